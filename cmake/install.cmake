@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+install(TARGETS leat leat_static)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * config.h: a config file with overrides, still unchecked. leat_plan_open() checks its `source`,
+ * `pipeline` and `engine` parts, leat_trainer_open() its `train` part. */
+#ifndef LEAT_CONFIG_H
+#define LEAT_CONFIG_H
+
+#include <stddef.h>
+
+#include "leat/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct leat_config leat_config;
+
+/* Reads a YAML file. Errors are "file:line:column: what".
+ * Relative paths inside a config are relative to the current folder.
+ * out      owned by the caller: leat_config_close()
+ * returns  LEAT_OK, LEAT_E_IO, LEAT_E_CONFIG, LEAT_E_NOMEM
+ * threads  a config is not shared between threads */
+LEAT_API int leat_config_load(const char *path, leat_config **out, leat_error *err);
+
+/* The same from text; `name` stands for the file in messages. */
+LEAT_API int leat_config_parse(const char *text, const char *name, leat_config **out,
+                               leat_error *err);
+
+/* Sets one value by path, as `--set` does: "pipeline.prefetch.batches=0". The value is YAML.
+ * In a list of stages, ops or layers a name selects the entry of that name ("pipeline.map.ops"),
+ * [i] the i-th of that name ("pipeline.map[1].ops") or, after the list itself, the i-th entry
+ * ("pipeline[2]"). A key that a mapping lacks is added; a list entry that does not exist is an
+ * error that names those that do. */
+LEAT_API int leat_config_set(leat_config *config, const char *assignment, leat_error *err);
+
+/* The value at a path as text ("128", "[32, 32]"), cut to fit; LEAT_E_ARGUMENT if absent. */
+LEAT_API int leat_config_get(const leat_config *config, const char *path, char *text, size_t size,
+                             leat_error *err);
+
+LEAT_API void leat_config_close(leat_config **config);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * device.h: what runs training steps: "cpu", "cuda:N", or "sim:NAME", a simulated accelerator with
+ * a clock of its own. Streams are queues of work on a device. */
+#ifndef LEAT_DEVICE_H
+#define LEAT_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "leat/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct leat_device leat_device;
+typedef struct leat_stream leat_stream;
+
+typedef struct leat_device_info {
+    char name[64];        /* as given to leat_device_open */
+    char text[192];       /* one line for people */
+    int available;        /* 0: `text` says why not */
+    int simulated;        /* 1: its times come from arithmetic; every report must say so */
+} leat_device_info;
+
+/* Opens a device by name; "sim" is its default preset, "sim:NAME" a preset of the table, and
+ * "sim:{peak_flops: 1e12, …}" a preset made by hand (rows: leat_device_sim_options).
+ * out      owned by the caller; close after every loader and trainer that uses it
+ * returns  LEAT_OK, LEAT_E_CONFIG (no such device), LEAT_E_UNSUPPORTED (not on this machine) */
+LEAT_API int leat_device_open(const char *name, leat_device **out, leat_error *err);
+LEAT_API void leat_device_close(leat_device **device);
+
+LEAT_API const leat_device_info *leat_device_get_info(const leat_device *device);
+
+/* Fills up to n infos of devices that can be named, also of those that are not there; returns how
+ * many there are. Opens nothing for longer than the call. */
+LEAT_API size_t leat_devices(leat_device_info *out, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat.h: all public headers. */
+#ifndef LEAT_LEAT_H
+#define LEAT_LEAT_H
+
+#include "leat/api.h"
+#include "leat/config.h"
+#include "leat/device.h"
+#include "leat/error.h"
+#include "leat/loader.h"
+#include "leat/meter.h"
+#include "leat/op.h"
+#include "leat/option.h"
+#include "leat/plan.h"
+#include "leat/rng.h"
+#include "leat/study.h"
+#include "leat/tensor.h"
+#include "leat/train.h"
+
+#endif

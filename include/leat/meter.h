@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * meter.h: where the time of training steps went. Wall time of the steady window = device busy +
+ * input wait + exposed copy + other, and the four sum to 1. */
+#ifndef LEAT_METER_H
+#define LEAT_METER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "leat/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* When the parts of one step happened, ns of CLOCK_MONOTONIC. */
+typedef struct leat_step_times {
+    int64_t asked_ns;         /* the consumer asked for the batch */
+    int64_t ready_ns;         /* the batch was complete in host memory */
+    int64_t copy_start_ns;    /* host-to-device copy; both 0: none */
+    int64_t copy_end_ns;
+    int64_t compute_start_ns; /* first device work of the step */
+    int64_t compute_end_ns;   /* last device work of the step */
+    int64_t busy_ns;          /* union of the step's device intervals, ≤ end - start */
+    int64_t rows;
+} leat_step_times;
+
+/* Result for a window of steps. Shares are of wall time: from the end of the step before the
+ * window to the end of its last step. */
+typedef struct leat_meter {
+    size_t n_steps;
+    int64_t wall_ns;
+    double busy, input_wait, exposed_copy, other; /* shares; sum 1 */
+    double samples_per_s;
+    int64_t step_p50_ns, step_p95_ns; /* between ends of consecutive steps */
+} leat_meter;
+
+/* Accounts for steps[first … n-1]; first ≥ 1 (step first-1 only gives the window's start).
+ *
+ * The gap between one step's end and the next one's start is split in this order: the part before
+ * the batch was ready is input wait; of the rest, the part in which its copy ran or was waited for
+ * is exposed copy; what remains is other (launch, host work, synchronisation).
+ * Returns LEAT_OK or LEAT_E_ARGUMENT. */
+LEAT_API int leat_meter_account(const leat_step_times *steps, size_t first, size_t n,
+                                leat_meter *out);
+
+/* First steady step: the first (never before 10) after which the running median of 10 step times
+ * stays within 5 % of the median of the second half; n if there is none. */
+LEAT_API size_t leat_meter_warm(const leat_step_times *steps, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * option.h: option tables. Every option of leat (of ops, stages, sources, layers, the engine, the
+ * command) is one row of such a table; config reading, --set, help, reference pages, man page,
+ * completion and tests all loop over the tables, so a new row is the whole of adding an option. */
+#ifndef LEAT_OPTION_H
+#define LEAT_OPTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "leat/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum leat_option_type {
+    LEAT_OPTION_TYPE_BOOL,   /* bool (int32_t 0/1): true, false, yes, no, on, off */
+    LEAT_OPTION_TYPE_I64,    /* int64_t */
+    LEAT_OPTION_TYPE_F32,    /* float */
+    LEAT_OPTION_TYPE_F64,    /* double */
+    LEAT_OPTION_TYPE_BYTES,  /* int64_t: 4096, 64 KiB, 2 GiB, 100 MB */
+    LEAT_OPTION_TYPE_STRING, /* leat_string: up to 255 bytes */
+    LEAT_OPTION_TYPE_ENUM,   /* int32_t: place in `choices` */
+    LEAT_OPTION_TYPE_I64S,   /* leat_i64s: list, also written as one number */
+    LEAT_OPTION_TYPE_F32S,   /* leat_f32s: list, also written as one number */
+    LEAT_OPTION_TYPE_STRINGS,/* leat_strings: list, also written as one string */
+    LEAT_OPTION_TYPE_NODE,   /* const leat_node *: a part of the config its owner reads itself */
+    LEAT_OPTION_TYPE_END
+} leat_option_type;
+
+#define LEAT_OPTION_LIST_MAX 8     /* values in a list option */
+#define LEAT_OPTION_STRING_MAX 256 /* bytes of a string option with its 0 */
+#define LEAT_OPTION_STRINGS_MAX 64
+
+typedef struct leat_string {
+    char text[LEAT_OPTION_STRING_MAX];
+} leat_string;
+typedef struct leat_i64s {
+    int32_t n;
+    int64_t values[LEAT_OPTION_LIST_MAX];
+} leat_i64s;
+typedef struct leat_f32s {
+    int32_t n;
+    float values[LEAT_OPTION_LIST_MAX];
+} leat_f32s;
+typedef struct leat_strings {
+    int32_t n;
+    leat_string values[LEAT_OPTION_STRINGS_MAX];
+} leat_strings;
+
+/* One option. `initial` is written as a user would write it, so that help, reference and parser
+ * agree; NULL means the option is required. The first row of a table is what a bare scalar or list
+ * sets: `batch: 128` is `batch: {size: 128}`. */
+typedef struct leat_option {
+    const char *name;
+    leat_option_type type;
+    size_t offset; /* of the field in its options struct */
+    const char *initial;
+    double low, high;           /* inclusive, for numbers and for each value of a list */
+    const char *const *choices; /* ENUM: NULL-terminated */
+    const char *help;           /* one line, lower case, no full stop; units named */
+} leat_option;
+
+#define LEAT_OPTION_ROW(struct_, field, type_, initial_, low_, high_, choices_, help_)          \
+    {                                                                                           \
+        #field, LEAT_OPTION_TYPE_##type_, offsetof(struct_, field), initial_, low_, high_,      \
+            choices_, help_                                                                     \
+    }
+/* Rows with the field's name as the option's name. `initial` is a string, NULL = required. */
+#define LEAT_OPTION_BOOL(s, field, initial, help) \
+    LEAT_OPTION_ROW(s, field, BOOL, initial, 0, 1, NULL, help)
+#define LEAT_OPTION_I64(s, field, initial, low, high, help) \
+    LEAT_OPTION_ROW(s, field, I64, initial, low, high, NULL, help)
+#define LEAT_OPTION_F32(s, field, initial, low, high, help) \
+    LEAT_OPTION_ROW(s, field, F32, initial, low, high, NULL, help)
+#define LEAT_OPTION_F64(s, field, initial, low, high, help) \
+    LEAT_OPTION_ROW(s, field, F64, initial, low, high, NULL, help)
+#define LEAT_OPTION_BYTES(s, field, initial, low, high, help) \
+    LEAT_OPTION_ROW(s, field, BYTES, initial, low, high, NULL, help)
+#define LEAT_OPTION_STRING(s, field, initial, help) \
+    LEAT_OPTION_ROW(s, field, STRING, initial, 0, 0, NULL, help)
+#define LEAT_OPTION_ENUM(s, field, initial, choices, help) \
+    LEAT_OPTION_ROW(s, field, ENUM, initial, 0, 0, choices, help)
+#define LEAT_OPTION_I64S(s, field, initial, low, high, help) \
+    LEAT_OPTION_ROW(s, field, I64S, initial, low, high, NULL, help)
+#define LEAT_OPTION_F32S(s, field, initial, low, high, help) \
+    LEAT_OPTION_ROW(s, field, F32S, initial, low, high, NULL, help)
+#define LEAT_OPTION_STRINGS(s, field, initial, help) \
+    LEAT_OPTION_ROW(s, field, STRINGS, initial, 0, 0, NULL, help)
+#define LEAT_OPTION_NODE(s, field, initial, help) \
+    LEAT_OPTION_ROW(s, field, NODE, initial, 0, 0, NULL, help)
+#define LEAT_OPTION_END \
+    {                   \
+        NULL, LEAT_OPTION_TYPE_END, 0, NULL, 0, 0, NULL, NULL \
+    }
+
+/* Sets every field of `options` to its initial value; required options to 0/empty. */
+LEAT_API void leat_option_init(const leat_option *table, void *options);
+
+/* Sets one option from text ("0.5", "[32, 32]", "true"), checking type, range and choice.
+ * err's message says what is allowed but not where it stood: the caller adds that.
+ * Returns LEAT_OK or LEAT_E_CONFIG. */
+LEAT_API int leat_option_set(const leat_option *row, void *options, const char *text,
+                             leat_error *err);
+
+/* The row of that name, or NULL. */
+LEAT_API const leat_option *leat_option_find(const leat_option *table, const char *name);
+
+/* "int64", "float", "one of: a, b", "list of int64", …: what help and reference print. */
+LEAT_API char *leat_option_type_text(const leat_option *row, char *text, size_t size);
+
+/* The nearest of n words to `word` by edit distance, NULL if none is near. For "did you mean". */
+LEAT_API const char *leat_nearest(const char *word, const char *const *words, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

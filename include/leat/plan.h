@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan.h: a plan is a checked, immutable description of a pipeline: source, stages, shapes,
+ * memory. It is made from a config or, stage by stage, in C. Loaders run it. */
+#ifndef LEAT_PLAN_H
+#define LEAT_PLAN_H
+
+#include "leat/config.h"
+#include "leat/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct leat_plan leat_plan;
+
+/* Checks a config and opens its source (files, index; no record but the first is read).
+ * section  NULL: keys `source`, `pipeline`, `engine` at the top; otherwise the name of a top-level
+ *          map that has `source` and `pipeline` of its own ("eval")
+ * out      owned by the caller: leat_plan_close(), after the loaders opened from it
+ * returns  LEAT_OK, LEAT_E_CONFIG ("file:line:column: …"), LEAT_E_IO, LEAT_E_DATA, LEAT_E_NOMEM
+ * threads  immutable: any thread, any number of loaders */
+LEAT_API int leat_plan_open(const leat_config *config, const char *section, leat_plan **out,
+                            leat_error *err);
+/* leat_config_load() and leat_plan_open() in one. */
+LEAT_API int leat_plan_load(const char *path, leat_plan **out, leat_error *err);
+LEAT_API void leat_plan_close(leat_plan **plan);
+
+/* One tensor of a batch. */
+typedef struct leat_tensor_info {
+    const char *name;    /* "image", "label", …; lives as long as the plan */
+    leat_shape shape;    /* of one sample; no unknown dims */
+} leat_tensor_info;
+
+typedef struct leat_plan_info {
+    uint64_t n_records;      /* of the source */
+    int64_t n_batches;       /* in one pass of the pipeline; -1 = endless (`repeat: forever`) */
+    int64_t batch_size;
+    int64_t prefetch;        /* batches that may stand ready ahead of the consumer */
+    int32_t n_tensors;
+    int32_t n_classes;       /* from the source's label map; 0 = unknown */
+    uint64_t seed;
+    uint64_t digest;         /* of everything that decides the content of batches */
+} leat_plan_info;
+
+LEAT_API const leat_plan_info *leat_plan_get_info(const leat_plan *plan);
+/* i from 0 to n_tensors - 1; NULL otherwise. */
+LEAT_API const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i);
+/* Index of the tensor of that name, -1 if none. */
+LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name);
+
+/* --- stage by stage in C ------------------------------------------------------------------ */
+
+typedef struct leat_builder leat_builder;
+
+/* One tensor in memory, one row per record; borrowed until the plan is closed. */
+typedef struct leat_rows {
+    const char *name;
+    leat_shape shape;  /* of one row */
+    const void *data;  /* n_records rows, one after the other */
+} leat_rows;
+
+/* options: the same YAML as in a config file ("{size: 128}", "128"), NULL for none. Errors of the
+ * calls below are kept and come out of leat_builder_plan(), with the call they belong to. */
+LEAT_API leat_builder *leat_builder_open(void); /* NULL: out of memory */
+LEAT_API void leat_builder_source(leat_builder *builder, const char *name, const char *options);
+LEAT_API void leat_builder_rows(leat_builder *builder, uint64_t n_records, const leat_rows *rows,
+                                int32_t n_rows);
+LEAT_API void leat_builder_stage(leat_builder *builder, const char *name, const char *options);
+/* `engine` options: "{threads: 2}". */
+LEAT_API void leat_builder_engine(leat_builder *builder, const char *options);
+/* Makes a user's op known to this plan's `map` stages. Borrowed until the plan is closed. */
+LEAT_API void leat_builder_op(leat_builder *builder, const leat_op *op);
+/* Checks it all; the builder can be closed afterwards. */
+LEAT_API int leat_builder_plan(leat_builder *builder, leat_plan **out, leat_error *err);
+LEAT_API void leat_builder_close(leat_builder **builder);
+
+/* --- what exists, for help and reference ---------------------------------------------------- */
+
+typedef struct leat_kind {
+    const char *name;
+    const char *help;
+    const leat_option *options; /* ends with LEAT_OPTION_END */
+} leat_kind;
+
+/* i-th stage, source, or the engine's options (i = 0); NULL past the end. Static storage. */
+LEAT_API const leat_kind *leat_stage_kind(size_t i);
+LEAT_API const leat_kind *leat_source_kind(size_t i);
+LEAT_API const leat_kind *leat_engine_kind(size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

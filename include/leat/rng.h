@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rng.h: counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel Random
+ * Numbers: As Easy as 1, 2, 3", SC'11). Key = seed; counter = (record, epoch, op, draw). A draw
+ * depends on nothing else: not on threads, batch size, rank, or on what other ops draw. */
+#ifndef LEAT_RNG_H
+#define LEAT_RNG_H
+
+#include <stdint.h>
+
+#include "leat/api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct leat_rng {
+    uint32_t key[2];
+    uint32_t counter[4]; /* [0] draw, [1] stream, [2] record low, [3] record high 16 and epoch */
+    uint32_t words[4];
+    int32_t n_left; /* of words */
+} leat_rng;
+
+/* Philox4x32-10: ten rounds on one counter; the published test vectors hold. */
+LEAT_API void leat_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
+
+/* The generator of one op on one record in one epoch. `stream` names op and occurrence. */
+LEAT_API leat_rng leat_rng_make(uint64_t seed, uint64_t record, uint64_t epoch, uint32_t stream);
+
+LEAT_API uint32_t leat_rng_u32(leat_rng *rng);
+/* Uniform in [0, 1), 24 bits. */
+LEAT_API float leat_rng_f32(leat_rng *rng);
+/* Uniform in [low, high). */
+LEAT_API float leat_rng_range(leat_rng *rng, float low, float high);
+/* Uniform in 0 … n-1 without bias (Lemire, "Fast Random Integer Generation in an Interval",
+ * 2019); n must be ≥ 1. */
+LEAT_API uint32_t leat_rng_below(leat_rng *rng, uint32_t n);
+/* Normal with mean 0 and variance 1 (Box–Muller). */
+LEAT_API float leat_rng_normal(leat_rng *rng);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

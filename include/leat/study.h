@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * study.h: experiments over loader and trainer. */
+#ifndef LEAT_STUDY_H
+#define LEAT_STUDY_H
+
+#include "leat/config.h"
+#include "leat/meter.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LEAT_COMPARE_MAX_ARMS 32
+
+/* All zero is the default. */
+typedef struct leat_compare_options {
+    int32_t rounds; /* times every arm is run, in ABBA order; 0 = 6 */
+    int32_t steps;  /* measured steps per arm and round; 0 = chosen so that a run lasts ~0.3 s */
+    const char *device; /* overrides train.device; NULL: as the config says */
+    /* Called between runs with done/total; may be NULL. */
+    void (*progress)(void *user, int done, int total);
+    void *user;
+} leat_compare_options;
+
+typedef struct leat_compare_arm {
+    char name[256];      /* "pipeline.prefetch.batches=0" */
+    char device[64];
+    int32_t simulated;
+    leat_meter meter;    /* all rounds together; times are medians over rounds */
+    double idle;         /* 1 - meter.busy */
+    double idle_low, idle_high;          /* bootstrap 95 % interval over rounds */
+    double samples_per_s_low, samples_per_s_high;
+    double speedup, speedup_low, speedup_high; /* of samples/s against arm 0, paired by round */
+    char verdict[24];    /* "input-bound", "transfer-bound", "compute-bound", "inconclusive", … */
+    char sentence[256];  /* what bound this arm, with its numbers */
+} leat_compare_arm;
+
+typedef struct leat_compare_result {
+    int32_t n_arms, rounds, steps, warmup_steps;
+    leat_compare_arm arms[LEAT_COMPARE_MAX_ARMS];
+    char summary[512]; /* one sentence over all arms */
+} leat_compare_result;
+
+/* Runs loader and trainer of a config in several arms, interleaved in one process. An arm is one
+ * combination of the varied values; arm 0 takes the first value of each.
+ * vary     n_vary texts "path=a,b,c", as leat_config_set() takes them; lists in brackets may hold
+ *          commas; n_vary = 0: one arm
+ * out      filled; plain memory of the caller (large: not for small stacks)
+ * returns  LEAT_OK or the first error, with the arm it came from */
+LEAT_API int leat_compare(const leat_config *config, const char *const *vary, size_t n_vary,
+                          const leat_compare_options *options, leat_compare_result *out,
+                          leat_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

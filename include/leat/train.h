@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * train.h: the built-in trainer: MLPs and CNNs from the `train` part of a config. It sees the
+ * pipeline only through this folder's headers, as any user's own training loop would. */
+#ifndef LEAT_TRAIN_H
+#define LEAT_TRAIN_H
+
+#include "leat/loader.h"
+#include "leat/meter.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct leat_trainer leat_trainer;
+
+typedef struct leat_trainer_info {
+    const char *device;      /* as in train.device, or as overridden */
+    int64_t n_parameters;
+    double flops_per_sample; /* forward + backward + update of one sample, multiply-add = 2 */
+    int64_t epochs;          /* train.epochs */
+    int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
+} leat_trainer_info;
+
+typedef struct leat_metrics {
+    uint64_t samples;
+    double loss;     /* mean over samples; NaN on a simulated device */
+    double accuracy; /* share of right predictions; NaN where the loss has none */
+} leat_metrics;
+
+/* Builds the model of config's `train` part for the plan's tensors ("image" or the first tensor is
+ * the input, "label" the target; train.input / train.target name others).
+ * device   where to run; borrowed; leat_trainer_open_device() opens the one the config names
+ * out      owned by the caller; close before the device
+ * returns  LEAT_OK, LEAT_E_CONFIG with the place and the shapes, LEAT_E_NOMEM, LEAT_E_UNSUPPORTED
+ * threads  a trainer is used by one thread at a time */
+LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
+                               leat_device *device, leat_trainer **out, leat_error *err);
+/* Opens the device that train.device names (default "cpu"). */
+LEAT_API int leat_trainer_open_device(const leat_config *config, leat_device **out,
+                                      leat_error *err);
+LEAT_API void leat_trainer_close(leat_trainer **trainer);
+LEAT_API const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trainer);
+
+/* One forward + backward + update; takes the batch over (releases it when the device is done). On
+ * the CPU done on return, else enqueued. LEAT_E_DATA: a label out of range, with its place. */
+LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);
+
+/* Waits for all enqueued steps and gives the mean loss and accuracy since the last call. */
+LEAT_API int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err);
+
+/* Times of finished steps in order, oldest first, each handed out once; waits for enqueued steps.
+ * Returns how many were written (≤ n). The last 65,536 steps are kept. */
+LEAT_API size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, size_t n);
+
+/* Forward only over all batches of a loader; dropout is off. */
+LEAT_API int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
+                                   leat_error *err);
+
+/* Weights as a safetensors file (written beside, then renamed), and back. Names are
+ * "LAYER.KIND.PART" ("0.conv2d.weight"). Loading checks names and shapes. */
+LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);
+LEAT_API int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *err);
+
+/* Layers, losses, optimisers and the rows of `train` itself (i = 0), for help and reference; NULL
+ * past the end. Static storage. */
+LEAT_API const leat_kind *leat_layer_kind(size_t i);
+LEAT_API const leat_kind *leat_loss_kind(size_t i);
+LEAT_API const leat_kind *leat_optimizer_kind(size_t i);
+LEAT_API const leat_kind *leat_train_kind(size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

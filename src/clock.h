@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * clock.h: the one clock. */
+#ifndef LEAT_CLOCK_H
+#define LEAT_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* CLOCK_MONOTONIC in nanoseconds. */
+static inline int64_t leat_clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+#endif

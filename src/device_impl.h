@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * device_impl.h: a device is a table. `cpu`, `sim` and `cuda` fill it; the pipeline ships batches
+ * through it, trainers run on it. Streams run their work in order; events order work across
+ * streams and tell the host when it is done. All times are CLOCK_MONOTONIC nanoseconds. */
+#ifndef LEAT_DEVICE_IMPL_H
+#define LEAT_DEVICE_IMPL_H
+
+#include <stdbool.h>
+
+#include "leat/device.h"
+
+typedef struct leat_event leat_event;
+
+typedef struct leat_device_table {
+    const char *kind; /* "cpu", "sim", "cuda": the part of the name before ':' */
+    const char *help; /* one line */
+    bool host_memory; /* the device computes on host memory: no copies, device_alloc is malloc */
+
+    /* spec: the part of the name after ':' or "". */
+    int (*open)(const char *spec, leat_device **out, leat_error *err);
+    void (*close)(leat_device *device);
+    /* Infos of all that can be named, as leat_devices(). */
+    size_t (*list)(leat_device_info *out, size_t n);
+
+    /* 256-byte aligned device memory; host memory that copies overlap with. NULL: none left. */
+    void *(*device_alloc)(leat_device *device, size_t bytes);
+    void (*device_free)(leat_device *device, void *memory);
+    void *(*pinned_alloc)(leat_device *device, size_t bytes);
+    void (*pinned_free)(leat_device *device, void *memory);
+
+    int (*stream_open)(leat_device *device, leat_stream **out, leat_error *err);
+    void (*stream_close)(leat_stream *stream); /* waits for its work */
+    int (*stream_sync)(leat_stream *stream, leat_error *err);
+
+    int (*event_open)(leat_device *device, leat_event **out, leat_error *err);
+    void (*event_close)(leat_event *event);
+    /* Marks the work enqueued so far. An event never recorded counts as done. */
+    int (*event_record)(leat_event *event, leat_stream *stream);
+    int (*stream_wait)(leat_stream *stream, leat_event *event); /* work after this waits */
+    int (*event_query)(leat_event *event);                      /* LEAT_OK or LEAT_E_AGAIN */
+    int (*event_sync)(leat_event *event);                       /* blocks without spinning */
+    /* When the marked work was done; only after query/sync said so. */
+    int64_t (*event_ns)(leat_event *event);
+
+    /* Enqueues a copy host to device. `from` may be rewritten when an event recorded after the
+     * copy is done. start_ns/end_ns of the copy: by events recorded around it. */
+    int (*copy_to_device)(leat_stream *stream, void *to, const void *from, size_t bytes,
+                          bool pinned);
+    int (*copy_to_host)(leat_stream *stream, void *to, const void *from, size_t bytes);
+    /* Calls fn(arg) on a thread of the device when the work before it is done. fn is short,
+     * takes no lock held while enqueuing, and calls nothing of the device. */
+    int (*host_call)(leat_stream *stream, void (*fn)(void *), void *arg);
+} leat_device_table;
+
+/* First member of every device's own struct. */
+struct leat_device {
+    const leat_device_table *table;
+    leat_device_info info;
+};
+/* First member of every stream and event: their device. */
+struct leat_stream {
+    leat_device *device;
+};
+struct leat_event {
+    leat_device *device;
+};
+
+/* The tables, NULL-terminated: device.c's list, one line per device. */
+const leat_device_table *const *leat_device_tables(void);
+
+#endif

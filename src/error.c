@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "leat/error.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static const struct {
+    int code;
+    const char *name, *text;
+} codes[] = {
+#define LEAT_CODE_ROW(name, value, text) { value, "LEAT_" #name, text },
+    LEAT_CODE_LIST(LEAT_CODE_ROW)
+#undef LEAT_CODE_ROW
+};
+
+const char *leat_version(void)
+{
+    return LEAT_VERSION;
+}
+
+const char *leat_code_name(int code)
+{
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].code == code)
+            return codes[i].name;
+    return "LEAT_E_?";
+}
+
+const char *leat_code_text(int code)
+{
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].code == code)
+            return codes[i].text;
+    return "unknown code";
+}
+
+int leat_fail(leat_error *err, int code, const char *format, ...)
+{
+    if (err) {
+        va_list args;
+        err->code = code;
+        va_start(args, format);
+        vsnprintf(err->message, sizeof err->message, format, args);
+        va_end(args);
+    }
+    return code;
+}
+
+int leat_fail_in(leat_error *err, int code, const char *format, ...)
+{
+    if (err) {
+        char inner[sizeof err->message];
+        va_list args;
+        memcpy(inner, err->message, sizeof inner);
+        err->code = code;
+        va_start(args, format);
+        const int n = vsnprintf(err->message, sizeof err->message, format, args);
+        va_end(args);
+        if (n >= 0 && (size_t)n < sizeof err->message)
+            snprintf(err->message + n, sizeof err->message - (size_t)n, "%s", inner);
+    }
+    return code;
+}
+
+void leat_error_print(const leat_error *err, FILE *stream)
+{
+    fprintf(stream, "leat: %s\n", err->message[0] ? err->message : leat_code_text(err->code));
+}

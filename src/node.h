@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * node.h: a parsed config as a tree of nodes that know where they stood. [const after load] */
+#ifndef LEAT_NODE_H
+#define LEAT_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "leat/config.h"
+#include "leat/option.h"
+
+typedef enum leat_node_kind { LEAT_NODE_SCALAR, LEAT_NODE_LIST, LEAT_NODE_MAP } leat_node_kind;
+
+typedef struct leat_node leat_node;
+struct leat_node {
+    leat_node_kind kind;
+    const char *key;  /* in a map: this entry's key, else NULL */
+    const char *text; /* scalars, else NULL */
+    bool quoted;      /* the scalar stood in quotes: "true" is then a string */
+    leat_node *first; /* children of lists and maps, in order */
+    leat_node *next;  /* sibling */
+    const char *file; /* as given to load, or "--set path" */
+    int line, column; /* from 1, of the value; 0 = unknown */
+    int key_line, key_column;
+};
+
+/* Root of a config (a map), or NULL for an empty one. Borrowed. */
+const leat_node *leat_config_root(const leat_config *config);
+
+/* Child of a map by key; NULL when absent or when `node` is NULL or no map. */
+const leat_node *leat_node_find(const leat_node *node, const char *key);
+/* Number of children; 0 for scalars and NULL. */
+size_t leat_node_count(const leat_node *node);
+
+/* leat_fail() with "file:line:column: " before the message. */
+int leat_node_fail(const leat_node *node, leat_error *err, int code, const char *format, ...)
+    LEAT_PRINTF(4, 5);
+
+/* A list entry that names something: `- relu` or `- dense: {units: 10}` (stage, op, layer, loss).
+ * Gives its name and the node of its options (NULL when bare). LEAT_E_CONFIG if it is neither. */
+int leat_node_named(const leat_node *node, const char *what, const char **name,
+                    const leat_node **options, leat_error *err);
+
+/* Fills an options struct from a node by its table: initial values first; unknown keys ("did you
+ * mean"), wrong types, ranges and missing required options are LEAT_E_CONFIG with their place.
+ * node   NULL = nothing given; a scalar or list sets the first row; a map sets rows by name
+ * owner  the node to blame for missing options, and `what` its name ("op 'resize'") */
+int leat_node_options(const leat_node *node, const leat_node *owner, const char *what,
+                      const leat_option *table, void *options, leat_error *err);
+
+/* Checks that a map has only keys of a NULL-terminated list. NULL node is fine. */
+int leat_node_keys(const leat_node *node, const char *what, const char *const *keys,
+                   leat_error *err);
+
+/* A canonical one-line text of a node (flow YAML, keys in order), cut to fit. For digests of plans
+ * and for printing. */
+size_t leat_node_text(const leat_node *node, char *text, size_t size);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * op_list.h: every built-in op, one line each: X(name) stands for `leat_op_<name>` in
+ * `src/ops/<name>.c`. Help, config, reference, tests and fuzzing loop over this list. */
+#ifndef LEAT_OP_LIST_H
+#define LEAT_OP_LIST_H
+
+#include "leat/op.h"
+
+#define LEAT_OP_LIST(X) \
+    X(sleep)
+
+#define LEAT_OP_DECLARE(name) extern const leat_op leat_op_##name;
+LEAT_OP_LIST(LEAT_OP_DECLARE)
+#undef LEAT_OP_DECLARE
+
+#endif

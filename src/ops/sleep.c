@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sleep: passes the tensor on after a pause. For experiments: a stage that waits and does not
+ * compute. The pause ends at an absolute time, so that late wake-ups do not add up. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "op_list.h"
+
+typedef struct sleep_options {
+    double ms;
+} sleep_options;
+
+static const leat_option options[] = {
+    LEAT_OPTION_F64(sleep_options, ms, "1", 0, 60000, "length of the pause in milliseconds"),
+    LEAT_OPTION_END
+};
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    (void)opts;
+    (void)err;
+    *out = *in;
+    return LEAT_OK;
+}
+
+static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    const sleep_options *o = opts;
+    struct timespec until;
+    (void)plan;
+    (void)scratch;
+    (void)err;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    const int64_t ns = until.tv_nsec + (int64_t)(o->ms * 1e6);
+    until.tv_sec += ns / 1000000000;
+    until.tv_nsec = ns % 1000000000;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
+    }
+    if (out->data != in->data)
+        memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
+    return LEAT_OK;
+}
+
+const leat_op leat_op_sleep = {
+    .name = "sleep",
+    .help = "wait, then pass the tensor on (for experiments)",
+    .options_size = sizeof(sleep_options),
+    .options = options,
+    .flags = LEAT_OP_IN_PLACE,
+    .shape = shape,
+    .apply = apply,
+};

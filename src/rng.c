@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "leat/rng.h"
+
+#include <math.h>
+
+void leat_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4])
+{
+    uint32_t k0 = key[0], k1 = key[1];
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+    for (int round = 0; round < 10; round++) {
+        const uint64_t p0 = (uint64_t)0xD2511F53u * c0;
+        const uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+/* 48 bits of record and 16 of epoch fill two counter words; the stream's word also takes the
+ * epoch's next 16 bits, so that counters stay distinct for 2^48 records and 2^32 epochs as long as
+ * streams are below 2^16. */
+leat_rng leat_rng_make(uint64_t seed, uint64_t record, uint64_t epoch, uint32_t stream)
+{
+    return (leat_rng){
+        .key = { (uint32_t)seed, (uint32_t)(seed >> 32) },
+        .counter = { 0, stream ^ (uint32_t)(epoch >> 16 << 16), (uint32_t)record,
+                     (uint32_t)((record >> 32 & 0xffff) | epoch << 16) },
+    };
+}
+
+uint32_t leat_rng_u32(leat_rng *rng)
+{
+    if (rng->n_left == 0) {
+        leat_philox(rng->key, rng->counter, rng->words);
+        rng->counter[0]++;
+        rng->n_left = 4;
+    }
+    return rng->words[4 - rng->n_left--];
+}
+
+float leat_rng_f32(leat_rng *rng)
+{
+    return (float)(leat_rng_u32(rng) >> 8) * 0x1p-24f;
+}
+
+float leat_rng_range(leat_rng *rng, float low, float high)
+{
+    const float x = low + (high - low) * leat_rng_f32(rng);
+    return x < high || high <= low ? x : nextafterf(high, low); /* rounding may reach `high` */
+}
+
+uint32_t leat_rng_below(leat_rng *rng, uint32_t n)
+{
+    uint64_t m = (uint64_t)leat_rng_u32(rng) * n;
+    if ((uint32_t)m < n)
+        for (const uint32_t floor = -n % n; (uint32_t)m < floor;)
+            m = (uint64_t)leat_rng_u32(rng) * n;
+    return (uint32_t)(m >> 32);
+}
+
+float leat_rng_normal(leat_rng *rng)
+{
+    const float u = 1 - leat_rng_f32(rng); /* (0, 1] */
+    const float v = leat_rng_f32(rng);
+    return sqrtf(-2 * logf(u)) * cosf(6.28318530718f * v);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scratch.c: memory of one worker. DESIGN: one range of reserved address space per scratch, so that
+ * memory is committed by touch and nothing is allocated once the largest sample was seen. What is
+ * taken lies after what is in use; a reset forgets it all. */
+#include "scratch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct kept {
+    const void *key;
+    void *state;
+    void (*fini)(void *);
+};
+
+struct leat_scratch {
+    uint8_t *base;
+    size_t limit, used, most;
+    struct kept *kept;
+    size_t n_kept;
+};
+
+int leat_scratch_open(leat_scratch **out, size_t limit_bytes, leat_error *err)
+{
+    *out = NULL;
+    leat_scratch *scratch = calloc(1, sizeof *scratch);
+    if (!scratch)
+        return leat_fail(err, LEAT_E_NOMEM, "scratch: %zu bytes", sizeof *scratch);
+    scratch->limit = (limit_bytes + 4095) & ~(size_t)4095;
+    void *base = mmap(NULL, scratch->limit, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) {
+        const int rc = leat_fail(err, LEAT_E_NOMEM, "scratch: cannot reserve %zu bytes: %s",
+                                 scratch->limit, strerror(errno));
+        free(scratch);
+        return rc;
+    }
+    scratch->base = base;
+    *out = scratch;
+    return LEAT_OK;
+}
+
+void leat_scratch_close(leat_scratch **out)
+{
+    leat_scratch *scratch = *out;
+    if (!scratch)
+        return;
+    for (size_t i = 0; i < scratch->n_kept; i++) {
+        if (scratch->kept[i].fini)
+            scratch->kept[i].fini(scratch->kept[i].state);
+        free(scratch->kept[i].state);
+    }
+    free(scratch->kept);
+    munmap(scratch->base, scratch->limit);
+    free(scratch);
+    *out = NULL;
+}
+
+void leat_scratch_reset(leat_scratch *scratch)
+{
+    scratch->used = 0;
+}
+
+void *leat_scratch_take(leat_scratch *scratch, size_t bytes)
+{
+    if (bytes > scratch->limit)
+        return NULL;
+    const size_t rounded = (bytes + 63) & ~(size_t)63;
+    if (rounded > scratch->limit - scratch->used)
+        return NULL;
+    void *memory = scratch->base + scratch->used;
+    scratch->used += rounded;
+    if (scratch->used > scratch->most)
+        scratch->most = scratch->used;
+    return memory;
+}
+
+size_t leat_scratch_mark(const leat_scratch *scratch)
+{
+    return scratch->used;
+}
+
+void leat_scratch_rewind(leat_scratch *scratch, size_t mark)
+{
+    scratch->used = mark;
+}
+
+size_t leat_scratch_most(const leat_scratch *scratch)
+{
+    return scratch->most;
+}
+
+void *leat_scratch_keep(leat_scratch *scratch, const void *key, size_t bytes,
+                        void (*fini)(void *state))
+{
+    for (size_t i = 0; i < scratch->n_kept; i++)
+        if (scratch->kept[i].key == key)
+            return scratch->kept[i].state;
+    struct kept *kept = realloc(scratch->kept, (scratch->n_kept + 1) * sizeof *kept);
+    if (!kept)
+        return NULL;
+    scratch->kept = kept;
+    void *state = calloc(1, bytes);
+    if (!state)
+        return NULL;
+    kept[scratch->n_kept++] = (struct kept){ key, state, fini };
+    return state;
+}
