@@ -9,11 +9,16 @@
 
 #define LEAT_OP_LIST(X)    \
     X(decode_jpeg)         \
+    X(decode_png)          \
+    X(decode_raw)          \
+    X(reshape)             \
     X(resize)              \
     X(center_crop)         \
     X(random_crop)         \
     X(random_resized_crop) \
     X(random_flip)         \
+    X(random_brightness)   \
+    X(random_contrast)     \
     X(cast)                \
     X(normalize)           \
     X(sleep)
