@@ -52,7 +52,7 @@ bench *bench_open(int argc, char **argv, const char *name);
 /* Sets the default of --repeats (11 unless called) before the first group. */
 void bench_repeats(bench *b, int repeats);
 
-/* True if the group is to be run: lets a program skip costly set-up. */
+/* True if --only (if given) names the whole group. */
 bool bench_wants(const bench *b, const char *group);
 
 /* Runs every arm once to warm it up, then `repeats` times, in order and in reverse order by turns
