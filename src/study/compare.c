@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "leat/loader.h"
 #include "leat/train.h"
+#include "rounds.h"
 #include "vary.h"
 #include "verdict.h"
 
@@ -215,100 +216,15 @@ static int run(struct study *study, struct arm *arm, int32_t round, leat_error *
     return LEAT_OK;
 }
 
-/* --- figures --------------------------------------------------------------------------------- */
-
-static double idle_of(const void *arg, const size_t *rounds, size_t n)
+static void conclude(struct study *study, const struct arm *arm)
 {
-    const leat_meter *meters = arg;
-    double busy = 0, wall = 0;
-    for (size_t i = 0; i < n; i++) {
-        busy += meters[rounds[i]].busy * (double)meters[rounds[i]].wall_ns;
-        wall += (double)meters[rounds[i]].wall_ns;
-    }
-    return 1 - busy / wall;
-}
-
-static double rate_of(const void *arg, const size_t *rounds, size_t n)
-{
-    const leat_meter *meters = arg;
-    double samples = 0, wall = 0;
-    for (size_t i = 0; i < n; i++) {
-        samples += meters[rounds[i]].samples_per_s * (double)meters[rounds[i]].wall_ns;
-        wall += (double)meters[rounds[i]].wall_ns;
-    }
-    return samples / wall;
-}
-
-struct pair {
-    const leat_meter *arm, *base;
-};
-
-static double speedup_of(const void *arg, const size_t *rounds, size_t n)
-{
-    const struct pair *pair = arg;
-    return rate_of(pair->arm, rounds, n) / rate_of(pair->base, rounds, n);
-}
-
-static int compare_ns(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static int64_t median_ns(int64_t *values, size_t n)
-{
-    qsort(values, n, sizeof *values, compare_ns);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
-/* All rounds as one window: shares of the sum of times. */
-static leat_meter pool(const leat_meter *rounds, size_t n)
-{
-    leat_meter all = { 0 };
-    int64_t p50[LEAT_BOOTSTRAP_MAX], p95[LEAT_BOOTSTRAP_MAX];
-    for (size_t i = 0; i < n; i++) {
-        const double wall = (double)rounds[i].wall_ns;
-        all.n_steps += rounds[i].n_steps;
-        all.wall_ns += rounds[i].wall_ns;
-        all.busy += rounds[i].busy * wall;
-        all.input_wait += rounds[i].input_wait * wall;
-        all.exposed_copy += rounds[i].exposed_copy * wall;
-        all.samples_per_s += rounds[i].samples_per_s * wall;
-        p50[i] = rounds[i].step_p50_ns;
-        p95[i] = rounds[i].step_p95_ns;
-    }
-    all.busy /= (double)all.wall_ns;
-    all.input_wait /= (double)all.wall_ns;
-    all.exposed_copy /= (double)all.wall_ns;
-    all.samples_per_s /= (double)all.wall_ns;
-    all.other = 1 - all.busy - all.input_wait - all.exposed_copy;
-    all.step_p50_ns = median_ns(p50, n);
-    all.step_p95_ns = median_ns(p95, n);
-    return all;
-}
-
-static void conclude(struct study *study, struct arm *arm)
-{
-    const size_t n = (size_t)study->result->rounds;
-    const struct pair pair = { arm->rounds, study->arms[0].rounds };
-    const leat_interval idle = leat_bootstrap_interval(idle_of, arm->rounds, n);
-    const leat_interval rate = leat_bootstrap_interval(rate_of, arm->rounds, n);
-    const leat_interval speedup = leat_bootstrap_interval(speedup_of, &pair, n);
-    leat_compare_arm *out = arm->out;
-    out->meter = pool(arm->rounds, n);
-    out->idle = 1 - out->meter.busy;
-    out->idle_low = idle.low;
-    out->idle_high = idle.high;
-    out->samples_per_s_low = rate.low;
-    out->samples_per_s_high = rate.high;
-    out->speedup = out->meter.samples_per_s / study->result->arms[0].meter.samples_per_s;
-    out->speedup_low = speedup.low;
-    out->speedup_high = speedup.high;
-    leat_verdict_arm(out);
-    if (out->steps > study->result->steps)
-        study->result->steps = out->steps;
-    if (out->warmup_steps > study->result->warmup_steps)
-        study->result->warmup_steps = out->warmup_steps;
+    leat_compare_result *result = study->result;
+    leat_rounds_conclude(arm->rounds, study->arms[0].rounds, (size_t)result->rounds, arm->out);
+    leat_verdict_arm(arm->out);
+    if (arm->out->steps > result->steps)
+        result->steps = arm->out->steps;
+    if (arm->out->warmup_steps > result->warmup_steps)
+        result->warmup_steps = arm->out->warmup_steps;
 }
 
 /* --- the whole ------------------------------------------------------------------------------- */

@@ -16,11 +16,12 @@ static leat_vary_slice trimmed(const char *text, size_t length)
 }
 
 /* Length of the quoted text that begins at `text`, with its quotes; 0 if it does not end. In "…" a
- * backslash takes the next byte along; in '…' two quotes are one, which skips right by itself. */
+ * backslash takes the next byte along; in '…' two quotes stand for one. */
 static size_t quoted(const char *text)
 {
     for (size_t i = 1; text[i]; i++) {
-        if (text[0] == '"' && text[i] == '\\' && text[i + 1])
+        const bool escape = text[i] == (text[0] == '"' ? '\\' : '\'');
+        if (escape && text[i + 1] && (text[0] == '"' || text[i + 1] == '\''))
             i++;
         else if (text[i] == text[0])
             return i + 1;
