@@ -148,6 +148,17 @@ static int fail_count(const struct walk *w, const char *name, int64_t n, bool am
                      *name ? "'" : "entries", name, *name ? "'" : "");
 }
 
+/* Numbers are a value of their own, such as `resize: [32, 32]`: no entry of it can be meant. */
+static bool is_numbers(const leat_node *list)
+{
+    for (const leat_node *entry = list->first; entry; entry = entry->next) {
+        double number;
+        if (entry->kind != LEAT_NODE_SCALAR || leat_number_f64(entry->text, &number))
+            return false;
+    }
+    return list->first;
+}
+
 /* A name in a list: its only entry of that name, or the i-th if an index follows. */
 static int take_entry(struct walk *w)
 {
@@ -214,6 +225,8 @@ static int walk(struct walk *w, leat_node *root)
             rc = take_index(w);
         } else if (w->entry) {
             enter_entry(w);
+        } else if (w->node->kind == LEAT_NODE_LIST && is_numbers(w->node)) {
+            return LEAT_OK;
         } else if (w->node->kind == LEAT_NODE_LIST) {
             rc = take_entry(w);
         } else {

@@ -271,6 +271,8 @@ static void set_writes(void **state)
         { "pipeline.map[0].ops.random_crop.size=[28, 28]", "pipeline.map[0].ops[1].size",
           "[28, 28]" },
         { "pipeline.map[0].ops.random_crop.size[0]=28", "pipeline.map[0].ops[1].size", "[28, 32]" },
+        { "pipeline.map[0].ops.random_crop.size.x=1", "pipeline.map[0].ops[1].size",
+          "{\"\": [32, 32], x: 1}" },
         { "pipeline.map[1].normalize.mean=0.5", "pipeline.map[1]", "[{normalize: {mean: 0.5}}]" },
         { "pipeline.map[0].ops=[sleep, {resize: 8}]", "pipeline.map[0].ops.resize", "8" },
         { "train.model.dense[1].units=100", "train.model[2]", "{dense: {units: 100}}" },
