@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cpu.h"
+#include "cores.h"
 
 #define V1_MOUNT "33 31 0:30 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
 #define V2_MOUNT "40 31 0:28 / /cg2 rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -36,7 +36,7 @@ static void write_file(const char *path, const char *text)
 static int setup(void **state)
 {
     (void)state;
-    strcpy(root, "/tmp/leat_test_cpu_XXXXXX");
+    strcpy(root, "/tmp/leat_test_cores_XXXXXX");
     return mkdtemp(root) ? 0 : -1;
 }
 
@@ -51,7 +51,7 @@ static int teardown(void **state)
 static void check(int n_affinity, int expected, const char *words)
 {
     char why[1024] = "";
-    const int n = leat_cpu_count_why(root, n_affinity, why, sizeof why);
+    const int n = leat_cores_count_why(root, n_affinity, why, sizeof why);
     if (n != expected || !strstr(why, words))
         fail_msg("%d '%s', not %d '%s'", n, why, expected, words);
 }
@@ -138,9 +138,9 @@ static void this_machine(void **state)
     (void)state;
     cpu_set_t all, one;
     char why[1024];
-    const int n = leat_cpu_count();
+    const int n = leat_cores_count();
     assert_in_range(n, 1, 1 << 20);
-    assert_int_equal(leat_cpu_count_why("", 0, why, sizeof why), n);
+    assert_int_equal(leat_cores_count_why("", 0, why, sizeof why), n);
     assert_true(*why);
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     CPU_ZERO(&one);
@@ -148,9 +148,9 @@ static void this_machine(void **state)
         if (CPU_ISSET(i, &all))
             CPU_SET(i, &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    assert_int_equal(leat_cpu_count(), 1);
+    assert_int_equal(leat_cores_count(), 1);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
-    assert_int_equal(leat_cpu_count(), n);
+    assert_int_equal(leat_cores_count(), n);
 }
 
 int main(void)

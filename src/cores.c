@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu_count.c: DESIGN: /proc/self/cgroup gives the path of this process in each hierarchy,
+ * cores.c: DESIGN: /proc/self/cgroup gives the path of this process in each hierarchy,
  * /proc/self/mountinfo where hierarchies are mounted and which path is their top there. From the
  * process's folder up to the mount, each level may have a quota; the least one counts. A file that
  * is missing or strange sets no limit. */
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "cores.h"
 
 #define PATH_BYTES 4096
 
@@ -176,7 +176,7 @@ static int affinity(void)
     return 1;
 }
 
-int leat_cpu_count_why(const char *root, int n_affinity, char *why, size_t size)
+int leat_cores_count_why(const char *root, int n_affinity, char *why, size_t size)
 {
     char folder[512] = "", folder_v1[512] = "";
     const int n = n_affinity > 0 ? n_affinity : affinity();
@@ -196,8 +196,8 @@ int leat_cpu_count_why(const char *root, int n_affinity, char *why, size_t size)
     return n_quota;
 }
 
-int leat_cpu_count(void)
+int leat_cores_count(void)
 {
     char why[1024];
-    return leat_cpu_count_why("", 0, why, sizeof why);
+    return leat_cores_count_why("", 0, why, sizeof why);
 }
