@@ -38,7 +38,8 @@ static void give_up(leat_atomic_file *file)
     file->fd = -1;
 }
 
-static int fail(leat_atomic_file *file, const char *doing, int error, leat_format_error *err)
+static int give_up_with(leat_atomic_file *file, const char *doing, int error,
+                        leat_format_error *err)
 {
     give_up(file);
     return leat_format_fail(err, LEAT_FORMAT_IO, file->size,
@@ -132,12 +133,12 @@ int leat_atomic_file_write(leat_atomic_file *file, const void *bytes, size_t siz
 {
     const uint8_t *from = bytes;
     if (file->fd < 0)
-        return fail(file, "writing after an error", EBADF, err);
+        return give_up_with(file, "writing after an error", EBADF, err);
     file->size += size;
     while (size) {
         if (!file->buffered && size >= BUFFER_BYTES) {
             if (write_through(file, from, size) < 0)
-                return fail(file, "writing", errno, err);
+                return give_up_with(file, "writing", errno, err);
             break;
         }
         const size_t room = BUFFER_BYTES - file->buffered, n = size < room ? size : room;
@@ -146,7 +147,7 @@ int leat_atomic_file_write(leat_atomic_file *file, const void *bytes, size_t siz
         from += n;
         size -= n;
         if (file->buffered == BUFFER_BYTES && flush(file) < 0)
-            return fail(file, "writing", errno, err);
+            return give_up_with(file, "writing", errno, err);
     }
     return LEAT_FORMAT_OK;
 }
@@ -177,18 +178,18 @@ int leat_atomic_file_commit(leat_atomic_file *file, leat_format_error *err)
 {
     const int sync = !(file->flags & LEAT_ATOMIC_FILE_NO_SYNC);
     if (file->fd < 0)
-        return fail(file, "committing after an error", EBADF, err);
+        return give_up_with(file, "committing after an error", EBADF, err);
     if (flush(file) < 0)
-        return fail(file, "writing", errno, err);
+        return give_up_with(file, "writing", errno, err);
     if (sync && fsync(file->fd) < 0)
-        return fail(file, "syncing to disk", errno, err);
+        return give_up_with(file, "syncing to disk", errno, err);
     /* A network file system may report a failed write as late as close. */
     const int fd = file->fd;
     file->fd = -1;
     if (close(fd) < 0 || rename(file->temporary, file->path) < 0) {
         const int error = errno;
         unlink(file->temporary);
-        return fail(file, "putting it under its name", error, err);
+        return give_up_with(file, "putting it under its name", error, err);
     }
     if (sync && sync_folder(file->path) < 0)
         return leat_format_fail(err, LEAT_FORMAT_IO, file->size,

@@ -152,8 +152,8 @@ static int count_values(int kind, span s, uint64_t *n, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
-/* Parses a Feature into *out, which may hold an earlier piece of the same one: protobuf merges them,
- * and of two kinds the last one counts. */
+/* Parses a Feature into *out, which may hold an earlier piece of the same one: of two kinds the last
+ * one counts. Two lists of one kind would have to be joined, which cannot be done without a copy. */
 static int read_feature(span s, leat_feature *out, leat_format_error *err)
 {
     while (s.at < s.end) {
@@ -170,10 +170,9 @@ static int read_feature(span s, leat_feature *out, leat_format_error *err)
         rc = count_values(piece.kind, span_of(&f, &s), &piece.n, err);
         if (rc < 0)
             return rc;
-        if (out->kind == piece.kind && out->size && piece.size)
+        if (out->kind == piece.kind)
             return bad(s.start, begin, err, "a list stored in several pieces (not supported)");
-        if (out->kind != piece.kind || piece.size)
-            *out = piece;
+        *out = piece;
     }
     return LEAT_FORMAT_OK;
 }

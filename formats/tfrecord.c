@@ -233,7 +233,7 @@ static int next_length(leat_tfrecord_reader *reader, uint64_t *length, leat_form
 static int next_record(leat_tfrecord_reader *reader, const uint8_t **payload, size_t *payload_size,
                        leat_format_error *err)
 {
-    uint64_t length;
+    uint64_t length = 0;
     const uint8_t *framed = NULL;
     int rc = next_length(reader, &length, err);
     if (rc < 0)
