@@ -35,7 +35,7 @@ static int start(struct member *member, const char *name)
     const int rc = pthread_create(&member->thread, NULL, run, member);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc == 0) {
-        snprintf(text, sizeof text, "%.10s-%d", name, member->i % 10000);
+        snprintf(text, sizeof text, "%.8s-%u", name, (unsigned)member->i % 10000u);
         pthread_setname_np(member->thread, text);
     }
     return rc;

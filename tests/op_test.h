@@ -77,6 +77,25 @@ static inline leat_view op_drawing(int64_t height, int64_t width, int64_t channe
     return view;
 }
 
+/* Options of an op: initial values, then name, text, …, NULL. The caller frees them. */
+static inline void *op_options(const leat_op *op, ...)
+{
+    void *options = calloc(1, op->options_size);
+    va_list args;
+    assert_non_null(options);
+    leat_option_init(op->options, options);
+    va_start(args, op);
+    for (const char *name; (name = va_arg(args, const char *));) {
+        const leat_option *row = leat_option_find(op->options, name);
+        leat_error err = { 0 };
+        assert_non_null(row);
+        if (leat_option_set(row, options, va_arg(args, const char *), &err) != LEAT_OK)
+            fail_msg("%s.%s: %s", op->name, name, err.message);
+    }
+    va_end(args);
+    return options;
+}
+
 typedef struct op_result {
     int rc;
     leat_error err;
@@ -124,7 +143,7 @@ typedef struct op_jpeg_how {
     int h, v;        /* luma sampling factors; 0 = 2 */
     int progressive; /* 1: progressive */
     int arithmetic;
-    int restart;     /* MCUs between restart markers */
+    int restart;          /* MCUs between restart markers */
     J_COLOR_SPACE stored; /* 0: by channels (gray, YCbCr, CMYK) */
 } op_jpeg_how;
 

@@ -40,6 +40,11 @@ LEAT_API int leat_config_set(leat_config *config, const char *assignment, leat_e
 LEAT_API int leat_config_get(const leat_config *config, const char *path, char *text, size_t size,
                              leat_error *err);
 
+/* A config of its own with the same values, which remember where they stood.
+ * out      owned by the caller: leat_config_close()
+ * returns  LEAT_OK, LEAT_E_NOMEM */
+LEAT_API int leat_config_copy(const leat_config *config, leat_config **out, leat_error *err);
+
 LEAT_API void leat_config_close(leat_config **config);
 
 #ifdef __cplusplus

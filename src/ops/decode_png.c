@@ -33,14 +33,15 @@ static const leat_option options[] = {
 enum { HEAD_BYTES = 64 }; /* before each piece: its size, for realloc */
 
 static _Thread_local leat_scratch *arena;
+static _Thread_local bool arena_is_full; /* libspng does not always say that it was memory */
 
 static void *arena_malloc(size_t n)
 {
-    if (n > SIZE_MAX - HEAD_BYTES)
+    uint8_t *head = n <= SIZE_MAX - HEAD_BYTES ? leat_scratch_take(arena, n + HEAD_BYTES) : NULL;
+    if (!head) {
+        arena_is_full = true;
         return NULL;
-    uint8_t *head = leat_scratch_take(arena, n + HEAD_BYTES);
-    if (!head)
-        return NULL;
+    }
     memcpy(head, &n, sizeof n);
     return head + HEAD_BYTES;
 }
@@ -218,9 +219,10 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
     if (rc != LEAT_OK)
         return rc;
     arena = scratch;
+    arena_is_full = false;
     rc = decode(in, &header, out);
     arena = NULL;
-    if (rc == SPNG_EMEM)
+    if (rc == SPNG_EMEM || (rc && arena_is_full))
         return leat_fail(err, LEAT_E_NOMEM, "decode_png: not enough scratch memory");
     return rc ? leat_fail(err, LEAT_E_DATA, "decode_png: %s", spng_strerror(rc)) : LEAT_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "dsp_impl.h"
 
 void leat_dsp_affine_fill(leat_affine *affine)
 {
@@ -111,7 +112,7 @@ static void sample_row(uint8_t *out, const int16_t *in, const leat_axis *axis, i
     }
 }
 
-static const leat_dsp_table plain = {
+const leat_dsp_table leat_dsp_c = {
     .affine_u8 = affine_u8,
     .affine_f32 = affine_f32,
     .mirror_row = mirror_row,
@@ -122,8 +123,12 @@ static const leat_dsp_table plain = {
 
 const leat_dsp_table *leat_dsp_level(int level)
 {
+#if defined(__x86_64__)
+    if (level >= LEAT_CPU_AVX2)
+        return &leat_dsp_avx2;
+#endif
     (void)level;
-    return &plain;
+    return &leat_dsp_c;
 }
 
 const leat_dsp_table *leat_dsp(void)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BASE_BITS = 14, MOST_BITS = 22, MOST_FRACTION_BITS = 7 };
+enum { BASE_BITS = 14, MOST_BITS = 20, MOST_FRACTION_BITS = 7, SUM_BITS = 22 };
 
 /* The inputs that output i weighs: [first, first + n). */
 typedef struct tap_range {
@@ -85,7 +85,7 @@ int leat_resample_axis(leat_axis *axis, int64_t n_in, int64_t n_out, leat_dtype 
 
 int32_t leat_resample_fraction_bits(const leat_axis *horizontal)
 {
-    const int32_t left = MOST_BITS - horizontal->bits; /* 8 + fraction + bits ≤ 30 */
+    const int32_t left = SUM_BITS - horizontal->bits; /* a sum is below 2^(8 + SUM_BITS) */
     return left < MOST_FRACTION_BITS ? left : MOST_FRACTION_BITS;
 }
 

@@ -5,8 +5,8 @@
  *
  * DESIGN: the vertical pass comes first, one output row at a time: all of it is on whole rows, which
  * suits wide registers, and the horizontal pass then has few rows to do. Both are exact integer
- * arithmetic for uint8: weights of 14 bits, and one more for each halving of the size (up to 22),
- * which sum to a power of two; up to 7 bits of fraction are kept between the passes. */
+ * arithmetic for uint8: weights of 14 bits, and one more for each halving of the size (up to 20),
+ * which sum to a power of two; 2 to 7 bits of fraction are kept between the passes. */
 #ifndef LEAT_RESAMPLE_H
 #define LEAT_RESAMPLE_H
 

@@ -8,13 +8,13 @@
 
 #include "stage.h"
 
-typedef struct text {
+typedef struct buffer {
     char *bytes;
     size_t size;
-} text;
+} buffer;
 
 struct leat_builder {
-    text source, stages, engine;
+    buffer source, stages, engine;
     const leat_op *ops[LEAT_MAX_USER_OPS];
     size_t n_ops;
     uint64_t n_records;
@@ -42,7 +42,7 @@ void leat_builder_close(leat_builder **out)
 }
 
 /* Appends to a text; a failure is kept. */
-static void LEAT_PRINTF(3, 4) add(leat_builder *builder, text *to, const char *format, ...)
+static void LEAT_PRINTF(3, 4) add(leat_builder *builder, buffer *to, const char *format, ...)
 {
     va_list args;
     char *more = NULL;
@@ -107,7 +107,7 @@ void leat_builder_op(leat_builder *builder, const leat_op *op)
     builder->ops[builder->n_ops++] = op;
 }
 
-static const char *or_empty(const text *text)
+static const char *or_empty(const buffer *text)
 {
     return text->bytes ? text->bytes : "";
 }
@@ -134,7 +134,7 @@ static int build_from(const leat_builder *builder, const leat_config *config, le
 
 int leat_builder_plan(leat_builder *builder, leat_plan **out, leat_error *err)
 {
-    text all = { 0 };
+    buffer all = { 0 };
     leat_config *config = NULL;
     *out = NULL;
     add(builder, &all, "%s%spipeline:%s\n%s", or_empty(&builder->source),

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "cpu.h"
+#include "cores.h"
 #include "engine.h"
 #include "scratch.h"
 
@@ -43,7 +43,7 @@ static void set_sizes(leat_loader *loader, const leat_loader_options *o)
     loader->n_slots = loader->prefetch + (loader->device ? 1 : loader->hold);
     loader->n_buffers = loader->prefetch + loader->hold;
     loader->n_batches = loader->prefetch + loader->hold + LEAT_INFO_RING;
-    loader->n_threads = (int)(plan->engine.threads < 0 ? leat_cpu_count() : plan->engine.threads);
+    loader->n_threads = (int)(plan->engine.threads < 0 ? leat_cores_count() : plan->engine.threads);
     loader->fixed_run = plan->engine.run;
     loader->run_rows = plan->engine.run ? (uint64_t)plan->engine.run : 1;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leat/loader.h"
 #include "stage.h"
 
 typedef struct map_options {

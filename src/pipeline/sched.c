@@ -14,13 +14,13 @@
 #define STAMP_SHARE 0.005   /* of a sample's time may go into timing its stages */
 
 /* Rows to compute: of one batch, with or without bytes read ahead. */
-typedef struct span {
+typedef struct leat_span {
     leat_run *run; /* NULL: read by whoever runs it */
     leat_slot *slot;
     leat_order_place place;
     int64_t batch;
     uint64_t row, n;
-} span;
+} leat_span;
 
 /* --- which rows --------------------------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ static bool can_compute_locked(const leat_loader *loader, int64_t only)
 }
 
 /* Claims the next rows in order. */
-static void claim_next_locked(leat_loader *loader, span *out)
+static void claim_next_locked(leat_loader *loader, leat_span *out)
 {
     const int64_t batch = loader->claim_batch;
     if (loader->claim_row == 0) {
@@ -43,7 +43,7 @@ static void claim_next_locked(leat_loader *loader, span *out)
     }
     leat_slot *const slot = leat_loader_slot(loader, batch);
     const uint64_t rest = slot->place.rows - loader->claim_row;
-    *out = (span){ .slot = slot,
+    *out = (leat_span){ .slot = slot,
                    .place = slot->place,
                    .batch = batch,
                    .row = loader->claim_row,
@@ -55,7 +55,7 @@ static void claim_next_locked(leat_loader *loader, span *out)
     }
 }
 
-static bool take_span_locked(leat_loader *loader, int64_t only, span *out)
+static bool take_span_locked(leat_loader *loader, int64_t only, leat_span *out)
 {
     if (loader->stop || !can_compute_locked(loader, only))
         return false;
@@ -65,7 +65,7 @@ static bool take_span_locked(leat_loader *loader, int64_t only, span *out)
     }
     leat_run *const run = leat_start_find_locked(loader, only);
     run->state = LEAT_RUN_RUNNING;
-    *out = (span){ .run = run,
+    *out = (leat_span){ .run = run,
                    .slot = leat_slot_claim_locked(loader, run->batch, &run->place),
                    .place = run->place,
                    .batch = run->batch,
@@ -77,12 +77,12 @@ static bool take_span_locked(leat_loader *loader, int64_t only, span *out)
 /* --- computing them ----------------------------------------------------------------------------- */
 
 /* What running a span gave, to be booked under the lock. */
-typedef struct outcome {
+typedef struct leat_outcome {
     int64_t ns;
     uint64_t digest;
     uint64_t bad_row;
     leat_error error; /* of the lowest row that failed */
-} outcome;
+} leat_outcome;
 
 static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t row)
 {
@@ -95,8 +95,8 @@ static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t 
     return digest;
 }
 
-static void compute(const leat_loader *loader, leat_worker *worker, const span *span,
-                    uint32_t timed_every, outcome *out)
+static void compute(const leat_loader *loader, leat_worker *worker, const leat_span *span,
+                    uint32_t timed_every, leat_outcome *out)
 {
     const leat_plan *const plan = loader->plan;
     const int64_t start = leat_clock_ns();
@@ -105,6 +105,7 @@ static void compute(const leat_loader *loader, leat_worker *worker, const span *
     for (uint64_t i = 0; i < span->n; i++) {
         uint64_t record, epoch;
         const leat_row_read *const read = span->run ? &span->run->rows[i] : NULL;
+        const uint8_t *const bytes = read && !read->failed ? read->bytes : NULL;
         const uint64_t row = span->row + i;
         leat_error error;
         if (read) {
@@ -115,8 +116,8 @@ static void compute(const leat_loader *loader, leat_worker *worker, const span *
         }
         const bool timed = worker->until_timed <= 1;
         worker->until_timed = timed ? timed_every : worker->until_timed - 1;
-        if (leat_sample_run(plan, worker, record, epoch, read ? read->bytes : NULL,
-                            read ? read->size : 0, span->slot->memory, row, timed, &error) < 0) {
+        if (leat_sample_run(plan, worker, record, epoch, bytes, bytes ? read->size : 0,
+                            span->slot->memory, row, timed, &error) < 0) {
             if (out->error.code == LEAT_OK) {
                 out->error = error;
                 out->bad_row = row;
@@ -129,7 +130,7 @@ static void compute(const leat_loader *loader, leat_worker *worker, const span *
 }
 
 /* Learns what a row costs, and from that how many rows make a task worth handing over. */
-static void learn_locked(leat_loader *loader, const span *span, int64_t ns)
+static void learn_locked(leat_loader *loader, const leat_span *span, int64_t ns)
 {
     const double one = (double)ns / (double)span->n;
     loader->sample_ns = loader->sample_ns > 0 ? loader->sample_ns * 0.9 + one * 0.1 : one;
@@ -152,7 +153,7 @@ static uint32_t timed_every_locked(const leat_loader *loader)
     return every < 1 ? 1 : every > 65536 ? 65536 : (uint32_t)every;
 }
 
-static void book_locked(leat_loader *loader, const span *span, const outcome *outcome)
+static void book_locked(leat_loader *loader, const leat_span *span, const leat_outcome *outcome)
 {
     leat_slot *const slot = span->slot;
     slot->digest += outcome->digest;
@@ -171,9 +172,9 @@ static void book_locked(leat_loader *loader, const span *span, const outcome *ou
     learn_locked(loader, span, outcome->ns);
 }
 
-static void run_span_locked(leat_loader *loader, leat_worker *worker, const span *span)
+static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat_span *span)
 {
-    outcome outcome;
+    leat_outcome outcome;
     const uint32_t timed_every = timed_every_locked(loader);
     leat_sched_balance_locked(loader); /* what is left may be for others */
     pthread_mutex_unlock(&loader->lock);
@@ -188,7 +189,7 @@ static void run_span_locked(leat_loader *loader, leat_worker *worker, const span
 /* Does one thing if there is one; lets the lock go meanwhile. */
 static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
 {
-    span span;
+    leat_span span;
     leat_start_reap_locked(loader);
     if (leat_ship_can_locked(loader))
         leat_ship_next_locked(loader);

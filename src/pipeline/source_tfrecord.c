@@ -56,17 +56,17 @@ typedef struct shard {
     uint64_t first; /* record of the set that its record 0 is */
 } shard;
 
-typedef struct wanted {
+typedef struct wanted_feature {
     char key[LEAT_OPTION_STRING_MAX];
     int32_t kind; /* LEAT_FEATURE_* */
     uint64_t n;   /* values; bytes: 1 */
-} wanted;
+} wanted_feature;
 
 typedef struct tfrecord_source {
     leat_source base;
     shard *shards;
     size_t n_shards;
-    wanted wanted[LEAT_MAX_FEATURES];
+    wanted_feature wanted[LEAT_MAX_FEATURES];
     leat_feature_key keys[LEAT_MAX_FEATURES];
 } tfrecord_source;
 
@@ -163,7 +163,7 @@ static const char *kind_text(int32_t kind)
 }
 
 /* One feature's values into a view. */
-static int view_of(const wanted *wanted, const leat_feature_info *info, const leat_feature *found,
+static int view_of(const wanted_feature *wanted, const leat_feature_info *info, const leat_feature *found,
                    leat_scratch *scratch, leat_view *out, leat_error *err)
 {
     leat_format_error inner;
@@ -220,12 +220,11 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
 /* Names and kinds of all features in an Example, for messages. */
 static void list_features(const uint8_t *example, size_t size, char *text, size_t room)
 {
-    leat_example_iterator at;
     leat_feature_key name;
     leat_feature feature;
     size_t used = 0;
     text[0] = 0;
-    leat_example_begin(&at, example, size);
+    leat_example_iter at = leat_example_iterate(example, size);
     while (leat_example_next(&at, &name, &feature, NULL) == LEAT_FORMAT_OK && used < room)
         used += (size_t)snprintf(text + used, room - used, "%s%.*s (%s)", used ? ", " : "",
                                  (int)name.length, name.name, kind_text(feature.kind));
@@ -248,7 +247,7 @@ static int add_feature(tfrecord_source *source, const char *name, const feature_
         return leat_node_fail(where, err, LEAT_E_CONFIG, "more than %d features",
                               LEAT_MAX_FEATURES);
     const int32_t i = source->base.n_features;
-    wanted *const w = &source->wanted[i];
+    wanted_feature *const w = &source->wanted[i];
     leat_feature_info *const info = &source->base.features[i];
     snprintf(info->name, sizeof info->name, "%s", name);
     snprintf(w->key, sizeof w->key, "%s", given->key.text[0] ? given->key.text : name);
