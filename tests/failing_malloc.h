@@ -70,6 +70,8 @@ extern void *__libc_realloc(void *, size_t);
 #define FAILING_MALLOC_REAL(type, name, arguments, ...) return __libc_##name(__VA_ARGS__)
 #endif
 
+/* Shared libraries must find them too, whatever visibility the program is compiled with. */
+#pragma GCC visibility push(default)
 void *malloc(size_t n)
 {
     if (failing_malloc_now())
@@ -90,5 +92,6 @@ void *realloc(void *old, size_t n)
         return NULL;
     FAILING_MALLOC_REAL(void *, realloc, (void *, size_t), old, n);
 }
+#pragma GCC visibility pop
 
 #endif

@@ -192,7 +192,7 @@ static void odd_writes_lose_nothing(void **state)
     assert_int_equal(count_in_folder(), 0);
 }
 
-static void no_memory(void **state)
+static void memory_runs_out(void **state)
 {
     const char *path = in_folder("file");
     leat_format_error err;
@@ -347,7 +347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_file_or_old_file),
         cmocka_unit_test(odd_writes_lose_nothing),
-        cmocka_unit_test(no_memory),
+        cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(names_that_cannot_be_written),
         cmocka_unit_test(given_up_leaves_nothing),
         cmocka_unit_test(mode_is_the_umask_s),

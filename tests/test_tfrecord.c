@@ -4,6 +4,7 @@
 #include "format_test.h"
 
 #include "failing_alloc.h"
+
 #include "tfrecord.c"
 
 static void known_checksums(void **state)
@@ -296,7 +297,7 @@ static void file_that_shrinks(void **state)
     unlink(path);
 }
 
-static void no_memory(void **state)
+static void memory_runs_out(void **state)
 {
     const char *path = in_folder("memory");
     leat_format_error err;
@@ -348,16 +349,11 @@ static void writer_that_gives_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_checksums),
-        cmocka_unit_test(check_takes_what_is_whole),
-        cmocka_unit_test(check_finds_all_damage),
-        cmocka_unit_test(round_trip),
-        cmocka_unit_test(cut_at_every_byte),
-        cmocka_unit_test(flip_every_bit),
-        cmocka_unit_test(things_that_are_no_file),
-        cmocka_unit_test(file_that_shrinks),
-        cmocka_unit_test(no_memory),
-        cmocka_unit_test(writer_that_gives_up),
+        cmocka_unit_test(known_checksums),         cmocka_unit_test(check_takes_what_is_whole),
+        cmocka_unit_test(check_finds_all_damage),  cmocka_unit_test(round_trip),
+        cmocka_unit_test(cut_at_every_byte),       cmocka_unit_test(flip_every_bit),
+        cmocka_unit_test(things_that_are_no_file), cmocka_unit_test(file_that_shrinks),
+        cmocka_unit_test(memory_runs_out),         cmocka_unit_test(writer_that_gives_up),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -79,7 +79,8 @@ struct leat_batch {
 typedef struct leat_row_read {
     struct leat_run *run;
     uint64_t record, epoch;
-    uint8_t *bytes; /* NULL: read it when it runs (it is too large, or the read failed) */
+    uint8_t *bytes; /* NULL: too large to be read ahead */
+    bool failed;    /* read it again when it runs [engine lock, then who runs it] */
     size_t size;
     uint64_t offset;
     int fd;

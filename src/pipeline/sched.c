@@ -105,6 +105,7 @@ static void compute(const leat_loader *loader, leat_worker *worker, const leat_s
     for (uint64_t i = 0; i < span->n; i++) {
         uint64_t record, epoch;
         const leat_row_read *const read = span->run ? &span->run->rows[i] : NULL;
+        const uint8_t *const bytes = read && !read->failed ? read->bytes : NULL;
         const uint64_t row = span->row + i;
         leat_error error;
         if (read) {
@@ -115,8 +116,8 @@ static void compute(const leat_loader *loader, leat_worker *worker, const leat_s
         }
         const bool timed = worker->until_timed <= 1;
         worker->until_timed = timed ? timed_every : worker->until_timed - 1;
-        if (leat_sample_run(plan, worker, record, epoch, read ? read->bytes : NULL,
-                            read ? read->size : 0, span->slot->memory, row, timed, &error) < 0) {
+        if (leat_sample_run(plan, worker, record, epoch, bytes, bytes ? read->size : 0,
+                            span->slot->memory, row, timed, &error) < 0) {
             if (out->error.code == LEAT_OK) {
                 out->error = error;
                 out->bad_row = row;

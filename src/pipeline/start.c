@@ -57,7 +57,7 @@ static void finished(void *arg, void *tag, int result)
     leat_row_read *const row = tag;
     loader->ahead.in_flight--;
     if (result < 0 || (size_t)result != row->size)
-        row->bytes = NULL;
+        row->failed = true;
     else
         loader->n_bytes_read += row->size;
     if (--row->run->n_pending == 0)
