@@ -2,8 +2,8 @@
  *
  * test_idle.c: device idle as measured agrees with arithmetic. A pipeline that sleeps feeds a
  * simulated device whose step has a set length C; L is the measured time that the pipeline needs
- * per batch, L0 that of one batch alone. Without prefetch and with a host that waits for each step,
- * the device idles L0 / (L0 + C), with prefetch max(0, 1 - C / L). */
+ * per batch, L0 that of one batch alone. Without prefetch the device idles L0 / (L0 + C), with
+ * prefetch max(0, 1 - C / L). */
 #include "engine_fixture.h"
 
 #include <math.h>
@@ -52,9 +52,8 @@ static int64_t event_ns(const consumer *c, leat_event *event)
     return c->table->event_ns(event); /* on this device known at once */
 }
 
-/* One step. The host goes on at once, as a trainer's does; without prefetch it waits, so that
- * nothing overlaps. */
-static leat_step_times step(const consumer *c, leat_loader *loader, int64_t compute_ns, bool wait)
+/* One step. The host goes on at once, as a trainer's does. */
+static leat_step_times step(const consumer *c, leat_loader *loader, int64_t compute_ns)
 {
     leat_step_times times = { .busy_ns = compute_ns };
     leat_batch *batch;
@@ -69,8 +68,6 @@ static leat_step_times step(const consumer *c, leat_loader *loader, int64_t comp
     leat_device_sim_busy(c->stream, compute_ns);
     times.compute_end_ns = event_ns(c, c->end);
     leat_batch_release_on(batch, c->stream);
-    if (wait)
-        c->table->stream_sync(c->stream, NULL);
     return times;
 }
 
@@ -90,7 +87,7 @@ static leat_meter run(int prefetch, int64_t compute_ns)
     const leat_loader_options options = { .device = c.device, .epochs = -1 };
     leat_loader *loader = open_loader(plan, &options);
     for (int i = 0; i < N_SETTLE + N_MEASURED; i++)
-        times[i] = step(&c, loader, compute_ns, prefetch == 0);
+        times[i] = step(&c, loader, compute_ns);
     c.table->stream_sync(c.stream, NULL);
     leat_loader_close(&loader);
     c.table->event_close(c.start);
