@@ -287,7 +287,7 @@ static void figures_are_those_of_the_steps(void **state)
     assert_close(arm->speedup_high, 2);
     assert_string_equal(arm->verdict, "compute-bound");
     assert_non_null(
-        strstr(result.summary, PREFETCH "=2 makes training 2× as fast as " PREFETCH "=0"));
+        strstr(result.summary, PREFETCH "=2 makes training 2.00× as fast as " PREFETCH "=0"));
     assert_non_null(strstr(result.summary, "device idle falls from 50 % to 0.0 %"));
     assert_int_equal(world.epochs, -1);
     assert_int_equal(world.first_batch, 0);
