@@ -21,10 +21,10 @@ struct train_options {
 };
 
 static const leat_option options[] = {
-    LEAT_OPTION_I64(struct train_options, epochs, "0", 0, 1e9,
-                    "passes over the data; 0: as train.epochs says"),
-    LEAT_OPTION_I64(struct train_options, steps, "0", 0, 1e12,
-                    "stop after this many steps; 0: at the end of the last epoch"),
+    LEAT_ROW_AUTO(struct train_options, epochs, 1, 1e9,
+                  "passes over the data; auto: as train.epochs says"),
+    LEAT_ROW_AUTO(struct train_options, steps, 1, 1e12,
+                  "stop after this many steps; auto: at the end of the last epoch"),
     LEAT_OPTION_STRING(struct train_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_OPTION_STRING(struct train_options, save, NULL,
@@ -75,7 +75,7 @@ static int open_plans(struct train *t, leat_error *err)
 {
     char text[64];
     int rc = leat_setup_config(t->path, &t->o->set, &t->config, err);
-    if (rc == LEAT_OK && t->o->epochs) {
+    if (rc == LEAT_OK && t->o->epochs > 0) {
         snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
         rc = leat_config_set(t->config, text, err);
     }
@@ -108,7 +108,7 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
     *out = o->start_batch;
     if (per_epoch == 0)
         return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", t->path);
-    if (per_epoch < 0 && !o->steps)
+    if (per_epoch < 0 && o->steps < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "the pipeline repeats without end; give --steps");
     if (per_epoch < 0)
         return o->start_epoch ? leat_fail(err, LEAT_E_ARGUMENT,
@@ -269,7 +269,7 @@ static int step(struct train *t, bool *end, leat_error *err)
     t->steps++;
     t->epoch_steps++;
     leat_progress_show(&t->progress, (uint64_t)t->steps);
-    *end = t->o->steps && t->steps == t->o->steps;
+    *end = t->o->steps > 0 && t->steps == t->o->steps;
     if (info.in_epoch + 1 == per_epoch || *end)
         rc = end_epoch(t, info.epoch, err);
     return rc;
@@ -278,7 +278,7 @@ static int step(struct train *t, bool *end, leat_error *err)
 static uint64_t steps_expected(const struct train *t)
 {
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
-    if (t->o->steps)
+    if (t->o->steps > 0)
         return (uint64_t)t->o->steps;
     return (uint64_t)((t->epochs - t->o->start_epoch) * per_epoch - t->o->start_batch);
 }
