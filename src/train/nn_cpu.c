@@ -177,7 +177,10 @@ static int make_forward(leat_cpu_plan *plan, leat_error *err)
     for (int32_t i = 0; i < model->n_layers && rc == LEAT_OK; i++) {
         leat_cpu_layer_state *state = &plan->layers[i];
         state->in = plan->at;
-        rc = leat_cpu_layer_for(model->layers[i].layer)->forward(plan, i, err);
+        const leat_cpu_layer *row = leat_cpu_layer_for(model->layers[i].layer);
+        rc = row ? row->forward(plan, i, err)
+                 : leat_fail(err, LEAT_E_UNSUPPORTED, "the CPU backend has no layer '%s'",
+                             model->layers[i].layer->kind.name);
         state->out = plan->at;
     }
     if (rc < 0)
