@@ -111,17 +111,24 @@ static int name_width(const leat_compare_result *result)
     return (int)width;
 }
 
+/* Percent of a share, without the "-0.0" of rounding. */
+static double percent(double share)
+{
+    return share > -0.0005 && share < 0.0005 ? 0 : share * 100;
+}
+
 static void print_arm(const leat_compare_arm *arm, int width)
 {
     char rate[32], p50[32], p95[32], interval[32], speedup[32];
     const leat_meter *m = &arm->meter;
-    snprintf(interval, sizeof interval, "%.1f-%.1f", arm->idle_low * 100, arm->idle_high * 100);
+    snprintf(interval, sizeof interval, "%.1f-%.1f", percent(arm->idle_low),
+             percent(arm->idle_high));
     snprintf(speedup, sizeof speedup, "%.2fx", arm->speedup);
     printf("%-*s %11s %10s %10s %6.1f %6.1f %12s %6.1f %8.1f %6.1f %8s\n", width, arm->name,
            leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate),
-           ms_text(m->step_p50_ns, p50), ms_text(m->step_p95_ns, p95), m->busy * 100,
-           arm->idle * 100, interval, m->input_wait * 100, m->exposed_copy * 100, m->other * 100,
-           speedup);
+           ms_text(m->step_p50_ns, p50), ms_text(m->step_p95_ns, p95), percent(m->busy),
+           percent(arm->idle), interval, percent(m->input_wait), percent(m->exposed_copy),
+           percent(m->other), speedup);
 }
 
 /* Devices of all arms; a simulated one must never pass for a real one. */

@@ -65,7 +65,7 @@ struct epoch {
     int64_t number, steps;
     double seconds;
     leat_metrics train, eval;
-    bool has_eval, has_meter;
+    bool has_eval, has_meter, steady;
     leat_meter meter;
 };
 
@@ -139,19 +139,18 @@ static int open_all(struct train *t, leat_error *err)
 
 /* --- one epoch's report ------------------------------------------------------------------------*/
 
-/* Where the device's time went, without the warm-up of the run. */
+/* Where the device's time went, without the warm-up of the run. If the first epoch never gets
+ * steady (short, or a busy machine), its second half is taken and said to be what it is. */
 static void take_meter(struct train *t, struct epoch *e)
 {
     const size_t n = leat_trainer_times(t->trainer, t->times, TIMES_MAX);
-    size_t first = 1;
-    if (!t->warm) {
-        first = leat_meter_warm(t->times, n);
-        if (first >= n && n < 20) /* too short to tell: leave out the first half */
-            first = n / 2;
-        t->warm = first < n;
-    }
+    size_t first = t->warm ? 1 : leat_meter_warm(t->times, n);
+    e->steady = first < n;
+    if (!e->steady)
+        first = n / 2;
     if (first < 1)
         first = 1;
+    t->warm = true;
     e->has_meter = first < n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
 }
 
@@ -185,7 +184,8 @@ static json_t *epoch_json(const struct epoch *e)
     leat_json_real(one, "seconds", e->seconds);
     add_metrics(one, "loss", "accuracy", &e->train, true);
     add_metrics(one, "eval_loss", "eval_accuracy", &e->eval, e->has_eval);
-    leat_json_int(one, "steady_steps", e->has_meter ? (int64_t)m->n_steps : 0);
+    leat_json_bool(one, "steady", e->steady);
+    leat_json_int(one, "measured_steps", e->has_meter ? (int64_t)m->n_steps : 0);
     leat_json_real(one, "samples_per_s", e->has_meter ? m->samples_per_s : no);
     leat_json_real(one, "step_p50_ms", e->has_meter ? (double)m->step_p50_ns * 1e-6 : no);
     leat_json_real(one, "step_p95_ms", e->has_meter ? (double)m->step_p95_ns * 1e-6 : no);
@@ -218,6 +218,8 @@ static void print_epoch(const struct train *t, const struct epoch *e)
                "other %.1f)",
                leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate), m->busy * 100,
                (1 - m->busy) * 100, m->input_wait * 100, m->exposed_copy * 100, m->other * 100);
+    if (e->has_meter && !e->steady)
+        printf("  [second half; never steady]");
     if (leat_trainer_get_info(t->trainer)->simulated)
         printf("  [simulated]");
     putchar('\n');
