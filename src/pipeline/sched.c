@@ -116,7 +116,7 @@ static void compute(const leat_loader *loader, leat_worker *worker, const leat_s
         } else {
             leat_order_row(&plan->order, &worker->order, &span->place, row, &record, &epoch);
         }
-        const bool timed = worker->until_timed <= 1;
+        const bool timed = worker->until_timed <= 1 && timed_every != UINT32_MAX;
         worker->until_timed = timed ? timed_every : worker->until_timed - 1;
         if (leat_sample_run(plan, worker, record, epoch, bytes, bytes ? read->size : 0,
                             span->slot->memory, row, timed, &error) < 0) {
@@ -149,6 +149,8 @@ static void learn_locked(leat_loader *loader, const leat_span *span, int64_t ns)
 
 static uint32_t timed_every_locked(const leat_loader *loader)
 {
+    if (!loader->plan->engine.timing)
+        return UINT32_MAX;
     const int32_t n_stamps = 3 + loader->plan->n_chains;
     const double every =
         n_stamps * STAMP_NS / STAMP_SHARE / (loader->sample_ns > 1 ? loader->sample_ns : 1000);
