@@ -33,7 +33,10 @@ static inline bool failing_malloc_hit(void)
     return failing_malloc_failed;
 }
 
-static bool failing_malloc_now(void)
+/* Programs allocate before the thread sanitizer is set up: what runs then must not be watched. */
+#define FAILING_MALLOC_EARLY __attribute__((no_sanitize("thread")))
+
+FAILING_MALLOC_EARLY static bool failing_malloc_now(void)
 {
     if (failing_malloc_left < 0 || failing_malloc_left-- > 0)
         return false;
@@ -53,7 +56,7 @@ static bool failing_malloc_now(void)
 #ifdef FAILING_MALLOC_DLSYM
 /* The sanitizer's functions come next; what is asked for before they are known (dlsym itself may
  * ask) comes from a small buffer that is never given back. */
-static void *failing_malloc_next(const char *name)
+FAILING_MALLOC_EARLY static void *failing_malloc_next(const char *name)
 {
     return dlsym(RTLD_NEXT, name);
 }
@@ -73,21 +76,21 @@ extern void *__libc_realloc(void *, size_t);
 
 /* Shared libraries must find them too, whatever visibility the program is compiled with. */
 #pragma GCC visibility push(default)
-void *malloc(size_t n)
+FAILING_MALLOC_EARLY void *malloc(size_t n)
 {
     if (failing_malloc_now())
         return NULL;
     FAILING_MALLOC_REAL(void *, malloc, (size_t), n);
 }
 
-void *calloc(size_t n, size_t size)
+FAILING_MALLOC_EARLY void *calloc(size_t n, size_t size)
 {
     if (failing_malloc_now())
         return NULL;
     FAILING_MALLOC_REAL(void *, calloc, (size_t, size_t), n, size);
 }
 
-void *realloc(void *old, size_t n)
+FAILING_MALLOC_EARLY void *realloc(void *old, size_t n)
 {
     if (failing_malloc_now())
         return NULL;

@@ -34,7 +34,8 @@ static const char *const readers[] = { "auto", "io_uring", "pread", NULL };
 const leat_option leat_engine_option_table[] = {
     LEAT_OPTION_ROW(
         leat_engine_options, threads, I64, "auto", 0, 1024, autos,
-        "worker threads; 0: the consumer does all; auto: the CPUs this process may use"),
+        "threads that work at once, the consumer included while it waits; 0: the consumer "
+        "does all; auto: the CPUs this process may use"),
     LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
                      "how files are read; auto: io_uring, or pread where it is refused"),
     LEAT_OPTION_BYTES(leat_engine_options, read_bytes, "0", 0, 1e12,

@@ -26,6 +26,8 @@ typedef struct leat_span {
 
 static bool can_compute_locked(const leat_loader *loader, int64_t only)
 {
+    if (loader->n_computing >= (loader->n_threads ? loader->n_threads : 1))
+        return false;
     if (loader->ahead.reader)
         return leat_start_find_locked(loader, only) != NULL;
     return (only < 0 || loader->claim_batch == only) &&
@@ -176,10 +178,12 @@ static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat
 {
     leat_outcome outcome;
     const uint32_t timed_every = timed_every_locked(loader);
+    loader->n_computing++;
     leat_sched_balance_locked(loader); /* what is left may be for others */
     pthread_mutex_unlock(&loader->lock);
     compute(loader, worker, span, timed_every, &outcome);
     pthread_mutex_lock(&loader->lock);
+    loader->n_computing--;
     book_locked(loader, span, &outcome);
     leat_sched_balance_locked(loader);
 }
