@@ -92,7 +92,7 @@ static void print_flag(FILE *out, const leat_option *row)
     else if (*word.value)
         snprintf(head + n, sizeof head - (size_t)n, " %s", word.value);
     int used = snprintf(text, sizeof text, "%s", row->help);
-    if (row->choices) {
+    if (row->choices && row->type == LEAT_OPTION_TYPE_ENUM) {
         used += snprintf(text + used, sizeof text - (size_t)used, ": ");
         for (size_t i = 0; row->choices[i]; i++)
             used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", i ? ", " : "",

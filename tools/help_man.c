@@ -40,7 +40,8 @@ static void print_flag(FILE *out, const leat_option *row)
         fprintf(out, !strcmp(row->name, "json") ? "\\fR[=\\fI%s\\fR]" : " \\fI%s\\fR", word.value);
     fputc('\n', out);
     print_roff(out, row->help);
-    for (size_t i = 0; row->choices && row->choices[i]; i++)
+    const bool words = row->choices && row->type == LEAT_OPTION_TYPE_ENUM;
+    for (size_t i = 0; words && row->choices[i]; i++)
         fprintf(out, "%s%s%s", i ? "" : "(", row->choices[i], row->choices[i + 1] ? ", " : ")\n");
     if (row->initial && *row->initial && row->type != LEAT_OPTION_TYPE_BOOL) {
         fputs("Default: ", out);
