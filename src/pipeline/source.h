@@ -43,6 +43,9 @@ typedef struct leat_source_table {
     int (*load)(const leat_source *source, uint64_t record, leat_scratch *scratch,
                 leat_view *features, leat_error *err);
 
+    /* This record will be asked for in a moment; NULL: of no use to this source. */
+    void (*hint)(const leat_source *source, uint64_t record);
+
     /* "file.tfrecord, record 7 (byte 1234)": for messages. */
     void (*describe)(const leat_source *source, uint64_t record, char *text, size_t size);
 } leat_source_table;
