@@ -18,14 +18,14 @@ struct bench_options {
 };
 
 static const leat_option options[] = {
-    LEAT_OPTION_I64(struct bench_options, steps, "0", 0, 1e12,
-                    "batches to measure; 0: until the last epoch ends"),
+    LEAT_ROW_AUTO(struct bench_options, steps, 1, 1e12,
+                  "batches to measure; auto: until the last epoch ends"),
     LEAT_OPTION_I64(struct bench_options, epochs, "1", 1, 1e9,
                     "passes over the data; with --steps as many as it takes"),
     LEAT_OPTION_I64(struct bench_options, warmup, "10", 0, 1e9,
                     "batches before the measurement; at most half of those there are"),
-    LEAT_OPTION_I64(struct bench_options, threads, "-1", -1, 1024,
-                    "worker threads, as engine.threads; -1: as the config says"),
+    LEAT_ROW_AUTO(struct bench_options, threads, 0, 1024,
+                  "worker threads, as engine.threads; auto: as the config says"),
     LEAT_OPTION_I64(struct bench_options, start_batch, "0", 0, 9e15,
                     "begin at this batch of the run, as a resumed run does"),
     LEAT_OPTION_BOOL(struct bench_options, digest, "false",
@@ -141,8 +141,8 @@ static int count_total(struct bench *b, leat_error *err)
     if (per_epoch == 0)
         return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", b->path);
     b->warmup = o->warmup;
-    b->total = o->steps ? o->steps + o->warmup : -1;
-    if (o->steps)
+    b->total = o->steps > 0 ? o->steps + o->warmup : -1;
+    if (o->steps > 0)
         return LEAT_OK;
     if (per_epoch < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "the pipeline repeats without end; give --steps");
@@ -164,7 +164,7 @@ static int open_loader(struct bench *b, leat_error *err)
         rc = leat_setup_device(b->config, b->o->device, &b->device, err);
     const leat_loader_options options_ = {
         .device = b->device,
-        .epochs = b->o->steps ? -1 : b->o->epochs,
+        .epochs = b->o->steps > 0 ? -1 : b->o->epochs,
         .first_batch = b->o->start_batch,
     };
     b->open_ns = leat_files_now_ns();
@@ -297,6 +297,8 @@ static void print_report(const struct bench *b)
     printf("\n%-32s %12s %14s\n", "stage", "us/sample", "worker time");
     for (int32_t i = 0; i < b->after.n_stages; i++) {
         const leat_stage_stats stage = stage_of(b, i);
+        if (stage.samples == 0)
+            continue;
         printf("%-32s %12.2f %12.1f %%\n", stage.name, us_per_sample(&stage),
                share(b, &stage) * 100);
     }

@@ -39,7 +39,7 @@ static const leat_option options[] = {
                     "all to DIR"),
     LEAT_OPTION_ENUM(struct synth_options, format, "jpeg", formats, "file format"),
     LEAT_OPTION_I64(struct synth_options, quality, "90", 1, 100, "of JPEG files"),
-    LEAT_OPTION_I64(struct synth_options, threads, "0", 0, 1024, "worker threads; 0: one per core"),
+    LEAT_ROW_AUTO(struct synth_options, threads, 1, 1024, "worker threads; auto: one per core"),
     LEAT_ROW_QUIET(struct synth_options),
     LEAT_ROW_JSON(struct synth_options),
     LEAT_OPTION_END
@@ -256,7 +256,7 @@ static int run(const leat_call *call)
     atomic_init(&s.bytes, 0);
     atomic_init(&s.failed, false);
     s.n_test = (int64_t)((double)o->n * o->split + 0.5);
-    s.threads = (int32_t)(o->threads ? o->threads : leat_files_cores());
+    s.threads = (int32_t)(o->threads > 0 ? o->threads : leat_files_cores());
     s.folder = strdup(call->arguments[0]);
     for (size_t n = s.folder ? strlen(s.folder) : 0; n > 1 && s.folder[n - 1] == '/'; n--)
         s.folder[n - 1] = 0;

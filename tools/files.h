@@ -25,8 +25,8 @@ int leat_files_sync_folder_of(const char *path, leat_error *err);
 /* printf into new memory; NULL: out of memory. */
 char *leat_files_text(const char *format, ...) LEAT_PRINTF(1, 2);
 
-/* The signal that asked to stop (SIGINT, SIGTERM, SIGHUP) since leat_files_catch(), or 0. A second
- * signal ends the program as usual. */
+/* The signal that asked to stop (SIGINT, SIGTERM, SIGHUP) since leat_files_catch(), or 0. It may come
+ * twice (timeout(1) sends it to the process and to its group), so a second one is no other. */
 void leat_files_catch(void);
 int leat_files_caught(void);
 /* After cleaning up: ends by that signal, so that shells see why. Returns when there was none. */

@@ -87,6 +87,8 @@ static int run_link(const leat_plan *plan, const leat_chain *chain, int32_t i, l
     leat_plan64 drawn;
     int rc = op->measure ? op->measure(link->options, view, &out.shape, scratch, err)
                          : op->shape(link->options, &view->shape, &out.shape, err);
+    if (rc == LEAT_E_CONFIG) /* the options fit the plan, so it is this record that does not */
+        rc = LEAT_E_DATA;
     if (rc < 0)
         return rc;
     const int64_t bytes = leat_shape_bytes(&out.shape);

@@ -43,6 +43,9 @@ typedef struct leat_source_table {
     int (*load)(const leat_source *source, uint64_t record, leat_scratch *scratch,
                 leat_view *features, leat_error *err);
 
+    /* This record will be asked for in a moment; NULL: of no use to this source. */
+    void (*hint)(const leat_source *source, uint64_t record);
+
     /* "file.tfrecord, record 7 (byte 1234)": for messages. */
     void (*describe)(const leat_source *source, uint64_t record, char *text, size_t size);
 } leat_source_table;
@@ -50,10 +53,10 @@ typedef struct leat_source_table {
 struct leat_source {
     const leat_source_table *table;
     uint64_t n_records;
-    uint64_t n_bytes;    /* of all records as stored; 0 = unknown */
-    uint64_t max_bytes;  /* largest record looked at; 0 = unknown */
-    uint64_t digest;     /* of what the records are, as far as known without reading them */
-    int32_t n_classes;   /* 0 = unknown */
+    uint64_t n_bytes;   /* of all records as stored; 0 = unknown */
+    uint64_t max_bytes; /* largest record looked at; 0 = unknown */
+    uint64_t digest;    /* of what the records are, as far as known without reading them */
+    int32_t n_classes;  /* 0 = unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
 };

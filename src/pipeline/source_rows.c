@@ -27,6 +27,20 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     return LEAT_OK;
 }
 
+#define LINE       64 /* bytes of a cache line */
+#define HINT_LINES 8  /* the hardware goes on from there */
+
+static void hint(const leat_source *base, uint64_t record)
+{
+    const rows_source *const source = (const rows_source *)base;
+    for (int32_t i = 0; i < base->n_features; i++) {
+        const uint8_t *const row = source->data[i] + record * source->row_bytes[i];
+        const size_t n = source->row_bytes[i];
+        for (size_t at = 0; at < n && at < HINT_LINES * LINE; at += LINE)
+            __builtin_prefetch(row + at);
+    }
+}
+
 static void describe(const leat_source *source, uint64_t record, char *text, size_t size)
 {
     (void)source;
@@ -41,6 +55,7 @@ static void close_rows(leat_source *source)
 static const leat_source_table table = {
     .kind = { "rows", "tensors in memory, given in C", NULL },
     .load = load,
+    .hint = hint,
     .describe = describe,
     .close = close_rows,
 };
@@ -55,8 +70,7 @@ int leat_source_rows_open(uint64_t n_records, const leat_rows *rows, int32_t n_r
     rows_source *source = calloc(1, sizeof *source);
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "rows: %zu bytes", sizeof *source);
-    source->base = (leat_source){ .table = &table, .n_records = n_records,
-                                  .n_features = n_rows };
+    source->base = (leat_source){ .table = &table, .n_records = n_records, .n_features = n_rows };
     for (int32_t i = 0; i < n_rows; i++) {
         const int64_t bytes = leat_shape_bytes(&rows[i].shape);
         if (bytes < 0 || !rows[i].name || (!rows[i].data && n_records)) {
