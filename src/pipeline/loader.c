@@ -332,7 +332,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     out->threads = loader->n_threads;
     out->memory_bytes = loader->memory_bytes;
     snprintf(out->reader, sizeof out->reader, "%s",
-             !loader->plan->source->table->locate ? "source"
+             !loader->plan->source->table->locate ? "direct"
              : a->reader                          ? "io_uring"
                                                   : "pread");
     snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);

@@ -13,8 +13,10 @@ typedef struct rows_source {
 } rows_source;
 
 static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
-                leat_view *features, leat_error *err)
+                leat_view *features, size_t *n_read, leat_error *err)
 {
+    *n_read = 0;
+
     const rows_source *const source = (const rows_source *)base;
     (void)scratch;
     (void)err;
