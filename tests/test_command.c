@@ -114,6 +114,8 @@ static int list_commands(char names[32][32])
 static int make_folder(void **state)
 {
     (void)state;
+    /* The models here are tiny; and a thread checker does not see how OpenMP's own threads wait. */
+    setenv("OMP_NUM_THREADS", "1", 0);
     /* In memory where that is possible: what is tested here syncs a lot of files. */
     strcpy(folder, "/dev/shm/leat-command-XXXXXX");
     if (!mkdtemp(folder)) {
@@ -551,7 +553,7 @@ static void unreadable_files_are_named(void **state)
     (void)state;
     if (geteuid() == 0)
         skip(); /* root reads everything */
-    expect_success(shell("cp -r images bad && chmod 0 bad/ring/*47.jpg"));
+    expect_success(shell("cp -r images bad && chmod 0 bad/ring/*13.jpg"));
     expect_failure(shell("$L convert images bad -o x -q"), 1, "Permission denied");
     expect_success(shell("chmod 644 bad/ring/* && chmod 0 bad/ring"));
     expect_failure(shell("$L convert images bad -o x -q"), 1, "bad/ring: cannot read the folder");
