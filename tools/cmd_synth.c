@@ -70,7 +70,10 @@ static int make_folder(const char *path, leat_error *err)
 static int make_class_folders(const struct synth *s, const char *part, leat_error *err)
 {
     char *top = leat_files_text("%s%s", s->part, part);
-    int rc = top ? make_folder(top, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc =
+        top ? leat_files_make_parents(top, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK)
+        rc = make_folder(top, err);
     for (int64_t i = 0; i < s->o->classes && rc == LEAT_OK; i++) {
         char *path = leat_files_text("%s/%s", top, leat_draw_class((int)i));
         rc = path ? make_folder(path, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
