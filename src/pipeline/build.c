@@ -43,6 +43,8 @@ const leat_option leat_engine_option_table[] = {
                       "memory of reads in flight; 0: two windows of mean records, 4 to 64 MiB"),
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
                     "rows per task; 0: as many as make 20 microseconds"),
+    LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
+                     "time the stages (on some samples only, so that it costs under 1 %)"),
     LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
                      "compute a digest of every batch (reads every byte put out)"),
     LEAT_OPTION_END

@@ -37,8 +37,9 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, co
     leat_trace_stage *const stages = worker->trace.stages;
     int rc;
     if (source->table->load) {
-        rc = source->table->load(source, record, worker->scratch, features, err);
-        leat_trace_count(&stages[LEAT_STAGE_READ], 1, 0);
+        size_t n_read = 0;
+        rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
+        leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
         charge(&stages[LEAT_STAGE_READ], timed, since);
         return rc;
     }

@@ -531,6 +531,13 @@ static void cpu_close(leat_net *net)
     free(net);
 }
 
+/* Below some 50 million operations per thread and step, meeting costs more than sharing saves. */
+static int32_t most_threads(const leat_model *model)
+{
+    const double parts = model->flops_per_sample * (double)model->batch_size / 50e6;
+    return parts < 1 ? 1 : parts > 1024 ? 1024 : (int32_t)parts;
+}
+
 /* Makes the plan of a full batch at once: it settles the layouts of the parameters. */
 static int cpu_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err)
 {
@@ -543,7 +550,7 @@ static int cpu_open(const leat_model *model, leat_device *device, leat_net **out
         return no_memory(err, sizeof *net);
     net->model = model;
     net->params = calloc((size_t)model->n_layers * LEAT_LAYER_MAX_PARAMS, sizeof *net->params);
-    rc = net->params ? leat_onednn_open(model->threads, &net->dn, err)
+    rc = net->params ? leat_onednn_open(model->threads, most_threads(model), &net->dn, err)
                      : no_memory(err, sizeof *net->params);
     if (rc == LEAT_OK) {
         leat_onednn_enter(net->dn);

@@ -106,7 +106,7 @@ static void find_openmp(leat_onednn *dn)
         dn->gomp_parallel = NULL;
 }
 
-int leat_onednn_open(int32_t threads, leat_onednn **out, leat_error *err)
+int leat_onednn_open(int32_t threads, int32_t most, leat_onednn **out, leat_error *err)
 {
     dnnl_status_t status;
     *out = NULL;
@@ -120,7 +120,7 @@ int leat_onednn_open(int32_t threads, leat_onednn **out, leat_error *err)
     else if (asked && *asked && dn->omp_get_max)
         dn->threads = dn->omp_get_max();
     else
-        dn->threads = leat_cores_count();
+        dn->threads = leat_cores_count() < most ? leat_cores_count() : most;
     if ((status = dnnl_engine_create(&dn->engine, dnnl_cpu, 0)) == dnnl_success)
         status = dnnl_stream_create(&dn->stream, dn->engine, dnnl_stream_in_order);
     if (status != dnnl_success) {
@@ -275,8 +275,7 @@ static int find_layouts(leat_onednn_prim *prim, const_dnnl_primitive_desc_t pd)
 {
     for (int i = 0; i < LEAT_DN_N_ARGS; i++) {
         const dnnl_memory_desc_t *md =
-            i == LEAT_DN_SCRATCH
-                ? dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0)
+            i == LEAT_DN_SCRATCH ? dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0)
             : i == LEAT_DN_WORKSPACE
                 ? dnnl_primitive_desc_query_md(pd, dnnl_query_workspace_md, 0)
                 : dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg_numbers[i]);
