@@ -369,7 +369,7 @@ static void what_set_broke_is_named_by_its_path(void **state)
            "--set engine.threads: engine: threads must be between 0 and 1024, or auto, got -1");
     expect(LEAT_E_CONFIG, good, "engine.thread=1",
            "--set engine.thread: engine has no option 'thread'; did you mean 'threads'? It has: "
-           "threads, reader, read_bytes, run, digest");
+           "threads, reader, read_bytes, run, timing, digest");
 }
 
 static void the_longest_chains_and_lists(void **state)
