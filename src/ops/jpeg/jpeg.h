@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg.h: decodes the JPEG files that training sets are made of faster than libjpeg-turbo and to
+ * the same bytes: baseline and extended sequential, 8 bits, Huffman, one interleaved scan; gray,
+ * or YCbCr with chroma at full or half size in either direction; with or without restart markers.
+ *
+ * CONTRACT  LEAT_OK means: the pixels are libjpeg-turbo's, and it would not have complained.
+ * LEAT_E_UNSUPPORTED means: not a file for this decoder, be it unusual (progressive, CMYK, …) or
+ * damaged; the caller asks libjpeg-turbo, which decides. So what a damaged file becomes has one
+ * definition, and nothing here needs to guess. */
+#ifndef LEAT_JPEG_H
+#define LEAT_JPEG_H
+
+#include "leat/op.h"
+
+struct leat_jpeg_dsp;
+
+typedef struct leat_jpeg_component {
+    int32_t h, v;                /* blocks of one MCU across and down */
+    int32_t width_px, height_px; /* samples that carry the picture */
+    int32_t n_across;            /* blocks of one block row, rounded up to 4 */
+    const uint8_t *dc, *ac;      /* Huffman tables as in the file: 16 counts, then symbols */
+    int16_t quant[64];           /* in natural order */
+} leat_jpeg_component;
+
+/* What the header says. Points into the file's bytes, owns nothing. */
+typedef struct leat_jpeg {
+    int32_t width, height;
+    int32_t n_components; /* 1 or 3 */
+    int32_t mcu_width_px, mcu_height_px, mcus_x, mcus_y, blocks_per_mcu;
+    int32_t chroma_h, chroma_v; /* 2 where chroma is half size across, down; else 1 */
+    uint32_t restart_mcus;      /* MCUs between restart markers; 0: none */
+    leat_jpeg_component component[3];
+    const uint8_t *scan, *end;       /* entropy-coded bytes start here; end of the file */
+    const struct leat_jpeg_dsp *dsp; /* kernels of this CPU */
+} leat_jpeg;
+
+/* Reads the header up to the scan.
+ *
+ * data     must stay as long as *jpeg is used
+ * returns  LEAT_OK, or LEAT_E_UNSUPPORTED with the reason. Any thread. */
+int leat_jpeg_open(leat_jpeg *jpeg, const uint8_t *data, size_t size, leat_error *err);
+
+/* Decodes the whole picture to height × width × channels bytes, channels 1 (gray) or 3 (RGB).
+ *
+ * out      written from top to bottom; undefined after an error
+ * returns  LEAT_OK, LEAT_E_UNSUPPORTED (see CONTRACT) or LEAT_E_NOMEM. Any thread, one scratch
+ *          each; takes leat_jpeg_memory() bytes of it. */
+int leat_jpeg_decode(const leat_jpeg *jpeg, int channels, uint8_t *out, leat_scratch *scratch,
+                     leat_error *err);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg_impl.h: what the files of the decoder share: Huffman tables, the flat loop's nodes, the
+ * state of a scan, and the table of kernels. */
+#ifndef LEAT_JPEG_IMPL_H
+#define LEAT_JPEG_IMPL_H
+
+#include "jpeg.h"
+
+enum {
+    LEAT_JPEG_LOOKUP_BITS = 10, /* codes up to this length are found by one look-up */
+    LEAT_JPEG_FAST_BITS = 18,   /* … if code and value together are not longer than this */
+    LEAT_JPEG_PAD = 64          /* bytes that may be read after the bytes of a segment */
+};
+
+/* Zigzag position to natural order. */
+extern const uint8_t leat_jpeg_natural[64];
+
+/* A Huffman table. Entries of `fast`, lowest bit first:
+ *   6 bits  length of code and value     16  63 - length of the value
+ *   bit 6   end of block                 24  2 × coefficients to advance; MISS: not found here
+ *   8       length of the code */
+enum { LEAT_JPEG_EOB = 64, LEAT_JPEG_MISS = 254 };
+typedef struct leat_jpeg_table {
+    uint32_t fast[1 << LEAT_JPEG_LOOKUP_BITS];
+    int32_t limit[18];  /* first code that is longer than n bits, left-aligned to 16; [17] ends */
+    int32_t offset[17]; /* index of a symbol minus its code */
+    uint8_t symbols[256];
+    int32_t is_dc;
+} leat_jpeg_table;
+
+/* Builds a table. Returns -1 when the counts are not those of a prefix code, as libjpeg-turbo has
+ * it (no code of ones only), or a DC symbol is above 15. */
+int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc);
+
+/* One block of the row that is being decoded, in the order of the scan. */
+typedef struct leat_jpeg_node {
+    int16_t *end;                 /* behind its 64 coefficients */
+    const uint32_t *ac;           /* table of its AC symbols */
+    const uint32_t *next_dc;      /* table of the next block's DC symbol */
+    int16_t *next;                /* the next block's coefficients */
+    struct leat_jpeg_node *after; /* the next block's node */
+} leat_jpeg_node;
+
+/* Bits of a segment: the upper `n` bits of `word` are next, `p` what follows them. Only the low six
+ * bits of `n` mean anything. */
+typedef struct leat_jpeg_bits {
+    uint64_t word, n;
+    const uint8_t *p, *limit; /* p beyond limit: the data have ended before */
+} leat_jpeg_bits;
+
+/* Decodes the blocks from `node` up to (not including) `stop`; `at` is the first one's memory, zero
+ * before. Returns 0, or -1: no such code, or out of data. */
+typedef int leat_jpeg_flat(leat_jpeg_bits *bits, const leat_jpeg_node *node,
+                           const leat_jpeg_node *stop, int16_t *at, const uint32_t *dc);
+
+/* Kernels. All levels give the same bytes; plain C is the definition. */
+typedef struct leat_jpeg_dsp {
+    const char *name;
+    leat_jpeg_flat *flat;
+    /* Copies a segment without stuffed zeros up to its marker; returns the bytes written and sets
+     * *stop to the FF of the marker (or to end). May write 32 bytes more than it returns. */
+    size_t (*unstuff)(const uint8_t *src, const uint8_t *end, uint8_t *dst, const uint8_t **stop);
+    /* Blocks in zigzag order to 8 rows of samples; n_blocks is a multiple of 4. Returns the
+     * largest magnitude of a dequantised value in the first row of a block. */
+    uint32_t (*idct)(const int16_t *blocks, int n_blocks, const int16_t *quant, uint8_t *out,
+                     ptrdiff_t stride);
+    /* n samples to 2n (n >= 3), and two rows of n to one of 2n or n between them, closer to near */
+    void (*up_h2)(const uint8_t *in, uint8_t *out, int n);
+    void (*up_h2v2)(const uint8_t *near, const uint8_t *far, uint8_t *out, int n);
+    void (*up_v2)(const uint8_t *near, const uint8_t *far, uint8_t *out, int n, int bias);
+    void (*rgb)(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *out, int n);
+} leat_jpeg_dsp;
+
+extern const leat_jpeg_dsp leat_jpeg_dsp_c;
+#if defined(__x86_64__)
+extern const leat_jpeg_dsp leat_jpeg_dsp_avx2, leat_jpeg_dsp_avx512;
+#endif
+/* Kernels of a level (0 plain C, 1 AVX2, 2 AVX-512), NULL if this CPU lacks it; -1: its best. */
+const leat_jpeg_dsp *leat_jpeg_dsp_at(int level);
+
+/* A scan on its way from top to bottom, one row of MCUs at a time. */
+typedef struct leat_jpeg_scan {
+    const leat_jpeg *jpeg;
+    leat_jpeg_table *tables; /* of component c: [2c] DC, [2c + 1] AC */
+    leat_jpeg_node *nodes;   /* of one row of MCUs, in scan order */
+    int16_t *blocks[3];      /* of one row of MCUs per component: v rows of n_across blocks */
+    int16_t *first_block;    /* start and size of all of them */
+    size_t blocks_bytes;
+    uint8_t *segment; /* unstuffed bytes of the segment */
+    const uint8_t *segment_end;
+    const uint8_t *src; /* where the next segment starts in the file */
+    leat_jpeg_bits bits;
+    uint64_t mcus_left;    /* of the picture, not counting this segment's */
+    uint32_t segment_left; /* MCUs of this segment */
+    uint32_t n_restarts;
+    int32_t dc[3]; /* predictors */
+} leat_jpeg_scan;
+
+/* Takes memory and builds the tables; reads nothing of the scan yet. */
+int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, leat_scratch *scratch,
+                        leat_error *err);
+/* Decodes the next row of MCUs into blocks[]. After the last one the end of the file is checked. */
+int leat_jpeg_scan_row(leat_jpeg_scan *scan, leat_error *err);
+/* True value of a coefficient as blocks[] hold it: negative ones are kept one too low. */
+static inline int16_t leat_jpeg_coefficient(int16_t stored)
+{
+    return (int16_t)(stored - (stored >> 15));
+}
+
+#endif
