@@ -1,4 +1,50 @@
 # SPDX-License-Identifier: MIT
 # The CUDA plugin: built when a CUDA compiler is there (LEAT_CUDA=AUTO), always (ON) or never (OFF).
-# It is a module that libleat opens at run time, so one build runs with and without a GPU.
+# It is a module that libleat opens at run time, so one build runs with and without a GPU. It links
+# the CUDA runtime statically and needs nothing but libc, so it also opens where there is no driver.
 set(LEAT_HAVE_CUDA OFF)
+if(NOT LEAT_CUDA MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "LEAT_CUDA is '${LEAT_CUDA}'; it must be AUTO, ON or OFF")
+endif()
+if(LEAT_CUDA STREQUAL "ON")
+    find_package(CUDAToolkit REQUIRED)
+elseif(LEAT_CUDA STREQUAL "AUTO")
+    find_package(CUDAToolkit QUIET)
+endif()
+if(CUDAToolkit_FOUND AND CUDAToolkit_NVCC_EXECUTABLE)
+    set(LEAT_HAVE_CUDA ON)
+endif()
+message(STATUS "CUDA plugin: ${LEAT_HAVE_CUDA} (LEAT_CUDA=${LEAT_CUDA})")
+
+if(LEAT_HAVE_CUDA)
+    file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.c)
+    file(GLOB cuda_kernels CONFIGURE_DEPENDS src/cuda/*.cu)
+    add_library(leat_cuda MODULE ${cuda_sources} ${cuda_kernels})
+    set_target_properties(leat_cuda PROPERTIES OUTPUT_NAME leat-cuda LINKER_LANGUAGE C)
+    target_include_directories(leat_cuda PRIVATE include src src/ops src/train)
+    target_include_directories(leat_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+    target_compile_definitions(leat_cuda PRIVATE _GNU_SOURCE)
+    target_link_libraries(leat_cuda PRIVATE CUDA::cudart_static)
+    target_link_options(leat_cuda PRIVATE -Wl,--exclude-libs,ALL -Wl,--as-needed)
+    set(own_flags "$<TARGET_PROPERTY:leat_flags,INTERFACE_COMPILE_OPTIONS>")
+    target_compile_options(leat_cuda PRIVATE "$<$<COMPILE_LANGUAGE:C>:${own_flags}>")
+    if(LEAT_SANITIZE)
+        target_link_options(leat_cuda PRIVATE -fsanitize=${LEAT_SANITIZE})
+    else()
+        target_link_options(leat_cuda PRIVATE -Wl,--no-undefined)
+    endif()
+    if(cuda_kernels)
+        # Without the last two host flags the launch code needs the C++ runtime. No contraction of
+        # a·b + c, so that kernels give the bytes that the plain C gives.
+        set(CMAKE_CUDA_ARCHITECTURES "80-real;90")
+        set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+        set(CMAKE_CUDA_STANDARD 17)
+        set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+        enable_language(CUDA)
+        set_target_properties(leat_cuda PROPERTIES CUDA_ARCHITECTURES "80-real;90"
+            CUDA_VISIBILITY_PRESET hidden CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static)
+        target_compile_options(leat_cuda PRIVATE
+            "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-fno-exceptions,-fno-threadsafe-statics>")
+    endif()
+    install(TARGETS leat_cuda DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()

@@ -1,2 +1,41 @@
 # SPDX-License-Identifier: MIT
-install(TARGETS leat leat_static)
+# What `cmake --install` puts where: library (shared, static), headers, leat.pc, a CMake package, the
+# command with its man page and completion (written by the command itself), the CUDA plugin.
+include(CMakePackageConfigHelpers)
+set(cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leat)
+
+install(TARGETS leat EXPORT leat-targets)
+install(TARGETS leat_static EXPORT leat-static-targets)
+install(DIRECTORY include/leat DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Two export files, so that users of the shared library need none of the libraries behind it.
+install(EXPORT leat-targets NAMESPACE leat:: DESTINATION ${cmake_dir})
+install(EXPORT leat-static-targets NAMESPACE leat:: DESTINATION ${cmake_dir})
+configure_package_config_file(cmake/leat-config.cmake.in ${CMAKE_BINARY_DIR}/leat-config.cmake
+    INSTALL_DESTINATION ${cmake_dir})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/leat-config-version.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/leat-config.cmake ${CMAKE_BINARY_DIR}/leat-config-version.cmake
+    cmake/dnnl.cmake DESTINATION ${cmake_dir})
+
+# leat.pc finds its prefix from its own place, so an installed tree can be moved.
+file(RELATIVE_PATH LEAT_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" LEAT_PC_PREFIX "${LEAT_PC_PREFIX}")
+configure_file(cmake/leat.pc.in ${CMAKE_BINARY_DIR}/leat.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/leat.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(TARGET leat_command)
+    install(TARGETS leat_command)
+    foreach(page IN ITEMS man completion)
+        add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/leat.${page}
+            COMMAND leat_command help --${page} > leat.${page}
+            WORKING_DIRECTORY ${CMAKE_BINARY_DIR} VERBATIM)
+    endforeach()
+    add_custom_target(pages ALL
+        DEPENDS ${CMAKE_BINARY_DIR}/leat.man ${CMAKE_BINARY_DIR}/leat.completion)
+    install(FILES ${CMAKE_BINARY_DIR}/leat.man DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+        RENAME leat.1)
+    install(FILES ${CMAKE_BINARY_DIR}/leat.completion
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME leat)
+endif()

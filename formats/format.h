@@ -10,17 +10,17 @@
 
 enum {
     LEAT_FORMAT_OK = 0,
-    LEAT_FORMAT_END = -1,   /* no more records */
-    LEAT_FORMAT_BAD = -2,   /* the bytes are not of this format, or damaged */
-    LEAT_FORMAT_IO = -3,    /* the system refused: text has strerror */
+    LEAT_FORMAT_END = -1, /* no more records */
+    LEAT_FORMAT_BAD = -2, /* the bytes are not of this format, or damaged */
+    LEAT_FORMAT_IO = -3,  /* the system refused: text has strerror */
     LEAT_FORMAT_NOMEM = -4,
-    LEAT_FORMAT_STALE = -5  /* a side file that does not fit its data any more */
+    LEAT_FORMAT_STALE = -5 /* a side file that does not fit its data any more */
 };
 
 typedef struct leat_format_error {
     int code;
-    uint64_t offset;  /* byte of the file or buffer where it was found */
-    char text[512];   /* what, where (file, record, offset) and what to do */
+    uint64_t offset; /* byte of the file or buffer where it was found */
+    char text[512];  /* what, where (file, record, offset) and what to do */
 } leat_format_error;
 
 /* Fills *err (may be NULL), returns code. */

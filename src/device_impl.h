@@ -66,7 +66,22 @@ struct leat_event {
     leat_device *device;
 };
 
-/* The tables, NULL-terminated: device.c's list, one line per device. */
+/* All devices, one line each. */
+#define LEAT_DEVICE_LIST(X)                                                                        \
+    X(cpu)                                                                                         \
+    X(sim)                                                                                         \
+    X(cuda)
+
+#define LEAT_DEVICE_EXTERN(name) extern const leat_device_table leat_device_##name;
+LEAT_DEVICE_LIST(LEAT_DEVICE_EXTERN)
+#undef LEAT_DEVICE_EXTERN
+
+/* The tables of that list, NULL-terminated. Of a table found here only kind, help, open and list
+ * may be used; everything else comes from the `table` of an open device (a plugin brings its own). */
 const leat_device_table *const *leat_device_tables(void);
+
+/* Host memory, aligned to 256 bytes; for devices that compute in it. Free with free(). */
+void *leat_device_host_alloc(leat_device *device, size_t bytes);
+void leat_device_host_free(leat_device *device, void *memory);
 
 #endif

@@ -10,9 +10,13 @@
 
 #include "leat/config.h"
 #include "leat/option.h"
+#include "nearest.h"
 
 typedef enum leat_node_kind { LEAT_NODE_SCALAR, LEAT_NODE_LIST, LEAT_NODE_MAP } leat_node_kind;
 
+/* Setting "pipeline.batch.drop_remainder" where the file has `batch: 128` keeps the 128 as the first
+ * entry of the new map, under the key "": the bare value. No config can write that key itself, and
+ * leat_node_options() and leat_node_named() know it. */
 typedef struct leat_node leat_node;
 struct leat_node {
     leat_node_kind kind;
@@ -34,9 +38,17 @@ const leat_node *leat_node_find(const leat_node *node, const char *key);
 /* Number of children; 0 for scalars and NULL. */
 size_t leat_node_count(const leat_node *node);
 
+/* Nothing given: NULL, or a scalar that is empty, `~` or `null` without quotes. */
+bool leat_node_is_null(const leat_node *node);
+
 /* leat_fail() with "file:line:column: " before the message. */
 int leat_node_fail(const leat_node *node, leat_error *err, int code, const char *format, ...)
     LEAT_PRINTF(4, 5);
+/* Puts "file:line:column: " before the message that *err holds. */
+int leat_node_fail_in(const leat_node *node, leat_error *err, int code);
+/* "file:line:column: WHAT has no NOUN 'key'; did you mean 'near'? It has: …" about a map's entry. */
+int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what, const char *noun,
+                       const leat_near *near, const leat_words *known);
 
 /* A list entry that names something: `- relu` or `- dense: {units: 10}` (stage, op, layer, loss).
  * Gives its name and the node of its options (NULL when bare). LEAT_E_CONFIG if it is neither. */

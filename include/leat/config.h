@@ -26,16 +26,24 @@ LEAT_API int leat_config_load(const char *path, leat_config **out, leat_error *e
 LEAT_API int leat_config_parse(const char *text, const char *name, leat_config **out,
                                leat_error *err);
 
-/* Sets one value by path, as `--set` does: "pipeline.prefetch.batches=0". The value is YAML.
+/* Sets one value by path, as `--set` does: "pipeline.prefetch.batches=0". A value that begins with
+ * '[', '{' or a quote is YAML; anything else is one scalar as it stands ("sim:h200", "*.tfrecord").
  * In a list of stages, ops or layers a name selects the entry of that name ("pipeline.map.ops"),
  * [i] the i-th of that name ("pipeline.map[1].ops") or, after the list itself, the i-th entry
- * ("pipeline[2]"). A key that a mapping lacks is added; a list entry that does not exist is an
- * error that names those that do. */
+ * ("pipeline[2].size"). A key that a mapping lacks is added; a list entry that does not exist is an
+ * error that names those that do. An option of a bare entry or value is added to it: after
+ * "pipeline.batch.drop_remainder=true" a `batch: 128` has both.
+ * returns  LEAT_OK, LEAT_E_CONFIG, LEAT_E_NOMEM; after an error the config is as it was */
 LEAT_API int leat_config_set(leat_config *config, const char *assignment, leat_error *err);
 
 /* The value at a path as text ("128", "[32, 32]"), cut to fit; LEAT_E_ARGUMENT if absent. */
 LEAT_API int leat_config_get(const leat_config *config, const char *path, char *text, size_t size,
                              leat_error *err);
+
+/* A config of its own with the same values, which remember where they stood.
+ * out      owned by the caller: leat_config_close()
+ * returns  LEAT_OK, LEAT_E_NOMEM */
+LEAT_API int leat_config_copy(const leat_config *config, leat_config **out, leat_error *err);
 
 LEAT_API void leat_config_close(leat_config **config);
 

@@ -39,14 +39,17 @@ typedef struct leat_meter {
 /* Accounts for steps[first … n-1]; first ≥ 1 (step first-1 only gives the window's start).
  *
  * The gap between one step's end and the next one's start is split in this order: the part before
- * the batch was ready is input wait; of the rest, the part in which its copy ran or was waited for
- * is exposed copy; what remains is other (launch, host work, synchronisation).
- * Returns LEAT_OK or LEAT_E_ARGUMENT. */
+ * the consumer asked is other (the host was busy elsewhere); from there to the moment the batch was
+ * ready is input wait; from there to the end of its copy is exposed copy (it ran or was waited for);
+ * what remains is other (launch, host work, synchronisation). Inside a step, what busy_ns does not
+ * cover is other. Of a step that starts before the one before it ended only the rest counts.
+ * returns  LEAT_OK, LEAT_E_ARGUMENT (no steps, or no time between them), LEAT_E_NOMEM
+ * threads  any */
 LEAT_API int leat_meter_account(const leat_step_times *steps, size_t first, size_t n,
                                 leat_meter *out);
 
-/* First steady step: the first (never before 10) after which the running median of 10 step times
- * stays within 5 % of the median of the second half; n if there is none. */
+/* First steady step: the first (never before 10) from which on the running median of the last 10 step
+ * times stays within 5 % of the median of the second half; n if there is none. */
 LEAT_API size_t leat_meter_warm(const leat_step_times *steps, size_t n);
 
 #ifdef __cplusplus

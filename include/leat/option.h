@@ -16,11 +16,11 @@ extern "C" {
 #endif
 
 typedef enum leat_option_type {
-    LEAT_OPTION_TYPE_BOOL,   /* bool (int32_t 0/1): true, false, yes, no, on, off */
-    LEAT_OPTION_TYPE_I64,    /* int64_t */
+    LEAT_OPTION_TYPE_BOOL,   /* int32_t 0 or 1: true, false, yes, no, on, off */
+    LEAT_OPTION_TYPE_I64,    /* int64_t; a word, choice k, is stored as LEAT_OPTION_CHOICE(k) */
     LEAT_OPTION_TYPE_F32,    /* float */
     LEAT_OPTION_TYPE_F64,    /* double */
-    LEAT_OPTION_TYPE_BYTES,  /* int64_t: 4096, 64 KiB, 2 GiB, 100 MB */
+    LEAT_OPTION_TYPE_BYTES,  /* int64_t: 4096, 64 KiB, 2 GiB, 100 MB; words as for I64 */
     LEAT_OPTION_TYPE_STRING, /* leat_string: up to 255 bytes */
     LEAT_OPTION_TYPE_ENUM,   /* int32_t: place in `choices` */
     LEAT_OPTION_TYPE_I64S,   /* leat_i64s: list, also written as one number */
@@ -29,6 +29,10 @@ typedef enum leat_option_type {
     LEAT_OPTION_TYPE_NODE,   /* const leat_node *: a part of the config its owner reads itself */
     LEAT_OPTION_TYPE_END
 } leat_option_type;
+
+/* What an I64 or BYTES option holds when choice k (from 0) of its `choices` was written instead of
+ * a number: `threads: auto` is -1. The words are legal whatever low and high are. */
+#define LEAT_OPTION_CHOICE(k) (-1 - (int64_t)(k))
 
 #define LEAT_OPTION_LIST_MAX 8     /* values in a list option */
 #define LEAT_OPTION_STRING_MAX 256 /* bytes of a string option with its 0 */
@@ -59,7 +63,7 @@ typedef struct leat_option {
     size_t offset; /* of the field in its options struct */
     const char *initial;
     double low, high;           /* inclusive, for numbers and for each value of a list */
-    const char *const *choices; /* ENUM: NULL-terminated */
+    const char *const *choices; /* NULL-terminated: ENUM; I64, BYTES: words beside numbers */
     const char *help;           /* one line, lower case, no full stop; units named */
 } leat_option;
 
@@ -73,6 +77,10 @@ typedef struct leat_option {
     LEAT_OPTION_ROW(s, field, BOOL, initial, 0, 1, NULL, help)
 #define LEAT_OPTION_I64(s, field, initial, low, high, help) \
     LEAT_OPTION_ROW(s, field, I64, initial, low, high, NULL, help)
+#define LEAT_OPTION_I64_OR(s, field, initial, low, high, choices, help) \
+    LEAT_OPTION_ROW(s, field, I64, initial, low, high, choices, help)
+#define LEAT_OPTION_BYTES_OR(s, field, initial, low, high, choices, help) \
+    LEAT_OPTION_ROW(s, field, BYTES, initial, low, high, choices, help)
 #define LEAT_OPTION_F32(s, field, initial, low, high, help) \
     LEAT_OPTION_ROW(s, field, F32, initial, low, high, NULL, help)
 #define LEAT_OPTION_F64(s, field, initial, low, high, help) \

@@ -67,6 +67,8 @@ LEAT_API void leat_builder_source(leat_builder *builder, const char *name, const
 LEAT_API void leat_builder_rows(leat_builder *builder, uint64_t n_records, const leat_rows *rows,
                                 int32_t n_rows);
 LEAT_API void leat_builder_stage(leat_builder *builder, const char *name, const char *options);
+/* Key of all random decisions (default 0), from 0 to 2^53. */
+LEAT_API void leat_builder_seed(leat_builder *builder, int64_t seed);
 /* `engine` options: "{threads: 2}". */
 LEAT_API void leat_builder_engine(leat_builder *builder, const char *options);
 /* Makes a user's op known to this plan's `map` stages. Borrowed until the plan is closed. */

@@ -16,38 +16,47 @@ extern "C" {
 /* All zero is the default. */
 typedef struct leat_compare_options {
     int32_t rounds; /* times every arm is run, in ABBA order; 0 = 6 */
-    int32_t steps;  /* measured steps per arm and round; 0 = chosen so that a run lasts ~0.3 s */
+    int32_t steps;  /* measured steps per arm and round; 0 = chosen for each arm so that its runs
+                       last ~0.3 s, within 20 … 2000 steps */
     const char *device; /* overrides train.device; NULL: as the config says */
-    /* Called between runs with done/total; may be NULL. */
+    /* Called after every run, with runs done and in all; may be NULL. */
     void (*progress)(void *user, int done, int total);
     void *user;
 } leat_compare_options;
 
 typedef struct leat_compare_arm {
-    char name[256];      /* "pipeline.prefetch.batches=0" */
+    char name[256]; /* "pipeline.prefetch.batches=0" */
     char device[64];
     int32_t simulated;
-    leat_meter meter;    /* all rounds together; times are medians over rounds */
-    double idle;         /* 1 - meter.busy */
-    double idle_low, idle_high;          /* bootstrap 95 % interval over rounds */
+    int32_t steps;        /* measured per round */
+    int32_t warmup_steps; /* before the first round: first steady step, or all when never steady */
+    leat_meter meter;     /* all rounds together; times are medians over rounds */
+    double idle;          /* 1 - meter.busy */
+    double idle_low, idle_high; /* bootstrap 95 % interval over rounds */
     double samples_per_s_low, samples_per_s_high;
     double speedup, speedup_low, speedup_high; /* of samples/s against arm 0, paired by round */
-    char verdict[24];    /* "input-bound", "transfer-bound", "compute-bound", "inconclusive", … */
-    char sentence[256];  /* what bound this arm, with its numbers */
+    char verdict[24];   /* "input-bound", "transfer-bound", "compute-bound", "inconclusive", … */
+    char sentence[256]; /* what bound this arm, with its numbers */
 } leat_compare_arm;
 
 typedef struct leat_compare_result {
-    int32_t n_arms, rounds, steps, warmup_steps;
+    int32_t n_arms, rounds;
+    int32_t steps, warmup_steps; /* the largest of all arms */
     leat_compare_arm arms[LEAT_COMPARE_MAX_ARMS];
     char summary[512]; /* one sentence over all arms */
 } leat_compare_result;
 
 /* Runs loader and trainer of a config in several arms, interleaved in one process. An arm is one
- * combination of the varied values; arm 0 takes the first value of each.
- * vary     n_vary texts "path=a,b,c", as leat_config_set() takes them; lists in brackets may hold
- *          commas; n_vary = 0: one arm
+ * combination of the varied values; arm 0 takes the first value of each, the last one varied changes
+ * fastest. Plan, device and trainer of an arm are opened once and warmed up; then, in every round,
+ * each arm runs once (even rounds forwards, odd ones backwards): a new loader from the first batch
+ * on, some steps to settle, the measured steps.
+ * vary     n_vary texts "path=a,b,c", each value as leat_config_set() takes it; commas inside
+ *          brackets, braces and quotes do not split; n_vary = 0: one arm
+ * options  NULL for defaults
  * out      filled; plain memory of the caller (large: not for small stacks)
- * returns  LEAT_OK or the first error, with the arm it came from */
+ * returns  LEAT_OK or the first error, with the arm it came from
+ * threads  one comparison at a time, since they would disturb each other */
 LEAT_API int leat_compare(const leat_config *config, const char *const *vary, size_t n_vary,
                           const leat_compare_options *options, leat_compare_result *out,
                           leat_error *err);

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+# The short way in. CMake does the work: `cmake --list-presets` shows the other builds.
+JOBS   ?= $(shell nproc)
+PREFIX ?= /usr/local
+
+.PHONY: all setup demo test install dist clean
+
+all: build/build.ninja
+	cmake --build build -j $(JOBS)
+
+# Every target first makes sure that the Debian packages are there; says nothing when they are.
+build/build.ninja: | setup
+	cmake --preset release
+
+setup:
+	@tools/setup
+
+demo: build/build.ninja
+	cmake --build build -j $(JOBS) --target leat_command
+	@tools/demo build/leat
+
+test: all
+	ctest --test-dir build -j $(JOBS) --output-on-failure
+
+install: all
+	cmake --install build --prefix $(PREFIX)
+
+dist: all
+	@tools/dist build
+
+clean:
+	rm -rf build data/demo-images data/demo

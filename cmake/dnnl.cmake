@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+# oneDNN by its header and library. Its own package file asks for OpenCL's headers, which nothing
+# here uses.
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h)
+find_library(DNNL_LIBRARY dnnl)
+if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
+    add_library(DNNL::dnnl UNKNOWN IMPORTED)
+    set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY}
+        INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
+endif()

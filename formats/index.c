@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+#include "index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "atomic_file.h"
+#include "little_endian.h"
+#include "tfrecord.h"
+
+typedef unsigned long long ull;
+
+/* Where things are in the header. */
+enum {
+    AT_MAGIC = 0,
+    AT_VERSION = 8, /* uint32; the next 4 bytes are 0 */
+    AT_RECORDS = 16,
+    AT_DATA_BYTES = 24,
+    AT_DATA_MTIME = 32,
+    AT_CHECKSUM = 56, /* XXH3 of what is before it */
+    HEADER_BYTES = 64,
+    VERSION = 1,
+    BLOCK = 1024 /* records */
+};
+
+static const char magic[8] = { 'l', 'e', 'a', 't', '-', 'i', 'd', 'x' };
+
+static uint64_t n_blocks_of(uint64_t n_records)
+{
+    return n_records / BLOCK + (n_records % BLOCK != 0);
+}
+
+/* Bytes of the side file. A record takes 16 bytes of data file or more, so nothing overflows once
+ * n_records has been compared with that. */
+static uint64_t side_bytes(uint64_t n_records)
+{
+    return HEADER_BYTES + 8 * (n_blocks_of(n_records) + n_records + 1);
+}
+
+/* The last offset of a block is the first of the next, so that a record belongs to one block. */
+static uint64_t check_of(const uint8_t *offsets, uint64_t n_records, uint64_t block)
+{
+    const uint64_t first = block * BLOCK, left = n_records - first;
+    const uint64_t n = (left < BLOCK ? left : BLOCK) + 1;
+    return XXH3_64bits_withSeed(offsets + 8 * first, (size_t)(8 * n), block);
+}
+
+static void lay_out(leat_index *index, void *memory, size_t bytes, uint64_t n_records)
+{
+    index->memory = memory;
+    index->memory_bytes = bytes;
+    index->n_records = n_records;
+    index->checks = (const uint8_t *)memory + HEADER_BYTES;
+    index->offsets = index->checks + 8 * n_blocks_of(n_records);
+}
+
+static int make_seen(leat_index *index, leat_format_error *err)
+{
+    index->seen = calloc(1, (size_t)(n_blocks_of(index->n_records) / 8 + 1));
+    if (!index->seen)
+        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0,
+                                "no memory for the index of %llu records", (ull)index->n_records);
+    return LEAT_FORMAT_OK;
+}
+
+/* --- looking up --------------------------------------------------------------------------------*/
+
+/* First touch of a block. Two threads may both do it; the bit they set says the same. What the bit
+ * stands for are bytes that nobody writes, so relaxed order is enough. */
+static int check_block(const leat_index *index, uint64_t block)
+{
+    if (check_of(index->offsets, index->n_records, block) !=
+        leat_load_u64(index->checks + 8 * block))
+        return LEAT_FORMAT_BAD;
+    __atomic_fetch_or(&index->seen[block / 8], (uint8_t)(1u << block % 8), __ATOMIC_RELAXED);
+    return LEAT_FORMAT_OK;
+}
+
+int leat_index_extent(const leat_index *index, uint64_t record, uint64_t *offset, uint64_t *size)
+{
+    if (record >= index->n_records)
+        return LEAT_FORMAT_END;
+    const uint64_t block = record / BLOCK;
+    if (!(__atomic_load_n(&index->seen[block / 8], __ATOMIC_RELAXED) & (1u << block % 8)) &&
+        check_block(index, block) < 0)
+        return LEAT_FORMAT_BAD;
+    const uint64_t begin = leat_load_u64(index->offsets + 8 * record);
+    const uint64_t end = leat_load_u64(index->offsets + 8 * record + 8);
+    if (end > index->data_bytes || begin > end || end - begin < LEAT_TFRECORD_OVERHEAD)
+        return LEAT_FORMAT_BAD;
+    *offset = begin;
+    *size = end - begin;
+    return LEAT_FORMAT_OK;
+}
+
+int leat_index_verify(const leat_index *index, leat_format_error *err)
+{
+    uint64_t offset, size;
+    for (uint64_t record = 0; record < index->n_records; record++)
+        if (leat_index_extent(index, record, &offset, &size) < 0)
+            return leat_format_fail(err, LEAT_FORMAT_BAD, 8 * record,
+                                    "the index is damaged at record %llu: build it again",
+                                    (ull)record);
+    return LEAT_FORMAT_OK;
+}
+
+void leat_index_close(leat_index *index)
+{
+    if (index->mapped)
+        munmap(index->memory, index->memory_bytes);
+    else
+        free(index->memory);
+    free(index->seen);
+    memset(index, 0, sizeof *index);
+}
+
+/* --- opening the side file ---------------------------------------------------------------------*/
+
+static int stale(leat_format_error *err, const char *side, const char *why)
+{
+    return leat_format_fail(err, LEAT_FORMAT_STALE, 0, "%s: %s", side, why);
+}
+
+/* What the bytes of a side file say, checked as far as opening goes. */
+static int check_side(const uint8_t *bytes, uint64_t size, const char *side,
+                      const struct stat *data, leat_index *out, leat_format_error *err)
+{
+    if (size < HEADER_BYTES || memcmp(bytes + AT_MAGIC, magic, sizeof magic) != 0)
+        return stale(err, side, "not an index");
+    if (leat_load_u32(bytes + AT_VERSION) != VERSION)
+        return stale(err, side, "an index of another version");
+    if (leat_load_u64(bytes + AT_CHECKSUM) != XXH3_64bits(bytes, AT_CHECKSUM))
+        return stale(err, side, "its header is damaged");
+    const uint64_t n_records = leat_load_u64(bytes + AT_RECORDS);
+    out->data_bytes = leat_load_u64(bytes + AT_DATA_BYTES);
+    out->data_mtime_ns = (int64_t)leat_load_u64(bytes + AT_DATA_MTIME);
+    if (out->data_bytes != (uint64_t)data->st_size ||
+        out->data_mtime_ns != (int64_t)data->st_mtim.tv_sec * 1000000000 + data->st_mtim.tv_nsec)
+        return stale(err, side, "older than the data file, or of another one");
+    if (n_records > out->data_bytes / LEAT_TFRECORD_OVERHEAD || size != side_bytes(n_records))
+        return stale(err, side, "of the wrong length");
+    if (leat_load_u64(bytes + size - 8) != out->data_bytes)
+        return stale(err, side, "its last offset is not the end of the data file");
+    lay_out(out, out->memory, out->memory_bytes, n_records);
+    return LEAT_FORMAT_OK;
+}
+
+static int map_side(const char *side, leat_index *out, leat_format_error *err)
+{
+    struct stat st;
+    const int fd = open(side, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return leat_format_fail(err, LEAT_FORMAT_STALE, 0, "%s: %s", side, strerror(errno));
+    int rc = fstat(fd, &st);
+    if (rc < 0 || !S_ISREG(st.st_mode) || st.st_size < HEADER_BYTES) {
+        close(fd);
+        return stale(err, side, "not an index");
+    }
+    void *memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    const int error = errno;
+    close(fd);
+    if (memory == MAP_FAILED)
+        return stale(err, side, strerror(error));
+    out->memory = memory;
+    out->memory_bytes = (size_t)st.st_size;
+    out->mapped = 1;
+    return LEAT_FORMAT_OK;
+}
+
+static int open_side(const char *side, const struct stat *data, unsigned flags, leat_index *out,
+                     leat_format_error *err)
+{
+    memset(out, 0, sizeof *out);
+    int rc = map_side(side, out, err);
+    if (rc == LEAT_FORMAT_OK)
+        rc = check_side(out->memory, out->memory_bytes, side, data, out, err);
+    if (rc == LEAT_FORMAT_OK)
+        rc = make_seen(out, err);
+    if (rc == LEAT_FORMAT_OK && (flags & LEAT_INDEX_VERIFY) && leat_index_verify(out, err) < 0)
+        rc = stale(err, side, "its offsets are damaged");
+    if (rc < 0)
+        leat_index_close(out);
+    return rc;
+}
+
+/* --- building ----------------------------------------------------------------------------------*/
+
+/* Offsets while their number is not known yet. */
+typedef struct offset_list {
+    uint8_t *bytes;
+    uint64_t n, capacity;
+} offset_list;
+
+static int append(offset_list *list, uint64_t offset, leat_format_error *err)
+{
+    if (list->n == list->capacity) {
+        const uint64_t capacity = list->capacity ? list->capacity + list->capacity / 2 : 4096;
+        uint8_t *larger = realloc(list->bytes, (size_t)(8 * capacity));
+        if (!larger)
+            return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0,
+                                    "no memory for the offsets of %llu records", (ull)capacity);
+        list->bytes = larger;
+        list->capacity = capacity;
+    }
+    leat_store_u64(list->bytes + 8 * list->n++, offset);
+    return LEAT_FORMAT_OK;
+}
+
+/* Collects where records begin and, last, where the file ends. */
+static int walk(leat_tfrecord_reader *reader, offset_list *list, leat_format_error *err)
+{
+    const uint8_t *payload;
+    size_t size;
+    int rc;
+    while ((rc = leat_tfrecord_reader_next(reader, &payload, &size, err)) == LEAT_FORMAT_OK) {
+        rc = append(list, leat_tfrecord_reader_offset(reader), err);
+        if (rc < 0)
+            return rc;
+    }
+    if (rc != LEAT_FORMAT_END)
+        return rc;
+    return append(list, leat_tfrecord_reader_file_size(reader), err);
+}
+
+/* Makes the whole side file in memory out of the list, which it consumes. */
+static int assemble(offset_list *list, const leat_tfrecord_reader *reader, leat_index *out,
+                    leat_format_error *err)
+{
+    const uint64_t n_records = list->n - 1, n_blocks = n_blocks_of(n_records);
+    const size_t bytes = (size_t)side_bytes(n_records),
+                 head = (size_t)(HEADER_BYTES + 8 * n_blocks);
+    uint8_t *memory = realloc(list->bytes, bytes);
+    if (!memory)
+        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "no memory for an index of %zu bytes",
+                                bytes);
+    list->bytes = NULL;
+    memmove(memory + head, memory, bytes - head);
+    memset(memory, 0, HEADER_BYTES);
+    lay_out(out, memory, bytes, n_records);
+    out->data_bytes = leat_tfrecord_reader_file_size(reader);
+    out->data_mtime_ns = leat_tfrecord_reader_file_mtime_ns(reader);
+    memcpy(memory + AT_MAGIC, magic, sizeof magic);
+    leat_store_u32(memory + AT_VERSION, VERSION);
+    leat_store_u64(memory + AT_RECORDS, n_records);
+    leat_store_u64(memory + AT_DATA_BYTES, out->data_bytes);
+    leat_store_u64(memory + AT_DATA_MTIME, (uint64_t)out->data_mtime_ns);
+    leat_store_u64(memory + AT_CHECKSUM, XXH3_64bits(memory, AT_CHECKSUM));
+    for (uint64_t block = 0; block < n_blocks; block++)
+        leat_store_u64(memory + HEADER_BYTES + 8 * block, check_of(out->offsets, n_records, block));
+    return make_seen(out, err);
+}
+
+static int build(const char *path, leat_index *out, leat_format_error *err)
+{
+    leat_tfrecord_reader *reader;
+    offset_list list = { 0 };
+    memset(out, 0, sizeof *out);
+    int rc = leat_tfrecord_reader_open(&reader, path, LEAT_TFRECORD_LENGTHS_ONLY, err);
+    if (rc < 0)
+        return rc;
+    rc = walk(reader, &list, err);
+    if (rc == LEAT_FORMAT_OK)
+        rc = assemble(&list, reader, out, err);
+    free(list.bytes);
+    leat_tfrecord_reader_close(&reader);
+    if (rc < 0)
+        leat_index_close(out);
+    else
+        out->built = 1;
+    return rc;
+}
+
+/* Not synced: it has a checksum and can be built again. */
+static int write_side(const char *side, const leat_index *index, leat_format_error *err)
+{
+    leat_atomic_file *file;
+    int rc = leat_atomic_file_open(&file, side, LEAT_ATOMIC_FILE_NO_SYNC, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_atomic_file_write(file, index->memory, index->memory_bytes, err);
+    if (rc == LEAT_FORMAT_OK)
+        rc = leat_atomic_file_commit(file, err);
+    leat_atomic_file_close(&file);
+    return rc;
+}
+
+static void add_note(leat_index *index, const char *before, const leat_format_error *why)
+{
+    const size_t used = strlen(index->note);
+    snprintf(index->note + used, sizeof index->note - used, "%s%s%.230s", used ? "; " : "", before,
+             why->text);
+}
+
+/* Puts what was built beside the data and maps it, so that its memory can be given back. */
+static void settle(const char *side, const struct stat *data, leat_index *index)
+{
+    leat_format_error why;
+    leat_index mapped;
+    if (write_side(side, index, &why) < 0 || open_side(side, data, 0, &mapped, &why) < 0) {
+        add_note(index, "kept in memory only: ", &why);
+        return;
+    }
+    memcpy(mapped.note, index->note, sizeof mapped.note);
+    mapped.built = 1;
+    leat_index_close(index);
+    *index = mapped;
+}
+
+static int open_or_build(const char *path, const char *side, const struct stat *data,
+                         unsigned flags, leat_index *out, leat_format_error *err)
+{
+    leat_format_error why = { LEAT_FORMAT_STALE, 0, "asked to build it again" };
+    struct stat after;
+    if (!(flags & LEAT_INDEX_REBUILD)) {
+        if (open_side(side, data, flags, out, &why) == LEAT_FORMAT_OK)
+            return LEAT_FORMAT_OK;
+        if (why.code != LEAT_FORMAT_STALE || (flags & LEAT_INDEX_NO_BUILD))
+            return leat_format_fail(err, why.code, 0, "%s", why.text);
+    }
+    const int rc = build(path, out, err);
+    if (rc < 0)
+        return rc;
+    if (stat(path, &after) < 0 || after.st_size != data->st_size ||
+        after.st_mtim.tv_sec != data->st_mtim.tv_sec ||
+        after.st_mtim.tv_nsec != data->st_mtim.tv_nsec) {
+        leat_index_close(out);
+        return leat_format_fail(err, LEAT_FORMAT_BAD, 0,
+                                "%s: changed while it was indexed; try again when it is complete",
+                                path);
+    }
+    add_note(out, "", &why);
+    if (flags & LEAT_INDEX_NO_WRITE)
+        return LEAT_FORMAT_OK;
+    settle(side, data, out);
+    return LEAT_FORMAT_OK;
+}
+
+int leat_index_open(const char *tfrecord_path, unsigned flags, leat_index *out,
+                    leat_format_error *err)
+{
+    struct stat data;
+    memset(out, 0, sizeof *out);
+    if (stat(tfrecord_path, &data) < 0)
+        return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", tfrecord_path, strerror(errno));
+    if (!S_ISREG(data.st_mode))
+        return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: not a regular file", tfrecord_path);
+    const size_t room = strlen(tfrecord_path) + sizeof ".idx";
+    char *side = malloc(room);
+    if (!side)
+        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory", tfrecord_path);
+    snprintf(side, room, "%s.idx", tfrecord_path);
+    const int rc = open_or_build(tfrecord_path, side, &data, flags, out, err);
+    free(side);
+    return rc;
+}

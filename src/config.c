@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "leat/config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config_impl.h"
+#include "yaml_read.h"
+
+/* The whole file, at most one byte more than a config may have; so pipes work too. */
+static int read_file(const char *path, char **text, size_t *n, leat_error *err)
+{
+    int rc = LEAT_OK;
+    size_t size = 0;
+    char *bytes = NULL;
+    *text = NULL;
+    *n = 0;
+    FILE *file = fopen(path, "rbe");
+    if (!file)
+        return leat_fail(err, errno == ENOMEM ? LEAT_E_NOMEM : LEAT_E_IO, "%s: %s", path,
+                         strerror(errno));
+    for (size_t got = 1; got > 0 && *n <= LEAT_YAML_MAX_BYTES; *n += got) {
+        if (*n == size) {
+            size = size ? 2 * size : 16384;
+            char *larger = realloc(bytes, size);
+            if (!larger) {
+                rc = leat_fail(err, LEAT_E_NOMEM, "%s: no memory for %zu bytes", path, size);
+                break;
+            }
+            bytes = larger;
+        }
+        got = fread(bytes + *n, 1, size - *n, file);
+    }
+    if (rc == LEAT_OK && ferror(file))
+        rc = leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+    fclose(file);
+    if (rc) {
+        free(bytes);
+        return rc;
+    }
+    *text = bytes;
+    return LEAT_OK;
+}
+
+static int parse(leat_config *config, const char *text, size_t n, const char *name, leat_error *err)
+{
+    const char *file = leat_tree_text(&config->tree, name, strlen(name));
+    if (!file)
+        return leat_fail(err, LEAT_E_NOMEM, "%s: no memory for the config", name);
+    const int rc = leat_yaml_read(&config->tree, text, n, file, true, &config->root, err);
+    if (rc)
+        return rc;
+    if (leat_node_is_null(config->root))
+        return leat_fail(err, LEAT_E_CONFIG, "%s:1:1: the config is empty", name);
+    if (config->root->kind != LEAT_NODE_MAP)
+        return leat_node_fail(config->root, err, LEAT_E_CONFIG,
+                              "a config must be a mapping with keys such as source and pipeline");
+    return LEAT_OK;
+}
+
+static int open_config(const char *text, size_t n, const char *name, leat_config **out,
+                       leat_error *err)
+{
+    *out = NULL;
+    leat_config *config = calloc(1, sizeof *config);
+    if (!config)
+        return leat_fail(err, LEAT_E_NOMEM, "%s: no memory for the config", name);
+    const int rc = parse(config, text, n, name, err);
+    if (rc)
+        leat_config_close(&config);
+    *out = config;
+    return rc;
+}
+
+int leat_config_parse(const char *text, const char *name, leat_config **out, leat_error *err)
+{
+    return open_config(text, strlen(text), name, out, err);
+}
+
+int leat_config_load(const char *path, leat_config **out, leat_error *err)
+{
+    char *text;
+    size_t n;
+    *out = NULL;
+    int rc = read_file(path, &text, &n, err);
+    if (rc)
+        return rc;
+    rc = open_config(text, n, path, out, err);
+    free(text);
+    return rc;
+}
+
+void leat_config_close(leat_config **config)
+{
+    if (!*config)
+        return;
+    leat_tree_fini(&(*config)->tree);
+    free(*config);
+    *config = NULL;
+}
+
+const leat_node *leat_config_root(const leat_config *config)
+{
+    return config ? config->root : NULL;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config_impl.h"
+
+/* What one copy works with: nodes mostly come from one file, whose name is copied once. */
+struct copying {
+    leat_tree *tree;
+    const char *from_file, *to_file;
+};
+
+static const char *copy_text(struct copying *c, const char *text, int *rc)
+{
+    const char *copy = text ? leat_tree_text(c->tree, text, strlen(text)) : NULL;
+    if (text && !copy)
+        *rc = LEAT_E_NOMEM;
+    return copy;
+}
+
+static const char *copy_file(struct copying *c, const char *file, int *rc)
+{
+    if (file != c->from_file) {
+        c->to_file = copy_text(c, file, rc);
+        c->from_file = file;
+    }
+    return c->to_file;
+}
+
+/* As deep as the config is nested, which reading limits. NULL: out of memory. */
+static leat_node *copy_node(struct copying *c, const leat_node *from)
+{
+    int rc = LEAT_OK;
+    leat_node *node = leat_tree_node(c->tree, from->kind);
+    if (!node)
+        return NULL;
+    *node = *from;
+    node->key = copy_text(c, from->key, &rc);
+    node->text = copy_text(c, from->text, &rc);
+    node->file = copy_file(c, from->file, &rc);
+    node->first = node->next = NULL;
+    leat_node **end = &node->first;
+    for (const leat_node *child = from->first; child && rc == LEAT_OK; child = child->next) {
+        *end = copy_node(c, child);
+        if (!*end)
+            return NULL;
+        end = &(*end)->next;
+    }
+    return rc == LEAT_OK ? node : NULL;
+}
+
+int leat_config_copy(const leat_config *config, leat_config **out, leat_error *err)
+{
+    *out = NULL;
+    leat_config *copy = calloc(1, sizeof *copy);
+    struct copying c = { copy ? &copy->tree : NULL, NULL, NULL };
+    if (copy && config->root)
+        copy->root = copy_node(&c, config->root);
+    if (!copy || (config->root && !copy->root)) {
+        leat_config_close(&copy);
+        return leat_fail(err, LEAT_E_NOMEM, "no memory for a copy of the config");
+    }
+    *out = copy;
+    return LEAT_OK;
+}

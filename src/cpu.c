@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "cpu.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {
+#define LEAT_CPU_NAME(name, text) text,
+    LEAT_CPU_LIST(LEAT_CPU_NAME)
+#undef LEAT_CPU_NAME
+};
+
+static atomic_int in_use = -1; /* -1: not decided yet; every thread would decide the same */
+
+int leat_cpu_best(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2"))
+        return LEAT_CPU_C;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vbmi"))
+        return LEAT_CPU_AVX512;
+    return LEAT_CPU_AVX2;
+#else
+    return LEAT_CPU_C;
+#endif
+}
+
+static int decide(void)
+{
+    const int best = leat_cpu_best();
+    const char *wanted = getenv("LEAT_CPU");
+    for (int level = 0; wanted && level < best; level++)
+        if (!strcmp(names[level], wanted))
+            return level;
+    return best;
+}
+
+int leat_cpu_level(void)
+{
+    int level = atomic_load_explicit(&in_use, memory_order_relaxed);
+    if (level < 0) {
+        level = decide();
+        atomic_store_explicit(&in_use, level, memory_order_relaxed);
+    }
+    return level;
+}
+
+int leat_cpu_use(int level)
+{
+    const int best = leat_cpu_best();
+    level = level < 0 ? 0 : level > best ? best : level;
+    atomic_store_explicit(&in_use, level, memory_order_relaxed);
+    return level;
+}
+
+const char *leat_cpu_name(int level)
+{
+    return level >= 0 && level < LEAT_N_CPU_LEVELS ? names[level] : "?";
+}

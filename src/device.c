@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * device.c: devices by name. A name is KIND or KIND:SPEC; the kind chooses a table of
+ * LEAT_DEVICE_LIST, the table reads the rest. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device_impl.h"
+#include "leat/option.h"
+
+static const leat_device_table *const tables[] = {
+#define LEAT_DEVICE_ROW(name) &leat_device_##name,
+    LEAT_DEVICE_LIST(LEAT_DEVICE_ROW)
+#undef LEAT_DEVICE_ROW
+        NULL
+};
+enum { N_TABLES = sizeof tables / sizeof *tables - 1 };
+
+const leat_device_table *const *leat_device_tables(void)
+{
+    return tables;
+}
+
+static int no_such_device(const char *name, leat_error *err)
+{
+    const char *kinds[N_TABLES];
+    char list[128] = "", kind[64];
+    for (size_t i = 0; i < N_TABLES; i++) {
+        kinds[i] = tables[i]->kind;
+        strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
+        strncat(list, kinds[i], sizeof list - strlen(list) - 1);
+    }
+    snprintf(kind, sizeof kind, "%.*s", (int)strcspn(name, ":"), name);
+    const char *near = leat_nearest(kind, kinds, N_TABLES);
+    return leat_fail(err, LEAT_E_CONFIG, "device '%s': there is no '%s'%s%s%s; devices are: %s",
+                     name, kind, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
+                     list);
+}
+
+int leat_device_open(const char *name, leat_device **out, leat_error *err)
+{
+    if (!name || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_device_open: name and out must be given");
+    *out = NULL;
+    const size_t kind = strcspn(name, ":");
+    const char *spec = name[kind] ? name + kind + 1 : "";
+    for (size_t i = 0; i < N_TABLES; i++) {
+        if (strlen(tables[i]->kind) != kind || strncmp(name, tables[i]->kind, kind) != 0)
+            continue;
+        const int rc = tables[i]->open(spec, out, err);
+        if (rc < 0)
+            return leat_fail_in(err, rc, "device '%s': ", name);
+        snprintf((*out)->info.name, sizeof(*out)->info.name, "%s", name);
+        return LEAT_OK;
+    }
+    return no_such_device(name, err);
+}
+
+void leat_device_close(leat_device **device)
+{
+    if (!device || !*device)
+        return;
+    (*device)->table->close(*device);
+    *device = NULL;
+}
+
+const leat_device_info *leat_device_get_info(const leat_device *device)
+{
+    return &device->info;
+}
+
+size_t leat_devices(leat_device_info *out, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < N_TABLES; i++)
+        count += tables[i]->list(count < n ? out + count : NULL, count < n ? n - count : 0);
+    return count;
+}
+
+void *leat_device_host_alloc(leat_device *device, size_t bytes)
+{
+    (void)device;
+    if (bytes > SIZE_MAX - 256)
+        return NULL;
+    return aligned_alloc(256, bytes ? (bytes + 255) & ~(size_t)255 : 256);
+}
+
+void leat_device_host_free(leat_device *device, void *memory)
+{
+    (void)device;
+    free(memory);
+}

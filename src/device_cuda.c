@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * device_cuda.c: the CUDA plugin's place in libleat. The plugin is opened when a "cuda" device is
+ * first asked for, so that one build runs with and without it. Searched: the file that the
+ * environment variable LEAT_CUDA_PLUGIN names (then nothing else), the folder that holds this
+ * library, the loader's own path. It is never closed: CUDA libraries do not survive that. */
+#include "device_cuda.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* [const after once] */
+static struct {
+    pthread_once_t once;
+    const leat_device_table *table; /* NULL: not there, and `reason` says why */
+    char reason[512];
+} plugin = { .once = PTHREAD_ONCE_INIT };
+
+static void *open_file(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char *text = dlerror();
+        snprintf(plugin.reason, sizeof plugin.reason, "cannot open the CUDA plugin: %.450s",
+                 text ? text : path);
+    }
+    return library;
+}
+
+/* The plugin in the folder of the library or program that holds this code; NULL if not there. */
+static void *open_beside(void)
+{
+    Dl_info info;
+    char path[4096];
+    if (!dladdr(&plugin, &info) || !info.dli_fname)
+        return NULL;
+    const char *slash = strrchr(info.dli_fname, '/');
+    const int folder = slash ? (int)(slash - info.dli_fname) + 1 : 0;
+    const int n = snprintf(path, sizeof path, "%.*s%s", folder, info.dli_fname, LEAT_CUDA_PLUGIN);
+    /* Without a slash dlopen would search its own path, which comes next anyway. */
+    return folder && n > 0 && (size_t)n < sizeof path ? open_file(path) : NULL;
+}
+
+static void *open_plugin(void)
+{
+    const char *named = getenv("LEAT_CUDA_PLUGIN");
+    if (named && *named)
+        return open_file(named);
+    void *library = open_beside();
+    return library ? library : open_file(LEAT_CUDA_PLUGIN);
+}
+
+static void load(void)
+{
+    void *library = open_plugin();
+    if (!library)
+        return;
+    int (*abi)(void);
+    const leat_device_table *(*table)(void);
+    *(void **)&abi = dlsym(library, "leat_cuda_abi");
+    *(void **)&table = dlsym(library, "leat_cuda_device_table");
+    if (!abi || !table)
+        snprintf(plugin.reason, sizeof plugin.reason, "the CUDA plugin does not export %s",
+                 abi ? "leat_cuda_device_table" : "leat_cuda_abi");
+    else if (abi() != LEAT_CUDA_ABI)
+        snprintf(
+            plugin.reason, sizeof plugin.reason,
+            "the CUDA plugin is of another release (its ABI is %d, this library's %d): install "
+            "the two together",
+            abi(), LEAT_CUDA_ABI);
+    else
+        plugin.table = table();
+}
+
+static int cuda_open(const char *spec, leat_device **out, leat_error *err)
+{
+    pthread_once(&plugin.once, load);
+    if (!plugin.table)
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "%s", plugin.reason);
+    return plugin.table->open(spec, out, err);
+}
+
+static size_t cuda_list(leat_device_info *out, size_t n)
+{
+    pthread_once(&plugin.once, load);
+    if (plugin.table)
+        return plugin.table->list(out, n);
+    if (n) {
+        *out = (leat_device_info){ .name = "cuda:0", .available = 0 };
+        snprintf(out->text, sizeof out->text, "not available: %.*s", (int)sizeof out->text - 20,
+                 plugin.reason);
+    }
+    return 1;
+}
+
+const leat_device_table leat_device_cuda = {
+    .kind = "cuda",
+    .help = "an NVIDIA GPU, through the plugin " LEAT_CUDA_PLUGIN,
+    .open = cuda_open,
+    .list = cuda_list,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * device_cuda.h: what libleat and its CUDA plugin agree on. The plugin is the file
+ * LEAT_CUDA_PLUGIN; it exports the two functions below and nothing else. */
+#ifndef LEAT_DEVICE_CUDA_H
+#define LEAT_DEVICE_CUDA_H
+
+#include "device_impl.h"
+
+#define LEAT_CUDA_PLUGIN "libleat-cuda.so"
+
+/* Plugin and library must be of one release and see the same table. */
+#define LEAT_CUDA_ABI                                                                              \
+    ((LEAT_VERSION_MAJOR * 10000 + LEAT_VERSION_MINOR * 100 + LEAT_VERSION_PATCH) * 1000 +         \
+     (int)sizeof(leat_device_table))
+
+/* Returns the LEAT_CUDA_ABI that the plugin was built with. */
+LEAT_API int leat_cuda_abi(void);
+/* The plugin's table, complete. Its open and list run without a driver or GPU and then say so. */
+LEAT_API const leat_device_table *leat_cuda_device_table(void);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * device_sim_preset.c: what a simulated accelerator can be: options, presets, names.
+ *
+ * Peak rates are what a data sheet promises; real kernels reach less, so a simulated step is the
+ * shortest that the chip could take, and an input that keeps the simulation busy keeps the real one
+ * busy. What data sheets do not give (launch, shortest kernel, copy latency, pageable rate) is
+ * assumed: 4 µs, 2 µs, 5 µs, 6 GB/s for each of NVIDIA's. Copies take the PCIe rate of one direction
+ * less 12 % for packet headers. */
+#include <string.h>
+
+#include "device_sim.h"
+#include "node.h"
+
+/* The initial values are those of the default preset. */
+const leat_option leat_device_sim_options[] = {
+    LEAT_OPTION_F64(leat_sim_options, peak_flops, "200e9", 1, 1e20,
+                    "floating-point operations per second"),
+    LEAT_OPTION_F64(leat_sim_options, memory_bytes_per_s, "50e9", 1, 1e18,
+                    "bytes per second between memory and kernels"),
+    LEAT_OPTION_I64(leat_sim_options, launch_ns, "10000", 0, 1e9,
+                    "time in which the host issues one kernel, ns"),
+    LEAT_OPTION_I64(leat_sim_options, kernel_min_ns, "2000", 0, 1e9, "shortest kernel, ns"),
+    LEAT_OPTION_F64(leat_sim_options, copy_bytes_per_s, "6e9", 1, 1e18,
+                    "bytes per second of copies from and to pinned memory"),
+    LEAT_OPTION_F64(leat_sim_options, pageable_bytes_per_s, "2e9", 1, 1e18,
+                    "bytes per second of copies from pageable memory"),
+    LEAT_OPTION_I64(leat_sim_options, copy_latency_ns, "10000", 0, 1e9,
+                    "time before the first byte of a copy, ns"),
+    LEAT_OPTION_BOOL(leat_sim_options, copy_data, "true",
+                     "copies move their bytes, not only take their time"),
+    LEAT_OPTION_END
+};
+
+static const leat_sim_preset presets[] = {
+    { "small",
+      "made up: steps of a small CNN take some milliseconds, so that two cores keep up",
+      { 200e9, 50e9, 10000, 2000, 6e9, 2e9, 10000, 1 } },
+    { "l4",
+      "NVIDIA L4 data sheet: bf16 dense 121 TFLOP/s, 300 GB/s, PCIe 4.0 x16",
+      { 121e12, 300e9, 4000, 2000, 28e9, 6e9, 5000, 1 } },
+    { "a100",
+      "NVIDIA A100 80GB SXM data sheet: bf16 dense 312 TFLOP/s, 2039 GB/s, PCIe 4.0 x16",
+      { 312e12, 2039e9, 4000, 2000, 28e9, 6e9, 5000, 1 } },
+    { "h100",
+      "NVIDIA H100 SXM data sheet: bf16 dense 989 TFLOP/s, 3.35 TB/s, PCIe 5.0 x16",
+      { 989e12, 3350e9, 4000, 2000, 56e9, 6e9, 5000, 1 } },
+    { "h200",
+      "NVIDIA H200 SXM data sheet: bf16 dense 989 TFLOP/s, 4.8 TB/s, PCIe 5.0 x16",
+      { 989e12, 4800e9, 4000, 2000, 56e9, 6e9, 5000, 1 } },
+};
+enum { N_PRESETS = sizeof presets / sizeof *presets };
+
+const leat_sim_preset *leat_device_sim_preset(size_t i)
+{
+    return i < N_PRESETS ? &presets[i] : NULL;
+}
+
+static const leat_sim_preset *find_preset(const char *name, leat_error *err)
+{
+    const char *names[N_PRESETS];
+    char list[128] = "";
+    for (size_t i = 0; i < N_PRESETS; i++) {
+        names[i] = presets[i].name;
+        if (!strcmp(name, names[i]))
+            return &presets[i];
+        strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
+        strncat(list, names[i], sizeof list - strlen(list) - 1);
+    }
+    const char *near = leat_nearest(name, names, N_PRESETS);
+    leat_fail(err, LEAT_E_CONFIG,
+              "there is no simulated '%s'%s%s%s; presets are: %s; or give options as "
+              "sim:{peak_flops: 1e12}",
+              name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", list);
+    return NULL;
+}
+
+/* Sets the options that a flow map names; the others keep what they have. */
+static int apply(const char *text, leat_sim_options *options, leat_error *err)
+{
+    leat_config *config = NULL;
+    leat_sim_options checked;
+    int rc = leat_config_parse(text, "sim", &config, err);
+    if (rc < 0)
+        return rc;
+    const leat_node *root = leat_config_root(config);
+    rc = leat_node_options(root, root, "simulated device", leat_device_sim_options, &checked, err);
+    for (const leat_node *entry = root ? root->first : NULL; entry && rc == LEAT_OK;
+         entry = entry->next)
+        rc = leat_option_set(leat_option_find(leat_device_sim_options, entry->key), options,
+                             entry->text, err);
+    leat_config_close(&config);
+    return rc;
+}
+
+int leat_device_sim_parse(const char *spec, leat_sim_options *options, char *text, size_t size,
+                          leat_error *err)
+{
+    char name[64];
+    const char *changes = strchr(spec, '{');
+    size_t length = changes ? (size_t)(changes - spec) : strlen(spec);
+    while (length && spec[length - 1] == ' ')
+        length--;
+    if (length >= sizeof name)
+        return leat_fail(err, LEAT_E_CONFIG, "'%.40s…' is no preset: too long", spec);
+    memcpy(name, spec, length);
+    name[length] = 0;
+    const leat_sim_preset *preset = length ? find_preset(name, err) : &presets[0];
+    if (!preset)
+        return LEAT_E_CONFIG;
+    *options = preset->options;
+    int rc = LEAT_OK;
+    if (changes && (rc = apply(changes, options, err)) < 0)
+        return rc;
+    snprintf(text, size, "simulated: %.4g TFLOP/s, memory %.4g GB/s, copies %.4g GB/s (%s%s)",
+             options->peak_flops / 1e12, options->memory_bytes_per_s / 1e9,
+             options->copy_bytes_per_s / 1e9, changes ? "changed from " : "",
+             changes ? preset->name : preset->source);
+    return LEAT_OK;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "leat/meter.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { MEDIAN_OF = 10 };
+#define STEADY_WITHIN 0.05
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The value that a share p of sorted values does not exceed (nearest rank). */
+static int64_t quantile(const int64_t *sorted, size_t n, double p)
+{
+    const size_t rank = (size_t)(p * (double)n + 0.999999);
+    return sorted[rank ? rank - 1 : 0];
+}
+
+/* Times between ends of consecutive steps, out[0] of steps[first]. NULL: out of memory. */
+static int64_t *step_times(const leat_step_times *steps, size_t first, size_t n)
+{
+    int64_t *times = malloc((n - first) * sizeof *times);
+    for (size_t i = first; times && i < n; i++)
+        times[i - first] = most(0, steps[i].compute_end_ns - steps[i - 1].compute_end_ns);
+    return times;
+}
+
+/* Where a window's time went so far, ns. */
+struct account {
+    int64_t at; /* end of the last step */
+    int64_t busy, input_wait, exposed_copy;
+    int64_t rows;
+};
+
+static void add_step(struct account *account, const leat_step_times *step)
+{
+    const int64_t start = most(account->at, step->compute_start_ns);
+    const int64_t asked = least(start, most(account->at, step->asked_ns));
+    const int64_t ready = least(start, most(asked, step->ready_ns));
+    const int64_t copied = least(start, most(ready, step->copy_end_ns));
+    const int64_t end = most(start, step->compute_end_ns);
+    account->input_wait += ready - asked;
+    account->exposed_copy += copied - ready;
+    account->busy += least(end - start, most(0, step->busy_ns));
+    account->rows += step->rows;
+    account->at = end;
+}
+
+int leat_meter_account(const leat_step_times *steps, size_t first, size_t n, leat_meter *out)
+{
+    if (!steps || !out || first < 1 || n <= first)
+        return LEAT_E_ARGUMENT;
+    struct account account = { .at = steps[first - 1].compute_end_ns };
+    const int64_t from = account.at;
+    for (size_t i = first; i < n; i++)
+        add_step(&account, &steps[i]);
+    const int64_t wall = account.at - from;
+    if (wall <= 0)
+        return LEAT_E_ARGUMENT;
+    int64_t *times = step_times(steps, first, n);
+    if (!times)
+        return LEAT_E_NOMEM;
+    qsort(times, n - first, sizeof *times, compare_ns);
+    *out = (leat_meter){
+        .n_steps = n - first,
+        .wall_ns = wall,
+        .busy = (double)account.busy / (double)wall,
+        .input_wait = (double)account.input_wait / (double)wall,
+        .exposed_copy = (double)account.exposed_copy / (double)wall,
+        .other = (double)(wall - account.busy - account.input_wait - account.exposed_copy) /
+                 (double)wall,
+        .samples_per_s = (double)account.rows * 1e9 / (double)wall,
+        .step_p50_ns = quantile(times, n - first, 0.5),
+        .step_p95_ns = quantile(times, n - first, 0.95),
+    };
+    free(times);
+    return LEAT_OK;
+}
+
+static double median(int64_t *values, size_t n)
+{
+    qsort(values, n, sizeof *values, compare_ns);
+    return (double)(values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+/* Is the median of the MEDIAN_OF times that end at times[last] near the goal? */
+static bool near(const int64_t *times, size_t last, double goal)
+{
+    int64_t window[MEDIAN_OF];
+    for (size_t i = 0; i < MEDIAN_OF; i++)
+        window[i] = times[last - i];
+    const double away = median(window, MEDIAN_OF) - goal;
+    return (away < 0 ? -away : away) <= STEADY_WITHIN * goal;
+}
+
+size_t leat_meter_warm(const leat_step_times *steps, size_t n)
+{
+    if (!steps || n <= MEDIAN_OF)
+        return n;
+    const size_t n_times = n - 1; /* times[i] is of steps[i + 1] */
+    int64_t *times = step_times(steps, 1, n), *half = step_times(steps, 1 + n_times / 2, n);
+    size_t steady = n;
+    if (times && half) {
+        const double goal = median(half, n_times - n_times / 2);
+        while (steady > MEDIAN_OF && near(times, steady - 2, goal))
+            steady--;
+    }
+    free(times);
+    free(half);
+    return steady;
+}

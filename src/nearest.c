@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "nearest.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WORD_MAX 64 /* longer words are not compared */
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Edits (insert, delete, replace, swap of neighbours) that turn a into b; case does not count. */
+static size_t edits(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    size_t rows[3][WORD_MAX + 1];
+    size_t *before = rows[0], *last = rows[1], *now = rows[2];
+    for (size_t j = 0; j <= n_b; j++)
+        last[j] = j;
+    for (size_t i = 1; i <= n_a; i++) {
+        now[0] = i;
+        for (size_t j = 1; j <= n_b; j++) {
+            const char x = lower(a[i - 1]), y = lower(b[j - 1]);
+            now[j] = least(last[j - 1] + (x != y), least(last[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && x == lower(b[j - 2]) && y == lower(a[i - 2]))
+                now[j] = least(now[j], before[j - 2] + 1);
+        }
+        size_t *free_row = before;
+        before = last;
+        last = now;
+        now = free_row;
+    }
+    return last[n_b];
+}
+
+leat_near leat_near_init(const char *word)
+{
+    return (leat_near){ .word = word, .distance = SIZE_MAX };
+}
+
+/* Near: about one edit in three letters and fewer edits than letters; or an abbreviation. */
+void leat_near_offer(leat_near *near, const char *candidate)
+{
+    if (!near->word || !candidate)
+        return;
+    const size_t n = strlen(near->word), m = strlen(candidate);
+    if (n == 0 || m == 0 || n > WORD_MAX || m > WORD_MAX)
+        return;
+    size_t distance = edits(near->word, n, candidate, m);
+    if (distance > (n + 2) / 3 || distance >= least(n, m)) {
+        if (n < 3 || strncmp(near->word, candidate, n))
+            return;
+        distance += WORD_MAX; /* any misspelling is nearer than an abbreviation */
+    }
+    if (distance < near->distance) {
+        near->best = candidate;
+        near->distance = distance;
+    }
+}
+
+const char *leat_nearest(const char *word, const char *const *words, size_t n)
+{
+    leat_near near = leat_near_init(word);
+    for (size_t i = 0; i < n; i++)
+        leat_near_offer(&near, words[i]);
+    return near.best;
+}
+
+void leat_words_add(leat_words *words, const char *word)
+{
+    static const char more[] = ", …";
+    const size_t room = sizeof words->text - words->length;
+    const char *comma = words->length ? ", " : "";
+    if (room <= sizeof more)
+        return; /* cut already */
+    if (strlen(comma) + strlen(word) + sizeof more < room)
+        words->length += (size_t)snprintf(words->text + words->length, room, "%s%s", comma, word);
+    else {
+        memcpy(words->text + words->length, words->length ? more : more + 2,
+               sizeof more - (words->length ? 0 : 2));
+        words->length = sizeof words->text;
+    }
+}
+
+void leat_words_add_once(leat_words *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *p = words->text; *p; p++) {
+        const bool starts =
+            p == words->text || (p > words->text + 1 && p[-1] == ' ' && p[-2] == ',');
+        if (starts && !strncmp(p, word, n) && (!p[n] || p[n] == ','))
+            return;
+    }
+    leat_words_add(words, word);
+}

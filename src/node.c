@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "node.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "nearest.h"
+
+const leat_node *leat_node_find(const leat_node *node, const char *key)
+{
+    if (!node || node->kind != LEAT_NODE_MAP)
+        return NULL;
+    for (const leat_node *child = node->first; child; child = child->next)
+        if (!strcmp(child->key, key))
+            return child;
+    return NULL;
+}
+
+size_t leat_node_count(const leat_node *node)
+{
+    size_t n = 0;
+    if (node)
+        for (const leat_node *child = node->first; child; child = child->next)
+            n++;
+    return n;
+}
+
+bool leat_node_is_null(const leat_node *node)
+{
+    return !node || (node->kind == LEAT_NODE_SCALAR && !node->quoted &&
+                     (!*node->text || !strcmp(node->text, "~") || !strcmp(node->text, "null")));
+}
+
+/* --- errors ----------------------------------------------------------------------------------- */
+
+static int fail_place(const char *file, int line, int column, leat_error *err, int code)
+{
+    if (!file)
+        return code;
+    if (line == 0)
+        return leat_fail_in(err, code, "%s: ", file);
+    return leat_fail_in(err, code, "%s:%d:%d: ", file, line, column);
+}
+
+int leat_node_fail(const leat_node *node, leat_error *err, int code, const char *format, ...)
+{
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(err->message, sizeof err->message, format, args);
+        va_end(args);
+        err->code = code;
+    }
+    return node ? fail_place(node->file, node->line, node->column, err, code) : code;
+}
+
+int leat_node_fail_in(const leat_node *node, leat_error *err, int code)
+{
+    return node ? fail_place(node->file, node->line, node->column, err, code) : code;
+}
+
+int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what, const char *noun,
+                       const leat_near *near, const leat_words *known)
+{
+    leat_fail(err, LEAT_E_CONFIG, "%s has no %s '%.80s'%s%s%s%s%s", what, noun, node->key,
+              near->best ? "; did you mean '" : "", near->best ? near->best : "",
+              near->best      ? "'?"
+              : known->length ? "."
+                              : "",
+              known->length ? " It has: " : "", known->text);
+    return fail_place(node->file, node->key_line, node->key_column, err, LEAT_E_CONFIG);
+}
+
+/* --- shapes of nodes -------------------------------------------------------------------------- */
+
+/* The one entry of a map that names something. A value kept under "" (see node.h) may stand beside
+ * it if it is the same name: `optimizer: adam` of which an option was set. */
+static const leat_node *sole_entry(const leat_node *map)
+{
+    const leat_node *kept = leat_node_find(map, "");
+    const leat_node *named = NULL;
+    for (const leat_node *child = map->first; child; child = child->next) {
+        if (child == kept)
+            continue;
+        if (named)
+            return NULL;
+        named = child;
+    }
+    if (kept && named && (kept->kind != LEAT_NODE_SCALAR || strcmp(kept->text, named->key)))
+        return NULL;
+    return named;
+}
+
+static int fail_entries(const leat_node *map, const char *what, leat_error *err)
+{
+    leat_words keys = { .length = 0 };
+    for (const leat_node *child = map->first; child; child = child->next)
+        leat_words_add(&keys, *child->key ? child->key : child->text ? child->text : "a list");
+    if (!map->first)
+        return leat_node_fail(map, err, LEAT_E_CONFIG, "%s is empty", what);
+    const bool flat = *map->first->key && leat_node_is_null(map->first);
+    return leat_node_fail(map, err, LEAT_E_CONFIG,
+                          "%s must be one name with its options, but this has %zu: %s%s%s%s", what,
+                          leat_node_count(map), keys.text, flat ? " (indent the options of '" : "",
+                          flat ? map->first->key : "", flat ? "' further)" : "");
+}
+
+int leat_node_named(const leat_node *node, const char *what, const char **name,
+                    const leat_node **options, leat_error *err)
+{
+    *name = NULL;
+    *options = NULL;
+    if (leat_node_is_null(node))
+        return leat_node_fail(node, err, LEAT_E_CONFIG, "%s has no name", what);
+    if (node->kind == LEAT_NODE_LIST)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "%s must be a name, or a name with options, not a list", what);
+    if (node->kind == LEAT_NODE_SCALAR) {
+        *name = node->text;
+        return *node->text ? LEAT_OK
+                           : leat_node_fail(node, err, LEAT_E_CONFIG, "%s has no name", what);
+    }
+    const leat_node *entry = sole_entry(node);
+    if (!entry)
+        return fail_entries(node, what, err);
+    *name = entry->key;
+    *options = leat_node_is_null(entry) ? NULL : entry;
+    return LEAT_OK;
+}
+
+int leat_node_keys(const leat_node *node, const char *what, const char *const *keys,
+                   leat_error *err)
+{
+    if (leat_node_is_null(node))
+        return LEAT_OK;
+    if (node->kind != LEAT_NODE_MAP)
+        return leat_node_fail(node, err, LEAT_E_CONFIG, "%s must be a mapping (key: value)", what);
+    for (const leat_node *child = node->first; child; child = child->next) {
+        leat_near near = leat_near_init(child->key);
+        leat_words known = { .length = 0 };
+        size_t i = 0;
+        for (; keys[i] && strcmp(keys[i], child->key); i++) {
+            leat_near_offer(&near, keys[i]);
+            leat_words_add(&known, keys[i]);
+        }
+        if (!keys[i])
+            return leat_node_fail_key(child, err, what, "key", &near, &known);
+    }
+    return LEAT_OK;
+}

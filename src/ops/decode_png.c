@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * decode_png: PNG bytes to an uint8 image, by libspng. 16-bit images keep the high byte; gray from
+ * colour is Rec. 601 luma, (19595 R + 38470 G + 7471 B + 32768) >> 16.
+ *
+ * libspng's allocation hooks carry no context, so the scratch they take from is a variable of the
+ * thread, set for the time of one call: a context never outlives the call that made it. */
+#include <stdbool.h>
+#include <string.h>
+
+#include <spng.h>
+
+#include "op_list.h"
+
+enum { AS_STORED, GRAY, RGB, RGBA };
+static const char *const channel_choices[] = { "0", "1", "3", "4", NULL };
+
+typedef struct png_options {
+    int32_t channels;
+    int64_t max_pixels;
+} png_options;
+
+static const leat_option options[] = {
+    LEAT_OPTION_ENUM(png_options, channels, "3", channel_choices,
+                     "3: RGB, 1: gray, 4: RGB and alpha, 0: as stored (a palette is RGB)"),
+    LEAT_OPTION_I64(png_options, max_pixels, "268435456", 1, 4294836225,
+                    "larger images are an error"),
+    LEAT_OPTION_END
+};
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+enum { HEAD_BYTES = 64 }; /* before each piece: its size, for realloc */
+
+static _Thread_local leat_scratch *arena;
+static _Thread_local bool arena_is_full; /* libspng does not always say that it was memory */
+
+static void *arena_malloc(size_t n)
+{
+    uint8_t *head = n <= SIZE_MAX - HEAD_BYTES ? leat_scratch_take(arena, n + HEAD_BYTES) : NULL;
+    if (!head) {
+        arena_is_full = true;
+        return NULL;
+    }
+    memcpy(head, &n, sizeof n);
+    return head + HEAD_BYTES;
+}
+
+static void *arena_calloc(size_t count, size_t size)
+{
+    size_t n;
+    if (__builtin_mul_overflow(count, size, &n))
+        return NULL;
+    void *memory = arena_malloc(n);
+    return memory ? memset(memory, 0, n) : NULL;
+}
+
+static void *arena_realloc(void *old, size_t n)
+{
+    void *memory = arena_malloc(n);
+    if (memory && old) {
+        size_t old_n;
+        memcpy(&old_n, (uint8_t *)old - HEAD_BYTES, sizeof old_n);
+        memcpy(memory, old, old_n < n ? old_n : n);
+    }
+    return memory;
+}
+
+static void arena_free(void *memory)
+{
+    (void)memory; /* the engine forgets all of the scratch at once */
+}
+
+/* --- the header ------------------------------------------------------------------------------ */
+
+typedef struct png_header {
+    uint32_t width, height;
+    int bits, color; /* per sample; enum spng_color_type */
+} png_header;
+
+static uint32_t read_u32(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static int read_header(const leat_view *in, png_header *header, leat_error *err)
+{
+    static const uint8_t start[16] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n',
+                                       0,    0,   0,   13,  'I',  'H',  'D',  'R' };
+    const uint8_t *bytes = in->data;
+    if (in->shape.dims[0] < 33 || memcmp(bytes, start, sizeof start))
+        return leat_fail(err, LEAT_E_DATA,
+                         "decode_png: not a PNG: %lld bytes without its signature and IHDR",
+                         (long long)in->shape.dims[0]);
+    *header = (png_header){ read_u32(bytes + 16), read_u32(bytes + 20), bytes[24], bytes[25] };
+    if (!header->width || !header->height || header->width > INT32_MAX ||
+        header->height > INT32_MAX)
+        return leat_fail(err, LEAT_E_DATA, "decode_png: IHDR says %u x %u pixels", header->height,
+                         header->width);
+    return LEAT_OK;
+}
+
+static int64_t stored_channels(int color)
+{
+    switch (color) {
+    case SPNG_COLOR_TYPE_GRAYSCALE:
+        return 1;
+    case SPNG_COLOR_TYPE_GRAYSCALE_ALPHA:
+        return 2;
+    case SPNG_COLOR_TYPE_TRUECOLOR_ALPHA:
+        return 4;
+    default:
+        return 3;
+    }
+}
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    static const int64_t channels[] = { LEAT_UNKNOWN_DIM, 1, 3, 4 };
+    const png_options *o = opts;
+    char text[128];
+    if (in->dtype != LEAT_U8 || in->rank != 1)
+        return leat_fail(err, LEAT_E_CONFIG, "decode_png expects bytes (uint8[n]), got %s",
+                         leat_shape_text(in, text, sizeof text));
+    *out =
+        (leat_shape){ LEAT_U8, 3, { LEAT_UNKNOWN_DIM, LEAT_UNKNOWN_DIM, channels[o->channels] } };
+    return LEAT_OK;
+}
+
+static int measure(const void *opts, const leat_view *in, leat_shape *out, leat_scratch *scratch,
+                   leat_error *err)
+{
+    const png_options *o = opts;
+    png_header header;
+    (void)scratch;
+    const int rc = read_header(in, &header, err);
+    if (rc != LEAT_OK)
+        return rc;
+    if ((int64_t)header.width * header.height > o->max_pixels)
+        return leat_fail(err, LEAT_E_DATA,
+                         "decode_png: %u x %u pixels are more than max_pixels (%lld)",
+                         header.height, header.width, (long long)o->max_pixels);
+    shape(opts, &in->shape, out, NULL);
+    out->dims[0] = header.height;
+    out->dims[1] = header.width;
+    if (o->channels == AS_STORED)
+        out->dims[2] = stored_channels(header.color);
+    return LEAT_OK;
+}
+
+/* --- pixels ---------------------------------------------------------------------------------- */
+
+static void keep_gray(uint8_t *to, const uint8_t *rgb, size_t n_px, bool is_gray)
+{
+    for (size_t i = 0; i < n_px; i++, rgb += 3)
+        to[i] =
+            is_gray
+                ? rgb[0]
+                : (uint8_t)((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768u) >> 16);
+}
+
+static void keep_gray_alpha(uint8_t *to, const uint8_t *rgba, size_t n_px)
+{
+    for (size_t i = 0; i < n_px; i++) {
+        to[2 * i] = rgba[4 * i];
+        to[2 * i + 1] = rgba[4 * i + 3];
+    }
+}
+
+/* libspng gives gray alone only up to 8 bits: one and two channels come from wider pixels. */
+static int decode_image(spng_ctx *ctx, const png_header *header, const leat_view *out)
+{
+    const size_t n_px = (size_t)header->width * header->height;
+    const int64_t channels = out->shape.dims[2];
+    const int format = channels == 3 || channels == 1 ? SPNG_FMT_RGB8 : SPNG_FMT_RGBA8;
+    if (channels >= 3)
+        return spng_decode_image(ctx, out->data, n_px * (size_t)channels, format,
+                                 channels == 4 ? SPNG_DECODE_TRNS : 0);
+    const bool is_gray = header->color == SPNG_COLOR_TYPE_GRAYSCALE ||
+                         header->color == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
+    if (channels == 1 && header->color == SPNG_COLOR_TYPE_GRAYSCALE && header->bits <= 8)
+        return spng_decode_image(ctx, out->data, n_px, SPNG_FMT_G8, 0);
+    const size_t bytes = n_px * (channels == 1 ? 3 : 4);
+    uint8_t *wide = leat_scratch_take(arena, bytes);
+    if (!wide)
+        return SPNG_EMEM;
+    const int rc = spng_decode_image(ctx, wide, bytes, format, 0);
+    if (!rc && channels == 1)
+        keep_gray(out->data, wide, n_px, is_gray);
+    else if (!rc)
+        keep_gray_alpha(out->data, wide, n_px);
+    return rc;
+}
+
+static int decode(const leat_view *in, const png_header *header, const leat_view *out)
+{
+    static struct spng_alloc hooks = { arena_malloc, arena_realloc, arena_calloc, arena_free };
+    spng_ctx *ctx = spng_ctx_new2(&hooks, 0);
+    if (!ctx)
+        return SPNG_EMEM;
+    int rc = spng_set_image_limits(ctx, header->width, header->height);
+    if (!rc)
+        rc = spng_set_png_buffer(ctx, in->data, (size_t)in->shape.dims[0]);
+    if (!rc)
+        rc = decode_image(ctx, header, out);
+    if (!rc)
+        rc = spng_decode_chunks(ctx); /* to the end: a file cut off after its pixels is cut off */
+    spng_ctx_free(ctx);
+    return rc;
+}
+
+static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    png_header header;
+    (void)opts;
+    (void)plan;
+    int rc = read_header(in, &header, err);
+    if (rc != LEAT_OK)
+        return rc;
+    arena = scratch;
+    arena_is_full = false;
+    rc = decode(in, &header, out);
+    arena = NULL;
+    if (rc == SPNG_EMEM || (rc && arena_is_full))
+        return leat_fail(err, LEAT_E_NOMEM, "decode_png: not enough scratch memory");
+    return rc ? leat_fail(err, LEAT_E_DATA, "decode_png: %s", spng_strerror(rc)) : LEAT_OK;
+}
+
+const leat_op leat_op_decode_png = {
+    .name = "decode_png",
+    .help = "decode PNG bytes to an uint8 image [height, width, channels]",
+    .options_size = sizeof(png_options),
+    .options = options,
+    .shape = shape,
+    .measure = measure,
+    .apply = apply,
+};

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * dsp_avx2.c: the inner loops that gain from AVX2; compiled for it, called behind a CPU check. What
+ * does not fill whole vectors goes to plain C, which gives the same bytes. */
+#include "dsp_impl.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#include <string.h>
+
+static __m256i load(const void *at)
+{
+    return _mm256_loadu_si256((const __m256i *)at);
+}
+
+static void store(void *at, __m256i x)
+{
+    _mm256_storeu_si256((__m256i *)at, x);
+}
+
+static __m128i load_half(const void *at)
+{
+    return _mm_loadu_si128((const __m128i *)at);
+}
+
+static void store_half(void *at, __m128i x)
+{
+    _mm_storeu_si128((__m128i *)at, x);
+}
+
+/* --- affine ---------------------------------------------------------------------------------- */
+
+static __m256 affine_8(__m256 x, const leat_affine *affine, int32_t at)
+{
+    return _mm256_add_ps(_mm256_mul_ps(x, _mm256_loadu_ps(affine->scale + at)),
+                         _mm256_loadu_ps(affine->shift + at));
+}
+
+static void affine_u8(float *out, const uint8_t *in, size_t n, const leat_affine *affine)
+{
+    const size_t period = (size_t)affine->period;
+    for (; n >= period; n -= period, in += period, out += period)
+        for (int32_t i = 0; i < affine->period; i += 8) {
+            const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)(in + i));
+            const __m256 x = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
+            _mm256_storeu_ps(out + i, affine_8(x, affine, i));
+        }
+    leat_dsp_c.affine_u8(out, in, n, affine);
+}
+
+static void affine_f32(float *out, const float *in, size_t n, const leat_affine *affine)
+{
+    const size_t period = (size_t)affine->period;
+    for (; n >= period; n -= period, in += period, out += period)
+        for (int32_t i = 0; i < affine->period; i += 8)
+            _mm256_storeu_ps(out + i, affine_8(_mm256_loadu_ps(in + i), affine, i));
+    leat_dsp_c.affine_f32(out, in, n, affine);
+}
+
+/* --- mirror_row ------------------------------------------------------------------------------ */
+
+typedef struct vectors {
+    __m128i part[3];
+} vectors;
+
+static vectors load_48(const uint8_t *at)
+{
+    return (vectors){ { load_half(at), load_half(at + 16), load_half(at + 32) } };
+}
+
+static void store_48(uint8_t *at, vectors v)
+{
+    for (int i = 0; i < 3; i++)
+        store_half(at + 16 * i, v.part[i]);
+}
+
+/* 16 pixels of 3 bytes in reverse order: byte j of the result is byte 45 - j + 2 (j mod 3) of the
+ * 48; each part of 16 bytes comes from two or three of them. */
+static vectors reverse_48(vectors v)
+{
+    const __m128i first_from_3 =
+        _mm_setr_epi8(13, 14, 15, 10, 11, 12, 7, 8, 9, 4, 5, 6, 1, 2, 3, -1);
+    const __m128i first_from_2 =
+        _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 14);
+    const __m128i mid_from_3 =
+        _mm_setr_epi8(-1, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    const __m128i mid_from_2 = _mm_setr_epi8(15, -1, 11, 12, 13, 8, 9, 10, 5, 6, 7, 2, 3, 4, -1, 0);
+    const __m128i mid_from_1 =
+        _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 15, -1);
+    const __m128i last_from_2 =
+        _mm_setr_epi8(1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    const __m128i last_from_1 = _mm_setr_epi8(-1, 12, 13, 14, 9, 10, 11, 6, 7, 8, 3, 4, 5, 0, 1, 2);
+    return (vectors){ {
+        _mm_or_si128(_mm_shuffle_epi8(v.part[2], first_from_3),
+                     _mm_shuffle_epi8(v.part[1], first_from_2)),
+        _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(v.part[2], mid_from_3),
+                                  _mm_shuffle_epi8(v.part[1], mid_from_2)),
+                     _mm_shuffle_epi8(v.part[0], mid_from_1)),
+        _mm_or_si128(_mm_shuffle_epi8(v.part[1], last_from_2),
+                     _mm_shuffle_epi8(v.part[0], last_from_1)),
+    } };
+}
+
+/* Both ends are read before either is written, so `out` may be `in`. Returns the pixels done at
+ * each end. */
+static size_t mirror_ends_3(uint8_t *out, const uint8_t *in, size_t n_px)
+{
+    size_t done = 0;
+    for (; n_px - 2 * done >= 32; done += 16) {
+        const size_t low = 3 * done, high = 3 * (n_px - 16 - done);
+        const vectors left = load_48(in + low), right = load_48(in + high);
+        store_48(out + low, reverse_48(right));
+        store_48(out + high, reverse_48(left));
+    }
+    return done;
+}
+
+static __m256i reverse_bytes(__m256i x)
+{
+    const __m256i order = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+    return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(x, order), 0x4e);
+}
+
+static __m256i reverse_words(__m256i x)
+{
+    return _mm256_permutevar8x32_epi32(x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+}
+
+static size_t mirror_ends_1(uint8_t *out, const uint8_t *in, size_t n_px)
+{
+    size_t done = 0;
+    for (; n_px - 2 * done >= 64; done += 32) {
+        const size_t high = n_px - 32 - done;
+        const __m256i left = load(in + done), right = load(in + high);
+        store(out + done, reverse_bytes(right));
+        store(out + high, reverse_bytes(left));
+    }
+    return done;
+}
+
+static size_t mirror_ends_4(uint8_t *out, const uint8_t *in, size_t n_px)
+{
+    size_t done = 0;
+    for (; n_px - 2 * done >= 16; done += 8) {
+        const size_t low = 4 * done, high = 4 * (n_px - 8 - done);
+        const __m256i left = load(in + low), right = load(in + high);
+        store(out + low, reverse_words(right));
+        store(out + high, reverse_words(left));
+    }
+    return done;
+}
+
+static void mirror_row(uint8_t *out, const uint8_t *in, size_t n_px, size_t pixel_bytes)
+{
+    const size_t done = pixel_bytes == 3   ? mirror_ends_3(out, in, n_px)
+                        : pixel_bytes == 1 ? mirror_ends_1(out, in, n_px)
+                        : pixel_bytes == 4 ? mirror_ends_4(out, in, n_px)
+                                           : 0;
+    leat_dsp_c.mirror_row(out + done * pixel_bytes, in + done * pixel_bytes, n_px - 2 * done,
+                          pixel_bytes);
+}
+
+/* --- add_u8 ---------------------------------------------------------------------------------- */
+
+static void add_u8(uint8_t *out, const uint8_t *in, size_t n, int32_t delta)
+{
+    const __m256i more = _mm256_set1_epi8((char)(delta > 0 ? delta : 0));
+    const __m256i less = _mm256_set1_epi8((char)(delta < 0 ? -delta : 0));
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32)
+        store(out + i, _mm256_subs_epu8(_mm256_adds_epu8(load(in + i), more), less));
+    leat_dsp_c.add_u8(out + i, in + i, n - i, delta);
+}
+
+/* --- resampling ------------------------------------------------------------------------------ */
+
+static __m256i weight_pair(const int16_t *weights)
+{
+    int32_t pair;
+    memcpy(&pair, weights, sizeof pair);
+    return _mm256_set1_epi32(pair);
+}
+
+/* 32 columns. Pairs of rows are interleaved, so that one multiply-add does two taps. */
+static void mix_32(int16_t *out, const uint8_t *in, size_t in_stride, const int16_t *weights,
+                   int32_t n_taps, int32_t shift)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    const __m128i count = _mm_cvtsi32_si128(shift);
+    __m256i sums[4];
+    for (int i = 0; i < 4; i++)
+        sums[i] = _mm256_set1_epi32(1 << (shift - 1));
+    for (int32_t k = 0; k < n_taps; k += 2) {
+        const uint8_t *row = in + (size_t)k * in_stride;
+        const __m256i w = weight_pair(weights + k);
+        const __m256i a = load(row);
+        const __m256i b = k + 1 < n_taps ? load(row + in_stride) : zero;
+        const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
+        const __m256i parts[4] = { _mm256_unpacklo_epi8(low, zero), _mm256_unpackhi_epi8(low, zero),
+                                   _mm256_unpacklo_epi8(high, zero),
+                                   _mm256_unpackhi_epi8(high, zero) };
+        for (int i = 0; i < 4; i++)
+            sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(parts[i], w));
+    }
+    for (int i = 0; i < 4; i++)
+        sums[i] = _mm256_sra_epi32(sums[i], count);
+    const __m256i even = _mm256_packs_epi32(sums[0], sums[1]); /* columns 0-7, 16-23 */
+    const __m256i odd = _mm256_packs_epi32(sums[2], sums[3]);  /* columns 8-15, 24-31 */
+    store(out, _mm256_permute2x128_si256(even, odd, 0x20));
+    store(out + 16, _mm256_permute2x128_si256(even, odd, 0x31));
+}
+
+static void mix_rows(int16_t *out, const uint8_t *in, size_t in_stride, size_t n,
+                     const int16_t *weights, int32_t n_taps, int32_t shift)
+{
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32)
+        mix_32(out + i, in + i, in_stride, weights, n_taps, shift);
+    if (i == n)
+        return;
+    if (n >= 32) /* the last 32 once more: some columns are written twice, the same */
+        mix_32(out + n - 32, in + n - 32, in_stride, weights, n_taps, shift);
+    else
+        leat_dsp_c.mix_rows(out, in, in_stride, n, weights, n_taps, shift);
+}
+
+/* Two outputs side by side: in each half four sums, one for each channel. `order` brings the
+ * values of two neighbouring pixels together per channel. */
+static inline __m256i sample_2(const int16_t *in, const leat_axis *axis, int32_t i, int32_t j,
+                               int32_t channels, __m256i order, __m256i half)
+{
+    const int16_t *a = in + (size_t)axis->start[i] * (size_t)channels;
+    const int16_t *b = in + (size_t)axis->start[j] * (size_t)channels;
+    const int16_t *weights_a = axis->weights + (size_t)i * (size_t)axis->stride;
+    const int16_t *weights_b = axis->weights + (size_t)j * (size_t)axis->stride;
+    __m256i sum = half;
+    for (int32_t k = 0; k < axis->n_taps; k += 2) {
+        const __m256i pixels = _mm256_inserti128_si256(
+            _mm256_castsi128_si256(load_half(a + k * channels)), load_half(b + k * channels), 1);
+        const __m256i w =
+            _mm256_blend_epi32(weight_pair(weights_a + k), weight_pair(weights_b + k), 0xf0);
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_shuffle_epi8(pixels, order), w));
+    }
+    return sum;
+}
+
+/* Four outputs: 16 bytes, 4 for each, the fourth of them without meaning for 3 channels. */
+static inline __m128i sample_4(const int16_t *in, const leat_axis *axis, int32_t i,
+                               int32_t channels, __m256i order, int32_t shift)
+{
+    const __m256i half = _mm256_set1_epi32(1 << (shift - 1));
+    const __m128i count = _mm_cvtsi32_si128(shift);
+    const __m256i even = sample_2(in, axis, i, i + 2, channels, order, half);
+    const __m256i odd = sample_2(in, axis, i + 1, i + 3, channels, order, half);
+    const __m256i words =
+        _mm256_packs_epi32(_mm256_sra_epi32(even, count), _mm256_sra_epi32(odd, count));
+    const __m256i bytes = _mm256_packus_epi16(words, words);
+    return _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08));
+}
+
+static void sample_tail(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t from,
+                        int32_t channels, int32_t shift)
+{
+    leat_axis tail = *axis;
+    tail.n_out -= from;
+    tail.start += from;
+    tail.weights += (size_t)from * (size_t)axis->stride;
+    leat_dsp_c.sample_row(out + (size_t)from * (size_t)channels, in, &tail, channels, shift);
+}
+
+static int32_t sample_row_3(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t shift)
+{
+    const __m256i order = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11, -1, -1, -1, -1));
+    const __m128i close_up = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
+    int32_t i = 0;
+    for (; i + 4 <= axis->n_out; i += 4, out += 12) {
+        const __m128i x = _mm_shuffle_epi8(sample_4(in, axis, i, 3, order, shift), close_up);
+        const int32_t last = _mm_extract_epi32(x, 2);
+        _mm_storel_epi64((__m128i *)(void *)out, x);
+        memcpy(out + 8, &last, sizeof last);
+    }
+    return i;
+}
+
+static int32_t sample_row_4(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t shift)
+{
+    const __m256i order = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
+    int32_t i = 0;
+    for (; i + 4 <= axis->n_out; i += 4, out += 16)
+        store_half(out, sample_4(in, axis, i, 4, order, shift));
+    return i;
+}
+
+static void sample_row(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t channels,
+                       int32_t shift)
+{
+    const int32_t done = channels == 3   ? sample_row_3(out, in, axis, shift)
+                         : channels == 4 ? sample_row_4(out, in, axis, shift)
+                                         : 0;
+    sample_tail(out, in, axis, done, channels, shift);
+}
+
+const leat_dsp_table leat_dsp_avx2 = {
+    .affine_u8 = affine_u8,
+    .affine_f32 = affine_f32,
+    .mirror_row = mirror_row,
+    .add_u8 = add_u8,
+    .mix_rows = mix_rows,
+    .sample_row = sample_row,
+};
+#endif

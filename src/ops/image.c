@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "image.h"
+
+#include <string.h>
+
+static int is_allowed(unsigned allowed, leat_dtype dtype)
+{
+    return (dtype == LEAT_U8 && (allowed & LEAT_IMAGE_U8)) ||
+           (dtype == LEAT_F32 && (allowed & LEAT_IMAGE_F32));
+}
+
+int leat_image_expect(const char *op, unsigned allowed, const leat_shape *in, leat_error *err)
+{
+    static const char *const types[] = { "", "uint8", "float32", "uint8 or float32" };
+    int fits = is_allowed(allowed, in->dtype) && in->rank == 3;
+    for (int i = 0; fits && i < 3; i++)
+        fits = in->dims[i] == LEAT_UNKNOWN_DIM ||
+               (in->dims[i] >= 1 && in->dims[i] <= (i == 2 ? 4 : INT32_MAX));
+    if (fits)
+        return LEAT_OK;
+    char text[128];
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "%s expects a %s image [height, width, 1 to 4 channels], got %s", op,
+                     types[allowed & LEAT_IMAGE_U8_F32], leat_shape_text(in, text, sizeof text));
+}
+
+int leat_image_size(const char *op, const char *option, const leat_i64s *size, int64_t *height,
+                    int64_t *width, leat_error *err)
+{
+    if (size->n != 1 && size->n != 2)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "%s: %s is [height, width] or one number for both, got %d numbers", op,
+                         option, (int)size->n);
+    *height = size->values[0];
+    *width = size->values[size->n - 1];
+    return LEAT_OK;
+}
+
+size_t leat_image_pixel_bytes(const leat_shape *shape)
+{
+    return (size_t)shape->dims[2] * leat_dtype_bytes(shape->dtype);
+}
+
+int leat_image_same(const char *op, unsigned allowed, const leat_shape *in, leat_shape *out,
+                    leat_error *err)
+{
+    const int rc = leat_image_expect(op, allowed, in, err);
+    if (rc == LEAT_OK)
+        *out = *in;
+    return rc;
+}
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+void leat_image_cut(const leat_view *in, const leat_view *out, const leat_image_box *box)
+{
+    const size_t pixel = leat_image_pixel_bytes(&in->shape);
+    const size_t in_stride = (size_t)in->shape.dims[1] * pixel;
+    const size_t out_stride = (size_t)box->width * pixel;
+    const int64_t left = clamp(-(int64_t)box->x, 0, box->width);
+    const int64_t right = clamp(in->shape.dims[1] - box->x, left, box->width);
+    uint8_t *to = out->data;
+    for (int64_t row = 0; row < box->height; row++, to += out_stride) {
+        const int64_t y = box->y + row;
+        if (y < 0 || y >= in->shape.dims[0] || left == right) {
+            memset(to, 0, out_stride);
+            continue;
+        }
+        const uint8_t *from = (const uint8_t *)in->data + (size_t)y * in_stride;
+        memset(to, 0, (size_t)left * pixel);
+        memcpy(to + (size_t)left * pixel, from + (size_t)(box->x + left) * pixel,
+               (size_t)(right - left) * pixel);
+        memset(to + (size_t)right * pixel, 0, (size_t)(box->width - right) * pixel);
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg_turbo.h: decoding by libjpeg-turbo, for every kind of JPEG it knows. */
+#ifndef LEAT_JPEG_TURBO_H
+#define LEAT_JPEG_TURBO_H
+
+#include <stdbool.h>
+
+#include "leat/op.h"
+
+typedef struct leat_jpeg_size {
+    int32_t height, width;
+    int32_t components; /* as stored: 1 gray, 3 colour, 4 CMYK or YCCK */
+} leat_jpeg_size;
+
+/* Reads the frame header without decoding. Returns LEAT_OK or LEAT_E_DATA. Any thread. */
+int leat_jpeg_turbo_size(const uint8_t *bytes, size_t n_bytes, leat_jpeg_size *size,
+                         leat_error *err);
+
+/* Decodes to uint8 [height, width, 1 or 3]: gray or RGB, whatever is stored. DCT and upsampling are
+ * libjpeg's defaults (accurate integer DCT, "fancy" upsampling).
+ * lenient  false: what libjpeg only warns about (a truncated file, bad codes) is an error too
+ * returns  LEAT_OK, LEAT_E_DATA with libjpeg's text, LEAT_E_NOMEM
+ * memory   one decompressor per scratch, made at first use; all else is taken from the scratch */
+int leat_jpeg_turbo_decode(const uint8_t *bytes, size_t n_bytes, bool lenient, const leat_view *out,
+                           leat_scratch *scratch, leat_error *err);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * random_contrast: (x - mean) * factor + mean with the image's mean of each channel, as
+ * tf.image.random_contrast does; factor is drawn from [lower, upper).
+ *
+ * For uint8 mean and factor are rounded to 16 bits of fraction; the result is computed exactly from
+ * them, rounded to the nearest (ties up) and saturated: a table of 256 values per channel. */
+#include <math.h>
+#include <string.h>
+
+#include "image.h"
+#include "op_list.h"
+
+typedef struct contrast_options {
+    float lower, upper;
+} contrast_options;
+
+typedef struct contrast_plan {
+    float factor;
+    int32_t factor_q16;
+} contrast_plan;
+
+static const leat_option options[] = {
+    LEAT_OPTION_F32(contrast_options, lower, "0.8", 0, 100, "least factor; 1 changes nothing"),
+    LEAT_OPTION_F32(contrast_options, upper, "1.2", 0, 100, "most factor"), LEAT_OPTION_END
+};
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    const contrast_options *o = opts;
+    if (o->lower > o->upper)
+        return leat_fail(err, LEAT_E_CONFIG, "random_contrast: lower (%g) is above upper (%g)",
+                         (double)o->lower, (double)o->upper);
+    return leat_image_same("random_contrast", LEAT_IMAGE_U8_F32, in, out, err);
+}
+
+static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+{
+    const contrast_options *o = opts;
+    contrast_plan drawn = { .factor = leat_rng_range(rng, o->lower, o->upper) };
+    (void)in;
+    drawn.factor_q16 = (int32_t)rintf(drawn.factor * 0x1p16f);
+    memcpy(out, &drawn, sizeof drawn);
+}
+
+static void fill_table(uint8_t table[256], uint64_t sum, uint64_t n, int64_t factor_q16)
+{
+    const int64_t mean_q16 = (int64_t)((sum * 65536 + n / 2) / n);
+    for (int64_t x = 0; x < 256; x++) {
+        const int64_t q32 = (x * 65536 - mean_q16) * factor_q16 + mean_q16 * 65536;
+        const int64_t rounded = (q32 + ((int64_t)1 << 31)) >> 32;
+        table[x] = (uint8_t)(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
+    }
+}
+
+static void contrast_u8(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
+                        int32_t factor_q16)
+{
+    uint64_t sums[4] = { 0 };
+    uint8_t tables[4][256];
+    for (size_t i = 0; i < n_px; i++)
+        for (size_t c = 0; c < channels; c++)
+            sums[c] += from[i * channels + c];
+    for (size_t c = 0; c < channels; c++)
+        fill_table(tables[c], sums[c], n_px, factor_q16);
+    for (size_t i = 0; i < n_px; i++)
+        for (size_t c = 0; c < channels; c++)
+            to[i * channels + c] = tables[c][from[i * channels + c]];
+}
+
+static void contrast_f32(float *to, const float *from, size_t n_px, size_t channels, float factor)
+{
+    double sums[4] = { 0 };
+    for (size_t i = 0; i < n_px; i++)
+        for (size_t c = 0; c < channels; c++)
+            sums[c] += (double)from[i * channels + c];
+    for (size_t c = 0; c < channels; c++) {
+        const float mean = (float)(sums[c] / (double)n_px);
+        for (size_t i = c; i < n_px * channels; i += channels)
+            to[i] = (from[i] - mean) * factor + mean;
+    }
+}
+
+static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    const size_t n_px = (size_t)in->shape.dims[0] * (size_t)in->shape.dims[1];
+    const size_t channels = (size_t)in->shape.dims[2];
+    contrast_plan drawn;
+    (void)opts;
+    (void)scratch;
+    (void)err;
+    memcpy(&drawn, planned, sizeof drawn);
+    if (in->shape.dtype == LEAT_U8)
+        contrast_u8(out->data, in->data, n_px, channels, drawn.factor_q16);
+    else
+        contrast_f32(out->data, in->data, n_px, channels, drawn.factor);
+    return LEAT_OK;
+}
+
+const leat_op leat_op_random_contrast = {
+    .name = "random_contrast",
+    .help = "scale the distance to each channel's mean at random (tf.image.random_contrast)",
+    .options_size = sizeof(contrast_options),
+    .options = options,
+    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
+    .shape = shape,
+    .plan = plan,
+    .apply = apply,
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * random_flip: mirrors an image left to right (or top to bottom) with probability p. */
+#include <string.h>
+
+#include "dsp.h"
+#include "image.h"
+#include "op_list.h"
+
+enum { HORIZONTAL, VERTICAL };
+static const char *const axes[] = { "horizontal", "vertical", NULL };
+
+typedef struct flip_options {
+    float p;
+    int32_t axis;
+} flip_options;
+
+typedef struct flip_plan {
+    int32_t mirror;
+} flip_plan;
+
+static const leat_option options[] = {
+    LEAT_OPTION_F32(flip_options, p, "0.5", 0, 1, "probability of mirroring"),
+    LEAT_OPTION_ENUM(flip_options, axis, "horizontal", axes,
+                     "horizontal swaps left and right, vertical swaps top and bottom"),
+    LEAT_OPTION_END
+};
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    (void)opts;
+    return leat_image_same("random_flip", LEAT_IMAGE_U8_F32, in, out, err);
+}
+
+static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+{
+    const flip_options *o = opts;
+    const flip_plan drawn = { .mirror = leat_rng_f32(rng) < o->p };
+    (void)in;
+    memcpy(out, &drawn, sizeof drawn);
+}
+
+static void mirror_left_right(uint8_t *to, const uint8_t *from, const leat_shape *shape_)
+{
+    const size_t pixel = leat_image_pixel_bytes(shape_), width = (size_t)shape_->dims[1];
+    for (int64_t y = 0; y < shape_->dims[0]; y++)
+        leat_dsp()->mirror_row(to + (size_t)y * width * pixel, from + (size_t)y * width * pixel,
+                               width, pixel);
+}
+
+/* Writes a to `to_b` and b to `to_a`, also where they are the same memory. */
+static void swap_rows(uint8_t *to_a, uint8_t *to_b, const uint8_t *a, const uint8_t *b, size_t n)
+{
+    uint8_t kept[512];
+    for (size_t i = 0; i < n; i += sizeof kept) {
+        const size_t part = n - i < sizeof kept ? n - i : sizeof kept;
+        memcpy(kept, a + i, part);
+        memmove(to_a + i, b + i, part);
+        memcpy(to_b + i, kept, part);
+    }
+}
+
+static void mirror_top_bottom(uint8_t *to, const uint8_t *from, const leat_shape *shape_)
+{
+    const size_t stride = (size_t)shape_->dims[1] * leat_image_pixel_bytes(shape_);
+    const size_t height = (size_t)shape_->dims[0];
+    for (size_t y = 0; y < (height + 1) / 2; y++) {
+        const size_t top = y * stride, bottom = (height - 1 - y) * stride;
+        swap_rows(to + top, to + bottom, from + top, from + bottom, stride);
+    }
+}
+
+static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    const flip_options *o = opts;
+    flip_plan drawn;
+    (void)scratch;
+    (void)err;
+    memcpy(&drawn, planned, sizeof drawn);
+    if (drawn.mirror)
+        (o->axis == VERTICAL ? mirror_top_bottom : mirror_left_right)(out->data, in->data,
+                                                                      &in->shape);
+    else if (out->data != in->data)
+        memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
+    return LEAT_OK;
+}
+
+const leat_op leat_op_random_flip = {
+    .name = "random_flip",
+    .help = "mirror left to right, or top to bottom, with a probability",
+    .options_size = sizeof(flip_options),
+    .options = options,
+    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
+    .shape = shape,
+    .plan = plan,
+    .apply = apply,
+};

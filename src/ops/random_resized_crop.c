@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * random_resized_crop: cuts a box of random area and aspect ratio and resizes it (Szegedy et al.,
+ * "Going Deeper with Convolutions", 2015; the draws follow torchvision's RandomResizedCrop: ten
+ * tries, then the largest box of an allowed ratio in the middle). */
+#include <math.h>
+#include <string.h>
+
+#include "op_list.h"
+#include "resample.h"
+
+enum { N_TRIES = 10 };
+
+typedef struct crop_options {
+    leat_i64s size;
+    leat_f32s scale, ratio;
+} crop_options;
+
+static const leat_option options[] = {
+    LEAT_OPTION_I64S(crop_options, size, NULL, 1, 65535,
+                     "height and width of the result in pixels; one number for both"),
+    LEAT_OPTION_F32S(crop_options, scale, "[0.08, 1]", 1e-6, 1,
+                     "least and most area of the box, as a share of the image"),
+    LEAT_OPTION_F32S(crop_options, ratio, "[0.75, 1.3333334]", 0.01, 100,
+                     "least and most width / height of the box"),
+    LEAT_OPTION_END
+};
+
+static int check_range(const char *option, const leat_f32s *range, leat_error *err)
+{
+    if (range->n == 2 && range->values[0] <= range->values[1])
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "random_resized_crop: %s is [least, most], got %d values%s", option,
+                     (int)range->n, range->n == 2 ? " in the wrong order" : "");
+}
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    const crop_options *o = opts;
+    int64_t size[2] = { 0 };
+    int rc = leat_image_expect("random_resized_crop", LEAT_IMAGE_U8_F32, in, err);
+    if (rc == LEAT_OK)
+        rc = leat_image_size("random_resized_crop", "size", &o->size, &size[0], &size[1], err);
+    if (rc == LEAT_OK)
+        rc = check_range("scale", &o->scale, err);
+    if (rc == LEAT_OK)
+        rc = check_range("ratio", &o->ratio, err);
+    if (rc != LEAT_OK)
+        return rc;
+    *out = *in;
+    memcpy(out->dims, size, sizeof size);
+    return LEAT_OK;
+}
+
+static double uniform(leat_rng *rng, double low, double high)
+{
+    return low + (high - low) * (double)leat_rng_f32(rng);
+}
+
+/* All tries are drawn, whichever fits: the number of draws does not depend on their values. */
+static leat_image_box draw_size(const crop_options *o, leat_rng *rng, double height, double width)
+{
+    const double log_low = log((double)o->ratio.values[0]);
+    const double log_high = log((double)o->ratio.values[1]);
+    leat_image_box box = { 0 };
+    for (int i = 0; i < N_TRIES; i++) {
+        const double area =
+            height * width * uniform(rng, (double)o->scale.values[0], (double)o->scale.values[1]);
+        const double ratio = exp(uniform(rng, log_low, log_high));
+        const double w = rint(sqrt(area * ratio)), h = rint(sqrt(area / ratio));
+        if (!box.width && w >= 1 && w <= width && h >= 1 && h <= height) {
+            box.width = (int32_t)w;
+            box.height = (int32_t)h;
+        }
+    }
+    return box;
+}
+
+/* The largest box of an allowed ratio. */
+static leat_image_box fallback_size(const crop_options *o, double height, double width)
+{
+    const double least = (double)o->ratio.values[0], most = (double)o->ratio.values[1];
+    double h = height, w = width;
+    if (width / height < least)
+        h = fmax(1, fmin(height, rint(width / least)));
+    else if (width / height > most)
+        w = fmax(1, fmin(width, rint(height * most)));
+    return (leat_image_box){ .height = (int32_t)h, .width = (int32_t)w };
+}
+
+static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+{
+    const crop_options *o = opts;
+    const int32_t height = (int32_t)in->dims[0], width = (int32_t)in->dims[1];
+    leat_image_box box = draw_size(o, rng, height, width);
+    if (box.width) {
+        box.y = (int32_t)leat_rng_below(rng, (uint32_t)(height - box.height + 1));
+        box.x = (int32_t)leat_rng_below(rng, (uint32_t)(width - box.width + 1));
+    } else {
+        box = fallback_size(o, height, width);
+        box.y = (height - box.height) / 2;
+        box.x = (width - box.width) / 2;
+    }
+    memcpy(out, &box, sizeof box);
+}
+
+static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    leat_image_box box;
+    (void)opts;
+    memcpy(&box, planned, sizeof box);
+    return leat_resample(in, &box, out, scratch, err);
+}
+
+const leat_op leat_op_random_resized_crop = {
+    .name = "random_resized_crop",
+    .help = "cut a box of random area and aspect ratio and resize it",
+    .options_size = sizeof(crop_options),
+    .options = options,
+    .flags = LEAT_OP_RANDOM,
+    .shape = shape,
+    .plan = plan,
+    .apply = apply,
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * resize: bilinear, antialiased when it shrinks; see resample.h. */
+#include <string.h>
+
+#include "image.h"
+#include "op_list.h"
+#include "resample.h"
+
+typedef struct resize_options {
+    leat_i64s size;
+    int32_t keep_aspect;
+} resize_options;
+
+static const leat_option options[] = {
+    LEAT_OPTION_I64S(resize_options, size, NULL, 1, 65535,
+                     "height and width of the result in pixels; one number for both"),
+    LEAT_OPTION_BOOL(resize_options, keep_aspect, "false",
+                     "size is one number, the shorter side; the longer follows"),
+    LEAT_OPTION_END
+};
+
+/* The longer side keeps the aspect ratio, rounded down; unknown until both are known. */
+static void follow_aspect(const leat_shape *in, int64_t shorter, leat_shape *out)
+{
+    const int64_t height = in->dims[0], width = in->dims[1];
+    out->dims[0] = out->dims[1] = LEAT_UNKNOWN_DIM;
+    if (height == LEAT_UNKNOWN_DIM || width == LEAT_UNKNOWN_DIM)
+        return;
+    out->dims[0] = height <= width ? shorter : shorter * height / width;
+    out->dims[1] = height <= width ? shorter * width / height : shorter;
+}
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    const resize_options *o = opts;
+    int64_t height, width;
+    int rc = leat_image_expect("resize", LEAT_IMAGE_U8_F32, in, err);
+    if (rc == LEAT_OK)
+        rc = leat_image_size("resize", "size", &o->size, &height, &width, err);
+    if (rc != LEAT_OK)
+        return rc;
+    if (o->keep_aspect && o->size.n != 1)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "resize: with keep_aspect, size is one number (the shorter side), got %d",
+                         (int)o->size.n);
+    *out = *in;
+    out->dims[0] = height;
+    out->dims[1] = width;
+    if (o->keep_aspect)
+        follow_aspect(in, height, out);
+    return LEAT_OK;
+}
+
+static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    const leat_image_box whole = { 0, 0, (int32_t)in->shape.dims[0], (int32_t)in->shape.dims[1] };
+    (void)opts;
+    (void)planned;
+    return leat_resample(in, &whole, out, scratch, err);
+}
+
+const leat_op leat_op_resize = {
+    .name = "resize",
+    .help = "resize by bilinear interpolation, antialiased when it shrinks",
+    .options_size = sizeof(resize_options),
+    .options = options,
+    .shape = shape,
+    .apply = apply,
+};

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * option.c: fields of options structs from text. DESIGN: every type is one row of `types` (name,
+ * size, how to set); lists are counts followed by values and set their values one by one, so that a
+ * message can name the value that is wrong. */
+#include "option_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "nearest.h"
+#include "number.h"
+
+#define GOT_MAX 80 /* bytes of a wrong value that a message repeats */
+
+/* Sets one value at `to`; `name` is the option, with [i] in a list. */
+typedef int set_value(const leat_option *row, const char *name, void *to, const char *text,
+                      leat_error *err);
+static set_value set_bool, set_i64, set_f32, set_f64, set_string, set_enum, set_node;
+
+static const struct {
+    const char *text; /* of the type, or of one value */
+    size_t size;      /* of the field */
+    set_value *set;   /* one value */
+    size_t item_size; /* of one value of a list, 0: no list */
+    size_t items_at;  /* offset of a list's values */
+    int32_t items_max;
+} types[LEAT_OPTION_TYPE_END] = {
+    [LEAT_OPTION_TYPE_BOOL] = { "bool", sizeof(int32_t), set_bool, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_I64] = { "int64", sizeof(int64_t), set_i64, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_F32] = { "float", sizeof(float), set_f32, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_F64] = { "float", sizeof(double), set_f64, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_BYTES] = { "bytes", sizeof(int64_t), set_i64, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_STRING] = { "string", sizeof(leat_string), set_string, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_ENUM] = { "one of", sizeof(int32_t), set_enum, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_I64S] = { "int64", sizeof(leat_i64s), set_i64, sizeof(int64_t),
+                                offsetof(leat_i64s, values), LEAT_OPTION_LIST_MAX },
+    [LEAT_OPTION_TYPE_F32S] = { "float", sizeof(leat_f32s), set_f32, sizeof(float),
+                                offsetof(leat_f32s, values), LEAT_OPTION_LIST_MAX },
+    [LEAT_OPTION_TYPE_STRINGS] = { "string", sizeof(leat_strings), set_string, sizeof(leat_string),
+                                   offsetof(leat_strings, values), LEAT_OPTION_STRINGS_MAX },
+    [LEAT_OPTION_TYPE_NODE] = { "list or mapping", sizeof(void *), set_node, 0, 0, 0 },
+};
+
+/* --- what is allowed, in words -------------------------------------------------------------- */
+
+static leat_words choice_words(const leat_option *row)
+{
+    leat_words words = { .length = 0 };
+    for (size_t k = 0; row->choices && row->choices[k]; k++)
+        leat_words_add(&words, row->choices[k]);
+    return words;
+}
+
+static void bound_text(const leat_option *row, double bound, char *text, size_t size)
+{
+    if (row->type == LEAT_OPTION_TYPE_BYTES && bound >= 0 && bound < 0x1p62)
+        leat_number_bytes_text((int64_t)bound, text, size);
+    else if (bound == floor(bound) && fabs(bound) < 1e15)
+        snprintf(text, size, "%.0f", bound);
+    else
+        snprintf(text, size, "%g", bound);
+}
+
+/* "between 1 and 4096", "at least 1", … or "" where all values are allowed. */
+static void range_text(const leat_option *row, char *text, size_t size)
+{
+    char low[32], high[32];
+    const int has_low = row->low > -9e18, has_high = row->high < 9e18;
+    bound_text(row, row->low, low, sizeof low);
+    bound_text(row, row->high, high, sizeof high);
+    *text = 0;
+    if (has_low && has_high)
+        snprintf(text, size, "between %s and %s", low, high);
+    else if (has_low || has_high)
+        snprintf(text, size, "at %s %s", has_low ? "least" : "most", has_low ? low : high);
+}
+
+static const char *noun(const leat_option *row)
+{
+    switch (row->type) {
+    case LEAT_OPTION_TYPE_BOOL:
+        return "true or false";
+    case LEAT_OPTION_TYPE_I64:
+    case LEAT_OPTION_TYPE_I64S:
+        return "a whole number ";
+    case LEAT_OPTION_TYPE_F32:
+    case LEAT_OPTION_TYPE_F64:
+    case LEAT_OPTION_TYPE_F32S:
+        return "a number ";
+    case LEAT_OPTION_TYPE_BYTES:
+        return "a size (4096, 64 KiB, 2 GiB) ";
+    case LEAT_OPTION_TYPE_NODE:
+        return "a part of a config file";
+    default:
+        return "text";
+    }
+}
+
+static bool has_range(const leat_option *row)
+{
+    return types[row->type].set == set_i64 || types[row->type].set == set_f32 ||
+           types[row->type].set == set_f64;
+}
+
+/* "NAME must be KIND RANGE, or WORD": all that is allowed; `kind` is noun() or "". */
+static void allowed_text(const leat_option *row, const char *name, const char *kind, char *text,
+                         size_t size)
+{
+    char range[96] = "";
+    const leat_words words = choice_words(row);
+    if (row->type == LEAT_OPTION_TYPE_ENUM) {
+        snprintf(text, size, "%s must be one of %s", name, words.text);
+        return;
+    }
+    if (has_range(row))
+        range_text(row, range, sizeof range);
+    int n = snprintf(text, size, "%s must be %s%s", name, kind, range);
+    while (n > 0 && text[n - 1] == ' ')
+        text[--n] = 0;
+    if (words.length)
+        snprintf(text + n, size - (size_t)n, ", or %s%s", row->choices[1] ? "one of " : "",
+                 words.text);
+}
+
+static int fail_range(const leat_option *row, const char *name, const char *got, leat_error *err)
+{
+    char allowed[600];
+    allowed_text(row, name, "", allowed, sizeof allowed);
+    return leat_fail(err, LEAT_E_CONFIG, "%s, got %.*s", allowed, GOT_MAX, got);
+}
+
+static int fail_kind(const leat_option *row, const char *name, const char *got, leat_error *err)
+{
+    char allowed[600];
+    leat_near near = leat_near_init(got);
+    allowed_text(row, name, noun(row), allowed, sizeof allowed);
+    for (size_t k = 0; row->choices && row->choices[k]; k++)
+        leat_near_offer(&near, row->choices[k]);
+    return leat_fail(err, LEAT_E_CONFIG, "%s; got '%.*s'%s%s%s", allowed, GOT_MAX, got,
+                     near.best ? ", did you mean '" : "", near.best ? near.best : "",
+                     near.best ? "'?" : "");
+}
+
+int leat_option_fail_type(const leat_option *row, const char *got, leat_error *err)
+{
+    char allowed[600];
+    allowed_text(row, row->name, noun(row), allowed, sizeof allowed);
+    return leat_fail(err, LEAT_E_CONFIG, "%s; got %s", allowed, got);
+}
+
+static int fail_number(leat_number rc, const leat_option *row, const char *name, const char *got,
+                       leat_error *err)
+{
+    return rc == LEAT_NUMBER_LARGE ? fail_range(row, name, got, err)
+                                   : fail_kind(row, name, got, err);
+}
+
+/* --- one value of each type ------------------------------------------------------------------- */
+
+static int choice_of(const leat_option *row, const char *text)
+{
+    for (int k = 0; row->choices && row->choices[k]; k++)
+        if (!strcmp(row->choices[k], text))
+            return k;
+    return -1;
+}
+
+static int set_bool(const leat_option *row, const char *name, void *to, const char *text,
+                    leat_error *err)
+{
+    static const char *const words[] = { "false", "true", "no", "yes", "off", "on" };
+    for (int32_t i = 0; i < 6; i++)
+        if (!strcasecmp(text, words[i])) {
+            *(int32_t *)to = i & 1;
+            return LEAT_OK;
+        }
+    return fail_kind(row, name, text, err);
+}
+
+static int set_i64(const leat_option *row, const char *name, void *to, const char *text,
+                   leat_error *err)
+{
+    int64_t value = 0;
+    const int word = choice_of(row, text);
+    if (word >= 0) {
+        *(int64_t *)to = LEAT_OPTION_CHOICE(word);
+        return LEAT_OK;
+    }
+    const leat_number rc = row->type == LEAT_OPTION_TYPE_BYTES ? leat_number_bytes(text, &value)
+                                                               : leat_number_i64(text, &value);
+    if (rc)
+        return fail_number(rc, row, name, text, err);
+    if ((long double)value < (long double)row->low || (long double)value > (long double)row->high)
+        return fail_range(row, name, text, err);
+    *(int64_t *)to = value;
+    return LEAT_OK;
+}
+
+static int set_f64(const leat_option *row, const char *name, void *to, const char *text,
+                   leat_error *err)
+{
+    double value = 0;
+    const leat_number rc = leat_number_f64(text, &value);
+    if (rc)
+        return fail_number(rc, row, name, text, err);
+    if (!(value >= row->low && value <= row->high))
+        return fail_range(row, name, text, err);
+    *(double *)to = value;
+    return LEAT_OK;
+}
+
+static int set_f32(const leat_option *row, const char *name, void *to, const char *text,
+                   leat_error *err)
+{
+    double value = 0;
+    const int rc = set_f64(row, name, &value, text, err);
+    if (rc)
+        return rc;
+    const float rounded = (float)value;
+    if ((isinf(rounded) && !isinf(value)) || (rounded == 0 && value != 0))
+        return leat_fail(err, LEAT_E_CONFIG, "%s does not fit a 32-bit float: %.*s", name, GOT_MAX,
+                         text);
+    *(float *)to = rounded;
+    return LEAT_OK;
+}
+
+static int set_string(const leat_option *row, const char *name, void *to, const char *text,
+                      leat_error *err)
+{
+    const size_t n = strlen(text);
+    (void)row;
+    if (n >= LEAT_OPTION_STRING_MAX)
+        return leat_fail(err, LEAT_E_CONFIG, "%s must be at most %d bytes long, got %zu", name,
+                         LEAT_OPTION_STRING_MAX - 1, n);
+    memset(to, 0, sizeof(leat_string)); /* options structs may be compared and hashed as bytes */
+    memcpy(((leat_string *)to)->text, text, n);
+    return LEAT_OK;
+}
+
+static int set_enum(const leat_option *row, const char *name, void *to, const char *text,
+                    leat_error *err)
+{
+    const int place = choice_of(row, text);
+    if (place < 0)
+        return fail_kind(row, name, text, err);
+    *(int32_t *)to = place;
+    return LEAT_OK;
+}
+
+static int set_node(const leat_option *row, const char *name, void *to, const char *text,
+                    leat_error *err)
+{
+    (void)to;
+    return fail_kind(row, name, text, err);
+}
+
+/* --- fields ----------------------------------------------------------------------------------- */
+
+static char *field(const leat_option *row, void *options)
+{
+    return (char *)options + row->offset;
+}
+
+bool leat_option_is_list(const leat_option *row)
+{
+    return types[row->type].item_size > 0;
+}
+
+void leat_option_clear(const leat_option *row, void *options)
+{
+    memset(field(row, options), 0, types[row->type].size);
+}
+
+int leat_option_set_item(const leat_option *row, void *options, int32_t i, const char *text,
+                         leat_error *err)
+{
+    char name[80];
+    char *to = field(row, options);
+    if (!leat_option_is_list(row))
+        return types[row->type].set(row, row->name, to, text, err);
+    if (i >= types[row->type].items_max)
+        return leat_fail(err, LEAT_E_CONFIG, "%s takes at most %d values", row->name,
+                         types[row->type].items_max);
+    snprintf(name, sizeof name, "%s[%d]", row->name, i);
+    const int rc = types[row->type].set(
+        row, name, to + types[row->type].items_at + (size_t)i * types[row->type].item_size, text,
+        err);
+    if (rc == LEAT_OK)
+        *(int32_t *)to = i + 1;
+    return rc;
+}
+
+/* Takes one value off "a, 'b, c' ]": copies it without quotes and blanks around it. Returns what
+ * follows it (at ',' or ']'), NULL when it has no end or is longer than an item may be. */
+static const char *take_item(const char *p, char *item, size_t size)
+{
+    size_t n = 0, n_kept = 0; /* blanks at the end are not kept */
+    char quote = 0;
+    for (p += strspn(p, " "); *p && (quote || (*p != ',' && *p != ']')); p++) {
+        if (quote ? *p == quote : n == 0 && (*p == '"' || *p == '\'')) {
+            quote = quote ? 0 : *p;
+            continue;
+        }
+        if (n + 1 >= size)
+            return NULL;
+        item[n++] = *p;
+        if (*p != ' ' || quote)
+            n_kept = n;
+    }
+    item[n_kept] = 0;
+    return *p && !quote ? p : NULL;
+}
+
+static int set_list(const leat_option *row, void *options, const char *text, leat_error *err)
+{
+    char item[LEAT_OPTION_STRING_MAX + 1];
+    const char *p = text + 1;
+    leat_option_clear(row, options);
+    if (p[strspn(p, " ")] == ']')
+        return p[strspn(p, " ") + 1] ? fail_kind(row, row->name, text, err) : LEAT_OK;
+    for (int32_t i = 0;; i++, p++) {
+        p = take_item(p, item, sizeof item);
+        if (!p || (*p == ']' && p[1]))
+            return leat_fail(err, LEAT_E_CONFIG, "%s must be a list such as [1, 2]; got '%.*s'",
+                             row->name, GOT_MAX, text);
+        const int rc = leat_option_set_item(row, options, i, item, err);
+        if (rc || *p == ']')
+            return rc;
+    }
+}
+
+int leat_option_set(const leat_option *row, void *options, const char *text, leat_error *err)
+{
+    if (leat_option_is_list(row) && *text == '[')
+        return set_list(row, options, text, err);
+    if (leat_option_is_list(row))
+        leat_option_clear(row, options);
+    return leat_option_set_item(row, options, 0, text, err);
+}
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+void leat_option_init(const leat_option *table, void *options)
+{
+    for (const leat_option *row = table; row->name; row++) {
+        leat_option_clear(row, options);
+        if (row->initial && row->type != LEAT_OPTION_TYPE_NODE)
+            leat_option_set(row, options, row->initial, NULL);
+    }
+}
+
+const leat_option *leat_option_find(const leat_option *table, const char *name)
+{
+    for (const leat_option *row = table; row->name; row++)
+        if (!strcmp(row->name, name))
+            return row;
+    return NULL;
+}
+
+char *leat_option_type_text(const leat_option *row, char *text, size_t size)
+{
+    const leat_words words = choice_words(row);
+    if (row->type == LEAT_OPTION_TYPE_ENUM)
+        snprintf(text, size, "one of: %s", words.text);
+    else
+        snprintf(text, size, "%s%s%s%s", leat_option_is_list(row) ? "list of " : "",
+                 types[row->type].text, words.length ? " or " : "", words.text);
+    return text;
+}

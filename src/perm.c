@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * perm.c: DESIGN: a Feistel network over Z_a × Z_b (Black and Rogaway, "Ciphers with Arbitrary
+ * Finite Domains", 2002). x = l·b + r; even rounds add a keyed hash of r to l modulo a, odd rounds
+ * one of l to r modulo b: each is undone by subtracting the same. With a = ⌈√n⌉ and b = ⌈n/a⌉ the
+ * domain is larger than n by less than a; results ≥ n are sent through again until they are not
+ * ("cycle walking"), which keeps it a bijection of 0 … n-1.
+ *
+ * In small domains the rounds cannot reach all orders (a = b = 3: each is an even permutation), so
+ * there it is a shuffled table. */
+#include "perm.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "leat/rng.h"
+
+/* The last counters of Philox, which no op's draws reach: an order shares no random number with an
+ * augmentation of the same seed. */
+static leat_rng order_rng(uint64_t seed, uint64_t epoch, uint32_t purpose)
+{
+    return (leat_rng){
+        .key = { (uint32_t)seed, (uint32_t)(seed >> 32) },
+        .counter = { 0xffff0000u, purpose, (uint32_t)epoch, (uint32_t)(epoch >> 32) },
+    };
+}
+
+static bool squares_to(uint64_t root, uint64_t n)
+{
+    return root >= n / root + (n % root != 0);
+}
+
+/* ⌈√n⌉ for n ≥ 4, where the square may not fit. */
+static uint64_t root_up(uint64_t n)
+{
+    uint64_t root = (uint64_t)sqrt((double)n);
+    while (squares_to(root - 1, n))
+        root--;
+    while (!squares_to(root, n))
+        root++;
+    return root;
+}
+
+/* Fisher and Yates' shuffle, both ways round. */
+static void shuffle_table(leat_perm *perm, leat_rng *rng)
+{
+    const uint32_t n = (uint32_t)perm->n;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t j = leat_rng_below(rng, i + 1);
+        perm->forward[i] = perm->forward[j];
+        perm->forward[j] = (uint8_t)i;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        perm->backward[perm->forward[i]] = (uint8_t)i;
+}
+
+leat_perm leat_perm_make(uint64_t n, uint64_t seed, uint64_t epoch, uint32_t purpose)
+{
+    leat_perm perm = { .n = n };
+    leat_rng rng = order_rng(seed, epoch, purpose);
+    if (n <= LEAT_PERM_SMALL) {
+        shuffle_table(&perm, &rng);
+        return perm;
+    }
+    perm.a = root_up(n);
+    perm.b = n / perm.a + (n % perm.a != 0);
+    for (int i = 0; i < LEAT_PERM_ROUNDS; i++) {
+        const uint64_t high = leat_rng_u32(&rng);
+        perm.keys[i] = high << 32 | leat_rng_u32(&rng);
+    }
+    return perm;
+}
+
+/* A hash of `half` below m ≤ 2^32: the high half of hash · m, in 64-bit arithmetic. */
+static inline uint64_t keyed(uint64_t key, uint64_t half, uint64_t m)
+{
+    uint64_t h = (half ^ key) * 0x9e3779b97f4a7c15u;
+    h ^= h >> 32;
+    h *= 0xd6e8feb86659fd93u;
+    return ((h >> 32) * m + ((h & 0xffffffffu) * m >> 32)) >> 32;
+}
+
+static inline uint64_t add_modulo(uint64_t x, uint64_t y, uint64_t m)
+{
+    const uint64_t sum = x + y;
+    return sum >= m ? sum - m : sum;
+}
+
+static uint64_t rounds(const leat_perm *perm, uint64_t x)
+{
+    uint64_t l = x / perm->b, r = x % perm->b;
+    for (int i = 0; i < LEAT_PERM_ROUNDS; i += 2) {
+        l = add_modulo(l, keyed(perm->keys[i], r, perm->a), perm->a);
+        r = add_modulo(r, keyed(perm->keys[i + 1], l, perm->b), perm->b);
+    }
+    return l * perm->b + r;
+}
+
+static uint64_t rounds_back(const leat_perm *perm, uint64_t x)
+{
+    uint64_t l = x / perm->b, r = x % perm->b;
+    for (int i = LEAT_PERM_ROUNDS - 2; i >= 0; i -= 2) {
+        r = add_modulo(r, perm->b - keyed(perm->keys[i + 1], l, perm->b), perm->b);
+        l = add_modulo(l, perm->a - keyed(perm->keys[i], r, perm->a), perm->a);
+    }
+    return l * perm->b + r;
+}
+
+uint64_t leat_perm_at(const leat_perm *perm, uint64_t i)
+{
+    if (perm->n <= LEAT_PERM_SMALL)
+        return perm->forward[i];
+    do
+        i = rounds(perm, i);
+    while (i >= perm->n);
+    return i;
+}
+
+uint64_t leat_perm_inverse(const leat_perm *perm, uint64_t record)
+{
+    if (perm->n <= LEAT_PERM_SMALL)
+        return perm->backward[record];
+    do
+        record = rounds_back(perm, record);
+    while (record >= perm->n);
+    return record;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * build.c: from a config to a checked plan. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "digest.h"
+#include "stage.h"
+
+typedef struct top_options {
+    const leat_node *source, *pipeline, *engine, *train, *eval;
+    int64_t seed;
+} top_options;
+
+#define SOURCE_ROW LEAT_OPTION_NODE(top_options, source, "", "where records come from")
+#define PIPELINE_ROW LEAT_OPTION_NODE(top_options, pipeline, "", "list of stages, in order")
+#define ENGINE_ROW LEAT_OPTION_NODE(top_options, engine, "", "how it is run, see engine options")
+
+static const leat_option top_table[] = {
+    SOURCE_ROW,
+    PIPELINE_ROW,
+    ENGINE_ROW,
+    LEAT_OPTION_NODE(top_options, train, "", "what the trainer does"),
+    LEAT_OPTION_NODE(top_options, eval, "", "source and pipeline of the evaluation data"),
+    LEAT_OPTION_I64(top_options, seed, "0", 0, 9e15, "key of all random decisions"),
+    LEAT_OPTION_END
+};
+static const leat_option section_table[] = { SOURCE_ROW, PIPELINE_ROW, ENGINE_ROW,
+                                             LEAT_OPTION_END };
+
+static const char *const autos[] = { "auto", NULL };
+static const char *const readers[] = { "auto", "io_uring", "pread", NULL };
+
+const leat_option leat_engine_option_table[] = {
+    LEAT_OPTION_ROW(leat_engine_options, threads, I64, "auto", 0, 1024, autos,
+                    "worker threads; 0: the consumer does all; auto: the CPUs this process may use"),
+    LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
+                     "how files are read; auto: io_uring, or pread where it is refused"),
+    LEAT_OPTION_BYTES(leat_engine_options, read_bytes, "0", 0, 1e12,
+                      "memory of reads in flight; 0: two windows of mean records, 4 to 64 MiB"),
+    LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
+                    "rows per task; 0: as many as make 20 microseconds"),
+    LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
+                     "compute a digest of every batch (reads every byte put out)"),
+    LEAT_OPTION_END
+};
+
+const leat_kind *leat_engine_kind(size_t i)
+{
+    static const leat_kind kinds[] = {
+        { "engine", "how a pipeline is run; never changes what is in a batch",
+          leat_engine_option_table },
+        { "config", "the keys at the top of a config file", top_table },
+    };
+    return i < sizeof kinds / sizeof *kinds ? &kinds[i] : NULL;
+}
+
+/* Every feature starts as a chain without ops. */
+static void begin_chains(leat_plan *plan)
+{
+    plan->n_chains = plan->source->n_features;
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        plan->chains[c].feature = c;
+        plan->chains[c].shape = plan->source->features[c].shape;
+    }
+}
+
+/* All shapes are settled: lays out a slot. */
+static int lay_out(leat_plan *plan, const leat_node *pipeline, leat_error *err)
+{
+    size_t at = 0;
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        leat_chain *const chain = &plan->chains[c];
+        const char *const name = plan->source->features[c].name;
+        const int64_t bytes = leat_shape_bytes(&chain->shape);
+        char text[96];
+        size_t all;
+        if (bytes < 0)
+            return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
+                                  "tensor '%s' has no fixed shape after the last map: %s; a batch "
+                                  "needs one (decode it, then resize or crop)",
+                                  name, leat_shape_text(&chain->shape, text, sizeof text));
+        if (chain->shape.rank == LEAT_MAX_RANK)
+            return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
+                                  "tensor '%s' has %d dimensions; a batch of it would have one too "
+                                  "many",
+                                  name, LEAT_MAX_RANK);
+        chain->row_bytes = (size_t)bytes;
+        chain->offset = at;
+        if (__builtin_mul_overflow(chain->row_bytes, plan->order.batch_size, &all) ||
+            __builtin_add_overflow(at, (all + 63) / 64 * 64, &at) || at > (size_t)1 << 46)
+            return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
+                                  "a batch of %llu rows of '%s' (%lld bytes each) is too large",
+                                  (unsigned long long)plan->order.batch_size, name,
+                                  (long long)bytes);
+        plan->tensors[c] = (leat_tensor_info){ name, chain->shape };
+    }
+    plan->slot_bytes = at ? at : 64;
+    return LEAT_OK;
+}
+
+static uint64_t digest_of(const leat_node *node, uint64_t digest)
+{
+    const size_t size = leat_node_text(node, NULL, 0) + 1;
+    char *const text = malloc(size);
+    if (!text)
+        return digest;
+    leat_node_text(node, text, size);
+    digest = leat_digest_chain(digest, leat_digest_row(text, strlen(text), 0));
+    free(text);
+    return digest;
+}
+
+/* Of all that decides what is in a batch: records, seed, stages but prefetch. */
+static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
+{
+    uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
+    digest = leat_digest_chain(digest, plan->seed);
+    if (parts->source && parts->source->first)
+        digest = digest_of(parts->source, digest);
+    for (const leat_node *stage = parts->pipeline->first; stage; stage = stage->next)
+        if (!(stage->kind == LEAT_NODE_MAP && !strcmp(stage->first->key, "prefetch")) &&
+            !(stage->kind == LEAT_NODE_SCALAR && !strcmp(stage->text, "prefetch")))
+            digest = digest_of(stage, digest);
+    return digest;
+}
+
+static void fill_info(leat_plan *plan, const leat_parts *parts)
+{
+    plan->info = (leat_plan_info){
+        .n_records = plan->source->n_records,
+        .n_batches = plan->order.n_batches > INT64_MAX ? -1 : (int64_t)plan->order.n_batches,
+        .batch_size = (int64_t)plan->order.batch_size,
+        .prefetch = plan->prefetch,
+        .n_tensors = plan->n_chains,
+        .n_classes = plan->source->n_classes,
+        .seed = plan->seed,
+        .digest = plan_digest(plan, parts),
+    };
+}
+
+static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *err)
+{
+    const leat_plan *const plan = build->plan;
+    int rc = LEAT_OK;
+    if (pipeline->kind != LEAT_NODE_LIST)
+        return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
+                              "pipeline is a list of stages: write `- batch: 32`");
+    for (const leat_node *entry = pipeline->first; entry && rc >= 0; entry = entry->next)
+        rc = leat_stage_add(build, entry, err);
+    if (rc < 0)
+        return rc;
+    if (!build->batched)
+        return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
+                              "the pipeline has no batch stage: add `- batch: 32`");
+    if (plan->order.n_batches == 0)
+        return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
+                              "the pipeline gives no batch: %llu samples come to a batch size of "
+                              "%llu%s",
+                              (unsigned long long)plan->order.n_samples,
+                              (unsigned long long)plan->order.batch_size,
+                              plan->order.drop_remainder ? " with drop_remainder" : "");
+    return LEAT_OK;
+}
+
+int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
+{
+    leat_plan *const plan = build->plan;
+    plan->seed = (uint64_t)parts->seed;
+    int rc = leat_node_options(parts->engine, parts->engine, "engine", leat_engine_option_table,
+                               &plan->engine, err);
+    if (rc < 0)
+        return rc;
+    if (!plan->source && (rc = leat_source_open(parts->source, &plan->source, err)) < 0)
+        return rc;
+    leat_order_init(&plan->order, plan->source->n_records);
+    begin_chains(plan);
+    if ((rc = add_stages(build, parts->pipeline, err)) < 0 ||
+        (rc = lay_out(plan, parts->pipeline, err)) < 0)
+        return rc;
+    fill_info(plan, parts);
+    return LEAT_OK;
+}
+
+/* --- public -------------------------------------------------------------------------------------- */
+
+static int read_parts(const leat_config *config, const char *section, leat_parts *parts,
+                      leat_error *err)
+{
+    const leat_node *const root = leat_config_root(config);
+    const leat_node *owner = root;
+    top_options top, inner;
+    int rc = leat_node_options(root, root, "config", top_table, &top, err);
+    if (rc < 0)
+        return rc;
+    *parts = (leat_parts){ top.seed, top.source, top.pipeline, top.engine };
+    if (section) {
+        owner = leat_node_find(root, section);
+        if (!owner)
+            return leat_node_fail(root, err, LEAT_E_CONFIG, "the config has no '%s'", section);
+        rc = leat_node_options(owner, owner, section, section_table, &inner, err);
+        if (rc < 0)
+            return rc;
+        *parts = (leat_parts){ top.seed, inner.source, inner.pipeline,
+                               inner.engine ? inner.engine : top.engine };
+    }
+    if (!parts->source || !parts->pipeline)
+        return leat_node_fail(owner, err, LEAT_E_CONFIG, "%s has no '%s'",
+                              section ? section : "the config",
+                              parts->source ? "pipeline" : "source");
+    return LEAT_OK;
+}
+
+int leat_plan_open(const leat_config *config, const char *section, leat_plan **out,
+                   leat_error *err)
+{
+    leat_parts parts;
+    *out = NULL;
+    int rc = read_parts(config, section, &parts, err);
+    if (rc < 0)
+        return rc;
+    leat_build build = { .plan = calloc(1, sizeof *build.plan) };
+    if (!build.plan)
+        return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", sizeof *build.plan);
+    rc = leat_build_plan(&build, &parts, err);
+    if (rc < 0)
+        leat_plan_close(&build.plan);
+    *out = build.plan;
+    return rc;
+}
+
+int leat_plan_load(const char *path, leat_plan **out, leat_error *err)
+{
+    leat_config *config;
+    *out = NULL;
+    int rc = leat_config_load(path, &config, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_plan_open(config, NULL, out, err);
+    leat_config_close(&config);
+    return rc;
+}
+
+void leat_plan_close(leat_plan **out)
+{
+    leat_plan *const plan = *out;
+    if (!plan)
+        return;
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        leat_map_free_chain(&plan->chains[c]);
+    leat_source_close(&plan->source);
+    free(plan);
+    *out = NULL;
+}
+
+const leat_plan_info *leat_plan_get_info(const leat_plan *plan)
+{
+    return &plan->info;
+}
+
+const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i)
+{
+    return i >= 0 && i < plan->n_chains ? &plan->tensors[i] : NULL;
+}
+
+int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
+{
+    for (int32_t i = 0; i < plan->n_chains; i++)
+        if (!strcmp(plan->tensors[i].name, name))
+            return i;
+    return -1;
+}

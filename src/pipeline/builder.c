@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * builder.c: a plan made stage by stage in C. The calls write the same YAML that a config file would
+ * hold, so there is one way of reading options and one set of messages. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+
+typedef struct buffer {
+    char *bytes;
+    size_t size;
+} buffer;
+
+struct leat_builder {
+    buffer source, stages, engine;
+    const leat_op *ops[LEAT_MAX_USER_OPS];
+    size_t n_ops;
+    uint64_t n_records;
+    leat_rows rows[LEAT_MAX_FEATURES];
+    int32_t n_rows;
+    int64_t seed;
+    leat_error error; /* the first one */
+};
+
+leat_builder *leat_builder_open(void)
+{
+    return calloc(1, sizeof(leat_builder));
+}
+
+void leat_builder_close(leat_builder **out)
+{
+    leat_builder *const builder = *out;
+    if (!builder)
+        return;
+    free(builder->source.bytes);
+    free(builder->stages.bytes);
+    free(builder->engine.bytes);
+    free(builder);
+    *out = NULL;
+}
+
+/* Appends to a text; a failure is kept. */
+static void LEAT_PRINTF(3, 4) add(leat_builder *builder, buffer *to, const char *format, ...)
+{
+    va_list args;
+    char *more = NULL;
+    va_start(args, format);
+    const int n = vasprintf(&more, format, args);
+    va_end(args);
+    char *const bytes = n < 0 ? NULL : realloc(to->bytes, to->size + (size_t)n + 1);
+    if (bytes) {
+        memcpy(bytes + to->size, more, (size_t)n + 1);
+        to->bytes = bytes;
+        to->size += (size_t)n;
+    } else if (builder->error.code == LEAT_OK) {
+        leat_fail(&builder->error, LEAT_E_NOMEM, "builder: no memory for another call");
+    }
+    if (n >= 0)
+        free(more);
+}
+
+void leat_builder_source(leat_builder *builder, const char *name, const char *options)
+{
+    add(builder, &builder->source, "source: {%s: %s}\n", name, options ? options : "{}");
+}
+
+void leat_builder_rows(leat_builder *builder, uint64_t n_records, const leat_rows *rows,
+                       int32_t n_rows)
+{
+    if (n_rows < 1 || n_rows > LEAT_MAX_FEATURES) {
+        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_rows: 1 to %d tensors, got %d",
+                  LEAT_MAX_FEATURES, n_rows);
+        return;
+    }
+    builder->n_records = n_records;
+    builder->n_rows = n_rows;
+    memcpy(builder->rows, rows, (size_t)n_rows * sizeof *rows);
+}
+
+void leat_builder_stage(leat_builder *builder, const char *name, const char *options)
+{
+    if (options)
+        add(builder, &builder->stages, "  - %s: %s\n", name, options);
+    else
+        add(builder, &builder->stages, "  - %s\n", name);
+}
+
+void leat_builder_engine(leat_builder *builder, const char *options)
+{
+    add(builder, &builder->engine, "engine: %s\n", options);
+}
+
+void leat_builder_seed(leat_builder *builder, int64_t seed)
+{
+    builder->seed = seed;
+}
+
+void leat_builder_op(leat_builder *builder, const leat_op *op)
+{
+    if (builder->n_ops == LEAT_MAX_USER_OPS) {
+        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_op: more than %d ops",
+                  LEAT_MAX_USER_OPS);
+        return;
+    }
+    builder->ops[builder->n_ops++] = op;
+}
+
+static const char *or_empty(const buffer *text)
+{
+    return text->bytes ? text->bytes : "";
+}
+
+static int build_from(const leat_builder *builder, const leat_config *config, leat_plan *plan,
+                      leat_error *err)
+{
+    const leat_node *const root = leat_config_root(config);
+    const leat_parts parts = { builder->seed, leat_node_find(root, "source"),
+                               leat_node_find(root, "pipeline"), leat_node_find(root, "engine") };
+    leat_build build = { .plan = plan, .n_user_ops = builder->n_ops };
+    memcpy(build.user_ops, builder->ops, sizeof build.user_ops);
+    if (builder->n_rows) {
+        const int rc = leat_source_rows_open(builder->n_records, builder->rows, builder->n_rows,
+                                             &plan->source, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (!plan->source && !parts.source)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "builder: no source: call leat_builder_source or leat_builder_rows");
+    return leat_build_plan(&build, &parts, err);
+}
+
+int leat_builder_plan(leat_builder *builder, leat_plan **out, leat_error *err)
+{
+    buffer all = { 0 };
+    leat_config *config = NULL;
+    *out = NULL;
+    add(builder, &all, "%s%spipeline:%s\n%s", or_empty(&builder->source),
+        or_empty(&builder->engine), builder->stages.bytes ? "" : " []",
+        or_empty(&builder->stages));
+    int rc = builder->error.code;
+    if (rc < 0)
+        leat_fail(err, rc, "%s", builder->error.message);
+    else
+        rc = leat_config_parse(all.bytes, "builder", &config, err);
+    free(all.bytes);
+    if (rc < 0)
+        return rc;
+    leat_plan *plan = calloc(1, sizeof *plan);
+    rc = plan ? build_from(builder, config, plan, err)
+              : leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", sizeof *plan);
+    if (rc < 0)
+        leat_plan_close(&plan);
+    leat_config_close(&config);
+    *out = plan;
+    return rc;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine.h: the state of a running plan, shared by sched.c (what to do next), start.c (reading
+ * ahead), slot.c (memory of batches), ship.c (copies to a device) and loader.c (the public calls).
+ *
+ * DESIGN. Batch b fills slot b mod n_slots; row j of it has a fixed place there. Work is cut into
+ * runs: a few neighbouring rows of one batch. Runs are claimed in order and finished in any order;
+ * a batch is complete when its `left` is 0. One lock guards everything below; nothing is computed,
+ * read, copied or allocated under it.
+ *
+ *   slot:  FREE ─first run claimed▶ FILLING ─left = 0▶ FULL ─next▶ HELD ─release▶ FREE      (host)
+ *                                                        └─ship▶ SHIPPING ─copied▶ FREE    (device)
+ *   batch: EMPTY ─ship▶ SHIPPED ─next▶ HELD ─release▶ RELEASED ─ring comes round▶ EMPTY
+ *   run:   FREE ─start▶ READING ─all reads done▶ READY ─taken▶ RUNNING ─▶ DONE ─oldest▶ FREE
+ *
+ * The window: batch b may be computed when b < asked + prefetch and its slot is free; asked counts
+ * the calls of leat_loader_next. Reads run ahead of that as far as the read buffers go, but never
+ * with prefetch 0.
+ *
+ * Threads: workers and, inside leat_loader_next, the consumer, which helps with the batch it waits
+ * for. Who finds nothing to do sleeps: one of them as leader on the reader's eventfd (when reads
+ * are in flight), the others on `work`. balance_locked() in sched.c is the one place that decides
+ * whom a change wakes. */
+#ifndef LEAT_ENGINE_H
+#define LEAT_ENGINE_H
+
+#include <pthread.h>
+
+#include "device_impl.h"
+#include "plan_impl.h"
+#include "pool.h"
+#include "reader.h"
+#include "sample.h"
+
+#define LEAT_RUN_MAX 64   /* rows of a run that is read ahead */
+#define LEAT_RUNS 128     /* runs read ahead */
+#define LEAT_INFO_RING 64 /* batches whose info stays readable after release */
+
+typedef enum leat_slot_state {
+    LEAT_SLOT_FREE,
+    LEAT_SLOT_FILLING,
+    LEAT_SLOT_FULL,
+    LEAT_SLOT_SHIPPING,
+    LEAT_SLOT_HELD
+} leat_slot_state;
+
+/* Host memory of one batch. [engine lock, but memory and place: who holds a run of it] */
+typedef struct leat_slot {
+    leat_loader *loader; /* [const after open] */
+    uint8_t *memory;     /* [const after open] */
+    leat_slot_state state;
+    int64_t batch;
+    leat_order_place place;
+    uint64_t left; /* rows not done */
+    uint64_t digest;
+    int64_t ready_ns;
+    uint64_t bad_row; /* lowest row that failed; meaningful when error.code < 0 */
+    leat_error error;
+} leat_slot;
+
+typedef enum leat_batch_state {
+    LEAT_BATCH_EMPTY,
+    LEAT_BATCH_SHIPPED,
+    LEAT_BATCH_HELD,
+    LEAT_BATCH_RELEASED
+} leat_batch_state;
+
+/* What the consumer holds. A ring of them, longer than what can be held. [engine lock] */
+struct leat_batch {
+    leat_loader *loader; /* [const after open] */
+    leat_batch_state state;
+    leat_batch_info info;
+    uint8_t *memory; /* host slot or device buffer */
+    leat_event *copy_start, *copied, *consumed; /* [const after open], on devices with copies */
+    bool consumed_recorded;
+};
+
+/* A row whose bytes the reader fetches. */
+typedef struct leat_row_read {
+    struct leat_run *run;
+    uint64_t record, epoch;
+    uint8_t *bytes; /* NULL: read it when it runs (it is too large, or the read failed) */
+    size_t size;
+    uint64_t offset;
+    int fd;
+} leat_row_read;
+
+typedef enum leat_run_state {
+    LEAT_RUN_FREE,
+    LEAT_RUN_READING,
+    LEAT_RUN_READY,
+    LEAT_RUN_RUNNING,
+    LEAT_RUN_DONE
+} leat_run_state;
+
+typedef struct leat_run {
+    leat_run_state state;  /* [engine lock] */
+    uint32_t n_pending;    /* reads not finished [engine lock] */
+    int64_t batch;         /* the rest: [start token, then who runs it] */
+    leat_order_place place;
+    uint64_t row;
+    uint32_t n;
+    uint64_t end; /* of its part of the read memory, counted without wrapping */
+    leat_row_read rows[LEAT_RUN_MAX];
+} leat_run;
+
+typedef enum leat_role { LEAT_NOBODY, LEAT_WORKER, LEAT_CONSUMER } leat_role;
+
+/* Reading ahead; unused (reader == NULL) when workers read by themselves. */
+typedef struct leat_ahead {
+    leat_reader *reader;  /* [const after open] */
+    uint64_t bytes;       /* of read memory [const after open] */
+    leat_run *runs;       /* ring of LEAT_RUNS */
+    uint64_t head, tail;  /* runs published / freed, counted without wrapping [engine lock] */
+    uint64_t used_to, used_from; /* read memory in use, counted without wrapping [engine lock] */
+    uint32_t in_flight;   /* reads [engine lock] */
+    bool starting;        /* somebody holds the start token [engine lock] */
+    bool blocked;         /* the last start found no room [engine lock] */
+    bool stashed;         /* runs[head] is prepared but had no room [start token] */
+    bool unsubmitted;     /* the kernel left reads queued [start token; engine lock to change] */
+    int64_t batch;        /* next row to read [start token; engine lock to change] */
+    uint64_t row;
+    leat_order_cache order; /* [start token] */
+    leat_role leader;     /* who sleeps on the eventfd [engine lock] */
+    bool leader_called;   /* and has been woken [engine lock] */
+} leat_ahead;
+
+struct leat_loader {
+    /* [const after open] */
+    const leat_plan *plan;
+    leat_device *device; /* NULL: host memory, no copies */
+    leat_stream *copies;
+    uint8_t *device_memory;
+    int64_t prefetch, hold, first, end; /* batches; end = INT64_MAX when endless */
+    int64_t n_slots, n_buffers, n_batches;
+    int n_threads;
+    int64_t fixed_run;
+    int64_t opened_ns;
+    int64_t memory_bytes;
+    char reader_reason[160];
+    leat_worker *workers; /* n_threads + 1: the last is the consumer's */
+    leat_pool *pool;
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t work;  /* workers sleep here */
+    pthread_cond_t ready; /* the consumer sleeps here */
+    leat_slot *slots;
+    leat_batch *batches;
+    int64_t asked;        /* batches asked for, counted from 0 of the run */
+    int64_t next;         /* to hand out */
+    int64_t held;
+    int64_t claim_batch;  /* next rows to compute, without read-ahead */
+    uint64_t claim_row;
+    leat_order_cache claim_order;
+    int64_t ship;         /* next batch to copy */
+    bool shipping;        /* somebody does it */
+    leat_ahead ahead;
+    int n_sleepers, n_calls; /* workers in cond_wait; calls they have not answered */
+    bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
+    bool stop, closed;
+    leat_error failure;   /* code < 0: handed out already, stays */
+    double sample_ns;     /* running mean of a row's cost; 0 = not known yet */
+    uint64_t run_rows;    /* rows per run */
+    uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
+    int64_t wait_ns;
+};
+
+/* --- slot.c ------------------------------------------------------------------------------------ */
+int leat_slot_open_all(leat_loader *loader, leat_error *err);
+void leat_slot_close_all(leat_loader *loader);
+/* Slot of a batch if rows of it may be written: begins it when it is free. NULL: not yet. */
+leat_slot *leat_slot_claim_locked(leat_loader *loader, int64_t batch,
+                                  const leat_order_place *place);
+bool leat_slot_can_claim_locked(const leat_loader *loader, int64_t batch);
+
+/* --- start.c ----------------------------------------------------------------------------------- */
+int leat_start_open(leat_loader *loader, leat_error *err);
+void leat_start_close(leat_loader *loader);
+bool leat_start_can_locked(const leat_loader *loader);
+/* Claims runs and submits their reads. Called with the lock held and the token free; lets the lock
+ * go in between. */
+void leat_start_group_locked(leat_loader *loader);
+/* Takes finished reads in. */
+void leat_start_reap_locked(leat_loader *loader);
+/* Oldest run that can be computed, only of batch `only` unless that is -1. */
+leat_run *leat_start_find_locked(const leat_loader *loader, int64_t only);
+void leat_start_done_locked(leat_loader *loader, leat_run *run);
+
+/* --- ship.c ------------------------------------------------------------------------------------ */
+int leat_ship_open(leat_loader *loader, leat_error *err);
+void leat_ship_close(leat_loader *loader);
+bool leat_ship_can_locked(const leat_loader *loader);
+/* Enqueues the copy of the next full batch; lets the lock go in between. */
+void leat_ship_next_locked(leat_loader *loader);
+
+/* --- loader.c ---------------------------------------------------------------------------------- */
+/* What a full slot says about its batch. */
+void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot);
+
+/* --- sched.c ----------------------------------------------------------------------------------- */
+void leat_sched_work(void *loader, int i); /* a worker's life */
+/* The consumer's part: works and waits until done(loader) says so. */
+void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *));
+/* After any change: wakes whom it concerns. */
+void leat_sched_balance_locked(leat_loader *loader);
+void leat_sched_stop(leat_loader *loader);
+
+static inline leat_slot *leat_loader_slot(const leat_loader *loader, int64_t batch)
+{
+    return &loader->slots[batch % loader->n_slots];
+}
+static inline leat_batch *leat_loader_batch(const leat_loader *loader, int64_t batch)
+{
+    return &loader->batches[batch % loader->n_batches];
+}
+/* First batch that may not be computed yet. */
+static inline int64_t leat_loader_limit(const leat_loader *loader)
+{
+    const int64_t limit = loader->asked + loader->prefetch;
+    return limit < loader->end ? limit : loader->end;
+}
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loader.c: the public calls of a running plan. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "cores.h"
+#include "engine.h"
+#include "scratch.h"
+
+/* Address space of a worker's scratch; memory is committed by touch. */
+#define SCRATCH_BYTES ((size_t)4 << 30)
+#define SCRATCH_LEAST ((size_t)64 << 20)
+
+/* --- open ---------------------------------------------------------------------------------------- */
+
+static int open_worker(leat_worker *worker, leat_error *err)
+{
+    int rc = LEAT_E_NOMEM;
+    for (size_t bytes = SCRATCH_BYTES; rc < 0 && bytes >= SCRATCH_LEAST; bytes /= 2)
+        rc = leat_scratch_open(&worker->scratch, bytes, err);
+    return rc;
+}
+
+static void set_range(leat_loader *loader, const leat_loader_options *o)
+{
+    const uint64_t n = loader->plan->order.n_batches;
+    const int64_t epochs = o->epochs ? o->epochs : 1;
+    uint64_t end;
+    if (n == LEAT_ENDLESS || epochs < 0 || __builtin_mul_overflow(n, (uint64_t)epochs, &end) ||
+        end > INT64_MAX)
+        end = INT64_MAX;
+    loader->end = (int64_t)end;
+    loader->first = loader->next = loader->asked = loader->claim_batch = o->first_batch;
+}
+
+static void set_sizes(leat_loader *loader, const leat_loader_options *o)
+{
+    const leat_plan *const plan = loader->plan;
+    loader->prefetch = plan->prefetch;
+    loader->hold = o->hold ? o->hold : 1;
+    loader->n_slots = loader->prefetch + (loader->device ? 1 : loader->hold);
+    loader->n_buffers = loader->prefetch + loader->hold;
+    loader->n_batches = loader->prefetch + loader->hold + LEAT_INFO_RING;
+    loader->n_threads = (int)(plan->engine.threads < 0 ? leat_cores_count() : plan->engine.threads);
+    loader->fixed_run = plan->engine.run;
+    loader->run_rows = plan->engine.run ? (uint64_t)plan->engine.run : 1;
+}
+
+static int check(const leat_loader_options *o, leat_error *err)
+{
+    if (o->epochs < -1 || o->first_batch < 0 || o->hold < 0)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "loader: epochs is -1 or more, first_batch and hold 0 or more; got %lld, "
+                         "%lld, %d",
+                         (long long)o->epochs, (long long)o->first_batch, o->hold);
+    return LEAT_OK;
+}
+
+static int open_parts(leat_loader *loader, leat_error *err)
+{
+    loader->batches = calloc((size_t)loader->n_batches, sizeof *loader->batches);
+    loader->workers = calloc((size_t)loader->n_threads + 1, sizeof *loader->workers);
+    if (!loader->batches || !loader->workers)
+        return leat_fail(err, LEAT_E_NOMEM, "loader: %lld batches, %d workers",
+                         (long long)loader->n_batches, loader->n_threads);
+    int rc = LEAT_OK;
+    for (int64_t i = 0; i < loader->n_batches; i++)
+        loader->batches[i].loader = loader;
+    for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
+        rc = open_worker(&loader->workers[i], err);
+    if (rc >= 0)
+        rc = leat_slot_open_all(loader, err);
+    if (rc >= 0)
+        rc = leat_ship_open(loader, err);
+    if (rc >= 0)
+        rc = leat_start_open(loader, err);
+    if (rc >= 0)
+        rc = leat_pool_open(&loader->pool, loader->n_threads, "leat", leat_sched_work, loader,
+                            err);
+    return rc;
+}
+
+int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, leat_loader **out,
+                     leat_error *err)
+{
+    static const leat_loader_options defaults;
+    const leat_loader_options *const o = options ? options : &defaults;
+    *out = NULL;
+    int rc = check(o, err);
+    if (rc < 0)
+        return rc;
+    leat_loader *loader = calloc(1, sizeof *loader);
+    if (!loader)
+        return leat_fail(err, LEAT_E_NOMEM, "loader: %zu bytes", sizeof *loader);
+    pthread_mutex_init(&loader->lock, NULL);
+    pthread_cond_init(&loader->work, NULL);
+    pthread_cond_init(&loader->ready, NULL);
+    loader->plan = plan;
+    loader->device = o->device && !o->device->table->host_memory ? o->device : NULL;
+    loader->opened_ns = leat_clock_ns();
+    set_range(loader, o);
+    set_sizes(loader, o);
+    if ((rc = open_parts(loader, err)) < 0) {
+        leat_loader_close(&loader);
+        return rc;
+    }
+    *out = loader;
+    return LEAT_OK;
+}
+
+/* --- close --------------------------------------------------------------------------------------- */
+
+static void free_all(leat_loader *loader)
+{
+    leat_ship_close(loader);
+    leat_slot_close_all(loader);
+    free(loader->batches);
+    pthread_cond_destroy(&loader->ready);
+    pthread_cond_destroy(&loader->work);
+    pthread_mutex_destroy(&loader->lock);
+    free(loader);
+}
+
+void leat_loader_close(leat_loader **out)
+{
+    leat_loader *const loader = *out;
+    *out = NULL;
+    if (!loader)
+        return;
+    leat_sched_stop(loader);
+    leat_pool_close(&loader->pool);
+    leat_start_close(loader);
+    for (int i = 0; loader->workers && i <= loader->n_threads; i++)
+        leat_scratch_close(&loader->workers[i].scratch);
+    free(loader->workers);
+    loader->workers = NULL;
+    if (loader->copies) /* no call-back comes after this */
+        loader->device->table->stream_sync(loader->copies, NULL);
+    pthread_mutex_lock(&loader->lock);
+    loader->closed = true;
+    const bool last = loader->held == 0;
+    pthread_mutex_unlock(&loader->lock);
+    if (last)
+        free_all(loader);
+}
+
+/* --- next ---------------------------------------------------------------------------------------- */
+
+void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot)
+{
+    batch->info = (leat_batch_info){
+        .number = slot->batch,
+        .epoch = (int64_t)slot->place.epoch,
+        .in_epoch = (int64_t)slot->place.number,
+        .rows = (int64_t)slot->place.rows,
+        .digest = slot->digest,
+        .ready_ns = slot->ready_ns,
+    };
+}
+
+/* The next batch can be handed out, or the error in its place. */
+static bool next_is_there(const leat_loader *loader)
+{
+    const leat_slot *const slot = leat_loader_slot(loader, loader->next);
+    const bool full = slot->state == LEAT_SLOT_FULL && slot->batch == loader->next;
+    if (full && slot->error.code < 0)
+        return true;
+    return loader->device
+               ? leat_loader_batch(loader, loader->next)->state == LEAT_BATCH_SHIPPED
+               : full;
+}
+
+/* Takes the batch that is there; the host's slot itself where there is no copy. */
+static leat_batch *hand_out_locked(leat_loader *loader)
+{
+    leat_slot *const slot = leat_loader_slot(loader, loader->next);
+    leat_batch *const batch = leat_loader_batch(loader, loader->next);
+    if (!loader->device) {
+        slot->state = LEAT_SLOT_HELD;
+        batch->memory = slot->memory;
+        leat_loader_fill_info(batch, slot);
+    }
+    batch->state = LEAT_BATCH_HELD;
+    loader->next++;
+    loader->held++;
+    loader->n_batches_out++;
+    loader->n_samples_out += (uint64_t)batch->info.rows;
+    for (int32_t c = 0; c < loader->plan->n_chains; c++)
+        loader->n_bytes_out += (uint64_t)batch->info.rows * loader->plan->chains[c].row_bytes;
+    return batch;
+}
+
+static int refuse_locked(const leat_loader *loader, leat_error *err)
+{
+    if (loader->failure.code < 0)
+        return leat_fail(err, loader->failure.code, "%s", loader->failure.message);
+    if (loader->next >= loader->end)
+        return leat_fail(err, LEAT_E_END, "no more batches: %lld were asked for",
+                         (long long)loader->end);
+    if (loader->held >= loader->hold)
+        return leat_fail(err, LEAT_E_BUSY,
+                         "%lld batches are held: release one, or open the loader with a larger "
+                         "hold",
+                         (long long)loader->held);
+    return LEAT_OK;
+}
+
+static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, leat_error *err)
+{
+    int rc = refuse_locked(loader, err);
+    if (rc < 0)
+        return rc;
+    loader->asked = loader->next + 1;
+    leat_sched_balance_locked(loader);
+    leat_sched_help_locked(loader, next_is_there);
+    const leat_slot *const slot = leat_loader_slot(loader, loader->next);
+    if (slot->batch == loader->next && slot->state == LEAT_SLOT_FULL && slot->error.code < 0) {
+        loader->failure = slot->error;
+        return refuse_locked(loader, err);
+    }
+    leat_batch *const batch = hand_out_locked(loader);
+    if (loader->device && loader->prefetch == 0) { /* as it says: nothing overlaps */
+        pthread_mutex_unlock(&loader->lock);
+        rc = loader->device->table->event_sync(batch->copied);
+        pthread_mutex_lock(&loader->lock);
+    }
+    batch->info.asked_ns = asked_ns;
+    batch->info.got_ns = leat_clock_ns();
+    loader->wait_ns += batch->info.got_ns - asked_ns;
+    *out = batch;
+    return rc < 0 ? leat_fail(err, rc, "%s: the copy of a batch failed",
+                              loader->device->info.name)
+                  : LEAT_OK;
+}
+
+int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
+{
+    const int64_t asked_ns = leat_clock_ns();
+    *out = NULL;
+    pthread_mutex_lock(&loader->lock);
+    const int rc = next_locked(loader, asked_ns, out, err);
+    pthread_mutex_unlock(&loader->lock);
+    return rc;
+}
+
+/* --- batches -------------------------------------------------------------------------------------- */
+
+const leat_batch_info *leat_batch_get_info(leat_batch *batch)
+{
+    const leat_device *const device = batch->loader->device;
+    if (device && !batch->info.copy_end_ns &&
+        device->table->event_query(batch->copied) == LEAT_OK) {
+        batch->info.copy_start_ns = device->table->event_ns(batch->copy_start);
+        batch->info.copy_end_ns = device->table->event_ns(batch->copied);
+    }
+    return &batch->info;
+}
+
+leat_view leat_batch_tensor(const leat_batch *batch, int32_t i)
+{
+    const leat_plan *const plan = batch->loader->plan;
+    const leat_chain *const chain = &plan->chains[i];
+    leat_view view = { .data = batch->memory + chain->offset };
+    view.shape.dtype = chain->shape.dtype;
+    view.shape.rank = chain->shape.rank + 1;
+    view.shape.dims[0] = batch->info.rows;
+    memcpy(&view.shape.dims[1], chain->shape.dims,
+           (size_t)chain->shape.rank * sizeof view.shape.dims[0]);
+    return view;
+}
+
+int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
+{
+    const leat_device *const device = batch->loader->device;
+    return device ? device->table->stream_wait(stream, batch->copied) : LEAT_OK;
+}
+
+int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
+{
+    const leat_device *const device = batch->loader->device;
+    int rc = LEAT_OK;
+    if (device) {
+        rc = device->table->event_record(batch->consumed, stream);
+        batch->consumed_recorded = rc >= 0;
+    } else if (stream) {
+        rc = stream->device->table->stream_sync(stream, NULL);
+    }
+    leat_batch_release(batch);
+    return rc;
+}
+
+void leat_batch_release(leat_batch *batch)
+{
+    leat_loader *const loader = batch->loader;
+    pthread_mutex_lock(&loader->lock);
+    if (batch->state != LEAT_BATCH_HELD) { /* released before: nothing to give back */
+        pthread_mutex_unlock(&loader->lock);
+        return;
+    }
+    batch->state = LEAT_BATCH_RELEASED;
+    if (!loader->device)
+        leat_loader_slot(loader, batch->info.number)->state = LEAT_SLOT_FREE;
+    loader->held--;
+    const bool last = loader->closed && loader->held == 0;
+    if (!last && !loader->closed)
+        leat_sched_balance_locked(loader);
+    pthread_mutex_unlock(&loader->lock);
+    if (last)
+        free_all(loader);
+}
+
+/* --- statistics ------------------------------------------------------------------------------------ */
+
+void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
+{
+    const leat_ahead *const a = &loader->ahead;
+    memset(out, 0, sizeof *out);
+    out->wall_ns = leat_clock_ns() - loader->opened_ns;
+    out->threads = loader->n_threads;
+    out->memory_bytes = loader->memory_bytes;
+    snprintf(out->reader, sizeof out->reader, "%s",
+             !loader->plan->source->table->locate ? "source"
+             : a->reader                          ? "io_uring"
+                                                  : "pread");
+    snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);
+    out->n_stages = leat_sample_stages(loader->plan, out->stages);
+    for (int i = 0; i <= loader->n_threads; i++)
+        leat_trace_sum(&loader->workers[i].trace, out->n_stages, out->stages);
+    pthread_mutex_lock(&loader->lock);
+    out->batches = loader->n_batches_out;
+    out->samples = loader->n_samples_out;
+    out->bytes_out = loader->n_bytes_out;
+    out->wait_ns = loader->wait_ns;
+    out->bytes_read = loader->n_bytes_read + out->stages[LEAT_STAGE_READ].bytes_out;
+    pthread_mutex_unlock(&loader->lock);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "order.h"
+
+#include <string.h>
+
+void leat_order_init(leat_order *order, uint64_t n_records)
+{
+    memset(order, 0, sizeof *order);
+    order->n_records = order->n_samples = n_records;
+}
+
+static uint64_t times(uint64_t n, uint64_t count)
+{
+    uint64_t product;
+    if (!n || !count)
+        return 0;
+    if (n == LEAT_ENDLESS || count == LEAT_ENDLESS || __builtin_mul_overflow(n, count, &product))
+        return LEAT_ENDLESS;
+    return product;
+}
+
+static uint64_t count_out(const leat_order_step *step)
+{
+    const uint64_t n = step->n_in;
+    switch (step->kind) {
+    case LEAT_ORDER_TAKE:
+        return n < step->a ? n : step->a;
+    case LEAT_ORDER_SKIP:
+        return n == LEAT_ENDLESS ? n : n > step->a ? n - step->a : 0;
+    case LEAT_ORDER_SHARD:
+        return n == LEAT_ENDLESS ? n : n > step->b ? (n - step->b - 1) / step->a + 1 : 0;
+    case LEAT_ORDER_REPEAT:
+        return times(n, step->a);
+    case LEAT_ORDER_SHUFFLE:
+        break;
+    }
+    return n;
+}
+
+int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t b,
+                   leat_error *err)
+{
+    leat_order_step *const steps = order->batch_size ? order->after : order->before;
+    int32_t *const n = order->batch_size ? &order->n_after : &order->n_before;
+    uint64_t *const count = order->batch_size ? &order->n_batches : &order->n_samples;
+    if (*n == LEAT_ORDER_MAX_STEPS)
+        return leat_fail(err, LEAT_E_CONFIG, "more than %d stages that count or order",
+                         LEAT_ORDER_MAX_STEPS);
+    if (kind == LEAT_ORDER_SHUFFLE && *count == LEAT_ENDLESS)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "shuffle after an endless repeat has no last element: put shuffle before "
+                         "repeat");
+    if (kind == LEAT_ORDER_REPEAT && *count == LEAT_ENDLESS)
+        return leat_fail(err, LEAT_E_CONFIG, "repeat after an endless repeat has no effect: "
+                                             "remove one of them");
+    leat_order_step *const step = &steps[(*n)++];
+    *step = (leat_order_step){ .kind = kind, .a = a, .b = b, .n_in = *count };
+    *count = step->n_out = count_out(step);
+    return LEAT_OK;
+}
+
+void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
+{
+    const uint64_t n = order->n_samples;
+    order->batch_size = size;
+    order->drop_remainder = drop_remainder;
+    if (n == LEAT_ENDLESS)
+        order->n_batches = LEAT_ENDLESS;
+    else
+        order->n_batches = n / size + (!drop_remainder && n % size);
+}
+
+static uint64_t shuffled(const leat_order_step *step, leat_order_perm *last, uint32_t purpose,
+                         uint64_t p, uint64_t epoch)
+{
+    const uint64_t e = step->b ? epoch : 0;
+    if (!last->valid || last->epoch != e) {
+        last->perm = leat_perm_make(step->n_in, step->a, e, purpose);
+        last->epoch = e;
+        last->valid = true;
+    }
+    return leat_perm_at(&last->perm, p);
+}
+
+/* Walks steps backwards: output position *p of pass *epoch to the input position. `purpose` keeps
+ * the permutations of different steps apart. */
+static void walk(const leat_order_step *steps, int32_t n, leat_order_perm *perms, uint32_t purpose,
+                 uint64_t *p, uint64_t *epoch)
+{
+    for (int32_t i = n; i-- > 0;) {
+        const leat_order_step *const step = &steps[i];
+        switch (step->kind) {
+        case LEAT_ORDER_TAKE:
+            break;
+        case LEAT_ORDER_SKIP:
+            *p += step->a;
+            break;
+        case LEAT_ORDER_SHARD:
+            *p = *p * step->a + step->b;
+            break;
+        case LEAT_ORDER_REPEAT:
+            *epoch = (step->a == LEAT_ENDLESS ? 0 : *epoch * step->a) + *p / step->n_in;
+            *p %= step->n_in;
+            break;
+        case LEAT_ORDER_SHUFFLE:
+            *p = shuffled(step, &perms[i], purpose + (uint32_t)i, *p, *epoch);
+            break;
+        }
+    }
+}
+
+leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b)
+{
+    leat_order_place place = { 0 };
+    if (order->n_batches == LEAT_ENDLESS) {
+        place.number = b;
+    } else {
+        place.epoch = b / order->n_batches;
+        place.number = b % order->n_batches;
+    }
+    walk(order->after, order->n_after, cache->after, LEAT_ORDER_MAX_STEPS, &place.number,
+         &place.epoch);
+    const uint64_t first = place.number * order->batch_size;
+    place.rows = order->n_samples - first < order->batch_size ? order->n_samples - first
+                                                               : order->batch_size;
+    return place;
+}
+
+void leat_order_row(const leat_order *order, leat_order_cache *cache,
+                    const leat_order_place *place, uint64_t j, uint64_t *record, uint64_t *epoch)
+{
+    *record = place->number * order->batch_size + j;
+    *epoch = place->epoch;
+    walk(order->before, order->n_before, cache->before, 0, record, epoch);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * order.h: which record stands in row j of batch b, by arithmetic alone.
+ *
+ * DESIGN. Every stage that counts or orders maps an output position to an input position, and says
+ * how many outputs it has. Stages before `batch` count samples, those after it batches; the
+ * loader's epochs are one more repeat at the end. So the record at (b, j) is found by walking the
+ * stages backwards: no state, no memory, any position in any order by any thread.
+ *
+ *     b ─ epochs ─ [after: repeat, take, skip, shard, shuffle] ─▶ q    position p = q · size + j
+ *     p ─ [before: the same kinds, in reverse] ─▶ record, epoch */
+#ifndef LEAT_ORDER_H
+#define LEAT_ORDER_H
+
+#include <stdbool.h>
+
+#include "leat/error.h"
+#include "perm.h"
+
+#define LEAT_ORDER_MAX_STEPS 16
+#define LEAT_ENDLESS UINT64_MAX
+
+typedef enum leat_order_kind {
+    LEAT_ORDER_TAKE,    /* a = count */
+    LEAT_ORDER_SKIP,    /* a = count */
+    LEAT_ORDER_SHARD,   /* a = count, b = index */
+    LEAT_ORDER_SHUFFLE, /* a = seed, b = 1: a new order in every epoch */
+    LEAT_ORDER_REPEAT   /* a = count or LEAT_ENDLESS */
+} leat_order_kind;
+
+typedef struct leat_order_step {
+    leat_order_kind kind;
+    uint64_t a, b;
+    uint64_t n_in, n_out; /* elements; n_out may be LEAT_ENDLESS */
+} leat_order_step;
+
+typedef struct leat_order {
+    uint64_t n_records;
+    int32_t n_before, n_after;
+    leat_order_step before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
+    uint64_t n_samples; /* after `before`; may be LEAT_ENDLESS */
+    uint64_t batch_size;
+    bool drop_remainder;
+    uint64_t n_batches; /* in one pass; may be LEAT_ENDLESS */
+} leat_order;
+
+/* Begins with n records; then add steps, batch, steps. */
+void leat_order_init(leat_order *order, uint64_t n_records);
+/* Appends a step (before or after the batch, by whether batch was called). LEAT_E_CONFIG: too many
+ * steps, or a shuffle of endless data. */
+int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t b,
+                   leat_error *err);
+/* size ≥ 1; once. */
+void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder);
+
+/* One thread's memory of the permutations last used; zero it before the first use. */
+typedef struct leat_order_perm {
+    uint64_t epoch;
+    bool valid;
+    leat_perm perm;
+} leat_order_perm;
+typedef struct leat_order_cache {
+    leat_order_perm before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
+} leat_order_cache;
+
+/* A batch found by its number in the run. */
+typedef struct leat_order_place {
+    uint64_t number; /* batch of the pass before the `after` steps were applied */
+    uint64_t epoch;
+    uint64_t rows;
+} leat_order_place;
+
+/* Batch b (counted over all epochs; must exist). */
+leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b);
+/* Record and its epoch in row j of that batch. */
+void leat_order_row(const leat_order *order, leat_order_cache *cache,
+                    const leat_order_place *place, uint64_t j, uint64_t *record,
+                    uint64_t *epoch);
+
+#endif

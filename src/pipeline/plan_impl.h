@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan_impl.h: a plan as the engine sees it. [const after leat_plan_open] */
+#ifndef LEAT_PLAN_IMPL_H
+#define LEAT_PLAN_IMPL_H
+
+#include "order.h"
+#include "source.h"
+
+#define LEAT_MAX_CHAIN 32 /* ops on one tensor */
+
+/* Runtime options: they never change what is in a batch. */
+typedef struct leat_engine_options {
+    int64_t threads;    /* -1 = auto */
+    int32_t reader;     /* leat_reader_choice */
+    int64_t read_bytes; /* memory of reads in flight; 0 = auto */
+    int64_t run;        /* rows per task; 0 = auto */
+    int32_t digest;
+} leat_engine_options;
+
+enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
+
+/* One op of a map, with its options as parsed. */
+typedef struct leat_link {
+    const leat_op *op;
+    void *options;   /* owned */
+    uint32_t stream; /* of its random numbers: op name and occurrence */
+} leat_link;
+
+/* A tensor of the batch: a feature of the record, sent through a chain of ops. */
+typedef struct leat_chain {
+    int32_t feature;
+    int32_t n_links;
+    leat_link links[LEAT_MAX_CHAIN];
+    leat_shape shape; /* of one row; no unknown dims */
+    size_t row_bytes;
+    size_t offset; /* of row 0 in a slot */
+} leat_chain;
+
+struct leat_plan {
+    leat_plan_info info;
+    leat_source *source; /* owned */
+    leat_order order;
+    uint64_t seed;
+    int64_t prefetch;
+    leat_engine_options engine;
+    int32_t n_chains;
+    leat_chain chains[LEAT_MAX_FEATURES];
+    leat_tensor_info tensors[LEAT_MAX_FEATURES];
+    size_t slot_bytes;
+};
+
+extern const leat_option leat_engine_option_table[];
+
+#endif

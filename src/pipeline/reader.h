@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * reader.h: many reads in flight on one io_uring, into one block of memory.
+ *
+ * Who may call what: one thread at a time queues and submits (the engine's start token); reaping is
+ * done under the engine's lock; one thread at a time waits (the leader); anybody wakes it. Submission
+ * and completion queues are separate memory, so the first two need no common lock.
+ *
+ * The leader sleeps in read(eventfd). The eventfd is registered with the ring, so a completion wakes
+ * it, and leat_reader_wake() writes to it. Its count is sticky: a wake between the leader's last look
+ * and its sleep is not lost. */
+#ifndef LEAT_READER_H
+#define LEAT_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "leat/error.h"
+
+#define LEAT_READER_DEPTH 128 /* reads in flight */
+
+typedef struct leat_reader leat_reader;
+
+/* Opens a ring and `bytes` of memory to read into. LEAT_E_UNSUPPORTED with the reason when the
+ * kernel refuses a ring: the caller then reads with pread. */
+int leat_reader_open(leat_reader **out, size_t bytes, leat_error *err);
+/* Waits for reads in flight. */
+void leat_reader_close(leat_reader **reader);
+
+uint8_t *leat_reader_memory(leat_reader *reader);
+/* "" or what is not as it could be ("buffers are not registered: …"). */
+const char *leat_reader_note(const leat_reader *reader);
+
+/* Queues a read; at most LEAT_READER_DEPTH may be in flight. `to` lies in the reader's memory. */
+void leat_reader_queue(leat_reader *reader, int fd, uint64_t offset, void *to, size_t size,
+                       void *tag);
+/* Hands the queued reads to the kernel. Those that it did not take stay queued: call again. Returns
+ * how many are still queued. */
+int leat_reader_submit(leat_reader *reader);
+
+/* Calls done(tag, result) for each finished read: bytes read (may be short) or -errno. Returns their
+ * number. */
+int leat_reader_reap(leat_reader *reader, void (*done)(void *arg, void *tag, int result),
+                     void *arg);
+/* Sleeps until a read finishes or somebody wakes. */
+void leat_reader_wait(leat_reader *reader);
+void leat_reader_wake(leat_reader *reader);
+
+/* For tests: what a reader opened from now on does wrong. All zero: nothing. */
+typedef struct leat_reader_faults {
+    bool refuse_ring;         /* as kernels or containers without io_uring do */
+    bool refuse_registration; /* as a low RLIMIT_MEMLOCK does */
+    uint32_t short_every;     /* every n-th read comes back half */
+    uint32_t error_every;     /* every n-th read comes back as -EAGAIN */
+} leat_reader_faults;
+extern leat_reader_faults leat_reader_fault;
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sample.h: carries one sample from its bytes to its row, in one worker, while it is hot in cache. */
+#ifndef LEAT_SAMPLE_H
+#define LEAT_SAMPLE_H
+
+#include "plan_impl.h"
+#include "trace.h"
+
+/* What one worker needs. [its worker] */
+typedef struct leat_worker {
+    leat_scratch *scratch;
+    leat_order_cache order;
+    leat_trace trace; /* totals per stage; read by others as atomics */
+    uint32_t until_timed; /* samples until the next one whose stages are timed */
+} leat_worker;
+
+/* Names the stages of a plan in trace order: read, parse, the links of all chains. Returns their
+ * number. */
+int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out);
+enum { LEAT_STAGE_READ, LEAT_STAGE_PARSE, LEAT_STAGE_FIRST_LINK };
+
+/* One sample to row j of a slot's memory.
+ * bytes    as stored, or NULL: the source loads it (or it is read here by pread when located)
+ * timed    each stage's time goes into the trace
+ * returns  LEAT_OK, or the error with record and op in its message */
+int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record, uint64_t epoch,
+                    const uint8_t *bytes, size_t size, uint8_t *slot, uint64_t j, bool timed,
+                    leat_error *err);
+
+#endif

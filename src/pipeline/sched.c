@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sched.c: what a thread does next, and whom it wakes.
+ *
+ * Starts come first, because they are short and keep hardware busy: the copy of a full batch, then
+ * reads; then runs of rows, oldest batch first. Everything here is a function of the state in
+ * engine.h; no decision changes what is in a batch, only when. */
+#include "clock.h"
+#include "digest.h"
+#include "engine.h"
+
+#define GRAIN_NS 20000      /* a task shorter than this costs more to hand over than to do */
+#define STAMP_NS 30         /* one look at the clock */
+#define STAMP_SHARE 0.005   /* of a sample's time may go into timing its stages */
+
+/* Rows to compute: of one batch, with or without bytes read ahead. */
+typedef struct leat_span {
+    leat_run *run; /* NULL: read by whoever runs it */
+    leat_slot *slot;
+    leat_order_place place;
+    int64_t batch;
+    uint64_t row, n;
+} leat_span;
+
+/* --- which rows --------------------------------------------------------------------------------- */
+
+static bool can_compute_locked(const leat_loader *loader, int64_t only)
+{
+    if (loader->ahead.reader)
+        return leat_start_find_locked(loader, only) != NULL;
+    return (only < 0 || loader->claim_batch == only) &&
+           leat_slot_can_claim_locked(loader, loader->claim_batch);
+}
+
+/* Claims the next rows in order. */
+static void claim_next_locked(leat_loader *loader, leat_span *out)
+{
+    const int64_t batch = loader->claim_batch;
+    if (loader->claim_row == 0) {
+        const leat_order_place place =
+            leat_order_find(&loader->plan->order, &loader->claim_order, (uint64_t)batch);
+        leat_slot_claim_locked(loader, batch, &place);
+    }
+    leat_slot *const slot = leat_loader_slot(loader, batch);
+    const uint64_t rest = slot->place.rows - loader->claim_row;
+    *out = (leat_span){ .slot = slot,
+                   .place = slot->place,
+                   .batch = batch,
+                   .row = loader->claim_row,
+                   .n = rest < loader->run_rows ? rest : loader->run_rows };
+    loader->claim_row += out->n;
+    if (loader->claim_row == slot->place.rows) {
+        loader->claim_row = 0;
+        loader->claim_batch++;
+    }
+}
+
+static bool take_span_locked(leat_loader *loader, int64_t only, leat_span *out)
+{
+    if (loader->stop || !can_compute_locked(loader, only))
+        return false;
+    if (!loader->ahead.reader) {
+        claim_next_locked(loader, out);
+        return true;
+    }
+    leat_run *const run = leat_start_find_locked(loader, only);
+    run->state = LEAT_RUN_RUNNING;
+    *out = (leat_span){ .run = run,
+                   .slot = leat_slot_claim_locked(loader, run->batch, &run->place),
+                   .place = run->place,
+                   .batch = run->batch,
+                   .row = run->row,
+                   .n = run->n };
+    return true;
+}
+
+/* --- computing them ----------------------------------------------------------------------------- */
+
+/* What running a span gave, to be booked under the lock. */
+typedef struct leat_outcome {
+    int64_t ns;
+    uint64_t digest;
+    uint64_t bad_row;
+    leat_error error; /* of the lowest row that failed */
+} leat_outcome;
+
+static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t row)
+{
+    uint64_t digest = 0;
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        const leat_chain *const chain = &plan->chains[c];
+        digest += leat_digest_row(slot + chain->offset + row * chain->row_bytes, chain->row_bytes,
+                                  row * LEAT_MAX_FEATURES + (uint64_t)c);
+    }
+    return digest;
+}
+
+static void compute(const leat_loader *loader, leat_worker *worker, const leat_span *span,
+                    uint32_t timed_every, leat_outcome *out)
+{
+    const leat_plan *const plan = loader->plan;
+    const int64_t start = leat_clock_ns();
+    out->digest = 0;
+    out->error.code = LEAT_OK;
+    for (uint64_t i = 0; i < span->n; i++) {
+        uint64_t record, epoch;
+        const leat_row_read *const read = span->run ? &span->run->rows[i] : NULL;
+        const uint64_t row = span->row + i;
+        leat_error error;
+        if (read) {
+            record = read->record;
+            epoch = read->epoch;
+        } else {
+            leat_order_row(&plan->order, &worker->order, &span->place, row, &record, &epoch);
+        }
+        const bool timed = worker->until_timed <= 1;
+        worker->until_timed = timed ? timed_every : worker->until_timed - 1;
+        if (leat_sample_run(plan, worker, record, epoch, read ? read->bytes : NULL,
+                            read ? read->size : 0, span->slot->memory, row, timed, &error) < 0) {
+            if (out->error.code == LEAT_OK) {
+                out->error = error;
+                out->bad_row = row;
+            }
+        } else if (plan->engine.digest) {
+            out->digest += digest_row(plan, span->slot->memory, row);
+        }
+    }
+    out->ns = leat_clock_ns() - start;
+}
+
+/* Learns what a row costs, and from that how many rows make a task worth handing over. */
+static void learn_locked(leat_loader *loader, const leat_span *span, int64_t ns)
+{
+    const double one = (double)ns / (double)span->n;
+    loader->sample_ns = loader->sample_ns > 0 ? loader->sample_ns * 0.9 + one * 0.1 : one;
+    if (loader->fixed_run)
+        return;
+    const uint64_t threads = (uint64_t)(loader->n_threads > 1 ? loader->n_threads : 1);
+    const uint64_t share = (loader->plan->order.batch_size + 2 * threads - 1) / (2 * threads);
+    const double wanted = GRAIN_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
+    uint64_t rows = 1;
+    while ((double)rows < wanted && rows * 2 <= share)
+        rows *= 2;
+    loader->run_rows = rows;
+}
+
+static uint32_t timed_every_locked(const leat_loader *loader)
+{
+    const int32_t n_stamps = 3 + loader->plan->n_chains;
+    const double every = n_stamps * STAMP_NS / STAMP_SHARE /
+                         (loader->sample_ns > 1 ? loader->sample_ns : 1000);
+    return every < 1 ? 1 : every > 65536 ? 65536 : (uint32_t)every;
+}
+
+static void book_locked(leat_loader *loader, const leat_span *span, const leat_outcome *outcome)
+{
+    leat_slot *const slot = span->slot;
+    slot->digest += outcome->digest;
+    if (outcome->error.code < 0 &&
+        (slot->error.code == LEAT_OK || outcome->bad_row < slot->bad_row)) {
+        slot->error = outcome->error;
+        slot->bad_row = outcome->bad_row;
+    }
+    slot->left -= span->n;
+    if (slot->left == 0) {
+        slot->state = LEAT_SLOT_FULL;
+        slot->ready_ns = leat_clock_ns();
+    }
+    if (span->run)
+        leat_start_done_locked(loader, span->run);
+    learn_locked(loader, span, outcome->ns);
+}
+
+static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat_span *span)
+{
+    leat_outcome outcome;
+    const uint32_t timed_every = timed_every_locked(loader);
+    leat_sched_balance_locked(loader); /* what is left may be for others */
+    pthread_mutex_unlock(&loader->lock);
+    compute(loader, worker, span, timed_every, &outcome);
+    pthread_mutex_lock(&loader->lock);
+    book_locked(loader, span, &outcome);
+    leat_sched_balance_locked(loader);
+}
+
+/* --- who does what ------------------------------------------------------------------------------- */
+
+/* Does one thing if there is one; lets the lock go meanwhile. */
+static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
+{
+    leat_span span;
+    leat_start_reap_locked(loader);
+    if (leat_ship_can_locked(loader))
+        leat_ship_next_locked(loader);
+    else if (leat_start_can_locked(loader))
+        leat_start_group_locked(loader);
+    else if (take_span_locked(loader, only, &span))
+        run_span_locked(loader, worker, &span);
+    else
+        return false;
+    return true;
+}
+
+/* Sleeps on the eventfd until a read is done or somebody calls. */
+static void lead_locked(leat_loader *loader, leat_role role)
+{
+    leat_ahead *const a = &loader->ahead;
+    a->leader = role;
+    a->leader_called = false;
+    pthread_mutex_unlock(&loader->lock);
+    leat_reader_wait(a->reader);
+    pthread_mutex_lock(&loader->lock);
+    a->leader = LEAT_NOBODY;
+    leat_start_reap_locked(loader);
+    leat_sched_balance_locked(loader);
+}
+
+static bool leaderless_locked(const leat_loader *loader)
+{
+    return loader->ahead.in_flight && loader->ahead.leader == LEAT_NOBODY;
+}
+
+void leat_sched_work(void *arg, int i)
+{
+    leat_loader *const loader = arg;
+    leat_worker *const worker = &loader->workers[i];
+    pthread_mutex_lock(&loader->lock);
+    while (!loader->stop) {
+        if (step_locked(loader, worker, -1))
+            continue;
+        if (leaderless_locked(loader)) {
+            lead_locked(loader, LEAT_WORKER);
+            continue;
+        }
+        loader->n_sleepers++;
+        while (!loader->n_calls && !loader->stop)
+            pthread_cond_wait(&loader->work, &loader->lock);
+        if (loader->n_calls) /* who called has taken one off n_sleepers */
+            loader->n_calls--;
+    }
+    pthread_mutex_unlock(&loader->lock);
+}
+
+void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *))
+{
+    leat_worker *const worker = &loader->workers[loader->n_threads];
+    while (!done(loader)) {
+        if (step_locked(loader, worker, loader->next))
+            continue;
+        loader->done = done;
+        if (leaderless_locked(loader))
+            lead_locked(loader, LEAT_CONSUMER);
+        else
+            pthread_cond_wait(&loader->ready, &loader->lock);
+        loader->done = NULL;
+    }
+    leat_sched_balance_locked(loader); /* it may have led, or left something */
+}
+
+/* --- whom to wake -------------------------------------------------------------------------------- */
+
+/* Work that is worth a wake-up: all but a handful of cheap rows, which the consumer does itself when
+ * it comes for them. */
+static bool worth_waking_locked(const leat_loader *loader)
+{
+    if (leat_ship_can_locked(loader) || leat_start_can_locked(loader))
+        return true;
+    if (!can_compute_locked(loader, -1))
+        return false;
+    if (loader->ahead.reader || loader->device || loader->sample_ns <= 0)
+        return true;
+    const int64_t n_open = leat_loader_limit(loader) - loader->claim_batch;
+    const double rows = (double)n_open * (double)loader->plan->order.batch_size;
+    return rows * loader->sample_ns >= GRAIN_NS;
+}
+
+/* What the sleeping consumer waits for, or could do. */
+static bool concerns_consumer_locked(const leat_loader *loader)
+{
+    return loader->done(loader) || leat_ship_can_locked(loader) ||
+           leat_start_can_locked(loader) || can_compute_locked(loader, loader->next) ||
+           leaderless_locked(loader);
+}
+
+static void call_leader_locked(leat_ahead *a)
+{
+    if (!a->leader_called) {
+        a->leader_called = true;
+        leat_reader_wake(a->reader);
+    }
+}
+
+void leat_sched_balance_locked(leat_loader *loader)
+{
+    leat_ahead *const a = &loader->ahead;
+    const bool leaderless = leaderless_locked(loader);
+    if (loader->done && concerns_consumer_locked(loader)) {
+        if (a->leader == LEAT_CONSUMER)
+            call_leader_locked(a);
+        else
+            pthread_cond_signal(&loader->ready);
+    }
+    if (loader->n_sleepers) {
+        if (leaderless || worth_waking_locked(loader)) {
+            loader->n_sleepers--;
+            loader->n_calls++;
+            pthread_cond_signal(&loader->work);
+        }
+    } else if (a->leader == LEAT_WORKER && worth_waking_locked(loader)) {
+        call_leader_locked(a);
+    }
+}
+
+void leat_sched_stop(leat_loader *loader)
+{
+    pthread_mutex_lock(&loader->lock);
+    loader->stop = true;
+    pthread_cond_broadcast(&loader->work);
+    pthread_cond_broadcast(&loader->ready);
+    pthread_mutex_unlock(&loader->lock);
+    if (loader->ahead.reader)
+        leat_reader_wake(loader->ahead.reader);
+}

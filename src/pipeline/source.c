@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "source.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern const leat_source_table leat_source_tfrecord, leat_source_images;
+
+/* Every source, one line each. */
+static const leat_source_table *const tables[] = {
+    &leat_source_tfrecord,
+    &leat_source_images,
+    NULL
+};
+
+const leat_source_table *const *leat_source_tables(void)
+{
+    return tables;
+}
+
+const leat_kind *leat_source_kind(size_t i)
+{
+    return i < sizeof tables / sizeof *tables - 1 ? &tables[i]->kind : NULL;
+}
+
+static const leat_source_table *find(const char *name)
+{
+    for (size_t i = 0; tables[i]; i++)
+        if (!strcmp(tables[i]->kind.name, name))
+            return tables[i];
+    return NULL;
+}
+
+static int unknown(const leat_node *node, const char *name, leat_error *err)
+{
+    const char *names[sizeof tables / sizeof *tables];
+    char list[256] = "";
+    size_t n = 0;
+    for (; tables[n]; n++) {
+        names[n] = tables[n]->kind.name;
+        const size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", n ? ", " : "", names[n]);
+    }
+    const char *near = leat_nearest(name, names, n);
+    return leat_node_fail(node, err, LEAT_E_CONFIG, "unknown source '%s'%s%s%s; there are: %s",
+                          name, near ? "; did you mean '" : "", near ? near : "", near ? "'" : "",
+                          list);
+}
+
+int leat_source_open(const leat_node *node, leat_source **out, leat_error *err)
+{
+    *out = NULL;
+    if (node->kind != LEAT_NODE_MAP || leat_node_count(node) != 1)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "a source is one name with its options, such as "
+                              "`tfrecord: data/train-*.tfrecord`");
+    const leat_node *const given = node->first;
+    const leat_source_table *const table = find(given->key);
+    char what[80];
+    if (!table)
+        return unknown(given, given->key, err);
+    void *options = calloc(1, table->options_size);
+    if (!options)
+        return leat_fail(err, LEAT_E_NOMEM, "source: %zu bytes", table->options_size);
+    snprintf(what, sizeof what, "source '%s'", table->kind.name);
+    int rc = leat_node_options(given, given, what, table->kind.options, options, err);
+    if (rc >= 0)
+        rc = table->open(options, given, out, err);
+    free(options);
+    return rc;
+}
+
+void leat_source_close(leat_source **source)
+{
+    if (*source)
+        (*source)->table->close(*source);
+    *source = NULL;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int leat_source_glob(const leat_strings *patterns, const leat_node *where, char ***out,
+                     size_t *n_out, leat_error *err)
+{
+    glob_t found = { 0 };
+    size_t n = 0;
+    *out = NULL;
+    *n_out = 0;
+    for (int32_t i = 0; i < patterns->n; i++) {
+        const char *const pattern = patterns->values[i].text;
+        const int rc = glob(pattern, i ? GLOB_APPEND : 0, NULL, &found);
+        if (rc == 0)
+            continue;
+        globfree(&found);
+        if (rc == GLOB_NOSPACE)
+            return leat_fail(err, LEAT_E_NOMEM, "glob %s", pattern);
+        return leat_node_fail(where, err, LEAT_E_IO, "no file matches '%s'%s", pattern,
+                              rc == GLOB_ABORTED ? " (a folder cannot be read)" : "");
+    }
+    char **paths = calloc(found.gl_pathc + 1, sizeof *paths);
+    for (size_t i = 0; paths && i < found.gl_pathc; i++)
+        if (!(paths[n++] = strdup(found.gl_pathv[i]))) {
+            leat_source_free_paths(paths);
+            paths = NULL;
+        }
+    globfree(&found);
+    if (!paths)
+        return leat_fail(err, LEAT_E_NOMEM, "%zu paths", n);
+    qsort(paths, n, sizeof *paths, compare_paths);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (kept && !strcmp(paths[kept - 1], paths[i]))
+            free(paths[i]);
+        else
+            paths[kept++] = paths[i];
+    paths[kept] = NULL;
+    *out = paths;
+    *n_out = kept;
+    return LEAT_OK;
+}
+
+void leat_source_free_paths(char **paths)
+{
+    for (size_t i = 0; paths && paths[i]; i++)
+        free(paths[i]);
+    free(paths);
+}
+
+int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char *path,
+                      leat_error *err)
+{
+    const char *const name = path ? path : "the file";
+    for (size_t done = 0; done < size;) {
+        const ssize_t n = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0)
+            return leat_fail(err, LEAT_E_DATA,
+                             "%s ends at byte %llu, inside the record: it was cut short after it "
+                             "was opened",
+                             name, (unsigned long long)(offset + done));
+        else if (errno != EINTR)
+            return leat_fail(err, LEAT_E_IO, "cannot read %s at byte %llu: %s", name,
+                             (unsigned long long)(offset + done), strerror(errno));
+    }
+    return LEAT_OK;
+}

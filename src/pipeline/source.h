@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source.h: where records come from. A source knows how many there are, where each lies, and how
+ * its bytes become features (views of named tensors). Immutable once open: any thread. */
+#ifndef LEAT_SOURCE_H
+#define LEAT_SOURCE_H
+
+#include "leat/plan.h"
+#include "node.h"
+
+#define LEAT_MAX_FEATURES 16
+
+/* Bytes of a record in an open file. */
+typedef struct leat_extent {
+    int fd;
+    uint64_t offset;
+    size_t size;
+} leat_extent;
+
+/* One named tensor of every record; dims are LEAT_UNKNOWN_DIM where records differ. */
+typedef struct leat_feature_info {
+    char name[64];
+    leat_shape shape;
+} leat_feature_info;
+
+typedef struct leat_source leat_source;
+
+typedef struct leat_source_table {
+    leat_kind kind; /* name, help, option table */
+    size_t options_size;
+
+    /* options: by the table. where: node for messages. */
+    int (*open)(const void *options, const leat_node *where, leat_source **out, leat_error *err);
+    void (*close)(leat_source *source);
+
+    /* Where record's bytes are; the engine reads them, possibly long before. NULL: `load`. */
+    int (*locate)(const leat_source *source, uint64_t record, leat_extent *out, leat_error *err);
+    /* Features from those bytes: views into `bytes` or into scratch. */
+    int (*parse)(const leat_source *source, uint64_t record, const uint8_t *bytes, size_t size,
+                 leat_scratch *scratch, leat_view *features, leat_error *err);
+
+    /* Sources that fetch by themselves: features of a record, views into scratch or memory. */
+    int (*load)(const leat_source *source, uint64_t record, leat_scratch *scratch,
+                leat_view *features, leat_error *err);
+
+    /* "file.tfrecord, record 7 (byte 1234)": for messages. */
+    void (*describe)(const leat_source *source, uint64_t record, char *text, size_t size);
+} leat_source_table;
+
+struct leat_source {
+    const leat_source_table *table;
+    uint64_t n_records;
+    uint64_t n_bytes;    /* of all records as stored; 0 = unknown */
+    uint64_t max_bytes;  /* largest record looked at; 0 = unknown */
+    uint64_t digest;     /* of what the records are, as far as known without reading them */
+    int32_t n_classes;   /* 0 = unknown */
+    int32_t n_features;
+    leat_feature_info features[LEAT_MAX_FEATURES];
+};
+
+/* Every source, NULL-terminated: source.c's list, one line each. */
+const leat_source_table *const *leat_source_tables(void);
+/* Opens `source: {NAME: options}`. */
+int leat_source_open(const leat_node *node, leat_source **out, leat_error *err);
+/* A source over rows in memory. */
+int leat_source_rows_open(uint64_t n_records, const leat_rows *rows, int32_t n_rows,
+                          leat_source **out, leat_error *err);
+void leat_source_close(leat_source **source);
+
+/* Files of patterns (glob(3)), sorted, without duplicates. *paths is NULL-terminated; free with
+ * leat_source_free_paths. A pattern without a match is an error that names it. */
+int leat_source_glob(const leat_strings *patterns, const leat_node *where, char ***paths,
+                     size_t *n_paths, leat_error *err);
+void leat_source_free_paths(char **paths);
+
+/* Reads exactly size bytes at an offset: EINTR and short reads are handled; an early end of file
+ * is LEAT_E_DATA. `path` is for the message. */
+int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char *path,
+                      leat_error *err);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source_rows.c: rows in memory, given in C (leat_builder_rows). Nothing is read or copied. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "source.h"
+
+typedef struct rows_source {
+    leat_source base;
+    const uint8_t *data[LEAT_MAX_FEATURES];
+    size_t row_bytes[LEAT_MAX_FEATURES];
+} rows_source;
+
+static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
+                leat_view *features, leat_error *err)
+{
+    const rows_source *const source = (const rows_source *)base;
+    (void)scratch;
+    (void)err;
+    for (int32_t i = 0; i < base->n_features; i++)
+        features[i] = (leat_view){
+            .shape = base->features[i].shape,
+            /* Views are not const; the engine writes only to memory it owns. */
+            .data = (void *)(uintptr_t)(source->data[i] + record * source->row_bytes[i]),
+        };
+    return LEAT_OK;
+}
+
+static void describe(const leat_source *source, uint64_t record, char *text, size_t size)
+{
+    (void)source;
+    snprintf(text, size, "row %llu in memory", (unsigned long long)record);
+}
+
+static void close_rows(leat_source *source)
+{
+    free(source);
+}
+
+static const leat_source_table table = {
+    .kind = { "rows", "tensors in memory, given in C", NULL },
+    .load = load,
+    .describe = describe,
+    .close = close_rows,
+};
+
+int leat_source_rows_open(uint64_t n_records, const leat_rows *rows, int32_t n_rows,
+                          leat_source **out, leat_error *err)
+{
+    *out = NULL;
+    if (n_rows < 1 || n_rows > LEAT_MAX_FEATURES)
+        return leat_fail(err, LEAT_E_ARGUMENT, "rows: 1 to %d tensors, got %d", LEAT_MAX_FEATURES,
+                         n_rows);
+    rows_source *source = calloc(1, sizeof *source);
+    if (!source)
+        return leat_fail(err, LEAT_E_NOMEM, "rows: %zu bytes", sizeof *source);
+    source->base = (leat_source){ .table = &table, .n_records = n_records,
+                                  .n_features = n_rows };
+    for (int32_t i = 0; i < n_rows; i++) {
+        const int64_t bytes = leat_shape_bytes(&rows[i].shape);
+        if (bytes < 0 || !rows[i].name || (!rows[i].data && n_records)) {
+            free(source);
+            return leat_fail(err, LEAT_E_ARGUMENT,
+                             "rows: tensor %d needs a name, data and a shape without unknown dims",
+                             i);
+        }
+        snprintf(source->base.features[i].name, sizeof source->base.features[i].name, "%s",
+                 rows[i].name);
+        source->base.features[i].shape = rows[i].shape;
+        source->data[i] = rows[i].data;
+        source->row_bytes[i] = (size_t)bytes;
+        source->base.n_bytes += n_records * (uint64_t)bytes;
+    }
+    *out = &source->base;
+    return LEAT_OK;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stage.h: a stage is one entry of `pipeline`: a name, an option table, and what it adds to a plan.
+ * Adding a stage: one row in stage.c's list. */
+#ifndef LEAT_STAGE_H
+#define LEAT_STAGE_H
+
+#include "plan_impl.h"
+
+#define LEAT_MAX_USER_OPS 64
+
+/* A plan being made. */
+typedef struct leat_build {
+    leat_plan *plan;
+    const leat_op *user_ops[LEAT_MAX_USER_OPS];
+    size_t n_user_ops;
+    bool batched, prefetched;
+} leat_build;
+
+typedef struct leat_stage_table {
+    leat_kind kind;
+    size_t options_size;
+    /* where: the stage's node, for messages. */
+    int (*add)(leat_build *build, const void *options, const leat_node *where, leat_error *err);
+} leat_stage_table;
+
+/* Adds one entry of `pipeline`. */
+int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
+
+/* map.c */
+extern const leat_stage_table leat_stage_map;
+void leat_map_free_chain(leat_chain *chain);
+
+/* build.c: makes a plan of nodes. source: its node, or NULL when plan->source is there already. */
+typedef struct leat_parts {
+    int64_t seed;
+    const leat_node *source, *pipeline, *engine;
+} leat_parts;
+int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct member {
+    leat_pool *pool;
+    pthread_t thread;
+    int i;
+};
+
+struct leat_pool {
+    void (*work)(void *arg, int i);
+    void *arg;
+    int n; /* started */
+    struct member members[];
+};
+
+static void *run(void *arg)
+{
+    const struct member *const member = arg;
+    member->pool->work(member->pool->arg, member->i);
+    return NULL;
+}
+
+static int start(struct member *member, const char *name)
+{
+    char text[16];
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const int rc = pthread_create(&member->thread, NULL, run, member);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc == 0) {
+        snprintf(text, sizeof text, "%.8s-%u", name, (unsigned)member->i % 10000u);
+        pthread_setname_np(member->thread, text);
+    }
+    return rc;
+}
+
+int leat_pool_open(leat_pool **out, int n, const char *name, void (*work)(void *arg, int i),
+                   void *arg, leat_error *err)
+{
+    leat_pool *pool = calloc(1, sizeof *pool + (size_t)n * sizeof pool->members[0]);
+    *out = pool;
+    if (!pool)
+        return leat_fail(err, LEAT_E_NOMEM, "a pool of %d threads", n);
+    pool->work = work;
+    pool->arg = arg;
+    for (; pool->n < n; pool->n++) {
+        struct member *const member = &pool->members[pool->n];
+        *member = (struct member){ .pool = pool, .i = pool->n };
+        const int rc = start(member, name);
+        if (rc)
+            return leat_fail(err, LEAT_E_NOMEM, "cannot start thread %d of %d: %s", pool->n + 1, n,
+                             strerror(rc));
+    }
+    return LEAT_OK;
+}
+
+void leat_pool_close(leat_pool **out)
+{
+    leat_pool *const pool = *out;
+    for (int i = 0; pool && i < pool->n; i++)
+        pthread_join(pool->members[i].thread, NULL);
+    free(pool);
+    *out = NULL;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "rounds.h"
+
+#include <stdlib.h>
+
+#include "bootstrap.h"
+
+static double idle_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const leat_meter *meters = arg;
+    double busy = 0, wall = 0;
+    for (size_t i = 0; i < n; i++) {
+        busy += meters[rounds[i]].busy * (double)meters[rounds[i]].wall_ns;
+        wall += (double)meters[rounds[i]].wall_ns;
+    }
+    return 1 - busy / wall;
+}
+
+static double rate_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const leat_meter *meters = arg;
+    double samples = 0, wall = 0;
+    for (size_t i = 0; i < n; i++) {
+        samples += meters[rounds[i]].samples_per_s * (double)meters[rounds[i]].wall_ns;
+        wall += (double)meters[rounds[i]].wall_ns;
+    }
+    return samples / wall;
+}
+
+struct pair {
+    const leat_meter *arm, *base;
+};
+
+static double speedup_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const struct pair *pair = arg;
+    return rate_of(pair->arm, rounds, n) / rate_of(pair->base, rounds, n);
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int64_t median_ns(int64_t *values, size_t n)
+{
+    qsort(values, n, sizeof *values, compare_ns);
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+/* All rounds as one window: shares of the sum of times. */
+static leat_meter pool(const leat_meter *rounds, size_t n)
+{
+    leat_meter all = { 0 };
+    int64_t p50[LEAT_BOOTSTRAP_MAX], p95[LEAT_BOOTSTRAP_MAX];
+    for (size_t i = 0; i < n; i++) {
+        const double wall = (double)rounds[i].wall_ns;
+        all.n_steps += rounds[i].n_steps;
+        all.wall_ns += rounds[i].wall_ns;
+        all.busy += rounds[i].busy * wall;
+        all.input_wait += rounds[i].input_wait * wall;
+        all.exposed_copy += rounds[i].exposed_copy * wall;
+        all.samples_per_s += rounds[i].samples_per_s * wall;
+        p50[i] = rounds[i].step_p50_ns;
+        p95[i] = rounds[i].step_p95_ns;
+    }
+    all.busy /= (double)all.wall_ns;
+    all.input_wait /= (double)all.wall_ns;
+    all.exposed_copy /= (double)all.wall_ns;
+    all.samples_per_s /= (double)all.wall_ns;
+    all.other = 1 - all.busy - all.input_wait - all.exposed_copy;
+    all.step_p50_ns = median_ns(p50, n);
+    all.step_p95_ns = median_ns(p95, n);
+    return all;
+}
+
+void leat_rounds_conclude(const leat_meter *rounds, const leat_meter *base, size_t n,
+                          leat_compare_arm *out)
+{
+    const struct pair pair = { rounds, base };
+    const leat_interval idle = leat_bootstrap_interval(idle_of, rounds, n);
+    const leat_interval rate = leat_bootstrap_interval(rate_of, rounds, n);
+    const leat_interval speedup = leat_bootstrap_interval(speedup_of, &pair, n);
+    out->meter = pool(rounds, n);
+    out->idle = 1 - out->meter.busy;
+    out->idle_low = idle.low;
+    out->idle_high = idle.high;
+    out->samples_per_s_low = rate.low;
+    out->samples_per_s_high = rate.high;
+    out->speedup = out->meter.samples_per_s / pool(base, n).samples_per_s;
+    out->speedup_low = speedup.low;
+    out->speedup_high = speedup.high;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * yaml_read.h: YAML text to a tree of nodes: one document of mappings, lists and scalars. No anchors,
+ * aliases or tags, so that a config is what it looks like and stays as large as it is written. */
+#ifndef LEAT_YAML_READ_H
+#define LEAT_YAML_READ_H
+
+#include "tree.h"
+
+#define LEAT_YAML_MAX_BYTES ((size_t)16 << 20)
+#define LEAT_YAML_MAX_DEPTH 64
+
+/* Nodes and texts are the tree's; `name` is borrowed as their file for as long as they live.
+ * places   false: nodes and messages have no line and column (the text is no file)
+ * out      the root; NULL where the text has no document
+ * returns  LEAT_OK, LEAT_E_CONFIG ("name:line:column: …"), LEAT_E_NOMEM */
+int leat_yaml_read(leat_tree *tree, const char *text, size_t n, const char *name, bool places,
+                   leat_node **out, leat_error *err);
+
+#endif

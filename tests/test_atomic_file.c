@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_atomic_file.c: every system call that can fail does, in turn; whatever happens, the final name
+ * holds the old file or the whole new one, and no temporary file stays. */
+#include "format_test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+/* --- faults ------------------------------------------------------------------------------------*/
+
+static int calls_left = -1;  /* calls that succeed before one fails; -1: all do */
+static int failure = EIO;    /* errno of the one that fails */
+static int short_writes;     /* 1: every other write takes less than it is given */
+static int interrupt_writes; /* 1: every other write says EINTR */
+
+static int fail_this_call(void)
+{
+    if (calls_left < 0 || calls_left-- > 0)
+        return 0;
+    errno = failure;
+    return 1;
+}
+
+static ssize_t faulty_write(int fd, const void *bytes, size_t size)
+{
+    static unsigned turn;
+    turn++;
+    if (interrupt_writes && turn % 2) {
+        errno = EINTR;
+        return -1;
+    }
+    if (fail_this_call())
+        return -1;
+    if (short_writes && turn % 2 && size > 1)
+        size = 1 + (size_t)random_below(size - 1);
+    return write(fd, bytes, size);
+}
+
+static int faulty_open(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    const mode_t mode = flags & O_CREAT ? (mode_t)va_arg(args, int) : 0;
+    va_end(args);
+    return fail_this_call() ? -1 : open(path, flags, mode);
+}
+
+static int faulty_close(int fd)
+{
+    const int rc = close(fd);
+    return fail_this_call() ? -1 : rc;
+}
+
+static int faulty_fsync(int fd)
+{
+    return fail_this_call() ? -1 : fsync(fd);
+}
+
+static int faulty_rename(const char *from, const char *to)
+{
+    return fail_this_call() ? -1 : rename(from, to);
+}
+
+static ssize_t faulty_getrandom(void *to, size_t size, unsigned flags)
+{
+    return fail_this_call() ? -1 : getrandom(to, size, flags);
+}
+
+#include "failing_alloc.h"
+#define write     faulty_write
+#define open      faulty_open
+#define close     faulty_close
+#define fsync     faulty_fsync
+#define rename    faulty_rename
+#define getrandom faulty_getrandom
+#include "atomic_file.c"
+#undef write
+#undef open
+#undef close
+#undef fsync
+#undef rename
+#undef getrandom
+
+/* --- the scenario: replace an old file by a new one in uneven pieces ---------------------------*/
+
+enum { NEW_BYTES = 3500000 };
+static uint8_t *new_bytes;
+
+static int write_new(const char *path, unsigned flags, leat_format_error *err)
+{
+    leat_atomic_file *file;
+    int rc = leat_atomic_file_open(&file, path, flags, err);
+    if (rc < 0) {
+        assert_null(file);
+        return rc;
+    }
+    for (size_t at = 0, n = 1; at < NEW_BYTES && rc == LEAT_FORMAT_OK; at += n, n = 3 * n + 1) {
+        n = n < NEW_BYTES - at ? n : NEW_BYTES - at;
+        rc = leat_atomic_file_write(file, new_bytes + at, n, err);
+        assert_int_equal(leat_atomic_file_size(file), at + n);
+    }
+    if (rc == LEAT_FORMAT_OK)
+        rc = leat_atomic_file_commit(file, err);
+    else /* an error is final, and says so each time */
+        assert_int_equal(leat_atomic_file_commit(file, NULL), LEAT_FORMAT_IO);
+    leat_atomic_file_close(&file);
+    assert_null(file);
+    return rc;
+}
+
+static int holds(const char *path, const void *bytes, size_t size)
+{
+    size_t there;
+    uint8_t *content = read_whole(path, &there);
+    const int same = content && there == size && memcmp(content, bytes, size) == 0;
+    free(content);
+    return same;
+}
+
+static int setup(void **state)
+{
+    new_bytes = malloc(NEW_BYTES);
+    fill_random(new_bytes, NEW_BYTES);
+    return make_folder(state);
+}
+
+static int teardown(void **state)
+{
+    free(new_bytes);
+    return remove_folder(state);
+}
+
+/* --- tests -------------------------------------------------------------------------------------*/
+
+static void whole_file_or_old_file(void **state)
+{
+    const char *path = in_folder("file");
+    leat_format_error err = { 0 };
+    int n_failed = 0;
+    (void)state;
+    for (int error = 0; error < 2; error++) {
+        failure = error ? ENOSPC : EIO;
+        for (int k = 0;; k++) {
+            write_whole(path, "old", 3);
+            calls_left = k;
+            const int rc = write_new(path, 0, &err);
+            const int unused = calls_left >= 0;
+            calls_left = -1;
+            assert_int_equal(count_in_folder(), 1);
+            if (unused) {
+                assert_int_equal(rc, LEAT_FORMAT_OK);
+                assert_true(holds(path, new_bytes, NEW_BYTES));
+                break;
+            }
+            if (rc == LEAT_FORMAT_OK) { /* only the close of the synced folder may fail unheard */
+                assert_true(holds(path, new_bytes, NEW_BYTES));
+                continue;
+            }
+            n_failed++;
+            assert_int_equal(rc, LEAT_FORMAT_IO);
+            assert_non_null(strstr(err.text, path));
+            assert_non_null(strstr(err.text, strerror(failure)));
+            assert_true(holds(path, strstr(err.text, "folder") ? (const void *)new_bytes : "old",
+                              strstr(err.text, "folder") ? NEW_BYTES : 3));
+        }
+    }
+    assert_true(n_failed >= 2 * 9); /* random, create, 4 writes, sync, close, rename, folder */
+    unlink(path);
+}
+
+static void odd_writes_lose_nothing(void **state)
+{
+    const char *path = in_folder("odd");
+    leat_format_error err;
+    (void)state;
+    for (int mode = 1; mode < 4; mode++) {
+        short_writes = mode & 1;
+        interrupt_writes = mode >> 1;
+        assert_int_equal(write_new(path, LEAT_ATOMIC_FILE_NO_SYNC, &err), LEAT_FORMAT_OK);
+        assert_true(holds(path, new_bytes, NEW_BYTES));
+    }
+    short_writes = interrupt_writes = 0;
+    unlink(path);
+    assert_int_equal(count_in_folder(), 0);
+}
+
+static void no_memory(void **state)
+{
+    const char *path = in_folder("file");
+    leat_format_error err;
+    long k = 0;
+    (void)state;
+    for (;; k++) {
+        allocations_left = k;
+        const int rc = write_new(path, 0, &err);
+        allocations_left = -1;
+        if (rc == LEAT_FORMAT_OK)
+            break;
+        assert_true(rc == LEAT_FORMAT_NOMEM || strstr(err.text, "folder"));
+        unlink(path);
+        assert_int_equal(count_in_folder(), 0);
+    }
+    assert_true(k >= 3);
+    unlink(path);
+}
+
+static void names_that_cannot_be_written(void **state)
+{
+    leat_atomic_file *file;
+    leat_format_error err;
+    (void)state;
+    const char *const paths[] = { test_folder, "/dev/full", "", in_folder(""),
+                                  in_folder("no/such/folder/file") };
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        assert_int_equal(leat_atomic_file_open(&file, paths[i], 0, &err), LEAT_FORMAT_IO);
+        assert_null(file);
+        assert_non_null(strstr(err.text, paths[i]));
+    }
+    assert_int_equal(count_in_folder(), 0);
+    struct stat st;
+    assert_int_equal(stat("/dev/full", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+}
+
+static void given_up_leaves_nothing(void **state)
+{
+    leat_atomic_file *file;
+    (void)state;
+    assert_int_equal(leat_atomic_file_open(&file, in_folder("file"), 0, NULL), LEAT_FORMAT_OK);
+    assert_int_equal(count_in_folder(), 1);
+    assert_int_equal(leat_atomic_file_write(file, new_bytes, NEW_BYTES, NULL), LEAT_FORMAT_OK);
+    leat_atomic_file_close(&file);
+    leat_atomic_file_close(&file);
+    assert_int_equal(count_in_folder(), 0);
+}
+
+static void mode_is_the_umask_s(void **state)
+{
+    struct stat st;
+    (void)state;
+    const mode_t before = umask(027);
+    assert_int_equal(write_new(in_folder("file"), 0, NULL), LEAT_FORMAT_OK);
+    umask(before);
+    assert_int_equal(stat(in_folder("file"), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    unlink(in_folder("file"));
+}
+
+static void bare_name_goes_to_the_working_folder(void **state)
+{
+    char before[4096];
+    (void)state;
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(test_folder), 0);
+    assert_int_equal(write_new("bare", 0, NULL), LEAT_FORMAT_OK);
+    assert_int_equal(chdir(before), 0);
+    assert_true(holds(in_folder("bare"), new_bytes, NEW_BYTES));
+    unlink(in_folder("bare"));
+}
+
+/* In a child, since it cannot be undone. Exit 0: as it should be. */
+static int child_result(int (*body)(void))
+{
+    int status;
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(body());
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int fails_cleanly(const char *where, int error)
+{
+    leat_format_error err;
+    struct stat st;
+    if (write_new(where, 0, &err) != LEAT_FORMAT_IO || !strstr(err.text, strerror(error)))
+        return 1;
+    return stat(where, &st) == 0 || count_in_folder() != 0;
+}
+
+static int over_the_size_limit(void)
+{
+    const struct rlimit limit = { 2000000, 2000000 };
+    signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &limit) < 0)
+        return 2;
+    return fails_cleanly(in_folder("file"), EFBIG);
+}
+
+static int on_a_full_disk(void)
+{
+    if (unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        return 77;
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("tmpfs", test_folder, "tmpfs", 0, "size=2m") < 0)
+        return 77;
+    return fails_cleanly(in_folder("file"), ENOSPC);
+}
+
+static void file_size_limit(void **state)
+{
+    (void)state;
+    assert_int_equal(child_result(over_the_size_limit), 0);
+}
+
+static void full_disk(void **state)
+{
+    (void)state;
+    const int result = child_result(on_a_full_disk);
+    if (result == 77)
+        skip(); /* this user may not mount a small disk */
+    assert_int_equal(result, 0);
+}
+
+/* A process that writes the file again and again is killed at any moment. */
+static void killed_writer(void **state)
+{
+    const char *path = in_folder("file");
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        unlink(path);
+        const pid_t pid = fork();
+        if (pid == 0)
+            for (;;)
+                write_new(path, LEAT_ATOMIC_FILE_NO_SYNC, NULL);
+        assert_true(pid > 0);
+        const struct timespec pause = { 0, (long)random_below(8000000) };
+        nanosleep(&pause, NULL);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        if (access(path, F_OK) == 0)
+            assert_true(holds(path, new_bytes, NEW_BYTES));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_file_or_old_file),
+        cmocka_unit_test(odd_writes_lose_nothing),
+        cmocka_unit_test(no_memory),
+        cmocka_unit_test(names_that_cannot_be_written),
+        cmocka_unit_test(given_up_leaves_nothing),
+        cmocka_unit_test(mode_is_the_umask_s),
+        cmocka_unit_test(bare_name_goes_to_the_working_folder),
+        cmocka_unit_test(file_size_limit),
+        cmocka_unit_test(full_disk),
+        cmocka_unit_test(killed_writer), /* last: leaves temporary files */
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_bootstrap.c: intervals of figures over rounds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "bootstrap.h"
+#include "leat/rng.h"
+
+static double mean(const void *arg, const size_t *rounds, size_t n)
+{
+    const double *values = arg;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += values[rounds[i]];
+    return sum / (double)n;
+}
+
+static void equal_rounds_leave_no_doubt(void **state)
+{
+    (void)state;
+    const double values[] = { 3, 3, 3, 3, 3, 3 };
+    for (size_t n = 1; n <= 6; n++) {
+        const leat_interval interval = leat_bootstrap_interval(mean, values, n);
+        assert_true(interval.low == 3 && interval.high == 3);
+    }
+}
+
+static void every_call_gives_the_same(void **state)
+{
+    (void)state;
+    const double values[] = { 1, 2, 3, 4, 5, 6 };
+    const leat_interval a = leat_bootstrap_interval(mean, values, 6);
+    const leat_interval b = leat_bootstrap_interval(mean, values, 6);
+    assert_true(a.low == b.low && a.high == b.high);
+    assert_true(a.low > 1 && a.low < 3.5 && a.high > 3.5 && a.high < 6);
+}
+
+/* For the mean of many normal values the interval is known: ± 1.96 sd / sqrt(n). */
+static void many_rounds_give_the_normal_interval(void **state)
+{
+    (void)state;
+    enum { N = LEAT_BOOTSTRAP_MAX };
+    static double values[N];
+    double sum = 0, squares = 0;
+    leat_rng rng = leat_rng_make(3, 0, 0, 0);
+    for (size_t i = 0; i < N; i++) {
+        values[i] = leat_rng_normal(&rng);
+        sum += values[i];
+        squares += values[i] * values[i];
+    }
+    const double sd = sqrt(squares / N - sum / N * sum / N), half = 1.96 * sd / sqrt(N);
+    const leat_interval interval = leat_bootstrap_interval(mean, values, N);
+    assert_true(fabs(interval.low - (sum / N - half)) < 0.1 * half);
+    assert_true(fabs(interval.high - (sum / N + half)) < 0.1 * half);
+}
+
+/* Of experiments with 6 rounds each, most intervals hold the true value (a percentile bootstrap of
+ * so few comes to about 87 %). */
+static void most_intervals_hold_the_truth(void **state)
+{
+    (void)state;
+    int n_held = 0;
+    leat_rng rng = leat_rng_make(4, 0, 0, 0);
+    for (int i = 0; i < 400; i++) {
+        double values[6];
+        for (int j = 0; j < 6; j++)
+            values[j] = 10 + leat_rng_normal(&rng);
+        const leat_interval interval = leat_bootstrap_interval(mean, values, 6);
+        n_held += interval.low <= 10 && interval.high >= 10;
+    }
+    assert_in_range(n_held, 400 * 80 / 100, 400 * 94 / 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_rounds_leave_no_doubt),
+        cmocka_unit_test(every_call_gives_the_same),
+        cmocka_unit_test(many_rounds_give_the_normal_interval),
+        cmocka_unit_test(most_intervals_hold_the_truth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_device_sim.c: the arithmetic of the simulated accelerator. Most tests put a long kernel in
+ * front of what they look at: everything behind it is then computed from its end, to the ns. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "clock.h"
+#include "device_sim.h"
+#include "leat/rng.h"
+
+enum { MS = 1000000, LEAD_NS = 60 * MS, N_STREAMS = 3 };
+
+/* 1 byte takes 1 ns to copy, 2 ns when pageable; 1 flop 1 ns; 1 byte of memory 0.1 ns. */
+#define PLAIN                                                                                      \
+    "sim:{peak_flops: 1e9, memory_bytes_per_s: 1e10, launch_ns: 1000, kernel_min_ns: 500, "        \
+    "copy_bytes_per_s: 1e9, pageable_bytes_per_s: 5e8, copy_latency_ns: 7000}"
+
+typedef struct {
+    leat_device *device;
+    const leat_device_table *table;
+    leat_stream *stream[N_STREAMS];
+    leat_event *event;
+} bench;
+
+static void bench_open(bench *b, const char *name)
+{
+    leat_error err = { 0 };
+    if (leat_device_open(name, &b->device, &err))
+        fail_msg("%s: %s", name, err.message);
+    b->table = b->device->table;
+    for (int i = 0; i < N_STREAMS; i++)
+        assert_int_equal(b->table->stream_open(b->device, &b->stream[i], NULL), LEAT_OK);
+    assert_int_equal(b->table->event_open(b->device, &b->event, NULL), LEAT_OK);
+}
+
+static void bench_close(bench *b)
+{
+    for (int i = 0; i < N_STREAMS; i++)
+        b->table->stream_close(b->stream[i]);
+    b->table->event_close(b->event);
+    leat_device_close(&b->device);
+}
+
+/* End of the stream's work so far. On this device it is known when it is enqueued. */
+static int64_t end_of(const bench *b, int stream)
+{
+    assert_int_equal(b->table->event_record(b->event, b->stream[stream]), LEAT_OK);
+    return b->table->event_ns(b->event);
+}
+
+/* Fills the compute engine for a while and makes all streams wait for its end. */
+static int64_t lead(const bench *b)
+{
+    leat_device_sim_busy(b->stream[0], LEAD_NS);
+    const int64_t end_ns = end_of(b, 0);
+    for (int i = 1; i < N_STREAMS; i++)
+        b->table->stream_wait(b->stream[i], b->event);
+    return end_ns;
+}
+
+static void copy_in(const bench *b, int stream, void *to, const void *from, size_t bytes)
+{
+    assert_int_equal(b->table->copy_to_device(b->stream[stream], to, from, bytes, true), LEAT_OK);
+}
+
+/* --- kernels ------------------------------------------------------------------------------- */
+
+static void a_kernel_takes_what_its_roof_says(void **state)
+{
+    (void)state;
+    static const struct {
+        double flops, bytes;
+        int64_t ns;
+    } cases[] = {
+        { 2e6, 0, 2000000 },                    /* arithmetic */
+        { 0, 3e7, 3000000 },                    /* memory */
+        { 2e6, 1e7, 2000000 },                  /* both: the longer */
+        { 1e6, 3e7, 3000000 }, { 10, 10, 500 }, /* shortest */
+        { 0, 0, 500 },         { -1, -1, 500 },
+    };
+    bench b;
+    bench_open(&b, PLAIN);
+    int64_t end_ns = lead(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int64_t work_ns = leat_device_sim_work_ns(b.stream[0]);
+        assert_int_equal(leat_device_sim_kernel(b.stream[0], cases[i].flops, cases[i].bytes), 0);
+        assert_int_equal(end_of(&b, 0) - end_ns, cases[i].ns);
+        assert_int_equal(leat_device_sim_work_ns(b.stream[0]) - work_ns, cases[i].ns);
+        end_ns = end_of(&b, 0);
+    }
+    bench_close(&b);
+}
+
+static void the_host_issues_one_kernel_at_a_time(void **state)
+{
+    (void)state;
+    bench b;
+    bench_open(&b, "sim:{launch_ns: 15000000, kernel_min_ns: 1000}");
+    const int64_t before_ns = leat_clock_ns();
+    leat_device_sim_busy(b.stream[0], 0);
+    const int64_t first_ns = end_of(&b, 0);
+    assert_true(first_ns >= before_ns + 15 * MS);
+    for (int i = 1; i < 6; i++)
+        leat_device_sim_kernel(b.stream[i % 2], 0, 0);
+    assert_int_equal(end_of(&b, 1) - first_ns, 5 * 15 * MS + 1000);
+    assert_true(leat_clock_ns() < end_of(&b, 1)); /* the caller was not held up */
+    bench_close(&b);
+}
+
+static void all_streams_share_one_compute_engine(void **state)
+{
+    (void)state;
+    bench b;
+    bench_open(&b, PLAIN);
+    const int64_t end_ns = lead(&b);
+    for (int i = 0; i < N_STREAMS; i++)
+        leat_device_sim_busy(b.stream[i], MS);
+    for (int i = 0; i < N_STREAMS; i++)
+        assert_int_equal(end_of(&b, i) - end_ns, (i + 1) * MS);
+    bench_close(&b);
+}
+
+/* --- copies -------------------------------------------------------------------------------- */
+
+static uint8_t here[8 * MS], there[8 * MS];
+
+static void copies_share_an_engine_and_overlap_with_kernels(void **state)
+{
+    (void)state;
+    bench b;
+    bench_open(&b, PLAIN);
+    const int64_t end_ns = lead(&b);
+    copy_in(&b, 1, there, here, MS);
+    copy_in(&b, 2, there + MS, here, 2 * MS);
+    leat_device_sim_busy(b.stream[0], 2 * MS);
+    assert_int_equal(b.table->copy_to_host(b.stream[0], here + 4 * MS, there + 4 * MS, MS), 0);
+    assert_int_equal(end_of(&b, 1) - end_ns, MS + 7000);
+    assert_int_equal(end_of(&b, 2) - end_ns, 3 * MS + 2 * 7000);
+    assert_int_equal(end_of(&b, 0) - end_ns, 3 * MS + 7000); /* the other direction was free */
+    bench_close(&b);
+}
+
+static void a_kernel_waits_for_its_copy_and_covers_the_next(void **state)
+{
+    (void)state;
+    enum { COPY = 2 * MS, STEP = 3 * MS };
+    bench b;
+    leat_event *copied;
+    bench_open(&b, PLAIN);
+    assert_int_equal(b.table->event_open(b.device, &copied, NULL), LEAT_OK);
+    const int64_t end_ns = lead(&b);
+    for (int i = 0; i < 4; i++) {
+        copy_in(&b, 1, there, here, COPY);
+        b.table->event_record(copied, b.stream[1]);
+        b.table->stream_wait(b.stream[0], copied);
+        leat_device_sim_busy(b.stream[0], STEP);
+        assert_int_equal(end_of(&b, 0) - end_ns, COPY + 7000 + (i + 1) * STEP);
+    }
+    b.table->event_close(copied);
+    bench_close(&b);
+}
+
+static void pageable_copies_hold_the_caller(void **state)
+{
+    (void)state;
+    bench b;
+    bench_open(&b, PLAIN);
+    const int64_t before_ns = leat_clock_ns();
+    assert_int_equal(b.table->copy_to_device(b.stream[0], there, here, 4 * MS, false), LEAT_OK);
+    assert_true(leat_clock_ns() - before_ns >= 2 * 4 * MS + 7000);
+    leat_device_sim_busy(b.stream[1], 30 * MS); /* work before it in its stream comes first */
+    const int64_t kernel_ns = end_of(&b, 1);
+    assert_int_equal(b.table->copy_to_device(b.stream[1], there, here, MS, false), LEAT_OK);
+    assert_true(leat_clock_ns() >= kernel_ns + 2 * MS + 7000);
+    bench_close(&b);
+}
+
+static void a_slot_rewritten_too_early_is_seen(void **state)
+{
+    (void)state;
+    bench b;
+    bench_open(&b, PLAIN);
+    lead(&b);
+    memset(here, 1, 1000);
+    copy_in(&b, 0, there, here, 1000);
+    memset(here, 2, 1000);
+    b.table->stream_sync(b.stream[0], NULL);
+    assert_int_equal(there[0], 2);
+    assert_int_equal(there[999], 2);
+    bench_close(&b);
+}
+
+static void copies_can_be_time_alone(void **state)
+{
+    (void)state;
+    bench b;
+    bench_open(&b, "sim:{copy_bytes_per_s: 1e9, copy_latency_ns: 0, copy_data: false}");
+    const int64_t end_ns = lead(&b);
+    memset(here, 1, 1000);
+    memset(there, 3, 1000);
+    copy_in(&b, 0, there, here, 1000);
+    assert_int_equal(end_of(&b, 0) - end_ns, 1000);
+    b.table->stream_sync(b.stream[0], NULL);
+    assert_int_equal(there[0], 3);
+    bench_close(&b);
+}
+
+/* The copy takes no time on the device and a while here. */
+static void an_event_is_not_done_before_the_bytes_are_there(void **state)
+{
+    (void)state;
+    bench b;
+    bench_open(&b, "sim:{copy_bytes_per_s: 1e15, copy_latency_ns: 0}");
+    for (int i = 1; i <= 20; i++) {
+        memset(here, i, sizeof here);
+        copy_in(&b, 0, there, here, sizeof here);
+        b.table->event_record(b.event, b.stream[0]);
+        b.table->stream_wait(b.stream[1], b.event); /* also one that only waited for the copy */
+        b.table->event_record(b.event, b.stream[1]);
+        while (b.table->event_query(b.event) == LEAT_E_AGAIN)
+            ;
+        assert_int_equal(there[0], i);
+        assert_int_equal(there[sizeof there - 1], i);
+    }
+    bench_close(&b);
+}
+
+/* --- host calls ---------------------------------------------------------------------------- */
+
+static void note_time(void *arg)
+{
+    *(int64_t *)arg = leat_clock_ns();
+}
+
+static void host_calls_come_at_their_time(void **state)
+{
+    (void)state;
+    int64_t called_ns[2] = { 0, 0 };
+    bench b;
+    bench_open(&b, PLAIN);
+    leat_device_sim_busy(b.stream[0], 20 * MS);
+    b.table->host_call(b.stream[0], note_time, &called_ns[0]);
+    b.table->host_call(b.stream[1], note_time, &called_ns[1]); /* has nothing to wait for */
+    const int64_t end_ns = end_of(&b, 0);
+    b.table->stream_sync(b.stream[1], NULL);
+    b.table->stream_sync(b.stream[0], NULL);
+    assert_true(called_ns[0] >= end_ns);
+    assert_true(called_ns[1] != 0 && called_ns[1] < called_ns[0]);
+    bench_close(&b);
+}
+
+/* --- against a model ----------------------------------------------------------------------- */
+
+struct model {
+    int64_t tail[N_STREAMS], event[N_STREAMS], compute, copy[2];
+};
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void model_step(struct model *m, const bench *b, leat_event **events, leat_rng *rng)
+{
+    const uint32_t s = leat_rng_below(rng, N_STREAMS), other = leat_rng_below(rng, N_STREAMS);
+    const int32_t size = (int32_t)leat_rng_below(rng, 20000);
+    const uint32_t way = leat_rng_below(rng, 2);
+    switch (leat_rng_below(rng, 4)) {
+    case 0:
+        leat_device_sim_kernel(b->stream[s], size, 0);
+        m->tail[s] = m->compute = later(m->tail[s], m->compute) + later(size, 500);
+        break;
+    case 1:
+        if (way)
+            b->table->copy_to_host(b->stream[s], here, there, (size_t)size);
+        else
+            copy_in(b, (int)s, there, here, (size_t)size);
+        m->tail[s] = m->copy[way] = later(m->tail[s], m->copy[way]) + 7000 + size;
+        break;
+    case 2:
+        b->table->event_record(events[s], b->stream[s]);
+        m->event[s] = m->tail[s];
+        break;
+    default:
+        b->table->stream_wait(b->stream[s], events[other]);
+        m->tail[s] = later(m->tail[s], m->event[other]);
+    }
+}
+
+static void random_work_agrees_with_a_model(void **state)
+{
+    (void)state;
+    bench b;
+    leat_event *events[N_STREAMS];
+    leat_rng rng = leat_rng_make(11, 0, 0, 0);
+    bench_open(&b, PLAIN);
+    for (int round = 0; round < 4; round++) {
+        struct model m = { { 0 }, { 0 }, 0, { 0, 0 } };
+        for (int i = 0; i < N_STREAMS; i++)
+            assert_int_equal(b.table->event_open(b.device, &events[i], NULL), LEAT_OK);
+        m.compute = lead(&b);
+        for (int i = 0; i < N_STREAMS; i++)
+            m.tail[i] = m.compute;
+        for (int i = 0; i < 300; i++)
+            model_step(&m, &b, events, &rng);
+        for (int i = 0; i < N_STREAMS; i++)
+            assert_int_equal(end_of(&b, i), m.tail[i]);
+        for (int i = 0; i < N_STREAMS; i++) {
+            b.table->stream_sync(b.stream[i], NULL);
+            assert_true(leat_clock_ns() >= m.tail[i]);
+            b.table->event_close(events[i]);
+        }
+    }
+    bench_close(&b);
+}
+
+/* --- many threads -------------------------------------------------------------------------- */
+
+enum { N_THREADS = 4, N_ROUNDS = 200, N_WORDS = 64 };
+
+struct worker {
+    pthread_t thread;
+    leat_device *device;
+    leat_event **done; /* of all workers: each waits for its neighbour's too */
+    int number, n_wrong;
+    uint32_t n_called; /* [device thread], read after a sync */
+};
+
+static void count(void *arg)
+{
+    ((struct worker *)arg)->n_called++;
+}
+
+static void *enqueue(void *arg)
+{
+    struct worker *w = arg;
+    const leat_device_table *t = w->device->table;
+    uint32_t *from = t->pinned_alloc(w->device, N_WORDS * 4);
+    uint32_t *to = t->device_alloc(w->device, N_WORDS * 4);
+    leat_stream *stream;
+    int64_t last_ns = 0;
+    w->n_wrong += t->stream_open(w->device, &stream, NULL) != LEAT_OK;
+    for (uint32_t round = 0; round < N_ROUNDS; round++) {
+        for (uint32_t i = 0; i < N_WORDS; i++)
+            from[i] = round + i;
+        w->n_wrong += t->copy_to_device(stream, to, from, N_WORDS * 4, round % 8 != 0) != LEAT_OK;
+        w->n_wrong += leat_device_sim_kernel(stream, 100, 100) != LEAT_OK;
+        w->n_wrong += t->host_call(stream, count, w) != LEAT_OK;
+        w->n_wrong += t->stream_wait(stream, w->done[(w->number + 1) % N_THREADS]) != LEAT_OK;
+        w->n_wrong += t->event_record(w->done[w->number], stream) != LEAT_OK;
+        w->n_wrong += t->event_sync(w->done[w->number]) != LEAT_OK;
+        w->n_wrong += to[0] != round || to[N_WORDS - 1] != round + N_WORDS - 1;
+        w->n_wrong += w->n_called != round + 1;
+        w->n_wrong += t->event_ns(w->done[w->number]) < last_ns;
+        last_ns = t->event_ns(w->done[w->number]);
+    }
+    t->stream_close(stream);
+    t->pinned_free(w->device, from);
+    t->device_free(w->device, to);
+    return NULL;
+}
+
+static void threads_can_enqueue_at_once(void **state)
+{
+    (void)state;
+    struct worker workers[N_THREADS];
+    leat_event *done[N_THREADS];
+    leat_device *device;
+    assert_int_equal(
+        leat_device_open("sim:{launch_ns: 1000, copy_latency_ns: 1000}", &device, NULL), LEAT_OK);
+    for (int i = 0; i < N_THREADS; i++)
+        assert_int_equal(device->table->event_open(device, &done[i], NULL), LEAT_OK);
+    for (int i = 0; i < N_THREADS; i++) {
+        workers[i] = (struct worker){ .device = device, .done = done, .number = i };
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, enqueue, &workers[i]), 0);
+    }
+    for (int i = 0; i < N_THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].n_wrong, 0);
+    }
+    for (int i = 0; i < N_THREADS; i++)
+        device->table->event_close(done[i]);
+    leat_device_close(&device);
+}
+
+/* More work waiting than the device has room for at first. */
+static void a_long_queue_is_kept_in_order(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    static uint8_t to[N];
+    uint8_t from = 9;
+    bench b;
+    bench_open(&b, PLAIN);
+    lead(&b);
+    for (int i = 0; i < N; i++)
+        copy_in(&b, i % N_STREAMS, to + i, i ? to + i - 1 : &from,
+                1); /* each from the one before */
+    for (int i = 0; i < N_STREAMS; i++)
+        b.table->stream_sync(b.stream[i], NULL);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(to[i], 9);
+    bench_close(&b);
+}
+
+/* --- presets ------------------------------------------------------------------------------- */
+
+static void presets_and_changes(void **state)
+{
+    (void)state;
+    leat_sim_options options, initial;
+    char text[192];
+    leat_option_init(leat_device_sim_options, &initial);
+    const leat_sim_options *small = &leat_device_sim_preset(0)->options;
+    assert_true(initial.peak_flops == small->peak_flops);
+    assert_true(initial.memory_bytes_per_s == small->memory_bytes_per_s);
+    assert_int_equal(initial.launch_ns, small->launch_ns);
+    assert_int_equal(initial.kernel_min_ns, small->kernel_min_ns);
+    assert_true(initial.copy_bytes_per_s == small->copy_bytes_per_s);
+    assert_true(initial.pageable_bytes_per_s == small->pageable_bytes_per_s);
+    assert_int_equal(initial.copy_latency_ns, small->copy_latency_ns);
+    assert_int_equal(initial.copy_data, small->copy_data);
+    for (size_t i = 0; leat_device_sim_preset(i); i++) {
+        const leat_sim_preset *preset = leat_device_sim_preset(i);
+        assert_int_equal(leat_device_sim_parse(preset->name, &options, text, sizeof text, NULL),
+                         LEAT_OK);
+        assert_memory_equal(&options, &preset->options, sizeof options);
+        assert_non_null(strstr(text, "simulated"));
+        assert_non_null(strstr(text, preset->source));
+    }
+    assert_int_equal(leat_device_sim_parse("", &options, text, sizeof text, NULL), LEAT_OK);
+    assert_true(options.peak_flops == small->peak_flops);
+    assert_int_equal(leat_device_sim_parse("{peak_flops: 1e12, copy_data: false}", &options, text,
+                                           sizeof text, NULL),
+                     LEAT_OK);
+    assert_true(options.peak_flops == 1e12 && options.launch_ns == small->launch_ns);
+    assert_int_equal(options.copy_data, 0);
+    assert_non_null(strstr(text, "1 TFLOP/s"));
+    assert_int_equal(
+        leat_device_sim_parse("h200 {launch_ns: 0}", &options, text, sizeof text, NULL), LEAT_OK);
+    assert_true(options.peak_flops == 989e12 && options.launch_ns == 0);
+    assert_int_equal(leat_device_sim_parse("{}", &options, text, sizeof text, NULL), LEAT_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_takes_what_its_roof_says),
+        cmocka_unit_test(the_host_issues_one_kernel_at_a_time),
+        cmocka_unit_test(all_streams_share_one_compute_engine),
+        cmocka_unit_test(copies_share_an_engine_and_overlap_with_kernels),
+        cmocka_unit_test(a_kernel_waits_for_its_copy_and_covers_the_next),
+        cmocka_unit_test(pageable_copies_hold_the_caller),
+        cmocka_unit_test(a_slot_rewritten_too_early_is_seen),
+        cmocka_unit_test(copies_can_be_time_alone),
+        cmocka_unit_test(an_event_is_not_done_before_the_bytes_are_there),
+        cmocka_unit_test(host_calls_come_at_their_time),
+        cmocka_unit_test(random_work_agrees_with_a_model),
+        cmocka_unit_test(threads_can_enqueue_at_once),
+        cmocka_unit_test(a_long_queue_is_kept_in_order),
+        cmocka_unit_test(presets_and_changes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

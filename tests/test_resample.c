@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_resample.c: resize against an independent double-precision reference, and the boxes and
+ * pixels of random_resized_crop. */
+#include "op_test.h"
+
+#include <math.h>
+
+typedef struct box { /* as in a crop's plan */
+    int32_t y, x, height, width;
+} box;
+
+static double pixel(const leat_view *view, int64_t y, int64_t x, int64_t c)
+{
+    const size_t at = (size_t)((y * view->shape.dims[1] + x) * view->shape.dims[2] + c);
+    return view->shape.dtype == LEAT_U8 ? ((const uint8_t *)view->data)[at]
+                                        : (double)((const float *)view->data)[at];
+}
+
+/* The weight of input k for output i: a triangle as wide as the scale, and at least one pixel. */
+static double triangle(double scale, int64_t i, int64_t k)
+{
+    const double support = scale > 1 ? scale : 1;
+    const double distance = fabs((double)k + 0.5 - ((double)i + 0.5) * scale) / support;
+    return distance < 1 ? 1 - distance : 0;
+}
+
+/* Straight from the definition, both axes at once. */
+static double reference(const leat_view *in, box b, const leat_shape *out, int64_t y, int64_t x,
+                        int64_t c)
+{
+    const double sy = (double)b.height / (double)out->dims[0];
+    const double sx = (double)b.width / (double)out->dims[1];
+    double sum = 0, total = 0;
+    for (int64_t j = 0; j < b.height; j++) {
+        const double wy = triangle(sy, y, j);
+        for (int64_t i = 0; wy > 0 && i < b.width; i++) {
+            const double w = wy * triangle(sx, x, i);
+            sum += w > 0 ? w * pixel(in, b.y + j, b.x + i, c) : 0;
+            total += w;
+        }
+    }
+    return sum / total;
+}
+
+static double worst_difference(const leat_view *in, box b, const leat_view *out)
+{
+    double worst = 0;
+    for (int64_t y = 0; y < out->shape.dims[0]; y++)
+        for (int64_t x = 0; x < out->shape.dims[1]; x++)
+            for (int64_t c = 0; c < out->shape.dims[2]; c++)
+                worst =
+                    fmax(worst, fabs(pixel(out, y, x, c) - reference(in, b, &out->shape, y, x, c)));
+    return worst;
+}
+
+static op_result resize(leat_view in, int64_t height, int64_t width)
+{
+    char size[48];
+    const leat_op *op = leat_op_find("resize");
+    snprintf(size, sizeof size, "[%d, %d]", (int)height, (int)width);
+    void *options = op_options(op, "size", size, NULL);
+    op_result r = op_run(op, options, in, 0);
+    free(options);
+    if (r.rc != LEAT_OK)
+        fail_msg("%s", r.err.message);
+    return r;
+}
+
+static const int64_t sizes[][4] = {
+    { 1, 1, 1, 1 },     { 1, 1, 7, 5 },       { 9, 7, 1, 1 },     { 32, 32, 32, 32 },
+    { 32, 32, 47, 29 }, { 33, 47, 16, 24 },   { 40, 60, 13, 17 }, { 5, 300, 4, 11 },
+    { 300, 5, 2, 9 },   { 2, 3, 31, 64 },     { 600, 4, 1, 4 },   { 4, 1500, 3, 2 },
+    { 64, 64, 32, 32 }, { 129, 65, 128, 64 },
+};
+
+static void within_one_level_of_double(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int64_t channels = 1; channels <= 4; channels++) {
+            leat_view in = op_noise(LEAT_U8, sizes[i][0], sizes[i][1], channels, i);
+            const box whole = { 0, 0, (int32_t)sizes[i][0], (int32_t)sizes[i][1] };
+            op_result r = resize(in, sizes[i][2], sizes[i][3]);
+            /* Half a level of rounding, and what is lost between the passes: 2^-8 of a level, more in
+             * rows that shrink so much that there are fewer bits of fraction. */
+            const double allowed = sizes[i][1] > 32 * sizes[i][3] ? 0.65 : 0.51;
+            assert_true(worst_difference(&in, whole, &r.out) < allowed);
+            free(r.out.data);
+            free(in.data);
+        }
+}
+
+static void float_images_too(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        leat_view in = op_noise(LEAT_F32, sizes[i][0], sizes[i][1], 3, i);
+        const box whole = { 0, 0, (int32_t)sizes[i][0], (int32_t)sizes[i][1] };
+        op_result r = resize(in, sizes[i][2], sizes[i][3]);
+        assert_true(worst_difference(&in, whole, &r.out) < 1e-5);
+        free(r.out.data);
+        free(in.data);
+    }
+}
+
+static void same_size_is_identity(void **state)
+{
+    (void)state;
+    static const leat_dtype dtypes[] = { LEAT_U8, LEAT_F32 };
+    for (int64_t n = 1; n < 70; n += 3)
+        for (int d = 0; d < 2; d++) {
+            leat_view in = op_noise(dtypes[d], n, 71 - n, 3, (uint64_t)n);
+            op_result r = resize(in, n, 71 - n);
+            assert_memory_equal(r.out.data, in.data, (size_t)leat_shape_bytes(&in.shape));
+            free(r.out.data);
+            free(in.data);
+        }
+}
+
+static void one_colour_stays(void **state)
+{
+    (void)state;
+    for (int value = 0; value <= 255; value += 15) {
+        leat_view in = op_image(LEAT_U8, 83, 61, 3);
+        memset(in.data, value, (size_t)leat_shape_bytes(&in.shape));
+        for (int64_t n = 1; n < 200; n += 13) {
+            op_result r = resize(in, n, 200 - n);
+            for (int64_t i = 0; i < leat_shape_elements(&r.out.shape); i++)
+                assert_int_equal(((uint8_t *)r.out.data)[i], value);
+            free(r.out.data);
+        }
+        free(in.data);
+    }
+}
+
+static void keep_aspect_follows(void **state)
+{
+    (void)state;
+    static const int64_t cases[][4] = {
+        { 100, 200, 32, 64 }, { 200, 100, 64, 32 }, { 375, 500, 32, 42 }, { 10, 10, 32, 32 }
+    };
+    const leat_op *op = leat_op_find("resize");
+    void *options = op_options(op, "size", "32", "keep_aspect", "true", NULL);
+    leat_shape in = { LEAT_U8, 3, { LEAT_UNKNOWN_DIM, 8, 3 } }, out;
+    assert_int_equal(op->shape(options, &in, &out, NULL), LEAT_OK);
+    assert_int_equal(out.dims[0], LEAT_UNKNOWN_DIM);
+    assert_int_equal(out.dims[1], LEAT_UNKNOWN_DIM);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memcpy(in.dims, cases[i], 2 * sizeof in.dims[0]);
+        assert_int_equal(op->shape(options, &in, &out, NULL), LEAT_OK);
+        assert_int_equal(out.dims[0], cases[i][2]);
+        assert_int_equal(out.dims[1], cases[i][3]);
+    }
+    free(options);
+    options = op_options(op, "size", "[32, 40]", "keep_aspect", "true", NULL);
+    assert_int_equal(op->shape(options, &in, &out, NULL), LEAT_E_CONFIG);
+    free(options);
+}
+
+static void crop_pixels_are_resized_box(void **state)
+{
+    (void)state;
+    const leat_op *op = leat_op_find("random_resized_crop");
+    void *options = op_options(op, "size", "[12, 9]", NULL);
+    leat_view in = op_noise(LEAT_U8, 50, 70, 3, 1);
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        op_result r = op_run(op, options, in, seed);
+        box b;
+        memcpy(&b, &r.plan, sizeof b);
+        assert_int_equal(r.rc, LEAT_OK);
+        assert_true(worst_difference(&in, b, &r.out) < 0.51);
+        free(r.out.data);
+    }
+    free(in.data);
+    free(options);
+}
+
+static box draw_box(const leat_op *op, const void *options, const leat_shape *in, uint64_t record)
+{
+    leat_rng rng = leat_rng_make(9, record, 0, 1);
+    leat_plan64 plan = { 0 };
+    box b;
+    op->plan(options, &rng, in, &plan);
+    memcpy(&b, &plan, sizeof b);
+    assert_in_range(b.height, 1, in->dims[0]);
+    assert_in_range(b.width, 1, in->dims[1]);
+    assert_in_range(b.y, 0, in->dims[0] - b.height);
+    assert_in_range(b.x, 0, in->dims[1] - b.width);
+    return b;
+}
+
+/* Where no try fails (the image is much larger than the box), area and log ratio are uniform: mean,
+ * variance and quarters as they should be, and places centred. */
+static void boxes_are_uniform(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    const leat_op *op = leat_op_find("random_resized_crop");
+    void *options = op_options(op, "size", "8", "scale", "[0.1, 0.5]", NULL);
+    const leat_shape in = { LEAT_U8, 3, { 3000, 3000, 3 } };
+    double area = 0, area2 = 0, ratio = 0, ratio2 = 0, y = 0, x = 0;
+    int quarters[4] = { 0 };
+    for (uint64_t i = 0; i < N; i++) {
+        const box b = draw_box(op, options, &in, i);
+        const double a = (double)b.height * b.width / 9e6, r = log((double)b.width / b.height);
+        assert_true(a > 0.0995 && a < 0.5005);
+        assert_true(fabs(r) < log(4.0 / 3) + 0.002);
+        area += a;
+        area2 += a * a;
+        ratio += r;
+        ratio2 += r * r;
+        y += (b.y + b.height / 2.0) / 3000;
+        x += (b.x + b.width / 2.0) / 3000;
+        quarters[(int)fmin(3, (a - 0.1) * 10 > 0 ? (a - 0.1) * 10 : 0)]++;
+    }
+    assert_true(fabs(area / N - 0.3) < 0.004);
+    assert_true(fabs(area2 / N - area / N * area / N - 0.4 * 0.4 / 12) < 0.0005);
+    assert_true(fabs(ratio / N) < 0.006);
+    const double width = 2 * log(4.0 / 3);
+    assert_true(fabs(ratio2 / N - width * width / 12) < 0.001);
+    assert_true(fabs(y / N - 0.5) < 0.005);
+    assert_true(fabs(x / N - 0.5) < 0.005);
+    for (int i = 0; i < 4; i++)
+        assert_true(abs(quarters[i] - N / 4) < 300); /* five standard deviations */
+    free(options);
+}
+
+/* In a picture so narrow that no try can fit: the largest box of an allowed ratio, in the middle. */
+static void narrow_pictures_fall_back(void **state)
+{
+    (void)state;
+    const leat_op *op = leat_op_find("random_resized_crop");
+    void *options = op_options(op, "size", "8", "scale", "[1, 1]", NULL);
+    leat_shape in = { LEAT_U8, 3, { 1000, 30, 3 } };
+    box b = draw_box(op, options, &in, 0);
+    assert_int_equal(b.width, 30);
+    assert_int_equal(b.height, 40);
+    assert_int_equal(b.y, 480);
+    assert_int_equal(b.x, 0);
+    in = (leat_shape){ LEAT_U8, 3, { 30, 1000, 3 } };
+    b = draw_box(op, options, &in, 0);
+    assert_int_equal(b.width, 40);
+    assert_int_equal(b.height, 30);
+    assert_int_equal(b.x, 480);
+    for (uint64_t i = 0; i < 100; i++) {
+        in = (leat_shape){ LEAT_U8, 3, { 1, 1 + (int64_t)i, 3 } };
+        draw_box(op, options, &in, i); /* checks that the box lies inside */
+    }
+    free(options);
+}
+
+static void wrong_ranges_are_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = { { "scale", "0.5" },
+                                            { "scale", "[0.5, 0.1]" },
+                                            { "ratio", "[2, 1]" },
+                                            { "ratio", "[1, 1, 1]" },
+                                            { "size", "[3, 4, 5]" } };
+    const leat_op *op = leat_op_find("random_resized_crop");
+    const leat_shape in = { LEAT_U8, 3, { 10, 10, 3 } };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        void *options = op_options(op, "size", "8", wrong[i][0], wrong[i][1], NULL);
+        leat_shape out;
+        leat_error err = { 0 };
+        assert_int_equal(op->shape(options, &in, &out, &err), LEAT_E_CONFIG);
+        assert_non_null(strstr(err.message, wrong[i][0]));
+        free(options);
+    }
+}
+
+static void too_little_scratch(void **state)
+{
+    (void)state;
+    leat_scratch *usual = op_scratch;
+    leat_view in = op_noise(LEAT_U8, 40, 4000, 3, 0);
+    const leat_op *op = leat_op_find("resize");
+    void *options = op_options(op, "size", "30", NULL);
+    assert_int_equal(leat_scratch_open(&op_scratch, 4096, NULL), LEAT_OK);
+    op_result r = op_run(op, options, in, 0);
+    assert_int_equal(r.rc, LEAT_E_NOMEM);
+    assert_non_null(strstr(r.err.message, "scratch"));
+    leat_scratch_close(&op_scratch);
+    op_scratch = usual;
+    free(options);
+    free(in.data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(within_one_level_of_double), cmocka_unit_test(float_images_too),
+        cmocka_unit_test(same_size_is_identity),      cmocka_unit_test(one_colour_stays),
+        cmocka_unit_test(keep_aspect_follows),        cmocka_unit_test(crop_pixels_are_resized_box),
+        cmocka_unit_test(boxes_are_uniform),          cmocka_unit_test(narrow_pictures_fall_back),
+        cmocka_unit_test(wrong_ranges_are_refused),   cmocka_unit_test(too_little_scratch),
+    };
+    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
+}

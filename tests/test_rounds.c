@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_rounds.c: the figures of an arm from those of its rounds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "leat/rng.h"
+#include "rounds.h"
+
+enum { N = 7 };
+
+static leat_meter round_of(int64_t wall_ns, double busy, double input_wait, double samples_per_s)
+{
+    return (leat_meter){ .n_steps = 10,
+                         .wall_ns = wall_ns,
+                         .busy = busy,
+                         .input_wait = input_wait,
+                         .exposed_copy = 0.01,
+                         .other = 1 - busy - input_wait - 0.01,
+                         .samples_per_s = samples_per_s,
+                         .step_p50_ns = wall_ns / 10,
+                         .step_p95_ns = wall_ns / 5 };
+}
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) < 1e-9 * (1 + fabs(expected))))
+        fail_msg("%.12g is not %.12g", value, expected);
+}
+
+static void shares_are_of_the_sum_of_times(void **state)
+{
+    (void)state;
+    const leat_meter rounds[] = { round_of(1000, 0.9, 0.05, 100), round_of(3000, 0.5, 0.45, 60),
+                                  round_of(2000, 0.6, 0.35, 70) };
+    leat_compare_arm arm = { .simulated = 0 };
+    leat_rounds_conclude(rounds, rounds, 3, &arm);
+    assert_int_equal(arm.meter.wall_ns, 6000);
+    assert_int_equal(arm.meter.n_steps, 30);
+    assert_near(arm.meter.busy, (900 + 1500 + 1200) / 6000.);
+    assert_near(arm.meter.input_wait, (50 + 1350 + 700) / 6000.);
+    assert_near(arm.meter.busy + arm.meter.input_wait + arm.meter.exposed_copy + arm.meter.other,
+                1);
+    assert_near(arm.meter.samples_per_s, (100 * 1000 + 60 * 3000 + 70 * 2000) / 6000.);
+    assert_int_equal(arm.meter.step_p50_ns, 200); /* the middle one of 100, 200, 300 */
+    assert_int_equal(arm.meter.step_p95_ns, 400);
+    assert_near(arm.idle, 1 - arm.meter.busy);
+    assert_near(arm.idle_low, 0.1); /* all draws the first round, all the second */
+    assert_near(arm.idle_high, 0.5);
+    assert_near(arm.samples_per_s_low, 60);
+    assert_near(arm.samples_per_s_high, 100);
+    /* Against itself nothing is ever faster or slower. */
+    assert_near(arm.speedup, 1);
+    assert_near(arm.speedup_low, 1);
+    assert_near(arm.speedup_high, 1);
+}
+
+/* The machine gets slower and slower, but one arm is always 5 % ahead: pairing by round sees it
+ * where the arms' own intervals overlap by far. */
+static void pairs_see_through_drift(void **state)
+{
+    (void)state;
+    leat_meter slow[N], fast[N];
+    leat_compare_arm arm = { .simulated = 0 }, base = { .simulated = 0 };
+    for (int i = 0; i < N; i++) {
+        slow[i] = round_of(1000 + 200 * i, 0.8, 0.1, 1000. / (1 + 0.2 * i));
+        fast[i] = round_of(1000 + 200 * i, 0.8, 0.1, 1050. / (1 + 0.2 * i));
+    }
+    leat_rounds_conclude(slow, slow, N, &base);
+    leat_rounds_conclude(fast, slow, N, &arm);
+    assert_true(arm.samples_per_s_low < base.samples_per_s_high);
+    assert_near(arm.speedup, 1.05);
+    assert_near(arm.speedup_low, 1.05);
+    assert_near(arm.speedup_high, 1.05);
+}
+
+/* Two arms that are the same: "faster" or "slower" is claimed rarely. */
+static void noise_is_rarely_a_difference(void **state)
+{
+    (void)state;
+    int n_claims = 0;
+    leat_rng rng = leat_rng_make(8, 0, 0, 0);
+    for (int i = 0; i < 200; i++) {
+        leat_meter a[N], b[N];
+        leat_compare_arm arm = { .simulated = 0 };
+        for (int j = 0; j < N; j++) {
+            a[j] = round_of(1000, 0.8, 0.1, 100 + (double)leat_rng_normal(&rng));
+            b[j] = round_of(1000, 0.8, 0.1, 100 + (double)leat_rng_normal(&rng));
+        }
+        leat_rounds_conclude(a, b, N, &arm);
+        assert_true(arm.speedup_low <= arm.speedup && arm.speedup <= arm.speedup_high);
+        n_claims += arm.speedup_low > 1 || arm.speedup_high < 1;
+    }
+    assert_in_range(n_claims, 1, 200 * 20 / 100); /* about 12 % with 7 rounds */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_are_of_the_sum_of_times),
+        cmocka_unit_test(pairs_see_through_drift),
+        cmocka_unit_test(noise_is_rarely_a_difference),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "census.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "example.h"
+#include "files.h"
+#include "image_header.h"
+#include "tfrecord.h"
+
+enum { FEATURES_MAX = 4096, LABELS_MAX = 1 << 20 };
+
+/* A census being taken. */
+struct taker {
+    leat_census *census;
+    const char *label, *text;
+    leat_image_reader *images;
+    size_t labels_room;
+};
+
+static int fail_memory(leat_error *err)
+{
+    return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+}
+
+static void add(leat_census_range *range, double x)
+{
+    range->low = range->n == 0 || x < range->low ? x : range->low;
+    range->high = range->n == 0 || x > range->high ? x : range->high;
+    range->sum += x;
+    range->n++;
+}
+
+/* --- features ----------------------------------------------------------------------------------*/
+
+static leat_census_feature *feature_of(leat_census *census, const leat_feature_key *key)
+{
+    for (size_t i = 0; i < census->n_features; i++) {
+        const char *name = census->features[i].name;
+        if (!strncmp(name, key->name, key->length) && !name[key->length])
+            return &census->features[i];
+    }
+    if (census->n_features == FEATURES_MAX)
+        return NULL;
+    leat_census_feature *features =
+        realloc(census->features, (census->n_features + 1) * sizeof *features);
+    if (!features)
+        return NULL;
+    census->features = features;
+    char *name = strndup(key->name, key->length);
+    if (!name)
+        return NULL;
+    features[census->n_features] = (leat_census_feature){ .name = name };
+    return &features[census->n_features++];
+}
+
+static void count_bytes(struct taker *taker, leat_census_feature *to, const leat_feature *feature)
+{
+    /* Value i takes time in proportion to i, so of a long list only the beginning is looked at. */
+    const uint64_t n = feature->n < 64 ? feature->n : 64;
+    for (uint64_t i = 0; i < n; i++) {
+        const uint8_t *data;
+        size_t size;
+        leat_image_header header;
+        if (leat_feature_bytes(feature, i, &data, &size) < 0)
+            return;
+        add(&to->bytes, (double)size);
+        if (!leat_image_header_format(data, size) ||
+            leat_image_reader_header(taker->images, data, size, &header, NULL) < 0)
+            continue;
+        to->jpeg += header.format[0] == 'j';
+        to->png += header.format[0] == 'p';
+        add(&to->height, (double)header.height);
+        add(&to->width, (double)header.width);
+    }
+}
+
+static int count_numbers(leat_census_feature *to, const leat_feature *feature, leat_error *err)
+{
+    leat_format_error why = { 0 };
+    const size_t n = (size_t)feature->n;
+    int64_t *ints = malloc(n * sizeof *ints + 1);
+    float *floats = (float *)(void *)ints;
+    if (!ints)
+        return fail_memory(err);
+    const int rc = feature->kind == LEAT_FEATURE_INT64
+                       ? leat_feature_int64s(feature, ints, n, &why)
+                       : leat_feature_floats(feature, floats, n, &why);
+    for (size_t i = 0; i < n && rc == LEAT_FORMAT_OK; i++)
+        add(&to->numbers,
+            feature->kind == LEAT_FEATURE_INT64 ? (double)ints[i] : (double)floats[i]);
+    free(ints);
+    return rc < 0 ? leat_files_fail(err, &why) : LEAT_OK;
+}
+
+static int count_feature(struct taker *taker, const leat_feature_key *key,
+                         const leat_feature *feature, leat_error *err)
+{
+    leat_census_feature *to = feature_of(taker->census, key);
+    if (!to && taker->census->n_features == FEATURES_MAX)
+        return leat_fail(err, LEAT_E_DATA, "more than %d different features", FEATURES_MAX);
+    if (!to)
+        return fail_memory(err);
+    to->kind = to->records == 0 || to->kind == feature->kind ? feature->kind : -1;
+    to->records++;
+    add(&to->values, (double)feature->n);
+    if (feature->kind == LEAT_FEATURE_BYTES)
+        count_bytes(taker, to, feature);
+    else if (feature->kind != LEAT_FEATURE_NONE)
+        return count_numbers(to, feature, err);
+    return LEAT_OK;
+}
+
+/* --- labels ------------------------------------------------------------------------------------*/
+
+/* Place of a label in the sorted list, or where it belongs. */
+static size_t label_place(const leat_census *census, int64_t label)
+{
+    size_t low = 0, high = census->n_labels;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (census->labels[middle].label < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int insert_label(struct taker *taker, size_t at, int64_t label, leat_error *err)
+{
+    leat_census *census = taker->census;
+    if (census->n_labels == LABELS_MAX)
+        return leat_fail(err, LEAT_E_DATA, "more than %d different labels", LABELS_MAX);
+    if (census->n_labels == taker->labels_room) {
+        const size_t room = taker->labels_room ? taker->labels_room * 2 : 64;
+        leat_census_label *labels = realloc(census->labels, room * sizeof *labels);
+        if (!labels)
+            return fail_memory(err);
+        census->labels = labels;
+        taker->labels_room = room;
+    }
+    memmove(&census->labels[at + 1], &census->labels[at],
+            (census->n_labels - at) * sizeof *census->labels);
+    census->labels[at] = (leat_census_label){ .label = label };
+    census->n_labels++;
+    return LEAT_OK;
+}
+
+static int count_label(struct taker *taker, const uint8_t *example, size_t size, leat_error *err)
+{
+    const leat_feature_key keys[] = { { taker->label, strlen(taker->label) },
+                                      { taker->text, strlen(taker->text) } };
+    leat_census *census = taker->census;
+    leat_feature found[2];
+    leat_format_error why = { 0 };
+    int64_t label;
+    if (leat_example_scan(example, size, keys, 2, found, &why) < 0)
+        return leat_files_fail(err, &why);
+    if (found[0].kind != LEAT_FEATURE_INT64 || found[0].n != 1 ||
+        leat_feature_int64s(&found[0], &label, 1, &why) < 0)
+        return LEAT_OK;
+    const size_t at = label_place(census, label);
+    if (at == census->n_labels || census->labels[at].label != label) {
+        const int rc = insert_label(taker, at, label, err);
+        if (rc < 0)
+            return rc;
+    }
+    leat_census_label *to = &census->labels[at];
+    const uint8_t *text;
+    to->records++;
+    if (!to->name && leat_feature_bytes(&found[1], 0, &text, &size) == LEAT_FORMAT_OK)
+        to->name = strndup((const char *)text, size < 256 ? size : 256);
+    return LEAT_OK;
+}
+
+/* --- records -----------------------------------------------------------------------------------*/
+
+static int count_record(struct taker *taker, const uint8_t *example, size_t size, leat_error *err)
+{
+    leat_example_iter iter = leat_example_iterate(example, size);
+    leat_feature_key key;
+    leat_feature feature;
+    leat_format_error why = { 0 };
+    int rc;
+    while ((rc = leat_example_next(&iter, &key, &feature, &why)) == LEAT_FORMAT_OK)
+        if ((rc = count_feature(taker, &key, &feature, err)) < 0)
+            return rc;
+    if (rc != LEAT_FORMAT_END)
+        return leat_files_fail(err, &why);
+    taker->census->records++;
+    add(&taker->census->sizes, (double)size);
+    return count_label(taker, example, size, err);
+}
+
+static int count_file(struct taker *taker, const char *path, leat_error *err)
+{
+    leat_format_error why = { 0 };
+    leat_tfrecord_reader *reader;
+    const uint8_t *record;
+    size_t size;
+    int rc = leat_tfrecord_reader_open(&reader, path, 0, &why);
+    if (rc < 0)
+        return leat_files_fail(err, &why);
+    taker->census->bytes += leat_tfrecord_reader_file_size(reader);
+    while ((rc = leat_tfrecord_reader_next(reader, &record, &size, &why)) == LEAT_FORMAT_OK) {
+        if (count_record(taker, record, size, err) == LEAT_OK)
+            continue;
+        rc = leat_fail_in(err, err->code, "%s: record %llu at byte %llu: ", path,
+                          (unsigned long long)leat_tfrecord_reader_record(reader),
+                          (unsigned long long)leat_tfrecord_reader_offset(reader));
+        leat_tfrecord_reader_close(&reader);
+        return rc;
+    }
+    leat_tfrecord_reader_close(&reader);
+    return rc == LEAT_FORMAT_END ? LEAT_OK : leat_files_fail(err, &why);
+}
+
+int leat_census_take(leat_census *out, char *const *files, size_t n_files, const char *label,
+                     const char *text, leat_error *err)
+{
+    struct taker taker = { .census = out, .label = label, .text = text };
+    *out = (leat_census){ 0 };
+    taker.images = leat_image_reader_open();
+    int rc = taker.images ? LEAT_OK : fail_memory(err);
+    for (size_t i = 0; i < n_files && rc == LEAT_OK; i++)
+        rc = count_file(&taker, files[i], err);
+    leat_image_reader_close(&taker.images);
+    return rc;
+}
+
+void leat_census_close(leat_census *census)
+{
+    for (size_t i = 0; i < census->n_features; i++)
+        free(census->features[i].name);
+    for (size_t i = 0; i < census->n_labels; i++)
+        free(census->labels[i].name);
+    free(census->features);
+    free(census->labels);
+    *census = (leat_census){ 0 };
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * census.h: counts what TFRecord files of examples hold: records, features, labels, images. */
+#ifndef LEAT_CENSUS_H
+#define LEAT_CENSUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "leat/error.h"
+
+/* Smallest, largest and sum of n numbers. */
+typedef struct leat_census_range {
+    uint64_t n;
+    double low, high, sum;
+} leat_census_range;
+
+typedef struct leat_census_feature {
+    char *name;
+    int kind;                  /* LEAT_FEATURE_*; -1: differs between records */
+    uint64_t records;          /* that have it */
+    leat_census_range values;  /* how many per record */
+    leat_census_range numbers; /* the values of numbers */
+    leat_census_range bytes;   /* the sizes of byte strings */
+    uint64_t jpeg, png;        /* byte strings that are images */
+    leat_census_range height, width;
+} leat_census_feature;
+
+typedef struct leat_census_label {
+    int64_t label;
+    uint64_t records;
+    char *name; /* as in the first record of that label; NULL: unknown */
+} leat_census_label;
+
+typedef struct leat_census {
+    uint64_t records, bytes;       /* bytes of files */
+    leat_census_range sizes;       /* of records, without framing */
+    leat_census_feature *features; /* in order of first appearance */
+    size_t n_features;
+    leat_census_label *labels; /* by label */
+    size_t n_labels;
+} leat_census;
+
+/* Counts every record of the files; checks their CRCs. `label` and `text` are the names of the
+ * features that hold class and class name.
+ * out      leat_census_close(), also after an error
+ * returns  LEAT_OK, LEAT_E_DATA with file, record and offset, LEAT_E_IO, LEAT_E_NOMEM */
+int leat_census_take(leat_census *out, char *const *files, size_t n_files, const char *label,
+                     const char *text, leat_error *err);
+void leat_census_close(leat_census *census);
+
+#endif

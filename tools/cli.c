@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const leat_cli_word words[] = {
+    { "output", "PREFIX", 'o' },   { "json", "FILE", 0 },   { "set", "PATH=VALUE", 0 },
+    { "vary", "PATH=A,B,...", 0 }, { "device", "NAME", 0 }, { "save", "FILE", 0 },
+    { "restore", "FILE", 0 },      { "quiet", "", 'q' },    { "seed", "SEED", 0 },
+    { "shuffle", "SEED", 0 },      { "size", "PIXELS", 0 }, { "split", "SHARE", 0 },
+    { "feature", "NAME", 0 },
+};
+
+leat_cli_word leat_cli_word_of(const leat_option *row)
+{
+    leat_cli_word word = { row->name, "TEXT", 0 };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i].option, row->name))
+            return words[i];
+    if (row->type == LEAT_OPTION_TYPE_BOOL)
+        word.value = "";
+    else if (row->type == LEAT_OPTION_TYPE_I64)
+        word.value = "N";
+    else if (row->type == LEAT_OPTION_TYPE_F32 || row->type == LEAT_OPTION_TYPE_F64)
+        word.value = "X";
+    else if (row->type == LEAT_OPTION_TYPE_ENUM)
+        word.value = "WORD";
+    return word;
+}
+
+const char *leat_cli_spelling(const leat_option *row, char text[64])
+{
+    snprintf(text, 64, "%s", row->name);
+    for (char *c = text; *c; c++)
+        if (*c == '_')
+            *c = '-';
+    return text;
+}
+
+/* Text rows hold pointers here, so the library's initialiser gets the other rows only. */
+static void init_options(const leat_option *table, void *options)
+{
+    for (const leat_option *row = table; row->name; row++) {
+        char *field = (char *)options + row->offset;
+        if (row->type == LEAT_OPTION_TYPE_STRING) {
+            memcpy(field, &row->initial, sizeof row->initial);
+        } else if (row->type != LEAT_OPTION_TYPE_STRINGS) {
+            const leat_option one[] = { *row, LEAT_OPTION_END };
+            leat_option_init(one, options);
+        }
+    }
+}
+
+static const leat_option *find_long(const leat_option *table, const char *name, size_t length)
+{
+    char spelling[64];
+    for (const leat_option *row = table; row->name; row++) {
+        leat_cli_spelling(row, spelling);
+        if (strlen(spelling) == length && !strncmp(spelling, name, length))
+            return row;
+    }
+    return NULL;
+}
+
+static const leat_option *find_letter(const leat_option *table, char letter)
+{
+    for (const leat_option *row = table; row->name; row++)
+        if (leat_cli_word_of(row).letter == letter)
+            return row;
+    return NULL;
+}
+
+static int fail_unknown(const leat_option *table, const char *name, size_t length, leat_error *err)
+{
+    char spellings[32][64], word[64];
+    const char *known[33] = { "help" };
+    size_t n = 0;
+    for (const leat_option *row = table; row->name && n < 32; row++, n++)
+        known[n + 1] = leat_cli_spelling(row, spellings[n]);
+    snprintf(word, sizeof word, "%.*s", (int)length, name);
+    const char *near = leat_nearest(word, known, n + 1);
+    return leat_fail(err, LEAT_E_ARGUMENT, "unknown option --%s%s%s%s", word,
+                     near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+}
+
+static int set_option(const leat_option *row, void *options, const char *value, leat_error *err)
+{
+    char *field = (char *)options + row->offset;
+    char spelling[64];
+    if (row->type == LEAT_OPTION_TYPE_STRING) {
+        memcpy(field, &value, sizeof value);
+        return LEAT_OK;
+    }
+    if (row->type == LEAT_OPTION_TYPE_STRINGS) {
+        leat_texts *texts = (leat_texts *)(void *)field;
+        if (texts->n == LEAT_TEXTS_MAX)
+            return leat_fail(err, LEAT_E_ARGUMENT, "--%s: at most %d times",
+                             leat_cli_spelling(row, spelling), LEAT_TEXTS_MAX);
+        texts->values[texts->n++] = value;
+        return LEAT_OK;
+    }
+    if (leat_option_set(row, options, value, err) < 0)
+        return leat_fail_in(err, LEAT_E_ARGUMENT, "--%s: ", leat_cli_spelling(row, spelling));
+    return LEAT_OK;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+/* The value of an option that was written without '='; *used counts the words taken. */
+static const char *next_value(const leat_option *row, int argc, char **argv, int *used)
+{
+    if (row->type == LEAT_OPTION_TYPE_BOOL)
+        return "true";
+    if (!strcmp(row->name, "json") &&
+        (argc < 2 || (strcmp(argv[1], "-") != 0 && !ends_with(argv[1], ".json"))))
+        return "-";
+    if (argc < 2)
+        return NULL;
+    *used = 2;
+    return argv[1];
+}
+
+/* One option at argv[0]; returns how many words it took, or an error. */
+static int parse_option(const leat_call *call, int argc, char **argv, leat_error *err)
+{
+    const leat_option *table = call->command->options, *row;
+    const char *word = argv[0], *value = NULL;
+    int used = 1;
+    if (word[1] == '-') {
+        const size_t length = strcspn(word + 2, "=");
+        row = find_long(table, word + 2, length);
+        if (!row)
+            return fail_unknown(table, word + 2, length, err);
+        if (word[2 + length] == '=')
+            value = word + 2 + length + 1;
+    } else {
+        row = find_letter(table, word[1]);
+        if (!row)
+            return leat_fail(err, LEAT_E_ARGUMENT, "unknown option -%c", word[1]);
+        if (word[2] && row->type == LEAT_OPTION_TYPE_BOOL)
+            return leat_fail(err, LEAT_E_ARGUMENT, "%s: give one-letter options apart", word);
+        if (word[2])
+            value = word + 2 + (word[2] == '=');
+    }
+    if (!value)
+        value = next_value(row, argc, argv, &used);
+    if (!value)
+        return leat_fail(err, LEAT_E_ARGUMENT, "%s needs a value: %s", word,
+                         leat_cli_word_of(row).value);
+    const int rc = set_option(row, call->options, value, err);
+    return rc < 0 ? rc : used;
+}
+
+static int check_count(const leat_call *call, leat_error *err)
+{
+    const leat_command *command = call->command;
+    if (call->n_arguments < command->n_min)
+        return leat_fail(err, LEAT_E_ARGUMENT, "needs %s", command->arguments);
+    if (command->n_max >= 0 && call->n_arguments > command->n_max)
+        return leat_fail(err, LEAT_E_ARGUMENT, "'%s' is one argument too many",
+                         call->arguments[command->n_max]);
+    return LEAT_OK;
+}
+
+int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call *call,
+                   leat_error *err)
+{
+    bool options_ended = false;
+    *call = (leat_call){ .command = command };
+    call->options = calloc(1, command->options_size ? command->options_size : 1);
+    call->arguments = calloc((size_t)argc + 1, sizeof *call->arguments);
+    if (!call->options || !call->arguments)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    init_options(command->options, call->options);
+    for (int i = 0; i < argc; i++)
+        if (!strcmp(argv[i], "--"))
+            break;
+        else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+            return LEAT_E_END;
+    for (int i = 0; i < argc;) {
+        if (!options_ended && !strcmp(argv[i], "--")) {
+            options_ended = true;
+            i++;
+        } else if (!options_ended && argv[i][0] == '-' && argv[i][1]) {
+            const int used = parse_option(call, argc - i, argv + i, err);
+            if (used < 0)
+                return used;
+            i += used;
+        } else {
+            call->arguments[call->n_arguments++] = argv[i++];
+        }
+    }
+    return check_count(call, err);
+}
+
+void leat_cli_close(leat_call *call)
+{
+    free(call->options);
+    free(call->arguments);
+    *call = (leat_call){ 0 };
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cli.h: reads a command line by a command's option table. */
+#ifndef LEAT_CLI_H
+#define LEAT_CLI_H
+
+#include "command.h"
+
+/* What an option's value is called in help ("FILE"), and its letter (0: none); the same for every
+ * command that has an option of that name. */
+typedef struct leat_cli_word {
+    const char *option, *value;
+    char letter;
+} leat_cli_word;
+
+/* Never NULL: unknown names get a word by their type. */
+leat_cli_word leat_cli_word_of(const leat_option *row);
+
+/* The name as written on the command line ("skip-bad"). */
+const char *leat_cli_spelling(const leat_option *row, char text[64]);
+
+/* Parses argv[0 … argc-1], the words after the command's name. `--name value`, `--name=value`,
+ * `-o value`, flags alone; `--` ends the options. `--json` alone, or before a word that is neither
+ * "-" nor ends in ".json", means standard output ("-").
+ * call     filled; leat_cli_close()
+ * returns  LEAT_OK; LEAT_E_END when --help was asked for; LEAT_E_ARGUMENT; LEAT_E_NOMEM */
+int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call *call,
+                   leat_error *err);
+void leat_cli_close(leat_call *call);
+
+#endif

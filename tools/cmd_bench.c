@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat bench: runs the loader alone, with a consumer that takes every batch and does nothing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "files.h"
+#include "json.h"
+#include "progress.h"
+#include "setup.h"
+
+struct bench_options {
+    int64_t steps, epochs, warmup, threads, start_batch;
+    int32_t digest, quiet;
+    const char *device, *json;
+    leat_texts set;
+};
+
+static const leat_option options[] = {
+    LEAT_OPTION_I64(struct bench_options, steps, "0", 0, 1e12,
+                    "batches to measure; 0: until the last epoch ends"),
+    LEAT_OPTION_I64(struct bench_options, epochs, "1", 1, 1e9,
+                    "passes over the data; with --steps as many as it takes"),
+    LEAT_OPTION_I64(struct bench_options, warmup, "10", 0, 1e9,
+                    "batches before the measurement; at most half of those there are"),
+    LEAT_OPTION_I64(struct bench_options, threads, "-1", -1, 1024,
+                    "worker threads, as engine.threads; -1: as the config says"),
+    LEAT_OPTION_I64(struct bench_options, start_batch, "0", 0, 9e15,
+                    "begin at this batch of the run, as a resumed run does"),
+    LEAT_OPTION_BOOL(struct bench_options, digest, "false",
+                     "print a digest of all batches of each epoch, in order"),
+    LEAT_OPTION_STRING(struct bench_options, device, NULL,
+                       "have batches copied to this device; otherwise they stay in host memory"),
+    LEAT_ROW_SET(struct bench_options),
+    LEAT_ROW_QUIET(struct bench_options),
+    LEAT_ROW_JSON(struct bench_options),
+    LEAT_OPTION_END
+};
+
+/* Batches of one epoch that this run saw. */
+struct epoch {
+    int64_t number, first_batch, batches;
+    uint64_t samples, digest;
+    json_t *digests;
+};
+
+struct bench {
+    const struct bench_options *o;
+    const char *path;
+    leat_config *config;
+    leat_plan *plan;
+    leat_device *device;
+    leat_loader *loader;
+    int64_t total; /* batches of the run; -1: without end */
+    int64_t warmup;
+    int64_t start_ns, end_ns, open_ns, first_ns;
+    leat_loader_stats_info before, after;
+    struct epoch epoch; /* the current one */
+    json_t *epochs;
+};
+
+/* --- epochs and their digests ------------------------------------------------------------------*/
+
+/* FNV-1a over the bytes of a batch's digest, lowest first: order counts. */
+static uint64_t chain(uint64_t hash, uint64_t digest)
+{
+    for (int i = 0; i < 8; i++)
+        hash = (hash ^ (digest >> (8 * i) & 255)) * 0x100000001b3u;
+    return hash;
+}
+
+static void end_epoch(struct bench *b)
+{
+    const struct epoch *e = &b->epoch;
+    if (e->batches == 0)
+        return;
+    json_t *one = json_object();
+    leat_json_int(one, "epoch", e->number);
+    leat_json_int(one, "first_batch", e->first_batch);
+    leat_json_int(one, "batches", e->batches);
+    leat_json_int(one, "samples", (int64_t)e->samples);
+    if (b->o->digest) {
+        leat_json_hex(one, "digest", e->digest);
+        leat_json_add(one, "batch_digests", e->digests);
+        if (!leat_json_to_stdout(b->o->json))
+            printf("epoch %lld: %lld batches from %lld, %llu samples, digest %016llx\n",
+                   (long long)e->number, (long long)e->batches, (long long)e->first_batch,
+                   (unsigned long long)e->samples, (unsigned long long)e->digest);
+    }
+    json_array_append_new(b->epochs, one);
+    b->epoch = (struct epoch){ 0 };
+}
+
+static void count_batch(struct bench *b, const leat_batch_info *info)
+{
+    struct epoch *e = &b->epoch;
+    if (e->batches && e->number != info->epoch)
+        end_epoch(b);
+    if (e->batches == 0)
+        *e = (struct epoch){ .number = info->epoch,
+                             .first_batch = info->in_epoch,
+                             .digest = 0xcbf29ce484222325u,
+                             .digests = b->o->digest ? json_array() : NULL };
+    e->batches++;
+    e->samples += (uint64_t)info->rows;
+    if (b->o->digest) {
+        char text[17];
+        snprintf(text, sizeof text, "%016llx", (unsigned long long)info->digest);
+        json_array_append_new(e->digests, json_string(text));
+        e->digest = chain(e->digest, info->digest);
+    }
+}
+
+/* --- the run -----------------------------------------------------------------------------------*/
+
+static int set_value(leat_config *config, const char *format, long long value, leat_error *err)
+{
+    char text[64];
+    snprintf(text, sizeof text, format, value);
+    return leat_config_set(config, text, err);
+}
+
+static int open_plan(struct bench *b, leat_error *err)
+{
+    int rc = leat_setup_config(b->path, &b->o->set, &b->config, err);
+    if (rc == LEAT_OK && b->o->threads >= 0)
+        rc = set_value(b->config, "engine.threads=%lld", (long long)b->o->threads, err);
+    if (rc == LEAT_OK && b->o->digest)
+        rc = leat_config_set(b->config, "engine.digest=true", err);
+    if (rc == LEAT_OK)
+        rc = leat_plan_open(b->config, NULL, &b->plan, err);
+    return rc;
+}
+
+/* How many batches there will be, and how many of them warm up. */
+static int count_total(struct bench *b, leat_error *err)
+{
+    const struct bench_options *o = b->o;
+    const int64_t per_epoch = leat_plan_get_info(b->plan)->n_batches;
+    if (per_epoch == 0)
+        return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", b->path);
+    b->warmup = o->warmup;
+    b->total = o->steps ? o->steps + o->warmup : -1;
+    if (o->steps)
+        return LEAT_OK;
+    if (per_epoch < 0)
+        return leat_fail(err, LEAT_E_ARGUMENT, "the pipeline repeats without end; give --steps");
+    b->total = per_epoch * o->epochs - o->start_batch;
+    if (b->total <= 0)
+        return leat_fail(err, LEAT_E_ARGUMENT, "--start-batch %lld: the run has %lld batches",
+                         (long long)o->start_batch, (long long)(per_epoch * o->epochs));
+    if (b->warmup > b->total / 2)
+        b->warmup = b->total / 2;
+    return LEAT_OK;
+}
+
+static int open_loader(struct bench *b, leat_error *err)
+{
+    int rc = open_plan(b, err);
+    if (rc == LEAT_OK)
+        rc = count_total(b, err);
+    if (rc == LEAT_OK && b->o->device)
+        rc = leat_setup_device(b->config, b->o->device, &b->device, err);
+    const leat_loader_options options_ = {
+        .device = b->device,
+        .epochs = b->o->steps ? -1 : b->o->epochs,
+        .first_batch = b->o->start_batch,
+    };
+    b->open_ns = leat_files_now_ns();
+    return rc < 0 ? rc : leat_loader_open(b->plan, &options_, &b->loader, err);
+}
+
+static int run_loader(struct bench *b, leat_error *err)
+{
+    leat_progress progress;
+    int rc = LEAT_OK;
+    leat_progress_init(&progress, "bench", "batches", b->total < 0 ? 0 : (uint64_t)b->total,
+                       b->o->quiet);
+    for (int64_t i = 0; i != b->total; i++) {
+        leat_batch *batch;
+        if (i == b->warmup) {
+            leat_loader_stats(b->loader, &b->before);
+            b->start_ns = leat_files_now_ns();
+        }
+        if ((rc = leat_loader_next(b->loader, &batch, err)) < 0)
+            break;
+        if (i == 0)
+            b->first_ns = leat_files_now_ns();
+        count_batch(b, leat_batch_get_info(batch));
+        leat_batch_release(batch);
+        leat_progress_show(&progress, (uint64_t)i);
+    }
+    b->end_ns = leat_files_now_ns();
+    leat_loader_stats(b->loader, &b->after);
+    leat_progress_fini(&progress);
+    end_epoch(b);
+    return rc == LEAT_E_END ? LEAT_OK : rc;
+}
+
+/* --- the report --------------------------------------------------------------------------------*/
+
+static double seconds(const struct bench *b)
+{
+    return (double)(b->end_ns - b->start_ns) * 1e-9;
+}
+
+/* What stage i did within the measurement. */
+static leat_stage_stats stage_of(const struct bench *b, int32_t i)
+{
+    leat_stage_stats stage = b->after.stages[i];
+    stage.samples -= b->before.stages[i].samples;
+    stage.busy_ns -= b->before.stages[i].busy_ns;
+    stage.bytes_out -= b->before.stages[i].bytes_out;
+    return stage;
+}
+
+static double us_per_sample(const leat_stage_stats *stage)
+{
+    return stage->samples ? (double)stage->busy_ns * 1e-3 / (double)stage->samples : 0;
+}
+
+/* Of the time that all workers have; with no workers the consumer's thread does the work. */
+static double share(const struct bench *b, const leat_stage_stats *stage)
+{
+    const int32_t threads = b->after.threads > 0 ? b->after.threads : 1;
+    return (double)stage->busy_ns * 1e-9 / (seconds(b) * threads);
+}
+
+static json_t *stages_json(const struct bench *b)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < b->after.n_stages; i++) {
+        const leat_stage_stats stage = stage_of(b, i);
+        json_t *one = json_object();
+        leat_json_text(one, "name", stage.name);
+        leat_json_int(one, "samples", (int64_t)stage.samples);
+        leat_json_int(one, "bytes_out", (int64_t)stage.bytes_out);
+        leat_json_real(one, "busy_s", (double)stage.busy_ns * 1e-9);
+        leat_json_real(one, "us_per_sample", us_per_sample(&stage));
+        leat_json_real(one, "share", share(b, &stage));
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+static json_t *report_json(struct bench *b)
+{
+    const leat_device_info *device = b->device ? leat_device_get_info(b->device) : NULL;
+    const double s = seconds(b);
+    const uint64_t samples = b->after.samples - b->before.samples;
+    const uint64_t read = b->after.bytes_read - b->before.bytes_read;
+    const uint64_t out = b->after.bytes_out - b->before.bytes_out;
+    json_t *json = leat_json_open("bench");
+    leat_json_text(json, "config", b->path);
+    leat_json_add(json, "device", device ? json_string(device->name) : json_null());
+    leat_json_bool(json, "simulated", device && device->simulated);
+    leat_json_int(json, "batches", (int64_t)(b->after.batches - b->before.batches));
+    leat_json_int(json, "warmup_batches", b->warmup);
+    leat_json_int(json, "samples", (int64_t)samples);
+    leat_json_int(json, "bytes_read", (int64_t)read);
+    leat_json_int(json, "bytes_out", (int64_t)out);
+    leat_json_real(json, "seconds", s);
+    leat_json_real(json, "samples_per_s", (double)samples / s);
+    leat_json_real(json, "bytes_read_per_s", (double)read / s);
+    leat_json_real(json, "bytes_out_per_s", (double)out / s);
+    leat_json_real(json, "wait_share", (double)(b->after.wait_ns - b->before.wait_ns) * 1e-9 / s);
+    leat_json_real(json, "first_batch_s", (double)(b->first_ns - b->open_ns) * 1e-9);
+    leat_json_int(json, "threads", b->after.threads);
+    leat_json_text(json, "reader", b->after.reader);
+    leat_json_text(json, "reader_reason", b->after.reader_reason);
+    leat_json_int(json, "memory_bytes", b->after.memory_bytes);
+    leat_json_add(json, "stages", stages_json(b));
+    leat_json_add(json, "epochs", b->epochs);
+    b->epochs = NULL;
+    return json;
+}
+
+static void print_report(const struct bench *b)
+{
+    const double s = seconds(b);
+    const uint64_t samples = b->after.samples - b->before.samples;
+    char rate[32], out[32], in[32], memory[32];
+    printf("loader alone: %s samples/s; %s/s out, %s/s read\n",
+           leat_files_count_text((uint64_t)((double)samples / s), rate),
+           leat_files_bytes_text((double)(b->after.bytes_out - b->before.bytes_out) / s, out),
+           leat_files_bytes_text((double)(b->after.bytes_read - b->before.bytes_read) / s, in));
+    printf("%llu batches in %.3f s after %lld of warm-up; first batch after %.1f ms; "
+           "%d thread%s, reader %s%s%s%s; memory %s\n",
+           (unsigned long long)(b->after.batches - b->before.batches), s, (long long)b->warmup,
+           (double)(b->first_ns - b->open_ns) * 1e-6, b->after.threads,
+           b->after.threads == 1 ? "" : "s", b->after.reader, *b->after.reader_reason ? " (" : "",
+           b->after.reader_reason, *b->after.reader_reason ? ")" : "",
+           leat_files_bytes_text((double)b->after.memory_bytes, memory));
+    if (b->device && leat_device_get_info(b->device)->simulated)
+        printf("copies to %s are simulated\n", leat_device_get_info(b->device)->name);
+    printf("\n%-32s %12s %14s\n", "stage", "us/sample", "worker time");
+    for (int32_t i = 0; i < b->after.n_stages; i++) {
+        const leat_stage_stats stage = stage_of(b, i);
+        printf("%-32s %12.2f %12.1f %%\n", stage.name, us_per_sample(&stage),
+               share(b, &stage) * 100);
+    }
+}
+
+static int run(const leat_call *call)
+{
+    struct bench b = { .o = call->options, .path = call->arguments[0], .epochs = json_array() };
+    leat_error err = { 0 };
+    int rc = open_loader(&b, &err);
+    if (rc == LEAT_OK)
+        rc = run_loader(&b, &err);
+    if (rc == LEAT_OK && !leat_json_to_stdout(b.o->json))
+        print_report(&b);
+    if (rc == LEAT_OK)
+        rc = leat_json_write(report_json(&b), b.o->json, &err);
+    leat_loader_close(&b.loader);
+    leat_device_close(&b.device);
+    leat_plan_close(&b.plan);
+    leat_config_close(&b.config);
+    json_decref(b.epochs);
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("bench", &err);
+}
+
+const leat_command leat_command_bench = {
+    .name = "bench",
+    .summary = "measure the loader of a config alone",
+    .arguments = "CONFIG",
+    .text =
+        "Runs the pipeline of a config with a consumer that takes every batch and does nothing: "
+        "how fast can input be at most, and which stage takes the time. Batches of the warm-up "
+        "are not measured. Worker time is the share of all workers' time that a stage took.\n\n"
+        "--digest proves that two runs gave the same batches: the digest of an epoch is FNV-1a "
+        "(64 bit) over the digests of its batches, in order, each as 8 bytes, lowest first.",
+    .example = "  leat bench examples/cifar10.yaml --threads 1\n"
+               "  leat bench examples/cifar10.yaml --set engine.reader=pread --digest",
+    .n_min = 1,
+    .n_max = 1,
+    .options_size = sizeof(struct bench_options),
+    .options = options,
+    .run = run,
+};

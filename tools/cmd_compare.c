@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat compare: the same training with some values varied, in turns, and where the device's time
+ * went in each. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "files.h"
+#include "json.h"
+#include "progress.h"
+#include "setup.h"
+
+struct compare_options {
+    leat_texts vary, set;
+    int64_t rounds, steps;
+    const char *device, *json;
+    int32_t quiet;
+};
+
+static const leat_option options[] = {
+    LEAT_OPTION_STRINGS(struct compare_options, vary, NULL,
+                        "values to compare; given more than once, all combinations"),
+    LEAT_OPTION_I64(struct compare_options, rounds, "0", 0, 1000,
+                    "times every arm is run, in turns; 0: 6"),
+    LEAT_OPTION_I64(struct compare_options, steps, "0", 0, 1e9,
+                    "measured steps per arm and round; 0: as many as last about 0.3 s"),
+    LEAT_OPTION_STRING(struct compare_options, device, NULL,
+                       "train on this device instead of train.device"),
+    LEAT_ROW_SET(struct compare_options),
+    LEAT_ROW_QUIET(struct compare_options),
+    LEAT_ROW_JSON(struct compare_options),
+    LEAT_OPTION_END
+};
+
+static void show_progress(void *user, int done, int total)
+{
+    leat_progress *progress = user;
+    progress->total = (uint64_t)total;
+    leat_progress_show(progress, (uint64_t)done);
+}
+
+/* --- JSON --------------------------------------------------------------------------------------*/
+
+static void interval_json(json_t *object, const char *key, double low, double high)
+{
+    json_t *pair = json_array();
+    json_array_append_new(pair, json_real(low));
+    json_array_append_new(pair, json_real(high));
+    leat_json_add(object, key, pair);
+}
+
+static json_t *arm_json(const leat_compare_arm *arm)
+{
+    const leat_meter *meter = &arm->meter;
+    json_t *one = json_object();
+    leat_json_text(one, "name", arm->name);
+    leat_json_text(one, "device", arm->device);
+    leat_json_bool(one, "simulated", arm->simulated);
+    leat_json_real(one, "samples_per_s", meter->samples_per_s);
+    interval_json(one, "samples_per_s_interval", arm->samples_per_s_low, arm->samples_per_s_high);
+    leat_json_real(one, "step_p50_ms", (double)meter->step_p50_ns * 1e-6);
+    leat_json_real(one, "step_p95_ms", (double)meter->step_p95_ns * 1e-6);
+    leat_json_real(one, "busy", meter->busy);
+    leat_json_real(one, "idle", arm->idle);
+    interval_json(one, "idle_interval", arm->idle_low, arm->idle_high);
+    leat_json_real(one, "input_wait", meter->input_wait);
+    leat_json_real(one, "exposed_copy", meter->exposed_copy);
+    leat_json_real(one, "other", meter->other);
+    leat_json_int(one, "steps", (int64_t)meter->n_steps);
+    leat_json_real(one, "wall_s", (double)meter->wall_ns * 1e-9);
+    leat_json_real(one, "speedup", arm->speedup);
+    interval_json(one, "speedup_interval", arm->speedup_low, arm->speedup_high);
+    leat_json_text(one, "verdict", arm->verdict);
+    leat_json_text(one, "sentence", arm->sentence);
+    return one;
+}
+
+static json_t *result_json(const leat_compare_result *result, const char *path,
+                           const leat_texts *vary)
+{
+    json_t *json = leat_json_open("compare"), *varied = json_array(), *arms = json_array();
+    for (int32_t i = 0; i < vary->n; i++)
+        json_array_append_new(varied, json_string(vary->values[i]));
+    for (int32_t i = 0; i < result->n_arms; i++)
+        json_array_append_new(arms, arm_json(&result->arms[i]));
+    leat_json_text(json, "config", path);
+    leat_json_add(json, "vary", varied);
+    leat_json_int(json, "rounds", result->rounds);
+    leat_json_int(json, "steps", result->steps);
+    leat_json_int(json, "warmup_steps", result->warmup_steps);
+    leat_json_add(json, "arms", arms);
+    leat_json_text(json, "summary", result->summary);
+    return json;
+}
+
+/* --- the table ---------------------------------------------------------------------------------*/
+
+static const char *ms_text(int64_t ns, char text[32])
+{
+    const double ms = (double)ns * 1e-6;
+    snprintf(text, 32, ms < 1 ? "%.3f ms" : ms < 100 ? "%.2f ms" : "%.0f ms", ms);
+    return text;
+}
+
+static int name_width(const leat_compare_result *result)
+{
+    size_t width = 3;
+    for (int32_t i = 0; i < result->n_arms; i++)
+        if (strlen(result->arms[i].name) > width)
+            width = strlen(result->arms[i].name);
+    return (int)width;
+}
+
+static void print_arm(const leat_compare_arm *arm, int width)
+{
+    char rate[32], p50[32], p95[32], interval[32], speedup[32];
+    const leat_meter *m = &arm->meter;
+    snprintf(interval, sizeof interval, "%.1f-%.1f", arm->idle_low * 100, arm->idle_high * 100);
+    snprintf(speedup, sizeof speedup, "%.2fx", arm->speedup);
+    printf("%-*s %11s %10s %10s %6.1f %6.1f %12s %6.1f %8.1f %6.1f %8s\n", width, arm->name,
+           leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate),
+           ms_text(m->step_p50_ns, p50), ms_text(m->step_p95_ns, p95), m->busy * 100,
+           arm->idle * 100, interval, m->input_wait * 100, m->exposed_copy * 100, m->other * 100,
+           speedup);
+}
+
+/* Devices of all arms; a simulated one must never pass for a real one. */
+static void print_devices(const leat_compare_result *result)
+{
+    for (int32_t i = 0; i < result->n_arms; i++) {
+        bool seen = false;
+        for (int32_t j = 0; j < i; j++)
+            seen |= !strcmp(result->arms[i].device, result->arms[j].device);
+        if (!seen)
+            printf("device %s%s\n", result->arms[i].device,
+                   result->arms[i].simulated
+                       ? ": simulated; its times are modelled and no arithmetic is done"
+                       : "");
+    }
+}
+
+static void print_result(const leat_compare_result *result)
+{
+    const int width = name_width(result);
+    print_devices(result);
+    printf("%d rounds in turns, %d steps each after %d of warm-up; %% of wall time\n\n",
+           result->rounds, result->steps, result->warmup_steps);
+    printf("%-*s %11s %10s %10s %6s %6s %12s %6s %8s %6s %8s\n", width, "", "", "step", "step",
+           "device", "device", "95 %", "input", "exposed", "", "");
+    printf("%-*s %11s %10s %10s %6s %6s %12s %6s %8s %6s %8s\n", width, "arm", "samples/s", "p50",
+           "p95", "busy", "idle", "interval", "wait", "copy", "other", "speedup");
+    for (int32_t i = 0; i < result->n_arms; i++)
+        print_arm(&result->arms[i], width);
+    putchar('\n');
+    for (int32_t i = 0; i < result->n_arms; i++)
+        printf("%s: %s\n", result->arms[i].name, result->arms[i].sentence);
+    printf("\n%s\n", result->summary);
+}
+
+static int compare(const struct compare_options *o, const char *path, leat_config *config,
+                   leat_compare_result *result, leat_error *err)
+{
+    leat_progress progress;
+    leat_progress_init(&progress, "compare", "runs", 0, o->quiet);
+    const leat_compare_options how = {
+        .rounds = (int32_t)o->rounds,
+        .steps = (int32_t)o->steps,
+        .device = o->device,
+        .progress = show_progress,
+        .user = &progress,
+    };
+    int rc = leat_compare(config, o->vary.values, (size_t)o->vary.n, &how, result, err);
+    leat_progress_fini(&progress);
+    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
+        print_result(result);
+    if (rc == LEAT_OK)
+        rc = leat_json_write(result_json(result, path, &o->vary), o->json, err);
+    return rc;
+}
+
+static int run(const leat_call *call)
+{
+    const struct compare_options *o = call->options;
+    const char *path = call->arguments[0];
+    leat_error err = { 0 };
+    leat_config *config = NULL;
+    leat_compare_result *result = calloc(1, sizeof *result);
+    int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK)
+        rc = leat_setup_config(path, &o->set, &config, &err);
+    if (rc == LEAT_OK)
+        rc = compare(o, path, config, result, &err);
+    leat_config_close(&config);
+    free(result);
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("compare", &err);
+}
+
+const leat_command leat_command_compare = {
+    .name = "compare",
+    .summary = "measure how long the device is idle, and why, for several values",
+    .arguments = "CONFIG",
+    .text =
+        "Trains with some values of a config varied, the arms taking turns in one process, and "
+        "prints where the device's time went over the steady window: busy, or idle because the "
+        "next batch was not there (input wait), because its copy was not covered by computing "
+        "(exposed copy), or for anything else. The shares are of wall time and sum to 100 %. One "
+        "sentence per arm says what bound it.\n\n"
+        "The speedup is that of samples/s against the first arm. Intervals are bootstrap 95 % "
+        "intervals over the rounds. On a simulated device times are modelled; the table says so.",
+    .example = "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2\n"
+               "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2 "
+               "--vary engine.threads=1,2 --device sim --json result.json",
+    .n_min = 1,
+    .n_max = 1,
+    .trains = true,
+    .options_size = sizeof(struct compare_options),
+    .options = options,
+    .run = run,
+};

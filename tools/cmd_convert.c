@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat convert: a folder of images becomes TFRecord shards, a label map and index files. */
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "files.h"
+#include "index.h"
+#include "json.h"
+#include "shards.h"
+
+struct convert_options {
+    const char *output;
+    int64_t shards, threads;
+    const char *shuffle;
+    int32_t verify, skip_bad, recursive, quiet;
+    const char *json;
+};
+
+static const leat_option options[] = {
+    LEAT_OPTION_STRING(struct convert_options, output, NULL,
+                       "begin of the names of what is written: PREFIX-00000-of-00008.tfrecord, "
+                       "PREFIX-labels.txt"),
+    LEAT_OPTION_I64(struct convert_options, shards, "1", 1, 99999,
+                    "number of files to spread the records over"),
+    LEAT_OPTION_STRING(struct convert_options, shuffle, NULL,
+                       "put all records into a random order that this seed decides; otherwise by "
+                       "class, then by name"),
+    LEAT_OPTION_I64(struct convert_options, threads, "0", 0, 1024,
+                    "worker threads; 0: four per core, since they mostly wait for the disk"),
+    LEAT_OPTION_BOOL(struct convert_options, verify, "false",
+                     "decode every image, so that damage behind the header is found"),
+    LEAT_OPTION_BOOL(struct convert_options, skip_bad, "false",
+                     "leave out files that are no image, and list them"),
+    LEAT_OPTION_BOOL(struct convert_options, recursive, "false",
+                     "take files in folders inside a class as well"),
+    LEAT_ROW_QUIET(struct convert_options),
+    LEAT_ROW_JSON(struct convert_options),
+    LEAT_OPTION_END
+};
+
+/* Everything of one run. */
+struct convert {
+    const struct convert_options *o;
+    const char *folder;
+    uint64_t seed;
+    int32_t threads;
+    leat_scan scan;
+    uint32_t *order;
+    leat_shards_result result;
+    char *labels, *labels_part; /* final and temporary name of the label map */
+    double seconds;
+};
+
+/* Fisher–Yates: every order is equally likely. */
+static int shuffle(struct convert *c, leat_error *err)
+{
+    if (c->scan.n_files > UINT32_MAX)
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "more than %u files", UINT32_MAX);
+    const uint32_t n = (uint32_t)c->scan.n_files;
+    c->order = malloc(n * sizeof *c->order);
+    if (!c->order)
+        return leat_fail(err, LEAT_E_NOMEM, "no memory to shuffle %u files", n);
+    leat_rng rng = leat_rng_make(c->seed, 0, 0, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t j = leat_rng_below(&rng, i + 1);
+        c->order[i] = c->order[j];
+        c->order[j] = i;
+    }
+    return LEAT_OK;
+}
+
+/* Shards of another count beside the new ones would be read together with them by PREFIX-*. */
+static int check_other_shards(const struct convert *c, leat_error *err)
+{
+    char *pattern = leat_files_text("%s-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]"
+                                    ".tfrecord",
+                                    c->o->output);
+    char *end = leat_files_text("-of-%05lld.tfrecord", (long long)c->o->shards);
+    int rc = pattern && end ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    glob_t found = { 0 };
+    if (rc == LEAT_OK && glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++)
+            if (!strstr(found.gl_pathv[i], end))
+                rc = leat_fail(err, LEAT_E_DATA,
+                               "%s is of a set with another number of shards, and %s-*.tfrecord "
+                               "would mix the two; remove it or choose another PREFIX",
+                               found.gl_pathv[i], c->o->output);
+    globfree(&found);
+    free(pattern);
+    free(end);
+    return rc;
+}
+
+static int check_labels(const leat_scan *scan, leat_error *err)
+{
+    for (size_t i = 0; i < scan->n_classes; i++)
+        if (strchr(scan->classes[i], '\n'))
+            return leat_fail(err, LEAT_E_DATA, "class folder %zu has a line break in its name", i);
+    return LEAT_OK;
+}
+
+/* Under its temporary name: it gets the other when the shards have got theirs. */
+static int write_labels(struct convert *c, leat_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    c->labels = leat_files_text("%s-labels.txt", c->o->output);
+    c->labels_part = leat_files_text("%s-labels.txt.part", c->o->output);
+    FILE *memory = c->labels && c->labels_part ? open_memstream(&text, &size) : NULL;
+    if (!memory)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < c->scan.n_classes; i++)
+        fprintf(memory, "%s\n", c->scan.classes[i]);
+    const int closed = fclose(memory);
+    const int rc = closed ? leat_fail(err, LEAT_E_NOMEM, "out of memory")
+                          : leat_files_write(c->labels_part, text, size, err);
+    free(text);
+    return rc;
+}
+
+/* So that the first run need not read all files to find their records. */
+static int write_indexes(const struct convert *c, leat_error *err)
+{
+    for (int32_t i = 0; i < c->o->shards; i++) {
+        leat_format_error why = { 0 };
+        leat_index index = { 0 };
+        char *name = leat_shards_name(c->o->output, i, (int32_t)c->o->shards);
+        if (!name)
+            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        const int rc = leat_index_open(name, 0, &index, &why);
+        leat_index_close(&index);
+        free(name);
+        if (rc < 0)
+            return leat_files_fail(err, &why);
+    }
+    return LEAT_OK;
+}
+
+static int write_all(struct convert *c, leat_error *err)
+{
+    leat_progress progress;
+    leat_progress_init(&progress, "convert", "images", c->scan.n_files, c->o->quiet);
+    const leat_shards_options shards = {
+        .folder = c->folder,
+        .scan = &c->scan,
+        .order = c->order,
+        .prefix = c->o->output,
+        .n_shards = (int32_t)c->o->shards,
+        .threads = c->threads,
+        .verify = c->o->verify,
+        .skip_bad = c->o->skip_bad,
+        .progress = &progress,
+    };
+    int rc = write_labels(c, err);
+    if (rc == LEAT_OK)
+        rc = leat_shards_write(&shards, &c->result, err);
+    leat_progress_fini(&progress);
+    if (rc == LEAT_OK)
+        rc = leat_files_rename(c->labels_part, c->labels, err);
+    if (rc < 0 && c->labels_part)
+        unlink(c->labels_part);
+    return rc < 0 ? rc : write_indexes(c, err);
+}
+
+static int convert(struct convert *c, leat_error *err)
+{
+    const int64_t start = leat_files_now_ns();
+    int rc = check_other_shards(c, err);
+    if (rc == LEAT_OK)
+        rc = leat_scan_open(&c->scan, c->folder, c->o->recursive, err);
+    if (rc == LEAT_OK)
+        rc = check_labels(&c->scan, err);
+    if (rc == LEAT_OK && (size_t)c->o->shards > c->scan.n_files)
+        rc = leat_fail(err, LEAT_E_ARGUMENT, "--shards %lld: there are only %zu files",
+                       (long long)c->o->shards, c->scan.n_files);
+    if (rc == LEAT_OK && c->o->shuffle)
+        rc = shuffle(c, err);
+    if (rc == LEAT_OK)
+        rc = write_all(c, err);
+    c->seconds = (double)(leat_files_now_ns() - start) * 1e-9;
+    return rc;
+}
+
+static json_t *names_json(const struct convert *c)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < c->o->shards; i++) {
+        char *name = leat_shards_name(c->o->output, i, (int32_t)c->o->shards);
+        json_array_append_new(list, json_string(name ? name : "?"));
+        free(name);
+    }
+    return list;
+}
+
+static int write_json(const struct convert *c, leat_error *err)
+{
+    json_t *json = leat_json_open("convert"), *skipped = json_array();
+    leat_json_text(json, "folder", c->folder);
+    leat_json_int(json, "images", (int64_t)c->result.images);
+    leat_json_int(json, "classes", (int64_t)c->scan.n_classes);
+    leat_json_int(json, "bytes_in", (int64_t)c->result.bytes_in);
+    leat_json_int(json, "bytes_out", (int64_t)c->result.bytes_out);
+    leat_json_real(json, "seconds", c->seconds);
+    leat_json_real(json, "images_per_s", (double)c->result.images / c->seconds);
+    leat_json_int(json, "threads", c->threads);
+    leat_json_add(json, "shards", names_json(c));
+    leat_json_text(json, "labels", c->labels);
+    for (size_t i = 0; i < c->result.n_skipped; i++)
+        json_array_append_new(skipped, json_string(c->result.skipped[i].text));
+    leat_json_add(json, "skipped", skipped);
+    leat_json_int(json, "outside", (int64_t)c->scan.n_outside);
+    return leat_json_write(json, c->o->json, err);
+}
+
+static void print_summary(const struct convert *c)
+{
+    char images[32], bytes[32], rate[32];
+    printf("%s images of %zu class%s, %s, in %lld file%s %s-*-of-%05lld.tfrecord\n",
+           leat_files_count_text(c->result.images, images), c->scan.n_classes,
+           c->scan.n_classes == 1 ? "" : "es",
+           leat_files_bytes_text((double)c->result.bytes_out, bytes), (long long)c->o->shards,
+           c->o->shards == 1 ? "" : "s", c->o->output, (long long)c->o->shards);
+    printf("%.2f s, %s images/s, %d thread%s; classes in %s\n", c->seconds,
+           leat_files_count_text((uint64_t)((double)c->result.images / c->seconds), rate),
+           c->threads, c->threads == 1 ? "" : "s", c->labels);
+}
+
+static void print_notes(const struct convert *c)
+{
+    for (size_t i = 0; i < c->result.n_skipped; i++)
+        fprintf(stderr, "left out: %s/%s\n", c->folder, c->result.skipped[i].text);
+    if (c->scan.n_outside)
+        fprintf(stderr, "left out: %zu file%s directly in %s, outside of any class folder\n",
+                c->scan.n_outside, c->scan.n_outside == 1 ? "" : "s", c->folder);
+}
+
+static int parse_seed(struct convert *c, leat_error *err)
+{
+    const char *text = c->o->shuffle;
+    char *end = NULL;
+    if (!text)
+        return LEAT_OK;
+    errno = 0;
+    c->seed = strtoull(text, &end, 10);
+    if (errno || end == text || *end || *text == '-')
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--shuffle: '%s' is no seed; give a whole number from 0", text);
+    return LEAT_OK;
+}
+
+static int run(const leat_call *call)
+{
+    struct convert c = { .o = call->options, .folder = call->arguments[1] };
+    leat_error err = { 0 };
+    if (strcmp(call->arguments[0], "images") != 0)
+        return leat_command_misuse("convert", "cannot convert '%s'; it knows: images",
+                                   call->arguments[0]);
+    if (!c.o->output || !*c.o->output)
+        return leat_command_misuse("convert", "needs -o PREFIX");
+    c.threads = (int32_t)(c.o->threads ? c.o->threads : leat_files_cores() * 4);
+    leat_files_catch();
+    int rc = parse_seed(&c, &err);
+    if (rc == LEAT_OK)
+        rc = convert(&c, &err);
+    if (rc == LEAT_OK) {
+        print_notes(&c);
+        if (!leat_json_to_stdout(c.o->json))
+            print_summary(&c);
+        rc = write_json(&c, &err);
+    }
+    leat_shards_result_close(&c.result);
+    leat_scan_close(&c.scan);
+    free(c.order);
+    free(c.labels);
+    free(c.labels_part);
+    if (rc == LEAT_OK)
+        return LEAT_EXIT_OK;
+    const int code = leat_command_fail("convert", &err);
+    if (rc == LEAT_E_CANCELED)
+        leat_files_raise();
+    return code;
+}
+
+const leat_command leat_command_convert = {
+    .name = "convert",
+    .summary = "make TFRecord files from a folder of images",
+    .arguments = "images DIR",
+    .text =
+        "Makes TFRecord files from a folder that has one sub-folder per class. Files are JPEG or "
+        "PNG, told by their first bytes and not by their names; their bytes pass through "
+        "untouched. Labels are 0, 1, ... in byte order of the folders' names. Names that begin "
+        "with a dot are passed over.\n\n"
+        "Records hold the features image/encoded, image/format, image/class/label, "
+        "image/class/text, image/height, image/width and image/filename. Without --shuffle they "
+        "are ordered by class and file name. The order is cut into shards of equal size, the "
+        "first shard holding its beginning. The bytes written do not depend on --threads.\n\n"
+        "Nothing appears under its final name before everything is complete and on disk. A "
+        "process that is killed outright leaves hidden files (.NAME.part, .NAME.tmp) that can be "
+        "removed.",
+    .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1",
+    .n_min = 2,
+    .n_max = 2,
+    .options_size = sizeof(struct convert_options),
+    .options = options,
+    .run = run,
+};

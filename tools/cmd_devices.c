@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat devices: what can run a training step here. */
+#include <stdlib.h>
+
+#include "command.h"
+#include "json.h"
+
+struct devices_options {
+    const char *json;
+};
+
+static const leat_option options[] = { LEAT_ROW_JSON(struct devices_options), LEAT_OPTION_END };
+
+static json_t *device_json(const leat_device_info *info)
+{
+    json_t *one = json_object();
+    leat_json_text(one, "name", info->name);
+    leat_json_text(one, "text", info->text);
+    leat_json_bool(one, "available", info->available);
+    leat_json_bool(one, "simulated", info->simulated);
+    return one;
+}
+
+static int run(const leat_call *call)
+{
+    const struct devices_options *o = call->options;
+    leat_error err = { 0 };
+    const size_t n = leat_devices(NULL, 0);
+    leat_device_info *infos = calloc(n + 1, sizeof *infos);
+    if (!infos) {
+        leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+        return leat_command_fail("devices", &err);
+    }
+    const size_t found = leat_devices(infos, n);
+    json_t *json = leat_json_open("devices"), *list = json_array();
+    for (size_t i = 0; i < n && i < found; i++) {
+        json_array_append_new(list, device_json(&infos[i]));
+        if (!leat_json_to_stdout(o->json))
+            printf("%-18s %-12s %s\n", infos[i].name,
+                   !infos[i].available  ? "not here"
+                   : infos[i].simulated ? "simulated"
+                                        : "ready",
+                   infos[i].text);
+    }
+    free(infos);
+    leat_json_add(json, "devices", list);
+    return leat_json_write(json, o->json, &err) < 0 ? leat_command_fail("devices", &err)
+                                                    : LEAT_EXIT_OK;
+}
+
+const leat_command leat_command_devices = {
+    .name = "devices",
+    .summary = "list the devices that training can run on",
+    .arguments = "",
+    .text = "Lists the devices that `train.device` and --device can name, with those that are not "
+            "on this machine and why. Simulated devices do no arithmetic: they model the time that "
+            "an accelerator would take.",
+    .options_size = sizeof(struct devices_options),
+    .options = options,
+    .run = run,
+};

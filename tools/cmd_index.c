@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat index: makes or checks the index files of TFRecord files. */
+#include <stdlib.h>
+
+#include "command.h"
+#include "files.h"
+#include "index.h"
+#include "json.h"
+#include "paths.h"
+
+struct index_options {
+    int32_t check, rebuild;
+    const char *json;
+};
+
+static const leat_option options[] = {
+    LEAT_OPTION_BOOL(struct index_options, check, "false",
+                     "change nothing; fail if an index is missing, stale or damaged"),
+    LEAT_OPTION_BOOL(struct index_options, rebuild, "false", "make it again even if it fits"),
+    LEAT_ROW_JSON(struct index_options), LEAT_OPTION_END
+};
+
+static json_t *file_json(const char *path, const leat_index *index)
+{
+    json_t *one = json_object();
+    leat_json_text(one, "file", path);
+    leat_json_int(one, "records", (int64_t)index->n_records);
+    leat_json_int(one, "bytes", (int64_t)index->data_bytes);
+    leat_json_bool(one, "built", index->built);
+    leat_json_bool(one, "on_disk", index->mapped);
+    leat_json_text(one, "note", index->note);
+    return one;
+}
+
+static void print_file(const char *path, const leat_index *index)
+{
+    char records[32], bytes[32];
+    printf("%s: %s records, %s, index %s%s%s\n", path,
+           leat_files_count_text(index->n_records, records),
+           leat_files_bytes_text((double)index->data_bytes, bytes),
+           !index->built   ? "fits"
+           : index->mapped ? "written"
+                           : "not written",
+           *index->note ? ": " : "", index->note);
+}
+
+static int run(const leat_call *call)
+{
+    const struct index_options *o = call->options;
+    const unsigned flags = LEAT_INDEX_VERIFY | (o->check ? LEAT_INDEX_NO_BUILD : 0u) |
+                           (o->rebuild ? LEAT_INDEX_REBUILD : 0u);
+    leat_error err = { 0 };
+    leat_paths paths;
+    uint64_t records = 0;
+    if (o->check && o->rebuild)
+        return leat_command_misuse("index", "--check and --rebuild exclude each other");
+    int rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err);
+    json_t *json = leat_json_open("index"), *list = json_array();
+    for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
+        leat_format_error why = { 0 };
+        leat_index index = { 0 };
+        if (leat_index_open(paths.items[i], flags, &index, &why) < 0) {
+            rc = leat_files_fail(&err, &why);
+            break;
+        }
+        records += index.n_records;
+        json_array_append_new(list, file_json(paths.items[i], &index));
+        if (!leat_json_to_stdout(o->json))
+            print_file(paths.items[i], &index);
+        leat_index_close(&index);
+    }
+    leat_paths_close(&paths);
+    leat_json_add(json, "files", list);
+    leat_json_int(json, "records", (int64_t)records);
+    if (rc == LEAT_OK)
+        rc = leat_json_write(json, o->json, &err);
+    else
+        json_decref(json);
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("index", &err);
+}
+
+const leat_command leat_command_index = {
+    .name = "index",
+    .summary = "make or check the index files of TFRecord files",
+    .arguments = "FILE...",
+    .text = "An index, NAME.tfrecord.idx, says where each record begins, so that records can be "
+            "read in any order. `leat convert` writes it, and it is made when a file without one "
+            "is first used; this command does it beforehand, or checks it. It is stale when the "
+            "file's size or time of change is another.",
+    .example = "  leat index 'data/train-*.tfrecord'\n  leat index --check data/*.tfrecord",
+    .n_min = 1,
+    .n_max = -1,
+    .options_size = sizeof(struct index_options),
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat inspect: what is in TFRecord files, in one of their records, or behind a config. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "census.h"
+#include "command.h"
+#include "example.h"
+#include "files.h"
+#include "json.h"
+#include "paths.h"
+#include "record_print.h"
+#include "setup.h"
+
+struct inspect_options {
+    int64_t record;
+    const char *label, *text;
+    leat_texts set;
+    const char *json;
+};
+
+static const leat_option options[] = {
+    LEAT_OPTION_I64(struct inspect_options, record, "-1", -1, 9e15,
+                    "show this record, counted from 0 over all files; -1: count all"),
+    LEAT_OPTION_STRING(struct inspect_options, label, "image/class/label",
+                       "feature to count classes by"),
+    LEAT_OPTION_STRING(struct inspect_options, text, "image/class/text",
+                       "feature that holds the name of the class"),
+    LEAT_ROW_SET(struct inspect_options),
+    LEAT_ROW_JSON(struct inspect_options),
+    LEAT_OPTION_END
+};
+
+/* --- files: JSON -------------------------------------------------------------------------------*/
+
+static void range_json(json_t *object, const char *key, const leat_census_range *range)
+{
+    if (range->n == 0)
+        return;
+    json_t *one = json_object();
+    leat_json_real(one, "min", range->low);
+    leat_json_real(one, "mean", range->sum / (double)range->n);
+    leat_json_real(one, "max", range->high);
+    leat_json_add(object, key, one);
+}
+
+static const char *kind_name(const leat_census_feature *feature)
+{
+    return feature->kind < 0 ? "mixed" : leat_feature_kind_name(feature->kind);
+}
+
+static json_t *feature_json(const leat_census_feature *feature)
+{
+    json_t *one = json_object();
+    leat_json_text(one, "name", feature->name);
+    leat_json_text(one, "kind", kind_name(feature));
+    leat_json_int(one, "records", (int64_t)feature->records);
+    range_json(one, "values", &feature->values);
+    range_json(one, "numbers", &feature->numbers);
+    range_json(one, "bytes", &feature->bytes);
+    leat_json_int(one, "jpeg", (int64_t)feature->jpeg);
+    leat_json_int(one, "png", (int64_t)feature->png);
+    range_json(one, "height", &feature->height);
+    range_json(one, "width", &feature->width);
+    return one;
+}
+
+static json_t *census_json(const leat_census *census, const leat_paths *paths, const char *label)
+{
+    json_t *json = leat_json_open("inspect"), *files = json_array(), *features = json_array();
+    json_t *labels = json_array();
+    for (size_t i = 0; i < paths->n; i++)
+        json_array_append_new(files, json_string(paths->items[i]));
+    for (size_t i = 0; i < census->n_features; i++)
+        json_array_append_new(features, feature_json(&census->features[i]));
+    for (size_t i = 0; i < census->n_labels; i++) {
+        json_t *one = json_object();
+        leat_json_int(one, "label", census->labels[i].label);
+        leat_json_add(one, "name",
+                      census->labels[i].name ? json_string(census->labels[i].name) : json_null());
+        leat_json_int(one, "records", (int64_t)census->labels[i].records);
+        json_array_append_new(labels, one);
+    }
+    leat_json_add(json, "files", files);
+    leat_json_int(json, "records", (int64_t)census->records);
+    leat_json_int(json, "bytes", (int64_t)census->bytes);
+    range_json(json, "record_bytes", &census->sizes);
+    leat_json_add(json, "features", features);
+    leat_json_text(json, "label_feature", label);
+    leat_json_add(json, "labels", labels);
+    return json;
+}
+
+/* --- files: text -------------------------------------------------------------------------------*/
+
+static void print_range(const char *before, const leat_census_range *range, const char *after)
+{
+    if (range->low == range->high)
+        printf("%s%.9g%s", before, range->low, after);
+    else
+        printf("%s%.9g to %.9g%s", before, range->low, range->high, after);
+}
+
+static void print_feature(const leat_census_feature *f, uint64_t records)
+{
+    printf("  %-24s %-6s", f->name, kind_name(f));
+    if (f->values.n && (f->values.low != 1 || f->values.high != 1))
+        print_range(" ", &f->values, " values");
+    if (f->bytes.n)
+        print_range(" ", &f->bytes, " bytes");
+    if (f->numbers.n)
+        print_range(" ", &f->numbers, "");
+    if (f->jpeg)
+        printf(", %llu JPEG", (unsigned long long)f->jpeg);
+    if (f->png)
+        printf(", %llu PNG", (unsigned long long)f->png);
+    if (f->height.n) {
+        print_range(", height ", &f->height, "");
+        print_range(", width ", &f->width, "");
+    }
+    if (f->records != records)
+        printf(", in %llu records only", (unsigned long long)f->records);
+    putchar('\n');
+}
+
+static void print_labels(const leat_census *census)
+{
+    char count[32];
+    enum { SHOWN = 50 };
+    printf("\nclasses: %zu\n", census->n_labels);
+    for (size_t i = 0; i < census->n_labels && i < SHOWN; i++) {
+        const leat_census_label *label = &census->labels[i];
+        printf("  %6lld  %-24s %10s\n", (long long)label->label, label->name ? label->name : "",
+               leat_files_count_text(label->records, count));
+    }
+    if (census->n_labels > SHOWN)
+        printf("  and %zu more (--json lists all)\n", census->n_labels - SHOWN);
+}
+
+static void print_census(const leat_census *census, const leat_paths *paths)
+{
+    char count[32], bytes[32];
+    printf("%zu file%s, %s records, %s\n", paths->n, paths->n == 1 ? "" : "s",
+           leat_files_count_text(census->records, count),
+           leat_files_bytes_text((double)census->bytes, bytes));
+    if (!census->records)
+        return;
+    printf("record: %.0f to %.0f bytes, mean %.0f\n\nfeatures:\n", census->sizes.low,
+           census->sizes.high, census->sizes.sum / (double)census->sizes.n);
+    for (size_t i = 0; i < census->n_features; i++)
+        print_feature(&census->features[i], census->records);
+    if (census->n_labels)
+        print_labels(census);
+}
+
+static int inspect_files(const struct inspect_options *o, const leat_paths *paths, leat_error *err)
+{
+    leat_census census;
+    int rc = leat_census_take(&census, paths->items, paths->n, o->label, o->text, err);
+    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
+        print_census(&census, paths);
+    if (rc == LEAT_OK)
+        rc = leat_json_write(census_json(&census, paths, o->label), o->json, err);
+    leat_census_close(&census);
+    return rc;
+}
+
+static int inspect_record(const struct inspect_options *o, const leat_paths *paths, leat_error *err)
+{
+    json_t *json = leat_json_open("inspect");
+    const int rc = leat_record_print(paths->items, paths->n, (uint64_t)o->record,
+                                     leat_json_to_stdout(o->json) ? NULL : stdout, json, err);
+    if (rc == LEAT_OK)
+        return leat_json_write(json, o->json, err);
+    json_decref(json);
+    return rc;
+}
+
+/* --- a config ----------------------------------------------------------------------------------*/
+
+static json_t *plan_json(const leat_plan *plan, const char *path)
+{
+    const leat_plan_info *info = leat_plan_get_info(plan);
+    json_t *json = leat_json_open("inspect"), *tensors = json_array();
+    char text[160];
+    for (int32_t i = 0; i < info->n_tensors; i++) {
+        const leat_tensor_info *tensor = leat_plan_tensor(plan, i);
+        json_t *one = json_object();
+        leat_json_text(one, "name", tensor->name);
+        leat_json_text(one, "shape", leat_shape_text(&tensor->shape, text, sizeof text));
+        leat_json_int(one, "bytes", leat_shape_bytes(&tensor->shape));
+        json_array_append_new(tensors, one);
+    }
+    leat_json_text(json, "config", path);
+    leat_json_int(json, "records", (int64_t)info->n_records);
+    leat_json_int(json, "batches", info->n_batches);
+    leat_json_int(json, "batch_size", info->batch_size);
+    leat_json_int(json, "prefetch", info->prefetch);
+    leat_json_int(json, "classes", info->n_classes);
+    leat_json_int(json, "seed", (int64_t)info->seed);
+    leat_json_hex(json, "digest", info->digest);
+    leat_json_add(json, "tensors", tensors);
+    return json;
+}
+
+static void print_plan(const leat_plan *plan, const char *path)
+{
+    const leat_plan_info *info = leat_plan_get_info(plan);
+    char text[160], count[32];
+    printf("%s: %s records", path, leat_files_count_text(info->n_records, count));
+    if (info->n_classes)
+        printf(" of %d classes", info->n_classes);
+    if (info->n_batches < 0)
+        printf(", batches of %lld without end", (long long)info->batch_size);
+    else
+        printf(", %s batches of %lld", leat_files_count_text((uint64_t)info->n_batches, count),
+               (long long)info->batch_size);
+    printf(", prefetch %lld, seed %llu, digest %016llx\n", (long long)info->prefetch,
+           (unsigned long long)info->seed, (unsigned long long)info->digest);
+    for (int32_t i = 0; i < info->n_tensors; i++) {
+        const leat_tensor_info *tensor = leat_plan_tensor(plan, i);
+        printf("  %-16s %s per sample\n", tensor->name,
+               leat_shape_text(&tensor->shape, text, sizeof text));
+    }
+}
+
+static int inspect_config(const struct inspect_options *o, const char *path, leat_error *err)
+{
+    leat_config *config = NULL;
+    leat_plan *plan = NULL;
+    int rc = leat_setup_config(path, &o->set, &config, err);
+    if (rc == LEAT_OK)
+        rc = leat_plan_open(config, NULL, &plan, err);
+    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
+        print_plan(plan, path);
+    if (rc == LEAT_OK)
+        rc = leat_json_write(plan_json(plan, path), o->json, err);
+    leat_plan_close(&plan);
+    leat_config_close(&config);
+    return rc;
+}
+
+static int run(const leat_call *call)
+{
+    const struct inspect_options *o = call->options;
+    const char *first = call->arguments[0];
+    leat_error err = { 0 };
+    leat_paths paths = { 0 };
+    int rc;
+    if (leat_paths_is_config(first)) {
+        if (call->n_arguments > 1)
+            return leat_command_misuse("inspect", "give one config, or TFRecord files");
+        rc = inspect_config(o, first, &err);
+    } else if (o->set.n) {
+        return leat_command_misuse("inspect", "--set needs a config (.yaml)");
+    } else {
+        rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err);
+        if (rc == LEAT_OK)
+            rc = o->record < 0 ? inspect_files(o, &paths, &err) : inspect_record(o, &paths, &err);
+    }
+    leat_paths_close(&paths);
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("inspect", &err);
+}
+
+const leat_command leat_command_inspect = {
+    .name = "inspect",
+    .summary = "show what TFRecord files hold, or what a config means",
+    .arguments = "FILE...|CONFIG",
+    .text = "Reads TFRecord files, checking every CRC, and counts records, features, classes, and "
+            "formats and sizes of images. With --record it shows the fields of one record. Of a "
+            "config (.yaml) it shows the plan: records, batches, and the tensors of a sample.",
+    .example = "  leat inspect 'data/train-*.tfrecord'\n"
+               "  leat inspect data/train-00000-of-00008.tfrecord --record 12",
+    .n_min = 1,
+    .n_max = -1,
+    .options_size = sizeof(struct inspect_options),
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat synth: draws a labelled set of images, for trying things out without data of one's own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "draw.h"
+#include "files.h"
+#include "image_encode.h"
+#include "json.h"
+#include "progress.h"
+
+struct synth_options {
+    int64_t n, classes, size, seed, quality, threads;
+    double split;
+    int32_t format, quiet;
+    const char *json;
+};
+
+enum { FORMAT_JPEG, FORMAT_PNG };
+static const char *const formats[] = { "jpeg", "png", NULL };
+
+static const leat_option options[] = {
+    LEAT_OPTION_I64(struct synth_options, n, "10000", 1, 1e9, "number of images"),
+    LEAT_OPTION_I64(struct synth_options, classes, "10", 1, LEAT_DRAW_CLASSES,
+                    "number of classes (shapes)"),
+    LEAT_OPTION_I64(struct synth_options, size, "64", 8, 4096, "height and width in pixels"),
+    LEAT_OPTION_I64(struct synth_options, seed, "1", 0, 9e15, "decides everything drawn"),
+    LEAT_OPTION_F64(struct synth_options, split, "0", 0, 0.9,
+                    "share of the images that goes to DIR/test, the rest then to DIR/train; 0: "
+                    "all to DIR"),
+    LEAT_OPTION_ENUM(struct synth_options, format, "jpeg", formats, "file format"),
+    LEAT_OPTION_I64(struct synth_options, quality, "90", 1, 100, "of JPEG files"),
+    LEAT_OPTION_I64(struct synth_options, threads, "0", 0, 1024, "worker threads; 0: one per core"),
+    LEAT_ROW_QUIET(struct synth_options),
+    LEAT_ROW_JSON(struct synth_options),
+    LEAT_OPTION_END
+};
+
+/* One run. The set is made in a folder beside DIR, which gets its name when it is complete. */
+struct synth {
+    const struct synth_options *o; /* [const] */
+    char *folder, *part;           /* [const] */
+    int32_t threads;               /* [const] */
+    int64_t n_test;                /* [const] the last images */
+    leat_progress progress;
+    atomic_llong next, bytes;
+    atomic_bool failed;
+    pthread_mutex_t lock;
+    leat_error error; /* [lock] the first */
+};
+
+/* --- folders -----------------------------------------------------------------------------------*/
+
+static int make_folder(const char *path, leat_error *err)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_IO, "%s: cannot make the folder: %s", path, strerror(errno));
+}
+
+static int make_class_folders(const struct synth *s, const char *part, leat_error *err)
+{
+    char *top = leat_files_text("%s%s", s->part, part);
+    int rc = top ? make_folder(top, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    for (int64_t i = 0; i < s->o->classes && rc == LEAT_OK; i++) {
+        char *path = leat_files_text("%s/%s", top, leat_draw_class((int)i));
+        rc = path ? make_folder(path, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        free(path);
+    }
+    free(top);
+    return rc;
+}
+
+static int open_part(struct synth *s, leat_error *err)
+{
+    const char *slash = strrchr(s->folder, '/');
+    const int length = slash ? (int)(slash - s->folder) + 1 : 0;
+    s->part = leat_files_text("%.*s.%s.XXXXXX", length, s->folder, s->folder + length);
+    if (!s->part)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (rmdir(s->folder) < 0 && errno != ENOENT) { /* one that is empty may be replaced */
+        const int error = errno;
+        free(s->part);
+        s->part = NULL;
+        return leat_fail(err, LEAT_E_IO, "%s: %s", s->folder,
+                         error == ENOTEMPTY || error == EEXIST
+                             ? "exists already; remove it or choose another name"
+                             : strerror(error));
+    }
+    if (!mkdtemp(s->part)) {
+        const int rc = leat_fail(err, LEAT_E_IO, "%s: cannot make a folder there: %s", s->folder,
+                                 strerror(errno));
+        free(s->part);
+        s->part = NULL;
+        return rc;
+    }
+    const mode_t mask = umask(0);
+    umask(mask);
+    chmod(s->part, 0777 & ~mask); /* mkdtemp makes private ones */
+    if (s->n_test == 0)
+        return make_class_folders(s, "", err);
+    const int rc = make_class_folders(s, "/train", err);
+    return rc < 0 ? rc : make_class_folders(s, "/test", err);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    remove(path);
+    return 0;
+}
+
+static void remove_part(struct synth *s)
+{
+    if (s->part)
+        nftw(s->part, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* --- images ------------------------------------------------------------------------------------*/
+
+static int write_image(const char *path, const uint8_t *bytes, size_t n, leat_error *err)
+{
+    FILE *file = fopen(path, "wbx");
+    const int bad = !file || fwrite(bytes, 1, n, file) != n;
+    const int error = errno;
+    if ((file && fclose(file) != 0) || bad)
+        return leat_fail(err, LEAT_E_IO, "%s: cannot write: %s", path,
+                         strerror(bad ? error : errno));
+    return LEAT_OK;
+}
+
+static int make_image(struct synth *s, int64_t i, uint8_t *pixels, leat_error *err)
+{
+    const struct synth_options *o = s->o;
+    const int size = (int)o->size, label = (int)(i % o->classes);
+    const char *class_name = leat_draw_class(label);
+    const char *part = s->n_test == 0 ? "" : i < o->n - s->n_test ? "/train" : "/test";
+    uint8_t *bytes;
+    size_t n;
+    leat_draw((uint64_t)o->seed, (uint64_t)i, label, size, pixels);
+    int rc = o->format == FORMAT_PNG
+                 ? leat_image_encode_png(pixels, size, &bytes, &n, err)
+                 : leat_image_encode_jpeg(pixels, size, (int)o->quality, &bytes, &n, err);
+    if (rc < 0)
+        return rc;
+    char *path = leat_files_text("%s%s/%s/%s-%07lld.%s", s->part, part, class_name, class_name,
+                                 (long long)i, o->format == FORMAT_PNG ? "png" : "jpg");
+    rc = path ? write_image(path, bytes, n, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    atomic_fetch_add(&s->bytes, (long long)n);
+    free(path);
+    free(bytes);
+    return rc;
+}
+
+static void *work(void *argument)
+{
+    struct synth *s = argument;
+    leat_error err = { 0 };
+    int rc = LEAT_OK;
+    uint8_t *pixels = malloc((size_t)s->o->size * (size_t)s->o->size * 3);
+    if (!pixels)
+        rc = leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    while (rc == LEAT_OK && !atomic_load(&s->failed)) {
+        const int64_t i = atomic_fetch_add(&s->next, 1);
+        if (i >= s->o->n)
+            break;
+        rc = leat_files_caught() ? leat_fail(&err, LEAT_E_CANCELED, "stopped by a signal")
+                                 : make_image(s, i, pixels, &err);
+        leat_progress_show(&s->progress, (uint64_t)i);
+    }
+    free(pixels);
+    if (rc < 0 && !atomic_exchange(&s->failed, true)) {
+        pthread_mutex_lock(&s->lock);
+        s->error = err;
+        pthread_mutex_unlock(&s->lock);
+    }
+    return NULL;
+}
+
+static int run_workers(struct synth *s, leat_error *err)
+{
+    pthread_t *threads = calloc((size_t)s->threads, sizeof *threads);
+    int32_t started = 0;
+    leat_progress_init(&s->progress, "synth", "images", (uint64_t)s->o->n, s->o->quiet);
+    pthread_mutex_init(&s->lock, NULL);
+    while (threads && started < s->threads - 1 && !pthread_create(&threads[started], NULL, work, s))
+        started++;
+    work(s);
+    for (int32_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+    pthread_mutex_destroy(&s->lock);
+    leat_progress_fini(&s->progress);
+    if (!atomic_load(&s->failed))
+        return LEAT_OK;
+    *err = s->error;
+    return err->code;
+}
+
+static int synth(struct synth *s, leat_error *err)
+{
+    int rc = open_part(s, err);
+    if (rc == LEAT_OK)
+        rc = run_workers(s, err);
+    if (rc == LEAT_OK)
+        rc = leat_files_rename(s->part, s->folder, err);
+    if (rc < 0)
+        remove_part(s);
+    return rc;
+}
+
+/* --- the command -------------------------------------------------------------------------------*/
+
+static int report(struct synth *s, double seconds, leat_error *err)
+{
+    const struct synth_options *o = s->o;
+    const int64_t bytes = atomic_load(&s->bytes);
+    char count[32], size[32], rate[32];
+    if (!leat_json_to_stdout(o->json))
+        printf("%s images of %lld class%s, %lld x %lld, %s, in %s; %.2f s, %s images/s\n",
+               leat_files_count_text((uint64_t)o->n, count), (long long)o->classes,
+               o->classes == 1 ? "" : "es", (long long)o->size, (long long)o->size,
+               leat_files_bytes_text((double)bytes, size), s->folder, seconds,
+               leat_files_count_text((uint64_t)((double)o->n / seconds), rate));
+    json_t *json = leat_json_open("synth");
+    leat_json_text(json, "folder", s->folder);
+    leat_json_int(json, "images", o->n);
+    leat_json_int(json, "test_images", s->n_test);
+    leat_json_int(json, "classes", o->classes);
+    leat_json_int(json, "size", o->size);
+    leat_json_int(json, "seed", o->seed);
+    leat_json_int(json, "bytes_out", bytes);
+    leat_json_real(json, "seconds", seconds);
+    leat_json_real(json, "images_per_s", (double)o->n / seconds);
+    return leat_json_write(json, o->json, err);
+}
+
+static int run(const leat_call *call)
+{
+    const struct synth_options *o = call->options;
+    struct synth s = { .o = o };
+    leat_error err = { 0 };
+    const int64_t start = leat_files_now_ns();
+    atomic_init(&s.next, 0);
+    atomic_init(&s.bytes, 0);
+    atomic_init(&s.failed, false);
+    s.n_test = (int64_t)((double)o->n * o->split + 0.5);
+    s.threads = (int32_t)(o->threads ? o->threads : leat_files_cores());
+    s.folder = strdup(call->arguments[0]);
+    for (size_t n = s.folder ? strlen(s.folder) : 0; n > 1 && s.folder[n - 1] == '/'; n--)
+        s.folder[n - 1] = 0;
+    leat_files_catch();
+    int rc = s.folder ? synth(&s, &err) : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK)
+        rc = report(&s, (double)(leat_files_now_ns() - start) * 1e-9, &err);
+    free(s.folder);
+    free(s.part);
+    if (rc == LEAT_OK)
+        return LEAT_EXIT_OK;
+    const int code = leat_command_fail("synth", &err);
+    if (rc == LEAT_E_CANCELED)
+        leat_files_raise();
+    return code;
+}
+
+const leat_command leat_command_synth = {
+    .name = "synth",
+    .summary = "draw a labelled set of images to try things with",
+    .arguments = "DIR",
+    .text = "Draws images of shapes (circle, square, triangle, ring, cross, star, stripes, "
+            "crescent, frame, hourglass) in random colour, place, size and rotation on a noisy "
+            "ground, one folder per class, ready for `leat convert images`. The pictures are a "
+            "function of the seed. DIR must not exist or be empty; it appears when it is complete.",
+    .example = "  leat synth shapes --n 12000 --size 32 --split 0.2\n"
+               "  leat convert images shapes/train -o data/shapes-train --shards 4 --shuffle 1",
+    .n_min = 1,
+    .n_max = 1,
+    .options_size = sizeof(struct synth_options),
+    .options = options,
+    .run = run,
+};

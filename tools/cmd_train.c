@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat train: trains what a config describes, and says per epoch where the device's time went. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "files.h"
+#include "json.h"
+#include "progress.h"
+#include "setup.h"
+
+enum { TIMES_MAX = 65536 }; /* what a trainer keeps */
+
+struct train_options {
+    int64_t epochs, steps, start_epoch, start_batch;
+    const char *device, *save, *restore, *json;
+    leat_texts set;
+    int32_t quiet;
+};
+
+static const leat_option options[] = {
+    LEAT_OPTION_I64(struct train_options, epochs, "0", 0, 1e9,
+                    "passes over the data; 0: as train.epochs says"),
+    LEAT_OPTION_I64(struct train_options, steps, "0", 0, 1e12,
+                    "stop after this many steps; 0: at the end of the last epoch"),
+    LEAT_OPTION_STRING(struct train_options, device, NULL,
+                       "train on this device instead of train.device"),
+    LEAT_OPTION_STRING(struct train_options, save, NULL,
+                       "write the weights at the end (safetensors)"),
+    LEAT_OPTION_STRING(struct train_options, restore, NULL, "begin with these weights"),
+    LEAT_OPTION_I64(struct train_options, start_epoch, "0", 0, 1e9,
+                    "begin at this epoch, counted from 0, as a resumed run does"),
+    LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
+                    "begin at this batch of that epoch, counted from 0"),
+    LEAT_ROW_SET(struct train_options),
+    LEAT_ROW_QUIET(struct train_options),
+    LEAT_ROW_JSON(struct train_options),
+    LEAT_OPTION_END
+};
+
+/* Everything of one run. */
+struct train {
+    const struct train_options *o;
+    const char *path;
+    leat_config *config;
+    leat_plan *plan, *eval_plan; /* eval_plan NULL: the config has no `eval` */
+    leat_device *device;
+    leat_trainer *trainer;
+    leat_loader *loader;
+    int64_t epochs, steps; /* steps done */
+    int64_t epoch_steps;   /* of the current epoch */
+    int64_t epoch_start_ns;
+    leat_step_times *times;
+    bool warm; /* the warm-up has been taken off */
+    double best_accuracy;
+    int64_t best_epoch;
+    json_t *list;
+    leat_progress progress;
+};
+
+/* What is known at the end of an epoch. */
+struct epoch {
+    int64_t number, steps;
+    double seconds;
+    leat_metrics train, eval;
+    bool has_eval, has_meter;
+    leat_meter meter;
+};
+
+/* --- opening -----------------------------------------------------------------------------------*/
+
+static int open_plans(struct train *t, leat_error *err)
+{
+    char text[64];
+    int rc = leat_setup_config(t->path, &t->o->set, &t->config, err);
+    if (rc == LEAT_OK && t->o->epochs) {
+        snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
+        rc = leat_config_set(t->config, text, err);
+    }
+    if (rc == LEAT_OK)
+        rc = leat_plan_open(t->config, NULL, &t->plan, err);
+    if (rc == LEAT_OK && leat_config_get(t->config, "eval", text, sizeof text, NULL) == LEAT_OK)
+        rc = leat_plan_open(t->config, "eval", &t->eval_plan, err);
+    return rc;
+}
+
+static int open_trainer(struct train *t, leat_error *err)
+{
+    int rc = leat_setup_device(t->config, t->o->device, &t->device, err);
+    if (rc == LEAT_OK)
+        rc = leat_trainer_open(t->config, t->plan, t->device, &t->trainer, err);
+    if (rc == LEAT_OK && t->o->restore)
+        rc = leat_trainer_restore(t->trainer, t->o->restore, err);
+    if (rc < 0)
+        return rc;
+    t->epochs = leat_trainer_get_info(t->trainer)->epochs;
+    t->times = calloc(TIMES_MAX, sizeof *t->times);
+    return t->times ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+}
+
+/* Place of the first batch in the run. */
+static int first_batch(const struct train *t, int64_t *out, leat_error *err)
+{
+    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
+    const struct train_options *o = t->o;
+    *out = o->start_batch;
+    if (per_epoch == 0)
+        return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", t->path);
+    if (per_epoch < 0 && !o->steps)
+        return leat_fail(err, LEAT_E_ARGUMENT, "the pipeline repeats without end; give --steps");
+    if (per_epoch < 0)
+        return o->start_epoch ? leat_fail(err, LEAT_E_ARGUMENT,
+                                          "--start-epoch: the pipeline repeats without end")
+                              : LEAT_OK;
+    if (o->start_epoch >= t->epochs || o->start_batch >= per_epoch)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--start-epoch %lld --start-batch %lld: the run has %lld epochs of %lld "
+                         "batches",
+                         (long long)o->start_epoch, (long long)o->start_batch, (long long)t->epochs,
+                         (long long)per_epoch);
+    *out += o->start_epoch * per_epoch;
+    return LEAT_OK;
+}
+
+static int open_all(struct train *t, leat_error *err)
+{
+    leat_loader_options how = { .epochs = 1 };
+    int rc = open_plans(t, err);
+    if (rc == LEAT_OK)
+        rc = open_trainer(t, err);
+    if (rc == LEAT_OK)
+        rc = first_batch(t, &how.first_batch, err);
+    how.device = t->device;
+    how.epochs = t->epochs;
+    return rc < 0 ? rc : leat_loader_open(t->plan, &how, &t->loader, err);
+}
+
+/* --- one epoch's report ------------------------------------------------------------------------*/
+
+/* Where the device's time went, without the warm-up of the run. */
+static void take_meter(struct train *t, struct epoch *e)
+{
+    const size_t n = leat_trainer_times(t->trainer, t->times, TIMES_MAX);
+    size_t first = 1;
+    if (!t->warm) {
+        first = leat_meter_warm(t->times, n);
+        if (first >= n && n < 20) /* too short to tell: leave out the first half */
+            first = n / 2;
+        t->warm = first < n;
+    }
+    if (first < 1)
+        first = 1;
+    e->has_meter = first < n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
+}
+
+static int evaluate(struct train *t, struct epoch *e, leat_error *err)
+{
+    leat_loader *loader = NULL;
+    const leat_loader_options how = { .device = t->device, .epochs = 1 };
+    int rc = leat_loader_open(t->eval_plan, &how, &loader, err);
+    if (rc == LEAT_OK)
+        rc = leat_trainer_evaluate(t->trainer, loader, &e->eval, err);
+    leat_loader_close(&loader);
+    e->has_eval = rc == LEAT_OK;
+    return rc < 0 ? leat_fail_in(err, rc, "eval: ") : rc;
+}
+
+static void add_metrics(json_t *one, const char *loss, const char *accuracy,
+                        const leat_metrics *metrics, bool known)
+{
+    leat_json_real(one, loss, known ? metrics->loss : NAN);
+    leat_json_real(one, accuracy, known ? metrics->accuracy : NAN);
+}
+
+static json_t *epoch_json(const struct epoch *e)
+{
+    const leat_meter *m = &e->meter;
+    const double no = NAN;
+    json_t *one = json_object();
+    leat_json_int(one, "epoch", e->number);
+    leat_json_int(one, "steps", e->steps);
+    leat_json_int(one, "samples", (int64_t)e->train.samples);
+    leat_json_real(one, "seconds", e->seconds);
+    add_metrics(one, "loss", "accuracy", &e->train, true);
+    add_metrics(one, "eval_loss", "eval_accuracy", &e->eval, e->has_eval);
+    leat_json_int(one, "steady_steps", e->has_meter ? (int64_t)m->n_steps : 0);
+    leat_json_real(one, "samples_per_s", e->has_meter ? m->samples_per_s : no);
+    leat_json_real(one, "step_p50_ms", e->has_meter ? (double)m->step_p50_ns * 1e-6 : no);
+    leat_json_real(one, "step_p95_ms", e->has_meter ? (double)m->step_p95_ns * 1e-6 : no);
+    leat_json_real(one, "busy", e->has_meter ? m->busy : no);
+    leat_json_real(one, "input_wait", e->has_meter ? m->input_wait : no);
+    leat_json_real(one, "exposed_copy", e->has_meter ? m->exposed_copy : no);
+    leat_json_real(one, "other", e->has_meter ? m->other : no);
+    return one;
+}
+
+static void print_metrics(const char *what, const leat_metrics *metrics)
+{
+    if (!isnan(metrics->loss))
+        printf("  %sloss %.4f", what, metrics->loss);
+    if (!isnan(metrics->accuracy))
+        printf("  %saccuracy %.2f %%", what, metrics->accuracy * 100);
+}
+
+static void print_epoch(const struct train *t, const struct epoch *e)
+{
+    char rate[32];
+    const leat_meter *m = &e->meter;
+    printf("epoch %lld/%lld", (long long)e->number + 1, (long long)t->epochs);
+    print_metrics("", &e->train);
+    if (e->has_eval)
+        print_metrics("eval ", &e->eval);
+    printf("  %.1f s", e->seconds);
+    if (e->has_meter)
+        printf("  %s samples/s  busy %.1f %%  idle %.1f %% (input wait %.1f, exposed copy %.1f, "
+               "other %.1f)",
+               leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate), m->busy * 100,
+               (1 - m->busy) * 100, m->input_wait * 100, m->exposed_copy * 100, m->other * 100);
+    if (leat_trainer_get_info(t->trainer)->simulated)
+        printf("  [simulated]");
+    putchar('\n');
+    fflush(stdout);
+}
+
+static int end_epoch(struct train *t, int64_t number, leat_error *err)
+{
+    struct epoch e = { .number = number, .steps = t->epoch_steps };
+    int rc = leat_trainer_metrics(t->trainer, &e.train, err);
+    e.seconds = (double)(leat_files_now_ns() - t->epoch_start_ns) * 1e-9;
+    if (rc == LEAT_OK)
+        take_meter(t, &e);
+    if (rc == LEAT_OK && t->eval_plan)
+        rc = evaluate(t, &e, err);
+    if (rc < 0)
+        return rc;
+    if (e.has_eval && e.eval.accuracy > t->best_accuracy) {
+        t->best_accuracy = e.eval.accuracy;
+        t->best_epoch = number;
+    }
+    if (t->progress.terminal && !t->progress.silent)
+        fputs("\r\033[K", stderr); /* the bar's line is where this one goes */
+    if (!leat_json_to_stdout(t->o->json))
+        print_epoch(t, &e);
+    json_array_append_new(t->list, epoch_json(&e));
+    t->epoch_steps = 0;
+    t->epoch_start_ns = leat_files_now_ns();
+    return LEAT_OK;
+}
+
+/* --- the run -----------------------------------------------------------------------------------*/
+
+/* One step; *end: the run is over. */
+static int step(struct train *t, bool *end, leat_error *err)
+{
+    leat_batch *batch;
+    int rc = leat_loader_next(t->loader, &batch, err);
+    if (rc == LEAT_E_END) {
+        *end = true;
+        return LEAT_OK;
+    }
+    if (rc < 0)
+        return rc;
+    const leat_batch_info info = *leat_batch_get_info(batch); /* the trainer takes the batch */
+    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
+    if ((rc = leat_trainer_step(t->trainer, batch, err)) < 0)
+        return rc;
+    t->steps++;
+    t->epoch_steps++;
+    leat_progress_show(&t->progress, (uint64_t)t->steps);
+    *end = t->o->steps && t->steps == t->o->steps;
+    if (info.in_epoch + 1 == per_epoch || *end)
+        rc = end_epoch(t, info.epoch, err);
+    return rc;
+}
+
+static uint64_t steps_expected(const struct train *t)
+{
+    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
+    if (t->o->steps)
+        return (uint64_t)t->o->steps;
+    return (uint64_t)((t->epochs - t->o->start_epoch) * per_epoch - t->o->start_batch);
+}
+
+static int run_all(struct train *t, leat_error *err)
+{
+    bool end = false;
+    int rc = LEAT_OK;
+    leat_progress_init(&t->progress, "train", "steps", steps_expected(t), t->o->quiet);
+    t->epoch_start_ns = leat_files_now_ns();
+    while (rc == LEAT_OK && !end)
+        rc = step(t, &end, err);
+    leat_progress_fini(&t->progress);
+    if (rc == LEAT_OK && t->o->save)
+        rc = leat_trainer_save(t->trainer, t->o->save, err);
+    return rc;
+}
+
+/* --- begin and end -----------------------------------------------------------------------------*/
+
+static void print_head(const struct train *t)
+{
+    const leat_trainer_info *info = leat_trainer_get_info(t->trainer);
+    char count[32], records[32];
+    printf("%s: %s parameters, %.4g MFLOP per sample, %s records in batches of %lld, on %s\n",
+           t->path, leat_files_count_text((uint64_t)info->n_parameters, count),
+           info->flops_per_sample * 1e-6,
+           leat_files_count_text(leat_plan_get_info(t->plan)->n_records, records),
+           (long long)leat_plan_get_info(t->plan)->batch_size, info->device);
+    if (info->simulated)
+        printf("simulated: times are modelled and no arithmetic is done, so there is no loss\n");
+    fflush(stdout);
+}
+
+static void print_end(const struct train *t, double seconds)
+{
+    printf("%lld steps in %.1f s", (long long)t->steps, seconds);
+    if (t->best_accuracy >= 0)
+        printf("; best eval accuracy %.2f %% in epoch %lld", t->best_accuracy * 100,
+               (long long)t->best_epoch + 1);
+    if (t->o->save)
+        printf("; weights in %s", t->o->save);
+    putchar('\n');
+}
+
+static json_t *run_json(struct train *t, double seconds)
+{
+    const leat_trainer_info *info = leat_trainer_get_info(t->trainer);
+    json_t *json = leat_json_open("train");
+    leat_json_text(json, "config", t->path);
+    leat_json_text(json, "device", info->device);
+    leat_json_bool(json, "simulated", info->simulated);
+    leat_json_int(json, "parameters", info->n_parameters);
+    leat_json_real(json, "flops_per_sample", info->flops_per_sample);
+    leat_json_int(json, "records", (int64_t)leat_plan_get_info(t->plan)->n_records);
+    leat_json_int(json, "batch_size", leat_plan_get_info(t->plan)->batch_size);
+    leat_json_add(json, "epochs", t->list);
+    t->list = NULL;
+    leat_json_int(json, "steps", t->steps);
+    leat_json_real(json, "seconds", seconds);
+    leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);
+    leat_json_add(json, "saved", t->o->save ? json_string(t->o->save) : json_null());
+    return json;
+}
+
+static void close_all(struct train *t)
+{
+    leat_loader_close(&t->loader);
+    leat_trainer_close(&t->trainer);
+    leat_device_close(&t->device);
+    leat_plan_close(&t->eval_plan);
+    leat_plan_close(&t->plan);
+    leat_config_close(&t->config);
+    json_decref(t->list);
+    free(t->times);
+}
+
+static int run(const leat_call *call)
+{
+    struct train t = {
+        .o = call->options, .path = call->arguments[0], .best_accuracy = -1, .list = json_array()
+    };
+    leat_error err = { 0 };
+    const int64_t start = leat_files_now_ns();
+    int rc = open_all(&t, &err);
+    const bool talk = !leat_json_to_stdout(t.o->json);
+    if (rc == LEAT_OK && talk)
+        print_head(&t);
+    if (rc == LEAT_OK)
+        rc = run_all(&t, &err);
+    const double seconds = (double)(leat_files_now_ns() - start) * 1e-9;
+    if (rc == LEAT_OK && talk)
+        print_end(&t, seconds);
+    if (rc == LEAT_OK)
+        rc = leat_json_write(run_json(&t, seconds), t.o->json, &err);
+    close_all(&t);
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
+}
+
+const leat_command leat_command_train = {
+    .name = "train",
+    .summary = "train the model of a config",
+    .arguments = "CONFIG",
+    .text = "Trains the model of a config's `train` part from its pipeline, and evaluates it after "
+            "each epoch if the config has an `eval` part. Each epoch prints loss and accuracy, "
+            "samples/s, and where the device's time went: busy, or idle for input, for copies, or "
+            "for other reasons. The warm-up of the first epoch is left out of samples/s and "
+            "shares.\n\n"
+            "A resumed run (--restore with --start-epoch and --start-batch) sees the same batches "
+            "as the straight run from there.",
+    .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors",
+    .n_min = 1,
+    .n_max = 1,
+    .trains = true,
+    .options_size = sizeof(struct train_options),
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * command.h: the `leat` command is a table of subcommands; help, man page, completion and the
+ * parser loop over it. A subcommand is one file, cmd_<name>.c, and one line in LEAT_COMMAND_LIST.
+ *
+ * Options are rows of option.h, with two differences in their fields: a text option is a
+ * `const char *` (NULL if not given and without initial value; no limit of length), a list of texts
+ * is a `leat_texts`, one entry per time the option is given. Underscores in names are hyphens on
+ * the command line. */
+#ifndef LEAT_COMMAND_H
+#define LEAT_COMMAND_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "leat/leat.h"
+
+/* Exit codes. */
+enum { LEAT_EXIT_OK = 0, LEAT_EXIT_FAILED = 1, LEAT_EXIT_USAGE = 2 };
+
+#define LEAT_TEXTS_MAX 64
+typedef struct leat_texts {
+    int32_t n;
+    const char *values[LEAT_TEXTS_MAX];
+} leat_texts;
+
+typedef struct leat_command leat_command;
+
+/* A command line, parsed. Texts point into argv. */
+typedef struct leat_call {
+    const leat_command *command;
+    void *options;
+    const char **arguments;
+    int n_arguments;
+} leat_call;
+
+struct leat_command {
+    const char *name;
+    const char *summary;   /* one line, lower case, no full stop */
+    const char *arguments; /* as in a usage line: "images DIR", "FILE..." */
+    const char *text;      /* paragraphs for help and man page, separated by empty lines */
+    const char *example;   /* lines of a shell */
+    int n_min, n_max;      /* arguments; n_max -1: any number */
+    bool trains;           /* runs a trainer on the CPU: see leat_main_calm_openmp() */
+    size_t options_size;
+    const leat_option *options;        /* ends with LEAT_OPTION_END */
+    int (*run)(const leat_call *call); /* returns an exit code */
+};
+
+/* X(name): every subcommand, in the order of help. */
+#define LEAT_COMMAND_LIST(X)                                                                       \
+    X(convert)                                                                                     \
+    X(synth)                                                                                       \
+    X(index)                                                                                       \
+    X(inspect)                                                                                     \
+    X(bench)                                                                                       \
+    X(train)                                                                                       \
+    X(compare)                                                                                     \
+    X(ops)                                                                                         \
+    X(devices)                                                                                     \
+    X(help)
+
+#define LEAT_COMMAND_DECLARE(name) extern const leat_command leat_command_##name;
+LEAT_COMMAND_LIST(LEAT_COMMAND_DECLARE)
+#undef LEAT_COMMAND_DECLARE
+
+/* All subcommands, NULL-terminated; and the one of that name, or NULL. */
+const leat_command *const *leat_commands(void);
+const leat_command *leat_command_find(const char *name);
+
+/* Rows that several commands share. */
+#define LEAT_ROW_JSON(s)                                                                           \
+    LEAT_OPTION_STRING(s, json, NULL,                                                              \
+                       "write the figures as JSON to this file, or to standard output; "           \
+                       "keys: docs/json.md")
+#define LEAT_ROW_SET(s)                                                                            \
+    LEAT_OPTION_STRINGS(s, set, NULL, "override a value of the config (may be given many times)")
+#define LEAT_ROW_QUIET(s) LEAT_OPTION_BOOL(s, quiet, "false", "print no progress")
+
+/* Prints "leat COMMAND: MESSAGE" to standard error and gives the exit code that fits. */
+int leat_command_fail(const char *command, const leat_error *err);
+/* The same for what is wrong with the command line itself; adds where to read more. */
+int leat_command_misuse(const char *command, const char *format, ...) LEAT_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "atomic_file.h"
+
+char *leat_files_text(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
+    return text;
+}
+
+int leat_files_fail(leat_error *err, const leat_format_error *from)
+{
+    static const int codes[] = { LEAT_OK,   LEAT_E_END,   LEAT_E_DATA,
+                                 LEAT_E_IO, LEAT_E_NOMEM, LEAT_E_DATA };
+    const int i = -from->code;
+    const int code = i > 0 && i < (int)(sizeof codes / sizeof *codes) ? codes[i] : LEAT_E_INTERNAL;
+    return leat_fail(err, code, "%s", from->text);
+}
+
+int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *err)
+{
+    leat_format_error why;
+    leat_atomic_file *file;
+    int rc = leat_atomic_file_open(&file, path, 0, &why);
+    if (rc == LEAT_FORMAT_OK)
+        rc = leat_atomic_file_write(file, bytes, n, &why);
+    if (rc == LEAT_FORMAT_OK)
+        rc = leat_atomic_file_commit(file, &why);
+    leat_atomic_file_close(&file);
+    return rc == LEAT_FORMAT_OK ? LEAT_OK : leat_files_fail(err, &why);
+}
+
+int leat_files_rename(const char *from, const char *to, leat_error *err)
+{
+    if (rename(from, to) == 0)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_IO, "%s: cannot put it under its name: %s", to, strerror(errno));
+}
+
+/* Some file systems cannot sync a folder and say EINVAL. */
+int leat_files_sync_folder_of(const char *path, leat_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? leat_files_text("%.*s/", (int)(slash - path), path) : strdup(".");
+    if (!folder)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = LEAT_OK;
+    if (fd < 0 || (fsync(fd) < 0 && errno != EINVAL))
+        rc = leat_fail(err, LEAT_E_IO, "%s: cannot sync the folder: %s", folder, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    free(folder);
+    return rc;
+}
+
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+    caught = number;
+}
+
+void leat_files_catch(void)
+{
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+int leat_files_caught(void)
+{
+    return caught;
+}
+
+void leat_files_raise(void)
+{
+    if (caught) {
+        signal(caught, SIG_DFL);
+        raise(caught);
+    }
+}
+
+const char *leat_files_bytes_text(double bytes, char text[32])
+{
+    static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB" };
+    size_t unit = 0;
+    for (; bytes >= 999.5 && unit < 5; unit++)
+        bytes /= 1000;
+    snprintf(text, 32,
+             unit && bytes < 9.995   ? "%.2f %s"
+             : unit && bytes < 99.95 ? "%.1f %s"
+                                     : "%.0f %s",
+             bytes, units[unit]);
+    return text;
+}
+
+const char *leat_files_count_text(uint64_t n, char text[32])
+{
+    char digits[24];
+    const int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
+    char *to = text;
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = 0;
+    return text;
+}
+
+int leat_files_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+int64_t leat_files_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}

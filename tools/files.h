@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * files.h: small helpers on files and on being stopped by a signal. */
+#ifndef LEAT_FILES_H
+#define LEAT_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format.h"
+#include "leat/error.h"
+
+/* Writes a whole file: beside its name, to disk, then renamed; never half a file.
+ * Returns LEAT_OK or LEAT_E_IO with the path. */
+int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *err);
+
+/* An error of formats/ as one of the library; returns its code. */
+int leat_files_fail(leat_error *err, const leat_format_error *from);
+
+/* Renames a file; leat_files_sync_folder_of() makes such renames durable. */
+int leat_files_rename(const char *from, const char *to, leat_error *err);
+int leat_files_sync_folder_of(const char *path, leat_error *err);
+
+/* printf into new memory; NULL: out of memory. */
+char *leat_files_text(const char *format, ...) LEAT_PRINTF(1, 2);
+
+/* The signal that asked to stop (SIGINT, SIGTERM, SIGHUP) since leat_files_catch(), or 0. A second
+ * signal ends the program as usual. */
+void leat_files_catch(void);
+int leat_files_caught(void);
+/* After cleaning up: ends by that signal, so that shells see why. Returns when there was none. */
+void leat_files_raise(void);
+
+/* Units for people: "12.3 MB", "50,000". `text` has 32 bytes; returned. */
+const char *leat_files_bytes_text(double bytes, char text[32]);
+const char *leat_files_count_text(uint64_t n, char text[32]);
+/* Cores this process may use. */
+int leat_files_cores(void);
+/* CLOCK_MONOTONIC. */
+int64_t leat_files_now_ns(void);
+
+#endif

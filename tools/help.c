@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "help.h"
+
+#include <string.h>
+
+#include "cli.h"
+
+/* Ops as kinds, so that one loop prints all. */
+static const leat_kind *op_kind(size_t i)
+{
+    static leat_kind kind;
+    const leat_op *const *ops = leat_ops();
+    for (size_t k = 0; k <= i; k++)
+        if (!ops[k])
+            return NULL;
+    kind = (leat_kind){ ops[i]->name, ops[i]->help, ops[i]->options };
+    return &kind;
+}
+
+const leat_help_group leat_help_groups[] = {
+    { "Sources", "`source`: one of", leat_source_kind },
+    { "Stages", "`pipeline`: a list of", leat_stage_kind },
+    { "Ops", "`pipeline.map.ops`: a list of", op_kind },
+    { "Engine", "`engine`", leat_engine_kind },
+    { "Train", "`train`", leat_train_kind },
+    { "Layers", "`train.model`: a list of", leat_layer_kind },
+    { "Losses", "`train.loss`: one of", leat_loss_kind },
+    { "Optimizers", "`train.optimizer`: one of", leat_optimizer_kind },
+    { NULL, NULL, NULL },
+};
+
+void leat_help_wrap(FILE *out, const char *text, int indent, int width)
+{
+    int column = indent;
+    for (const char *c = text; *c;) {
+        if (*c == '\n') { /* a new line of the text: a paragraph when there are two */
+            fputc('\n', out);
+            column = 0;
+            c++;
+            continue;
+        }
+        const int length = (int)strcspn(c, " \n");
+        if (column > indent && column + 1 + length > width) {
+            fputc('\n', out);
+            column = 0;
+        }
+        if (column == 0)
+            column += fprintf(out, "%*s", indent, "");
+        else if (column > indent)
+            column += fprintf(out, " ");
+        column += fprintf(out, "%.*s", length, c);
+        c += length;
+        c += *c == ' ';
+    }
+    fputc('\n', out);
+}
+
+static void print_entry(FILE *out, const char *head, int column, const char *text)
+{
+    const int n = fprintf(out, "  %s", head);
+    if (n + 2 > column)
+        fprintf(out, "\n%*s", column, "");
+    else
+        fprintf(out, "%*s", column - n, "");
+    leat_help_wrap(out, text, column, 96);
+}
+
+void leat_help_all(FILE *out)
+{
+    fprintf(out,
+            "leat %s: input pipelines that show what a training step waits for\n\n"
+            "usage: leat COMMAND ...\n\n",
+            leat_version());
+    for (const leat_command *const *c = leat_commands(); *c; c++)
+        print_entry(out, (*c)->name, 13, (*c)->summary);
+    fprintf(out, "\nleat help COMMAND   options of a command\n"
+                 "leat help WORD      an op, stage, source, layer, loss or optimizer\n"
+                 "leat --version\n\n"
+                 "exit codes: 0 done, 1 failed, 2 wrong usage\n");
+}
+
+static void print_flag(FILE *out, const leat_option *row)
+{
+    char head[128], spelling[64], text[512];
+    const leat_cli_word word = leat_cli_word_of(row);
+    int n = 0;
+    if (word.letter)
+        n = snprintf(head, sizeof head, "-%c, ", word.letter);
+    n += snprintf(head + n, sizeof head - (size_t)n, "--%s", leat_cli_spelling(row, spelling));
+    if (!strcmp(row->name, "json"))
+        snprintf(head + n, sizeof head - (size_t)n, "[=%s]", word.value);
+    else if (*word.value)
+        snprintf(head + n, sizeof head - (size_t)n, " %s", word.value);
+    int used = snprintf(text, sizeof text, "%s", row->help);
+    if (row->choices) {
+        used += snprintf(text + used, sizeof text - (size_t)used, ": ");
+        for (size_t i = 0; row->choices[i]; i++)
+            used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", i ? ", " : "",
+                             row->choices[i]);
+    }
+    if (row->initial && row->type != LEAT_OPTION_TYPE_BOOL && *row->initial)
+        snprintf(text + used, sizeof text - (size_t)used, " (default %s)", row->initial);
+    print_entry(out, head, 26, text);
+}
+
+void leat_help_command(FILE *out, const leat_command *command)
+{
+    fprintf(out, "usage: leat %s%s%s [OPTION]...\n\n", command->name,
+            *command->arguments ? " " : "", command->arguments);
+    leat_help_wrap(out, command->text, 0, 96);
+    fprintf(out, "\noptions:\n");
+    for (const leat_option *row = command->options; row->name; row++)
+        print_flag(out, row);
+    print_entry(out, "-h, --help", 26, "this text");
+    if (command->example)
+        fprintf(out, "\nexample:\n%s\n", command->example);
+}
+
+void leat_help_options(FILE *out, const leat_option *table)
+{
+    char head[128], type[256], text[768];
+    if (!table || !table->name)
+        fprintf(out, "  no options\n");
+    for (const leat_option *row = table; row && row->name; row++) {
+        leat_option_type_text(row, type, sizeof type);
+        snprintf(head, sizeof head, "%s", row->name);
+        snprintf(text, sizeof text, "%s; %s%s%s", row->help, type,
+                 row->initial ? ", default " : ", required",
+                 row->initial ? (*row->initial ? row->initial : "empty") : "");
+        print_entry(out, head, 18, text);
+    }
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * help_man.c: the man page, leat(1). */
+#include <string.h>
+
+#include "cli.h"
+#include "help.h"
+
+/* Text for roff: backslashes, hyphens, and dots or quotes that would begin a request. */
+static void print_roff(FILE *out, const char *text)
+{
+    bool line_start = true;
+    for (const char *c = text; *c; c++) {
+        if (line_start && (*c == '.' || *c == '\''))
+            fputs("\\&", out);
+        if (*c == '\n' && c[1] == '\n')
+            fputs("\n.PP", out);
+        else if (*c == '\\')
+            fputs("\\e", out);
+        else if (*c == '-')
+            fputs("\\-", out);
+        else
+            fputc(*c, out);
+        line_start = *c == '\n';
+    }
+    fputc('\n', out);
+}
+
+static void print_flag(FILE *out, const leat_option *row)
+{
+    char spelling[64];
+    const leat_cli_word word = leat_cli_word_of(row);
+    fputs(".TP\n.B ", out);
+    if (word.letter)
+        fprintf(out, "\\-%c, ", word.letter);
+    fputs("\\-\\-", out);
+    for (const char *c = leat_cli_spelling(row, spelling); *c; c++)
+        fputs(*c == '-' ? "\\-" : (char[]){ *c, 0 }, out);
+    if (*word.value)
+        fprintf(out, !strcmp(row->name, "json") ? "\\fR[=\\fI%s\\fR]" : " \\fI%s\\fR", word.value);
+    fputc('\n', out);
+    print_roff(out, row->help);
+    for (size_t i = 0; row->choices && row->choices[i]; i++)
+        fprintf(out, "%s%s%s", i ? "" : "(", row->choices[i], row->choices[i + 1] ? ", " : ")\n");
+    if (row->initial && *row->initial && row->type != LEAT_OPTION_TYPE_BOOL) {
+        fputs("Default: ", out);
+        print_roff(out, row->initial);
+    }
+}
+
+static void print_command(FILE *out, const leat_command *command)
+{
+    fprintf(out, ".SS \"leat %s %s\"\n", command->name, command->arguments);
+    print_roff(out, command->text);
+    for (const leat_option *row = command->options; row->name; row++)
+        print_flag(out, row);
+    if (command->example) {
+        fputs(".PP\nExample:\n.PP\n.nf\n", out);
+        print_roff(out, command->example);
+        fputs(".fi\n", out);
+    }
+}
+
+void leat_help_man(FILE *out)
+{
+    fprintf(out, ".TH LEAT 1 \"\" \"leat %s\" \"User Commands\"\n", leat_version());
+    fputs(".SH NAME\nleat \\- input pipelines that show what a training step waits for\n"
+          ".SH SYNOPSIS\n.B leat\n.I COMMAND\n[\\fIARGUMENT\\fR]... [\\fIOPTION\\fR]...\n"
+          ".SH DESCRIPTION\n",
+          out);
+    print_roff(out, "leat converts image sets to TFRecord files, trains small networks from a "
+                    "pipeline config, and measures how much of the time the training device is "
+                    "idle, and why.");
+    fputs(".SH COMMANDS\n", out);
+    for (const leat_command *const *c = leat_commands(); *c; c++)
+        print_command(out, *c);
+    fputs(".SH \"EXIT STATUS\"\n.TP\n.B 0\ndone\n.TP\n.B 1\nfailed\n.TP\n.B 2\nwrong usage\n"
+          ".SH ENVIRONMENT\n.TP\n.B OMP_WAIT_POLICY\n",
+          out);
+    print_roff(out, "train and compare set it to `passive` when neither it nor GOMP_SPINCOUNT is "
+                    "set, so that the trainer's waiting threads leave the cores to the input.");
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "image_encode.h"
+
+#include <setjmp.h>
+#include <spng.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jpeglib.h>
+
+struct encoder {
+    struct jpeg_compress_struct jpeg;
+    struct jpeg_error_mgr manager;
+    jmp_buf back;
+    char text[JMSG_LENGTH_MAX];
+    unsigned char *bytes;
+    unsigned long n;
+};
+
+static void on_error(j_common_ptr jpeg)
+{
+    struct encoder *encoder = jpeg->client_data;
+    jpeg->err->format_message(jpeg, encoder->text);
+    longjmp(encoder->back, 1);
+}
+
+static int compress(struct encoder *encoder, const uint8_t *pixels, int size, int quality)
+{
+    struct jpeg_compress_struct *jpeg = &encoder->jpeg;
+    if (setjmp(encoder->back))
+        return -1;
+    jpeg_create_compress(jpeg);
+    jpeg_mem_dest(jpeg, &encoder->bytes, &encoder->n);
+    jpeg->image_width = jpeg->image_height = (JDIMENSION)size;
+    jpeg->input_components = 3;
+    jpeg->in_color_space = JCS_RGB;
+    jpeg_set_defaults(jpeg);
+    jpeg_set_quality(jpeg, quality, TRUE);
+    jpeg->dct_method = JDCT_ISLOW; /* exact in integers: the same bytes everywhere */
+    jpeg_start_compress(jpeg, TRUE);
+    while (jpeg->next_scanline < jpeg->image_height) {
+        JSAMPROW row = (JSAMPROW)(pixels + (size_t)jpeg->next_scanline * (size_t)size * 3);
+        jpeg_write_scanlines(jpeg, &row, 1);
+    }
+    jpeg_finish_compress(jpeg);
+    return 0;
+}
+
+int leat_image_encode_jpeg(const uint8_t *pixels, int size, int quality, uint8_t **out, size_t *n,
+                           leat_error *err)
+{
+    struct encoder encoder = { .text = "" };
+    encoder.jpeg.err = jpeg_std_error(&encoder.manager);
+    encoder.manager.error_exit = on_error;
+    encoder.jpeg.client_data = &encoder;
+    const int bad = compress(&encoder, pixels, size, quality);
+    jpeg_destroy_compress(&encoder.jpeg);
+    if (bad)
+        free(encoder.bytes);
+    *out = bad ? NULL : encoder.bytes;
+    *n = encoder.n;
+    return bad ? leat_fail(err, LEAT_E_NOMEM, "JPEG: %s", encoder.text) : LEAT_OK;
+}
+
+int leat_image_encode_png(const uint8_t *pixels, int size, uint8_t **out, size_t *n,
+                          leat_error *err)
+{
+    struct spng_ihdr header = { .width = (uint32_t)size,
+                                .height = (uint32_t)size,
+                                .bit_depth = 8,
+                                .color_type = SPNG_COLOR_TYPE_TRUECOLOR };
+    spng_ctx *png = spng_ctx_new(SPNG_CTX_ENCODER);
+    int bad = png ? 0 : SPNG_EMEM;
+    *out = NULL;
+    if (!bad)
+        bad = spng_set_option(png, SPNG_ENCODE_TO_BUFFER, 1);
+    if (!bad)
+        bad = spng_set_ihdr(png, &header);
+    if (!bad)
+        bad = spng_encode_image(png, pixels, (size_t)size * (size_t)size * 3, SPNG_FMT_PNG,
+                                SPNG_ENCODE_FINALIZE);
+    if (!bad)
+        *out = spng_get_png_buffer(png, n, &bad);
+    spng_ctx_free(png);
+    return bad ? leat_fail(err, LEAT_E_NOMEM, "PNG: %s", spng_strerror(bad)) : LEAT_OK;
+}

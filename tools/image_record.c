@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "image_record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "example.h"
+#include "files.h"
+#include "image_header.h"
+
+struct leat_image_record {
+    bool verify;
+    leat_image_reader *reader;
+    leat_example_builder *builder;
+    uint8_t *bytes; /* of the file */
+    size_t room;
+};
+
+leat_image_record *leat_image_record_open(bool verify)
+{
+    leat_image_record *record = calloc(1, sizeof *record);
+    if (!record)
+        return NULL;
+    record->verify = verify;
+    record->room = (size_t)128 << 10;
+    record->reader = leat_image_reader_open();
+    record->builder = leat_example_builder_open();
+    record->bytes = malloc(record->room);
+    if (!record->reader || !record->builder || !record->bytes)
+        leat_image_record_close(&record);
+    return record;
+}
+
+void leat_image_record_close(leat_image_record **record)
+{
+    if (!*record)
+        return;
+    leat_image_reader_close(&(*record)->reader);
+    leat_example_builder_close(&(*record)->builder);
+    free((*record)->bytes);
+    free(*record);
+    *record = NULL;
+}
+
+static int grow(leat_image_record *record, leat_error *err)
+{
+    uint8_t *bytes = realloc(record->bytes, record->room * 2);
+    if (!bytes)
+        return leat_fail(err, LEAT_E_NOMEM, "no memory for a file of %zu bytes", record->room * 2);
+    record->bytes = bytes;
+    record->room *= 2;
+    return LEAT_OK;
+}
+
+/* Three system calls for a file that fits: a regular file's short read is its end. */
+static int read_file(leat_image_record *record, int folder, const char *path, size_t *size,
+                     leat_error *err)
+{
+    int rc = LEAT_OK;
+    *size = 0;
+    const int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return leat_fail(err, LEAT_E_IO, "%s: cannot open: %s", path, strerror(errno));
+    for (;;) {
+        const size_t room = record->room - *size;
+        const ssize_t n = read(fd, record->bytes + *size, room);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            rc = leat_fail(err, LEAT_E_IO, "%s: cannot read: %s", path, strerror(errno));
+        if (n < 0)
+            break;
+        *size += (size_t)n;
+        if ((size_t)n < room)
+            break;
+        if ((rc = grow(record, err)) < 0)
+            break;
+    }
+    close(fd);
+    return rc;
+}
+
+static int pack(leat_image_record *record, size_t n, const leat_image_header *header,
+                const char *path, int32_t label, const char *class_name, const uint8_t **out,
+                size_t *size, leat_format_error *why)
+{
+    leat_example_builder *b = record->builder;
+    const int64_t label64 = label;
+    leat_example_builder_clear(b);
+    int rc = leat_example_add_bytes(b, "image/encoded", record->bytes, n, why);
+    if (!rc)
+        rc = leat_example_add_bytes(b, "image/format", header->format, strlen(header->format), why);
+    if (!rc)
+        rc = leat_example_add_int64s(b, "image/class/label", &label64, 1, why);
+    if (!rc)
+        rc = leat_example_add_bytes(b, "image/class/text", class_name, strlen(class_name), why);
+    if (!rc)
+        rc = leat_example_add_int64s(b, "image/height", &header->height, 1, why);
+    if (!rc)
+        rc = leat_example_add_int64s(b, "image/width", &header->width, 1, why);
+    if (!rc)
+        rc = leat_example_add_bytes(b, "image/filename", path, strlen(path), why);
+    return rc ? rc : leat_example_builder_pack(b, out, size, why);
+}
+
+int leat_image_record_make(leat_image_record *record, int folder, const char *path, int32_t label,
+                           const char *class_name, const uint8_t **out, size_t *size,
+                           size_t *bytes_in, leat_error *err)
+{
+    leat_image_header header;
+    leat_format_error why = { 0 };
+    int rc = read_file(record, folder, path, bytes_in, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_image_reader_header(record->reader, record->bytes, *bytes_in, &header, err);
+    if (rc == LEAT_OK && record->verify)
+        rc = leat_image_reader_verify(record->reader, record->bytes, *bytes_in, err);
+    if (rc < 0)
+        return leat_fail_in(err, rc, "%s: ", path);
+    if (pack(record, *bytes_in, &header, path, label, class_name, out, size, &why) < 0) {
+        leat_files_fail(err, &why);
+        return leat_fail_in(err, err->code, "%s: ", path);
+    }
+    return LEAT_OK;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+
+json_t *leat_json_open(const char *command)
+{
+    json_t *object = json_object();
+    leat_json_text(object, "leat", leat_version());
+    leat_json_text(object, "command", command);
+    return object;
+}
+
+void leat_json_add(json_t *object, const char *key, json_t *value)
+{
+    json_object_set_new(object, key, value);
+}
+
+void leat_json_text(json_t *object, const char *key, const char *text)
+{
+    json_t *value = json_string(text);
+    /* Names of files need not be UTF-8; JSON's texts must be. */
+    leat_json_add(object, key, value ? value : json_string("?"));
+}
+
+void leat_json_int(json_t *object, const char *key, int64_t value)
+{
+    leat_json_add(object, key, json_integer(value));
+}
+
+void leat_json_bool(json_t *object, const char *key, bool value)
+{
+    leat_json_add(object, key, json_boolean(value));
+}
+
+void leat_json_real(json_t *object, const char *key, double value)
+{
+    leat_json_add(object, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+void leat_json_hex(json_t *object, const char *key, uint64_t value)
+{
+    char text[17];
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)value);
+    leat_json_text(object, key, text);
+}
+
+bool leat_json_to_stdout(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
+int leat_json_write(json_t *object, const char *path, leat_error *err)
+{
+    int rc = LEAT_OK;
+    char *text = NULL;
+    if (path) {
+        text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+        if (!text)
+            rc = leat_fail(err, LEAT_E_NOMEM, "JSON: out of memory");
+        else if (leat_json_to_stdout(path))
+            puts(text);
+        else
+            rc = leat_files_write(path, text, strlen(text), err);
+    }
+    free(text);
+    json_decref(object);
+    return rc;
+}

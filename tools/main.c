@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * main.c: the `leat` command: finds the subcommand, reads its options, runs it. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "help.h"
+
+static const leat_command *const commands[] = {
+#define LEAT_COMMAND_ROW(name) &leat_command_##name,
+    LEAT_COMMAND_LIST(LEAT_COMMAND_ROW)
+#undef LEAT_COMMAND_ROW
+        NULL
+};
+
+const leat_command *const *leat_commands(void)
+{
+    return commands;
+}
+
+const leat_command *leat_command_find(const char *name)
+{
+    for (size_t i = 0; commands[i]; i++)
+        if (!strcmp(commands[i]->name, name))
+            return commands[i];
+    return NULL;
+}
+
+int leat_command_fail(const char *command, const leat_error *err)
+{
+    fflush(stdout);
+    fprintf(stderr, "leat %s: %s\n", command,
+            err->message[0] ? err->message : leat_code_text(err->code));
+    return err->code == LEAT_E_ARGUMENT ? LEAT_EXIT_USAGE : LEAT_EXIT_FAILED;
+}
+
+int leat_command_misuse(const char *command, const char *format, ...)
+{
+    va_list args;
+    fflush(stdout);
+    fprintf(stderr, "leat %s: ", command);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "\nleat %s --help says more\n", command);
+    return LEAT_EXIT_USAGE;
+}
+
+static int fail_unknown_command(const char *name)
+{
+    const char *names[sizeof commands / sizeof *commands];
+    size_t n = 0;
+    for (; commands[n]; n++)
+        names[n] = commands[n]->name;
+    const char *near = leat_nearest(name, names, n);
+    fprintf(stderr, "leat: unknown command '%s'%s%s%s\nleat help lists the commands\n", name,
+            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return LEAT_EXIT_USAGE;
+}
+
+/* The trainer's OpenMP threads spin between steps unless told otherwise, and would take the cores
+ * from the input pipeline. The OpenMP runtime reads its environment once, before main() and even
+ * before anything the program could run earlier, so the only way to tell it is to start again. */
+static void leat_main_calm_openmp(char **argv)
+{
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT"))
+        return;
+    if (setenv("OMP_WAIT_POLICY", "passive", 0) == 0)
+        execv("/proc/self/exe", argv); /* comes back only when it failed: run as we are */
+}
+
+static int run_command(const leat_command *command, int argc, char **argv)
+{
+    leat_error err = { 0 };
+    leat_call call;
+    int code = leat_cli_parse(command, argc, argv, &call, &err);
+    if (code == LEAT_E_END) {
+        leat_help_command(stdout, command);
+        code = LEAT_EXIT_OK;
+    } else if (code == LEAT_E_ARGUMENT) {
+        code = leat_command_misuse(command->name, "%s", err.message);
+    } else if (code < 0) {
+        code = leat_command_fail(command->name, &err);
+    } else {
+        code = command->run(&call);
+    }
+    leat_cli_close(&call);
+    return code;
+}
+
+/* What went to standard output must have arrived: a full disk is a failure, not a silence. */
+static int close_stdout(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    if (errno != EPIPE)
+        fprintf(stderr, "leat: standard output: %s\n", strerror(errno));
+    return code ? code : LEAT_EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        leat_help_all(stderr);
+        return LEAT_EXIT_USAGE;
+    }
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+        printf("leat %s\n", leat_version());
+        return close_stdout(LEAT_EXIT_OK);
+    }
+    const bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
+    const leat_command *command = leat_command_find(help ? "help" : argv[1]);
+    if (!command)
+        return fail_unknown_command(argv[1]);
+    if (command->trains)
+        leat_main_calm_openmp(argv);
+    return close_stdout(run_command(command, argc - 2, argv + 2));
+}

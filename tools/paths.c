@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "paths.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int add(leat_paths *paths, const char *path, leat_error *err)
+{
+    char **items = realloc(paths->items, (paths->n + 1) * sizeof *items);
+    if (items)
+        paths->items = items;
+    char *copy = items ? strdup(path) : NULL;
+    if (!copy)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    items[paths->n++] = copy;
+    return LEAT_OK;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int expand(leat_paths *paths, const char *pattern, leat_error *err)
+{
+    glob_t found = { 0 };
+    int rc = LEAT_OK;
+    const size_t first = paths->n;
+    if (access(pattern, F_OK) == 0)
+        return add(paths, pattern, err);
+    const int error = errno;
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0) {
+        globfree(&found);
+        return strpbrk(pattern, "*?[")
+                   ? leat_fail(err, LEAT_E_IO, "%s: no file matches", pattern)
+                   : leat_fail(err, LEAT_E_IO, "%s: %s", pattern, strerror(error));
+    }
+    for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++)
+        rc = add(paths, found.gl_pathv[i], err);
+    globfree(&found);
+    if (paths->n > first)
+        qsort(paths->items + first, paths->n - first, sizeof *paths->items, by_bytes);
+    return rc;
+}
+
+int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, leat_error *err)
+{
+    int rc = LEAT_OK;
+    *out = (leat_paths){ 0 };
+    for (int i = 0; i < n && rc == LEAT_OK; i++)
+        rc = expand(out, arguments[i], err);
+    return rc;
+}
+
+void leat_paths_close(leat_paths *paths)
+{
+    for (size_t i = 0; i < paths->n; i++)
+        free(paths->items[i]);
+    free(paths->items);
+    *paths = (leat_paths){ 0 };
+}
+
+int leat_paths_is_config(const char *path)
+{
+    const size_t n = strlen(path);
+    return (n > 5 && !strcmp(path + n - 5, ".yaml")) || (n > 4 && !strcmp(path + n - 4, ".yml"));
+}

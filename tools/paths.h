@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * paths.h: file arguments: names, or patterns in quotes that the command expands itself. */
+#ifndef LEAT_PATHS_H
+#define LEAT_PATHS_H
+
+#include <stddef.h>
+
+#include "leat/error.h"
+
+typedef struct leat_paths {
+    char **items;
+    size_t n;
+} leat_paths;
+
+/* An existing file stands for itself, also with '*' in its name; a pattern for what it matches, in
+ * byte order. LEAT_E_IO: there is nothing of that name. leat_paths_close(), also after an error. */
+int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, leat_error *err);
+void leat_paths_close(leat_paths *paths);
+
+/* 1 if the name ends in .yaml or .yml. */
+int leat_paths_is_config(const char *path);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "files.h"
+
+/* Names of one folder, sorted. */
+struct names {
+    char **items;
+    size_t n, room;
+};
+
+/* What a walk over a class found so far. */
+struct walk {
+    leat_scan *scan;
+    const char *top; /* the folder given */
+    bool recursive;
+    int32_t label;
+    size_t room; /* of scan->files */
+};
+
+static int fail_memory(leat_error *err)
+{
+    return leat_fail(err, LEAT_E_NOMEM, "out of memory while listing files");
+}
+
+static void names_free(struct names *names)
+{
+    for (size_t i = 0; i < names->n; i++)
+        free(names->items[i]);
+    free(names->items);
+    *names = (struct names){ 0 };
+}
+
+static int names_add(struct names *names, const char *name)
+{
+    if (names->n == names->room) {
+        const size_t room = names->room ? names->room * 2 : 64;
+        char **items = realloc(names->items, room * sizeof *items);
+        if (!items)
+            return -1;
+        names->items = items;
+        names->room = room;
+    }
+    names->items[names->n] = strdup(name);
+    return names->items[names->n] ? (int)(names->n++, 0) : -1;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* 'd' folder, 'f' file, 'x' neither; 0: cannot tell (errno). Links are followed. */
+static char kind_of(DIR *dir, const struct dirent *entry)
+{
+    struct stat st;
+    if (entry->d_type == DT_DIR)
+        return 'd';
+    if (entry->d_type == DT_REG)
+        return 'f';
+    if (fstatat(dirfd(dir), entry->d_name, &st, 0) < 0)
+        return 0;
+    return S_ISDIR(st.st_mode) ? 'd' : S_ISREG(st.st_mode) ? 'f' : 'x';
+}
+
+/* Lists one folder: its sub-folders and its files, each sorted. */
+static int list_folder(const char *path, struct names *folders, struct names *files,
+                       leat_error *err)
+{
+    int rc = LEAT_OK;
+    DIR *dir = opendir(path);
+    if (!dir)
+        return leat_fail(err, LEAT_E_IO, "%s: cannot read the folder: %s", path, strerror(errno));
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (!entry && errno)
+            rc = leat_fail(err, LEAT_E_IO, "%s: cannot read the folder: %s", path, strerror(errno));
+        if (!entry)
+            break;
+        if (entry->d_name[0] == '.')
+            continue;
+        const char kind = kind_of(dir, entry);
+        if (kind == 0)
+            rc = leat_fail(err, LEAT_E_IO, "%s/%s: %s", path, entry->d_name, strerror(errno));
+        else if (kind == 'x')
+            rc = leat_fail(err, LEAT_E_DATA, "%s/%s: neither a file nor a folder", path,
+                           entry->d_name);
+        else if (names_add(kind == 'd' ? folders : files, entry->d_name) < 0)
+            rc = fail_memory(err);
+        if (rc < 0)
+            break;
+    }
+    closedir(dir);
+    if (folders->n > 1)
+        qsort(folders->items, folders->n, sizeof *folders->items, by_name);
+    if (files->n > 1)
+        qsort(files->items, files->n, sizeof *files->items, by_name);
+    return rc;
+}
+
+static int add_file(struct walk *walk, const char *relative, const char *name, leat_error *err)
+{
+    leat_scan *scan = walk->scan;
+    if (scan->n_files == walk->room) {
+        const size_t room = walk->room ? walk->room * 2 : 1024;
+        leat_scan_file *files = realloc(scan->files, room * sizeof *files);
+        if (!files)
+            return fail_memory(err);
+        scan->files = files;
+        walk->room = room;
+    }
+    char *path = leat_files_text("%s/%s", relative, name);
+    if (!path)
+        return fail_memory(err);
+    scan->files[scan->n_files++] = (leat_scan_file){ path, walk->label };
+    return LEAT_OK;
+}
+
+static int walk_class(struct walk *walk, const char *relative, leat_error *err);
+
+static int walk_folders(struct walk *walk, const char *relative, const struct names *folders,
+                        leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (folders->n && !walk->recursive)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s/%s/%s: a folder inside a class; --recursive takes its files for "
+                         "images of class '%s'",
+                         walk->top, relative, folders->items[0], walk->scan->classes[walk->label]);
+    for (size_t i = 0; i < folders->n && rc == LEAT_OK; i++) {
+        char *inner = leat_files_text("%s/%s", relative, folders->items[i]);
+        rc = inner ? walk_class(walk, inner, err) : fail_memory(err);
+        free(inner);
+    }
+    return rc;
+}
+
+static int walk_class(struct walk *walk, const char *relative, leat_error *err)
+{
+    struct names folders = { 0 }, files = { 0 };
+    char *path = leat_files_text("%s/%s", walk->top, relative);
+    int rc = path ? list_folder(path, &folders, &files, err) : fail_memory(err);
+    for (size_t i = 0; i < files.n && rc == LEAT_OK; i++)
+        rc = add_file(walk, relative, files.items[i], err);
+    if (rc == LEAT_OK)
+        rc = walk_folders(walk, relative, &folders, err);
+    names_free(&folders);
+    names_free(&files);
+    free(path);
+    return rc;
+}
+
+/* 1 if a folder has sub-folders and no files: then it holds classes and is none itself. */
+static int has_folders_only(const char *top, const char *name, int *result, leat_error *err)
+{
+    struct names folders = { 0 }, files = { 0 };
+    char *path = leat_files_text("%s/%s", top, name);
+    const int rc = path ? list_folder(path, &folders, &files, err) : fail_memory(err);
+    *result = folders.n > 0 && files.n == 0;
+    names_free(&folders);
+    names_free(&files);
+    free(path);
+    return rc;
+}
+
+/* DIR/train/cat/1.jpg where DIR/cat/1.jpg is expected: a likely mistake, so it gets its own words
+ * (and --recursive says that it is none). */
+static int check_level(const char *top, const struct names *folders, leat_error *err)
+{
+    for (size_t i = 0; i < folders->n; i++) {
+        int only = 0;
+        const int rc = has_folders_only(top, folders->items[i], &only, err);
+        if (rc < 0)
+            return rc;
+        if (!only)
+            return LEAT_OK;
+    }
+    return leat_fail(err, LEAT_E_DATA,
+                     "%s: its sub-folders hold folders only, no images; did you mean %s/%s? "
+                     "(--recursive takes '%s' for a class)",
+                     top, top, folders->items[folders->n - 1], folders->items[0]);
+}
+
+static int fail_no_classes(const char *top, size_t n_files, leat_error *err)
+{
+    return leat_fail(err, LEAT_E_DATA,
+                     "%s: has no sub-folders%s; images belong in one folder per class, such as "
+                     "%s/cat/1.jpg",
+                     top, n_files ? ", only files" : ": it is empty", top);
+}
+
+static int scan_classes(struct walk *walk, leat_error *err)
+{
+    leat_scan *scan = walk->scan;
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < scan->n_classes && rc == LEAT_OK; i++) {
+        walk->label = (int32_t)i;
+        rc = walk_class(walk, scan->classes[i], err);
+    }
+    if (rc == LEAT_OK && scan->n_files == 0)
+        rc = leat_fail(err, LEAT_E_DATA, "%s: %zu class folder%s, but no image in %s", walk->top,
+                       scan->n_classes, scan->n_classes == 1 ? "" : "s",
+                       scan->n_classes == 1 ? "it" : "any of them");
+    return rc;
+}
+
+int leat_scan_open(leat_scan *out, const char *folder, bool recursive, leat_error *err)
+{
+    struct names folders = { 0 }, files = { 0 };
+    struct walk walk = { .scan = out, .top = folder, .recursive = recursive };
+    *out = (leat_scan){ 0 };
+    int rc = list_folder(folder, &folders, &files, err);
+    if (rc == LEAT_OK && folders.n == 0)
+        rc = fail_no_classes(folder, files.n, err);
+    if (rc == LEAT_OK && !recursive)
+        rc = check_level(folder, &folders, err);
+    out->n_outside = files.n;
+    names_free(&files);
+    out->classes = folders.items;
+    out->n_classes = folders.n;
+    return rc < 0 ? rc : scan_classes(&walk, err);
+}
+
+void leat_scan_close(leat_scan *scan)
+{
+    for (size_t i = 0; i < scan->n_classes; i++)
+        free(scan->classes[i]);
+    for (size_t i = 0; i < scan->n_files; i++)
+        free((char *)scan->files[i].path);
+    free(scan->classes);
+    free(scan->files);
+    *scan = (leat_scan){ 0 };
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan.h: lists an image folder: one sub-folder per class, classes and files in byte order of their
+ * names, so that the list is the same on every machine and in every locale. */
+#ifndef LEAT_SCAN_H
+#define LEAT_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "leat/error.h"
+
+typedef struct leat_scan_file {
+    const char *path; /* relative to the folder: "cat/0001.jpg" */
+    int32_t label;    /* place of its class, from 0 */
+} leat_scan_file;
+
+typedef struct leat_scan {
+    char **classes;
+    size_t n_classes;
+    leat_scan_file *files; /* by class, then by name */
+    size_t n_files;
+    size_t n_outside; /* files beside the class folders: they have no class */
+} leat_scan;
+
+/* Names that begin with '.' are passed over. A folder inside a class is an error unless
+ * `recursive`; then what is in it belongs to the class.
+ * out      filled; leat_scan_close(), also after an error
+ * returns  LEAT_OK, LEAT_E_IO (cannot read; nothing there), LEAT_E_DATA (not such a folder),
+ *          LEAT_E_NOMEM; the message names the folder */
+int leat_scan_open(leat_scan *out, const char *folder, bool recursive, leat_error *err);
+void leat_scan_close(leat_scan *scan);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * setup.h: what the commands that take a CONFIG do first. */
+#ifndef LEAT_SETUP_H
+#define LEAT_SETUP_H
+
+#include "command.h"
+
+/* Loads a config and applies --set values. *out is NULL unless LEAT_OK. A --set that cannot be is
+ * LEAT_E_ARGUMENT. */
+int leat_setup_config(const char *path, const leat_texts *set, leat_config **out, leat_error *err);
+
+/* Opens the device that --device names, or (name NULL) the one of train.device. */
+int leat_setup_device(const leat_config *config, const char *name, leat_device **out,
+                      leat_error *err);
+
+#endif

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shards.c: parallel conversion. DESIGN: a task is a short run of positions inside one shard;
+ * workers take tasks in order, read and encode their files into a buffer of their own, wait until
+ * it is their turn in the shard, and write. The turn is what makes the bytes independent of
+ * threads; no worker waits for ever, because the task it waits for was taken earlier. Whoever
+ * writes a shard's last record syncs it, while the others go on.
+ *
+ * An error takes effect at a position: what comes before is still worked on, so that of several bad
+ * files the first in order is the one reported, for any number of threads. */
+#include "shards.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "image_record.h"
+#include "tfrecord.h"
+
+enum { TASK_FILES = 32, WRITE_EARLY_BYTES = 4 << 20 };
+
+struct shard {
+    size_t first, end;            /* positions */
+    size_t turn;                  /* [job lock] next position to be written */
+    leat_tfrecord_writer *writer; /* [whose turn it is] */
+    char *part, *name;            /* [const] temporary and final name */
+    uint64_t bytes;               /* [whose turn it is] */
+};
+
+struct job {
+    const leat_shards_options *options; /* [const] */
+    int folder;                         /* [const] */
+    size_t n;                           /* [const] positions */
+    struct shard *shards;
+    atomic_size_t stop; /* no position from here on is worked on; falls only [job lock] */
+    atomic_size_t done; /* files, for the progress */
+    pthread_mutex_t lock;
+    pthread_cond_t turned;      /* a turn or `stop` changed */
+    int32_t next_shard;         /* [lock] of the next task */
+    size_t next;                /* [lock] its position */
+    leat_error error;           /* [lock] of position `stop` */
+    leat_shards_result *result; /* [lock] */
+};
+
+struct task {
+    struct shard *shard;
+    size_t first, end;
+    size_t written; /* positions below it are in the writer */
+    bool my_turn;
+};
+
+struct worker {
+    struct job *job;
+    leat_image_record *record;
+    uint8_t *buffer; /* sizes (8 bytes) and records of the task, not yet written */
+    size_t used, room;
+    uint64_t images, bytes_in;
+};
+
+char *leat_shards_name(const char *prefix, int32_t shard, int32_t n_shards)
+{
+    return leat_files_text("%s-%05d-of-%05d.tfrecord", prefix, shard, n_shards);
+}
+
+/* Hidden, so that a pattern such as PREFIX-* does not find it. */
+static char *part_name(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    const int folder = slash ? (int)(slash - name) + 1 : 0;
+    return leat_files_text("%.*s.%s.part", folder, name, name + folder);
+}
+
+/* --- stopping ----------------------------------------------------------------------------------*/
+
+static void stop_at(struct job *job, size_t position, const leat_error *err)
+{
+    pthread_mutex_lock(&job->lock);
+    if (position < atomic_load(&job->stop)) {
+        atomic_store(&job->stop, position);
+        job->error = *err;
+    }
+    pthread_cond_broadcast(&job->turned);
+    pthread_mutex_unlock(&job->lock);
+}
+
+static bool is_stopped(const struct job *job, size_t position)
+{
+    return position >= atomic_load(&job->stop);
+}
+
+static int fail_canceled(leat_error *err)
+{
+    return leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was left behind");
+}
+
+/* --- writing -----------------------------------------------------------------------------------*/
+
+/* Waits until all before the task is written. False: it never will be. */
+static bool take_turn(struct job *job, struct task *task)
+{
+    if (task->my_turn)
+        return true;
+    pthread_mutex_lock(&job->lock);
+    while (task->shard->turn != task->first && !is_stopped(job, task->first))
+        pthread_cond_wait(&job->turned, &job->lock);
+    task->my_turn = task->shard->turn == task->first;
+    pthread_mutex_unlock(&job->lock);
+    return task->my_turn;
+}
+
+static void pass_turn(struct job *job, struct task *task)
+{
+    pthread_mutex_lock(&job->lock);
+    task->shard->turn = task->end;
+    pthread_cond_broadcast(&job->turned);
+    pthread_mutex_unlock(&job->lock);
+}
+
+static int write_buffer(struct worker *worker, struct shard *shard, leat_format_error *why)
+{
+    int rc = LEAT_FORMAT_OK;
+    if (!shard->writer)
+        rc = leat_tfrecord_writer_open(&shard->writer, shard->part, why);
+    for (size_t at = 0; at < worker->used && rc == LEAT_FORMAT_OK;) {
+        uint64_t size;
+        memcpy(&size, worker->buffer + at, sizeof size);
+        rc =
+            leat_tfrecord_writer_write(shard->writer, worker->buffer + at + sizeof size, size, why);
+        at += sizeof size + size;
+    }
+    worker->used = 0;
+    return rc;
+}
+
+static int close_shard(struct shard *shard, leat_format_error *why)
+{
+    shard->bytes = leat_tfrecord_writer_size(shard->writer);
+    const int rc = leat_tfrecord_writer_commit(shard->writer, why);
+    leat_tfrecord_writer_close(&shard->writer);
+    return rc;
+}
+
+/* Errors of the writer speak of the temporary name; people know the final one. */
+static int fail_write(const struct shard *shard, const leat_format_error *why, leat_error *err)
+{
+    leat_error inner;
+    const int code = leat_files_fail(&inner, why);
+    const char *text = inner.message;
+    const size_t length = strlen(shard->part);
+    if (!strncmp(text, shard->part, length) && text[length] == ':')
+        text += length + 2;
+    return leat_fail(err, code, "%s: %s", shard->name, text);
+}
+
+/* --- reading -----------------------------------------------------------------------------------*/
+
+static int keep_record(struct worker *worker, const uint8_t *record, uint64_t size, leat_error *err)
+{
+    const size_t needed = worker->used + sizeof size + size;
+    if (needed > worker->room) {
+        const size_t room = needed + needed / 2;
+        uint8_t *buffer = realloc(worker->buffer, room);
+        if (!buffer)
+            return leat_fail(err, LEAT_E_NOMEM, "no memory for %zu bytes", room);
+        worker->buffer = buffer;
+        worker->room = room;
+    }
+    memcpy(worker->buffer + worker->used, &size, sizeof size);
+    memcpy(worker->buffer + worker->used + sizeof size, record, size);
+    worker->used = needed;
+    return LEAT_OK;
+}
+
+static int skip_file(struct job *job, size_t position, const char *text, leat_error *err)
+{
+    leat_shards_result *result = job->result;
+    int rc = LEAT_OK;
+    pthread_mutex_lock(&job->lock);
+    leat_shards_skipped *skipped =
+        realloc(result->skipped, (result->n_skipped + 1) * sizeof *skipped);
+    char *copy = strdup(text);
+    if (skipped)
+        result->skipped = skipped;
+    if (skipped && copy) {
+        skipped[result->n_skipped++] = (leat_shards_skipped){ position, copy };
+    } else {
+        free(copy);
+        rc = leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    }
+    pthread_mutex_unlock(&job->lock);
+    return rc;
+}
+
+/* Reads the file at a position and encodes it into the worker's buffer. */
+static int take_file(struct worker *worker, size_t position, leat_error *err)
+{
+    struct job *job = worker->job;
+    const leat_shards_options *o = job->options;
+    const leat_scan_file *file = &o->scan->files[o->order ? o->order[position] : position];
+    const uint8_t *record;
+    size_t size, bytes_in;
+    int rc = leat_image_record_make(worker->record, job->folder, file->path, file->label,
+                                    o->scan->classes[file->label], &record, &size, &bytes_in, err);
+    if (rc == LEAT_OK) {
+        worker->images++;
+        worker->bytes_in += bytes_in;
+        rc = keep_record(worker, record, size, err);
+    } else if (rc == LEAT_E_DATA && o->skip_bad) {
+        rc = skip_file(job, position, err->message, err);
+    } else {
+        leat_fail_in(err, rc, "%s/", o->folder);
+    }
+    return rc;
+}
+
+/* --- tasks -------------------------------------------------------------------------------------*/
+
+static bool take_task(struct job *job, struct task *task)
+{
+    bool found = false;
+    pthread_mutex_lock(&job->lock);
+    if (job->next < job->n && !is_stopped(job, job->next)) {
+        struct shard *shard = &job->shards[job->next_shard];
+        const size_t left = shard->end - job->next;
+        *task = (struct task){ .shard = shard, .first = job->next };
+        task->end = job->next + (left < TASK_FILES ? left : TASK_FILES);
+        job->next = task->end;
+        job->next_shard += task->end == shard->end;
+        found = true;
+    }
+    pthread_mutex_unlock(&job->lock);
+    return found;
+}
+
+static void run_task(struct worker *worker, struct task *task)
+{
+    struct job *job = worker->job;
+    leat_error err = { 0 };
+    leat_format_error why = { 0 };
+    worker->used = 0;
+    for (size_t p = task->first; p < task->end; p++) {
+        if (leat_files_caught()) {
+            fail_canceled(&err);
+            stop_at(job, 0, &err);
+        }
+        if (is_stopped(job, p))
+            return;
+        if (take_file(worker, p, &err) < 0) {
+            stop_at(job, p, &err);
+            return;
+        }
+        if (worker->used > WRITE_EARLY_BYTES || p + 1 == task->end) {
+            if (!take_turn(job, task))
+                return;
+            int rc = write_buffer(worker, task->shard, &why);
+            if (rc == LEAT_FORMAT_OK && p + 1 == task->shard->end)
+                rc = close_shard(task->shard, &why);
+            if (rc != LEAT_FORMAT_OK) {
+                fail_write(task->shard, &why, &err);
+                stop_at(job, p, &err);
+                return;
+            }
+        }
+    }
+    pass_turn(job, task);
+    leat_progress_show(job->options->progress,
+                       atomic_fetch_add(&job->done, task->end - task->first) + task->end -
+                           task->first);
+}
+
+static void *work(void *argument)
+{
+    struct worker worker = { .job = argument };
+    struct job *job = worker.job;
+    struct task task;
+    leat_error err = { 0 };
+    worker.record = leat_image_record_open(job->options->verify);
+    if (!worker.record) {
+        leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+        stop_at(job, 0, &err);
+    }
+    while (take_task(job, &task))
+        run_task(&worker, &task);
+    pthread_mutex_lock(&job->lock);
+    job->result->images += worker.images;
+    job->result->bytes_in += worker.bytes_in;
+    pthread_mutex_unlock(&job->lock);
+    leat_image_record_close(&worker.record);
+    free(worker.buffer);
+    return NULL;
+}
+
+static void run_workers(struct job *job)
+{
+    const int32_t wanted = job->options->threads - 1;
+    pthread_t *threads = calloc((size_t)wanted + 1, sizeof *threads);
+    int32_t started = 0;
+    while (threads && started < wanted && !pthread_create(&threads[started], NULL, work, job))
+        started++;
+    work(job); /* fewer threads than wanted is slower, not wrong */
+    for (int32_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+}
+
+/* --- the whole ---------------------------------------------------------------------------------*/
+
+static int open_shards(struct job *job, leat_error *err)
+{
+    const int32_t n_shards = job->options->n_shards;
+    job->shards = calloc((size_t)n_shards, sizeof *job->shards);
+    if (!job->shards)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const size_t small = job->n / (size_t)n_shards, n_large = job->n % (size_t)n_shards;
+    size_t first = 0;
+    for (int32_t i = 0; i < n_shards; i++) {
+        struct shard *shard = &job->shards[i];
+        shard->first = shard->turn = first;
+        shard->end = first += small + ((size_t)i < n_large);
+        shard->name = leat_shards_name(job->options->prefix, i, n_shards);
+        shard->part = shard->name ? part_name(shard->name) : NULL;
+        if (!shard->part)
+            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    }
+    return LEAT_OK;
+}
+
+/* All shards are complete and on disk: give them their names. */
+static int name_shards(struct job *job, leat_error *err)
+{
+    for (int32_t i = 0; i < job->options->n_shards; i++) {
+        struct shard *shard = &job->shards[i];
+        const int rc = leat_files_rename(shard->part, shard->name, err);
+        if (rc < 0)
+            return rc;
+        free(shard->part); /* no longer there to be removed */
+        shard->part = NULL;
+        job->result->bytes_out += shard->bytes;
+    }
+    return leat_files_sync_folder_of(job->options->prefix, err);
+}
+
+static void close_shards(struct job *job)
+{
+    for (int32_t i = 0; job->shards && i < job->options->n_shards; i++) {
+        struct shard *shard = &job->shards[i];
+        leat_tfrecord_writer_close(&shard->writer);
+        if (shard->part)
+            unlink(shard->part);
+        free(shard->part);
+        free(shard->name);
+    }
+    free(job->shards);
+}
+
+static int by_position(const void *a, const void *b)
+{
+    const size_t x = ((const leat_shards_skipped *)a)->position;
+    const size_t y = ((const leat_shards_skipped *)b)->position;
+    return (x > y) - (x < y);
+}
+
+static int run_job(struct job *job, leat_error *err)
+{
+    int rc = open_shards(job, err);
+    if (rc < 0)
+        return rc;
+    run_workers(job);
+    leat_shards_result *result = job->result;
+    if (result->n_skipped > 1)
+        qsort(result->skipped, result->n_skipped, sizeof *result->skipped, by_position);
+    if (leat_files_caught())
+        return fail_canceled(err);
+    if (is_stopped(job, job->n)) {
+        *err = job->error;
+        return err->code;
+    }
+    if (result->images == 0)
+        return leat_fail(err, LEAT_E_DATA, "%s: no file in it is an image", job->options->folder);
+    return name_shards(job, err);
+}
+
+int leat_shards_write(const leat_shards_options *options, leat_shards_result *out, leat_error *err)
+{
+    struct job job = { .options = options, .n = options->scan->n_files, .result = out };
+    *out = (leat_shards_result){ 0 };
+    job.folder = open(options->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (job.folder < 0)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", options->folder, strerror(errno));
+    atomic_init(&job.stop, SIZE_MAX);
+    atomic_init(&job.done, 0);
+    pthread_mutex_init(&job.lock, NULL);
+    pthread_cond_init(&job.turned, NULL);
+    const int rc = run_job(&job, err);
+    close_shards(&job);
+    pthread_cond_destroy(&job.turned);
+    pthread_mutex_destroy(&job.lock);
+    close(job.folder);
+    return rc;
+}
+
+void leat_shards_result_close(leat_shards_result *result)
+{
+    for (size_t i = 0; i < result->n_skipped; i++)
+        free(result->skipped[i].text);
+    free(result->skipped);
+    *result = (leat_shards_result){ 0 };
+}

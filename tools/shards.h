@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shards.h: writes listed image files into TFRecord shards, in parallel. The bytes of every shard
+ * are a function of the list, its order and the number of shards: never of threads or timing. */
+#ifndef LEAT_SHARDS_H
+#define LEAT_SHARDS_H
+
+#include "progress.h"
+#include "scan.h"
+
+typedef struct leat_shards_options {
+    const char *folder; /* that scan's paths are relative to */
+    const leat_scan *scan;
+    const uint32_t *order; /* position -> file; NULL: as listed */
+    const char *prefix;    /* PREFIX-00000-of-00008.tfrecord */
+    int32_t n_shards;
+    int32_t threads; /* ≥ 1 */
+    bool verify;     /* decode every image */
+    bool skip_bad;   /* leave out what is no image, and list it */
+    leat_progress *progress;
+} leat_shards_options;
+
+typedef struct leat_shards_skipped {
+    size_t position;
+    char *text; /* "cat/notes.txt: neither JPEG nor PNG" */
+} leat_shards_skipped;
+
+typedef struct leat_shards_result {
+    uint64_t images, bytes_in, bytes_out;
+    leat_shards_skipped *skipped; /* in order of position */
+    size_t n_skipped;
+} leat_shards_result;
+
+/* Name of a shard; NULL: out of memory. free(). */
+char *leat_shards_name(const char *prefix, int32_t shard, int32_t n_shards);
+
+/* Writes all shards under temporary names and puts them under their own when all are complete and
+ * on disk. After an error or a signal nothing is left.
+ *
+ * Position p of n goes into shard p · n_shards / n (rounded so that sizes differ by one at most):
+ * shards read one after the other give the whole order.
+ *
+ * out      filled, also after an error; leat_shards_result_close()
+ * returns  LEAT_OK; LEAT_E_IO, LEAT_E_DATA (the first bad file in order), LEAT_E_NOMEM;
+ *          LEAT_E_CANCELED after a signal */
+int leat_shards_write(const leat_shards_options *options, leat_shards_result *out, leat_error *err);
+void leat_shards_result_close(leat_shards_result *result);
+
+#endif
