@@ -117,10 +117,11 @@ static void assert_coefficients(const uint8_t *data, size_t size, int level)
     jvirt_barray_ptr *arrays = jpeg_read_coefficients(&info);
     assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
     jpeg.dsp = leat_jpeg_dsp_at(level);
+    const leat_jpeg_window whole = { 0, jpeg.mcus_x, 0, jpeg.mcus_y };
     leat_scratch_reset(scratch);
-    assert_int_equal(leat_jpeg_scan_open(&scan, &jpeg, scratch, NULL), LEAT_OK);
+    assert_int_equal(leat_jpeg_scan_open(&scan, &jpeg, &whole, scratch, NULL), LEAT_OK);
     for (int32_t row = 0; row < jpeg.mcus_y; row++) {
-        assert_int_equal(leat_jpeg_scan_row(&scan, NULL), LEAT_OK);
+        assert_int_equal(leat_jpeg_scan_row(&scan, row, NULL), LEAT_OK);
         compare_coefficients(&jpeg, &scan, row, &info, arrays);
     }
     jpeg_finish_decompress(&info);
@@ -189,6 +190,95 @@ static void every_width_of_vectors(void **state)
                                              .v = samplings[s][1],
                                              .quality = 85 },
                         (unsigned)width);
+}
+
+/* The box's pixels are the whole picture's, whatever is skipped around it. */
+static void check_box(const uint8_t *data, size_t size, const leat_image_box *box, int channels)
+{
+    for (int level = 0; level < N_LEVELS; level++) {
+        leat_jpeg jpeg;
+        leat_error err = { 0 };
+        assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+        if (!(jpeg.dsp = leat_jpeg_dsp_at(level)))
+            continue;
+        leat_scratch_reset(scratch);
+        if (leat_jpeg_decode_box(&jpeg, box, channels, got, scratch, &err))
+            fail_msg("%s", err.message);
+        const size_t n = (size_t)box->width * (size_t)channels;
+        for (int32_t y = 0; y < box->height; y++)
+            if (memcmp(got + (size_t)y * n,
+                       expected + ((size_t)(box->y + y) * (size_t)jpeg.width + (size_t)box->x) *
+                                      (size_t)channels,
+                       n))
+                fail_msg("level %d: row %d of %d x %d at (%d, %d) differs", level, y, box->width,
+                         box->height, box->x, box->y);
+    }
+}
+
+static unsigned draw(unsigned *state, unsigned below)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % below;
+}
+
+static void check_boxes(const uint8_t *data, size_t size, int n_boxes, unsigned seed)
+{
+    leat_jpeg jpeg;
+    assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+    const int channels = seed % 5 ? 3 : 1;
+    assert_int_equal(reference_decode(data, size, channels, expected, ROOM), 0);
+    for (int i = 0; i < n_boxes; i++) {
+        leat_image_box box;
+        box.x = (int32_t)draw(&seed, (unsigned)jpeg.width);
+        box.y = (int32_t)draw(&seed, (unsigned)jpeg.height);
+        box.width = 1 + (int32_t)draw(&seed, (unsigned)(jpeg.width - box.x));
+        box.height = 1 + (int32_t)draw(&seed, (unsigned)(jpeg.height - box.y));
+        check_box(data, size, &box, channels);
+    }
+}
+
+static void boxes(void **state)
+{
+    static const int restarts[] = { 0, 1, 3, 4, 8, 16, 100 }, widths[] = { 200, 333, 128, 40, 3 };
+    (void)state;
+    for (unsigned s = 0; s < N_SAMPLINGS; s++)
+        for (unsigned r = 0; r < sizeof restarts / sizeof *restarts; r++)
+            for (unsigned w = 0; w < sizeof widths / sizeof *widths; w++) {
+                const reference_picture p = { .width = widths[w],
+                                              .height = 150 - 20 * (int)s,
+                                              .channels = 3,
+                                              .h = samplings[s][0],
+                                              .v = samplings[s][1],
+                                              .quality = 40 + 10 * (int)w,
+                                              .is_optimized = (int)r % 2,
+                                              .restart = restarts[r] };
+                uint8_t *data;
+                const size_t size = reference_encode(&p, s + w, &data);
+                check_boxes(data, size, 12, s + 4 * r + w);
+                free(data);
+            }
+}
+
+static void boxes_outside(void **state)
+{
+    const leat_image_box wrong[] = {
+        { -1, 0, 5, 5 },       { 0, -1, 5, 5 }, { 0, 0, 0, 5 },
+        { 0, 0, 5, 0 },        { 20, 0, 2, 5 }, { 0, 36, 5, 2 },
+        { 0, 0, 22, 1 },       { 0, 0, 1, 38 }, { 1 << 30, 0, 1 << 30, 1 },
+        { 0, 5, 1, INT32_MAX }
+    };
+    leat_jpeg jpeg;
+    uint8_t *data;
+    const reference_picture p = {
+        .width = 37, .height = 21, .channels = 3, .h = 2, .v = 2, .quality = 60
+    };
+    const size_t size = reference_encode(&p, 3, &data);
+    (void)state;
+    assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(leat_jpeg_decode_box(&jpeg, &wrong[i], 3, got, scratch, NULL),
+                         LEAT_E_ARGUMENT);
+    free(data);
 }
 
 static void unusual_files_are_refused(void **state)
@@ -347,6 +437,7 @@ static void photos(void **state)
         if (is_photo(data, size)) {
             assert_exact(data, size, path);
             assert_coefficients(data, size, n_photos % N_LEVELS);
+            check_boxes(data, size, 2, (unsigned)n_photos);
             n_photos++;
         } else {
             n_others++;
@@ -363,6 +454,8 @@ int main(void)
         cmocka_unit_test(every_small_size),
         cmocka_unit_test(every_kind),
         cmocka_unit_test(every_width_of_vectors),
+        cmocka_unit_test(boxes),
+        cmocka_unit_test(boxes_outside),
         cmocka_unit_test(unusual_files_are_refused),
         cmocka_unit_test(truncated_anywhere),
         cmocka_unit_test(changed_anywhere),

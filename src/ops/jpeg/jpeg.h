@@ -11,7 +11,7 @@
 #ifndef LEAT_JPEG_H
 #define LEAT_JPEG_H
 
-#include "leat/op.h"
+#include "image.h"
 
 struct leat_jpeg_dsp;
 
@@ -43,10 +43,18 @@ int leat_jpeg_open(leat_jpeg *jpeg, const uint8_t *data, size_t size, leat_error
 
 /* Decodes the whole picture to height × width × channels bytes, channels 1 (gray) or 3 (RGB).
  *
- * out      written from top to bottom; undefined after an error
+ * out      undefined after an error
  * returns  LEAT_OK, LEAT_E_UNSUPPORTED (see CONTRACT) or LEAT_E_NOMEM. Any thread, one scratch
- *          each; takes leat_jpeg_memory() bytes of it. */
+ *          each; all memory is taken from it. */
 int leat_jpeg_decode(const leat_jpeg *jpeg, int channels, uint8_t *out, leat_scratch *scratch,
                      leat_error *err);
+
+/* Decodes a part of the picture to box->height × box->width × channels bytes: the same pixels that
+ * are at that place of the whole. Reads no further than the box needs, and with restart markers
+ * only what it needs, so damage elsewhere in the file is not noticed.
+ *
+ * box      not empty and inside the picture, else LEAT_E_ARGUMENT */
+int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
+                         uint8_t *out, leat_scratch *scratch, leat_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_dsp.c: which kernels run. */
+#include "cpu.h"
 #include "jpeg_dsp_c.h"
 #include "jpeg_dsp_x86.h"
 
@@ -41,18 +42,13 @@ const leat_jpeg_dsp leat_jpeg_dsp_avx512 = {
 
 const leat_jpeg_dsp *leat_jpeg_dsp_at(int level)
 {
-    if (level == 0)
-        return &leat_jpeg_dsp_c;
+    if (level > leat_cpu_best())
+        return NULL;
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    const int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
-    const int has_avx512 =
-        has_avx2 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi");
-    if (has_avx512 && (level == 2 || level < 0))
+    if (level == LEAT_CPU_AVX512)
         return &leat_jpeg_dsp_avx512;
-    if (has_avx2 && (level == 1 || level < 0))
+    if (level == LEAT_CPU_AVX2)
         return &leat_jpeg_dsp_avx2;
 #endif
-    return level < 0 ? &leat_jpeg_dsp_c : NULL;
+    return &leat_jpeg_dsp_c;
 }

@@ -3,6 +3,7 @@
  * jpeg_header.c: the markers before the scan. DESIGN: anything that libjpeg-turbo would refuse, warn
  * of, or read in a way of its own is "unsupported" here (see CONTRACT in jpeg.h), so the parser
  * accepts only what is plain and never has to repair. */
+#include "cpu.h"
 #include "jpeg_impl.h"
 
 #include <string.h>
@@ -239,7 +240,7 @@ int leat_jpeg_open(leat_jpeg *jpeg, const uint8_t *data, size_t size, leat_error
         if (marker == 0xda) {
             jpeg->scan = data + at;
             jpeg->end = data + size;
-            jpeg->dsp = leat_jpeg_dsp_at(-1);
+            jpeg->dsp = leat_jpeg_dsp_at(leat_cpu_level());
             return LEAT_OK;
         }
     }

@@ -33,6 +33,10 @@ typedef struct leat_jpeg_table {
  * it (no code of ones only), or a DC symbol is above 15. */
 int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc);
 
+/* A table for blocks that are only skipped: entries of `ac` joined as far as one look-up goes, so
+ * that values mean nothing but the block ends where it did. */
+void leat_jpeg_table_join(leat_jpeg_table *joined, const leat_jpeg_table *ac);
+
 /* One block of the row that is being decoded, in the order of the scan. */
 typedef struct leat_jpeg_node {
     int16_t *end;                 /* behind its 64 coefficients */
@@ -76,32 +80,40 @@ extern const leat_jpeg_dsp leat_jpeg_dsp_c;
 #if defined(__x86_64__)
 extern const leat_jpeg_dsp leat_jpeg_dsp_avx2, leat_jpeg_dsp_avx512;
 #endif
-/* Kernels of a level (0 plain C, 1 AVX2, 2 AVX-512), NULL if this CPU lacks it; -1: its best. */
+/* Kernels of a level of cpu.h; NULL if this CPU lacks it. */
 const leat_jpeg_dsp *leat_jpeg_dsp_at(int level);
+
+/* MCUs of a picture: columns x0 … x1 - 1 and rows y0 … y1 - 1 */
+typedef struct leat_jpeg_window {
+    int32_t x0, x1, y0, y1;
+} leat_jpeg_window;
 
 /* A scan on its way from top to bottom, one row of MCUs at a time. */
 typedef struct leat_jpeg_scan {
     const leat_jpeg *jpeg;
-    leat_jpeg_table *tables; /* of component c: [2c] DC, [2c + 1] AC */
-    leat_jpeg_node *nodes;   /* of one row of MCUs, in scan order */
-    int16_t *blocks[3];      /* of one row of MCUs per component: v rows of n_across blocks */
-    int16_t *first_block;    /* start and size of all of them */
-    size_t blocks_bytes;
-    uint8_t *segment; /* unstuffed bytes of the segment */
+    leat_jpeg_window window;
+    const leat_jpeg_table *dc[3], *ac[3], *skip[3];
+    /* Of one row of MCUs, in scan order. In `nodes`, blocks left and right of the window are to be
+     * skipped, in `skip_nodes` all blocks. */
+    leat_jpeg_node *nodes, *skip_nodes;
+    int16_t *blocks[3]; /* of one row of MCUs per component: v rows of n_across blocks */
+    uint8_t *segment;   /* unstuffed bytes of the segment */
     const uint8_t *segment_end;
-    const uint8_t *src; /* where the next segment starts in the file */
+    const uint8_t *src; /* what follows the segment in the file */
     leat_jpeg_bits bits;
-    uint64_t mcus_left;    /* of the picture, not counting this segment's */
-    uint32_t segment_left; /* MCUs of this segment */
-    uint32_t n_restarts;
-    int32_t dc[3]; /* predictors */
+    uint64_t mcu, n_mcus;  /* the next MCU, and of the picture */
+    uint64_t segment_stop; /* the segment's MCUs end here; mcu if the next one is not open yet */
+    uint32_t n_restarts;   /* markers passed */
+    int32_t dc_sum[3];     /* predictors */
 } leat_jpeg_scan;
 
 /* Takes memory and builds the tables; reads nothing of the scan yet. */
-int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, leat_scratch *scratch,
-                        leat_error *err);
-/* Decodes the next row of MCUs into blocks[]. After the last one the end of the file is checked. */
-int leat_jpeg_scan_row(leat_jpeg_scan *scan, leat_error *err);
+int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_jpeg_window *window,
+                        leat_scratch *scratch, leat_error *err);
+/* Decodes a row of MCUs below those decoded before, as far as the window goes, into blocks[]; what
+ * these hold beside the window means nothing. After the picture's last MCU the end of the file is
+ * checked. */
+int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err);
 /* True value of a coefficient as blocks[] hold it: negative ones are kept one too low. */
 static inline int16_t leat_jpeg_coefficient(int16_t stored)
 {

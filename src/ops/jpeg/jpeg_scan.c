@@ -3,8 +3,13 @@
  * jpeg_scan.c: the entropy-coded part, one row of MCUs at a time. DESIGN: a segment (what lies
  * between two markers) is copied without its stuffed zeros, then the flat loop runs over the nodes
  * of a row, or as far as the segment goes. The nodes say where each block of the scan lies among
- * the blocks of its component, and stay the same for all rows. A segment must end within its last
- * byte and the marker that is due must follow; all else is left to libjpeg-turbo. */
+ * the blocks of its component, and stay the same for all rows. A segment that is read must end
+ * within its last byte and be followed by the marker that is due; all else is left to libjpeg-turbo.
+ *
+ * Blocks outside the window cannot be passed over without reading their symbols, but their values
+ * do not matter: their nodes name tables whose entries stand for up to three symbols. The same
+ * loop then runs through them faster and leaves nonsense, but for the DC differences, which come
+ * from the usual tables. Whole segments outside the window are passed over from marker to marker. */
 #include "jpeg_impl.h"
 
 #include <string.h>
@@ -14,29 +19,68 @@ static int refuse(leat_error *err, const char *why)
     return leat_fail(err, LEAT_E_UNSUPPORTED, "jpeg: %s", why);
 }
 
-static int take_memory(leat_jpeg_scan *scan, leat_scratch *scratch, leat_error *err)
+static int refuse_memory(leat_error *err, const leat_jpeg *jpeg)
+{
+    return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for %d x %d pixels", jpeg->width,
+                     jpeg->height);
+}
+
+static int skips_some(const leat_jpeg_scan *scan)
+{
+    const leat_jpeg_window *w = &scan->window;
+    return w->x0 > 0 || w->y0 > 0 || w->x1 < scan->jpeg->mcus_x;
+}
+
+/* The table of an earlier component that has the same one, or a new one. */
+static int make_tables(leat_jpeg_scan *scan, int i, leat_scratch *scratch, leat_error *err)
 {
     const leat_jpeg *jpeg = scan->jpeg;
-    const size_t file_bytes = (size_t)(jpeg->end - jpeg->scan);
-    const size_t n_nodes = (size_t)jpeg->mcus_x * (size_t)jpeg->blocks_per_mcu;
-    for (int i = 0; i < jpeg->n_components; i++)
-        scan->blocks_bytes += (size_t)jpeg->component[i].n_across * (size_t)jpeg->component[i].v *
-                              64 * sizeof(int16_t);
-    scan->tables =
-        leat_scratch_take(scratch, 2 * (size_t)jpeg->n_components * sizeof *scan->tables);
-    scan->nodes = leat_scratch_take(scratch, n_nodes * sizeof *scan->nodes);
-    scan->first_block = leat_scratch_take(scratch, scan->blocks_bytes);
-    scan->segment = leat_scratch_take(scratch, file_bytes + LEAT_JPEG_PAD);
-    if (!scan->tables || !scan->nodes || !scan->first_block || !scan->segment)
-        return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for %d x %d pixels", jpeg->width,
-                         jpeg->height);
+    const leat_jpeg_component *c = jpeg->component;
+    leat_jpeg_table *fresh[3] = { NULL };
+    for (int other = 0; other < i; other++) {
+        scan->dc[i] = c[other].dc == c[i].dc ? scan->dc[other] : scan->dc[i];
+        scan->ac[i] = c[other].ac == c[i].ac ? scan->ac[other] : scan->ac[i];
+        scan->skip[i] = c[other].ac == c[i].ac ? scan->skip[other] : scan->skip[i];
+    }
+    const int wanted[3] = { !scan->dc[i], !scan->ac[i], !scan->skip[i] && skips_some(scan) };
+    for (int k = 0; k < 3; k++)
+        if (wanted[k] && !(fresh[k] = leat_scratch_take(scratch, sizeof *fresh[k])))
+            return refuse_memory(err, jpeg);
+    if ((fresh[0] && leat_jpeg_table_build(fresh[0], c[i].dc, 1)) ||
+        (fresh[1] && leat_jpeg_table_build(fresh[1], c[i].ac, 0)))
+        return refuse(err, "bad Huffman table");
+    scan->dc[i] = fresh[0] ? fresh[0] : scan->dc[i];
+    scan->ac[i] = fresh[1] ? fresh[1] : scan->ac[i];
+    if (fresh[2])
+        leat_jpeg_table_join(fresh[2], scan->ac[i]);
+    scan->skip[i] = fresh[2] ? fresh[2] : scan->skip[i];
     return LEAT_OK;
 }
 
-static void link_nodes(leat_jpeg_scan *scan)
+static int take_memory(leat_jpeg_scan *scan, leat_scratch *scratch)
 {
     const leat_jpeg *jpeg = scan->jpeg;
-    leat_jpeg_node *node = scan->nodes, *previous = NULL;
+    const size_t n_nodes = (size_t)jpeg->mcus_x * (size_t)jpeg->blocks_per_mcu;
+    for (int i = 0; i < jpeg->n_components; i++) {
+        const leat_jpeg_component *c = &jpeg->component[i];
+        const size_t n_blocks = (size_t)c->n_across * (size_t)c->v;
+        scan->blocks[i] = leat_scratch_take(scratch, n_blocks * 64 * sizeof(int16_t));
+        if (!scan->blocks[i])
+            return -1;
+    }
+    scan->nodes = leat_scratch_take(scratch, n_nodes * sizeof *scan->nodes);
+    scan->skip_nodes = scan->nodes;
+    if (skips_some(scan))
+        scan->skip_nodes = leat_scratch_take(scratch, n_nodes * sizeof *scan->nodes);
+    scan->segment = leat_scratch_take(scratch, (size_t)(jpeg->end - jpeg->scan) + LEAT_JPEG_PAD);
+    return scan->nodes && scan->skip_nodes && scan->segment ? 0 : -1;
+}
+
+/* Blocks in columns x0 … x1 - 1 are for use, the others to be skipped. */
+static void link_nodes(leat_jpeg_scan *scan, leat_jpeg_node *node, int32_t x0, int32_t x1)
+{
+    const leat_jpeg *jpeg = scan->jpeg;
+    leat_jpeg_node *previous = NULL;
     for (int32_t mcu = 0; mcu < jpeg->mcus_x; mcu++)
         for (int i = 0; i < jpeg->n_components; i++) {
             const leat_jpeg_component *c = &jpeg->component[i];
@@ -44,69 +88,98 @@ static void link_nodes(leat_jpeg_scan *scan)
                 const int32_t index = b / c->h * c->n_across + mcu * c->h + b % c->h;
                 int16_t *block = scan->blocks[i] + 64 * (ptrdiff_t)index;
                 node->end = block + 64;
-                node->ac = scan->tables[2 * i + 1].fast;
+                node->ac = (mcu >= x0 && mcu < x1 ? scan->ac[i] : scan->skip[i])->fast;
                 node->after = node + 1;
                 if (previous) {
                     previous->next = block;
-                    previous->next_dc = scan->tables[2 * i].fast;
+                    previous->next_dc = scan->dc[i]->fast;
                 }
             }
         }
-    previous->next = scan->first_block; /* the row below starts where this one did */
-    previous->next_dc = scan->tables[0].fast;
+    previous->next = scan->blocks[0]; /* the row below starts where this one did */
+    previous->next_dc = scan->dc[0]->fast;
 }
 
-int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, leat_scratch *scratch,
-                        leat_error *err)
+int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_jpeg_window *window,
+                        leat_scratch *scratch, leat_error *err)
 {
-    *scan = (leat_jpeg_scan){ .jpeg = jpeg, .src = jpeg->scan };
-    const int rc = take_memory(scan, scratch, err);
-    if (rc)
-        return rc;
-    int16_t *blocks = scan->first_block;
+    *scan = (leat_jpeg_scan){ .jpeg = jpeg, .window = *window, .src = jpeg->scan };
     for (int i = 0; i < jpeg->n_components; i++) {
-        const leat_jpeg_component *c = &jpeg->component[i];
-        if (leat_jpeg_table_build(&scan->tables[2 * i], c->dc, 1) ||
-            leat_jpeg_table_build(&scan->tables[2 * i + 1], c->ac, 0))
-            return refuse(err, "bad Huffman table");
-        scan->blocks[i] = blocks;
-        blocks += (ptrdiff_t)c->n_across * c->v * 64;
+        const int rc = make_tables(scan, i, scratch, err);
+        if (rc)
+            return rc;
     }
-    link_nodes(scan);
-    scan->mcus_left = (uint64_t)jpeg->mcus_x * (uint64_t)jpeg->mcus_y;
+    if (take_memory(scan, scratch))
+        return refuse_memory(err, jpeg);
+    link_nodes(scan, scan->nodes, window->x0, window->x1);
+    if (skips_some(scan))
+        link_nodes(scan, scan->skip_nodes, 0, 0);
+    scan->n_mcus = (uint64_t)jpeg->mcus_x * (uint64_t)jpeg->mcus_y;
     return LEAT_OK;
+}
+
+/* The first MCU that is not in the segment starting at `mcu`. */
+static uint64_t stop_of(const leat_jpeg_scan *scan, uint64_t mcu)
+{
+    const uint32_t n = scan->jpeg->restart_mcus;
+    return n && n < scan->n_mcus - mcu ? mcu + n : scan->n_mcus;
 }
 
 static void start_segment(leat_jpeg_scan *scan)
 {
     const leat_jpeg *jpeg = scan->jpeg;
     const size_t n = jpeg->dsp->unstuff(scan->src, jpeg->end, scan->segment, &scan->src);
-    uint32_t mcus = jpeg->restart_mcus;
-    if (!mcus || mcus > scan->mcus_left)
-        mcus = (uint32_t)scan->mcus_left;
     memset(scan->segment + n, 0, LEAT_JPEG_PAD);
     scan->segment_end = scan->segment + n;
     scan->bits = (leat_jpeg_bits){ .p = scan->segment, .limit = scan->segment_end + 8 };
-    scan->segment_left = mcus;
-    scan->mcus_left -= mcus;
-    memset(scan->dc, 0, sizeof scan->dc);
+    scan->segment_stop = stop_of(scan, scan->mcu);
+    memset(scan->dc_sum, 0, sizeof scan->dc_sum);
 }
 
-/* The bits must be used up, and the marker must be the one that is due. */
+/* The marker at src must be the one that is due where the segment ends. */
+static int pass_marker(leat_jpeg_scan *scan, leat_error *err)
+{
+    const uint8_t *p = scan->src, *const end = scan->jpeg->end;
+    const int is_last = scan->segment_stop == scan->n_mcus;
+    const int due = is_last ? 0xd9 : 0xd0 + (int)(scan->n_restarts++ & 7);
+    while (p < end && *p == 0xff)
+        p++;
+    if (p == scan->src || p == end || *p != due)
+        return refuse(err, is_last ? "no end marker after the scan" : "wrong restart marker");
+    scan->src = p + 1;
+    return LEAT_OK;
+}
+
 static int finish_segment(leat_jpeg_scan *scan, leat_error *err)
 {
     const int64_t bits_left =
         8 * (int64_t)(scan->segment_end - scan->bits.p) + (int64_t)(scan->bits.n & 63);
-    const uint8_t *p = scan->src, *const end = scan->jpeg->end;
     if (bits_left < 0 || bits_left > 7)
         return refuse(err, bits_left < 0 ? "data end early" : "data left at the end of a segment");
-    while (p < end && *p == 0xff)
-        p++;
-    const int due = scan->mcus_left ? 0xd0 + (int)(scan->n_restarts++ & 7) : 0xd9;
-    if (p == scan->src || p == end || *p != due)
-        return refuse(err, due == 0xd9 ? "no end marker after the scan" : "wrong restart marker");
-    scan->src = p + 1;
-    return LEAT_OK;
+    return pass_marker(scan, err);
+}
+
+/* The next FF that is neither followed by a stuffed zero nor the last byte; else the end. */
+static const uint8_t *find_marker(const uint8_t *p, const uint8_t *end)
+{
+    while ((p = memchr(p, 0xff, (size_t)(end - p))) && p + 1 < end && !p[1])
+        p += 2;
+    return p ? p : end;
+}
+
+/* Passes over whole segments, so that the one with `mcu` is the next to be read or is open. */
+static int seek(leat_jpeg_scan *scan, uint64_t mcu, leat_error *err)
+{
+    if (mcu < scan->segment_stop)
+        return LEAT_OK;
+    int rc = scan->mcu < scan->segment_stop ? pass_marker(scan, err) : LEAT_OK;
+    scan->mcu = scan->segment_stop;
+    while (!rc && mcu >= stop_of(scan, scan->mcu)) {
+        scan->src = find_marker(scan->src, scan->jpeg->end);
+        scan->mcu = scan->segment_stop = stop_of(scan, scan->mcu);
+        rc = pass_marker(scan, err);
+    }
+    return rc;
 }
 
 /* Differences to DC values, as coefficients are stored. Returns 0 if one does not fit. */
@@ -116,39 +189,65 @@ static int sum_dc(leat_jpeg_scan *scan, const leat_jpeg_node *node, int32_t n_mc
     uint32_t beyond = 0;
     for (; n_mcus; n_mcus--)
         for (int i = 0; i < jpeg->n_components; i++) {
-            int32_t dc = scan->dc[i];
+            int32_t dc = scan->dc_sum[i];
             for (int32_t b = jpeg->component[i].h * jpeg->component[i].v; b; b--, node++) {
                 int16_t *const at = node->end - 64;
                 dc += leat_jpeg_coefficient(*at);
                 beyond |= (uint32_t)(dc + 32767) > 65534;
                 *at = (int16_t)(dc - (dc < 0));
             }
-            scan->dc[i] = dc;
+            scan->dc_sum[i] = dc;
         }
     return !beyond;
 }
 
-int leat_jpeg_scan_row(leat_jpeg_scan *scan, leat_error *err)
+/* Decodes from the next MCU up to `stop`, which is in the same row or its end. */
+static int decode_run(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop, leat_error *err)
 {
     const leat_jpeg *jpeg = scan->jpeg;
-    memset(scan->first_block, 0, scan->blocks_bytes);
-    for (int32_t mcu = 0; mcu < jpeg->mcus_x;) {
-        if (!scan->segment_left)
+    while (scan->mcu < stop) {
+        if (scan->mcu == scan->segment_stop)
             start_segment(scan);
-        const int32_t in_row = jpeg->mcus_x - mcu;
-        const int32_t n_mcus =
-            scan->segment_left < (uint32_t)in_row ? (int32_t)scan->segment_left : in_row;
-        const leat_jpeg_node *node = scan->nodes + (ptrdiff_t)mcu * jpeg->blocks_per_mcu;
-        const leat_jpeg_node *stop = node + (ptrdiff_t)n_mcus * jpeg->blocks_per_mcu;
-        if (jpeg->dsp->flat(&scan->bits, node, stop, node->end - 64, scan->tables[0].fast))
+        const uint64_t upto = stop < scan->segment_stop ? stop : scan->segment_stop;
+        const int32_t n_mcus = (int32_t)(upto - scan->mcu);
+        const ptrdiff_t column = (ptrdiff_t)(scan->mcu % (uint64_t)jpeg->mcus_x);
+        const leat_jpeg_node *first = nodes + column * jpeg->blocks_per_mcu;
+        const leat_jpeg_node *last = first + (ptrdiff_t)n_mcus * jpeg->blocks_per_mcu;
+        if (jpeg->dsp->flat(&scan->bits, first, last, first->end - 64, scan->dc[0]->fast))
             return refuse(err, "bad code, or data end early");
-        if (!sum_dc(scan, node, n_mcus))
+        if (!sum_dc(scan, first, n_mcus))
             return refuse(err, "DC value out of range");
-        mcu += n_mcus;
-        scan->segment_left -= (uint32_t)n_mcus;
-        const int rc = scan->segment_left ? LEAT_OK : finish_segment(scan, err);
+        scan->mcu = upto;
+        const int rc = upto < scan->segment_stop ? LEAT_OK : finish_segment(scan, err);
         if (rc)
             return rc;
     }
     return LEAT_OK;
+}
+
+static void clear_window(const leat_jpeg_scan *scan)
+{
+    for (int i = 0; i < scan->jpeg->n_components; i++) {
+        const leat_jpeg_component *c = &scan->jpeg->component[i];
+        const ptrdiff_t first = (ptrdiff_t)scan->window.x0 * c->h;
+        const ptrdiff_t n = ((ptrdiff_t)scan->window.x1 * c->h - first + 3) & ~(ptrdiff_t)3;
+        for (int32_t v = 0; v < c->v; v++)
+            memset(scan->blocks[i] + 64 * (v * (ptrdiff_t)c->n_across + first), 0,
+                   (size_t)n * 64 * sizeof(int16_t));
+    }
+}
+
+int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err)
+{
+    const uint64_t n_across = (uint64_t)scan->jpeg->mcus_x;
+    const uint64_t row_start = (uint64_t)row * n_across;
+    int rc = seek(scan, row_start + (uint64_t)scan->window.x0, err);
+    while (!rc && scan->mcu < row_start) {
+        const uint64_t row_end = (scan->mcu / n_across + 1) * n_across;
+        rc = decode_run(scan, scan->skip_nodes, row_end, err);
+    }
+    if (rc)
+        return rc;
+    clear_window(scan);
+    return decode_run(scan, scan->nodes, row_start + (uint64_t)scan->window.x1, err);
 }
