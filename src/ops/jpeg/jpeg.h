@@ -11,7 +11,7 @@
 #ifndef LEAT_JPEG_H
 #define LEAT_JPEG_H
 
-#include "image.h"
+#include "ops/image.h"
 
 struct leat_jpeg_dsp;
 
