@@ -93,7 +93,7 @@ static int read_place(leat_safetensor *t, const json_t *offsets, const uint8_t *
 {
     const uint64_t begin = count_of(json_array_get(offsets, 0));
     const uint64_t end = count_of(json_array_get(offsets, 1));
-    if (json_array_size(offsets) != 2 || begin > end)
+    if (json_array_size(offsets) != 2 || begin > end || end == UINT64_MAX)
         return bad(err, t->name, "its data_offsets are missing or no range");
     if (end > data_bytes)
         return bad(err, t->name, "its data lie beyond the end: the file is cut, or damaged");

@@ -8,6 +8,8 @@
 
 #include "node.h"
 
+#define SHORT_KEY 128 /* bytes; YAML wants "? " before keys of more than 1024, escapes included */
+
 struct out {
     char *text;
     size_t size, length;
@@ -115,6 +117,7 @@ static void put_node(struct out *out, const leat_node *node)
     } else {
         put_text(out, "{");
         for (const leat_node *child = next_key(node, NULL); child;) {
+            put_text(out, strlen(child->key) > SHORT_KEY ? "? " : "");
             put_scalar(out, child->key);
             put_text(out, ": ");
             put_node(out, child);

@@ -66,8 +66,7 @@ char *leat_shape_text(const leat_shape *shape, char *text, size_t size)
         const char *comma = i ? ", " : "";
         n += shape->dims[i] < 0
                  ? snprintf(text + n, size - (size_t)n, "%s?", comma)
-                 : snprintf(text + n, size - (size_t)n, "%s%lld", comma,
-                            (long long)shape->dims[i]);
+                 : snprintf(text + n, size - (size_t)n, "%s%lld", comma, (long long)shape->dims[i]);
     }
     if (n >= 0 && (size_t)n < size)
         snprintf(text + n, size - (size_t)n, "]");

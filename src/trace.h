@@ -39,8 +39,7 @@ static inline void leat_trace_time(leat_trace_stage *stage, uint64_t n, int64_t 
     atomic_store_explicit(&stage->n_timed,
                           atomic_load_explicit(&stage->n_timed, memory_order_relaxed) + n,
                           memory_order_relaxed);
-    atomic_store_explicit(&stage->ns,
-                          atomic_load_explicit(&stage->ns, memory_order_relaxed) + ns,
+    atomic_store_explicit(&stage->ns, atomic_load_explicit(&stage->ns, memory_order_relaxed) + ns,
                           memory_order_relaxed);
 }
 

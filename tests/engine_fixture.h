@@ -142,8 +142,7 @@ static const leat_op stall_op = { .name = "stall",
                                   .shape = same_shape,
                                   .apply = stall_apply };
 
-static inline void jitter_plan(const void *o, leat_rng *rng, const leat_shape *in,
-                               leat_plan64 *out)
+static inline void jitter_plan(const void *o, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
 {
     const float drawn = leat_rng_f32(rng);
     (void)o;

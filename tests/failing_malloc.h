@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 static atomic_long failing_malloc_left = -1; /* calls until the one that fails; < 0: none will */

@@ -61,8 +61,8 @@ UNUSED static int count_in_folder(void)
     int n = 0;
     DIR *dir = opendir(test_folder);
     assert_non_null(dir);
-    for (struct dirent *entry; (entry = readdir(dir));)
-        n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    for (struct dirent *file; (file = readdir(dir));)
+        n += strcmp(file->d_name, ".") != 0 && strcmp(file->d_name, "..") != 0;
     closedir(dir);
     return n;
 }

@@ -2,6 +2,7 @@
  *
  * test_atomic_file.c: every system call that can fail does, in turn; whatever happens, the final name
  * holds the old file or the whole new one, and no temporary file stays. */
+#include "failing_malloc.h"
 #include "format_test.h"
 
 #include <errno.h>
@@ -74,7 +75,6 @@ static ssize_t faulty_getrandom(void *to, size_t size, unsigned flags)
     return fail_this_call() ? -1 : getrandom(to, size, flags);
 }
 
-#include "failing_alloc.h"
 #define write     faulty_write
 #define open      faulty_open
 #define close     faulty_close
@@ -192,23 +192,26 @@ static void odd_writes_lose_nothing(void **state)
     assert_int_equal(count_in_folder(), 0);
 }
 
-static void no_memory(void **state)
+static void memory_runs_out(void **state)
 {
     const char *path = in_folder("file");
     leat_format_error err;
-    long k = 0;
+    int rc, n_failed = 0;
     (void)state;
-    for (;; k++) {
-        allocations_left = k;
-        const int rc = write_new(path, 0, &err);
-        allocations_left = -1;
-        if (rc == LEAT_FORMAT_OK)
-            break;
-        assert_true(rc == LEAT_FORMAT_NOMEM || strstr(err.text, "folder"));
-        unlink(path);
+    for (long n = 0; failing_malloc_at(n), rc = write_new(path, 0, &err), failing_malloc_hit();
+         n++) {
+        n_failed++;
+        if (rc == LEAT_FORMAT_IO) { /* the folder could not be synced */
+            assert_non_null(strstr(err.text, "written, but"));
+            assert_true(holds(path, new_bytes, NEW_BYTES));
+            unlink(path);
+        } else {
+            assert_int_equal(rc, LEAT_FORMAT_NOMEM);
+        }
         assert_int_equal(count_in_folder(), 0);
     }
-    assert_true(k >= 3);
+    assert_int_equal(rc, LEAT_FORMAT_OK);
+    assert_int_equal(n_failed, 4);
     unlink(path);
 }
 
@@ -347,7 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_file_or_old_file),
         cmocka_unit_test(odd_writes_lose_nothing),
-        cmocka_unit_test(no_memory),
+        cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(names_that_cannot_be_written),
         cmocka_unit_test(given_up_leaves_nothing),
         cmocka_unit_test(mode_is_the_umask_s),

@@ -220,6 +220,7 @@ static void get_reads(void **state)
         { "pipeline.map[1]", "[normalize]" },
         { "pipeline.map[1][0]", "normalize" },
         { "pipeline.map[1].normalize", "{}" },
+        { "pipeline[2][0]", "normalize" },
         { "train.model.dense[1].units", "10" },
         { "train.model[2].units", "10" },
         { "train.optimizer.adam.learning_rate", "1.0e-3" },
@@ -409,6 +410,8 @@ static void bad_gets(void **state)
         { "train.device.x", "train.device is a single value and has no 'x'" },
         { "pipeline.map[0].ops.random_flip.p", "is a single value and has no 'p'" },
         { "pipeline.map.device", "say which" },
+        { "pipeline.map[0].ops.random_flip[0][0]", "random_flip[0] is not a list and has no [0]" },
+        { "pipeline[0][0]", "pipeline[0] is not a list and has no [0]" },
     };
     leat_config *config = parse(config_sample);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -297,6 +297,8 @@ static void print_report(const struct bench *b)
     printf("\n%-32s %12s %14s\n", "stage", "us/sample", "worker time");
     for (int32_t i = 0; i < b->after.n_stages; i++) {
         const leat_stage_stats stage = stage_of(b, i);
+        if (stage.samples == 0)
+            continue;
         printf("%-32s %12.2f %12.1f %%\n", stage.name, us_per_sample(&stage),
                share(b, &stage) * 100);
     }

@@ -46,6 +46,21 @@ static void print_options(FILE *out, const leat_command *command)
     fprintf(out, "\" ;;\n");
 }
 
+/* Arguments that are words of ours and not files. */
+static void print_arguments(FILE *out)
+{
+    fputs("    convert:convert) COMPREPLY=($(compgen -W \"images\" -- \"$word\")); return ;;\n"
+          "    help:*) COMPREPLY=($(compgen -W \"",
+          out);
+    print_command_names(out);
+    fputc(' ', out);
+    print_kind_names(out);
+    fputs("\" -- \"$word\")); return ;;\n    ops:*) COMPREPLY=($(compgen -W \"", out);
+    for (const leat_op *const *op = leat_ops(); *op; op++)
+        fprintf(out, "%s%s", op == leat_ops() ? "" : " ", (*op)->name);
+    fputs("\" -- \"$word\")); return ;;\n", out);
+}
+
 void leat_help_completion(FILE *out)
 {
     fputs("# bash completion for leat; made by: leat help --completion\n"
@@ -62,16 +77,7 @@ void leat_help_completion(FILE *out)
           out);
     for (const leat_command *const *c = leat_commands(); *c; c++)
         print_values(out, *c);
-    fputs("    help:*) COMPREPLY=($(compgen -W \"--man --completion --reference ", out);
-    print_command_names(out);
-    fputc(' ', out);
-    print_kind_names(out);
-    fputs("\" -- \"$word\")); return ;;\n    ops:*) COMPREPLY=($(compgen -W \"--json", out);
-    for (const leat_op *const *op = leat_ops(); *op; op++)
-        fprintf(out, " %s", (*op)->name);
-    fputs("\" -- \"$word\")); return ;;\n"
-          "    convert:convert) COMPREPLY=($(compgen -W \"images\" -- \"$word\")); return ;;\n"
-          "    *:--device) COMPREPLY=($(compgen -W \"cpu sim\" -- \"$word\")); return ;;\n"
+    fputs("    *:--device) COMPREPLY=($(compgen -W \"cpu sim\" -- \"$word\")); return ;;\n"
           "  esac\n"
           "  case $command in\n",
           out);
@@ -80,9 +86,13 @@ void leat_help_completion(FILE *out)
     fputs("  esac\n"
           "  if [[ $word == -* ]]; then\n"
           "    COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
-          "  else\n"
-          "    COMPREPLY=($(compgen -f -- \"$word\"))\n"
+          "    return\n"
           "  fi\n"
+          "  case $command:$before in\n",
+          out);
+    print_arguments(out);
+    fputs("  esac\n"
+          "  COMPREPLY=($(compgen -f -- \"$word\"))\n"
           "}\n"
           "complete -o filenames -F _leat leat\n",
           out);

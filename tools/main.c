@@ -2,6 +2,7 @@
  *
  * main.c: the `leat` command: finds the subcommand, reads its options, runs it. */
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,7 @@ static int close_stdout(int code)
 
 int main(int argc, char **argv)
 {
+    signal(SIGXFSZ, SIG_IGN); /* a limit of file size is then an error of write() like any other */
     if (argc < 2) {
         leat_help_all(stderr);
         return LEAT_EXIT_USAGE;

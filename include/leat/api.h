@@ -14,10 +14,10 @@
 #define LEAT_VERSION_MAJOR 0
 #define LEAT_VERSION_MINOR 1
 #define LEAT_VERSION_PATCH 0
-#define LEAT_VERSION "0.1.0"
+#define LEAT_VERSION       "0.1.0"
 
 #if defined(__GNUC__)
-#define LEAT_API __attribute__((visibility("default")))
+#define LEAT_API                        __attribute__((visibility("default")))
 #define LEAT_PRINTF(format_at, args_at) __attribute__((format(printf, format_at, args_at)))
 #else
 #define LEAT_API

@@ -18,10 +18,10 @@ typedef struct leat_device leat_device;
 typedef struct leat_stream leat_stream;
 
 typedef struct leat_device_info {
-    char name[64];        /* as given to leat_device_open */
-    char text[192];       /* one line for people */
-    int available;        /* 0: `text` says why not */
-    int simulated;        /* 1: its times come from arithmetic; every report must say so */
+    char name[64];  /* as given to leat_device_open */
+    char text[192]; /* one line for people */
+    int available;  /* 0: `text` says why not */
+    int simulated;  /* 1: its times come from arithmetic; every report must say so */
 } leat_device_info;
 
 /* Opens a device by name; "sim" is its default preset, "sim:NAME" a preset of the table, and

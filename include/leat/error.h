@@ -13,19 +13,19 @@ extern "C" {
 #endif
 
 /* X(name, value, text) */
-#define LEAT_CODE_LIST(X)                                                      \
-    X(OK, 0, "ok")                                                             \
-    X(E_END, -1, "no more batches")                                            \
-    X(E_AGAIN, -2, "not ready yet")                                            \
-    X(E_BUSY, -3, "too many held at once")                                     \
-    X(E_NOMEM, -4, "out of memory")                                            \
-    X(E_IO, -5, "input/output error")                                          \
-    X(E_CONFIG, -6, "the configuration is wrong")                              \
-    X(E_DATA, -7, "the data are wrong")                                        \
-    X(E_ARGUMENT, -8, "an argument is wrong")                                  \
-    X(E_UNSUPPORTED, -9, "not supported by this build, machine or device")     \
-    X(E_DEVICE, -10, "the device failed")                                      \
-    X(E_CANCELED, -11, "stopped on request")                                   \
+#define LEAT_CODE_LIST(X)                                                                          \
+    X(OK, 0, "ok")                                                                                 \
+    X(E_END, -1, "no more batches")                                                                \
+    X(E_AGAIN, -2, "not ready yet")                                                                \
+    X(E_BUSY, -3, "too many held at once")                                                         \
+    X(E_NOMEM, -4, "out of memory")                                                                \
+    X(E_IO, -5, "input/output error")                                                              \
+    X(E_CONFIG, -6, "the configuration is wrong")                                                  \
+    X(E_DATA, -7, "the data are wrong")                                                            \
+    X(E_ARGUMENT, -8, "an argument is wrong")                                                      \
+    X(E_UNSUPPORTED, -9, "not supported by this build, machine or device")                         \
+    X(E_DEVICE, -10, "the device failed")                                                          \
+    X(E_CANCELED, -11, "stopped on request")                                                       \
     X(E_INTERNAL, -12, "a bug in leat")
 
 enum {

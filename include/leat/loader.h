@@ -16,10 +16,11 @@ typedef struct leat_batch leat_batch;
 
 /* All zero is the default. */
 typedef struct leat_loader_options {
-    leat_device *device;   /* where batches are wanted; NULL: host memory */
-    int64_t epochs;        /* passes over the plan's pipeline, as a last `repeat`; 0 = 1, -1 = endless */
-    int64_t first_batch;   /* start here instead of at batch 0: a resumed run equals the straight one */
-    int32_t hold;          /* batches held by the consumer at once; 0 = 1 */
+    leat_device *device; /* where batches are wanted; NULL: host memory */
+    int64_t epochs; /* passes over the plan's pipeline, as a last `repeat`; 0 = 1, -1 = endless */
+    int64_t
+        first_batch; /* start here instead of at batch 0: a resumed run equals the straight one */
+    int32_t hold;    /* batches held by the consumer at once; 0 = 1 */
 } leat_loader_options;
 
 /* Allocates everything and starts the workers.
@@ -31,7 +32,8 @@ LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *
                               leat_loader **out, leat_error *err);
 
 /* Takes the next batch in order; blocks until it is there (on a device: until its copy is
- * enqueued, see leat_batch_wait_on; with prefetch 0: until it is copied).
+ * enqueued, see leat_batch_wait_on). With prefetch 0 nothing overlaps: the call waits until the
+ * device is done with the batch before, then begins the next one, and returns when it is copied.
  *
  * out      read-only until leat_batch_release(); at most `hold` at once
  * returns  LEAT_OK; LEAT_E_END after the last batch; LEAT_E_BUSY beyond `hold`; otherwise the
@@ -45,16 +47,17 @@ LEAT_API int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error 
 LEAT_API void leat_loader_close(leat_loader **loader);
 
 typedef struct leat_batch_info {
-    int64_t number;       /* from 0, counted from the start of the run, not of this loader */
-    int64_t epoch;        /* pass of the pipeline that this batch belongs to */
-    int64_t in_epoch;     /* number inside the epoch, from 0 */
-    int64_t rows;         /* samples in this batch: batch_size, fewer in a short last one */
-    uint64_t digest;      /* of all rows' bytes; 0 unless engine.digest is on */
-    int64_t asked_ns;     /* leat_loader_next was called */
-    int64_t ready_ns;     /* its last row was written in host memory */
-    int64_t copy_start_ns;/* copy to the device; both 0 where there is none, and until it is done */
+    int64_t number;   /* from 0, counted from the start of the run, not of this loader */
+    int64_t epoch;    /* pass of the pipeline that this batch belongs to */
+    int64_t in_epoch; /* number inside the epoch, from 0 */
+    int64_t rows;     /* samples in this batch: batch_size, fewer in a short last one */
+    uint64_t digest;  /* of all rows' bytes; 0 unless engine.digest is on */
+    int64_t asked_ns; /* leat_loader_next was called */
+    int64_t ready_ns; /* its last row was written in host memory */
+    int64_t
+        copy_start_ns; /* copy to the device; both 0 where there is none, and until it is done */
     int64_t copy_end_ns;
-    int64_t got_ns;       /* leat_loader_next returned it */
+    int64_t got_ns; /* leat_loader_next returned it */
 } leat_batch_info;
 
 LEAT_API const leat_batch_info *leat_batch_get_info(leat_batch *batch);
@@ -70,23 +73,23 @@ LEAT_API void leat_batch_release(leat_batch *batch);
 /* --- statistics ------------------------------------------------------------------------------ */
 
 typedef struct leat_stage_stats {
-    char name[48];      /* "read", "parse", "image: decode_jpeg", …, "write", "copy" */
+    char name[48]; /* "read", "parse", "image: decode_jpeg", …, "write", "copy" */
     uint64_t samples;
-    int64_t busy_ns;    /* time spent in it, summed over threads (estimated from timed samples) */
+    int64_t busy_ns; /* time spent in it, summed over threads (estimated from timed samples) */
     uint64_t bytes_out;
 } leat_stage_stats;
 
 #define LEAT_MAX_STAGES 48
 typedef struct leat_loader_stats_info {
-    int64_t wall_ns;          /* since the loader was opened */
+    int64_t wall_ns; /* since the loader was opened */
     uint64_t batches, samples;
-    uint64_t bytes_read;      /* as stored */
-    uint64_t bytes_out;       /* of batches handed out */
-    int64_t wait_ns;          /* time the consumer was blocked in leat_loader_next */
-    int32_t threads;          /* workers */
-    char reader[16];          /* "io_uring", "pread", "memory" */
-    char reader_reason[160];  /* why this reader; "" when it is the one asked for */
-    int64_t memory_bytes;     /* slots, read buffers and scratch, as planned at open */
+    uint64_t bytes_read;     /* as stored */
+    uint64_t bytes_out;      /* of batches handed out */
+    int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
+    int32_t threads;         /* workers */
+    char reader[16];         /* "io_uring", "pread", "memory" */
+    char reader_reason[160]; /* why this reader; "" when it is the one asked for */
+    int64_t memory_bytes;    /* slots, read buffers and scratch, as planned at open */
     int32_t n_stages;
     leat_stage_stats stages[LEAT_MAX_STAGES];
 } leat_loader_stats_info;

@@ -16,9 +16,9 @@ extern "C" {
 
 /* When the parts of one step happened, ns of CLOCK_MONOTONIC. */
 typedef struct leat_step_times {
-    int64_t asked_ns;         /* the consumer asked for the batch */
-    int64_t ready_ns;         /* the batch was complete in host memory */
-    int64_t copy_start_ns;    /* host-to-device copy; both 0: none */
+    int64_t asked_ns;      /* the consumer asked for the batch */
+    int64_t ready_ns;      /* the batch was complete in host memory */
+    int64_t copy_start_ns; /* host-to-device copy; both 0: none */
     int64_t copy_end_ns;
     int64_t compute_start_ns; /* first device work of the step */
     int64_t compute_end_ns;   /* last device work of the step */

@@ -44,8 +44,8 @@ typedef struct leat_op {
 
     /* Output shape where the bytes of `in` decide it (decoders); NULL: `shape` decides.
      * Returns LEAT_OK or LEAT_E_DATA. Called right before `apply` by the same worker. */
-    int (*measure)(const void *options, const leat_view *in, leat_shape *out,
-                   leat_scratch *scratch, leat_error *err);
+    int (*measure)(const void *options, const leat_view *in, leat_shape *out, leat_scratch *scratch,
+                   leat_error *err);
 
     /* Draws all random decisions; NULL: nothing to decide. `in` has no unknown dims. The number of
      * draws may depend on options and shape only. Any thread. */

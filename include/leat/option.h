@@ -16,17 +16,17 @@ extern "C" {
 #endif
 
 typedef enum leat_option_type {
-    LEAT_OPTION_TYPE_BOOL,   /* int32_t 0 or 1: true, false, yes, no, on, off */
-    LEAT_OPTION_TYPE_I64,    /* int64_t; a word, choice k, is stored as LEAT_OPTION_CHOICE(k) */
-    LEAT_OPTION_TYPE_F32,    /* float */
-    LEAT_OPTION_TYPE_F64,    /* double */
-    LEAT_OPTION_TYPE_BYTES,  /* int64_t: 4096, 64 KiB, 2 GiB, 100 MB; words as for I64 */
-    LEAT_OPTION_TYPE_STRING, /* leat_string: up to 255 bytes */
-    LEAT_OPTION_TYPE_ENUM,   /* int32_t: place in `choices` */
-    LEAT_OPTION_TYPE_I64S,   /* leat_i64s: list, also written as one number */
-    LEAT_OPTION_TYPE_F32S,   /* leat_f32s: list, also written as one number */
-    LEAT_OPTION_TYPE_STRINGS,/* leat_strings: list, also written as one string */
-    LEAT_OPTION_TYPE_NODE,   /* const leat_node *: a part of the config its owner reads itself */
+    LEAT_OPTION_TYPE_BOOL,    /* int32_t 0 or 1: true, false, yes, no, on, off */
+    LEAT_OPTION_TYPE_I64,     /* int64_t; a word, choice k, is stored as LEAT_OPTION_CHOICE(k) */
+    LEAT_OPTION_TYPE_F32,     /* float */
+    LEAT_OPTION_TYPE_F64,     /* double */
+    LEAT_OPTION_TYPE_BYTES,   /* int64_t: 4096, 64 KiB, 2 GiB, 100 MB; words as for I64 */
+    LEAT_OPTION_TYPE_STRING,  /* leat_string: up to 255 bytes */
+    LEAT_OPTION_TYPE_ENUM,    /* int32_t: place in `choices` */
+    LEAT_OPTION_TYPE_I64S,    /* leat_i64s: list, also written as one number */
+    LEAT_OPTION_TYPE_F32S,    /* leat_f32s: list, also written as one number */
+    LEAT_OPTION_TYPE_STRINGS, /* leat_strings: list, also written as one string */
+    LEAT_OPTION_TYPE_NODE,    /* const leat_node *: a part of the config its owner reads itself */
     LEAT_OPTION_TYPE_END
 } leat_option_type;
 
@@ -34,8 +34,8 @@ typedef enum leat_option_type {
  * a number: `threads: auto` is -1. The words are legal whatever low and high are. */
 #define LEAT_OPTION_CHOICE(k) (-1 - (int64_t)(k))
 
-#define LEAT_OPTION_LIST_MAX 8     /* values in a list option */
-#define LEAT_OPTION_STRING_MAX 256 /* bytes of a string option with its 0 */
+#define LEAT_OPTION_LIST_MAX    8   /* values in a list option */
+#define LEAT_OPTION_STRING_MAX  256 /* bytes of a string option with its 0 */
 #define LEAT_OPTION_STRINGS_MAX 64
 
 typedef struct leat_string {
@@ -67,41 +67,41 @@ typedef struct leat_option {
     const char *help;           /* one line, lower case, no full stop; units named */
 } leat_option;
 
-#define LEAT_OPTION_ROW(struct_, field, type_, initial_, low_, high_, choices_, help_)          \
-    {                                                                                           \
-        #field, LEAT_OPTION_TYPE_##type_, offsetof(struct_, field), initial_, low_, high_,      \
-            choices_, help_                                                                     \
+#define LEAT_OPTION_ROW(struct_, field, type_, initial_, low_, high_, choices_, help_)             \
+    {                                                                                              \
+#field, LEAT_OPTION_TYPE_##type_, offsetof(struct_, field), initial_, low_, high_,         \
+            choices_, help_                                                                        \
     }
 /* Rows with the field's name as the option's name. `initial` is a string, NULL = required. */
-#define LEAT_OPTION_BOOL(s, field, initial, help) \
+#define LEAT_OPTION_BOOL(s, field, initial, help)                                                  \
     LEAT_OPTION_ROW(s, field, BOOL, initial, 0, 1, NULL, help)
-#define LEAT_OPTION_I64(s, field, initial, low, high, help) \
+#define LEAT_OPTION_I64(s, field, initial, low, high, help)                                        \
     LEAT_OPTION_ROW(s, field, I64, initial, low, high, NULL, help)
-#define LEAT_OPTION_I64_OR(s, field, initial, low, high, choices, help) \
+#define LEAT_OPTION_I64_OR(s, field, initial, low, high, choices, help)                            \
     LEAT_OPTION_ROW(s, field, I64, initial, low, high, choices, help)
-#define LEAT_OPTION_BYTES_OR(s, field, initial, low, high, choices, help) \
+#define LEAT_OPTION_BYTES_OR(s, field, initial, low, high, choices, help)                          \
     LEAT_OPTION_ROW(s, field, BYTES, initial, low, high, choices, help)
-#define LEAT_OPTION_F32(s, field, initial, low, high, help) \
+#define LEAT_OPTION_F32(s, field, initial, low, high, help)                                        \
     LEAT_OPTION_ROW(s, field, F32, initial, low, high, NULL, help)
-#define LEAT_OPTION_F64(s, field, initial, low, high, help) \
+#define LEAT_OPTION_F64(s, field, initial, low, high, help)                                        \
     LEAT_OPTION_ROW(s, field, F64, initial, low, high, NULL, help)
-#define LEAT_OPTION_BYTES(s, field, initial, low, high, help) \
+#define LEAT_OPTION_BYTES(s, field, initial, low, high, help)                                      \
     LEAT_OPTION_ROW(s, field, BYTES, initial, low, high, NULL, help)
-#define LEAT_OPTION_STRING(s, field, initial, help) \
+#define LEAT_OPTION_STRING(s, field, initial, help)                                                \
     LEAT_OPTION_ROW(s, field, STRING, initial, 0, 0, NULL, help)
-#define LEAT_OPTION_ENUM(s, field, initial, choices, help) \
+#define LEAT_OPTION_ENUM(s, field, initial, choices, help)                                         \
     LEAT_OPTION_ROW(s, field, ENUM, initial, 0, 0, choices, help)
-#define LEAT_OPTION_I64S(s, field, initial, low, high, help) \
+#define LEAT_OPTION_I64S(s, field, initial, low, high, help)                                       \
     LEAT_OPTION_ROW(s, field, I64S, initial, low, high, NULL, help)
-#define LEAT_OPTION_F32S(s, field, initial, low, high, help) \
+#define LEAT_OPTION_F32S(s, field, initial, low, high, help)                                       \
     LEAT_OPTION_ROW(s, field, F32S, initial, low, high, NULL, help)
-#define LEAT_OPTION_STRINGS(s, field, initial, help) \
+#define LEAT_OPTION_STRINGS(s, field, initial, help)                                               \
     LEAT_OPTION_ROW(s, field, STRINGS, initial, 0, 0, NULL, help)
-#define LEAT_OPTION_NODE(s, field, initial, help) \
+#define LEAT_OPTION_NODE(s, field, initial, help)                                                  \
     LEAT_OPTION_ROW(s, field, NODE, initial, 0, 0, NULL, help)
-#define LEAT_OPTION_END \
-    {                   \
-        NULL, LEAT_OPTION_TYPE_END, 0, NULL, 0, 0, NULL, NULL \
+#define LEAT_OPTION_END                                                                            \
+    {                                                                                              \
+        NULL, LEAT_OPTION_TYPE_END, 0, NULL, 0, 0, NULL, NULL                                      \
     }
 
 /* Sets every field of `options` to its initial value; required options to 0/empty. */

@@ -28,19 +28,19 @@ LEAT_API void leat_plan_close(leat_plan **plan);
 
 /* One tensor of a batch. */
 typedef struct leat_tensor_info {
-    const char *name;    /* "image", "label", …; lives as long as the plan */
-    leat_shape shape;    /* of one sample; no unknown dims */
+    const char *name; /* "image", "label", …; lives as long as the plan */
+    leat_shape shape; /* of one sample; no unknown dims */
 } leat_tensor_info;
 
 typedef struct leat_plan_info {
-    uint64_t n_records;      /* of the source */
-    int64_t n_batches;       /* in one pass of the pipeline; -1 = endless (`repeat: forever`) */
+    uint64_t n_records; /* of the source */
+    int64_t n_batches;  /* in one pass of the pipeline; -1 = endless (`repeat: forever`) */
     int64_t batch_size;
-    int64_t prefetch;        /* batches that may stand ready ahead of the consumer */
+    int64_t prefetch; /* batches that may stand ready ahead of the consumer */
     int32_t n_tensors;
-    int32_t n_classes;       /* from the source's label map; 0 = unknown */
+    int32_t n_classes; /* from the source's label map; 0 = unknown */
     uint64_t seed;
-    uint64_t digest;         /* of everything that decides the content of batches */
+    uint64_t digest; /* of everything that decides the content of batches */
 } leat_plan_info;
 
 LEAT_API const leat_plan_info *leat_plan_get_info(const leat_plan *plan);
@@ -56,8 +56,8 @@ typedef struct leat_builder leat_builder;
 /* One tensor in memory, one row per record; borrowed until the plan is closed. */
 typedef struct leat_rows {
     const char *name;
-    leat_shape shape;  /* of one row */
-    const void *data;  /* n_records rows, one after the other */
+    leat_shape shape; /* of one row */
+    const void *data; /* n_records rows, one after the other */
 } leat_rows;
 
 /* options: the same YAML as in a config file ("{size: 128}", "128"), NULL for none. Errors of the

@@ -15,10 +15,10 @@ extern "C" {
 #endif
 
 /* X(name, text, bytes per element) */
-#define LEAT_DTYPE_LIST(X) \
-    X(U8, "uint8", 1)      \
-    X(I32, "int32", 4)     \
-    X(I64, "int64", 8)     \
+#define LEAT_DTYPE_LIST(X)                                                                         \
+    X(U8, "uint8", 1)                                                                              \
+    X(I32, "int32", 4)                                                                             \
+    X(I64, "int64", 8)                                                                             \
     X(F32, "float32", 4)
 
 typedef enum leat_dtype {
@@ -28,7 +28,7 @@ typedef enum leat_dtype {
         LEAT_N_DTYPES
 } leat_dtype;
 
-#define LEAT_MAX_RANK 6
+#define LEAT_MAX_RANK    6
 #define LEAT_UNKNOWN_DIM (-1) /* a dimension that only the data tell (the height of a JPEG) */
 
 typedef struct leat_shape {

@@ -15,7 +15,7 @@ extern "C" {
 typedef struct leat_trainer leat_trainer;
 
 typedef struct leat_trainer_info {
-    const char *device;      /* as in train.device, or as overridden */
+    const char *device; /* as in train.device, or as overridden */
     int64_t n_parameters;
     double flops_per_sample; /* forward + backward + update of one sample, multiply-add = 2 */
     int64_t epochs;          /* train.epochs */

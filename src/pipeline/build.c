@@ -12,9 +12,9 @@ typedef struct top_options {
     int64_t seed;
 } top_options;
 
-#define SOURCE_ROW LEAT_OPTION_NODE(top_options, source, "", "where records come from")
+#define SOURCE_ROW   LEAT_OPTION_NODE(top_options, source, "", "where records come from")
 #define PIPELINE_ROW LEAT_OPTION_NODE(top_options, pipeline, "", "list of stages, in order")
-#define ENGINE_ROW LEAT_OPTION_NODE(top_options, engine, "", "how it is run, see engine options")
+#define ENGINE_ROW   LEAT_OPTION_NODE(top_options, engine, "", "how it is run, see engine options")
 
 static const leat_option top_table[] = {
     SOURCE_ROW,
@@ -32,8 +32,9 @@ static const char *const autos[] = { "auto", NULL };
 static const char *const readers[] = { "auto", "io_uring", "pread", NULL };
 
 const leat_option leat_engine_option_table[] = {
-    LEAT_OPTION_ROW(leat_engine_options, threads, I64, "auto", 0, 1024, autos,
-                    "worker threads; 0: the consumer does all; auto: the CPUs this process may use"),
+    LEAT_OPTION_ROW(
+        leat_engine_options, threads, I64, "auto", 0, 1024, autos,
+        "worker threads; 0: the consumer does all; auto: the CPUs this process may use"),
     LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
                      "how files are read; auto: io_uring, or pread where it is refused"),
     LEAT_OPTION_BYTES(leat_engine_options, read_bytes, "0", 0, 1e12,
@@ -211,8 +212,7 @@ static int read_parts(const leat_config *config, const char *section, leat_parts
     return LEAT_OK;
 }
 
-int leat_plan_open(const leat_config *config, const char *section, leat_plan **out,
-                   leat_error *err)
+int leat_plan_open(const leat_config *config, const char *section, leat_plan **out, leat_error *err)
 {
     leat_parts parts;
     *out = NULL;

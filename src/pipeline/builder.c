@@ -138,8 +138,7 @@ int leat_builder_plan(leat_builder *builder, leat_plan **out, leat_error *err)
     leat_config *config = NULL;
     *out = NULL;
     add(builder, &all, "%s%spipeline:%s\n%s", or_empty(&builder->source),
-        or_empty(&builder->engine), builder->stages.bytes ? "" : " []",
-        or_empty(&builder->stages));
+        or_empty(&builder->engine), builder->stages.bytes ? "" : " []", or_empty(&builder->stages));
     int rc = builder->error.code;
     if (rc < 0)
         leat_fail(err, rc, "%s", builder->error.message);

@@ -32,9 +32,9 @@
 #include "reader.h"
 #include "sample.h"
 
-#define LEAT_RUN_MAX 64   /* rows of a run that is read ahead */
-#define LEAT_RUNS 128     /* runs read ahead */
-#define LEAT_INFO_RING 64 /* batches whose info stays readable after release */
+#define LEAT_RUN_MAX   64  /* rows of a run that is read ahead */
+#define LEAT_RUNS      128 /* runs read ahead */
+#define LEAT_INFO_RING 64  /* batches whose info stays readable after release */
 
 typedef enum leat_slot_state {
     LEAT_SLOT_FREE,
@@ -70,7 +70,7 @@ struct leat_batch {
     leat_loader *loader; /* [const after open] */
     leat_batch_state state;
     leat_batch_info info;
-    uint8_t *memory; /* host slot or device buffer */
+    uint8_t *memory;                            /* host slot or device buffer */
     leat_event *copy_start, *copied, *consumed; /* [const after open], on devices with copies */
     bool consumed_recorded;
 };
@@ -79,7 +79,8 @@ struct leat_batch {
 typedef struct leat_row_read {
     struct leat_run *run;
     uint64_t record, epoch;
-    uint8_t *bytes; /* NULL: read it when it runs (it is too large, or the read failed) */
+    uint8_t *bytes; /* NULL: too large to be read ahead */
+    bool failed;    /* read it again when it runs [engine lock, then who runs it] */
     size_t size;
     uint64_t offset;
     int fd;
@@ -94,9 +95,9 @@ typedef enum leat_run_state {
 } leat_run_state;
 
 typedef struct leat_run {
-    leat_run_state state;  /* [engine lock] */
-    uint32_t n_pending;    /* reads not finished [engine lock] */
-    int64_t batch;         /* the rest: [start token, then who runs it] */
+    leat_run_state state; /* [engine lock] */
+    uint32_t n_pending;   /* reads not finished [engine lock] */
+    int64_t batch;        /* the rest: [start token, then who runs it] */
     leat_order_place place;
     uint64_t row;
     uint32_t n;
@@ -108,21 +109,21 @@ typedef enum leat_role { LEAT_NOBODY, LEAT_WORKER, LEAT_CONSUMER } leat_role;
 
 /* Reading ahead; unused (reader == NULL) when workers read by themselves. */
 typedef struct leat_ahead {
-    leat_reader *reader;  /* [const after open] */
-    uint64_t bytes;       /* of read memory [const after open] */
-    leat_run *runs;       /* ring of LEAT_RUNS */
-    uint64_t head, tail;  /* runs published / freed, counted without wrapping [engine lock] */
+    leat_reader *reader; /* [const after open] */
+    uint64_t bytes;      /* of read memory [const after open] */
+    leat_run *runs;      /* ring of LEAT_RUNS */
+    uint64_t head, tail; /* runs published / freed, counted without wrapping [engine lock] */
     uint64_t used_to, used_from; /* read memory in use, counted without wrapping [engine lock] */
-    uint32_t in_flight;   /* reads [engine lock] */
-    bool starting;        /* somebody holds the start token [engine lock] */
-    bool blocked;         /* the last start found no room [engine lock] */
-    bool stashed;         /* runs[head] is prepared but had no room [start token] */
-    bool unsubmitted;     /* the kernel left reads queued [start token; engine lock to change] */
-    int64_t batch;        /* next row to read [start token; engine lock to change] */
+    uint32_t in_flight;          /* reads [engine lock] */
+    bool starting;               /* somebody holds the start token [engine lock] */
+    bool blocked;                /* the last start found no room [engine lock] */
+    bool stashed;                /* runs[head] is prepared but had no room [start token] */
+    bool unsubmitted; /* the kernel left reads queued [start token; engine lock to change] */
+    int64_t batch;    /* next row to read [start token; engine lock to change] */
     uint64_t row;
     leat_order_cache order; /* [start token] */
-    leat_role leader;     /* who sleeps on the eventfd [engine lock] */
-    bool leader_called;   /* and has been woken [engine lock] */
+    leat_role leader;       /* who sleeps on the eventfd [engine lock] */
+    bool leader_called;     /* and has been woken [engine lock] */
 } leat_ahead;
 
 struct leat_loader {
@@ -146,21 +147,21 @@ struct leat_loader {
     pthread_cond_t ready; /* the consumer sleeps here */
     leat_slot *slots;
     leat_batch *batches;
-    int64_t asked;        /* batches asked for, counted from 0 of the run */
-    int64_t next;         /* to hand out */
+    int64_t asked; /* batches asked for, counted from 0 of the run */
+    int64_t next;  /* to hand out */
     int64_t held;
-    int64_t claim_batch;  /* next rows to compute, without read-ahead */
+    int64_t claim_batch; /* next rows to compute, without read-ahead */
     uint64_t claim_row;
     leat_order_cache claim_order;
-    int64_t ship;         /* next batch to copy */
-    bool shipping;        /* somebody does it */
+    int64_t ship;  /* next batch to copy */
+    bool shipping; /* somebody does it */
     leat_ahead ahead;
-    int n_sleepers, n_calls; /* workers in cond_wait; calls they have not answered */
+    int n_sleepers, n_calls;           /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
     bool stop, closed;
-    leat_error failure;   /* code < 0: handed out already, stays */
-    double sample_ns;     /* running mean of a row's cost; 0 = not known yet */
-    uint64_t run_rows;    /* rows per run */
+    leat_error failure; /* code < 0: handed out already, stays */
+    double sample_ns;   /* running mean of a row's cost; 0 = not known yet */
+    uint64_t run_rows;  /* rows per run */
     uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
     int64_t wait_ns;
 };

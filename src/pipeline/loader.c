@@ -77,8 +77,7 @@ static int open_parts(leat_loader *loader, leat_error *err)
     if (rc >= 0)
         rc = leat_start_open(loader, err);
     if (rc >= 0)
-        rc = leat_pool_open(&loader->pool, loader->n_threads, "leat", leat_sched_work, loader,
-                            err);
+        rc = leat_pool_open(&loader->pool, loader->n_threads, "leat", leat_sched_work, loader, err);
     return rc;
 }
 
@@ -167,9 +166,8 @@ static bool next_is_there(const leat_loader *loader)
     const bool full = slot->state == LEAT_SLOT_FULL && slot->batch == loader->next;
     if (full && slot->error.code < 0)
         return true;
-    return loader->device
-               ? leat_loader_batch(loader, loader->next)->state == LEAT_BATCH_SHIPPED
-               : full;
+    return loader->device ? leat_loader_batch(loader, loader->next)->state == LEAT_BATCH_SHIPPED
+                          : full;
 }
 
 /* Takes the batch that is there; the host's slot itself where there is no copy. */
@@ -207,6 +205,16 @@ static int refuse_locked(const leat_loader *loader, leat_error *err)
     return LEAT_OK;
 }
 
+/* With prefetch 0 nothing overlaps: the device has finished with the batch before, and only then is
+ * the next one begun. */
+static int wait_for_last(const leat_loader *loader)
+{
+    if (!loader->device || loader->prefetch || loader->next == loader->first)
+        return LEAT_OK;
+    const leat_batch *const last = leat_loader_batch(loader, loader->next - 1);
+    return last->consumed_recorded ? loader->device->table->event_sync(last->consumed) : LEAT_OK;
+}
+
 static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, leat_error *err)
 {
     int rc = refuse_locked(loader, err);
@@ -230,17 +238,20 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
     batch->info.got_ns = leat_clock_ns();
     loader->wait_ns += batch->info.got_ns - asked_ns;
     *out = batch;
-    return rc < 0 ? leat_fail(err, rc, "%s: the copy of a batch failed",
-                              loader->device->info.name)
+    return rc < 0 ? leat_fail(err, rc, "%s: the copy of a batch failed", loader->device->info.name)
                   : LEAT_OK;
 }
 
 int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
 {
-    const int64_t asked_ns = leat_clock_ns();
     *out = NULL;
+    int rc = wait_for_last(loader);
+    if (rc < 0)
+        return leat_fail(err, rc, "%s: waiting for the last step failed",
+                         loader->device->info.name);
+    const int64_t asked_ns = leat_clock_ns();
     pthread_mutex_lock(&loader->lock);
-    const int rc = next_locked(loader, asked_ns, out, err);
+    rc = next_locked(loader, asked_ns, out, err);
     pthread_mutex_unlock(&loader->lock);
     return rc;
 }

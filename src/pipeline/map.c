@@ -19,8 +19,7 @@ static const char *const devices[] = { "auto", "cpu", "gpu", NULL };
 static const leat_option table[] = {
     LEAT_OPTION_NODE(map_options, ops, NULL,
                      "list of ops, done one after the other (leat ops lists them)"),
-    LEAT_OPTION_STRING(map_options, tensor, "",
-                       "tensor they work on; default: the first (image)"),
+    LEAT_OPTION_STRING(map_options, tensor, "", "tensor they work on; default: the first (image)"),
     LEAT_OPTION_ENUM(map_options, device, "auto", devices, "where they run; auto: cpu"),
     LEAT_OPTION_END
 };
@@ -57,8 +56,7 @@ static int unknown(const leat_build *build, const leat_node *entry, const char *
         names[n++] = (*op)->name;
     const char *near = leat_nearest(name, names, n);
     return leat_node_fail(entry, err, LEAT_E_CONFIG, "unknown op '%s'%s%s%s; `leat ops` lists them",
-                          name, near ? "; did you mean '" : "", near ? near : "",
-                          near ? "'" : "");
+                          name, near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
 }
 
 static int n_links(const leat_plan *plan)
@@ -113,8 +111,7 @@ static leat_chain *find_chain(leat_plan *plan, const char *tensor)
     return NULL;
 }
 
-static int add_map(leat_build *build, const void *options, const leat_node *where,
-                   leat_error *err)
+static int add_map(leat_build *build, const void *options, const leat_node *where, leat_error *err)
 {
     const map_options *const o = options;
     leat_chain *const chain = find_chain(build->plan, o->tensor.text);
@@ -129,11 +126,10 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
         const char *names[LEAT_MAX_FEATURES];
         for (int32_t c = 0; c < build->plan->n_chains; c++)
             names[c] = build->plan->source->features[c].name;
-        const char *near =
-            leat_nearest(o->tensor.text, names, (size_t)build->plan->n_chains);
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "map: the source has no tensor '%s'%s%s%s", o->tensor.text,
-                              near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
+        const char *near = leat_nearest(o->tensor.text, names, (size_t)build->plan->n_chains);
+        return leat_node_fail(where, err, LEAT_E_CONFIG, "map: the source has no tensor '%s'%s%s%s",
+                              o->tensor.text, near ? "; did you mean '" : "", near ? near : "",
+                              near ? "'" : "");
     }
     if (o->ops->kind != LEAT_NODE_LIST)
         return add_op(build, chain, o->ops, err);
@@ -148,6 +144,6 @@ void leat_map_free_chain(leat_chain *chain)
         free(chain->links[i].options);
 }
 
-const leat_stage_table leat_stage_map = {
-    { "map", "ops on one tensor of every sample", table }, sizeof(map_options), add_map
-};
+const leat_stage_table leat_stage_map = { { "map", "ops on one tensor of every sample", table },
+                                          sizeof(map_options),
+                                          add_map };

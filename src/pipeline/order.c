@@ -37,8 +37,7 @@ static uint64_t count_out(const leat_order_step *step)
     return n;
 }
 
-int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t b,
-                   leat_error *err)
+int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t b, leat_error *err)
 {
     leat_order_step *const steps = order->batch_size ? order->after : order->before;
     int32_t *const n = order->batch_size ? &order->n_after : &order->n_before;
@@ -51,8 +50,9 @@ int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t
                          "shuffle after an endless repeat has no last element: put shuffle before "
                          "repeat");
     if (kind == LEAT_ORDER_REPEAT && *count == LEAT_ENDLESS)
-        return leat_fail(err, LEAT_E_CONFIG, "repeat after an endless repeat has no effect: "
-                                             "remove one of them");
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "repeat after an endless repeat has no effect: "
+                         "remove one of them");
     leat_order_step *const step = &steps[(*n)++];
     *step = (leat_order_step){ .kind = kind, .a = a, .b = b, .n_in = *count };
     *count = step->n_out = count_out(step);
@@ -121,13 +121,13 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
     walk(order->after, order->n_after, cache->after, LEAT_ORDER_MAX_STEPS, &place.number,
          &place.epoch);
     const uint64_t first = place.number * order->batch_size;
-    place.rows = order->n_samples - first < order->batch_size ? order->n_samples - first
-                                                               : order->batch_size;
+    place.rows =
+        order->n_samples - first < order->batch_size ? order->n_samples - first : order->batch_size;
     return place;
 }
 
-void leat_order_row(const leat_order *order, leat_order_cache *cache,
-                    const leat_order_place *place, uint64_t j, uint64_t *record, uint64_t *epoch)
+void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
+                    uint64_t j, uint64_t *record, uint64_t *epoch)
 {
     *record = place->number * order->batch_size + j;
     *epoch = place->epoch;

@@ -18,7 +18,7 @@
 #include "perm.h"
 
 #define LEAT_ORDER_MAX_STEPS 16
-#define LEAT_ENDLESS UINT64_MAX
+#define LEAT_ENDLESS         UINT64_MAX
 
 typedef enum leat_order_kind {
     LEAT_ORDER_TAKE,    /* a = count */
@@ -73,8 +73,7 @@ typedef struct leat_order_place {
 /* Batch b (counted over all epochs; must exist). */
 leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b);
 /* Record and its epoch in row j of that batch. */
-void leat_order_row(const leat_order *order, leat_order_cache *cache,
-                    const leat_order_place *place, uint64_t j, uint64_t *record,
-                    uint64_t *epoch);
+void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
+                    uint64_t j, uint64_t *record, uint64_t *epoch);
 
 #endif

@@ -17,17 +17,16 @@ struct leat_reader {
     int wake_fd;                /* [const after open] */
     uint8_t *memory;            /* [const after open] */
     size_t bytes;
-    unsigned n_queued;          /* [start token] */
-    uint64_t n_read;            /* [engine lock] for fault injection */
-    leat_reader_faults faults;  /* [const after open] */
+    unsigned n_queued;         /* [start token] */
+    uint64_t n_read;           /* [engine lock] for fault injection */
+    leat_reader_faults faults; /* [const after open] */
     char note[160];
 };
 
 static int open_ring(leat_reader *reader, leat_error *err)
 {
-    int rc = reader->faults.refuse_ring
-                 ? -ENOSYS
-                 : io_uring_queue_init(LEAT_READER_DEPTH, &reader->ring, 0);
+    int rc = reader->faults.refuse_ring ? -ENOSYS
+                                        : io_uring_queue_init(LEAT_READER_DEPTH, &reader->ring, 0);
     if (rc < 0)
         return leat_fail(err, LEAT_E_UNSUPPORTED, "io_uring is refused: %s", strerror(-rc));
     reader->ring_open = true;
@@ -64,11 +63,11 @@ int leat_reader_open(leat_reader **out, size_t bytes, leat_error *err)
     reader->bytes = bytes;
     int rc = open_ring(reader, err);
     if (rc >= 0) {
-        void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                            0);
+        void *memory =
+            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)
-            rc = leat_fail(err, LEAT_E_NOMEM, "read buffers: %zu bytes: %s", bytes,
-                           strerror(errno));
+            rc =
+                leat_fail(err, LEAT_E_NOMEM, "read buffers: %zu bytes: %s", bytes, strerror(errno));
         else
             reader->memory = memory;
     }
@@ -141,8 +140,7 @@ static int spoil(leat_reader *reader, int result)
     return result;
 }
 
-int leat_reader_reap(leat_reader *reader, void (*done)(void *arg, void *tag, int result),
-                     void *arg)
+int leat_reader_reap(leat_reader *reader, void (*done)(void *arg, void *tag, int result), void *arg)
 {
     struct io_uring_cqe *cqe;
     unsigned head;

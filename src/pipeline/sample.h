@@ -11,7 +11,7 @@
 typedef struct leat_worker {
     leat_scratch *scratch;
     leat_order_cache order;
-    leat_trace trace; /* totals per stage; read by others as atomics */
+    leat_trace trace;     /* totals per stage; read by others as atomics */
     uint32_t until_timed; /* samples until the next one whose stages are timed */
 } leat_worker;
 

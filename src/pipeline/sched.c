@@ -9,9 +9,9 @@
 #include "digest.h"
 #include "engine.h"
 
-#define GRAIN_NS 20000      /* a task shorter than this costs more to hand over than to do */
-#define STAMP_NS 30         /* one look at the clock */
-#define STAMP_SHARE 0.005   /* of a sample's time may go into timing its stages */
+#define GRAIN_NS    20000 /* a task shorter than this costs more to hand over than to do */
+#define STAMP_NS    30    /* one look at the clock */
+#define STAMP_SHARE 0.005 /* of a sample's time may go into timing its stages */
 
 /* Rows to compute: of one batch, with or without bytes read ahead. */
 typedef struct leat_span {
@@ -44,10 +44,10 @@ static void claim_next_locked(leat_loader *loader, leat_span *out)
     leat_slot *const slot = leat_loader_slot(loader, batch);
     const uint64_t rest = slot->place.rows - loader->claim_row;
     *out = (leat_span){ .slot = slot,
-                   .place = slot->place,
-                   .batch = batch,
-                   .row = loader->claim_row,
-                   .n = rest < loader->run_rows ? rest : loader->run_rows };
+                        .place = slot->place,
+                        .batch = batch,
+                        .row = loader->claim_row,
+                        .n = rest < loader->run_rows ? rest : loader->run_rows };
     loader->claim_row += out->n;
     if (loader->claim_row == slot->place.rows) {
         loader->claim_row = 0;
@@ -66,11 +66,11 @@ static bool take_span_locked(leat_loader *loader, int64_t only, leat_span *out)
     leat_run *const run = leat_start_find_locked(loader, only);
     run->state = LEAT_RUN_RUNNING;
     *out = (leat_span){ .run = run,
-                   .slot = leat_slot_claim_locked(loader, run->batch, &run->place),
-                   .place = run->place,
-                   .batch = run->batch,
-                   .row = run->row,
-                   .n = run->n };
+                        .slot = leat_slot_claim_locked(loader, run->batch, &run->place),
+                        .place = run->place,
+                        .batch = run->batch,
+                        .row = run->row,
+                        .n = run->n };
     return true;
 }
 
@@ -105,6 +105,7 @@ static void compute(const leat_loader *loader, leat_worker *worker, const leat_s
     for (uint64_t i = 0; i < span->n; i++) {
         uint64_t record, epoch;
         const leat_row_read *const read = span->run ? &span->run->rows[i] : NULL;
+        const uint8_t *const bytes = read && !read->failed ? read->bytes : NULL;
         const uint64_t row = span->row + i;
         leat_error error;
         if (read) {
@@ -115,8 +116,8 @@ static void compute(const leat_loader *loader, leat_worker *worker, const leat_s
         }
         const bool timed = worker->until_timed <= 1;
         worker->until_timed = timed ? timed_every : worker->until_timed - 1;
-        if (leat_sample_run(plan, worker, record, epoch, read ? read->bytes : NULL,
-                            read ? read->size : 0, span->slot->memory, row, timed, &error) < 0) {
+        if (leat_sample_run(plan, worker, record, epoch, bytes, bytes ? read->size : 0,
+                            span->slot->memory, row, timed, &error) < 0) {
             if (out->error.code == LEAT_OK) {
                 out->error = error;
                 out->bad_row = row;
@@ -147,8 +148,8 @@ static void learn_locked(leat_loader *loader, const leat_span *span, int64_t ns)
 static uint32_t timed_every_locked(const leat_loader *loader)
 {
     const int32_t n_stamps = 3 + loader->plan->n_chains;
-    const double every = n_stamps * STAMP_NS / STAMP_SHARE /
-                         (loader->sample_ns > 1 ? loader->sample_ns : 1000);
+    const double every =
+        n_stamps * STAMP_NS / STAMP_SHARE / (loader->sample_ns > 1 ? loader->sample_ns : 1000);
     return every < 1 ? 1 : every > 65536 ? 65536 : (uint32_t)every;
 }
 
@@ -277,9 +278,8 @@ static bool worth_waking_locked(const leat_loader *loader)
 /* What the sleeping consumer waits for, or could do. */
 static bool concerns_consumer_locked(const leat_loader *loader)
 {
-    return loader->done(loader) || leat_ship_can_locked(loader) ||
-           leat_start_can_locked(loader) || can_compute_locked(loader, loader->next) ||
-           leaderless_locked(loader);
+    return loader->done(loader) || leat_ship_can_locked(loader) || leat_start_can_locked(loader) ||
+           can_compute_locked(loader, loader->next) || leaderless_locked(loader);
 }
 
 static void call_leader_locked(leat_ahead *a)

@@ -110,9 +110,9 @@ void leat_ship_next_locked(leat_loader *loader)
     const int64_t b = loader->ship;
     leat_slot *const slot = leat_loader_slot(loader, b);
     leat_batch *const batch = leat_loader_batch(loader, b);
-    const leat_batch *const before =
-        b - loader->n_buffers < loader->first ? NULL
-                                              : leat_loader_batch(loader, b - loader->n_buffers);
+    const leat_batch *const before = b - loader->n_buffers < loader->first
+                                         ? NULL
+                                         : leat_loader_batch(loader, b - loader->n_buffers);
     slot->state = LEAT_SLOT_SHIPPING;
     loader->shipping = true;
     batch->memory = loader->device_memory + (size_t)(b % loader->n_buffers) *

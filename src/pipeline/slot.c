@@ -54,8 +54,7 @@ bool leat_slot_can_claim_locked(const leat_loader *loader, int64_t batch)
             (slot->state == LEAT_SLOT_FILLING && slot->batch == batch));
 }
 
-leat_slot *leat_slot_claim_locked(leat_loader *loader, int64_t batch,
-                                  const leat_order_place *place)
+leat_slot *leat_slot_claim_locked(leat_loader *loader, int64_t batch, const leat_order_place *place)
 {
     leat_slot *const slot = leat_loader_slot(loader, batch);
     if (!leat_slot_can_claim_locked(loader, batch))

@@ -10,11 +10,8 @@
 extern const leat_source_table leat_source_tfrecord, leat_source_images;
 
 /* Every source, one line each. */
-static const leat_source_table *const tables[] = {
-    &leat_source_tfrecord,
-    &leat_source_images,
-    NULL
-};
+static const leat_source_table *const tables[] = { &leat_source_tfrecord, &leat_source_images,
+                                                   NULL };
 
 const leat_source_table *const *leat_source_tables(void)
 {

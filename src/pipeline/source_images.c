@@ -19,11 +19,10 @@ typedef struct images_options {
     leat_string path;
 } images_options;
 
-static const leat_option options[] = {
-    LEAT_OPTION_STRING(images_options, path, NULL,
-                       "folder with one sub-folder of images per class"),
-    LEAT_OPTION_END
-};
+static const leat_option options[] = { LEAT_OPTION_STRING(
+                                           images_options, path, NULL,
+                                           "folder with one sub-folder of images per class"),
+                                       LEAT_OPTION_END };
 
 typedef struct image_file {
     char *path;
@@ -82,8 +81,7 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
-static int list(const char *folder, struct dirent ***names, const leat_node *where,
-                leat_error *err)
+static int list(const char *folder, struct dirent ***names, const leat_node *where, leat_error *err)
 {
     const int n = scandir(folder, names, visible, by_bytes);
     if (n < 0)
@@ -131,8 +129,7 @@ static int add_classes(images_source *source, const char *root, const leat_node 
     return rc;
 }
 
-static int open_images(const void *opts, const leat_node *where, leat_source **out,
-                       leat_error *err)
+static int open_images(const void *opts, const leat_node *where, leat_source **out, leat_error *err)
 {
     extern const leat_source_table leat_source_images;
     const char *const root = ((const images_options *)opts)->path.text;

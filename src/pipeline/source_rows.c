@@ -55,8 +55,7 @@ int leat_source_rows_open(uint64_t n_records, const leat_rows *rows, int32_t n_r
     rows_source *source = calloc(1, sizeof *source);
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "rows: %zu bytes", sizeof *source);
-    source->base = (leat_source){ .table = &table, .n_records = n_records,
-                                  .n_features = n_rows };
+    source->base = (leat_source){ .table = &table, .n_records = n_records, .n_features = n_rows };
     for (int32_t i = 0; i < n_rows; i++) {
         const int64_t bytes = leat_shape_bytes(&rows[i].shape);
         if (bytes < 0 || !rows[i].name || (!rows[i].data && n_records)) {

@@ -74,8 +74,8 @@ extern const leat_source_table leat_source_tfrecord;
 
 static int from_format(leat_error *err, const leat_format_error *inner)
 {
-    static const int codes[] = { LEAT_OK, LEAT_E_END, LEAT_E_DATA, LEAT_E_IO, LEAT_E_NOMEM,
-                                 LEAT_E_DATA };
+    static const int codes[] = { LEAT_OK,   LEAT_E_END,   LEAT_E_DATA,
+                                 LEAT_E_IO, LEAT_E_NOMEM, LEAT_E_DATA };
     return leat_fail(err, codes[-inner->code], "%s", inner->text);
 }
 
@@ -163,8 +163,9 @@ static const char *kind_text(int32_t kind)
 }
 
 /* One feature's values into a view. */
-static int view_of(const wanted_feature *wanted, const leat_feature_info *info, const leat_feature *found,
-                   leat_scratch *scratch, leat_view *out, leat_error *err)
+static int view_of(const wanted_feature *wanted, const leat_feature_info *info,
+                   const leat_feature *found, leat_scratch *scratch, leat_view *out,
+                   leat_error *err)
 {
     leat_format_error inner;
     if (found->kind != wanted->kind)
@@ -172,8 +173,7 @@ static int view_of(const wanted_feature *wanted, const leat_feature_info *info, 
                          wanted->key, kind_text(found->kind), kind_text(wanted->kind));
     if (found->n != wanted->n)
         return leat_fail(err, LEAT_E_DATA, "feature '%s' has %llu values where %llu are expected",
-                         wanted->key, (unsigned long long)found->n,
-                         (unsigned long long)wanted->n);
+                         wanted->key, (unsigned long long)found->n, (unsigned long long)wanted->n);
     out->shape = info->shape;
     if (found->kind == LEAT_FEATURE_BYTES) {
         const uint8_t *bytes;
@@ -207,8 +207,8 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
                           &inner) < 0)
         return from_format(err, &inner);
     for (int32_t i = 0; i < base->n_features; i++) {
-        const int rc = view_of(&source->wanted[i], &base->features[i], &found[i], scratch,
-                               &features[i], err);
+        const int rc =
+            view_of(&source->wanted[i], &base->features[i], &found[i], scratch, &features[i], err);
         if (rc < 0)
             return rc;
     }
@@ -240,8 +240,7 @@ static leat_feature look_up(const uint8_t *example, size_t size, const char *key
 }
 
 static int add_feature(tfrecord_source *source, const char *name, const feature_options *given,
-                       const uint8_t *example, size_t size, const leat_node *where,
-                       leat_error *err)
+                       const uint8_t *example, size_t size, const leat_node *where, leat_error *err)
 {
     if (source->base.n_features == LEAT_MAX_FEATURES)
         return leat_node_fail(where, err, LEAT_E_CONFIG, "more than %d features",
@@ -310,8 +309,7 @@ static int set_shape(tfrecord_source *source, const leat_node *node, leat_error 
 }
 
 static int add_default(tfrecord_source *source, const char *name, const char *const *keys,
-                       const uint8_t *example, size_t size, const leat_node *where,
-                       leat_error *err)
+                       const uint8_t *example, size_t size, const leat_node *where, leat_error *err)
 {
     feature_options given = { .type = TYPE_AUTO };
     for (size_t i = 0; keys[i]; i++) {

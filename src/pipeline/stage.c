@@ -48,37 +48,32 @@ typedef struct count_options {
     int64_t count;
 } count_options;
 
-static const leat_option repeat_table[] = {
-    LEAT_OPTION_ROW(count_options, count, I64, "forever", 1, COUNT_MAX, forever,
-                    "times to go through what comes before"),
-    LEAT_OPTION_END
-};
-static const leat_option take_table[] = {
-    LEAT_OPTION_I64(count_options, count, NULL, 0, COUNT_MAX, "elements to keep, from the first"),
-    LEAT_OPTION_END
-};
-static const leat_option skip_table[] = {
-    LEAT_OPTION_I64(count_options, count, NULL, 0, COUNT_MAX, "elements to leave out at the start"),
-    LEAT_OPTION_END
-};
+static const leat_option repeat_table[] = { LEAT_OPTION_ROW(
+                                                count_options, count, I64, "forever", 1, COUNT_MAX,
+                                                forever, "times to go through what comes before"),
+                                            LEAT_OPTION_END };
+static const leat_option take_table[] = { LEAT_OPTION_I64(count_options, count, NULL, 0, COUNT_MAX,
+                                                          "elements to keep, from the first"),
+                                          LEAT_OPTION_END };
+static const leat_option skip_table[] = { LEAT_OPTION_I64(count_options, count, NULL, 0, COUNT_MAX,
+                                                          "elements to leave out at the start"),
+                                          LEAT_OPTION_END };
 
 static int add_repeat(leat_build *build, const void *options, const leat_node *where,
                       leat_error *err)
 {
     const int64_t count = ((const count_options *)options)->count;
-    return add_order(build, LEAT_ORDER_REPEAT, count < 0 ? LEAT_ENDLESS : (uint64_t)count, 0,
-                     where, err);
+    return add_order(build, LEAT_ORDER_REPEAT, count < 0 ? LEAT_ENDLESS : (uint64_t)count, 0, where,
+                     err);
 }
 
-static int add_take(leat_build *build, const void *options, const leat_node *where,
-                    leat_error *err)
+static int add_take(leat_build *build, const void *options, const leat_node *where, leat_error *err)
 {
     const int64_t count = ((const count_options *)options)->count;
     return add_order(build, LEAT_ORDER_TAKE, (uint64_t)count, 0, where, err);
 }
 
-static int add_skip(leat_build *build, const void *options, const leat_node *where,
-                    leat_error *err)
+static int add_skip(leat_build *build, const void *options, const leat_node *where, leat_error *err)
 {
     const int64_t count = ((const count_options *)options)->count;
     return add_order(build, LEAT_ORDER_SKIP, (uint64_t)count, 0, where, err);
@@ -142,9 +137,10 @@ typedef struct prefetch_options {
 } prefetch_options;
 
 static const leat_option prefetch_table[] = {
-    LEAT_OPTION_ROW(prefetch_options, batches, I64, "auto", 0, 4096, autos,
-                    "full batches that may stand ready ahead of the consumer; 0: each batch is read, "
-                    "mapped and copied only when it is asked for; auto: 2"),
+    LEAT_OPTION_ROW(
+        prefetch_options, batches, I64, "auto", 0, 4096, autos,
+        "full batches that may stand ready ahead of the consumer; 0: each batch is read, "
+        "mapped and copied only when it is asked for; auto: 2"),
     LEAT_OPTION_END
 };
 
@@ -165,16 +161,20 @@ static int add_prefetch(leat_build *build, const void *options, const leat_node 
 
 static const leat_stage_table count_stages[] = {
     { { "shuffle", "every record once, in an order that seed and epoch decide", shuffle_table },
-      sizeof(shuffle_options), add_shuffle },
+      sizeof(shuffle_options),
+      add_shuffle },
     { { "repeat", "go through the data several times; each time is a new epoch", repeat_table },
-      sizeof(count_options), add_repeat },
+      sizeof(count_options),
+      add_repeat },
     { { "take", "keep the first elements", take_table }, sizeof(count_options), add_take },
     { { "skip", "leave out the first elements", skip_table }, sizeof(count_options), add_skip },
     { { "shard", "keep every n-th element", shard_table }, sizeof(shard_options), add_shard },
     { { "batch", "stack samples; stages after it count batches", batch_table },
-      sizeof(batch_options), add_batch },
+      sizeof(batch_options),
+      add_batch },
     { { "prefetch", "prepare batches ahead of the consumer", prefetch_table },
-      sizeof(prefetch_options), add_prefetch },
+      sizeof(prefetch_options),
+      add_prefetch },
 };
 
 #define N_COUNT_STAGES (sizeof count_stages / sizeof *count_stages)

@@ -57,7 +57,7 @@ static void finished(void *arg, void *tag, int result)
     leat_row_read *const row = tag;
     loader->ahead.in_flight--;
     if (result < 0 || (size_t)result != row->size)
-        row->bytes = NULL;
+        row->failed = true;
     else
         loader->n_bytes_read += row->size;
     if (--row->run->n_pending == 0)
@@ -124,10 +124,8 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
         leat_row_read *const row = &run->rows[i];
         leat_extent at;
         *row = (leat_row_read){ .run = run };
-        leat_order_row(&plan->order, &a->order, &run->place, a->row + i, &row->record,
-                       &row->epoch);
-        if (source->table->locate(source, row->record, &at, NULL) >= 0 &&
-            at.size <= a->bytes / 4) {
+        leat_order_row(&plan->order, &a->order, &run->place, a->row + i, &row->record, &row->epoch);
+        if (source->table->locate(source, row->record, &at, NULL) >= 0 && at.size <= a->bytes / 4) {
             if (i && total + at.size > a->bytes / 4)
                 break;
             row->fd = at.fd;
@@ -186,8 +184,8 @@ static void advance(leat_ahead *a, const leat_run *run)
 void leat_start_group_locked(leat_loader *loader)
 {
     leat_ahead *const a = &loader->ahead;
-    const int64_t end = loader->prefetch || loader->asked > loader->end ? loader->end
-                                                                          : loader->asked;
+    const int64_t end =
+        loader->prefetch || loader->asked > loader->end ? loader->end : loader->asked;
     const uint64_t run_rows = loader->run_rows < LEAT_RUN_MAX ? loader->run_rows : LEAT_RUN_MAX;
     const uint64_t tail = a->tail, used_from = a->used_from;
     const uint32_t room = LEAT_READER_DEPTH - a->in_flight;

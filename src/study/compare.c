@@ -7,11 +7,11 @@
  * reads the same batches from a new loader, so that every arm does the same work from the same
  * state; its first steps only fill the pipeline. What is paid once (plan, device, model, warm-up)
  * is paid before the first round. It uses public headers only: it measures what a user gets. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bootstrap.h"
-#include "clock.h"
 #include "leat/loader.h"
 #include "leat/train.h"
 #include "rounds.h"
@@ -170,23 +170,28 @@ static int32_t choose_steps(const struct study *study, size_t warm)
     return (int32_t)(steps < MIN_STEPS ? MIN_STEPS : steps > MAX_STEPS ? MAX_STEPS : steps);
 }
 
-/* Steps until their times stay, or until that takes too long. */
+/* Is it enough? As long as a run at least, and until step times stay; but not for ever. */
+static bool is_warm(const struct study *study, size_t warm)
+{
+    const size_t n = study->n_times;
+    const int64_t ns = study->times[n - 1].compute_end_ns - study->times[0].compute_start_ns;
+    return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS || ns >= WARM_MAX_NS;
+}
+
 static int warm_up(struct study *study, struct arm *arm, leat_error *err)
 {
     leat_loader *loader = NULL;
-    const int64_t until_ns = leat_clock_ns() + WARM_MAX_NS;
     size_t warm = 0;
     int rc = open_loader(arm, &loader, err);
     study->n_times = 0;
-    while (rc == LEAT_OK) {
-        if ((rc = drive(arm, loader, WARM_CHUNK, err)) < 0 ||
-            (rc = take_times(study, arm, WARM_CHUNK, err)) < 0)
-            break;
-        warm = leat_meter_warm(study->times, study->n_times);
-        if (warm + WARM_CHUNK <= study->n_times || study->n_times >= WARM_MAX_STEPS ||
-            leat_clock_ns() >= until_ns)
-            break;
-    }
+    do {
+        if (rc == LEAT_OK)
+            rc = drive(arm, loader, WARM_CHUNK, err);
+        if (rc == LEAT_OK)
+            rc = take_times(study, arm, WARM_CHUNK, err);
+        if (rc == LEAT_OK)
+            warm = leat_meter_warm(study->times, study->n_times);
+    } while (rc == LEAT_OK && !is_warm(study, warm));
     leat_loader_close(&loader);
     if (rc < 0)
         return rc;

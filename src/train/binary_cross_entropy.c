@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * binary_cross_entropy: -t log p - (1 - t) log(1 - p), mean over a sample's values, t in [0, 1].
+ * p = sigmoid(logit), or the model's output itself where its last layer is a sigmoid. A value is
+ * right when p and t lie on the same side of 1/2. */
+#include <math.h>
+
+#include "losses.h"
+#include "nn_text.h"
+
+typedef struct binary_options {
+    int32_t with_logits;
+} binary_options;
+
+static const leat_option options[] = { LEAT_OPTION_BOOL(
+                                           binary_options, with_logits, "true",
+                                           "the model ends without sigmoid; false: with one"),
+                                       LEAT_OPTION_END };
+
+static int check(const void *opts, const leat_shape *logits, const leat_shape *target,
+                 int32_t n_classes, leat_error *err)
+{
+    char got[160], wanted[160];
+    (void)opts;
+    if (logits->rank != 1)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "binary_cross_entropy needs a vector, the model gives %s: end it with "
+                         "flatten and dense: 1",
+                         leat_nn_dims_text(logits, got, sizeof got));
+    if (leat_shape_elements(target) != logits->dims[0])
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "binary_cross_entropy compares the model's %s with the target's %s: give "
+                         "the last layer as many units as a sample has targets",
+                         leat_nn_dims_text(logits, got, sizeof got),
+                         leat_nn_dims_text(target, wanted, sizeof wanted));
+    if (n_classes > 2 && logits->dims[0] == 1)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "binary_cross_entropy with one value has 2 classes, the source has %d: "
+                         "use softmax_cross_entropy",
+                         n_classes);
+    return LEAT_OK;
+}
+
+static int check_targets(const void *opts, const leat_shape *logits, const leat_view *target,
+                         int64_t rows, leat_error *err)
+{
+    const int64_t n = logits->dims[0];
+    (void)opts;
+    for (int64_t i = 0; i < rows * n; i++) {
+        const float t = leat_target_f32(target, i);
+        if (!(t >= 0 && t <= 1))
+            return leat_fail(err, LEAT_E_DATA,
+                             "row %lld of the batch has target %g, but binary_cross_entropy needs "
+                             "targets from 0 to 1 (2 classes)",
+                             (long long)(i / n), (double)t);
+    }
+    return LEAT_OK;
+}
+
+/* From the logit x: max(x, 0) - x t + log(1 + exp(-|x|)), which neither overflows nor cancels. */
+static double from_logit(double x, double t, double *slope)
+{
+    const double e = exp(-fabs(x));
+    *slope = (x >= 0 ? 1 / (1 + e) : e / (1 + e)) - t;
+    return (x > 0 ? x : 0) - x * t + log1p(e);
+}
+
+/* From the probability, kept 1e-7 away from 0 and 1, where float32 has it no finer. */
+static double from_probability(double p, double t, double *slope)
+{
+    const double q = p < 1e-7 ? 1e-7 : p > 1 - 1e-7 ? 1 - 1e-7 : p;
+    *slope = (q - t) / (q * (1 - q));
+    return -t * log(q) - (1 - t) * log(1 - q);
+}
+
+static void eval(const void *opts, const float *logits, int64_t n, const leat_view *target,
+                 int64_t rows, float *grad, double *loss_sum, double *right)
+{
+    const bool with_logits = ((const binary_options *)opts)->with_logits != 0;
+    const double middle = with_logits ? 0 : 0.5;
+    double sum = 0, hits = 0;
+    for (int64_t i = 0; i < rows * n; i++) {
+        const double x = (double)logits[i], t = (double)leat_target_f32(target, i);
+        double slope;
+        sum += with_logits ? from_logit(x, t, &slope) : from_probability(x, t, &slope);
+        hits += (x > middle) == (t > 0.5);
+        if (grad)
+            grad[i] = (float)(slope / ((double)rows * (double)n));
+    }
+    *loss_sum += sum / (double)n;
+    *right += hits / (double)n;
+}
+
+const leat_loss leat_loss_binary_cross_entropy = {
+    .kind = { "binary_cross_entropy",
+              "yes or no, per value; the model ends with one value per target", options },
+    .options_size = sizeof(binary_options),
+    .accuracy = true,
+    .check = check,
+    .check_targets = check_targets,
+    .eval = eval,
+};

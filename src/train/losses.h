@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * losses.h: losses and optimisers by name, and what losses share. */
+#ifndef LEAT_LOSSES_H
+#define LEAT_LOSSES_H
+
+#include "layers.h"
+
+/* X(name): leat_loss_<name> in src/train/<name>.c */
+#define LEAT_LOSS_LIST(X)                                                                          \
+    X(softmax_cross_entropy)                                                                       \
+    X(binary_cross_entropy)
+
+/* X(name): leat_optimizer_<name> in src/train/<name>.c */
+#define LEAT_OPTIMIZER_LIST(X)                                                                     \
+    X(sgd)                                                                                         \
+    X(adam)
+
+#define LEAT_LOSS_DECLARE(name) extern const leat_loss leat_loss_##name;
+LEAT_LOSS_LIST(LEAT_LOSS_DECLARE)
+#undef LEAT_LOSS_DECLARE
+#define LEAT_OPTIMIZER_DECLARE(name) extern const leat_optimizer leat_optimizer_##name;
+LEAT_OPTIMIZER_LIST(LEAT_OPTIMIZER_DECLARE)
+#undef LEAT_OPTIMIZER_DECLARE
+
+/* The options of the optimisers, for backends. */
+typedef struct leat_sgd_options {
+    float learning_rate, momentum, weight_decay;
+    int32_t nesterov;
+} leat_sgd_options;
+
+typedef struct leat_adam_options {
+    float learning_rate, beta1, beta2, epsilon;
+} leat_adam_options;
+
+/* i-th element of a target of any type. */
+static inline int64_t leat_target_i64(const leat_view *target, int64_t i)
+{
+    switch (target->shape.dtype) {
+    case LEAT_U8:
+        return ((const uint8_t *)target->data)[i];
+    case LEAT_I32:
+        return ((const int32_t *)target->data)[i];
+    case LEAT_I64:
+        return ((const int64_t *)target->data)[i];
+    default:
+        return (int64_t)((const float *)target->data)[i];
+    }
+}
+
+static inline float leat_target_f32(const leat_view *target, int64_t i)
+{
+    return target->shape.dtype == LEAT_F32 ? ((const float *)target->data)[i]
+                                           : (float)leat_target_i64(target, i);
+}
+
+#endif

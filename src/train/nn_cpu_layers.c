@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * nn_cpu_layers.c: which functions make the actions of a layer, and what they share. See nn_cpu.h. */
+#include "nn_cpu.h"
+
+const leat_model_layer *leat_cpu_spec(const leat_cpu_plan *plan, int32_t i)
+{
+    return &plan->net->model->layers[i];
+}
+
+int leat_cpu_no_memory(leat_error *err)
+{
+    return leat_fail(err, LEAT_E_NOMEM, "training: out of memory for a plan");
+}
+
+/* Follows the next layer, so that this one's primitive can do its relu. */
+bool leat_cpu_relu_follows(const leat_cpu_plan *plan, int32_t i)
+{
+    return i + 1 < plan->net->model->n_layers &&
+           leat_cpu_spec(plan, i + 1)->layer == &leat_layer_relu;
+}
+
+/* plan->at as float32, in the order it lies in. */
+int leat_cpu_want_floats(leat_cpu_plan *plan, int32_t i, leat_error *err)
+{
+    const int rc =
+        plan->at.bytes
+            ? leat_cpu_want(plan, &plan->forward, &plan->at,
+                            leat_cpu_plain(plan, &leat_cpu_spec(plan, i)->in, LEAT_F32), NULL, err)
+            : LEAT_OK;
+    plan->layers[i].in = plan->at;
+    return rc;
+}
+
+/* plan->grad in a layout, in the other gradient buffer where it has to move. */
+int leat_cpu_want_grad(leat_cpu_plan *plan, const leat_onednn_layout *layout, leat_error *err)
+{
+    if (plan->grad.layout == layout)
+        return LEAT_OK;
+    if (!layout)
+        return leat_cpu_no_memory(err);
+    leat_cpu_memory *to =
+        leat_cpu_memory_grad(plan, plan->grad.memory, leat_onednn_layout_bytes(layout));
+    return leat_cpu_want(plan, &plan->backward, &plan->grad, layout, to, err);
+}
+
+/* New memory for what a primitive writes into `arg`. */
+int leat_cpu_new_output(leat_cpu_plan *plan, leat_onednn_prim *prim, leat_onednn_arg arg,
+                        leat_cpu_tensor *out, leat_error *err)
+{
+    *out = (leat_cpu_tensor){ .layout = leat_onednn_wants(prim, arg) };
+    if (!out->layout)
+        return leat_fail(err, LEAT_E_INTERNAL, "oneDNN: a primitive without its output");
+    out->memory = leat_cpu_memory_next(plan, leat_onednn_layout_bytes(out->layout));
+    return leat_cpu_bind(plan, prim, arg, out->memory, err);
+}
+
+/* The gradient of the layer's input goes into the other buffer. */
+int leat_cpu_new_grad(leat_cpu_plan *plan, leat_onednn_prim *prim, leat_error *err)
+{
+    const leat_onednn_layout *layout = leat_onednn_wants(prim, LEAT_DN_DIFF_SRC);
+    leat_cpu_memory *to =
+        leat_cpu_memory_grad(plan, plan->grad.memory, leat_onednn_layout_bytes(layout));
+    plan->grad = (leat_cpu_tensor){ .layout = layout, .memory = to };
+    return leat_cpu_bind(plan, prim, LEAT_DN_DIFF_SRC, to, err);
+}
+
+/* --- the rows --------------------------------------------------------------------------------- */
+
+static const leat_cpu_layer rows[] = {
+    { &leat_layer_dense, leat_cpu_dense_forward, leat_cpu_dense_backward },
+    { &leat_layer_conv2d, leat_cpu_conv_forward, leat_cpu_conv_backward },
+    { &leat_layer_relu, leat_cpu_map_forward, leat_cpu_map_backward },
+    { &leat_layer_sigmoid, leat_cpu_map_forward, leat_cpu_map_backward },
+    { &leat_layer_max_pool, leat_cpu_pool_forward, leat_cpu_pool_backward },
+    { &leat_layer_avg_pool, leat_cpu_pool_forward, leat_cpu_pool_backward },
+    { &leat_layer_global_avg_pool, leat_cpu_global_pool_forward, leat_cpu_global_pool_backward },
+    { &leat_layer_flatten, leat_cpu_flatten_forward, leat_cpu_flatten_backward },
+    { &leat_layer_dropout, leat_cpu_dropout_forward, leat_cpu_dropout_backward },
+    { &leat_layer_batch_norm, leat_cpu_norm_forward, leat_cpu_norm_backward },
+};
+
+const leat_cpu_layer *leat_cpu_layer_for(const leat_layer *layer)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].layer == layer)
+            return &rows[i];
+    return NULL;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * nn_cpu_maps.c: relu, sigmoid and dropout on the CPU. See nn_cpu.h. */
+#include "nn_cpu.h"
+
+/* --- relu and sigmoid ------------------------------------------------------------------------ */
+
+static leat_onednn_map map_of(const leat_cpu_plan *plan, int32_t i)
+{
+    return leat_cpu_spec(plan, i)->layer == &leat_layer_relu ? LEAT_DN_RELU : LEAT_DN_SIGMOID;
+}
+
+int leat_cpu_map_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)
+{
+    leat_cpu_layer_state *state = &plan->layers[i];
+    int rc;
+    if (map_of(plan, i) == LEAT_DN_RELU && i > 0 && plan->layers[i - 1].relu_after) {
+        plan->at.kept = !plan->layers[i - 1].relu_backward;
+        return LEAT_OK;
+    }
+    if ((rc = leat_cpu_want_floats(plan, i, err)) < 0 ||
+        (rc = leat_onednn_elementwise(plan->net->dn, map_of(plan, i), plan->training,
+                                      plan->at.layout, &state->forward, err)) < 0 ||
+        (rc = leat_cpu_bind(plan, state->forward, LEAT_DN_SRC, plan->at.memory, err)) < 0)
+        return rc;
+    if (plan->at.kept)
+        rc = leat_cpu_new_output(plan, state->forward, LEAT_DN_DST, &plan->at, err);
+    else
+        rc = leat_cpu_bind(plan, state->forward, LEAT_DN_DST, plan->at.memory, err);
+    plan->at.kept = true;
+    return rc < 0 ? rc : leat_cpu_push(plan, &plan->forward, state->forward, err);
+}
+
+int leat_cpu_map_backward(leat_cpu_plan *plan, int32_t i, leat_error *err)
+{
+    const leat_cpu_layer_state *state = &plan->layers[i];
+    const leat_onednn_layout *layout = state->out.layout;
+    leat_onednn_prim *prim, *forward = state->forward, *made = NULL;
+    int rc;
+    if (i > 0 && plan->layers[i - 1].relu_after && plan->layers[i - 1].relu_backward)
+        return LEAT_OK;
+    if (!forward) { /* the layer before does it; this one is only the key to the gradient */
+        if ((rc = leat_onednn_elementwise(plan->net->dn, map_of(plan, i), true, layout, &made,
+                                          err)) < 0)
+            return rc;
+        forward = made;
+    }
+    rc = leat_onednn_elementwise_backward(plan->net->dn, map_of(plan, i), layout, forward, &prim,
+                                          err);
+    leat_onednn_free(&made);
+    if (rc < 0 || (rc = leat_cpu_want_grad(plan, layout, err)) < 0 ||
+        (rc = leat_cpu_bind(plan, prim, LEAT_DN_DST, state->out.memory, err)) < 0 ||
+        (rc = leat_cpu_bind(plan, prim, LEAT_DN_DIFF_DST, plan->grad.memory, err)) < 0 ||
+        (rc = leat_cpu_bind(plan, prim, LEAT_DN_DIFF_SRC, plan->grad.memory, err)) < 0)
+        return rc;
+    return leat_cpu_push(plan, &plan->backward, prim, err);
+}
+
+/* --- dropout --------------------------------------------------------------------------------- */
+
+typedef struct dropout_job {
+    leat_cpu_plan *plan;
+    int32_t layer;
+    bool backward;
+    size_t n;
+    const float *from;
+    float *to;
+    uint8_t *mask;
+} dropout_job;
+
+/* Eight values share one block of the generator, 16 bits each: counter = (block, layer, step). */
+static void draw_mask(const dropout_job *job, size_t from, size_t to)
+{
+    const leat_net *net = job->plan->net;
+    const leat_dropout_options *o = net->model->layers[job->layer].options;
+    const uint32_t limit = (uint32_t)((double)o->rate * 65536.0 + 0.5);
+    const uint32_t key[2] = { (uint32_t)net->model->seed, (uint32_t)(net->model->seed >> 32) };
+    for (size_t i = from; i < to; i += 8) {
+        const uint32_t counter[4] = { (uint32_t)(i / 8), 0x64726f70u ^ (uint32_t)job->layer,
+                                      (uint32_t)net->steps, (uint32_t)(net->steps >> 32) };
+        uint32_t words[4];
+        leat_philox(key, counter, words);
+        for (size_t j = 0; j < 8 && i + j < to; j++)
+            job->mask[i + j] = (words[j / 2] >> 16 * (j & 1) & 0xffff) >= limit;
+    }
+}
+
+static void dropout_part(void *arg, int32_t part, int32_t n_parts)
+{
+    const dropout_job *job = arg;
+    const leat_dropout_options *o = leat_cpu_spec(job->plan, job->layer)->options;
+    const float scale = 1 / (1 - o->rate);
+    const size_t blocks = (job->n + 63) / 64;
+    const size_t from = blocks * (size_t)part / (size_t)n_parts * 64;
+    size_t to = blocks * ((size_t)part + 1) / (size_t)n_parts * 64;
+    to = to < job->n ? to : job->n;
+    if (!job->backward)
+        draw_mask(job, from, to);
+    for (size_t i = from; i < to; i++)
+        job->to[i] = job->mask[i] ? job->from[i] * scale : 0.0f;
+}
+
+static void run_dropout(dropout_job *job)
+{
+    if (job->n < 16384)
+        dropout_part(job, 0, 1);
+    else
+        leat_onednn_parallel(job->plan->net->dn, dropout_part, job);
+}
+
+static void dropout_run_forward(leat_cpu_plan *plan, int32_t i)
+{
+    const leat_cpu_layer_state *state = &plan->layers[i];
+    dropout_job job = { plan,
+                        i,
+                        false,
+                        leat_onednn_layout_bytes(state->out.layout) / sizeof(float),
+                        state->in.memory->data,
+                        state->out.memory->data,
+                        state->extra[0]->data };
+    run_dropout(&job);
+}
+
+static void dropout_run_backward(leat_cpu_plan *plan, int32_t i)
+{
+    const leat_cpu_layer_state *state = &plan->layers[i];
+    float *grad = state->extra[1]->data;
+    dropout_job job = { plan,
+                        i,
+                        true,
+                        leat_onednn_layout_bytes(state->out.layout) / sizeof(float),
+                        grad,
+                        grad,
+                        state->extra[0]->data };
+    run_dropout(&job);
+}
+
+int leat_cpu_dropout_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)
+{
+    leat_cpu_layer_state *state = &plan->layers[i];
+    const int rc = leat_cpu_want_floats(plan, i, err);
+    if (rc < 0 || !plan->training)
+        return rc;
+    const size_t bytes = leat_onednn_layout_bytes(plan->at.layout);
+    state->extra[0] = leat_cpu_memory_next(plan, bytes / sizeof(float));
+    if (plan->at.kept)
+        plan->at = (leat_cpu_tensor){ .layout = plan->at.layout,
+                                      .memory = leat_cpu_memory_next(plan, bytes) };
+    if (!state->extra[0] || !plan->at.memory)
+        return leat_cpu_no_memory(err);
+    return leat_cpu_push_call(plan, &plan->forward, dropout_run_forward, i, err);
+}
+
+int leat_cpu_dropout_backward(leat_cpu_plan *plan, int32_t i, leat_error *err)
+{
+    const int rc = leat_cpu_want_grad(plan, plan->layers[i].out.layout, err);
+    plan->layers[i].extra[1] = plan->grad.memory;
+    return rc < 0 ? rc : leat_cpu_push_call(plan, &plan->backward, dropout_run_backward, i, err);
+}

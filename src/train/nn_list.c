@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * nn_list.c: what exists. */
+#include "losses.h"
+
+#include <string.h>
+
+static const leat_layer *const layers[] = {
+#define LEAT_LAYER_ROW(name) &leat_layer_##name,
+    LEAT_LAYER_LIST(LEAT_LAYER_ROW)
+#undef LEAT_LAYER_ROW
+};
+
+static const leat_loss *const losses[] = {
+#define LEAT_LOSS_ROW(name) &leat_loss_##name,
+    LEAT_LOSS_LIST(LEAT_LOSS_ROW)
+#undef LEAT_LOSS_ROW
+};
+
+static const leat_optimizer *const optimizers[] = {
+#define LEAT_OPTIMIZER_ROW(name) &leat_optimizer_##name,
+    LEAT_OPTIMIZER_LIST(LEAT_OPTIMIZER_ROW)
+#undef LEAT_OPTIMIZER_ROW
+};
+
+static const leat_backend *const backends[] = { &leat_backend_cpu, &leat_backend_sim };
+
+enum {
+    N_LAYERS = sizeof layers / sizeof *layers,
+    N_LOSSES = sizeof losses / sizeof *losses,
+    N_OPTIMIZERS = sizeof optimizers / sizeof *optimizers,
+    N_BACKENDS = sizeof backends / sizeof *backends
+};
+
+const leat_layer *leat_layer_at(size_t i)
+{
+    return i < N_LAYERS ? layers[i] : NULL;
+}
+
+const leat_loss *leat_loss_at(size_t i)
+{
+    return i < N_LOSSES ? losses[i] : NULL;
+}
+
+const leat_optimizer *leat_optimizer_at(size_t i)
+{
+    return i < N_OPTIMIZERS ? optimizers[i] : NULL;
+}
+
+const leat_backend *leat_backend_for(const leat_device *device)
+{
+    for (size_t i = 0; i < N_BACKENDS; i++)
+        if (!strcmp(backends[i]->kind, device->table->kind))
+            return backends[i];
+    return NULL;
+}
+
+const leat_kind *leat_layer_kind(size_t i)
+{
+    return i < N_LAYERS ? &layers[i]->kind : NULL;
+}
+
+const leat_kind *leat_loss_kind(size_t i)
+{
+    return i < N_LOSSES ? &losses[i]->kind : NULL;
+}
+
+const leat_kind *leat_optimizer_kind(size_t i)
+{
+    return i < N_OPTIMIZERS ? &optimizers[i]->kind : NULL;
+}

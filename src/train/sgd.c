@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sgd: stochastic gradient descent with momentum, as in PyTorch:
+ *   g += weight_decay * w; v = momentum * v + g; w -= learning_rate * (nesterov ? g + momentum * v : v) */
+#include "losses.h"
+
+static const leat_option options[] = {
+    LEAT_OPTION_F32(leat_sgd_options, learning_rate, "0.01", 0, 1e6, "length of a step"),
+    LEAT_OPTION_F32(leat_sgd_options, momentum, "0", 0, 1, "share of the last step that goes on"),
+    LEAT_OPTION_F32(leat_sgd_options, weight_decay, "0", 0, 1e6,
+                    "times the weight, added to its gradient"),
+    LEAT_OPTION_BOOL(leat_sgd_options, nesterov, "false", "look ahead by the momentum"),
+    LEAT_OPTION_END
+};
+
+/* Blocks of fixed length, so that the compiler makes vector code of the inner loop. */
+static void update(const void *opts, int64_t step, float *restrict weight,
+                   const float *restrict grad, float *const states[LEAT_OPTIMIZER_MAX_STATES],
+                   size_t n)
+{
+    const leat_sgd_options o = *(const leat_sgd_options *)opts;
+    float *restrict velocity = states[0];
+    const float of_grad = o.nesterov ? o.learning_rate : 0.0f;
+    const float of_velocity = o.nesterov ? o.learning_rate * o.momentum : o.learning_rate;
+    (void)step;
+    for (size_t i = 0; i < n; i += 16)
+        for (size_t j = i; j < i + 16; j++) {
+            const float g = grad[j] + o.weight_decay * weight[j];
+            const float v = o.momentum * velocity[j] + g;
+            velocity[j] = v;
+            weight[j] -= of_grad * g + of_velocity * v;
+        }
+}
+
+const leat_optimizer leat_optimizer_sgd = {
+    .kind = { "sgd", "gradient descent, with momentum if wanted", options },
+    .options_size = sizeof(leat_sgd_options),
+    .n_states = 1,
+    .flops = 6,
+    .update = update,
+};

@@ -1,0 +1,22 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check_dist.sh: the archive of tools/dist runs from a folder of any name, and takes nothing from the
+# system but libc. Usage: check_dist.sh ARCHIVE
+set -eu
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+mkdir "$tmp/a folder"
+tar -C "$tmp/a folder" -xzf "$1"
+cd "$tmp/a folder"/leat-*
+
+env -i bin/leat --version
+env -i bin/leat devices
+outside=$(ldd bin/leat lib/lib*.so | sed -n 's/^\t\(.*\) => \(.*\) (0x.*/\1 \2/p' | sort -u |
+    grep -vF " $PWD/" | grep -v '^lib\(c\|m\|dl\|rt\|pthread\)\.so\.' || :)
+if [ -n "$outside" ]; then
+    echo "the archive takes from the system:"
+    echo "$outside"
+    exit 1
+fi
+[ -f share/doc/leat/LICENSE ] && [ -d share/doc/leat/licences ]

@@ -1,0 +1,661 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command.c: the `leat` command as its users see it: a child process, its output, its exit
+ * code and the files that it leaves. */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "example.h"
+#include "tfrecord.h"
+
+#define LEAT BUILD_DIR "/leat"
+
+static char folder[64];
+static char out[1 << 20], err[1 << 16]; /* of the last run */
+
+/* --- helpers -----------------------------------------------------------------------------------*/
+
+static void slurp(const char *path, char *text, size_t size)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    text[fread(text, 1, size - 1, file)] = 0;
+    fclose(file);
+}
+
+/* Runs a line of shell in the test's folder with $L the command; gives its exit code, or 256 plus
+ * the signal that ended it. */
+static int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int shell(const char *format, ...)
+{
+    char line[4096], command[5000];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    snprintf(command, sizeof command, "cd %s && L=%s && { %s\n} >.out 2>.err", folder, LEAT, line);
+    const int status = system(command);
+    assert_int_not_equal(status, -1);
+    snprintf(command, sizeof command, "%s/.out", folder);
+    slurp(command, out, sizeof out);
+    snprintf(command, sizeof command, "%s/.err", folder);
+    slurp(command, err, sizeof err);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+static void expect_in(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is not in:\n%s", part, text);
+}
+
+/* The last run must have ended so, with nothing on standard output and this in its message. */
+static void expect_failure(int code, int expected, const char *part)
+{
+    if (code != expected)
+        fail_msg("exit code %d instead of %d; it said: %s", code, expected, err);
+    expect_in(err, part);
+    assert_string_equal(out, "");
+}
+
+static void expect_success(int code)
+{
+    if (code != 0)
+        fail_msg("exit code %d; it said: %s", code, err);
+}
+
+/* Names in the test's folder that fit a pattern, hidden ones too. */
+static int count_files(const char *pattern)
+{
+    expect_success(shell("find . -maxdepth 1 -name '%s' | wc -l", pattern));
+    return atoi(out);
+}
+
+static json_t *parse_out(void)
+{
+    json_error_t why;
+    json_t *json = json_loads(out, 0, &why);
+    if (!json)
+        fail_msg("no JSON: %s in:\n%s", why.text, out);
+    return json;
+}
+
+static int64_t number(const json_t *json, const char *key)
+{
+    const json_t *value = json_object_get(json, key);
+    if (!json_is_number(value))
+        fail_msg("no number \"%s\"", key);
+    return (int64_t)json_number_value(value);
+}
+
+/* Names of all commands, from the list that `leat help` prints. */
+static int list_commands(char names[32][32])
+{
+    int n = 0;
+    expect_success(shell("$L help"));
+    for (char *line = strtok(out, "\n"); line; line = strtok(NULL, "\n"))
+        if (!strncmp(line, "  ", 2) && line[2] >= 'a' && line[2] <= 'z' && n < 32)
+            sscanf(line, " %31s", names[n++]);
+    return n;
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    /* In memory where that is possible: what is tested here syncs a lot of files. */
+    strcpy(folder, "/dev/shm/leat-command-XXXXXX");
+    if (!mkdtemp(folder)) {
+        strcpy(folder, "/tmp/leat-command-XXXXXX");
+        if (!mkdtemp(folder))
+            return -1;
+    }
+    return shell("$L synth set --n 300 --size 16 --seed 7 --split 0.2 -q && mv set/train images && "
+                 "mv set/test test-images");
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[256];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    return shell("rm -rf x* .x* y* bad");
+}
+
+/* --- help and usage ----------------------------------------------------------------------------*/
+
+static void every_command_explains_itself(void **state)
+{
+    (void)state;
+    char names[32][32];
+    const int n = list_commands(names);
+    assert_in_range(n, 10, 31);
+    for (int i = 0; i < n; i++) {
+        char usage[64];
+        snprintf(usage, sizeof usage, "usage: leat %s", names[i]);
+        expect_success(shell("$L %s --help", names[i]));
+        expect_in(out, usage);
+        assert_string_equal(err, "");
+        expect_success(shell("$L help %s", names[i]));
+        expect_in(out, usage);
+    }
+}
+
+static void unknown_options_are_usage_errors(void **state)
+{
+    (void)state;
+    char names[32][32];
+    const int n = list_commands(names);
+    for (int i = 0; i < n; i++) {
+        expect_failure(shell("$L %s --no-such-option", names[i]), 2,
+                       "unknown option --no-such-option");
+        expect_failure(shell("$L %s -Z", names[i]), 2, "unknown option -Z");
+        expect_failure(shell("$L %s --hlp", names[i]), 2, "did you mean --help?");
+    }
+}
+
+static void usage_errors_exit_2_and_help(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *part;
+    } cases[] = {
+        { "", "usage: leat COMMAND" },
+        { "trian", "did you mean 'train'?" },
+        { "qqqqqqq", "unknown command 'qqqqqqq'" },
+        { "convert", "needs images DIR" },
+        { "convert images", "needs images DIR" },
+        { "convert imags d -o x", "it knows: images" },
+        { "convert images d", "needs -o PREFIX" },
+        { "convert images a b -o x", "'b' is one argument too many" },
+        { "convert images images -o", "-o needs a value: PREFIX" },
+        { "convert images images -o x --shards", "--shards needs a value: N" },
+        { "convert images images -o x --shards 0", "between 1 and 99999" },
+        { "convert images images -o x --shards many", "--shards" },
+        { "convert images images -o x --shuffle -3", "no seed" },
+        { "convert images images -o x --shuffle 1x", "no seed" },
+        { "convert images images -o x --shards 1000", "there are only 240 files" },
+        { "convert images images -o x --skip-bda", "did you mean --skip-bad?" },
+        { "synth x --classes 11", "--classes" },
+        { "synth x --format gif", "--format" },
+        { "ops random_crpo", "did you mean 'random_crop'?" },
+        { "help sinth", "did you mean 'synth'?" },
+        { "index --check --rebuild x", "exclude each other" },
+        { "bench", "needs CONFIG" },
+        { "train", "needs CONFIG" },
+        { "compare", "needs CONFIG" },
+        { "inspect", "needs FILE" },
+        { "devices cpu", "'cpu' is one argument too many" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_failure(shell("$L %s", cases[i].line), 2, cases[i].part);
+}
+
+static void pages_are_made_from_the_tables(void **state)
+{
+    (void)state;
+    char names[32][32];
+    const int n = list_commands(names);
+    for (int i = 0; i < n; i++) {
+        char title[64];
+        expect_success(shell("$L help --man"));
+        snprintf(title, sizeof title, ".SS \"leat %s", names[i]);
+        expect_in(out, title);
+        expect_success(shell("$L help --reference"));
+        snprintf(title, sizeof title, "### leat %s", names[i]);
+        expect_in(out, title);
+    }
+    expect_success(shell("$L ops --json"));
+    json_t *json = parse_out(), *op;
+    size_t k;
+    json_array_foreach(json_object_get(json, "ops"), k, op)
+    {
+        const char *name = json_string_value(json_object_get(op, "name"));
+        char title[64];
+        snprintf(title, sizeof title, "### %s\n", name);
+        expect_success(shell("$L help --reference"));
+        expect_in(out, title);
+        expect_success(shell("$L help --completion"));
+        expect_in(out, name);
+        expect_success(shell("$L ops %s && $L help %s", name, name));
+        expect_in(out, name);
+    }
+    json_decref(json);
+    expect_success(shell("$L help --man | man -l --warnings=all - 2>warnings >/dev/null; "
+                         "test ! -s warnings || ! command -v man"));
+}
+
+static void completion_is_bash_and_completes(void **state)
+{
+    (void)state;
+    expect_success(shell("$L help --completion >completion && bash -n completion"));
+    expect_success(shell("bash -c '. ./completion; COMP_WORDS=(leat conv); COMP_CWORD=1; _leat; "
+                         "echo ${COMPREPLY[@]}'"));
+    assert_string_equal(out, "convert\n");
+    expect_success(shell("bash -c '. ./completion; COMP_WORDS=(leat convert --sh); COMP_CWORD=2; "
+                         "_leat; echo ${COMPREPLY[@]}'"));
+    assert_string_equal(out, "--shards --shuffle\n");
+    expect_success(shell("bash -c '. ./completion; COMP_WORDS=(leat synth --format p); "
+                         "COMP_CWORD=3; _leat 2>/dev/null; COMP_WORDS=(leat synth --format p); "
+                         "_leat; echo ${COMPREPLY[@]}'"));
+    assert_string_equal(out, "png\n");
+}
+
+static void lost_output_is_a_failure(void **state)
+{
+    (void)state;
+    assert_int_equal(shell("$L ops >/dev/full"), 1);
+    expect_in(err, "standard output");
+    assert_int_equal(shell("$L ops --json=/no/such/folder/x.json"), 1);
+    expect_in(err, "/no/such/folder/x.json");
+    expect_success(shell("$L --version"));
+    expect_in(out, "leat ");
+}
+
+/* `--json DATA` would be a way to lose data: only what ends in .json is taken for its file. */
+static void json_does_not_eat_arguments(void **state)
+{
+    (void)state;
+    expect_success(
+        shell("$L convert images images -o x -q >&2 && cp x-00000-of-00001.tfrecord y && "
+              "$L inspect --json x-00000-of-00001.tfrecord"));
+    json_decref(parse_out());
+    expect_success(shell("cmp y x-00000-of-00001.tfrecord"));
+    expect_success(shell("$L inspect --json x.json x-00000-of-00001.tfrecord"));
+    expect_in(out, "240 records");
+    expect_success(shell("cat x.json"));
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "records"), 240);
+    json_decref(json);
+}
+
+static void devices_tell_what_is_simulated(void **state)
+{
+    (void)state;
+    bool cpu = false, sim = false;
+    expect_success(shell("$L devices --json"));
+    json_t *json = parse_out(), *device;
+    size_t i;
+    json_array_foreach(json_object_get(json, "devices"), i, device)
+    {
+        const char *name = json_string_value(json_object_get(device, "name"));
+        const bool simulated = json_is_true(json_object_get(device, "simulated"));
+        assert_int_equal(simulated, !strncmp(name, "sim", 3));
+        cpu |= !strcmp(name, "cpu") && json_is_true(json_object_get(device, "available"));
+        sim |= simulated;
+    }
+    assert_true(cpu && sim);
+    json_decref(json);
+}
+
+/* --- synth -------------------------------------------------------------------------------------*/
+
+static void synth_is_a_function_of_the_seed(void **state)
+{
+    (void)state;
+    expect_success(shell("$L synth x1 --n 40 --size 24 --threads 1 && "
+                         "$L synth x4 --n 40 --size 24 --threads 4 && diff -r x1 x4"));
+    assert_int_equal(shell("$L synth x2 --n 40 --size 24 --seed 2 && diff -rq x1 x2"), 1);
+    expect_success(shell("ls x1 | wc -l"));
+    assert_int_equal(atoi(out), 10);
+    expect_success(shell("$L synth x.png --n 10 --size 16 --format png >&2 && "
+                         "$L convert images x.png -o xp --json"));
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "images"), 10);
+    json_decref(json);
+    assert_int_equal(count_files(".x*"), 0);
+}
+
+static void synth_splits(void **state)
+{
+    (void)state;
+    expect_success(shell("$L synth x --n 100 --size 8 --split 0.25 --classes 3 && "
+                         "find x/test -type f | wc -l"));
+    expect_in(out, "25\n");
+    expect_success(shell("find x/train -type f | wc -l"));
+    assert_int_equal(atoi(out), 75);
+}
+
+static void synth_takes_nothing_over(void **state)
+{
+    (void)state;
+    expect_failure(shell("mkdir x && touch x/mine && $L synth x"), 1, "exists already");
+    expect_success(shell("ls x/mine && mkdir xempty && $L synth xempty --n 3 --size 8"));
+    expect_failure(shell("$L synth no/such/folder/x"), 1, "no/such/folder/x");
+    assert_int_equal(shell("ulimit -f 0; $L synth xfull --n 9 --size 64 -q"), 1);
+    assert_int_equal(count_files("xfull"), 0);
+    assert_int_equal(count_files(".xfull*"), 0);
+}
+
+/* --- convert -----------------------------------------------------------------------------------*/
+
+static void bytes_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    static const char *const ways[] = { "",
+                                        "--shuffle 5",
+                                        "--shards 7",
+                                        "--shards 7 --shuffle 5",
+                                        "--shards 240",
+                                        "--verify --shards 3" };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        expect_success(shell("rm -rf a b && mkdir a b && "
+                             "$L convert images images -o a/x %s --threads 1 && "
+                             "$L convert images images -o b/x %s --threads 4 && "
+                             "cmp a/x-labels.txt b/x-labels.txt && "
+                             "for f in a/*.tfrecord; do cmp $f b/${f#a/} || exit 1; done",
+                             ways[i], ways[i]));
+        expect_success(shell("ls -A a | grep -v -e tfrecord -e labels.txt | wc -l"));
+        assert_int_equal(atoi(out), 0);
+    }
+    assert_int_equal(shell("$L convert images images -o a/s5 --shuffle 5 && "
+                           "$L convert images images -o a/s6 --shuffle 6 && "
+                           "cmp -s a/s5-00000-of-00001.tfrecord a/s6-00000-of-00001.tfrecord"),
+                     1);
+    expect_success(shell("rm -r a b"));
+}
+
+static void records_hold_the_files(void **state)
+{
+    (void)state;
+    expect_success(shell("$L convert images images -o x --shards 3 && cat x-labels.txt"));
+    expect_in(out, "circle\ncrescent\ncross\nframe\nhourglass\nring\nsquare\nstar\nstripes\n"
+                   "triangle\n");
+    expect_success(shell("$L inspect 'x-*.tfrecord' --json"));
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "records"), 240);
+    assert_int_equal(json_array_size(json_object_get(json, "files")), 3);
+    assert_int_equal(json_array_size(json_object_get(json, "features")), 7);
+    const json_t *labels = json_object_get(json, "labels"), *label;
+    size_t i;
+    assert_int_equal(json_array_size(labels), 10);
+    json_array_foreach(labels, i, label)
+    {
+        assert_int_equal(number(label, "label"), i);
+        assert_int_equal(number(label, "records"), 24);
+    }
+    json_decref(json);
+    /* In order of class and name, so the first is known; its bytes are the file's. */
+    expect_success(shell("$L inspect 'x-*.tfrecord' --record 0 --json"));
+    json = parse_out();
+    const json_t *fields = json_object_get(json, "fields"), *field;
+    json_array_foreach(fields, i, field)
+    {
+        const char *name = json_string_value(json_object_get(field, "name"));
+        const json_t *value = json_array_get(json_object_get(field, "values"), 0);
+        if (!strcmp(name, "image/height") || !strcmp(name, "image/width"))
+            assert_int_equal(json_integer_value(value), 16);
+        if (!strcmp(name, "image/class/label"))
+            assert_int_equal(json_integer_value(value), 0);
+        if (!strcmp(name, "image/class/text"))
+            assert_string_equal(json_string_value(json_object_get(value, "text")), "circle");
+        if (!strcmp(name, "image/filename"))
+            assert_string_equal(json_string_value(json_object_get(value, "text")),
+                                "circle/circle-0000000.jpg");
+    }
+    json_decref(json);
+    assert_int_equal(shell("$L inspect 'x-*.tfrecord' --record 240"), 2);
+    expect_in(err, "there are only 240");
+}
+
+/* Every record's image is the file it names, byte by byte. */
+static void images_pass_untouched(void **state)
+{
+    (void)state;
+    static uint8_t bytes[1 << 16];
+    static const leat_feature_key keys[] = { { "image/encoded", 13 }, { "image/filename", 14 } };
+    char path[512];
+    leat_tfrecord_reader *reader;
+    const uint8_t *record, *image, *name;
+    size_t size, image_size, name_size, n = 0;
+    expect_success(shell("$L convert images images -o x --shuffle 3"));
+    snprintf(path, sizeof path, "%s/x-00000-of-00001.tfrecord", folder);
+    assert_int_equal(leat_tfrecord_reader_open(&reader, path, 0, NULL), LEAT_FORMAT_OK);
+    while (leat_tfrecord_reader_next(reader, &record, &size, NULL) == LEAT_FORMAT_OK) {
+        leat_feature found[2];
+        assert_int_equal(leat_example_scan(record, size, keys, 2, found, NULL), LEAT_FORMAT_OK);
+        assert_int_equal(leat_feature_bytes(&found[0], 0, &image, &image_size), LEAT_FORMAT_OK);
+        assert_int_equal(leat_feature_bytes(&found[1], 0, &name, &name_size), LEAT_FORMAT_OK);
+        snprintf(path, sizeof path, "%s/images/%.*s", folder, (int)name_size, (const char *)name);
+        FILE *file = fopen(path, "rb");
+        assert_non_null(file);
+        assert_int_equal(fread(bytes, 1, sizeof bytes, file), image_size);
+        assert_memory_equal(bytes, image, image_size);
+        fclose(file);
+        n++;
+    }
+    leat_tfrecord_reader_close(&reader);
+    assert_int_equal(n, 240);
+}
+
+static void index_files_fit_until_data_change(void **state)
+{
+    (void)state;
+    expect_success(shell("$L convert images images -o x --shards 2 && $L index --check "
+                         "'x-*.tfrecord' && touch -d 2001-01-01 x-00001-of-00002.tfrecord"));
+    assert_int_equal(shell("$L index --check 'x-*.tfrecord'"), 1);
+    expect_in(err, "x-00001-of-00002.tfrecord");
+    expect_success(shell("$L index 'x-*.tfrecord' && $L index --check 'x-*.tfrecord' --json"));
+    expect_failure(shell("$L index 'z*.tfrecord'"), 1, "no file matches");
+    expect_failure(shell("$L index zzz"), 1, "zzz: No such file");
+}
+
+static void bad_folders_are_explained(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *setup, *part;
+    } cases[] = {
+        { "true", "bad: cannot read the folder: No such file" },
+        { "touch bad", "bad: cannot read the folder" },
+        { "mkdir bad", "it is empty" },
+        { "mkdir bad && cp images/circle/* bad", "only files" },
+        { "mkdir -p bad/a bad/b", "2 class folders, but no image in any of them" },
+        { "mkdir bad && cp -r images bad/train && cp -r test-images bad/test",
+          "did you mean bad/train?" },
+        { "cp -r images bad && mkdir bad/circle/more", "--recursive" },
+        { "cp -r images bad && mkfifo bad/circle/pipe", "neither a file nor a folder" },
+        { "cp -r images bad && ln -s nowhere bad/circle/link", "bad/circle/link" },
+        { "cp -r images bad && echo text >bad/star/notes.txt",
+          "bad/star/notes.txt: neither JPEG nor PNG" },
+        { "cp -r images bad && : >bad/star/empty.jpg", "bad/star/empty.jpg: an empty file" },
+        { "cp -r images bad && printf '\\377\\330\\377\\340' >bad/star/cut.jpg",
+          "bad/star/cut.jpg: damaged JPEG" },
+        { "cp -r images bad && printf '\\211PNG\\r\\n\\032\\n' >bad/star/cut.png",
+          "bad/star/cut.png: damaged PNG" },
+        { "cp -r images bad && cp bad/star/star-0000005.jpg bad/star/00.jpg && "
+          "truncate -s -20 bad/star/00.jpg",
+          NULL }, /* the header is whole: only --verify sees it */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int threads = 1; threads <= 4; threads += 3) {
+            expect_success(shell("rm -rf bad && %s", cases[i].setup));
+            int code = shell("$L convert images bad -o x --shards 2 --threads %d -q", threads);
+            if (!cases[i].part) {
+                expect_success(code);
+                expect_success(shell("rm x*"));
+                code = shell("$L convert images bad -o x --verify --threads %d -q", threads);
+            }
+            expect_failure(code, 1, cases[i].part ? cases[i].part : "bad/star/00.jpg: damaged");
+            assert_int_equal(count_files("x*"), 0);
+            assert_int_equal(count_files(".x*"), 0);
+        }
+    }
+}
+
+/* Of several bad files the first in order is the one named, whatever the threads. */
+static void the_first_bad_file_is_named(void **state)
+{
+    (void)state;
+    expect_success(shell("cp -r images bad; echo >bad/cross/zz; echo >bad/ring/00; "
+                         "echo >bad/triangle/00"));
+    for (int threads = 1; threads <= 8; threads *= 2) {
+        expect_failure(shell("$L convert images bad -o x --shards 9 --threads %d -q", threads), 1,
+                       "bad/cross/zz: neither");
+        assert_int_equal(count_files("*x-*"), 0);
+    }
+}
+
+static void skip_bad_lists_what_it_leaves_out(void **state)
+{
+    (void)state;
+    expect_success(shell("cp -r images bad; echo >bad/cross/zz; echo >bad/ring/00; echo >bad/top; "
+                         "$L convert images bad -o x --skip-bad --shards 2 --json -q"));
+    expect_in(err, "left out: bad/cross/zz: neither JPEG nor PNG\n"
+                   "left out: bad/ring/00: neither JPEG nor PNG\n"
+                   "left out: 1 file directly in bad");
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "images"), 240);
+    assert_int_equal(json_array_size(json_object_get(json, "skipped")), 2);
+    assert_int_equal(json_array_size(json_object_get(json, "shards")), 2);
+    assert_int_equal(number(json, "outside"), 1);
+    json_decref(json);
+    expect_success(shell("rm -rf x* bad; mkdir -p bad/a; echo >bad/a/1"));
+    expect_failure(shell("$L convert images bad -o x --skip-bad -q"), 1,
+                   "no file in it is an image");
+    assert_int_equal(count_files("x*"), 0);
+}
+
+static void recursive_takes_inner_folders(void **state)
+{
+    (void)state;
+    expect_success(
+        shell("mkdir -p bad/a/in bad/b && cp images/circle/* bad/a/in && "
+              "cp images/ring/* bad/b && $L convert images bad -o x --recursive --json"));
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "classes"), 2);
+    assert_int_equal(number(json, "images"), 48);
+    json_decref(json);
+}
+
+static void unreadable_files_are_named(void **state)
+{
+    (void)state;
+    if (geteuid() == 0)
+        skip(); /* root reads everything */
+    expect_success(shell("cp -r images bad && chmod 0 bad/ring/*47.jpg"));
+    expect_failure(shell("$L convert images bad -o x -q"), 1, "Permission denied");
+    expect_success(shell("chmod 644 bad/ring/* && chmod 0 bad/ring"));
+    expect_failure(shell("$L convert images bad -o x -q"), 1, "bad/ring: cannot read the folder");
+    expect_success(shell("chmod 755 bad/ring"));
+    assert_int_equal(count_files("x*"), 0);
+}
+
+static void sets_are_not_mixed(void **state)
+{
+    (void)state;
+    expect_success(shell("$L convert images images -o x --shards 2 && "
+                         "$L convert images images -o x --shards 2"));
+    expect_failure(shell("$L convert images images -o x --shards 3"), 1,
+                   "another number of shards");
+    expect_success(shell("$L convert images images -o xy --shards 3"));
+}
+
+static void full_disks_leave_nothing(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 4; threads += 3) {
+        /* Small limits of file size stand for a full disk: write() fails half-way. */
+        assert_int_equal(
+            shell("ulimit -f 100; $L convert images images -o x --threads %d -q", threads), 1);
+        expect_in(err, "x-00000-of-00001.tfrecord: writing: File too large");
+        assert_int_equal(count_files("*x-*"), 0);
+    }
+    expect_failure(shell("$L convert images images -o no/such/folder/x -q"), 1, "no/such/folder/x");
+    expect_failure(shell("$L convert images images -o /dev/null/x -q"), 1, "/dev/null/x");
+    if (geteuid() == 0 && shell("mkdir xd && mount -t tmpfs -o size=64k tmpfs xd") == 0) {
+        assert_int_equal(shell("$L convert images images -o xd/x --shards 4 -q"), 1);
+        expect_in(err, "No space left on device");
+        expect_success(shell("ls -A xd | wc -l; umount xd"));
+        assert_int_equal(atoi(out), 0);
+    }
+}
+
+/* Whatever the moment it is stopped at: no file under a final name that is not complete, and after
+ * a polite signal nothing at all. */
+static void stopping_leaves_no_half_file(void **state)
+{
+    (void)state;
+    static const char *const signals[] = { "KILL", "INT", "TERM" };
+    for (int i = 0; i < 18; i++) {
+        const char *name = signals[i % 3];
+        const int code =
+            shell("timeout -s %s 0.%03d $L convert images images -o x --shards 6 -q", name, i + 1);
+        const int n = count_files("x-0*.tfrecord");
+        if (n) {
+            expect_success(shell("$L inspect 'x-0*.tfrecord' --json"));
+            json_t *json = parse_out();
+            assert_int_equal(number(json, "records"), 40 * n);
+            json_decref(json);
+        }
+        if (strcmp(name, "KILL") != 0) {
+            assert_int_equal(count_files(".x*"), 0);
+            assert_true(n == 0 || n == 6);
+        }
+        assert_true(code == 0 || code == 124 || code == 137 || code > 1);
+        expect_success(shell("rm -f x* .x*"));
+    }
+}
+
+/* --- configs -----------------------------------------------------------------------------------*/
+
+static void configs_that_cannot_be_are_explained(void **state)
+{
+    (void)state;
+    static const char *const commands[] = { "bench", "train", "compare", "inspect" };
+    expect_success(shell("echo 'source: {tfrecord: none.tfrecord}' >y.yaml"));
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        expect_failure(shell("$L %s none.yaml", commands[i]), 1, "none.yaml");
+        assert_int_equal(shell("$L %s y.yaml --set source..tfrecord=1", commands[i]), 2);
+        expect_in(err, "--set source..tfrecord=1: ");
+        assert_int_equal(shell("$L %s y.yaml", commands[i]), 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_command_explains_itself),
+        cmocka_unit_test(unknown_options_are_usage_errors),
+        cmocka_unit_test(usage_errors_exit_2_and_help),
+        cmocka_unit_test(pages_are_made_from_the_tables),
+        cmocka_unit_test(completion_is_bash_and_completes),
+        cmocka_unit_test(lost_output_is_a_failure),
+        cmocka_unit_test_teardown(json_does_not_eat_arguments, clean),
+        cmocka_unit_test(devices_tell_what_is_simulated),
+        cmocka_unit_test_teardown(synth_is_a_function_of_the_seed, clean),
+        cmocka_unit_test_teardown(synth_splits, clean),
+        cmocka_unit_test_teardown(synth_takes_nothing_over, clean),
+        cmocka_unit_test_teardown(bytes_do_not_depend_on_threads, clean),
+        cmocka_unit_test_teardown(records_hold_the_files, clean),
+        cmocka_unit_test_teardown(images_pass_untouched, clean),
+        cmocka_unit_test_teardown(index_files_fit_until_data_change, clean),
+        cmocka_unit_test_teardown(bad_folders_are_explained, clean),
+        cmocka_unit_test_teardown(the_first_bad_file_is_named, clean),
+        cmocka_unit_test_teardown(skip_bad_lists_what_it_leaves_out, clean),
+        cmocka_unit_test_teardown(recursive_takes_inner_folders, clean),
+        cmocka_unit_test_teardown(unreadable_files_are_named, clean),
+        cmocka_unit_test_teardown(sets_are_not_mixed, clean),
+        cmocka_unit_test_teardown(full_disks_leave_nothing, clean),
+        cmocka_unit_test_teardown(stopping_leaves_no_half_file, clean),
+        cmocka_unit_test_teardown(configs_that_cannot_be_are_explained, clean),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_compare.c: how a comparison is run. Plan, loader and trainer are doubles here, whose steps
+ * take times that a test has set, so that every figure of the result is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "failing_malloc.h"
+
+/* Before the headers, so that they declare the doubles. */
+#define leat_plan_open           double_plan_open
+#define leat_plan_close          double_plan_close
+#define leat_plan_get_info       double_plan_get_info
+#define leat_loader_open         double_loader_open
+#define leat_loader_next         double_loader_next
+#define leat_loader_close        double_loader_close
+#define leat_trainer_open        double_trainer_open
+#define leat_trainer_open_device double_trainer_open_device
+#define leat_trainer_close       double_trainer_close
+#define leat_trainer_step        double_trainer_step
+#define leat_trainer_times       double_trainer_times
+#define leat_compare             compare_doubles
+#include "compare.c"
+
+/* --- the world of the doubles ------------------------------------------------------------------ */
+
+enum { MAX_RUNS = 1000, US = 1000 };
+
+static struct {
+    /* Set by a test. */
+    int64_t input_ns, copy_ns, compute_ns; /* per batch */
+    int64_t slow_first;                    /* this many steps of a new trainer take ten times */
+    int64_t slow_in_run;                   /* the same for a new loader */
+    int64_t drift_ns;                      /* every run of all arms makes steps longer by this */
+    bool never_steady;                     /* every step is longer than the one before */
+    int fail_at;                           /* the call that fails; -1: none */
+    bool lose_a_time, end_at_once;
+    /* What happened. */
+    int n_calls, n_open, n_runs;
+    int64_t run_of[MAX_RUNS];    /* prefetch of the arm that ran */
+    int64_t steps_in[MAX_RUNS];  /* steps of that run */
+    int64_t first_batch, epochs; /* asked for by the last loader */
+    int64_t now_ns;
+} world;
+
+struct leat_plan {
+    leat_plan_info info;
+};
+struct leat_loader {
+    const leat_plan *plan;
+    int64_t n_given;
+};
+struct leat_trainer {
+    const leat_plan *plan;
+    int64_t n_steps;
+    leat_step_times *times;
+    size_t n_times, room;
+};
+struct leat_batch {
+    leat_loader *loader;
+};
+
+static int setup_world(void **state)
+{
+    (void)state;
+    memset(&world, 0, sizeof world);
+    world.fail_at = -1;
+    world.compute_ns = 100 * US;
+    world.now_ns = 1;
+    return 0;
+}
+
+static int may_fail(const char *what, leat_error *err)
+{
+    return world.n_calls++ == world.fail_at ? leat_fail(err, LEAT_E_IO, "%s broke", what) : LEAT_OK;
+}
+
+int double_plan_open(const leat_config *config, const char *section, leat_plan **out,
+                     leat_error *err)
+{
+    char text[32];
+    *out = NULL;
+    assert_null(section);
+    if (may_fail("plan", err) ||
+        leat_config_get(config, "pipeline.prefetch.batches", text, sizeof text, err))
+        return LEAT_E_IO;
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return leat_fail(err, LEAT_E_NOMEM, "plan");
+    (*out)->info.prefetch = atoi(text);
+    world.n_open++;
+    return LEAT_OK;
+}
+
+void double_plan_close(leat_plan **plan)
+{
+    world.n_open -= *plan != NULL;
+    free(*plan);
+    *plan = NULL;
+}
+
+const leat_plan_info *double_plan_get_info(const leat_plan *plan)
+{
+    return &plan->info;
+}
+
+int double_trainer_open_device(const leat_config *config, leat_device **out, leat_error *err)
+{
+    char name[64] = "cpu";
+    *out = NULL;
+    leat_config_get(config, "train.device", name, sizeof name, NULL);
+    return may_fail("device", err) ? LEAT_E_IO : leat_device_open(name, out, err);
+}
+
+int double_trainer_open(const leat_config *config, const leat_plan *plan, leat_device *device,
+                        leat_trainer **out, leat_error *err)
+{
+    *out = NULL;
+    assert_true(config && plan && device);
+    if (may_fail("trainer", err))
+        return LEAT_E_IO;
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return leat_fail(err, LEAT_E_NOMEM, "trainer");
+    (*out)->plan = plan;
+    world.n_open++;
+    return LEAT_OK;
+}
+
+void double_trainer_close(leat_trainer **trainer)
+{
+    world.n_open -= *trainer != NULL;
+    if (*trainer)
+        free((*trainer)->times);
+    free(*trainer);
+    *trainer = NULL;
+}
+
+int double_loader_open(const leat_plan *plan, const leat_loader_options *options, leat_loader **out,
+                       leat_error *err)
+{
+    *out = NULL;
+    if (may_fail("loader", err))
+        return LEAT_E_IO;
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return leat_fail(err, LEAT_E_NOMEM, "loader");
+    assert_non_null(options->device);
+    (*out)->plan = plan;
+    world.first_batch = options->first_batch;
+    world.epochs = options->epochs;
+    world.run_of[world.n_runs++ % MAX_RUNS] = plan->info.prefetch;
+    world.n_open++;
+    return LEAT_OK;
+}
+
+void double_loader_close(leat_loader **loader)
+{
+    world.n_open -= *loader != NULL;
+    free(*loader);
+    *loader = NULL;
+}
+
+int double_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
+{
+    *out = NULL;
+    if (may_fail("next", err))
+        return LEAT_E_IO;
+    if (world.end_at_once)
+        return LEAT_E_END;
+    *out = malloc(sizeof **out);
+    if (!*out)
+        return leat_fail(err, LEAT_E_NOMEM, "batch");
+    (*out)->loader = loader;
+    return LEAT_OK;
+}
+
+/* Without prefetch input and copy come before the step; with it they cost nothing. */
+int double_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err)
+{
+    leat_loader *loader = batch->loader;
+    const bool covered = trainer->plan->info.prefetch > 0;
+    free(batch);
+    if (may_fail("step", err))
+        return LEAT_E_IO;
+    if (trainer->n_times == trainer->room) {
+        leat_step_times *larger =
+            realloc(trainer->times, (2 * trainer->room + 64) * sizeof *larger);
+        if (!larger)
+            return leat_fail(err, LEAT_E_NOMEM, "times");
+        trainer->times = larger;
+        trainer->room = 2 * trainer->room + 64;
+    }
+    const bool slow = trainer->n_steps < world.slow_first || loader->n_given < world.slow_in_run;
+    const int64_t compute_ns = world.compute_ns * (slow ? 10 : 1) + world.n_runs * world.drift_ns +
+                               (world.never_steady ? trainer->n_steps * world.compute_ns : 0);
+    leat_step_times *t = &trainer->times[trainer->n_times++];
+    *t = (leat_step_times){ .asked_ns = world.now_ns, .rows = 32, .busy_ns = compute_ns };
+    t->ready_ns = t->asked_ns + (covered ? 0 : world.input_ns);
+    t->copy_start_ns = t->ready_ns;
+    t->copy_end_ns = t->copy_start_ns + (covered ? 0 : world.copy_ns);
+    t->compute_start_ns = t->copy_end_ns;
+    t->compute_end_ns = world.now_ns = t->compute_start_ns + compute_ns;
+    trainer->n_steps++;
+    loader->n_given++;
+    world.steps_in[(world.n_runs - 1) % MAX_RUNS] = loader->n_given;
+    return LEAT_OK;
+}
+
+size_t double_trainer_times(leat_trainer *trainer, leat_step_times *out, size_t n)
+{
+    size_t got = trainer->n_times < n ? trainer->n_times : n;
+    memcpy(out, trainer->times, got * sizeof *out);
+    assert_int_equal(got, trainer->n_times); /* compare takes all that it made */
+    trainer->n_times = 0;
+    return world.lose_a_time && got ? got - 1 : got;
+}
+
+/* --- tests ------------------------------------------------------------------------------------- */
+
+static leat_compare_result result;
+
+static leat_config *make_config(void)
+{
+    leat_config *config;
+    leat_error err;
+    if (leat_config_parse("pipeline:\n  - prefetch: {batches: 2}\ntrain: {device: cpu}\n", "test",
+                          &config, &err))
+        fail_msg("%s", err.message);
+    return config;
+}
+
+static int compare(const char *vary, const leat_compare_options *options, leat_error *err)
+{
+    leat_config *config = make_config();
+    const int rc = leat_compare(config, &vary, vary ? 1 : 0, options, &result, err);
+    leat_config_close(&config);
+    assert_int_equal(world.n_open, 0);
+    return rc;
+}
+
+static void must_compare(const char *vary, const leat_compare_options *options)
+{
+    leat_error err = { 0 };
+    if (compare(vary, options, &err))
+        fail_msg("%s", err.message);
+}
+
+static void assert_close(double value, double expected)
+{
+    if (!(fabs(value - expected) < 1e-6 * (1 + fabs(expected))))
+        fail_msg("%.9g is not %.9g", value, expected);
+}
+
+#define PREFETCH "pipeline.prefetch.batches"
+
+static void figures_are_those_of_the_steps(void **state)
+{
+    (void)state;
+    world.input_ns = 60 * US;
+    world.copy_ns = 40 * US;
+    must_compare(PREFETCH "=0,2", NULL);
+    assert_int_equal(result.n_arms, 2);
+    assert_int_equal(result.rounds, 6);
+    const leat_compare_arm *arm = result.arms;
+    assert_string_equal(arm->name, PREFETCH "=0");
+    assert_string_equal(arm->device, "cpu");
+    assert_close(arm->meter.busy, 0.5);
+    assert_close(arm->meter.input_wait, 0.3);
+    assert_close(arm->meter.exposed_copy, 0.2);
+    assert_close(arm->meter.other, 0);
+    assert_close(arm->idle, 0.5);
+    assert_close(arm->meter.samples_per_s, 32 / 200e-6);
+    assert_int_equal(arm->meter.step_p50_ns, 200 * US);
+    assert_string_equal(arm->verdict, "input-bound");
+    assert_close(arm->speedup, 1);
+    arm = &result.arms[1];
+    assert_string_equal(arm->name, PREFETCH "=2");
+    assert_close(arm->idle, 0);
+    assert_close(arm->speedup, 2);
+    assert_close(arm->speedup_low, 2);
+    assert_close(arm->speedup_high, 2);
+    assert_string_equal(arm->verdict, "compute-bound");
+    assert_non_null(
+        strstr(result.summary, PREFETCH "=2 makes training 2× as fast as " PREFETCH "=0"));
+    assert_non_null(strstr(result.summary, "device idle falls from 50 % to 0.0 %"));
+    assert_int_equal(world.epochs, -1);
+    assert_int_equal(world.first_batch, 0);
+}
+
+static void arms_take_turns_there_and_back(void **state)
+{
+    (void)state;
+    static const int64_t expected[] = { 0, 1, 2, /* warm-up */
+                                        0, 1, 2, 2, 1, 0, 0, 1, 2 };
+    const leat_compare_options options = { .rounds = 3, .steps = 20 };
+    must_compare(PREFETCH "=0,1,2", &options);
+    assert_int_equal(world.n_runs, 12);
+    for (int i = 0; i < 12; i++)
+        assert_int_equal(world.run_of[i], expected[i]);
+}
+
+static void steps_fill_a_run_of_about_a_third_of_a_second(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t compute_ns;
+        int steps;
+    } cases[] = { { 1000 * US, 300 }, { 10 * US, 2000 }, { 1, 2000 }, { 1000000 * US, 20 } };
+    const leat_compare_options options = { .rounds = 1 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setup_world(NULL);
+        world.compute_ns = cases[i].compute_ns;
+        must_compare(NULL, &options);
+        assert_int_equal(result.arms[0].steps, cases[i].steps);
+        assert_int_equal(result.steps, cases[i].steps);
+        assert_int_equal(result.arms[0].meter.n_steps, cases[i].steps);
+        assert_string_equal(result.arms[0].name, "as configured");
+    }
+    setup_world(NULL);
+    must_compare(NULL, &(leat_compare_options){ .rounds = 2, .steps = 7 });
+    assert_int_equal(result.arms[0].meter.n_steps, 14);
+    assert_int_equal(world.steps_in[1], 5 + 7); /* prefetch 2: five steps to settle */
+    setup_world(NULL);
+    must_compare(PREFETCH "=30", &(leat_compare_options){ .rounds = 1, .steps = 7 });
+    assert_int_equal(world.steps_in[1], 33 + 7);
+}
+
+static void warm_up_is_no_part_of_the_result(void **state)
+{
+    (void)state;
+    world.slow_first = 40;
+    world.slow_in_run = 5;
+    must_compare(PREFETCH "=2", &(leat_compare_options){ .rounds = 2 });
+    assert_int_equal(result.warmup_steps, 45);
+    assert_int_equal(result.arms[0].warmup_steps, 45);
+    assert_int_equal(result.arms[0].meter.step_p50_ns, 100 * US);
+    assert_close(result.arms[0].meter.samples_per_s, 32 / 100e-6);
+}
+
+static void warm_up_ends_though_steps_never_stay(void **state)
+{
+    (void)state;
+    world.never_steady = true;
+    world.compute_ns = 10 * US;
+    must_compare(PREFETCH "=2", &(leat_compare_options){ .rounds = 1, .steps = 10 });
+    assert_int_equal(world.steps_in[0], 400);
+    assert_int_equal(result.warmup_steps, 400);
+}
+
+static void drift_is_no_difference(void **state)
+{
+    (void)state;
+    world.drift_ns = 20 * US;
+    must_compare(PREFETCH "=1,2", NULL);
+    assert_int_equal(result.arms[1].speedup_low < 1 && result.arms[1].speedup_high > 1, 1);
+    assert_non_null(strstr(result.summary, "no arm is faster or slower"));
+}
+
+static void devices_can_be_named_and_varied(void **state)
+{
+    (void)state;
+    const leat_compare_options options = { .rounds = 1, .steps = 20, .device = "sim" };
+    must_compare(NULL, &options);
+    assert_string_equal(result.arms[0].device, "sim");
+    assert_int_equal(result.arms[0].simulated, 1);
+    assert_non_null(strstr(result.summary, "simulated"));
+    must_compare("train.device=cpu,sim:{launch_ns: 0, copy_latency_ns: 1}", &options);
+    assert_string_equal(result.arms[0].device, "cpu");
+    assert_int_equal(result.arms[0].simulated, 0);
+    assert_string_equal(result.arms[1].device, "sim:{launch_ns: 0, copy_latency_ns: 1}");
+    assert_int_equal(result.arms[1].simulated, 1);
+    assert_non_null(strstr(result.summary, "simulated"));
+}
+
+static void several_things_vary_at_once(void **state)
+{
+    (void)state;
+    const char *const vary[] = { "train.device=cpu,sim", PREFETCH "=0,3" };
+    const leat_compare_options options = { .rounds = 1, .steps = 20 };
+    leat_config *config = make_config();
+    assert_int_equal(leat_compare(config, vary, 2, &options, &result, NULL), LEAT_OK);
+    leat_config_close(&config);
+    assert_int_equal(result.n_arms, 4);
+    assert_string_equal(result.arms[1].name, "train.device=cpu, " PREFETCH "=3");
+    assert_string_equal(result.arms[2].name, "train.device=sim, " PREFETCH "=0");
+    assert_string_equal(result.arms[2].device, "sim");
+}
+
+static void note_progress(void *user, int done, int total)
+{
+    int *seen = user;
+    assert_int_equal(done, ++seen[0]);
+    seen[1] = total;
+}
+
+static void progress_counts_runs(void **state)
+{
+    (void)state;
+    int seen[2] = { 0, 0 };
+    const leat_compare_options options = {
+        .rounds = 3, .steps = 20, .progress = note_progress, .user = seen
+    };
+    must_compare(PREFETCH "=0,2", &options);
+    assert_int_equal(seen[0], 8);
+    assert_int_equal(seen[1], 8);
+}
+
+static void whatever_fails_is_told_and_closed(void **state)
+{
+    (void)state;
+    const leat_compare_options options = { .rounds = 2, .steps = 3 };
+    int rc = LEAT_OK, at = 0;
+    do {
+        leat_error err = { 0 };
+        setup_world(NULL);
+        world.fail_at = at++;
+        rc = compare(PREFETCH "=0,2", &options, &err);
+        if (rc < 0) {
+            assert_int_equal(rc, LEAT_E_IO);
+            assert_non_null(strstr(err.message, " broke"));
+            assert_non_null(strstr(err.message, "arm '" PREFETCH "="));
+        }
+    } while (rc < 0);
+    assert_true(at > 20);
+}
+
+static void memory_may_run_out_anywhere(void **state)
+{
+    (void)state;
+    const leat_compare_options options = { .rounds = 2, .steps = 3 };
+    leat_config *config = make_config();
+    const char *const vary[] = { PREFETCH "=0,2" };
+    leat_error err;
+    int rc = LEAT_OK;
+    long n = 0, n_failed = 0;
+    world.compute_ns = 20000 * US;
+    for (; failing_malloc_at(n), rc = leat_compare(config, vary, 1, &options, &result, &err),
+                                 failing_malloc_hit();
+         n++) {
+        /* Where the end of warm-up cannot be found, warming up goes on. */
+        n_failed += rc == LEAT_E_NOMEM;
+        assert_true(rc == LEAT_E_NOMEM || rc == LEAT_OK);
+        assert_int_equal(world.n_open, 0);
+    }
+    assert_int_equal(rc, LEAT_OK);
+    assert_true(n_failed > 10);
+    leat_config_close(&config);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *vary;
+        leat_compare_options options;
+        int code;
+        const char *says;
+    } cases[] = {
+        { "prefetch", { .rounds = 1 }, LEAT_E_ARGUMENT, "path=a,b,c" },
+        { PREFETCH "=0,", { .rounds = 1 }, LEAT_E_ARGUMENT, "value 2 is empty" },
+        { "pipeline.prefetsch.batches=0", { .rounds = 1 }, LEAT_E_CONFIG, "arm 'pipeline.pref" },
+        { "train.device=cpu,gpu", { .rounds = 1 }, LEAT_E_CONFIG, "arm 'train.device=gpu': " },
+        { NULL, { .rounds = -1 }, LEAT_E_ARGUMENT, "rounds" },
+        { NULL, { .rounds = 1001 }, LEAT_E_ARGUMENT, "rounds" },
+        { NULL, { .steps = -1 }, LEAT_E_ARGUMENT, "steps" },
+        { NULL, { .steps = 70000 }, LEAT_E_ARGUMENT, "steps" },
+        { NULL, { .device = "gpu" }, LEAT_E_CONFIG, "there is no 'gpu'" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_error err = { 0 };
+        assert_int_equal(compare(cases[i].vary, &cases[i].options, &err), cases[i].code);
+        if (!strstr(err.message, cases[i].says))
+            fail_msg("'%s' lacks '%s'", err.message, cases[i].says);
+    }
+    const char *many[LEAT_COMPARE_MAX_ARMS + 1];
+    for (size_t i = 0; i <= LEAT_COMPARE_MAX_ARMS; i++)
+        many[i] = PREFETCH "=0,2";
+    leat_config *config = make_config();
+    assert_int_equal(leat_compare(NULL, NULL, 0, NULL, &result, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_compare(config, NULL, 0, NULL, NULL, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_compare(config, NULL, 1, NULL, &result, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_compare(config, many, 6, NULL, &result, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_compare(config, many, LEAT_COMPARE_MAX_ARMS + 1, NULL, &result, NULL),
+                     LEAT_E_ARGUMENT);
+    leat_config_close(&config);
+}
+
+static void odd_parts_are_noticed(void **state)
+{
+    (void)state;
+    leat_error err = { 0 };
+    world.lose_a_time = true;
+    assert_int_equal(compare(NULL, NULL, &err), LEAT_E_INTERNAL);
+    setup_world(NULL);
+    world.end_at_once = true;
+    assert_int_equal(compare(NULL, NULL, &err), LEAT_E_DATA);
+    assert_non_null(strstr(err.message, "no batch"));
+    setup_world(NULL);
+    world.compute_ns = 0; /* no time passes */
+    assert_int_equal(compare(NULL, NULL, &err), LEAT_E_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(figures_are_those_of_the_steps, setup_world),
+        cmocka_unit_test_setup(arms_take_turns_there_and_back, setup_world),
+        cmocka_unit_test_setup(steps_fill_a_run_of_about_a_third_of_a_second, setup_world),
+        cmocka_unit_test_setup(warm_up_is_no_part_of_the_result, setup_world),
+        cmocka_unit_test_setup(warm_up_ends_though_steps_never_stay, setup_world),
+        cmocka_unit_test_setup(drift_is_no_difference, setup_world),
+        cmocka_unit_test_setup(devices_can_be_named_and_varied, setup_world),
+        cmocka_unit_test_setup(several_things_vary_at_once, setup_world),
+        cmocka_unit_test_setup(progress_counts_runs, setup_world),
+        cmocka_unit_test_setup(whatever_fails_is_told_and_closed, setup_world),
+        cmocka_unit_test_setup(memory_may_run_out_anywhere, setup_world),
+        cmocka_unit_test_setup(what_cannot_be_is_refused, setup_world),
+        cmocka_unit_test_setup(odd_parts_are_noticed, setup_world),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

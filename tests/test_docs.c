@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_docs.c: every config that README.md, docs/ and examples/ show is one that this build accepts:
+ * its pipelines make plans and its model fits the batches. The data are replaced by a folder of
+ * small images, because nobody else has those of the reader. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "leat/leat.h"
+#include "op_test.h"
+
+enum { N_CLASSES = 10, PER_CLASS = 2, SIDE = 80 };
+
+static char folder[] = "/tmp/leat-test-docs-XXXXXX";
+
+static void image_path(char *path, size_t size, int class, int i)
+{
+    snprintf(path, size, "%s/class%d/%d.jpg", folder, class, i);
+}
+
+static int make_images(void **state)
+{
+    (void)state;
+    char path[128];
+    const leat_view image = op_drawing(SIDE, SIDE, 3);
+    const leat_view jpeg = op_jpeg(image, (op_jpeg_how){ 0 });
+    const size_t size = (size_t)leat_shape_bytes(&jpeg.shape);
+    assert_non_null(mkdtemp(folder));
+    for (int c = 0; c < N_CLASSES; c++) {
+        snprintf(path, sizeof path, "%s/class%d", folder, c);
+        assert_int_equal(mkdir(path, 0700), 0);
+        for (int i = 0; i < PER_CLASS; i++) {
+            image_path(path, sizeof path, c, i);
+            FILE *file = fopen(path, "wb");
+            assert_non_null(file);
+            assert_int_equal(fwrite(jpeg.data, 1, size, file), size);
+            assert_int_equal(fclose(file), 0);
+        }
+    }
+    free(image.data);
+    free(jpeg.data);
+    return 0;
+}
+
+static int remove_images(void **state)
+{
+    (void)state;
+    char path[128];
+    for (int c = 0; c < N_CLASSES; c++) {
+        for (int i = 0; i < PER_CLASS; i++) {
+            image_path(path, sizeof path, c, i);
+            unlink(path);
+        }
+        snprintf(path, sizeof path, "%s/class%d", folder, c);
+        rmdir(path);
+    }
+    return rmdir(folder);
+}
+
+/* Points the source of a section at the images; keeps batches small enough for them. */
+static void use_images(leat_config *config, const char *section, const char *where)
+{
+    char text[256];
+    leat_error err;
+    snprintf(text, sizeof text, "%ssource={images: %s}", section, folder);
+    if (leat_config_set(config, text, &err))
+        fail_msg("%s: %s", where, err.message);
+    snprintf(text, sizeof text, "%spipeline.batch.size=%d", section, N_CLASSES);
+    if (leat_config_set(config, text, &err))
+        fail_msg("%s: %s", where, err.message);
+}
+
+static leat_plan *open_plan(const leat_config *config, const char *section, const char *where)
+{
+    leat_plan *plan;
+    leat_error err;
+    if (leat_plan_open(config, section, &plan, &err))
+        fail_msg("%s: %s", where, err.message);
+    return plan;
+}
+
+/* Plans of both sections, the model, and one step. */
+static void run_config(const char *text, const char *where)
+{
+    leat_config *config;
+    leat_device *device;
+    leat_trainer *trainer;
+    leat_loader *loader;
+    leat_batch *batch;
+    leat_error err;
+    char value[16];
+    if (leat_config_parse(text, where, &config, &err))
+        fail_msg("%s", err.message);
+    use_images(config, "", where);
+    leat_plan *plan = open_plan(config, NULL, where);
+    if (!leat_config_get(config, "eval", value, sizeof value, NULL)) {
+        use_images(config, "eval.", where);
+        leat_plan *eval = open_plan(config, "eval", where);
+        leat_plan_close(&eval);
+    }
+    assert_int_equal(leat_device_open("cpu", &device, &err), LEAT_OK);
+    if (leat_trainer_open(config, plan, device, &trainer, &err) ||
+        leat_loader_open(plan, NULL, &loader, &err) || leat_loader_next(loader, &batch, &err) ||
+        leat_trainer_step(trainer, batch, &err))
+        fail_msg("%s: %s", where, err.message);
+    leat_loader_close(&loader);
+    leat_trainer_close(&trainer);
+    leat_device_close(&device);
+    leat_plan_close(&plan);
+    leat_config_close(&config);
+}
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail_msg("cannot open %s", path);
+    fseek(file, 0, SEEK_END);
+    const long size = ftell(file);
+    rewind(file);
+    char *text = malloc((size_t)size + 1);
+    assert_non_null(text);
+    assert_int_equal(fread(text, 1, (size_t)size, file), size);
+    fclose(file);
+    text[size] = '\0';
+    return text;
+}
+
+/* Runs every fenced block of YAML that is a whole config; returns their number. */
+static int run_blocks(const char *name)
+{
+    static const char fence[] = "\n```yaml\n";
+    char path[512];
+    int n = 0;
+    snprintf(path, sizeof path, "%s/%s", SOURCE_DIR, name);
+    char *text = read_file(path);
+    for (char *at = strstr(text, fence); at; at = strstr(at, fence)) {
+        at += strlen(fence);
+        char *end = strstr(at, "\n```");
+        assert_non_null(end);
+        *end = '\0';
+        if (!strncmp(at, "source:", 7)) {
+            run_config(at, name);
+            n++;
+        }
+        at = end + 1;
+    }
+    free(text);
+    return n;
+}
+
+static void documents(void **state)
+{
+    (void)state;
+    assert_int_equal(run_blocks("README.md"), 1);
+    assert_int_equal(run_blocks("docs/config.md"), 1);
+}
+
+static void examples(void **state)
+{
+    (void)state;
+    glob_t found;
+    assert_int_equal(glob(SOURCE_DIR "/examples/*.yaml", 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        char *text = read_file(found.gl_pathv[i]);
+        run_config(text, found.gl_pathv[i]);
+        free(text);
+    }
+    globfree(&found);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(documents),
+        cmocka_unit_test(examples),
+    };
+    return cmocka_run_group_tests(tests, make_images, remove_images);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_example.c: the scanner against protobuf-c on random messages, whole and cut; the builder
+ * against protobuf-c's reader; and the odd messages that protobuf allows, by hand. */
+#include "example_oracle.h"
+#include "failing_malloc.h"
+#include "format_test.h"
+
+/* --- random messages on the wire ---------------------------------------------------------------*/
+
+typedef struct wire {
+    uint8_t bytes[1 << 16];
+    size_t size;
+} wire;
+
+static void put_bytes(wire *w, const void *bytes, size_t size)
+{
+    assert_true(w->size + size <= sizeof w->bytes);
+    if (size)
+        memcpy(w->bytes + w->size, bytes, size);
+    w->size += size;
+}
+
+static void put_varint(wire *w, uint64_t value)
+{
+    uint8_t byte;
+    do {
+        byte = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+        put_bytes(w, &byte, 1);
+    } while (value >>= 7);
+}
+
+static void put_tag(wire *w, unsigned number, unsigned type)
+{
+    put_varint(w, (uint64_t)number << 3 | type);
+}
+
+static void put_message(wire *w, unsigned number, const wire *inner)
+{
+    put_tag(w, number, 2);
+    put_varint(w, inner->size);
+    put_bytes(w, inner->bytes, inner->size);
+}
+
+static uint64_t random_varint(void)
+{
+    return next_random() >> random_below(64);
+}
+
+/* A field of a number that no message here has. */
+static void put_unknown(wire *w)
+{
+    static const unsigned types[] = { 0, 1, 2, 5 };
+    const unsigned type = types[random_below(4)];
+    uint8_t noise[40];
+    fill_random(noise, sizeof noise);
+    put_tag(w, (unsigned)(4 + random_below(random_below(2) ? 20 : 1u << 28)), type);
+    if (type == 0) {
+        put_varint(w, random_varint());
+    } else if (type == 2) {
+        const size_t size = random_below(sizeof noise);
+        put_varint(w, size);
+        put_bytes(w, noise, size);
+    } else {
+        put_bytes(w, noise, type == 1 ? 8 : 4);
+    }
+}
+
+static void maybe_unknown(wire *w)
+{
+    if (random_below(6) == 0)
+        put_unknown(w);
+}
+
+static void put_random_number(wire *w, unsigned kind)
+{
+    const uint32_t bits = (uint32_t)next_random();
+    if (kind == LEAT_FEATURE_INT64)
+        put_varint(w, random_varint());
+    else
+        put_bytes(w, &bits, 4);
+}
+
+static void put_random_values(wire *list, unsigned kind)
+{
+    uint8_t noise[64];
+    const size_t n = random_below(5);
+    maybe_unknown(list);
+    if (kind == LEAT_FEATURE_BYTES) {
+        const size_t size = random_below(sizeof noise);
+        fill_random(noise, size);
+        put_tag(list, 1, 2);
+        put_varint(list, size);
+        put_bytes(list, noise, size);
+    } else if (random_below(3)) { /* packed */
+        wire *packed = malloc(sizeof *packed);
+        packed->size = 0;
+        for (size_t i = 0; i < n; i++)
+            put_random_number(packed, kind);
+        put_message(list, 1, packed);
+        free(packed);
+    } else {
+        put_tag(list, 1, kind == LEAT_FEATURE_INT64 ? 0 : 5);
+        put_random_number(list, kind);
+    }
+    maybe_unknown(list);
+}
+
+static void put_random_feature(wire *feature)
+{
+    wire *list = malloc(sizeof *list);
+    unsigned last = 0;
+    const size_t n_lists = random_below(8) ? 1 : random_below(4);
+    for (size_t i = 0; i < n_lists; i++) {
+        unsigned kind = 1 + (unsigned)random_below(3);
+        kind = kind == last ? kind % 3 + 1 : kind; /* the same again would be in pieces */
+        last = kind;
+        list->size = 0;
+        for (size_t n = random_below(4); n--;)
+            put_random_values(list, kind);
+        maybe_unknown(feature);
+        put_message(feature, kind, list);
+    }
+    maybe_unknown(feature);
+    free(list);
+}
+
+static void put_random_entry(wire *features)
+{
+    static const char *const names[] = {
+        "", "a", "b", "image/encoded", "image/class/label", "\xc3\xa9\xe2\x82\xac", "image"
+    };
+    wire *one = malloc(sizeof *one), *feature = malloc(sizeof *feature);
+    const char *name = names[random_below(sizeof names / sizeof *names)];
+    const uint64_t value_first = random_below(2);
+    one->size = feature->size = 0;
+    put_random_feature(feature);
+    if (value_first)
+        put_message(one, 2, feature);
+    maybe_unknown(one);
+    if (*name || random_below(2)) {
+        put_tag(one, 1, 2);
+        put_varint(one, strlen(name));
+        put_bytes(one, name, strlen(name));
+    }
+    maybe_unknown(one);
+    if (!value_first && random_below(10))
+        put_message(one, 2, feature);
+    put_message(features, 1, one);
+    free(feature);
+    free(one);
+}
+
+static void make_random_example(wire *example)
+{
+    wire *features = malloc(sizeof *features);
+    example->size = 0;
+    for (size_t n = random_below(4) ? 1 : random_below(3); n--;) {
+        features->size = 0;
+        for (size_t k = random_below(9); k--;) {
+            maybe_unknown(features);
+            put_random_entry(features);
+        }
+        maybe_unknown(example);
+        put_message(example, 1, features);
+    }
+    maybe_unknown(example);
+    free(features);
+}
+
+static void random_messages(void **state)
+{
+    wire *example = malloc(sizeof *example);
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        make_random_example(example);
+        uint8_t *copy = copy_of(example->bytes, example->size);
+        assert_int_equal(oracle_check(copy, example->size), 1);
+        free(copy);
+    }
+    free(example);
+}
+
+static void random_messages_cut_and_flipped(void **state)
+{
+    wire *example = malloc(sizeof *example);
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        make_random_example(example);
+        for (size_t n = 0; n < example->size; n++) {
+            uint8_t *copy = copy_of(example->bytes, n);
+            oracle_check(copy, n);
+            free(copy);
+            copy = copy_of(example->bytes, example->size);
+            copy[n] ^= (uint8_t)(1u << random_below(8));
+            oracle_check(copy, example->size);
+            free(copy);
+        }
+    }
+    free(example);
+}
+
+/* --- by hand -----------------------------------------------------------------------------------*/
+
+typedef struct odd {
+    const char *bytes;
+    size_t size;
+    int kind; /* of feature "a"; -1: the message is refused, saying `text` */
+    uint64_t n;
+    const char *text;
+} odd;
+
+#define ODD(bytes, ...)                                                                            \
+    {                                                                                              \
+        bytes, sizeof bytes - 1, __VA_ARGS__                                                       \
+    }
+
+static const odd odds[] = {
+    ODD("", 0, 0, NULL),
+    ODD("\x0a\x00", 0, 0, NULL),
+    /* no value, a value without a list, an empty list of each kind */
+    ODD("\x0a\x05\x0a\x03\x0a\x01"
+        "a",
+        0, 0, NULL),
+    ODD("\x0a\x07\x0a\x05\x0a\x01"
+        "a\x12\x00",
+        0, 0, NULL),
+    ODD("\x0a\x09\x0a\x07\x0a\x01"
+        "a\x12\x02\x0a\x00",
+        1, 0, NULL),
+    ODD("\x0a\x09\x0a\x07\x0a\x01"
+        "a\x12\x02\x12\x00",
+        2, 0, NULL),
+    ODD("\x0a\x09\x0a\x07\x0a\x01"
+        "a\x12\x02\x1a\x00",
+        3, 0, NULL),
+    /* int64 7, unpacked; after 8, 9, packed; a negative one takes ten bytes */
+    ODD("\x0a\x0b\x0a\x09\x0a\x01"
+        "a\x12\x04\x1a\x02\x08\x07",
+        3, 1, NULL),
+    ODD("\x0a\x0f\x0a\x0d\x0a\x01"
+        "a\x12\x08\x1a\x06\x0a\x02\x08\x09\x08\x07",
+        3, 3, NULL),
+    ODD("\x0a\x14\x0a\x12\x0a\x01"
+        "a\x12\x0d\x1a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+        3, 1, NULL),
+    /* the last of two entries counts, even when it has no list; also over two Features */
+    ODD("\x0a\x10\x0a\x07\x0a\x01"
+        "a\x12\x02\x0a\x00\x0a\x05\x0a\x01"
+        "a\x12\x00",
+        0, 0, NULL),
+    ODD("\x0a\x09\x0a\x07\x0a\x01"
+        "a\x12\x02\x0a\x00"
+        "\x0a\x09\x0a\x07\x0a\x01"
+        "a\x12\x02\x12\x00",
+        2, 0, NULL),
+    /* the last of two kinds counts, in one value and over two */
+    ODD("\x0a\x0b\x0a\x09\x0a\x01"
+        "a\x12\x04\x0a\x00\x12\x00",
+        2, 0, NULL),
+    ODD("\x0a\x0d\x0a\x0b\x0a\x01"
+        "a\x12\x02\x0a\x00\x12\x02\x12\x00",
+        2, 0, NULL),
+    /* the second value is empty: the first stays */
+    ODD("\x0a\x0b\x0a\x09\x0a\x01"
+        "a\x12\x02\x0a\x00\x12\x00",
+        1, 0, NULL),
+    /* refused */
+    ODD("\x0a\x0b\x0a\x09\x0a\x01"
+        "a\x12\x04\x0a\x00\x0a\x00",
+        -1, 0, "several pieces"),
+    ODD("\x0a\x0d\x0a\x0b\x0a\x01"
+        "a\x12\x02\x0a\x00\x12\x02\x0a\x00",
+        -1, 0, "several pieces"),
+    ODD("\x0b\x0c", -1, 0, "group"),
+    ODD("\x0f", -1, 0, "wire type"),
+    ODD("\x02\x00", -1, 0, "field number"),
+    ODD("\x08\x01", -1, 0, "no message"),
+    ODD("\x80", -1, 0, "field number"),
+    ODD("\x0a\x05", -1, 0, "cut short"),
+    ODD("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", -1, 0, "cut short"),
+    ODD("\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", -1, 0, "cut short"),
+    ODD("\x0a\x04\x0a\x02\x08\x01", -1, 0, "wrong wire type"),
+    ODD("\x0a\x09\x0a\x07\x0a\x01"
+        "a\x12\x02\x08\x01",
+        -1, 0, "no message"),
+    /* float lists of 3 bytes and of varints, int64 lists of floats and of a cut varint */
+    ODD("\x0a\x0e\x0a\x0c\x0a\x01"
+        "a\x12\x07\x12\x05\x0a\x03"
+        "abc",
+        -1, 0, "does not fit"),
+    ODD("\x0a\x0b\x0a\x09\x0a\x01"
+        "a\x12\x04\x12\x02\x08\x01",
+        -1, 0, "does not fit"),
+    ODD("\x0a\x0e\x0a\x0c\x0a\x01"
+        "a\x12\x07\x1a\x05\x0d"
+        "abcd",
+        -1, 0, "does not fit"),
+    ODD("\x0a\x0c\x0a\x0a\x0a\x01"
+        "a\x12\x05\x1a\x03\x0a\x01\x80",
+        -1, 0, "does not fit"),
+    ODD("\x0a\x0b\x0a\x09\x0a\x01"
+        "a\x12\x04\x0a\x02\x08\x01",
+        -1, 0, "does not fit"),
+};
+
+static void odd_messages(void **state)
+{
+    const leat_feature_key key = { "a", 1 };
+    (void)state;
+    for (size_t i = 0; i < sizeof odds / sizeof *odds; i++) {
+        leat_format_error err = { 0 };
+        leat_feature found;
+        uint8_t *copy = copy_of(odds[i].bytes, odds[i].size);
+        const int rc = leat_example_scan(copy, odds[i].size, &key, 1, &found, &err);
+        if (odds[i].kind < 0) {
+            if (rc != LEAT_FORMAT_BAD || !strstr(err.text, odds[i].text))
+                fail_msg("message %zu: %d, \"%s\"", i, rc, err.text);
+        } else if (rc != LEAT_FORMAT_OK || found.kind != odds[i].kind || found.n != odds[i].n) {
+            fail_msg("message %zu: %d, kind %d, n %d, \"%s\"", i, rc, found.kind, (int)found.n,
+                     err.text);
+        }
+        free(copy);
+    }
+}
+
+static void values_in_order(void **state)
+{
+    static const char bytes[] = "\x0a\x0f\x0a\x0d\x0a\x01"
+                                "a\x12\x08\x1a\x06\x0a\x02\x08\x09\x08\x07";
+    const leat_feature_key key = { "a", 1 };
+    leat_feature found;
+    int64_t values[3];
+    (void)state;
+    assert_int_equal(
+        leat_example_scan((const uint8_t *)bytes, sizeof bytes - 1, &key, 1, &found, NULL),
+        LEAT_FORMAT_OK);
+    assert_int_equal(leat_feature_int64s(&found, values, 3, NULL), LEAT_FORMAT_OK);
+    assert_int_equal(values[0], 8);
+    assert_int_equal(values[1], 9);
+    assert_int_equal(values[2], 7);
+}
+
+static void wrong_kind_says_which(void **state)
+{
+    const leat_feature bytes = { .kind = LEAT_FEATURE_BYTES }, none = { 0 };
+    leat_format_error err;
+    (void)state;
+    assert_int_equal(leat_feature_floats(&bytes, NULL, 0, &err), LEAT_FORMAT_BAD);
+    assert_non_null(strstr(err.text, "bytes, not float"));
+    assert_int_equal(leat_feature_int64s(&none, NULL, 0, &err), LEAT_FORMAT_BAD);
+    assert_non_null(strstr(err.text, "none, not int64"));
+    assert_string_equal(leat_feature_kind_name(99), "none");
+}
+
+/* --- builder -----------------------------------------------------------------------------------*/
+
+static int build(leat_example_builder *builder, const uint8_t **out, size_t *size,
+                 leat_format_error *err)
+{
+    static const int64_t labels[] = { 3, -1, INT64_MAX, INT64_MIN };
+    static const float weights[] = { 0.5f, -1e30f };
+    static const leat_example_value texts[] = { { "one", 3 }, { "", 0 }, { "three", 5 } };
+    leat_example_builder_clear(builder);
+    int rc = leat_example_add_bytes(builder, "image/encoded", "\xff\xd8\0x", 4, err);
+    rc = rc < 0 ? rc : leat_example_add_int64s(builder, "labels", labels, 4, err);
+    rc = rc < 0 ? rc : leat_example_add_floats(builder, "weights", weights, 2, err);
+    rc = rc < 0 ? rc : leat_example_add_bytes_list(builder, "texts", texts, 3, err);
+    rc = rc < 0 ? rc : leat_example_add_bytes_list(builder, "no texts", NULL, 0, err);
+    rc = rc < 0 ? rc : leat_example_add_int64s(builder, "no labels", NULL, 0, err);
+    rc = rc < 0 ? rc : leat_example_add_floats(builder, "no weights", NULL, 0, err);
+    return rc < 0 ? rc : leat_example_builder_pack(builder, out, size, err);
+}
+
+static void built_is_what_was_added(void **state)
+{
+    leat_example_builder *builder = leat_example_builder_open();
+    const uint8_t *bytes, *first;
+    size_t size, first_size;
+    (void)state;
+    assert_int_equal(build(builder, &bytes, &size, NULL), LEAT_FORMAT_OK);
+    first_size = size;
+    first = copy_of(bytes, size);
+    assert_int_equal(oracle_check(bytes, size), 1);
+    Leat__Example *read = leat__example__unpack(NULL, size, bytes);
+    assert_non_null(read);
+    assert_int_equal(read->features->n_feature, 7);
+    Leat__FeatureEntry **f = read->features->feature;
+    assert_string_equal(f[0]->key, "image/encoded");
+    assert_int_equal(f[0]->value->bytes_list->value[0].len, 4);
+    assert_string_equal(f[1]->key, "labels");
+    assert_true(f[1]->value->int64_list->value[3] == INT64_MIN);
+    assert_true(f[2]->value->float_list->value[1] == -1e30f);
+    assert_int_equal(f[3]->value->bytes_list->n_value, 3);
+    assert_memory_equal(f[3]->value->bytes_list->value[2].data, "three", 5);
+    assert_int_equal(f[4]->value->kind_case, LEAT_FEATURE_BYTES);
+    assert_int_equal(f[5]->value->kind_case, LEAT_FEATURE_INT64);
+    assert_int_equal(f[6]->value->kind_case, LEAT_FEATURE_FLOAT);
+    leat__example__free_unpacked(read, NULL);
+    assert_int_equal(build(builder, &bytes, &size, NULL), LEAT_FORMAT_OK);
+    assert_int_equal(size, first_size);
+    assert_memory_equal(bytes, first, size);
+    leat_example_builder_clear(builder);
+    assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, NULL), LEAT_FORMAT_OK);
+    assert_int_equal(oracle_check(bytes, size), 1);
+    free((void *)(uintptr_t)first);
+    leat_example_builder_close(&builder);
+    leat_example_builder_close(&builder);
+}
+
+static void builder_refuses(void **state)
+{
+    leat_example_builder *builder = leat_example_builder_open();
+    leat_format_error err;
+    const uint8_t *bytes;
+    size_t size;
+    (void)state;
+    assert_int_equal(leat_example_add_bytes(builder, "a", "x", 1, &err), LEAT_FORMAT_OK);
+    assert_int_equal(leat_example_add_floats(builder, "a", NULL, 0, &err), LEAT_FORMAT_BAD);
+    assert_non_null(strstr(err.text, "\"a\" was added twice"));
+    leat_example_builder_clear(builder);
+    assert_int_equal(leat_example_add_bytes(builder, "a", "x", (size_t)3 << 30, &err),
+                     LEAT_FORMAT_OK); /* never read: it is too large to be packed */
+    assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, &err), LEAT_FORMAT_BAD);
+    assert_non_null(strstr(err.text, "2 GiB"));
+    leat_example_builder_close(&builder);
+}
+
+static int build_once(void)
+{
+    const uint8_t *bytes;
+    size_t size;
+    leat_example_builder *builder = leat_example_builder_open();
+    const int rc = builder ? build(builder, &bytes, &size, NULL) : LEAT_FORMAT_NOMEM;
+    leat_example_builder_close(&builder);
+    return rc;
+}
+
+static void memory_runs_out(void **state)
+{
+    int rc;
+    long n;
+    (void)state;
+    for (n = 0; failing_malloc_at(n), rc = build_once(), failing_malloc_hit(); n++)
+        assert_int_equal(rc, LEAT_FORMAT_NOMEM);
+    assert_int_equal(rc, LEAT_FORMAT_OK);
+    assert_int_equal(n, 1 + 7 * 3 + 1 + 1); /* builder, features, three texts, the message */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_messages),       cmocka_unit_test(random_messages_cut_and_flipped),
+        cmocka_unit_test(odd_messages),          cmocka_unit_test(values_in_order),
+        cmocka_unit_test(wrong_kind_says_which), cmocka_unit_test(built_is_what_was_added),
+        cmocka_unit_test(builder_refuses),       cmocka_unit_test(memory_runs_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_index.c: an index is right, or found out: built, mapped, stale, cut or flipped anywhere,
+ * refused by the folder, without memory, of a hundred million records. */
+#include "failing_malloc.h"
+#include "format_test.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "index.c"
+
+enum { N_RECORDS = 3000 }; /* three blocks, the last one not full */
+
+static uint64_t truth[N_RECORDS + 1];
+
+static const char *data_path(void)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/data.tfrecord", test_folder);
+    return path;
+}
+
+static const char *side_path(void)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/data.tfrecord.idx", test_folder);
+    return path;
+}
+
+static void write_data(uint64_t n_records)
+{
+    static const uint8_t noise[500];
+    leat_tfrecord_writer *writer;
+    assert_int_equal(leat_tfrecord_writer_open(&writer, data_path(), NULL), LEAT_FORMAT_OK);
+    for (uint64_t r = 0; r < n_records; r++) {
+        truth[r] = leat_tfrecord_writer_size(writer);
+        assert_int_equal(leat_tfrecord_writer_write(writer, noise, r * 7919 % 500, NULL),
+                         LEAT_FORMAT_OK);
+    }
+    truth[n_records] = leat_tfrecord_writer_size(writer);
+    assert_int_equal(leat_tfrecord_writer_commit(writer, NULL), LEAT_FORMAT_OK);
+    leat_tfrecord_writer_close(&writer);
+    unlink(side_path());
+}
+
+/* Number of records whose place cannot be told; the others' must be right. */
+static uint64_t count_refused(const leat_index *index, uint64_t n_records)
+{
+    uint64_t n_refused = 0, offset, size;
+    assert_int_equal(index->n_records, n_records);
+    for (uint64_t r = 0; r < n_records; r++) {
+        const int rc = leat_index_extent(index, r, &offset, &size);
+        if (rc == LEAT_FORMAT_BAD) {
+            n_refused++;
+            continue;
+        }
+        assert_int_equal(rc, LEAT_FORMAT_OK);
+        assert_int_equal(offset, truth[r]);
+        assert_int_equal(size, truth[r + 1] - truth[r]);
+    }
+    assert_int_equal(leat_index_extent(index, n_records, &offset, &size), LEAT_FORMAT_END);
+    assert_int_equal(leat_index_extent(index, UINT64_MAX, &offset, &size), LEAT_FORMAT_END);
+    return n_refused;
+}
+
+static void open_right(unsigned flags, uint64_t n_records, int built, int mapped)
+{
+    leat_index index;
+    leat_format_error err;
+    const int rc = leat_index_open(data_path(), flags, &index, &err);
+    if (rc < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(index.built, built);
+    assert_int_equal(index.mapped, mapped);
+    assert_int_equal(index.note[0] != 0, built);
+    assert_int_equal(index.data_bytes, truth[n_records]);
+    assert_int_equal(count_refused(&index, n_records), 0);
+    assert_int_equal(leat_index_verify(&index, &err), LEAT_FORMAT_OK);
+    leat_index_close(&index);
+    leat_index_close(&index);
+}
+
+static void built_once_then_mapped(void **state)
+{
+    static const uint64_t counts[] = { 0, 1, 2, 1023, 1024, 1025, 2048, N_RECORDS };
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        write_data(counts[i]);
+        open_right(LEAT_INDEX_NO_WRITE, counts[i], 1, 0);
+        assert_int_equal(access(side_path(), F_OK), -1);
+        open_right(0, counts[i], 1, 1);
+        open_right(0, counts[i], 0, 1);
+        open_right(LEAT_INDEX_NO_BUILD | LEAT_INDEX_VERIFY, counts[i], 0, 1);
+        open_right(LEAT_INDEX_REBUILD, counts[i], 1, 1);
+        assert_int_equal(count_in_folder(), 2);
+    }
+}
+
+static void stale_is_rebuilt(void **state)
+{
+    leat_index index;
+    leat_format_error err;
+    struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { 1000000000, 5 } };
+    (void)state;
+    write_data(10);
+    assert_int_equal(leat_index_open(data_path(), LEAT_INDEX_NO_BUILD, &index, &err),
+                     LEAT_FORMAT_STALE); /* missing */
+    open_right(0, 10, 1, 1);
+    assert_int_equal(utimensat(AT_FDCWD, data_path(), times, 0), 0);
+    assert_int_equal(leat_index_open(data_path(), LEAT_INDEX_NO_BUILD, &index, &err),
+                     LEAT_FORMAT_STALE); /* touched */
+    assert_non_null(strstr(err.text, side_path()));
+    open_right(0, 10, 1, 1);
+    times[1].tv_nsec = 6; /* by a nanosecond */
+    assert_int_equal(utimensat(AT_FDCWD, data_path(), times, 0), 0);
+    open_right(0, 10, 1, 1);
+    size_t size;
+    uint8_t *old = read_whole(side_path(), &size);
+    write_data(11); /* other content, the old index */
+    write_whole(side_path(), old, size);
+    free(old);
+    open_right(0, 11, 1, 1);
+    open_right(0, 11, 0, 1);
+}
+
+static void cut_index(void **state)
+{
+    leat_index index;
+    size_t size;
+    (void)state;
+    write_data(20);
+    open_right(0, 20, 1, 1);
+    uint8_t *whole = read_whole(side_path(), &size);
+    for (size_t n = 0; n < size; n++) {
+        write_whole(side_path(), whole, n);
+        assert_int_equal(leat_index_open(data_path(), LEAT_INDEX_NO_BUILD, &index, NULL),
+                         LEAT_FORMAT_STALE);
+    }
+    write_whole(side_path(), whole, size);
+    assert_int_equal(truncate(side_path(), (off_t)size + 8), 0);
+    open_right(0, 20, 1, 1);
+    free(whole);
+}
+
+static void flipped_index(void **state)
+{
+    leat_index index;
+    leat_format_error err;
+    size_t size;
+    int n_stale = 0, n_refusing = 0;
+    (void)state;
+    write_data(N_RECORDS);
+    open_right(0, N_RECORDS, 1, 1);
+    uint8_t *bytes = read_whole(side_path(), &size);
+    for (size_t at = 0; at < size; at += at < 200 ? 1 : 97) {
+        const uint8_t bit = (uint8_t)(1u << random_below(8));
+        bytes[at] ^= bit;
+        write_whole(side_path(), bytes, size);
+        bytes[at] ^= bit;
+        const int rc = leat_index_open(data_path(), LEAT_INDEX_NO_BUILD, &index, &err);
+        if (rc == LEAT_FORMAT_STALE) {
+            n_stale++;
+            continue;
+        }
+        assert_int_equal(rc, LEAT_FORMAT_OK);
+        const uint64_t n_refused = count_refused(&index, N_RECORDS);
+        assert_true(n_refused >= N_RECORDS % BLOCK && n_refused <= 2 * BLOCK);
+        assert_int_equal(leat_index_verify(&index, &err), LEAT_FORMAT_BAD);
+        leat_index_close(&index);
+        n_refusing++;
+    }
+    assert_true(n_stale >= 64 && n_refusing >= 200);
+    bytes[HEADER_BYTES + 3 * 8 + 80]++;
+    write_whole(side_path(), bytes, size);
+    open_right(LEAT_INDEX_VERIFY, N_RECORDS, 1, 1); /* found out at once, and made good */
+    free(bytes);
+}
+
+/* An index whose checksums are right but whose offsets are not: still nothing outside the data. */
+static void lying_index(void **state)
+{
+    leat_index index;
+    uint64_t offset, size;
+    size_t bytes_size;
+    (void)state;
+    write_data(20);
+    open_right(0, 20, 1, 1);
+    uint8_t *bytes = read_whole(side_path(), &bytes_size);
+    uint8_t *offsets = bytes + HEADER_BYTES + 8;
+    leat_store_u64(offsets + 8 * 3, UINT64_MAX - 7);
+    leat_store_u64(offsets + 8 * 9, 0);
+    leat_store_u64(offsets + 8 * 12, truth[13] - 15);
+    leat_store_u64(bytes + HEADER_BYTES, check_of(offsets, 20, 0));
+    write_whole(side_path(), bytes, bytes_size);
+    assert_int_equal(leat_index_open(data_path(), LEAT_INDEX_NO_BUILD, &index, NULL),
+                     LEAT_FORMAT_OK);
+    for (uint64_t r = 0; r < 20; r++) {
+        const int rc = leat_index_extent(&index, r, &offset, &size);
+        const int wrong = r == 2 || r == 3 || r == 8 || r == 12;
+        assert_int_equal(rc, wrong ? LEAT_FORMAT_BAD : LEAT_FORMAT_OK);
+        if (rc == LEAT_FORMAT_OK)
+            assert_true(size >= 16 && offset + size <= truth[20]);
+    }
+    leat_index_close(&index);
+    free(bytes);
+}
+
+static void damaged_data(void **state)
+{
+    leat_index index;
+    leat_format_error err;
+    char place[64];
+    (void)state;
+    write_data(5);
+    for (uint64_t n = truth[4] + 1; n < truth[5]; n += 13) {
+        write_data(5);
+        assert_int_equal(truncate(data_path(), (off_t)n), 0);
+        assert_int_equal(leat_index_open(data_path(), 0, &index, &err), LEAT_FORMAT_BAD);
+        snprintf(place, sizeof place, "record 4 at byte %d: truncated", (int)truth[4]);
+        assert_non_null(strstr(err.text, place));
+        assert_int_equal(err.offset, truth[4]);
+        assert_int_equal(access(side_path(), F_OK), -1);
+    }
+    write_whole(data_path(), "this is not a TFRecord file at all", 34);
+    assert_int_equal(leat_index_open(data_path(), 0, &index, &err), LEAT_FORMAT_BAD);
+    assert_non_null(strstr(err.text, "length CRC"));
+    unlink(data_path());
+    assert_int_equal(leat_index_open(data_path(), 0, &index, &err), LEAT_FORMAT_IO);
+    assert_int_equal(leat_index_open(test_folder, 0, &index, &err), LEAT_FORMAT_IO);
+}
+
+static void side_name_is_taken(void **state)
+{
+    leat_index index;
+    (void)state;
+    write_data(20);
+    assert_int_equal(mkdir(side_path(), 0700), 0);
+    assert_int_equal(leat_index_open(data_path(), 0, &index, NULL), LEAT_FORMAT_OK);
+    assert_non_null(strstr(index.note, "kept in memory only"));
+    leat_index_close(&index);
+    open_right(0, 20, 1, 0);
+    assert_int_equal(rmdir(side_path()), 0);
+}
+
+/* In a child that is nobody, in a folder of somebody else. */
+static int build_as_nobody(void)
+{
+    leat_index index;
+    if (setegid(65534) < 0 || seteuid(65534) < 0)
+        return 77;
+    if (leat_index_open(data_path(), 0, &index, NULL) < 0)
+        return 1;
+    if (index.mapped || !index.built || !strstr(index.note, strerror(EACCES)))
+        return 2;
+    leat_index_close(&index);
+    return access(side_path(), F_OK) == 0;
+}
+
+static void read_only_folder(void **state)
+{
+    int status;
+    (void)state;
+    write_data(20);
+    assert_int_equal(chmod(data_path(), 0644), 0);
+    assert_int_equal(chmod(test_folder, 0555), 0);
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(geteuid() ? 77 : build_as_nobody());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(chmod(test_folder, 0755), 0);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip(); /* only root can become nobody */
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static int open_anew(unsigned flags, leat_index *index)
+{
+    unlink(flags & LEAT_INDEX_NO_BUILD ? "" : side_path());
+    return leat_index_open(data_path(), flags, index, NULL);
+}
+
+static void memory_runs_out(void **state)
+{
+    leat_index index;
+    int rc, n_in_memory = 0;
+    long n;
+    (void)state;
+    write_data(N_RECORDS);
+    for (n = 0; failing_malloc_at(n), rc = open_anew(0, &index), failing_malloc_hit(); n++) {
+        if (rc != LEAT_FORMAT_NOMEM) { /* the index is there, only not in a file or not mapped */
+            assert_int_equal(rc, LEAT_FORMAT_OK);
+            assert_int_equal(index.mapped, 0);
+            assert_non_null(strstr(index.note, "kept in memory only"));
+            assert_int_equal(count_refused(&index, N_RECORDS), 0);
+            leat_index_close(&index);
+            n_in_memory++;
+        }
+    }
+    assert_true(rc == LEAT_FORMAT_OK && n_in_memory >= 3 && n - n_in_memory >= 5);
+    leat_index_close(&index);
+    for (n = 0;
+         failing_malloc_at(n), rc = open_anew(LEAT_INDEX_NO_BUILD, &index), failing_malloc_hit();
+         n++)
+        assert_int_equal(rc, LEAT_FORMAT_NOMEM);
+    assert_true(rc == LEAT_FORMAT_OK && n == 2);
+    leat_index_close(&index);
+}
+
+static void *look_all_up(void *argument)
+{
+    const leat_index *index = argument;
+    uint64_t offset, size, sum = 0;
+    for (uint64_t i = 0; i < N_RECORDS; i++)
+        if (leat_index_extent(index, i * 1009 % N_RECORDS, &offset, &size) == LEAT_FORMAT_OK)
+            sum += size;
+    return (void *)(uintptr_t)sum;
+}
+
+static void many_threads_look_up(void **state)
+{
+    (void)state;
+    write_data(N_RECORDS);
+    for (int round = 0; round < 50; round++) {
+        leat_index index;
+        pthread_t threads[4];
+        void *sum;
+        assert_int_equal(leat_index_open(data_path(), 0, &index, NULL), LEAT_FORMAT_OK);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, look_all_up, &index), 0);
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(pthread_join(threads[i], &sum), 0);
+            assert_int_equal((uintptr_t)sum, truth[N_RECORDS]);
+        }
+        leat_index_close(&index);
+    }
+}
+
+static long resident_pages(void)
+{
+    long total, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%ld %ld", &total, &resident), 2);
+    fclose(file);
+    return resident;
+}
+
+/* Of 10^8 records with nothing but zeros for offsets: opening looks at none of them, looking one up
+ * finds it out. Both files are sparse. */
+static void opening_does_not_depend_on_records(void **state)
+{
+    const uint64_t n = 100000000;
+    uint8_t header[HEADER_BYTES] = { 0 }, last[8];
+    struct stat st;
+    leat_index index;
+    struct timespec t0, t1;
+    uint64_t offset, size;
+    (void)state;
+    write_whole(data_path(), "", 0);
+    if (truncate(data_path(), (off_t)(16 * n)) < 0)
+        skip(); /* no sparse files here */
+    assert_int_equal(stat(data_path(), &st), 0);
+    memcpy(header, magic, sizeof magic);
+    leat_store_u32(header + AT_VERSION, VERSION);
+    leat_store_u64(header + AT_RECORDS, n);
+    leat_store_u64(header + AT_DATA_BYTES, 16 * n);
+    leat_store_u64(header + AT_DATA_MTIME,
+                   (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec);
+    leat_store_u64(header + AT_CHECKSUM, XXH3_64bits(header, AT_CHECKSUM));
+    write_whole(side_path(), header, sizeof header);
+    assert_int_equal(truncate(side_path(), (off_t)side_bytes(n)), 0);
+    const int fd = open(side_path(), O_WRONLY);
+    leat_store_u64(last, 16 * n);
+    assert_int_equal(pwrite(fd, last, 8, (off_t)side_bytes(n) - 8), 8);
+    close(fd);
+    const long before = resident_pages();
+    clock_gettime(CLOCK_MONOTONIC, &t0);
+    assert_int_equal(leat_index_open(data_path(), LEAT_INDEX_NO_BUILD, &index, NULL),
+                     LEAT_FORMAT_OK);
+    clock_gettime(CLOCK_MONOTONIC, &t1);
+    assert_true(resident_pages() - before < 1024);
+    assert_true((double)(t1.tv_sec - t0.tv_sec) + 1e-9 * (double)(t1.tv_nsec - t0.tv_nsec) < 0.1);
+    assert_int_equal(index.n_records, n);
+    assert_int_equal(leat_index_extent(&index, n / 2, &offset, &size), LEAT_FORMAT_BAD);
+    leat_index_close(&index);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(built_once_then_mapped),
+        cmocka_unit_test(stale_is_rebuilt),
+        cmocka_unit_test(cut_index),
+        cmocka_unit_test(flipped_index),
+        cmocka_unit_test(lying_index),
+        cmocka_unit_test(damaged_data),
+        cmocka_unit_test(side_name_is_taken),
+        cmocka_unit_test(read_only_folder),
+        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(many_threads_look_up),
+        cmocka_unit_test(opening_does_not_depend_on_records),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
