@@ -54,17 +54,20 @@ int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc
     return 0;
 }
 
-/* What `entry` and the entry after it come to, if the look-up has shown enough bits of that. */
+/* What `entry` and the entry after it come to, if the look-up has shown the code of that. The
+ * length of the code of a joined entry is up to the end of its last code. */
 static uint32_t join(uint32_t entry, uint32_t index, const uint32_t *next)
 {
     const uint32_t used = entry & 63, mask = (1u << LEAT_JPEG_LOOKUP_BITS) - 1;
     if (entry & LEAT_JPEG_EOB || used >= LEAT_JPEG_LOOKUP_BITS)
         return entry;
     const uint32_t second = next[index << used & mask];
-    const uint32_t total = used + (second & 63), advance = (entry >> 24) + (second >> 24);
-    if (second >> 24 == LEAT_JPEG_MISS || total > LEAT_JPEG_LOOKUP_BITS || advance >= 128)
+    const uint32_t total = used + (second & 63), shown = used + (second >> 8 & 63);
+    const uint32_t advance = (entry >> 24) + (second >> 24);
+    if (second >> 24 == LEAT_JPEG_MISS || shown > LEAT_JPEG_LOOKUP_BITS ||
+        total > LEAT_JPEG_FAST_BITS || advance >= 128)
         return entry;
-    return total | (second & LEAT_JPEG_EOB) | (entry & 0x00ffff00) | advance << 24;
+    return total | (second & LEAT_JPEG_EOB) | shown << 8 | (entry & 0xff0000) | advance << 24;
 }
 
 void leat_jpeg_table_join(leat_jpeg_table *joined, const leat_jpeg_table *ac)
