@@ -48,7 +48,7 @@ typedef struct flat_state {
     const uint8_t *p;
     int16_t *at;
     const leat_jpeg_node *node;
-    const uint32_t *table;
+    const uint64_t *table;
 } flat_state;
 
 static inline void refill(flat_state *s)
@@ -107,6 +107,9 @@ static __attribute__((noinline)) int slow_step(flat_state *s)
 }
 
 #ifndef FLAT_SELECT
+#define FLAT_SHIFT(entry, by) ((entry) >> (by)) /* only the lowest six bits matter */
+#define FLAT_ADVANCE1(entry)  ((uint32_t)(entry) >> 24)
+#define FLAT_TOP(v, by)       ((v) >> (by))
 #define FLAT_SELECT(s, entry, after)                                                               \
     do {                                                                                           \
         const int is_end = (entry)&LEAT_JPEG_EOB;                                                  \
@@ -116,15 +119,22 @@ static __attribute__((noinline)) int slow_step(flat_state *s)
     } while (0)
 #endif
 
-/* One symbol; jumps to `slow` before it has changed anything if it is a rare one. */
-#define FLAT_STEP(s, slow)                                                                         \
+/* The values of an entry's first and last symbol; the last one's overwrites if it is the same. */
+static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint64_t entry)
+{
+    int16_t *first = (int16_t *)((char *)at + FLAT_ADVANCE1(entry));
+    first[-1] = (int16_t)FLAT_SHIFT(entry, 32);
+    after[-1] = leat_jpeg_cut(word, FLAT_SHIFT(entry, 8), FLAT_SHIFT(entry, 16));
+}
+
+/* One symbol or two; jumps to `rare` before it has changed anything if it is a rare one. */
+#define FLAT_STEP(s, rare)                                                                         \
     do {                                                                                           \
-        const uint64_t entry = (s).table[(s).word >> (64 - LEAT_JPEG_LOOKUP_BITS)];                \
-        int16_t *after = (int16_t *)((char *)(s).at + (entry >> 24));                              \
+        const uint64_t entry = (s).table[FLAT_TOP((s).word, 64 - LEAT_JPEG_LOOKUP_BITS)];          \
+        int16_t *after = (int16_t *)((char *)(s).at + FLAT_TOP(entry, 56));                        \
         if (__builtin_expect(after >= (s).node->end, 0))                                           \
-            goto slow;                                                                             \
-        const uint64_t value = (s).word << (entry >> 8 & 63);                                      \
-        after[-1] = (int16_t)((((int64_t)value >> 1) ^ INT64_MIN) >> (entry >> 16 & 63));          \
+            goto rare;                                                                             \
+        store_values((s).at, after, (s).word, entry);                                              \
         FLAT_SELECT(s, entry, after);                                                              \
         (s).word <<= entry & 63;                                                                   \
         (s).n -= entry;                                                                            \
@@ -134,10 +144,9 @@ static __attribute__((noinline)) int slow_step(flat_state *s)
 static inline int rare_step(flat_state *s)
 {
     const uint64_t entry = s->table[s->word >> (64 - LEAT_JPEG_LOOKUP_BITS)];
-    if ((char *)s->at + (entry >> 24) != (char *)s->node->end)
+    if ((char *)s->at + (entry >> 56) != (char *)s->node->end)
         return slow_step(s);
-    const uint64_t value = s->word << (entry >> 8 & 63);
-    s->node->end[-1] = (int16_t)((((int64_t)value >> 1) ^ INT64_MIN) >> (entry >> 16 & 63));
+    store_values(s->at, s->node->end, s->word, entry);
     s->word <<= entry & 63;
     s->n -= entry;
     end_block(s);
@@ -145,7 +154,7 @@ static inline int rare_step(flat_state *s)
 }
 
 int FLAT_NAME(leat_jpeg_bits *bits, const leat_jpeg_node *node, const leat_jpeg_node *stop,
-              int16_t *at, const uint32_t *dc)
+              int16_t *at, const uint64_t *dc)
 {
     const uint8_t *const limit = bits->limit;
     const leat_jpeg_node *const stop3 = stop - node > 2 ? stop - 2 : node;

@@ -6,6 +6,33 @@
 
 #include <stddef.h>
 
+/* Shifts whose result is only used modulo 64 or is small anyway: one instruction, without the copy
+ * that compilers make of the operand. */
+static inline uint64_t rotate_right(uint64_t v, const int n)
+{
+    uint64_t out;
+    __asm__("rorxq %2, %1, %0" : "=r"(out) : "r"(v), "n"(n));
+    return out;
+}
+
+static inline uint64_t shift_right(uint64_t v, uint64_t n)
+{
+    uint64_t out;
+    __asm__("shrxq %2, %1, %0" : "=r"(out) : "r"(v), "r"(n));
+    return out;
+}
+
+static inline uint64_t shift_right32(uint64_t v, uint64_t n)
+{
+    uint64_t out;
+    __asm__("shrxl %k2, %k1, %k0" : "=r"(out) : "r"(v), "r"(n));
+    return out;
+}
+
+#define FLAT_SHIFT(entry, by) rotate_right(entry, by)
+#define FLAT_ADVANCE1(entry)  shift_right32(entry, 24)
+#define FLAT_TOP(v, by)       shift_right(v, by)
+
 /* Compilers make branches of these selects; they must be moves. */
 #define FLAT_SELECT(s, entry, after)                                                               \
     do {                                                                                           \

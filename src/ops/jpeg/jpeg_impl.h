@@ -16,13 +16,18 @@ enum {
 /* Zigzag position to natural order. */
 extern const uint8_t leat_jpeg_natural[64];
 
-/* A Huffman table. Entries of `fast`, lowest bit first:
- *   6 bits  length of code and value     16  63 - length of the value
- *   bit 6   end of block                 24  2 × coefficients to advance; MISS: not found here
- *   8       length of the code */
+/* A Huffman table. An entry of `fast` stands for one symbol or two, lowest bit first:
+ *   bits 0 … 5  length of all codes and values      24  2 × coefficients that the first advances
+ *   bit 6       the last one ends the block         32  the first one's value, as stored
+ *   8           where the last one's value starts   48  where the last one's code ends
+ *   16          63 - length of that value           56  2 × coefficients that all advance, or
+ *                                                       MISS: not found here
+ * For one symbol, first and last are the same, and the value at 32 means nothing. Places are in
+ * bits from the start of the look-up. */
 enum { LEAT_JPEG_EOB = 64, LEAT_JPEG_MISS = 254 };
 typedef struct leat_jpeg_table {
-    uint32_t fast[1 << LEAT_JPEG_LOOKUP_BITS];
+    uint64_t fast[1 << LEAT_JPEG_LOOKUP_BITS];
+    uint64_t single[1 << LEAT_JPEG_LOOKUP_BITS]; /* of AC tables: one symbol each */
     int32_t limit[18];  /* first code that is longer than n bits, left-aligned to 16; [17] ends */
     int32_t offset[17]; /* index of a symbol minus its code */
     uint8_t symbols[256];
@@ -40,8 +45,8 @@ void leat_jpeg_table_join(leat_jpeg_table *joined, const leat_jpeg_table *ac);
 /* One block of the row that is being decoded, in the order of the scan. */
 typedef struct leat_jpeg_node {
     int16_t *end;                 /* behind its 64 coefficients */
-    const uint32_t *ac;           /* table of its AC symbols */
-    const uint32_t *next_dc;      /* table of the next block's DC symbol */
+    const uint64_t *ac;           /* table of its AC symbols */
+    const uint64_t *next_dc;      /* table of the next block's DC symbol */
     int16_t *next;                /* the next block's coefficients */
     struct leat_jpeg_node *after; /* the next block's node */
 } leat_jpeg_node;
@@ -56,7 +61,7 @@ typedef struct leat_jpeg_bits {
 /* Decodes the blocks from `node` up to (not including) `stop`; `at` is the first one's memory, zero
  * before. Returns 0, or -1: no such code, or out of data. */
 typedef int leat_jpeg_flat(leat_jpeg_bits *bits, const leat_jpeg_node *node,
-                           const leat_jpeg_node *stop, int16_t *at, const uint32_t *dc);
+                           const leat_jpeg_node *stop, int16_t *at, const uint64_t *dc);
 
 /* Kernels. All levels give the same bytes; plain C is the definition. */
 typedef struct leat_jpeg_dsp {
@@ -114,7 +119,15 @@ int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_
  * these hold beside the window means nothing. After the picture's last MCU the end of the file is
  * checked. */
 int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err);
-/* True value of a coefficient as blocks[] hold it: negative ones are kept one too low. */
+/* Coefficients are stored one too low if negative: the bits of a value of s bits with first bit b
+ * are then the number [~b, b, …] of s + 1 bits, which one shift cuts out for positive and negative
+ * ones alike. For s = 0 it is 0 or -1, which both mean 0. */
+static inline int16_t leat_jpeg_cut(uint64_t word, uint64_t start, uint64_t cut)
+{
+    const int64_t bits = (int64_t)(word << (start & 63));
+    return (int16_t)(((bits >> 1) ^ INT64_MIN) >> (cut & 63));
+}
+
 static inline int16_t leat_jpeg_coefficient(int16_t stored)
 {
     return (int16_t)(stored - (stored >> 15));

@@ -5,30 +5,50 @@
 
 #include <string.h>
 
-static uint32_t entry_of(int symbol, int length, int is_dc)
+static const uint64_t miss = (uint64_t)LEAT_JPEG_MISS << 56;
+
+static uint64_t entry_of(int symbol, int length, int is_dc)
 {
     const int size = symbol & 15;
     const int is_end = !is_dc && !size && symbol != 0xf0; /* libjpeg ends the block at any x0 */
-    const int advance = is_dc || is_end ? 1 : (symbol >> 4) + 1;
+    const uint64_t advance = is_dc || is_end ? 1 : (uint64_t)(symbol >> 4) + 1;
+    const uint64_t start = (uint64_t)length, cut = (uint64_t)(63 - size);
     if (length + size > LEAT_JPEG_FAST_BITS)
-        return (uint32_t)LEAT_JPEG_MISS << 24;
-    return (uint32_t)(length + size) | (is_end ? LEAT_JPEG_EOB : 0u) | (uint32_t)length << 8 |
-           (uint32_t)(63 - size) << 16 | (uint32_t)(2 * advance) << 24;
+        return miss;
+    return (uint64_t)(length + size) | (is_end ? LEAT_JPEG_EOB : 0u) | start << 8 | cut << 16 |
+           2 * advance << 24 | start << 48 | 2 * advance << 56;
 }
 
-/* Codes are handed out in order, so that entries fill `fast` from its start. */
-static void fill_fast(leat_jpeg_table *table, const uint8_t *counts)
+/* Codes are handed out in order, so that entries fill the table from its start. */
+static void fill_single(leat_jpeg_table *table, uint64_t *at, const uint8_t *counts)
 {
-    uint32_t *at = table->fast, *const end = at + (1 << LEAT_JPEG_LOOKUP_BITS);
+    uint64_t *const end = at + (1 << LEAT_JPEG_LOOKUP_BITS);
     const uint8_t *symbol = table->symbols;
     for (int length = 1; length <= LEAT_JPEG_LOOKUP_BITS; length++)
         for (int i = 0; i < counts[length - 1]; i++) {
-            const uint32_t entry = entry_of(*symbol++, length, table->is_dc);
+            const uint64_t entry = entry_of(*symbol++, length, table->is_dc);
             for (int n = 1 << (LEAT_JPEG_LOOKUP_BITS - length); n; n--)
                 *at++ = entry;
         }
     while (at < end)
-        *at++ = (uint32_t)LEAT_JPEG_MISS << 24;
+        *at++ = miss;
+}
+
+/* What the entry for `index` and the one after it come to, if the look-up shows that one's code. */
+static inline uint64_t join(uint64_t entry, uint64_t index, const uint64_t *next)
+{
+    const uint64_t used = entry & 63, mask = (1u << LEAT_JPEG_LOOKUP_BITS) - 1;
+    const uint64_t second = next[index << used & mask];
+    const uint64_t total = used + (second & 63), shown = used + (second >> 48 & 63);
+    const uint64_t advance = (entry >> 56) + (second >> 56);
+    /* | and not ||: any of these is as likely as not */
+    if ((int)((entry & LEAT_JPEG_EOB) != 0) | (used >= LEAT_JPEG_LOOKUP_BITS) |
+        (shown > LEAT_JPEG_LOOKUP_BITS) | (total > LEAT_JPEG_FAST_BITS) | (advance >= 128))
+        return entry;
+    const uint64_t first =
+        (uint16_t)leat_jpeg_cut(index << (64 - LEAT_JPEG_LOOKUP_BITS), entry >> 8, entry >> 16);
+    return total | (second & LEAT_JPEG_EOB) | (used + (second >> 8 & 63)) << 8 |
+           (second & 0xff0000) | (entry & 0xff000000) | first << 32 | shown << 48 | advance << 56;
 }
 
 int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc)
@@ -50,34 +70,22 @@ int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc
     for (int i = 0; is_dc && i < n_symbols; i++)
         if (table->symbols[i] > 15)
             return -1;
-    fill_fast(table, spec);
+    if (is_dc) {
+        fill_single(table, table->fast, spec);
+        return 0;
+    }
+    fill_single(table, table->single, spec);
+    for (uint64_t i = 0; i < 1 << LEAT_JPEG_LOOKUP_BITS; i++)
+        table->fast[i] = join(table->single[i], i, table->single);
     return 0;
-}
-
-/* What `entry` and the entry after it come to, if the look-up has shown the code of that. The
- * length of the code of a joined entry is up to the end of its last code. */
-static uint32_t join(uint32_t entry, uint32_t index, const uint32_t *next)
-{
-    const uint32_t used = entry & 63, mask = (1u << LEAT_JPEG_LOOKUP_BITS) - 1;
-    if (entry & LEAT_JPEG_EOB || used >= LEAT_JPEG_LOOKUP_BITS)
-        return entry;
-    const uint32_t second = next[index << used & mask];
-    const uint32_t total = used + (second & 63), shown = used + (second >> 8 & 63);
-    const uint32_t advance = (entry >> 24) + (second >> 24);
-    if (second >> 24 == LEAT_JPEG_MISS || shown > LEAT_JPEG_LOOKUP_BITS ||
-        total > LEAT_JPEG_FAST_BITS || advance >= 128)
-        return entry;
-    return total | (second & LEAT_JPEG_EOB) | shown << 8 | (entry & 0xff0000) | advance << 24;
 }
 
 void leat_jpeg_table_join(leat_jpeg_table *joined, const leat_jpeg_table *ac)
 {
-    uint32_t pairs[1 << LEAT_JPEG_LOOKUP_BITS];
     *joined = *ac;
-    for (uint32_t i = 0; i < 1 << LEAT_JPEG_LOOKUP_BITS; i++)
-        pairs[i] = join(ac->fast[i], i, ac->fast);
-    for (uint32_t i = 0; i < 1 << LEAT_JPEG_LOOKUP_BITS; i++) {
-        const uint32_t three = join(ac->fast[i], i, pairs);
-        joined->fast[i] = three == ac->fast[i] ? pairs[i] : three;
+    for (uint64_t i = 0; i < 1 << LEAT_JPEG_LOOKUP_BITS; i++) {
+        const uint64_t three = join(ac->fast[i], i, ac->single);
+        const uint64_t four = join(ac->fast[i], i, ac->fast);
+        joined->fast[i] = four != ac->fast[i] ? four : three;
     }
 }
