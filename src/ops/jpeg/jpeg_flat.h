@@ -120,10 +120,12 @@ static __attribute__((noinline)) int slow_step(flat_state *s)
 #endif
 
 /* The values of an entry's first and last symbol; the last one's overwrites if it is the same. */
-static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint64_t entry)
+static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint64_t entry,
+                                const int is_skip)
 {
     int16_t *first = (int16_t *)((char *)at + FLAT_ADVANCE1(entry));
-    first[-1] = (int16_t)FLAT_SHIFT(entry, 32);
+    if (!is_skip)
+        first[-1] = (int16_t)FLAT_SHIFT(entry, 32);
     after[-1] = leat_jpeg_cut(word, FLAT_SHIFT(entry, 8), FLAT_SHIFT(entry, 16));
 }
 
@@ -134,7 +136,7 @@ static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint
         int16_t *after = (int16_t *)((char *)(s).at + FLAT_TOP(entry, 56));                        \
         if (__builtin_expect(after >= (s).node->end, 0))                                           \
             goto rare;                                                                             \
-        store_values((s).at, after, (s).word, entry);                                              \
+        store_values((s).at, after, (s).word, entry, is_skip);                                     \
         FLAT_SELECT(s, entry, after);                                                              \
         (s).word <<= entry & 63;                                                                   \
         (s).n -= entry;                                                                            \
@@ -146,15 +148,17 @@ static inline int rare_step(flat_state *s)
     const uint64_t entry = s->table[s->word >> (64 - LEAT_JPEG_LOOKUP_BITS)];
     if ((char *)s->at + (entry >> 56) != (char *)s->node->end)
         return slow_step(s);
-    store_values(s->at, s->node->end, s->word, entry);
+    store_values(s->at, s->node->end, s->word, entry, 0);
     s->word <<= entry & 63;
     s->n -= entry;
     end_block(s);
     return 0;
 }
 
-int FLAT_NAME(leat_jpeg_bits *bits, const leat_jpeg_node *node, const leat_jpeg_node *stop,
-              int16_t *at, const uint64_t *dc)
+static inline __attribute__((always_inline)) int run(leat_jpeg_bits *bits,
+                                                     const leat_jpeg_node *node,
+                                                     const leat_jpeg_node *stop, int16_t *at,
+                                                     const uint64_t *dc, const int is_skip)
 {
     const uint8_t *const limit = bits->limit;
     const leat_jpeg_node *const stop3 = stop - node > 2 ? stop - 2 : node;
@@ -189,4 +193,16 @@ int FLAT_NAME(leat_jpeg_bits *bits, const leat_jpeg_node *node, const leat_jpeg_
     bits->n = s.n;
     bits->p = s.p;
     return 0;
+}
+
+int FLAT_NAME(leat_jpeg_bits *bits, const leat_jpeg_node *node, const leat_jpeg_node *stop,
+              int16_t *at, const uint64_t *dc)
+{
+    return run(bits, node, stop, at, dc, 0);
+}
+
+int FLAT_SKIP_NAME(leat_jpeg_bits *bits, const leat_jpeg_node *node, const leat_jpeg_node *stop,
+                   int16_t *at, const uint64_t *dc)
+{
+    return run(bits, node, stop, at, dc, 1);
 }

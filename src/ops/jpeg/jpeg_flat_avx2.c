@@ -52,6 +52,7 @@ _Static_assert(offsetof(leat_jpeg_node, next) == 24, "read by the assembly above
 _Static_assert(offsetof(leat_jpeg_node, after) == 32, "read by the assembly above");
 _Static_assert(LEAT_JPEG_EOB == 64, "read by the assembly above");
 
-#define FLAT_NAME leat_jpeg_flat_avx2
+#define FLAT_NAME      leat_jpeg_flat_avx2
+#define FLAT_SKIP_NAME leat_jpeg_skip_avx2
 #include "jpeg_flat.h"
 #endif

@@ -66,7 +66,8 @@ typedef int leat_jpeg_flat(leat_jpeg_bits *bits, const leat_jpeg_node *node,
 /* Kernels. All levels give the same bytes; plain C is the definition. */
 typedef struct leat_jpeg_dsp {
     const char *name;
-    leat_jpeg_flat *flat;
+    leat_jpeg_flat *flat; /* all coefficients */
+    leat_jpeg_flat *skip; /* DC differences only, by tables of leat_jpeg_table_join() */
     /* Copies a segment without stuffed zeros up to its marker; returns the bytes written and sets
      * *stop to the FF of the marker (or to end). May write 32 bytes more than it returns. */
     size_t (*unstuff)(const uint8_t *src, const uint8_t *end, uint8_t *dst, const uint8_t **stop);

@@ -213,7 +213,8 @@ static int decode_run(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop
         const ptrdiff_t column = (ptrdiff_t)(scan->mcu % (uint64_t)jpeg->mcus_x);
         const leat_jpeg_node *first = nodes + column * jpeg->blocks_per_mcu;
         const leat_jpeg_node *last = first + (ptrdiff_t)n_mcus * jpeg->blocks_per_mcu;
-        if (jpeg->dsp->flat(&scan->bits, first, last, first->end - 64, scan->dc[0]->fast))
+        leat_jpeg_flat *flat = nodes == scan->nodes ? jpeg->dsp->flat : jpeg->dsp->skip;
+        if (flat(&scan->bits, first, last, first->end - 64, scan->dc[0]->fast))
             return refuse(err, "bad code, or data end early");
         if (!sum_dc(scan, first, n_mcus))
             return refuse(err, "DC value out of range");
