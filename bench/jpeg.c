@@ -47,7 +47,7 @@ typedef struct arm_arg {
     data *d;
     int level;   /* of our decoder */
     int n_steps; /* how far: 1 symbols, 2 pixels, 3 resized, 4 all */
-    int is_marked;
+    int is_marked, is_fused;
 } arm_arg;
 
 /* --- the data ------------------------------------------------------------------------------------ */
@@ -263,15 +263,21 @@ static int64_t ours_box(void *arg)
         const picture *p = &d->pictures[i];
         const leat_image_box all = { 0, 0, p->box.height, p->box.width };
         const leat_view pixels = view_of(d->pixels, p->box.height, p->box.width);
+        const leat_jpeg_target target = { SIDE, SIDE, 3, p->is_mirrored,
+                                          a->n_steps < 4 ? NULL : &d->affine };
         leat_jpeg jpeg;
         leat_scratch_reset(d->scratch);
         if (leat_jpeg_open(&jpeg, a->is_marked ? p->marked : p->bytes,
                            a->is_marked ? p->n_marked : p->n_bytes, NULL))
             return -1;
         jpeg.dsp = leat_jpeg_dsp_at(a->level);
-        if (leat_jpeg_decode_box(&jpeg, &p->box, 3, d->pixels, d->scratch, NULL))
+        if (a->is_fused
+                ? leat_jpeg_decode_resized(&jpeg, &p->box, &target, d->tensor, d->scratch, NULL)
+                : leat_jpeg_decode_box(&jpeg, &p->box, 3, d->pixels, d->scratch, NULL))
             return -1;
-        finish(d, p, &pixels, &all, a->n_steps);
+        if (!a->is_fused)
+            finish(d, p, &pixels, &all, a->n_steps);
+        bench_keep(d->tensor);
     }
     return 0;
 }
@@ -295,18 +301,24 @@ static void run_levels(bench *b, data *d, const char *group, int n_steps, int64_
 static void run_crops(bench *b, data *d, const char *group, int n_steps)
 {
     const int best = leat_cpu_level();
-    arm_arg args[] = { { .d = d, .n_steps = n_steps },
-                       { .d = d, .n_steps = n_steps },
-                       { .d = d, .level = best, .n_steps = n_steps },
-                       { .d = d, .level = best, .n_steps = n_steps, .is_marked = 1 } };
+    arm_arg args[] = {
+        { .d = d, .n_steps = n_steps },
+        { .d = d, .n_steps = n_steps },
+        { .d = d, .level = best, .n_steps = n_steps },
+        { .d = d, .level = best, .n_steps = n_steps, .is_marked = 1 },
+        { .d = d, .level = best, .n_steps = n_steps, .is_fused = 1 },
+        { .d = d, .level = best, .n_steps = n_steps, .is_marked = 1, .is_fused = 1 }
+    };
     const double n = (double)d->n;
     const bench_arm arms[] = {
         { "libjpeg-turbo, whole", turbo_full, &args[0], n, "images" },
         { "libjpeg-turbo, box", turbo_box, &args[1], n, "images" },
         { "box", ours_box, &args[2], n, "images" },
         { "box, restart markers", ours_box, &args[3], n, "images" },
+        { "fused", ours_box, &args[4], n, "images" },
+        { "fused, restart markers", ours_box, &args[5], n, "images" },
     };
-    bench_group(b, group, arms, sizeof arms / sizeof *arms, "libjpeg-turbo, whole");
+    bench_group(b, group, arms, n_steps < 3 ? 4 : 6, "libjpeg-turbo, whole");
 }
 
 static void note_data(bench *b, const data *d)

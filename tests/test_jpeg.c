@@ -13,6 +13,7 @@
 
 #include "jpeg/jpeg_impl.h"
 #include "jpeg_reference.h"
+#include "resample.h"
 
 enum { ROOM = 3 << 22, N_LEVELS = 3 };
 
@@ -281,6 +282,81 @@ static void boxes_outside(void **state)
     free(data);
 }
 
+/* The ops one after the other, from the whole picture in `expected`. */
+static void by_steps(const leat_jpeg *jpeg, const leat_image_box *box, const leat_jpeg_target *t,
+                     uint8_t *small)
+{
+    const int64_t c = t->channels;
+    const leat_view whole = {
+        leat_shape_make(LEAT_U8, 3, (const int64_t[]){ jpeg->height, jpeg->width, c }), expected
+    };
+    const leat_view out = {
+        leat_shape_make(LEAT_U8, 3, (const int64_t[]){ t->height, t->width, c }), small
+    };
+    const size_t row = (size_t)t->width * (size_t)c;
+    leat_scratch_reset(scratch);
+    assert_int_equal(leat_resample(&whole, box, &out, scratch, NULL), LEAT_OK);
+    for (int32_t y = 0; t->is_mirrored && y < t->height; y++)
+        leat_dsp()->mirror_row(small + (size_t)y * row, small + (size_t)y * row, (size_t)t->width,
+                               (size_t)c);
+}
+
+static void check_resized(const uint8_t *data, size_t size, const leat_image_box *box,
+                          leat_jpeg_target t)
+{
+    leat_jpeg jpeg;
+    const size_t n = (size_t)t.height * (size_t)t.width * (size_t)t.channels;
+    uint8_t *small = malloc(n);
+    float *floats = malloc(n * sizeof *floats);
+    leat_affine affine = { .n_channels = 1, .scale = { 0.017f }, .shift = { -2.1f } };
+    leat_dsp_affine_fill(&affine);
+    assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+    by_steps(&jpeg, box, &t, small);
+    leat_dsp()->affine_u8(floats, small, n, &affine);
+    for (int level = 0; level < N_LEVELS; level++) {
+        if (!(jpeg.dsp = leat_jpeg_dsp_at(level)))
+            continue;
+        t.affine = NULL;
+        leat_scratch_reset(scratch);
+        assert_int_equal(leat_jpeg_decode_resized(&jpeg, box, &t, got, scratch, NULL), LEAT_OK);
+        assert_memory_equal(got, small, n);
+        t.affine = &affine;
+        leat_scratch_reset(scratch);
+        assert_int_equal(leat_jpeg_decode_resized(&jpeg, box, &t, got, scratch, NULL), LEAT_OK);
+        assert_memory_equal(got, floats, n * sizeof *floats);
+    }
+    free(small);
+    free(floats);
+}
+
+static void resized(void **state)
+{
+    unsigned seed = 5;
+    (void)state;
+    for (int i = 0; i < 120; i++) {
+        const unsigned s = draw(&seed, N_SAMPLINGS);
+        const reference_picture p = { .width = 1 + (int)draw(&seed, 300),
+                                      .height = 1 + (int)draw(&seed, 200),
+                                      .channels = 3,
+                                      .h = samplings[s][0],
+                                      .v = samplings[s][1],
+                                      .quality = 80 };
+        uint8_t *data;
+        const size_t size = reference_encode(&p, (unsigned)i, &data);
+        leat_image_box box = { (int32_t)draw(&seed, (unsigned)p.height),
+                               (int32_t)draw(&seed, (unsigned)p.width), 0, 0 };
+        box.height = 1 + (int32_t)draw(&seed, (unsigned)(p.height - box.y));
+        box.width = 1 + (int32_t)draw(&seed, (unsigned)(p.width - box.x));
+        const leat_jpeg_target t = { .height = 1 + (int32_t)draw(&seed, 100),
+                                     .width = 1 + (int32_t)draw(&seed, i % 2 ? 300 : 40),
+                                     .channels = i % 7 ? 3 : 1,
+                                     .is_mirrored = i % 2 };
+        assert_int_equal(reference_decode(data, size, t.channels, expected, ROOM), 0);
+        check_resized(data, size, &box, t);
+        free(data);
+    }
+}
+
 static void unusual_files_are_refused(void **state)
 {
     const reference_picture plain = {
@@ -456,6 +532,7 @@ int main(void)
         cmocka_unit_test(every_width_of_vectors),
         cmocka_unit_test(boxes),
         cmocka_unit_test(boxes_outside),
+        cmocka_unit_test(resized),
         cmocka_unit_test(unusual_files_are_refused),
         cmocka_unit_test(truncated_anywhere),
         cmocka_unit_test(changed_anywhere),

@@ -11,6 +11,7 @@
 #ifndef LEAT_JPEG_H
 #define LEAT_JPEG_H
 
+#include "ops/dsp.h"
 #include "ops/image.h"
 
 struct leat_jpeg_dsp;
@@ -56,5 +57,18 @@ int leat_jpeg_decode(const leat_jpeg *jpeg, int channels, uint8_t *out, leat_scr
  * box      not empty and inside the picture, else LEAT_E_ARGUMENT */
 int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
                          uint8_t *out, leat_scratch *scratch, leat_error *err);
+
+/* What becomes of a box: resized as by resample.h, mirrored left to right, then x * scale + shift. */
+typedef struct leat_jpeg_target {
+    int32_t height, width, channels; /* channels 1 (gray) or 3 (RGB) */
+    int32_t is_mirrored;
+    const leat_affine *affine; /* to float32; NULL: stays uint8 */
+} leat_jpeg_target;
+
+/* Decodes a box and makes a row of a batch of it, height × width × channels values: the same bits
+ * as leat_jpeg_decode(), leat_resample(), mirroring and normalising one after the other. */
+int leat_jpeg_decode_resized(const leat_jpeg *jpeg, const leat_image_box *box,
+                             const leat_jpeg_target *target, void *out, leat_scratch *scratch,
+                             leat_error *err);
 
 #endif

@@ -40,6 +40,8 @@ const leat_jpeg_dsp leat_jpeg_dsp_avx512 = {
     .up_h2v2 = leat_jpeg_up_h2v2_avx2,
     .up_v2 = leat_jpeg_up_v2_avx2,
     .rgb = leat_jpeg_rgb_avx512,
+    .mix_rows = leat_jpeg_mix_rows_avx512,
+    .sample_row = leat_jpeg_sample_row_avx512,
 };
 #endif
 

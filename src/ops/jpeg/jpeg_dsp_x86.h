@@ -20,5 +20,9 @@ void leat_jpeg_rgb_avx2(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, 
                         int n);
 void leat_jpeg_rgb_avx512(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *out,
                           int n);
+void leat_jpeg_mix_rows_avx512(int16_t *out, const uint8_t *in, size_t in_stride, size_t n,
+                               const int16_t *weights, int32_t n_taps, int32_t shift);
+void leat_jpeg_sample_row_avx512(uint8_t *out, const int16_t *in, const leat_jpeg_sampler *sampler,
+                                 int32_t shift);
 
 #endif

@@ -63,6 +63,16 @@ typedef struct leat_jpeg_bits {
 typedef int leat_jpeg_flat(leat_jpeg_bits *bits, const leat_jpeg_node *node,
                            const leat_jpeg_node *stop, int16_t *at, const uint64_t *dc);
 
+/* The horizontal pass of a resize, laid out for vectors of 16 sums. Group g is output values
+ * 16g … 16g + 15 of a row; for each pair of taps p it has 32 pairs of places, counted from
+ * base[g * n_pairs + p], and their weights. */
+typedef struct leat_jpeg_sampler {
+    int32_t n_groups, n_pairs;
+    int32_t *base;
+    int16_t *place, *weight;
+} leat_jpeg_sampler;
+enum { LEAT_JPEG_SAMPLER_REACH = 64 }; /* places are below this, and so far may be read */
+
 /* Kernels. All levels give the same bytes; plain C is the definition. */
 typedef struct leat_jpeg_dsp {
     const char *name;
@@ -80,6 +90,11 @@ typedef struct leat_jpeg_dsp {
     void (*up_h2v2)(const uint8_t *near, const uint8_t *far, uint8_t *out, int n);
     void (*up_v2)(const uint8_t *near, const uint8_t *far, uint8_t *out, int n, int bias);
     void (*rgb)(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *out, int n);
+    /* Both passes of a resize, as leat_dsp_table has them; NULL: use those. Writes whole groups. */
+    void (*mix_rows)(int16_t *out, const uint8_t *in, size_t in_stride, size_t n,
+                     const int16_t *weights, int32_t n_taps, int32_t shift);
+    void (*sample_row)(uint8_t *out, const int16_t *in, const leat_jpeg_sampler *sampler,
+                       int32_t shift);
 } leat_jpeg_dsp;
 
 extern const leat_jpeg_dsp leat_jpeg_dsp_c;
