@@ -97,21 +97,34 @@ static int add_notes(json_t *header, const leat_safetensors_note *notes, size_t 
     return LEAT_FORMAT_OK;
 }
 
+/* The header as text; NULL when out of memory. Counted first: json_dumps, short of memory, may leave
+ * out a part without saying so. */
+static char *header_text(const json_t *header, size_t *length)
+{
+    *length = json_dumpb(header, NULL, 0, JSON_COMPACT);
+    char *text = *length ? malloc(*length) : NULL;
+    if (text && json_dumpb(header, text, *length, JSON_COMPACT) != *length) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
 static int write_header(leat_atomic_file *file, const json_t *header, const char *path,
                         leat_format_error *err)
 {
-    static const char spaces[64] =
-        "                                                               ";
-    uint8_t size[8];
-    char *text = json_dumps(header, JSON_COMPACT);
+    uint8_t size[8], spaces[64];
+    size_t length;
+    char *text = header_text(header, &length);
     if (!text)
         return no_memory(err, path);
-    const size_t length = strlen(text), padding = (64 - (8 + length) % 64) % 64;
+    const size_t padding = (64 - (8 + length) % 64) % 64;
     int rc = LEAT_FORMAT_OK;
     if (length + padding > LEAT_SAFETENSORS_MAX_HEADER)
         rc = leat_format_fail(err, LEAT_FORMAT_BAD, 0, "%s: a header of %zu bytes is too large",
                               path, length);
     leat_store_u64(size, length + padding);
+    memset(spaces, ' ', sizeof spaces);
     if (rc == LEAT_FORMAT_OK)
         rc = leat_atomic_file_write(file, size, sizeof size, err);
     if (rc == LEAT_FORMAT_OK)

@@ -49,6 +49,8 @@ static int set_list(struct filling *f, const leat_option *row, const leat_node *
 
 static int set_row(struct filling *f, const leat_option *row, const leat_node *node)
 {
+    if (row->type == LEAT_OPTION_TYPE_NODE && leat_node_is_null(node))
+        return LEAT_OK;
     f->given |= (uint64_t)1 << (row - f->table);
     if (row->type == LEAT_OPTION_TYPE_NODE) {
         memcpy((char *)f->options + row->offset, &node, sizeof node);

@@ -20,24 +20,27 @@
 #ifndef COUNTING_MALLOC_SANITIZED
 #define COUNTING_MALLOC 1
 
+/* Libraries find them only if they are visible, whatever -fvisibility says. */
+#define COUNTING_MALLOC_API __attribute__((visibility("default")))
+
 static atomic_size_t counting_malloc_n;
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
 
-void *malloc(size_t n)
+COUNTING_MALLOC_API void *malloc(size_t n)
 {
     counting_malloc_n++;
     return __libc_malloc(n);
 }
 
-void *calloc(size_t n, size_t size)
+COUNTING_MALLOC_API void *calloc(size_t n, size_t size)
 {
     counting_malloc_n++;
     return __libc_calloc(n, size);
 }
 
-void *realloc(void *old, size_t n)
+COUNTING_MALLOC_API void *realloc(void *old, size_t n)
 {
     counting_malloc_n++;
     return __libc_realloc(old, n);

@@ -127,6 +127,40 @@ static inline op_result op_run(const leat_op *op, const void *options, leat_view
     return r;
 }
 
+static inline const uint8_t *op_u8(leat_view v)
+{
+    return v.data;
+}
+
+static inline const float *op_f32(leat_view v)
+{
+    return v.data;
+}
+
+static inline op_result op_run_ok(const char *name, const void *options, leat_view in,
+                                  uint64_t seed)
+{
+    op_result r = op_run(leat_op_find(name), options, in, seed);
+    if (r.rc != LEAT_OK)
+        fail_msg("%s", r.err.message);
+    return r;
+}
+
+static inline void op_expect_refusal(const char *name, void *options, leat_shape in,
+                                     const char *text)
+{
+    leat_shape out;
+    leat_error err = { 0 };
+    assert_int_equal(leat_op_find(name)->shape(options, &in, &out, &err), LEAT_E_CONFIG);
+    assert_string_equal(err.message, text);
+    free(options);
+}
+
+static inline void *op_options_of(const char *name, const char *option, const char *value)
+{
+    return op_options(leat_op_find(name), option, value, NULL);
+}
+
 static inline leat_view op_bytes(const void *bytes, size_t n)
 {
     leat_view view = { .shape = { LEAT_U8, 1, { (int64_t)n } } };

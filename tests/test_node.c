@@ -72,6 +72,10 @@ static void options_arrive(void **state)
     assert_ptr_equal(o.ops, leat_node_find(leat_node_find(leat_config_root(config), "x"), "ops"));
     assert_string_equal(o.name.text, "");
     leat_config_close(&config);
+    config = parse("x: {size: 1, ops: }");
+    assert_int_equal(read_options(config, &o, NULL), LEAT_OK);
+    assert_null(o.ops);
+    leat_config_close(&config);
 }
 
 /* All ways to give the first row, and what the others then are. */

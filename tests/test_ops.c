@@ -70,7 +70,7 @@ static void draw_option(const leat_option *row, void *options, uint64_t *seed)
             ((leat_f32s *)field)->values[i] = (float)number_in(seed, row->low, row->high);
         break;
     default:
-        CHECK(!"an option type this test does not know");
+        fail_msg("%s.%s: an option type that this test does not know", current->name, row->name);
     }
 }
 

@@ -104,11 +104,11 @@ static void the_summary_names_the_fastest_arm(void **state)
     set_speedup(&result->arms[2], 1.2, 1.3, 1.4);
     leat_verdict_summary(result);
     assert_string_equal(result->summary,
-                        "prefetch=1 makes training 1.6× as fast as prefetch=0 (95 % interval "
-                        "1.5–1.7): device idle falls from 41 % to 2.0 %");
+                        "prefetch=1 makes training 1.60× as fast as prefetch=0 (95 % interval "
+                        "1.50–1.70): device idle falls from 41 % to 2.0 %");
     set_speedup(&result->arms[1], 0.9, 1.6, 1.7); /* no longer sure: the other is named */
     leat_verdict_summary(result);
-    assert_has(result->summary, "prefetch=2 makes training 1.3×");
+    assert_has(result->summary, "prefetch=2 makes training 1.30×");
     result->arms[2].simulated = 1;
     leat_verdict_summary(result);
     assert_has(result->summary, "(arms in part simulated)");
@@ -120,7 +120,7 @@ static void the_summary_names_the_fastest_arm(void **state)
     assert_has(result->summary, "prefetch=2 makes");
     set_speedup(&result->arms[2], 0.7, 0.8, 0.9); /* only slower ones: the slowest */
     leat_verdict_summary(result);
-    assert_has(result->summary, "prefetch=1 makes training 0.5×");
+    assert_has(result->summary, "prefetch=1 makes training 0.500×");
     free(result);
 }
 
@@ -147,7 +147,7 @@ static void nothing_is_claimed_without_evidence(void **state)
     set_speedup(&result->arms[2], 0.97, 0.99, 1.0);
     leat_verdict_summary(result);
     assert_has(result->summary, "no arm is faster or slower than prefetch=0");
-    assert_has(result->summary, "0.97–1.03×");
+    assert_has(result->summary, "0.970–1.03×");
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
     result->rounds = 4;
     leat_verdict_summary(result);

@@ -21,10 +21,10 @@ struct compare_options {
 static const leat_option options[] = {
     LEAT_OPTION_STRINGS(struct compare_options, vary, NULL,
                         "values to compare; given more than once, all combinations"),
-    LEAT_OPTION_I64(struct compare_options, rounds, "0", 0, 1000,
-                    "times every arm is run, in turns; 0: 6"),
-    LEAT_OPTION_I64(struct compare_options, steps, "0", 0, 1e9,
-                    "measured steps per arm and round; 0: as many as last about 0.3 s"),
+    LEAT_ROW_AUTO(struct compare_options, rounds, 1, 1000,
+                  "times every arm is run, in turns; auto: 6"),
+    LEAT_ROW_AUTO(struct compare_options, steps, 1, 1e9,
+                  "measured steps per arm and round; auto: as many as last about 0.3 s"),
     LEAT_OPTION_STRING(struct compare_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_ROW_SET(struct compare_options),
@@ -67,7 +67,8 @@ static json_t *arm_json(const leat_compare_arm *arm)
     leat_json_real(one, "input_wait", meter->input_wait);
     leat_json_real(one, "exposed_copy", meter->exposed_copy);
     leat_json_real(one, "other", meter->other);
-    leat_json_int(one, "steps", (int64_t)meter->n_steps);
+    leat_json_int(one, "steps", arm->steps);
+    leat_json_int(one, "warmup_steps", arm->warmup_steps);
     leat_json_real(one, "wall_s", (double)meter->wall_ns * 1e-9);
     leat_json_real(one, "speedup", arm->speedup);
     interval_json(one, "speedup_interval", arm->speedup_low, arm->speedup_high);
@@ -87,8 +88,6 @@ static json_t *result_json(const leat_compare_result *result, const char *path,
     leat_json_text(json, "config", path);
     leat_json_add(json, "vary", varied);
     leat_json_int(json, "rounds", result->rounds);
-    leat_json_int(json, "steps", result->steps);
-    leat_json_int(json, "warmup_steps", result->warmup_steps);
     leat_json_add(json, "arms", arms);
     leat_json_text(json, "summary", result->summary);
     return json;
@@ -112,17 +111,24 @@ static int name_width(const leat_compare_result *result)
     return (int)width;
 }
 
+/* Percent of a share, without the "-0.0" of rounding. */
+static double percent(double share)
+{
+    return share > -0.0005 && share < 0.0005 ? 0 : share * 100;
+}
+
 static void print_arm(const leat_compare_arm *arm, int width)
 {
     char rate[32], p50[32], p95[32], interval[32], speedup[32];
     const leat_meter *m = &arm->meter;
-    snprintf(interval, sizeof interval, "%.1f-%.1f", arm->idle_low * 100, arm->idle_high * 100);
+    snprintf(interval, sizeof interval, "%.1f-%.1f", percent(arm->idle_low),
+             percent(arm->idle_high));
     snprintf(speedup, sizeof speedup, "%.2fx", arm->speedup);
     printf("%-*s %11s %10s %10s %6.1f %6.1f %12s %6.1f %8.1f %6.1f %8s\n", width, arm->name,
            leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate),
-           ms_text(m->step_p50_ns, p50), ms_text(m->step_p95_ns, p95), m->busy * 100,
-           arm->idle * 100, interval, m->input_wait * 100, m->exposed_copy * 100, m->other * 100,
-           speedup);
+           ms_text(m->step_p50_ns, p50), ms_text(m->step_p95_ns, p95), percent(m->busy),
+           percent(arm->idle), interval, percent(m->input_wait), percent(m->exposed_copy),
+           percent(m->other), speedup);
 }
 
 /* Devices of all arms; a simulated one must never pass for a real one. */
@@ -144,7 +150,7 @@ static void print_result(const leat_compare_result *result)
 {
     const int width = name_width(result);
     print_devices(result);
-    printf("%d rounds in turns, %d steps each after %d of warm-up; %% of wall time\n\n",
+    printf("%d rounds in turns, up to %d steps each after up to %d of warm-up; %% of wall time\n\n",
            result->rounds, result->steps, result->warmup_steps);
     printf("%-*s %11s %10s %10s %6s %6s %12s %6s %8s %6s %8s\n", width, "", "", "step", "step",
            "device", "device", "95 %", "input", "exposed", "", "");
@@ -164,8 +170,8 @@ static int compare(const struct compare_options *o, const char *path, leat_confi
     leat_progress progress;
     leat_progress_init(&progress, "compare", "runs", 0, o->quiet);
     const leat_compare_options how = {
-        .rounds = (int32_t)o->rounds,
-        .steps = (int32_t)o->steps,
+        .rounds = o->rounds > 0 ? (int32_t)o->rounds : 0,
+        .steps = o->steps > 0 ? (int32_t)o->steps : 0,
         .device = o->device,
         .progress = show_progress,
         .user = &progress,

@@ -30,8 +30,8 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct convert_options, shuffle, NULL,
                        "put all records into a random order that this seed decides; otherwise by "
                        "class, then by name"),
-    LEAT_OPTION_I64(struct convert_options, threads, "0", 0, 1024,
-                    "worker threads; 0: four per core, since they mostly wait for the disk"),
+    LEAT_ROW_AUTO(struct convert_options, threads, 1, 1024,
+                  "worker threads; auto: four per core, since they mostly wait for the disk"),
     LEAT_OPTION_BOOL(struct convert_options, verify, "false",
                      "decode every image, so that damage behind the header is found"),
     LEAT_OPTION_BOOL(struct convert_options, skip_bad, "false",
@@ -156,7 +156,9 @@ static int write_all(struct convert *c, leat_error *err)
         .skip_bad = c->o->skip_bad,
         .progress = &progress,
     };
-    int rc = write_labels(c, err);
+    int rc = leat_files_make_parents(c->o->output, err);
+    if (rc == LEAT_OK)
+        rc = write_labels(c, err);
     if (rc == LEAT_OK)
         rc = leat_shards_write(&shards, &c->result, err);
     leat_progress_fini(&progress);
@@ -262,7 +264,7 @@ static int run(const leat_call *call)
                                    call->arguments[0]);
     if (!c.o->output || !*c.o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
-    c.threads = (int32_t)(c.o->threads ? c.o->threads : leat_files_cores() * 4);
+    c.threads = (int32_t)(c.o->threads > 0 ? c.o->threads : leat_files_cores() * 4);
     leat_files_catch();
     int rc = parse_seed(&c, &err);
     if (rc == LEAT_OK)

@@ -20,9 +20,11 @@ struct inspect_options {
     const char *json;
 };
 
+static const char *const every_record[] = { "all", NULL };
+
 static const leat_option options[] = {
-    LEAT_OPTION_I64(struct inspect_options, record, "-1", -1, 9e15,
-                    "show this record, counted from 0 over all files; -1: count all"),
+    LEAT_OPTION_I64_OR(struct inspect_options, record, "all", 0, 9e15, every_record,
+                       "show this record, counted from 0 over all files; all: count them"),
     LEAT_OPTION_STRING(struct inspect_options, label, "image/class/label",
                        "feature to count classes by"),
     LEAT_OPTION_STRING(struct inspect_options, text, "image/class/text",

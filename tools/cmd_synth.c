@@ -39,7 +39,7 @@ static const leat_option options[] = {
                     "all to DIR"),
     LEAT_OPTION_ENUM(struct synth_options, format, "jpeg", formats, "file format"),
     LEAT_OPTION_I64(struct synth_options, quality, "90", 1, 100, "of JPEG files"),
-    LEAT_OPTION_I64(struct synth_options, threads, "0", 0, 1024, "worker threads; 0: one per core"),
+    LEAT_ROW_AUTO(struct synth_options, threads, 1, 1024, "worker threads; auto: one per core"),
     LEAT_ROW_QUIET(struct synth_options),
     LEAT_ROW_JSON(struct synth_options),
     LEAT_OPTION_END
@@ -70,7 +70,10 @@ static int make_folder(const char *path, leat_error *err)
 static int make_class_folders(const struct synth *s, const char *part, leat_error *err)
 {
     char *top = leat_files_text("%s%s", s->part, part);
-    int rc = top ? make_folder(top, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc =
+        top ? leat_files_make_parents(top, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK)
+        rc = make_folder(top, err);
     for (int64_t i = 0; i < s->o->classes && rc == LEAT_OK; i++) {
         char *path = leat_files_text("%s/%s", top, leat_draw_class((int)i));
         rc = path ? make_folder(path, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
@@ -256,7 +259,7 @@ static int run(const leat_call *call)
     atomic_init(&s.bytes, 0);
     atomic_init(&s.failed, false);
     s.n_test = (int64_t)((double)o->n * o->split + 0.5);
-    s.threads = (int32_t)(o->threads ? o->threads : leat_files_cores());
+    s.threads = (int32_t)(o->threads > 0 ? o->threads : leat_files_cores());
     s.folder = strdup(call->arguments[0]);
     for (size_t n = s.folder ? strlen(s.folder) : 0; n > 1 && s.folder[n - 1] == '/'; n--)
         s.folder[n - 1] = 0;

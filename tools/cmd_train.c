@@ -21,10 +21,10 @@ struct train_options {
 };
 
 static const leat_option options[] = {
-    LEAT_OPTION_I64(struct train_options, epochs, "0", 0, 1e9,
-                    "passes over the data; 0: as train.epochs says"),
-    LEAT_OPTION_I64(struct train_options, steps, "0", 0, 1e12,
-                    "stop after this many steps; 0: at the end of the last epoch"),
+    LEAT_ROW_AUTO(struct train_options, epochs, 1, 1e9,
+                  "passes over the data; auto: as train.epochs says"),
+    LEAT_ROW_AUTO(struct train_options, steps, 1, 1e12,
+                  "stop after this many steps; auto: at the end of the last epoch"),
     LEAT_OPTION_STRING(struct train_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_OPTION_STRING(struct train_options, save, NULL,
@@ -65,7 +65,7 @@ struct epoch {
     int64_t number, steps;
     double seconds;
     leat_metrics train, eval;
-    bool has_eval, has_meter;
+    bool has_eval, has_meter, steady;
     leat_meter meter;
 };
 
@@ -75,7 +75,7 @@ static int open_plans(struct train *t, leat_error *err)
 {
     char text[64];
     int rc = leat_setup_config(t->path, &t->o->set, &t->config, err);
-    if (rc == LEAT_OK && t->o->epochs) {
+    if (rc == LEAT_OK && t->o->epochs > 0) {
         snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
         rc = leat_config_set(t->config, text, err);
     }
@@ -108,7 +108,7 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
     *out = o->start_batch;
     if (per_epoch == 0)
         return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", t->path);
-    if (per_epoch < 0 && !o->steps)
+    if (per_epoch < 0 && o->steps < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "the pipeline repeats without end; give --steps");
     if (per_epoch < 0)
         return o->start_epoch ? leat_fail(err, LEAT_E_ARGUMENT,
@@ -139,19 +139,18 @@ static int open_all(struct train *t, leat_error *err)
 
 /* --- one epoch's report ------------------------------------------------------------------------*/
 
-/* Where the device's time went, without the warm-up of the run. */
+/* Where the device's time went, without the warm-up of the run. If the first epoch never gets
+ * steady (short, or a busy machine), its second half is taken and said to be what it is. */
 static void take_meter(struct train *t, struct epoch *e)
 {
     const size_t n = leat_trainer_times(t->trainer, t->times, TIMES_MAX);
-    size_t first = 1;
-    if (!t->warm) {
-        first = leat_meter_warm(t->times, n);
-        if (first >= n && n < 20) /* too short to tell: leave out the first half */
-            first = n / 2;
-        t->warm = first < n;
-    }
+    size_t first = t->warm ? 1 : leat_meter_warm(t->times, n);
+    e->steady = first < n;
+    if (!e->steady)
+        first = n / 2;
     if (first < 1)
         first = 1;
+    t->warm = true;
     e->has_meter = first < n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
 }
 
@@ -185,7 +184,8 @@ static json_t *epoch_json(const struct epoch *e)
     leat_json_real(one, "seconds", e->seconds);
     add_metrics(one, "loss", "accuracy", &e->train, true);
     add_metrics(one, "eval_loss", "eval_accuracy", &e->eval, e->has_eval);
-    leat_json_int(one, "steady_steps", e->has_meter ? (int64_t)m->n_steps : 0);
+    leat_json_bool(one, "steady", e->steady);
+    leat_json_int(one, "measured_steps", e->has_meter ? (int64_t)m->n_steps : 0);
     leat_json_real(one, "samples_per_s", e->has_meter ? m->samples_per_s : no);
     leat_json_real(one, "step_p50_ms", e->has_meter ? (double)m->step_p50_ns * 1e-6 : no);
     leat_json_real(one, "step_p95_ms", e->has_meter ? (double)m->step_p95_ns * 1e-6 : no);
@@ -218,6 +218,8 @@ static void print_epoch(const struct train *t, const struct epoch *e)
                "other %.1f)",
                leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate), m->busy * 100,
                (1 - m->busy) * 100, m->input_wait * 100, m->exposed_copy * 100, m->other * 100);
+    if (e->has_meter && !e->steady)
+        printf("  [second half; never steady]");
     if (leat_trainer_get_info(t->trainer)->simulated)
         printf("  [simulated]");
     putchar('\n');
@@ -269,7 +271,7 @@ static int step(struct train *t, bool *end, leat_error *err)
     t->steps++;
     t->epoch_steps++;
     leat_progress_show(&t->progress, (uint64_t)t->steps);
-    *end = t->o->steps && t->steps == t->o->steps;
+    *end = t->o->steps > 0 && t->steps == t->o->steps;
     if (info.in_epoch + 1 == per_epoch || *end)
         rc = end_epoch(t, info.epoch, err);
     return rc;
@@ -278,7 +280,7 @@ static int step(struct train *t, bool *end, leat_error *err)
 static uint64_t steps_expected(const struct train *t)
 {
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
-    if (t->o->steps)
+    if (t->o->steps > 0)
         return (uint64_t)t->o->steps;
     return (uint64_t)((t->epochs - t->o->start_epoch) * per_epoch - t->o->start_batch);
 }

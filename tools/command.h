@@ -75,6 +75,10 @@ const leat_command *leat_command_find(const char *name);
                        "keys: docs/json.md")
 #define LEAT_ROW_SET(s)                                                                            \
     LEAT_OPTION_STRINGS(s, set, NULL, "override a value of the config (may be given many times)")
+/* A number, or the word for what the command chooses: then -1. */
+#define LEAT_ROW_AUTO(s, field, low, high, help)                                                   \
+    LEAT_OPTION_I64_OR(s, field, "auto", low, high, leat_command_auto, help)
+extern const char *const leat_command_auto[];
 #define LEAT_ROW_QUIET(s) LEAT_OPTION_BOOL(s, quiet, "false", "print no progress")
 
 /* Prints "leat COMMAND: MESSAGE" to standard error and gives the exit code that fits. */

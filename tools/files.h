@@ -15,6 +15,9 @@
  * Returns LEAT_OK or LEAT_E_IO with the path. */
 int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *err);
 
+/* Makes the folders that a path lies in, as `mkdir -p` does; the last part is not made. */
+int leat_files_make_parents(const char *path, leat_error *err);
+
 /* An error of formats/ as one of the library; returns its code. */
 int leat_files_fail(leat_error *err, const leat_format_error *from);
 
@@ -25,8 +28,8 @@ int leat_files_sync_folder_of(const char *path, leat_error *err);
 /* printf into new memory; NULL: out of memory. */
 char *leat_files_text(const char *format, ...) LEAT_PRINTF(1, 2);
 
-/* The signal that asked to stop (SIGINT, SIGTERM, SIGHUP) since leat_files_catch(), or 0. A second
- * signal ends the program as usual. */
+/* The signal that asked to stop (SIGINT, SIGTERM, SIGHUP) since leat_files_catch(), or 0. It may come
+ * twice (timeout(1) sends it to the process and to its group), so a second one is no other. */
 void leat_files_catch(void);
 int leat_files_caught(void);
 /* After cleaning up: ends by that signal, so that shells see why. Returns when there was none. */

@@ -57,7 +57,8 @@ static void print_command(FILE *out, const leat_command *command)
             fprintf(out, "`%s`", row->initial);
         fputs(" | ", out);
         print_cell(out, row->help);
-        for (size_t i = 0; row->choices && row->choices[i]; i++)
+        const bool words = row->choices && row->type == LEAT_OPTION_TYPE_ENUM;
+        for (size_t i = 0; words && row->choices[i]; i++)
             fprintf(out, "%s`%s`", i ? ", " : ": ", row->choices[i]);
         fputs(" |\n", out);
     }

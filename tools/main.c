@@ -18,6 +18,8 @@ static const leat_command *const commands[] = {
         NULL
 };
 
+const char *const leat_command_auto[] = { "auto", NULL };
+
 const leat_command *const *leat_commands(void)
 {
     return commands;

@@ -87,7 +87,7 @@ typedef struct leat_loader_stats_info {
     uint64_t bytes_out;      /* of batches handed out */
     int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
     int32_t threads;         /* workers */
-    char reader[16];         /* "io_uring", "pread", "memory" */
+    char reader[16];         /* "io_uring", "pread"; "direct": the source fetches by itself */
     char reader_reason[160]; /* why this reader; "" when it is the one asked for */
     int64_t memory_bytes;    /* slots, read buffers and scratch, as planned at open */
     int32_t n_stages;

@@ -7,20 +7,20 @@
 
 #include "leat/op.h"
 
-#define LEAT_OP_LIST(X)    \
-    X(decode_jpeg)         \
-    X(decode_png)          \
-    X(decode_raw)          \
-    X(reshape)             \
-    X(resize)              \
-    X(center_crop)         \
-    X(random_crop)         \
-    X(random_resized_crop) \
-    X(random_flip)         \
-    X(random_brightness)   \
-    X(random_contrast)     \
-    X(cast)                \
-    X(normalize)           \
+#define LEAT_OP_LIST(X)                                                                            \
+    X(decode_jpeg)                                                                                 \
+    X(decode_png)                                                                                  \
+    X(decode_raw)                                                                                  \
+    X(reshape)                                                                                     \
+    X(resize)                                                                                      \
+    X(center_crop)                                                                                 \
+    X(random_crop)                                                                                 \
+    X(random_resized_crop)                                                                         \
+    X(random_flip)                                                                                 \
+    X(random_brightness)                                                                           \
+    X(random_contrast)                                                                             \
+    X(cast)                                                                                        \
+    X(normalize)                                                                                   \
     X(sleep)
 
 #define LEAT_OP_DECLARE(name) extern const leat_op leat_op_##name;

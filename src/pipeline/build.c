@@ -34,13 +34,16 @@ static const char *const readers[] = { "auto", "io_uring", "pread", NULL };
 const leat_option leat_engine_option_table[] = {
     LEAT_OPTION_ROW(
         leat_engine_options, threads, I64, "auto", 0, 1024, autos,
-        "worker threads; 0: the consumer does all; auto: the CPUs this process may use"),
+        "threads that work at once, the consumer included while it waits; 0: the consumer "
+        "does all; auto: the CPUs this process may use"),
     LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
                      "how files are read; auto: io_uring, or pread where it is refused"),
     LEAT_OPTION_BYTES(leat_engine_options, read_bytes, "0", 0, 1e12,
                       "memory of reads in flight; 0: two windows of mean records, 4 to 64 MiB"),
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
                     "rows per task; 0: as many as make 20 microseconds"),
+    LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
+                     "time the stages (on some samples only, so that it costs under 1 %)"),
     LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
                      "compute a digest of every batch (reads every byte put out)"),
     LEAT_OPTION_END

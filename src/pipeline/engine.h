@@ -18,7 +18,7 @@
  * with prefetch 0.
  *
  * Threads: workers and, inside leat_loader_next, the consumer, which helps with the batch it waits
- * for. Who finds nothing to do sleeps: one of them as leader on the reader's eventfd (when reads
+ * for. No more of them compute at once than engine.threads says, the consumer included. Who finds nothing to do sleeps: one of them as leader on the reader's eventfd (when reads
  * are in flight), the others on `work`. balance_locked() in sched.c is the one place that decides
  * whom a change wakes. */
 #ifndef LEAT_ENGINE_H
@@ -156,7 +156,8 @@ struct leat_loader {
     int64_t ship;  /* next batch to copy */
     bool shipping; /* somebody does it */
     leat_ahead ahead;
-    int n_sleepers, n_calls;           /* workers in cond_wait; calls they have not answered */
+    int n_computing;         /* threads that run rows: never more than n_threads (at least 1) */
+    int n_sleepers, n_calls; /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
     bool stop, closed;
     leat_error failure; /* code < 0: handed out already, stays */

@@ -16,6 +16,7 @@ typedef struct leat_engine_options {
     int64_t read_bytes; /* memory of reads in flight; 0 = auto */
     int64_t run;        /* rows per task; 0 = auto */
     int32_t digest;
+    int32_t timing;
 } leat_engine_options;
 
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };

@@ -37,8 +37,9 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, co
     leat_trace_stage *const stages = worker->trace.stages;
     int rc;
     if (source->table->load) {
-        rc = source->table->load(source, record, worker->scratch, features, err);
-        leat_trace_count(&stages[LEAT_STAGE_READ], 1, 0);
+        size_t n_read = 0;
+        rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
+        leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
         charge(&stages[LEAT_STAGE_READ], timed, since);
         return rc;
     }
@@ -87,6 +88,8 @@ static int run_link(const leat_plan *plan, const leat_chain *chain, int32_t i, l
     leat_plan64 drawn;
     int rc = op->measure ? op->measure(link->options, view, &out.shape, scratch, err)
                          : op->shape(link->options, &view->shape, &out.shape, err);
+    if (rc == LEAT_E_CONFIG) /* the options fit the plan, so it is this record that does not */
+        rc = LEAT_E_DATA;
     if (rc < 0)
         return rc;
     const int64_t bytes = leat_shape_bytes(&out.shape);

@@ -161,8 +161,10 @@ static int open_images(const void *opts, const leat_node *where, leat_source **o
 }
 
 static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
-                leat_view *features, leat_error *err)
+                leat_view *features, size_t *n_read, leat_error *err)
 {
+    *n_read = 0;
+
     const image_file *const file = &((const images_source *)base)->files[record];
     struct stat status;
     const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
@@ -183,6 +185,7 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     close(fd);
     if (rc < 0)
         return rc;
+    *n_read = size;
     *label = file->label;
     const int64_t n_bytes = (int64_t)size;
     features[0] = (leat_view){ leat_shape_make(LEAT_U8, 1, &n_bytes), bytes };

@@ -18,6 +18,18 @@ static percent percent_of(double share)
     return p;
 }
 
+/* A ratio with three digits: "0.951×", "1.20×", "34.1×". */
+typedef struct {
+    char text[24];
+} ratio;
+
+static ratio ratio_of(double value)
+{
+    ratio r;
+    snprintf(r.text, sizeof r.text, value < 1 ? "%.3f" : value < 10 ? "%.2f" : "%.1f", value);
+    return r;
+}
+
 /* --- one arm --------------------------------------------------------------------------------- */
 
 enum { INPUT, TRANSFER, OTHER, N_CLASSES };
@@ -111,9 +123,9 @@ static void say_difference(leat_compare_result *result, const leat_compare_arm *
     char idle[96];
     say_idle(&result->arms[0], arm, idle, sizeof idle);
     snprintf(result->summary, sizeof result->summary,
-             "%.160s makes training %.3g× as fast as %.160s (95 %% interval %.3g–%.3g)%s",
-             arm->name, arm->speedup, result->arms[0].name, arm->speedup_low, arm->speedup_high,
-             idle);
+             "%.160s makes training %s× as fast as %.160s (95 %% interval %s–%s)%s", arm->name,
+             ratio_of(arm->speedup).text, result->arms[0].name, ratio_of(arm->speedup_low).text,
+             ratio_of(arm->speedup_high).text, idle);
 }
 
 static void say_no_difference(leat_compare_result *result)
@@ -123,17 +135,17 @@ static void say_no_difference(leat_compare_result *result)
         low = result->arms[i].speedup_low < low ? result->arms[i].speedup_low : low;
         high = result->arms[i].speedup_high > high ? result->arms[i].speedup_high : high;
     }
+    const char *base = result->arms[0].name;
     if (result->rounds < LEAT_VERDICT_MIN_ROUNDS)
-        snprintf(
-            result->summary, sizeof result->summary,
-            "no difference is claimed from fewer than %d rounds: speed against %.160s lies within "
-            "%.3g–%.3g×",
-            LEAT_VERDICT_MIN_ROUNDS, result->arms[0].name, low, high);
+        snprintf(result->summary, sizeof result->summary,
+                 "no difference is claimed from fewer than %d rounds: speed against %.160s lies "
+                 "within %s–%s×",
+                 LEAT_VERDICT_MIN_ROUNDS, base, ratio_of(low).text, ratio_of(high).text);
     else
         snprintf(result->summary, sizeof result->summary,
                  "no arm is faster or slower than %.160s beyond noise (95 %% intervals within "
-                 "%.3g–%.3g×)",
-                 result->arms[0].name, low, high);
+                 "%s–%s×)",
+                 base, ratio_of(low).text, ratio_of(high).text);
 }
 
 /* The arm to speak of: the fastest that differs from arm 0; if all that differ are slower, the

@@ -51,20 +51,15 @@ typedef const leat_kind *kind_fn(size_t i);
 static int unknown(const leat_node *node, const char *what, const char *name, kind_fn *kind,
                    leat_error *err)
 {
-    const char *words[64];
-    size_t n = 0;
-    char list[512] = "";
-    for (; n < 64 && kind(n); n++) {
-        words[n] = kind(n)->name;
-        strncat(list, n ? ", " : "", sizeof list - strlen(list) - 1);
-        strncat(list, words[n], sizeof list - strlen(list) - 1);
+    leat_near near = leat_near_init(name);
+    leat_words known = { .length = 0 };
+    for (size_t i = 0; kind(i); i++) {
+        leat_near_offer(&near, kind(i)->name);
+        leat_words_add(&known, kind(i)->name);
     }
-    const char *near = leat_nearest(name, words, n);
-    if (near)
-        return leat_node_fail(node, err, LEAT_E_CONFIG,
-                              "no %s '%s'; did you mean '%s'? There are %s", what, name, near,
-                              list);
-    return leat_node_fail(node, err, LEAT_E_CONFIG, "no %s '%s'; there are %s", what, name, list);
+    return leat_node_fail(node, err, LEAT_E_CONFIG, "no %s '%s'%s%s%s (there are: %s)", what, name,
+                          near.best ? "; did you mean '" : "", near.best ? near.best : "",
+                          near.best ? "'" : "", known.text);
 }
 
 static int find_kind(const leat_node *node, const char *what, kind_fn *kind, size_t *at,
@@ -93,17 +88,6 @@ static int read_options(const leat_node *node, const leat_node *owner, const cha
 }
 
 /* --- layers ---------------------------------------------------------------------------------- */
-
-/* Puts the place in front of a message that has none. */
-static int at_node(const leat_node *node, int rc, leat_error *err)
-{
-    if (rc < 0 && err) {
-        char message[sizeof err->message];
-        memcpy(message, err->message, sizeof message);
-        return leat_node_fail(node, err, rc, "%s", message);
-    }
-    return rc;
-}
 
 static int count_params(leat_model *model, leat_model_layer *l, leat_error *err)
 {
@@ -143,7 +127,7 @@ static int read_layer(leat_model *model, const leat_node *node, const leat_shape
     }
     if (rc == LEAT_OK)
         rc = count_params(model, l, err);
-    return at_node(node, rc, err);
+    return rc < 0 ? leat_node_fail_in(node, err, rc) : rc;
 }
 
 /* Images and vectors go in as they are; everything else as a vector. */
@@ -169,14 +153,14 @@ static int read_layers(leat_model *model, const leat_model_nodes *nodes, leat_er
     const size_t n = leat_node_count(nodes->layers);
     leat_shape in = { 0 };
     int rc;
-    if (!nodes->layers || nodes->layers->kind != LEAT_NODE_LIST || n == 0)
+    if (leat_node_is_null(nodes->layers) || nodes->layers->kind != LEAT_NODE_LIST || n == 0)
         return leat_node_fail(nodes->layers ? nodes->layers : nodes->owner, err, LEAT_E_CONFIG,
                               "train.model must be a list of layers, such as [flatten, dense: 10]");
     if (n > 10000)
         return leat_node_fail(nodes->layers, err, LEAT_E_CONFIG,
                               "train.model: %zu layers, at most 10000", n);
     if ((rc = first_shape(model, &in, err)) < 0)
-        return at_node(nodes->owner, rc, err);
+        return rc < 0 ? leat_node_fail_in(nodes->owner, err, rc) : rc;
     model->layers = calloc(n, sizeof *model->layers);
     if (!model->layers)
         return leat_fail(err, LEAT_E_NOMEM, "train.model: %zu layers", n);
@@ -198,7 +182,7 @@ static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_erro
     const leat_node *options;
     size_t at;
     int rc;
-    if (!nodes->loss)
+    if (leat_node_is_null(nodes->loss))
         return leat_node_fail(nodes->owner, err, LEAT_E_CONFIG,
                               "train.loss is missing, such as: loss: softmax_cross_entropy");
     if ((rc = find_kind(nodes->loss, "loss", leat_loss_kind, &at, &options, err)) < 0)
@@ -210,7 +194,7 @@ static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_erro
         return rc;
     rc = model->loss->check(model->loss_options, &model->layers[model->n_layers - 1].out,
                             &model->target, model->n_classes, err);
-    return at_node(nodes->loss, rc, err);
+    return rc < 0 ? leat_node_fail_in(nodes->loss, err, rc) : rc;
 }
 
 static int read_optimizer(leat_model *model, const leat_model_nodes *nodes, leat_error *err)

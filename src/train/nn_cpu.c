@@ -177,7 +177,10 @@ static int make_forward(leat_cpu_plan *plan, leat_error *err)
     for (int32_t i = 0; i < model->n_layers && rc == LEAT_OK; i++) {
         leat_cpu_layer_state *state = &plan->layers[i];
         state->in = plan->at;
-        rc = leat_cpu_layer_for(model->layers[i].layer)->forward(plan, i, err);
+        const leat_cpu_layer *row = leat_cpu_layer_for(model->layers[i].layer);
+        rc = row ? row->forward(plan, i, err)
+                 : leat_fail(err, LEAT_E_UNSUPPORTED, "the CPU backend has no layer '%s'",
+                             model->layers[i].layer->kind.name);
         state->out = plan->at;
     }
     if (rc < 0)
@@ -528,6 +531,13 @@ static void cpu_close(leat_net *net)
     free(net);
 }
 
+/* Below some 50 million operations per thread and step, meeting costs more than sharing saves. */
+static int32_t most_threads(const leat_model *model)
+{
+    const double parts = model->flops_per_sample * (double)model->batch_size / 50e6;
+    return parts < 1 ? 1 : parts > 1024 ? 1024 : (int32_t)parts;
+}
+
 /* Makes the plan of a full batch at once: it settles the layouts of the parameters. */
 static int cpu_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err)
 {
@@ -540,7 +550,7 @@ static int cpu_open(const leat_model *model, leat_device *device, leat_net **out
         return no_memory(err, sizeof *net);
     net->model = model;
     net->params = calloc((size_t)model->n_layers * LEAT_LAYER_MAX_PARAMS, sizeof *net->params);
-    rc = net->params ? leat_onednn_open(model->threads, &net->dn, err)
+    rc = net->params ? leat_onednn_open(model->threads, most_threads(model), &net->dn, err)
                      : no_memory(err, sizeof *net->params);
     if (rc == LEAT_OK) {
         leat_onednn_enter(net->dn);

@@ -94,6 +94,7 @@ int leat_cpu_norm_backward(leat_cpu_plan *plan, int32_t i, leat_error *err)
         (rc = leat_cpu_bind(plan, prim, LEAT_DN_VARIANCE, state->extra[1], err)) < 0 ||
         (rc = leat_cpu_bind(plan, prim, LEAT_DN_WORKSPACE, state->extra[2], err)) < 0 ||
         (rc = leat_cpu_bind(plan, prim, LEAT_DN_SCALE, value_of(plan, i, SCALE), err)) < 0 ||
+        (rc = leat_cpu_bind(plan, prim, LEAT_DN_SHIFT, value_of(plan, i, SHIFT), err)) < 0 ||
         (rc = leat_cpu_bind(plan, prim, LEAT_DN_DIFF_SCALE,
                             &leat_cpu_param_at(plan->net, i, SCALE)->grad, err)) < 0 ||
         (rc = leat_cpu_bind(plan, prim, LEAT_DN_DIFF_SHIFT,

@@ -11,11 +11,12 @@
 #include "onednn.h"
 
 #include <dlfcn.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <oneapi/dnnl/dnnl.h>
+
+#include "cores.h"
 
 #if DNNL_VERSION_MAJOR != 2
 #error "onednn.c is written for oneDNN 2.x"
@@ -90,13 +91,6 @@ static int failed(leat_error *err, const char *what, dnnl_status_t status)
 
 /* --- open, close, threads -------------------------------------------------------------------- */
 
-static int32_t usable_cpus(void)
-{
-    cpu_set_t set;
-    const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n > 0 ? n : 1;
-}
-
 static void find_openmp(leat_onednn *dn)
 {
     *(void **)&dn->omp_get_max = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
@@ -112,7 +106,7 @@ static void find_openmp(leat_onednn *dn)
         dn->gomp_parallel = NULL;
 }
 
-int leat_onednn_open(int32_t threads, leat_onednn **out, leat_error *err)
+int leat_onednn_open(int32_t threads, int32_t most, leat_onednn **out, leat_error *err)
 {
     dnnl_status_t status;
     *out = NULL;
@@ -126,7 +120,7 @@ int leat_onednn_open(int32_t threads, leat_onednn **out, leat_error *err)
     else if (asked && *asked && dn->omp_get_max)
         dn->threads = dn->omp_get_max();
     else
-        dn->threads = usable_cpus();
+        dn->threads = leat_cores_count() < most ? leat_cores_count() : most;
     if ((status = dnnl_engine_create(&dn->engine, dnnl_cpu, 0)) == dnnl_success)
         status = dnnl_stream_create(&dn->stream, dn->engine, dnnl_stream_in_order);
     if (status != dnnl_success) {
@@ -281,7 +275,10 @@ static int find_layouts(leat_onednn_prim *prim, const_dnnl_primitive_desc_t pd)
 {
     for (int i = 0; i < LEAT_DN_N_ARGS; i++) {
         const dnnl_memory_desc_t *md =
-            dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg_numbers[i]);
+            i == LEAT_DN_SCRATCH ? dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0)
+            : i == LEAT_DN_WORKSPACE
+                ? dnnl_primitive_desc_query_md(pd, dnnl_query_workspace_md, 0)
+                : dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg_numbers[i]);
         if (!md || md->ndims == 0 || dnnl_memory_desc_get_size(md) == 0)
             continue;
         prim->layouts[i] = intern(prim->dn, md);

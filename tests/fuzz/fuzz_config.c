@@ -100,6 +100,8 @@ static void assign(leat_config *config, char *assignment)
     require(get == LEAT_OK);
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);

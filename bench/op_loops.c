@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * dsp.c: each inner loop of the ops at each CPU level, against plain C, on rows of a training image
+ * op_loops.c: each inner loop of the ops at each CPU level, against plain C, on rows of a training image
  * in cache. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static void fill(data *d, leat_scratch *scratch)
 
 int main(int argc, char **argv)
 {
-    bench *b = bench_open(argc, argv, "dsp");
+    bench *b = bench_open(argc, argv, "op_loops");
     data *d = calloc(1, sizeof *d);
     leat_scratch *scratch;
     if (!d || leat_scratch_open(&scratch, 1 << 20, NULL) != LEAT_OK)

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * nn_sim.c: training on the simulated accelerator: every layer is kernels of known work, nothing is
+ * computed. Forward, loss, backward (gradient of the data where it is needed, then of the weights)
+ * and one update kernel per layer with parameters. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "device_sim.h"
+#include "nn.h"
+
+struct leat_net {
+    const leat_model *model;
+    uint64_t samples; /* since the last sums */
+};
+
+static int sim_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err)
+{
+    (void)device;
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return leat_fail(err, LEAT_E_NOMEM, "training: %zu bytes", sizeof **out);
+    (*out)->model = model;
+    return LEAT_OK;
+}
+
+static void sim_close(leat_net *net)
+{
+    free(net);
+}
+
+static int launch(leat_stream *stream, leat_cost cost)
+{
+    return cost.flops > 0 || cost.bytes > 0 ? leat_device_sim_kernel(stream, cost.flops, cost.bytes)
+                                            : LEAT_OK;
+}
+
+static leat_layer_cost cost_of(const leat_model *model, int32_t i, int64_t rows)
+{
+    const leat_model_layer *l = &model->layers[i];
+    leat_layer_cost cost;
+    leat_layer_cost_of(l->layer, l->options, &l->in, &l->out, rows, &cost);
+    return cost;
+}
+
+static int forward(const leat_model *model, leat_stream *stream, int64_t rows)
+{
+    int rc = LEAT_OK;
+    for (int32_t i = 0; i < model->n_layers && rc == LEAT_OK; i++)
+        rc = launch(stream, cost_of(model, i, rows).forward);
+    return rc;
+}
+
+/* Reads logits and writes their gradient. */
+static int loss(const leat_model *model, leat_stream *stream, int64_t rows)
+{
+    const double bytes = leat_layer_bytes(&model->layers[model->n_layers - 1].out, rows);
+    return leat_device_sim_kernel(stream, 2 * bytes, 2 * bytes);
+}
+
+static int backward(const leat_model *model, leat_stream *stream, int64_t rows)
+{
+    int rc = LEAT_OK;
+    for (int32_t i = model->n_layers - 1; i >= 0 && rc == LEAT_OK; i--) {
+        const leat_layer_cost cost = cost_of(model, i, rows);
+        rc = launch(stream, cost.backward_weights);
+        if (rc == LEAT_OK && leat_model_needs_gradient(model, i))
+            rc = launch(stream, cost.backward_data);
+    }
+    return rc;
+}
+
+static int update(const leat_model *model, leat_stream *stream)
+{
+    const double bytes_each = 4.0 * (3 + 2 * model->optimizer->n_states);
+    int rc = LEAT_OK;
+    for (int32_t i = 0; i < model->n_layers && rc == LEAT_OK; i++) {
+        const leat_model_layer *l = &model->layers[i];
+        double n = 0;
+        for (int32_t k = 0; k < l->n_params; k++)
+            n += l->params[k].trained ? (double)leat_shape_elements(&l->params[k].shape) : 0;
+        rc = launch(stream, (leat_cost){ n * model->optimizer->flops, n * bytes_each });
+    }
+    return rc;
+}
+
+static int sim_step(leat_net *net, leat_stream *stream, const leat_view *x, const leat_view *y,
+                    int64_t rows, bool train, int64_t *busy_ns, leat_error *err)
+{
+    const int64_t before = leat_device_sim_work_ns(stream);
+    int rc = forward(net->model, stream, rows);
+    (void)x;
+    (void)y;
+    if (rc == LEAT_OK)
+        rc = loss(net->model, stream, rows);
+    if (rc == LEAT_OK && train && (rc = backward(net->model, stream, rows)) == LEAT_OK)
+        rc = update(net->model, stream);
+    if (rc < 0)
+        return leat_fail(err, rc, "sim: cannot enqueue a step: %s", leat_code_text(rc));
+    *busy_ns = leat_device_sim_work_ns(stream) - before;
+    net->samples += (uint64_t)rows;
+    return LEAT_OK;
+}
+
+static int sim_sums(leat_net *net, leat_net_sums *out, leat_error *err)
+{
+    (void)err;
+    *out = (leat_net_sums){ net->samples, NAN, NAN };
+    net->samples = 0;
+    return LEAT_OK;
+}
+
+static int sim_read(leat_net *net, int32_t layer, int32_t param, float *to, leat_error *err)
+{
+    (void)net;
+    (void)layer;
+    (void)param;
+    (void)to;
+    return leat_fail(err, LEAT_E_UNSUPPORTED,
+                     "a simulated device computes nothing: it has no weights to save or restore");
+}
+
+static int sim_write(leat_net *net, int32_t layer, int32_t param, const float *from,
+                     leat_error *err)
+{
+    (void)from;
+    return sim_read(net, layer, param, NULL, err);
+}
+
+const leat_backend leat_backend_sim = {
+    .kind = "sim",
+    .open = sim_open,
+    .close = sim_close,
+    .step = sim_step,
+    .sums = sim_sums,
+    .read = sim_read,
+    .write = sim_write,
+};

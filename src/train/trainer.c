@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trainer.c: opening a trainer, its steps and their times.
+ *
+ * DESIGN: on a device with memory of its own a step is only enqueued: wait for the batch's copy,
+ * start event, kernels, end event, give the batch back in stream order. The host runs ahead by as
+ * many batches as the loader hands out, at most LEAT_TRAINER_IN_FLIGHT, and reads the events when
+ * it has to: when that ring is full, when times or metrics are asked for, every sync_every steps.
+ *
+ *   compute stream:  wait(copy) · start · kernels · end · batch given back
+ *   watch stream:    wait(copy) · copied
+ *
+ * The copy's times are in the batch's info if it is done when the step is enqueued. Otherwise the
+ * event on the watch stream, which does nothing but wait for copies, tells when it ended. The batch
+ * is never looked at after its release. */
+#include "trainer.h"
+
+#include <math.h>
+
+#include "clock.h"
+
+static const leat_device_table *table_of(const leat_trainer *trainer)
+{
+    return trainer->device->table;
+}
+
+/* --- times ----------------------------------------------------------------------------------- */
+
+/* Keeps the times of step n_done and counts it as done. */
+static void keep(leat_trainer *trainer, const leat_step_times *times)
+{
+    trainer->times[trainer->n_done % LEAT_TRAINER_TIMES_KEPT] = *times;
+    trainer->n_done++;
+    if (trainer->n_done - trainer->n_given > LEAT_TRAINER_TIMES_KEPT)
+        trainer->n_given = trainer->n_done - LEAT_TRAINER_TIMES_KEPT;
+}
+
+/* Of copies that ended later than the host looked, one follows the other. */
+static void complete_copy(const leat_trainer *trainer, leat_trainer_flight *flight)
+{
+    leat_step_times *t = &flight->times;
+    if (t->copy_end_ns >= 0)
+        return;
+    const leat_step_times *before =
+        trainer->n_done ? &trainer->times[(trainer->n_done - 1) % LEAT_TRAINER_TIMES_KEPT] : NULL;
+    t->copy_end_ns = table_of(trainer)->event_ns(flight->copied);
+    t->copy_start_ns =
+        before && before->copy_end_ns > t->ready_ns ? before->copy_end_ns : t->ready_ns;
+    if (t->copy_start_ns > t->copy_end_ns)
+        t->copy_start_ns = t->copy_end_ns;
+}
+
+/* Waits for the oldest step in flight and keeps its times. */
+static int harvest(leat_trainer *trainer, leat_error *err)
+{
+    leat_trainer_flight *flight = &trainer->flights[trainer->n_done % LEAT_TRAINER_IN_FLIGHT];
+    leat_step_times *t = &flight->times;
+    const int rc = table_of(trainer)->event_sync(flight->end);
+    if (rc < 0)
+        return leat_fail(err, rc, "%s: a step failed: %s", trainer->info.device,
+                         leat_code_text(rc));
+    t->compute_start_ns = table_of(trainer)->event_ns(flight->start);
+    t->compute_end_ns = table_of(trainer)->event_ns(flight->end);
+    const int64_t span = t->compute_end_ns - t->compute_start_ns;
+    if (t->busy_ns <= 0 || t->busy_ns > span)
+        t->busy_ns = span;
+    complete_copy(trainer, flight);
+    keep(trainer, t);
+    return LEAT_OK;
+}
+
+int leat_trainer_sync(leat_trainer *trainer, leat_error *err)
+{
+    int rc = LEAT_OK;
+    while (trainer->n_done < trainer->n_begun && rc == LEAT_OK)
+        rc = harvest(trainer, err);
+    if (rc == LEAT_OK && trainer->stream)
+        rc = table_of(trainer)->stream_sync(trainer->stream, err);
+    return rc;
+}
+
+size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, size_t n)
+{
+    size_t written = 0;
+    (void)leat_trainer_sync(trainer, NULL);
+    for (; written < n && trainer->n_given < trainer->n_done; written++)
+        out[written] = trainer->times[trainer->n_given++ % LEAT_TRAINER_TIMES_KEPT];
+    return written;
+}
+
+/* --- steps ----------------------------------------------------------------------------------- */
+
+/* Dims but the first, and the type. */
+static bool fits(const leat_view *view, const leat_shape *sample)
+{
+    if (view->shape.dtype != sample->dtype || view->shape.rank != sample->rank + 1)
+        return false;
+    for (int32_t i = 0; i < sample->rank; i++)
+        if (view->shape.dims[i + 1] != sample->dims[i])
+            return false;
+    return true;
+}
+
+static int check_views(const leat_trainer *trainer, const leat_view *x, const leat_view *y,
+                       int64_t rows, leat_error *err)
+{
+    const leat_model *model = &trainer->model;
+    const bool x_fits = fits(x, &model->input);
+    char got[160], wanted[160];
+    if (rows < 1)
+        return leat_fail(err, LEAT_E_ARGUMENT, "a step over %lld rows", (long long)rows);
+    if (x_fits && fits(y, &model->target))
+        return LEAT_OK;
+    return leat_fail(
+        err, LEAT_E_ARGUMENT, "the batch's %s is %s, the trainer was opened for samples of %s",
+        x_fits ? "target" : "input",
+        leat_shape_text(x_fits ? &y->shape : &x->shape, got, sizeof got),
+        leat_shape_text(x_fits ? &model->target : &model->input, wanted, sizeof wanted));
+}
+
+int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const leat_view *y,
+                            int64_t rows, bool train, leat_error *err)
+{
+    int64_t busy_ns;
+    const int rc = check_views(trainer, x, y, rows, err);
+    return rc < 0 ? rc
+                  : trainer->backend->step(trainer->net, trainer->stream, x, y, rows, train,
+                                           &busy_ns, err);
+}
+
+static leat_step_times times_of(const leat_batch_info *info)
+{
+    return (leat_step_times){
+        .asked_ns = info->asked_ns,
+        .ready_ns = info->ready_ns,
+        .copy_start_ns = info->copy_start_ns,
+        .copy_end_ns = info->copy_end_ns,
+        .rows = info->rows,
+    };
+}
+
+/* Computes in host memory: done on return. */
+static int step_here(leat_trainer *trainer, leat_batch *batch, const leat_view *x,
+                     const leat_view *y, leat_error *err)
+{
+    leat_step_times t = times_of(leat_batch_get_info(batch));
+    t.compute_start_ns = leat_clock_ns();
+    const int rc = trainer->backend->step(trainer->net, NULL, x, y, t.rows, true, &t.busy_ns, err);
+    t.compute_end_ns = leat_clock_ns();
+    if (t.busy_ns <= 0)
+        t.busy_ns = t.compute_end_ns - t.compute_start_ns;
+    leat_batch_release(batch);
+    if (rc == LEAT_OK) {
+        trainer->n_begun++;
+        keep(trainer, &t);
+    }
+    return rc;
+}
+
+/* Of a copy under way the end is -1 until harvest. An event that is done at once although the info
+ * has no times means that there is no copy: the batch lies in host memory. */
+static int watch_copy(leat_trainer *trainer, leat_batch *batch, leat_trainer_flight *flight)
+{
+    leat_step_times *t = &flight->times;
+    if (t->copy_end_ns)
+        return LEAT_OK;
+    int rc = leat_batch_wait_on(batch, trainer->watch);
+    if (rc == LEAT_OK)
+        rc = table_of(trainer)->event_record(flight->copied, trainer->watch);
+    if (rc < 0)
+        return rc;
+    t->copy_end_ns = -1;
+    if (table_of(trainer)->event_query(flight->copied) == LEAT_OK) {
+        const leat_batch_info *info = leat_batch_get_info(batch);
+        t->copy_start_ns = info->copy_start_ns;
+        t->copy_end_ns = info->copy_end_ns;
+    }
+    return LEAT_OK;
+}
+
+static int enqueue(leat_trainer *trainer, leat_batch *batch, const leat_view *x, const leat_view *y,
+                   leat_trainer_flight *flight, leat_error *err)
+{
+    const leat_device_table *t = table_of(trainer);
+    int rc = watch_copy(trainer, batch, flight);
+    if (rc == LEAT_OK)
+        rc = leat_batch_wait_on(batch, trainer->stream);
+    if (rc == LEAT_OK)
+        rc = t->event_record(flight->start, trainer->stream);
+    if (rc < 0)
+        return leat_fail(err, rc, "%s: cannot enqueue a step", trainer->info.device);
+    rc = trainer->backend->step(trainer->net, trainer->stream, x, y, flight->times.rows, true,
+                                &flight->times.busy_ns, err);
+    if (rc == LEAT_OK && (rc = t->event_record(flight->end, trainer->stream)) < 0)
+        return leat_fail(err, rc, "%s: cannot enqueue a step", trainer->info.device);
+    return rc;
+}
+
+static int step_there(leat_trainer *trainer, leat_batch *batch, const leat_view *x,
+                      const leat_view *y, leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (trainer->n_begun - trainer->n_done == LEAT_TRAINER_IN_FLIGHT)
+        rc = harvest(trainer, err);
+    leat_trainer_flight *flight = &trainer->flights[trainer->n_begun % LEAT_TRAINER_IN_FLIGHT];
+    flight->times = times_of(leat_batch_get_info(batch));
+    if (rc == LEAT_OK)
+        rc = enqueue(trainer, batch, x, y, flight, err);
+    leat_batch_release_on(batch, trainer->stream); /* also after a failure: taken is taken */
+    if (rc < 0)
+        return rc;
+    trainer->n_begun++;
+    if (trainer->sync_every && trainer->n_begun % (uint64_t)trainer->sync_every == 0)
+        rc = leat_trainer_sync(trainer, err);
+    return rc;
+}
+
+int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err)
+{
+    const leat_view x = leat_batch_tensor(batch, trainer->input_at);
+    const leat_view y = leat_batch_tensor(batch, trainer->target_at);
+    const int rc = check_views(trainer, &x, &y, leat_batch_get_info(batch)->rows, err);
+    if (rc < 0) {
+        leat_batch_release(batch);
+        return rc;
+    }
+    return trainer->stream ? step_there(trainer, batch, &x, &y, err)
+                           : step_here(trainer, batch, &x, &y, err);
+}
+
+/* --- metrics --------------------------------------------------------------------------------- */
+
+static leat_net_sums add(leat_net_sums a, leat_net_sums b)
+{
+    return (leat_net_sums){ a.samples + b.samples, a.loss + b.loss, a.right + b.right };
+}
+
+static leat_metrics means(const leat_trainer *trainer, leat_net_sums sums)
+{
+    const double n = (double)sums.samples;
+    return (leat_metrics){
+        .samples = sums.samples,
+        .loss = sums.samples ? sums.loss / n : NAN,
+        .accuracy = sums.samples && trainer->model.loss->accuracy ? sums.right / n : NAN,
+    };
+}
+
+static int take_sums(leat_trainer *trainer, leat_net_sums *out, leat_error *err)
+{
+    const int rc = leat_trainer_sync(trainer, err);
+    return rc < 0 ? rc : trainer->backend->sums(trainer->net, out, err);
+}
+
+int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err)
+{
+    leat_net_sums sums;
+    const int rc = take_sums(trainer, &sums, err);
+    if (rc < 0)
+        return rc;
+    *out = means(trainer, add(trainer->carried, sums));
+    trainer->carried = (leat_net_sums){ 0 };
+    return LEAT_OK;
+}
+
+static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *err)
+{
+    const leat_view x = leat_batch_tensor(batch, trainer->input_at);
+    const leat_view y = leat_batch_tensor(batch, trainer->target_at);
+    int rc = trainer->stream ? leat_batch_wait_on(batch, trainer->stream) : LEAT_OK;
+    if (rc == LEAT_OK)
+        rc = leat_trainer_step_views(trainer, &x, &y, leat_batch_get_info(batch)->rows, false, err);
+    if (trainer->stream)
+        leat_batch_release_on(batch, trainer->stream);
+    else
+        leat_batch_release(batch);
+    return rc;
+}
+
+static int evaluate_all(leat_trainer *trainer, leat_loader *loader, leat_error *err)
+{
+    leat_batch *batch;
+    int rc;
+    while ((rc = leat_loader_next(loader, &batch, err)) == LEAT_OK)
+        if ((rc = evaluate_batch(trainer, batch, err)) < 0)
+            return rc;
+    return rc == LEAT_E_END ? LEAT_OK : rc;
+}
+
+/* What training has summed up so far is kept for the next leat_trainer_metrics(). */
+int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
+                          leat_error *err)
+{
+    leat_net_sums sums = { 0 };
+    int rc = take_sums(trainer, &sums, err);
+    if (rc < 0)
+        return rc;
+    trainer->carried = add(trainer->carried, sums);
+    rc = evaluate_all(trainer, loader, err);
+    const int taken = take_sums(trainer, &sums, rc == LEAT_OK ? err : NULL);
+    *out = means(trainer, sums);
+    return rc < 0 ? rc : taken;
+}

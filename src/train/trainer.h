@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trainer.h: inside of a trainer, and the ways in that need no loader. */
+#ifndef LEAT_TRAINER_H
+#define LEAT_TRAINER_H
+
+#include "nn.h"
+
+enum {
+    LEAT_TRAINER_IN_FLIGHT = 64, /* steps that the host may be ahead of the device */
+    LEAT_TRAINER_TIMES_KEPT = 65536
+};
+
+/* The rows of `train`. */
+typedef struct leat_train_options {
+    leat_string device;
+    int64_t epochs;
+    int64_t seed; /* LEAT_OPTION_CHOICE(0): the config's own */
+    leat_string input, target;
+    const leat_node *model, *loss, *optimizer;
+    int64_t threads;    /* LEAT_OPTION_CHOICE(0): auto */
+    int64_t sync_every; /* 0: never */
+} leat_train_options;
+
+/* One step that the device may still be busy with. */
+typedef struct leat_trainer_flight {
+    leat_event *copied, *start, *end;
+    leat_step_times times; /* what the host knows */
+} leat_trainer_flight;
+
+struct leat_trainer {
+    leat_model model;
+    const leat_backend *backend;
+    leat_net *net;
+    leat_device *device;
+    leat_trainer_info info;
+    int32_t input_at, target_at; /* tensors of the plan */
+    int64_t sync_every;
+    leat_net_sums carried;       /* of training, from before an evaluation */
+    leat_stream *stream, *watch; /* NULL where the device computes in host memory */
+    leat_trainer_flight flights[LEAT_TRAINER_IN_FLIGHT];
+    uint64_t n_begun, n_done; /* steps; flights hold those from n_done to n_begun */
+    leat_step_times *times;   /* ring; steps from n_given to n_done are still to be handed out */
+    uint64_t n_given;
+};
+
+/* What a trainer knows of its plan. Shapes are of one sample. */
+typedef struct leat_trainer_feed {
+    int32_t input_at, target_at; /* tensors of the plan */
+    leat_shape input, target;
+    int64_t batch_size;
+    int32_t n_classes; /* 0: unknown */
+    uint64_t seed;     /* where train.seed says nothing */
+} leat_trainer_feed;
+
+/* leat_trainer_open() without a plan. */
+int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
+                           leat_device *device, leat_trainer **out, leat_error *err);
+
+/* One step, or (train false) one forward pass, over views instead of a batch. On a device with
+ * memory of its own only enqueues, and records no times. */
+int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const leat_view *y,
+                            int64_t rows, bool train, leat_error *err);
+
+/* Waits for all steps and keeps their times. */
+int leat_trainer_sync(leat_trainer *trainer, leat_error *err);
+
+#endif

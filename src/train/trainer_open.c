@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trainer_open.c: from the `train` part of a config to a trainer. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer.h"
+
+static const char *const autos[] = { "auto", NULL };
+
+static const leat_option train_table[] = {
+    LEAT_OPTION_STRING(leat_train_options, device, "cpu", "cpu, cuda:N or sim:NAME"),
+    LEAT_OPTION_I64(leat_train_options, epochs, "1", 1, 1e9, "passes over the pipeline"),
+    LEAT_OPTION_NODE(leat_train_options, model, NULL, "list of layers, in order"),
+    LEAT_OPTION_NODE(leat_train_options, loss, NULL, "what is made small"),
+    LEAT_OPTION_NODE(leat_train_options, optimizer, "", "how weights change; default: sgd"),
+    LEAT_OPTION_STRING(leat_train_options, input, "",
+                       "tensor to compute from; empty: image, or the first one"),
+    LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),
+    LEAT_OPTION_I64_OR(leat_train_options, seed, "auto", 0, 9e15, autos,
+                       "key of initial weights and dropout; auto: the config's seed"),
+    LEAT_OPTION_I64_OR(
+        leat_train_options, threads, "auto", 1, 1024, autos,
+        "on the CPU; auto: OMP_NUM_THREADS, else up to all CPUs, one per 50 million operations of "
+        "a step"),
+    LEAT_OPTION_I64(leat_train_options, sync_every, "0", 0, 1e9,
+                    "on a device, wait for it every so many steps, as reading the loss does; 0: "
+                    "never"),
+    LEAT_OPTION_END
+};
+
+const leat_kind *leat_train_kind(size_t i)
+{
+    static const leat_kind kind = { "train", "the model and how it is trained", train_table };
+    return i == 0 ? &kind : NULL;
+}
+
+static int read_train(const leat_config *config, leat_train_options *options,
+                      const leat_node **node, leat_error *err)
+{
+    const leat_node *root = leat_config_root(config);
+    *node = leat_node_find(root, "train");
+    if (leat_node_is_null(*node))
+        return leat_node_fail(root, err, LEAT_E_CONFIG,
+                              "the config has no `train` part with a model and a loss");
+    return leat_node_options(*node, *node, "train", train_table, options, err);
+}
+
+int leat_trainer_open_device(const leat_config *config, leat_device **out, leat_error *err)
+{
+    leat_train_options options;
+    const leat_node *node, *device;
+    *out = NULL;
+    int rc = read_train(config, &options, &node, err);
+    if (rc < 0)
+        return rc;
+    if ((rc = leat_device_open(options.device.text, out, err)) == LEAT_OK)
+        return LEAT_OK;
+    device = leat_node_find(node, "device");
+    return leat_node_fail_in(device ? device : node, err, rc);
+}
+
+/* --- parts ----------------------------------------------------------------------------------- */
+
+static int open_model(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
+                      const leat_trainer_feed *feed, leat_error *err)
+{
+    leat_model *model = &trainer->model;
+    const leat_model_nodes nodes = { node, o->model, o->loss, o->optimizer };
+    model->input = feed->input;
+    model->target = feed->target;
+    model->batch_size = feed->batch_size;
+    model->n_classes = feed->n_classes;
+    model->seed = o->seed == LEAT_OPTION_CHOICE(0) ? feed->seed : (uint64_t)o->seed;
+    model->threads = o->threads == LEAT_OPTION_CHOICE(0) ? 0 : (int32_t)o->threads;
+    return leat_model_init(model, &nodes, err);
+}
+
+static int open_events(leat_trainer *trainer, leat_error *err)
+{
+    const leat_device_table *t = trainer->device->table;
+    int rc = LEAT_OK;
+    if (t->host_memory)
+        return LEAT_OK;
+    if ((rc = t->stream_open(trainer->device, &trainer->stream, err)) < 0 ||
+        (rc = t->stream_open(trainer->device, &trainer->watch, err)) < 0)
+        return rc;
+    for (int i = 0; i < LEAT_TRAINER_IN_FLIGHT; i++) {
+        leat_trainer_flight *f = &trainer->flights[i];
+        if ((rc = t->event_open(trainer->device, &f->copied, err)) < 0 ||
+            (rc = t->event_open(trainer->device, &f->start, err)) < 0 ||
+            (rc = t->event_open(trainer->device, &f->end, err)) < 0)
+            return rc;
+    }
+    return LEAT_OK;
+}
+
+static void close_events(leat_trainer *trainer)
+{
+    const leat_device_table *t = trainer->device->table;
+    for (int i = 0; i < LEAT_TRAINER_IN_FLIGHT; i++) {
+        leat_event *events[] = { trainer->flights[i].copied, trainer->flights[i].start,
+                                 trainer->flights[i].end };
+        for (int k = 0; k < 3; k++)
+            if (events[k])
+                t->event_close(events[k]);
+    }
+    if (trainer->watch)
+        t->stream_close(trainer->watch);
+    if (trainer->stream)
+        t->stream_close(trainer->stream);
+}
+
+static int open_net(leat_trainer *trainer, leat_error *err)
+{
+    trainer->backend = leat_backend_for(trainer->device);
+    if (!trainer->backend)
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "nothing trains on device '%s'; cpu and sim do",
+                         trainer->device->info.name);
+    return trainer->backend->open(&trainer->model, trainer->device, &trainer->net, err);
+}
+
+static void fill_info(leat_trainer *trainer, const leat_train_options *o)
+{
+    trainer->sync_every = o->sync_every;
+    trainer->info = (leat_trainer_info){
+        .device = trainer->device->info.name,
+        .n_parameters = trainer->model.n_parameters,
+        .flops_per_sample = trainer->model.flops_per_sample,
+        .epochs = o->epochs,
+        .simulated = trainer->device->info.simulated,
+    };
+}
+
+/* --- open, close ----------------------------------------------------------------------------- */
+
+int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
+                           leat_device *device, leat_trainer **out, leat_error *err)
+{
+    leat_train_options options;
+    const leat_node *node;
+    *out = NULL;
+    int rc = read_train(config, &options, &node, err);
+    if (rc < 0)
+        return rc;
+    leat_trainer *trainer = calloc(1, sizeof *trainer);
+    if (!trainer)
+        return leat_fail(err, LEAT_E_NOMEM, "trainer: %zu bytes", sizeof *trainer);
+    trainer->device = device;
+    trainer->input_at = feed->input_at;
+    trainer->target_at = feed->target_at;
+    trainer->times = calloc(LEAT_TRAINER_TIMES_KEPT, sizeof *trainer->times);
+    rc = trainer->times ? open_model(trainer, node, &options, feed, err)
+                        : leat_fail(err, LEAT_E_NOMEM, "trainer: %zu bytes of step times",
+                                    LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
+    if (rc == LEAT_OK)
+        rc = open_events(trainer, err);
+    if (rc == LEAT_OK)
+        rc = open_net(trainer, err);
+    if (rc < 0) {
+        leat_trainer_close(&trainer);
+        return rc;
+    }
+    fill_info(trainer, &options);
+    *out = trainer;
+    return LEAT_OK;
+}
+
+void leat_trainer_close(leat_trainer **out)
+{
+    leat_trainer *trainer = *out;
+    if (!trainer)
+        return;
+    close_events(trainer);
+    if (trainer->net)
+        trainer->backend->close(trainer->net);
+    leat_model_fini(&trainer->model);
+    free(trainer->times);
+    free(trainer);
+    *out = NULL;
+}
+
+const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trainer)
+{
+    return &trainer->info;
+}
+
+/* --- from a plan ----------------------------------------------------------------------------- */
+
+static int no_tensor(const leat_node *node, const leat_plan *plan, const char *option,
+                     const char *name, leat_error *err)
+{
+    leat_words known = { .length = 0 };
+    for (int32_t i = 0; leat_plan_tensor(plan, i); i++)
+        leat_words_add(&known, leat_plan_tensor(plan, i)->name);
+    return leat_node_fail(node, err, LEAT_E_CONFIG,
+                          "train.%s: the pipeline gives no tensor '%s'; it gives: %s", option, name,
+                          known.text);
+}
+
+static int find_tensors(const leat_train_options *o, const leat_node *node, const leat_plan *plan,
+                        leat_trainer_feed *feed, leat_error *err)
+{
+    const char *input = *o->input.text ? o->input.text : "image";
+    feed->target_at = leat_plan_tensor_index(plan, o->target.text);
+    if (feed->target_at < 0)
+        return no_tensor(node, plan, "target", o->target.text, err);
+    feed->input_at = leat_plan_tensor_index(plan, input);
+    if (feed->input_at < 0 && !*o->input.text)
+        feed->input_at = feed->target_at == 0 ? 1 : 0;
+    if (!leat_plan_tensor(plan, feed->input_at))
+        return no_tensor(node, plan, "input", input, err);
+    feed->input = leat_plan_tensor(plan, feed->input_at)->shape;
+    feed->target = leat_plan_tensor(plan, feed->target_at)->shape;
+    return LEAT_OK;
+}
+
+int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_device *device,
+                      leat_trainer **out, leat_error *err)
+{
+    const leat_plan_info *info = leat_plan_get_info(plan);
+    leat_trainer_feed feed = { .batch_size = info->batch_size,
+                               .n_classes = info->n_classes,
+                               .seed = info->seed };
+    leat_train_options options;
+    const leat_node *node;
+    *out = NULL;
+    int rc = read_train(config, &options, &node, err);
+    if (rc < 0 || (rc = find_tensors(&options, node, plan, &feed, err)) < 0)
+        return rc;
+    return leat_trainer_open_feed(config, &feed, device, out, err);
+}

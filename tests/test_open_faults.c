@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_open_faults.c: every allocation of opening a plan and a loader fails once: an error, no crash,
+ * no leak (the sanitizer builds see those), and the next try works. */
+#include "engine_fixture.h"
+
+#include <unistd.h>
+
+#include "failing_malloc.h"
+
+static char path[] = "/tmp/leat-test-faults-XXXXXX.tfrecord";
+
+static int make_file(void **state)
+{
+    (void)state;
+    const int fd = mkstemps(path, 9);
+    if (fd < 0)
+        return -1;
+    close(fd);
+    write_records(path, 0, 30, 50);
+    return 0;
+}
+
+static int remove_file(void **state)
+{
+    char side[sizeof path + 8];
+    (void)state;
+    snprintf(side, sizeof side, "%s.idx", path);
+    remove(side);
+    return remove(path);
+}
+
+/* Opens all, takes two batches, closes all. */
+static int go(const char *engine, const char *device_name, leat_error *err)
+{
+    char text[600];
+    leat_config *config = NULL;
+    leat_plan *plan = NULL;
+    leat_loader *loader = NULL;
+    leat_device *device = NULL;
+    leat_batch *batch;
+    snprintf(text, sizeof text,
+             "source: {tfrecord: {files: '%s', features: {x: {}, id: {shape: []}}}}\n"
+             "engine: %s\n"
+             "pipeline: [shuffle, {map: [reshape: {shape: [2, 12]}]}, {batch: 8}, {prefetch: 2}]\n",
+             path, engine);
+    int rc = leat_config_parse(text, "faults.yaml", &config, err);
+    if (rc >= 0)
+        rc = leat_plan_open(config, NULL, &plan, err);
+    if (rc >= 0)
+        rc = leat_device_open(device_name, &device, err);
+    const leat_loader_options options = { .device = device };
+    if (rc >= 0)
+        rc = leat_loader_open(plan, &options, &loader, err);
+    for (int i = 0; i < 2 && rc >= 0; i++) {
+        rc = leat_loader_next(loader, &batch, err);
+        if (rc >= 0)
+            leat_batch_release(batch);
+    }
+    leat_loader_close(&loader);
+    leat_device_close(&device);
+    leat_plan_close(&plan);
+    leat_config_close(&config);
+    return rc;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    static const char *const engines[] = { "{threads: 0, reader: pread}", "{threads: 2}" };
+    static const char *const devices[] = { "cpu", "sim" };
+    (void)state;
+    for (size_t e = 0; e < 2; e++)
+        for (size_t d = 0; d < 2; d++) {
+            leat_error err = { 0 };
+            check(go(engines[e], devices[d], &err), &err);
+            int rc, hit, n_failed = 0;
+            for (long n = 0;; n++) {
+                failing_malloc_at(n);
+                rc = go(engines[e], devices[d], &err);
+                hit = failing_malloc_hit();
+                if (!hit)
+                    break;
+                /* Some allocations can be done without (a note, a side file); what is reported is
+                 * never another error than the true one. */
+                if (rc < 0 && rc != LEAT_E_NOMEM && rc != LEAT_E_IO)
+                    fail_msg("allocation %ld: %s: %s", n, leat_code_name(rc), err.message);
+                if (rc < 0) {
+                    assert_true(err.message[0]);
+                    n_failed++;
+                }
+            }
+            check(rc, &err);
+            assert_true(n_failed > 10);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_allocation_may_fail) };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_study.c: a whole comparison over files, loader and trainer: a pipeline that sleeps feeds a
+ * simulated device, without prefetch and with it. */
+#include <unistd.h>
+
+#include "engine_fixture.h"
+
+#include <math.h>
+
+#include "quiet.h"
+
+enum { N_RECORDS = 64, BATCH = 8 };
+
+static char folder[64], file[96];
+
+static int make_file(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/leat-test-study-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(file, sizeof file, "%s/rows.tfrecord", folder);
+    write_records(file, 0, N_RECORDS, 0);
+    return 0;
+}
+
+static int remove_file(void **state)
+{
+    char index[112];
+    (void)state;
+    snprintf(index, sizeof index, "%s.idx", file);
+    unlink(file);
+    unlink(index);
+    return rmdir(folder);
+}
+
+/* Two dense layers are some kernels of 0.5 ms each. */
+static leat_config *make_config(const char *device)
+{
+    char text[1024];
+    leat_config *config;
+    leat_error err;
+    snprintf(text, sizeof text,
+             "source:\n  tfrecord: {files: '%s', features: {x: {}, id: {type: int64}}}\n"
+             "engine: {threads: 2}\n"
+             "pipeline: [shuffle, {map: {tensor: x, ops: [{sleep: 1}]}}, {batch: %d}, prefetch]\n"
+             "train:\n  device: '%s'\n  input: x\n  target: id\n"
+             "  model: [{dense: 32}, relu, {dense: %d}]\n"
+             "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n",
+             file, BATCH, device, N_RECORDS);
+    check(leat_config_parse(text, "study.yaml", &config, &err), &err);
+    return config;
+}
+
+static leat_compare_result result;
+
+static void compare(const char *device, const char *vary, const leat_compare_options *options)
+{
+    leat_config *config = make_config(device);
+    leat_error err;
+    check(leat_compare(config, &vary, 1, options, &result, &err), &err);
+    leat_config_close(&config);
+    for (int32_t i = 0; i < result.n_arms; i++) {
+        const leat_meter *m = &result.arms[i].meter;
+        assert_true(fabs(m->busy + m->input_wait + m->exposed_copy + m->other - 1) < 1e-9);
+        assert_true(m->busy > 0 && m->busy <= 1 && m->input_wait >= 0 && m->exposed_copy >= 0 &&
+                    m->other > -1e-9);
+        assert_true(result.arms[i].warmup_steps >= 10);
+    }
+}
+
+static void prefetch_turns_an_input_bound_job_into_a_compute_bound_one(void **state)
+{
+    (void)state;
+    const leat_compare_options options = { .rounds = 5, .steps = 20 };
+    const leat_compare_arm *without = &result.arms[0], *with = &result.arms[1];
+    for (int attempt = 0; attempt < 4; attempt++) { /* the machine may be busy elsewhere */
+        compare("sim:{kernel_min_ns: 500000, launch_ns: 1000}", "pipeline.prefetch.batches=0,2",
+                &options);
+        if (!strcmp(without->verdict, "input-bound") && with->idle < 0.05)
+            break;
+    }
+    if ((strcmp(without->verdict, "input-bound") || with->idle >= 0.05) && !machine_is_quiet())
+        skip();
+    assert_int_equal(result.n_arms, 2);
+    assert_string_equal(without->verdict, "input-bound");
+    assert_string_equal(with->verdict, "compute-bound");
+    assert_true(with->idle < 0.05);
+    assert_true(without->meter.input_wait > 0.1);
+    assert_true(with->speedup_low > 1.1);
+    assert_non_null(strstr(without->sentence, "simulated"));
+    assert_non_null(strstr(result.summary, "pipeline.prefetch.batches=2 makes training"));
+    assert_non_null(strstr(result.summary, "device idle falls from"));
+    assert_non_null(strstr(result.summary, "(simulated)"));
+}
+
+static void the_cpu_can_be_compared_with_a_simulation(void **state)
+{
+    (void)state;
+    const leat_compare_options options = { .rounds = 2, .steps = 10 };
+    compare("cpu", "train.device=cpu,sim:h200", &options);
+    assert_int_equal(result.n_arms, 2);
+    assert_int_equal(result.arms[0].simulated, 0);
+    assert_int_equal(result.arms[1].simulated, 1);
+    assert_string_equal(result.arms[1].device, "sim:h200");
+    assert_true(result.arms[0].meter.exposed_copy == 0); /* nothing is copied */
+    assert_non_null(strstr(result.summary, "(arms in part simulated)"));
+}
+
+static void errors_name_arm_and_place(void **state)
+{
+    (void)state;
+    leat_config *config = make_config("cpu");
+    const char *const vary[] = { "pipeline.batch.size=8,0" };
+    leat_error err = { 0 };
+    assert_int_equal(leat_compare(config, vary, 1, NULL, &result, &err), LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "arm 'pipeline.batch.size=0': "));
+    leat_config_close(&config);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prefetch_turns_an_input_bound_job_into_a_compute_bound_one),
+        cmocka_unit_test(the_cpu_can_be_compared_with_a_simulation),
+        cmocka_unit_test(errors_name_arm_and_place),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
