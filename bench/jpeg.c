@@ -20,7 +20,6 @@
 #include "jpeg_reference.h"
 #include "jpeg_turbo.h"
 #include "leat/rng.h"
-#include "resample.h"
 #include "scratch.h"
 
 enum { MOST_FILES = 1000, MOST_PIXELS = 1000000, MOST_BYTES = 4 << 20, SIDE = 224, RESTART = 4 };
@@ -36,7 +35,7 @@ typedef struct data {
     picture *pictures;
     size_t n, n_refused;
     leat_scratch *scratch;
-    uint8_t *pixels, small[SIDE * SIDE * 3], mirrored[SIDE * SIDE * 3];
+    uint8_t *pixels;
     float tensor[SIDE * SIDE * 3];
     leat_affine affine;
     struct jpeg_decompress_struct turbo;
@@ -47,7 +46,7 @@ typedef struct arm_arg {
     data *d;
     int level;   /* of our decoder */
     int n_steps; /* how far: 1 symbols, 2 pixels, 3 resized, 4 all */
-    int is_marked, is_fused;
+    int is_marked;
 } arm_arg;
 
 /* --- the data ------------------------------------------------------------------------------------ */
@@ -157,20 +156,15 @@ static leat_view view_of(void *memory, int64_t height, int64_t width)
                         memory };
 }
 
-/* A box of pixels to the tensor. */
-static void finish(data *d, const picture *p, const leat_view *pixels, const leat_image_box *box,
-                   int n_steps)
+/* Steps 3 and 4 for pixels of libjpeg-turbo, rows stride_bytes apart. */
+static void finish(const arm_arg *a, const picture *p, const uint8_t *pixels, size_t stride_bytes)
 {
-    const leat_view small = view_of(d->small, SIDE, SIDE);
-    const uint8_t *from = d->small;
-    if (n_steps < 3 || leat_resample(pixels, box, &small, d->scratch, NULL))
-        return;
-    if (n_steps < 4)
-        return;
-    for (int y = 0; p->is_mirrored && y < SIDE; y++)
-        leat_dsp()->mirror_row(d->mirrored + y * SIDE * 3, d->small + y * SIDE * 3, SIDE, 3);
-    from = p->is_mirrored ? d->mirrored : d->small;
-    leat_dsp()->affine_u8(d->tensor, from, sizeof d->small, &d->affine);
+    data *d = a->d;
+    const leat_jpeg_target target = { SIDE, SIDE, 3, p->is_mirrored,
+                                      a->n_steps < 4 ? NULL : &d->affine };
+    if (a->n_steps >= 3)
+        leat_jpeg_resize(leat_jpeg_dsp_at(leat_cpu_level()), pixels, stride_bytes, p->box.height,
+                         p->box.width, &target, d->tensor, d->scratch, NULL);
     bench_keep(d->tensor);
 }
 
@@ -196,7 +190,8 @@ static int64_t turbo_full(void *arg)
         leat_scratch_reset(d->scratch);
         if (leat_jpeg_turbo_decode(p->bytes, p->n_bytes, false, &pixels, d->scratch, NULL))
             return -1;
-        finish(d, p, &pixels, &p->box, a->n_steps);
+        finish(a, p, d->pixels + 3 * ((size_t)p->box.y * (size_t)p->width + (size_t)p->box.x),
+               3 * (size_t)p->width);
     }
     return 0;
 }
@@ -220,9 +215,7 @@ static int64_t turbo_box(void *arg)
             jpeg_read_scanlines(&d->turbo, &row, 1);
         }
         jpeg_abort_decompress(&d->turbo);
-        const leat_view pixels = view_of(d->pixels, p->box.height, (int64_t)width);
-        const leat_image_box box = { 0, p->box.x - (int32_t)x, p->box.height, p->box.width };
-        finish(d, p, &pixels, &box, a->n_steps);
+        finish(a, p, d->pixels + 3 * ((size_t)p->box.x - x), 3 * (size_t)width);
     }
     return 0;
 }
@@ -261,8 +254,6 @@ static int64_t ours_box(void *arg)
     data *d = a->d;
     for (size_t i = 0; i < d->n; i++) {
         const picture *p = &d->pictures[i];
-        const leat_image_box all = { 0, 0, p->box.height, p->box.width };
-        const leat_view pixels = view_of(d->pixels, p->box.height, p->box.width);
         const leat_jpeg_target target = { SIDE, SIDE, 3, p->is_mirrored,
                                           a->n_steps < 4 ? NULL : &d->affine };
         leat_jpeg jpeg;
@@ -271,12 +262,10 @@ static int64_t ours_box(void *arg)
                            a->is_marked ? p->n_marked : p->n_bytes, NULL))
             return -1;
         jpeg.dsp = leat_jpeg_dsp_at(a->level);
-        if (a->is_fused
-                ? leat_jpeg_decode_resized(&jpeg, &p->box, &target, d->tensor, d->scratch, NULL)
-                : leat_jpeg_decode_box(&jpeg, &p->box, 3, d->pixels, d->scratch, NULL))
+        if (a->n_steps < 3
+                ? leat_jpeg_decode_box(&jpeg, &p->box, 3, d->pixels, d->scratch, NULL)
+                : leat_jpeg_decode_resized(&jpeg, &p->box, &target, d->tensor, d->scratch, NULL))
             return -1;
-        if (!a->is_fused)
-            finish(d, p, &pixels, &all, a->n_steps);
         bench_keep(d->tensor);
     }
     return 0;
@@ -301,24 +290,18 @@ static void run_levels(bench *b, data *d, const char *group, int n_steps, int64_
 static void run_crops(bench *b, data *d, const char *group, int n_steps)
 {
     const int best = leat_cpu_level();
-    arm_arg args[] = {
-        { .d = d, .n_steps = n_steps },
-        { .d = d, .n_steps = n_steps },
-        { .d = d, .level = best, .n_steps = n_steps },
-        { .d = d, .level = best, .n_steps = n_steps, .is_marked = 1 },
-        { .d = d, .level = best, .n_steps = n_steps, .is_fused = 1 },
-        { .d = d, .level = best, .n_steps = n_steps, .is_marked = 1, .is_fused = 1 }
-    };
+    arm_arg args[] = { { .d = d, .n_steps = n_steps },
+                       { .d = d, .n_steps = n_steps },
+                       { .d = d, .level = best, .n_steps = n_steps },
+                       { .d = d, .level = best, .n_steps = n_steps, .is_marked = 1 } };
     const double n = (double)d->n;
     const bench_arm arms[] = {
         { "libjpeg-turbo, whole", turbo_full, &args[0], n, "images" },
         { "libjpeg-turbo, box", turbo_box, &args[1], n, "images" },
         { "box", ours_box, &args[2], n, "images" },
         { "box, restart markers", ours_box, &args[3], n, "images" },
-        { "fused", ours_box, &args[4], n, "images" },
-        { "fused, restart markers", ours_box, &args[5], n, "images" },
     };
-    bench_group(b, group, arms, n_steps < 3 ? 4 : 6, "libjpeg-turbo, whole");
+    bench_group(b, group, arms, sizeof arms / sizeof *arms, "libjpeg-turbo, whole");
 }
 
 static void note_data(bench *b, const data *d)

@@ -32,7 +32,6 @@ static int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-/* Columns in steps of 4 MCUs, which is what the inverse DCT does at once. */
 static leat_jpeg_window window_of(const leat_jpeg *jpeg, const leat_image_box *box)
 {
     const int32_t beside = jpeg->chroma_h == 2 ? 2 : 0, above = jpeg->chroma_v == 2 ? 2 : 0;
@@ -40,8 +39,8 @@ static leat_jpeg_window window_of(const leat_jpeg *jpeg, const leat_image_box *b
     const int32_t top = box->y < above ? 0 : box->y - above;
     const int32_t right = box->x + box->width + beside - 1;
     const int32_t bottom = box->y + box->height + above - 1;
-    return (leat_jpeg_window){ .x0 = left / jpeg->mcu_width_px & ~3,
-                               .x1 = least(jpeg->mcus_x, (right / jpeg->mcu_width_px | 3) + 1),
+    return (leat_jpeg_window){ .x0 = left / jpeg->mcu_width_px,
+                               .x1 = least(jpeg->mcus_x, right / jpeg->mcu_width_px + 1),
                                .y0 = top / jpeg->mcu_height_px,
                                .y1 = least(jpeg->mcus_y, bottom / jpeg->mcu_height_px + 1) };
 }
@@ -126,7 +125,7 @@ static int transform(painter *p, int32_t mcu_row)
     for (int i = 0; i < p->n_planes; i++) {
         const leat_jpeg_component *c = &p->jpeg->component[i];
         strip *s = &p->strip[i];
-        const int32_t first = p->scan.window.x0 * c->h;
+        const int32_t first = (p->scan.window.x0 * c->h) & ~3;
         const int32_t n = (p->scan.window.x1 * c->h - first + 3) & ~3;
         s->first = mcu_row * 8 * c->v;
         for (int32_t v = 0; v < c->v; v++) {

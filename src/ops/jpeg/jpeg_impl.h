@@ -109,6 +109,12 @@ typedef struct leat_jpeg_window {
     int32_t x0, x1, y0, y1;
 } leat_jpeg_window;
 
+/* The second half of leat_jpeg_decode_resized(): height × width pixels, rows stride_bytes apart, to
+ * `out`. Returns LEAT_OK or LEAT_E_NOMEM. */
+int leat_jpeg_resize(const leat_jpeg_dsp *kernels, const uint8_t *pixels, size_t stride_bytes,
+                     int32_t height, int32_t width, const leat_jpeg_target *target, void *out,
+                     leat_scratch *scratch, leat_error *err);
+
 /* A scan on its way from top to bottom, one row of MCUs at a time. */
 typedef struct leat_jpeg_scan {
     const leat_jpeg *jpeg;
@@ -131,9 +137,9 @@ typedef struct leat_jpeg_scan {
 /* Takes memory and builds the tables; reads nothing of the scan yet. */
 int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_jpeg_window *window,
                         leat_scratch *scratch, leat_error *err);
-/* Decodes a row of MCUs below those decoded before, as far as the window goes, into blocks[]; what
- * these hold beside the window means nothing. After the picture's last MCU the end of the file is
- * checked. */
+/* Decodes a row of MCUs below those decoded before, as far as the window goes, into blocks[]. Beside
+ * the window these are 0 up to the next multiple of 4 in each component, and mean nothing from there
+ * on. After the picture's last MCU the end of the file is checked. */
 int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err);
 /* Coefficients are stored one too low if negative: the bits of a value of s bits with first bit b
  * are then the number [~b, b, …] of s + 1 bits, which one shift cuts out for positive and negative

@@ -16,7 +16,7 @@ typedef struct resizer {
     leat_axis down, across;
     leat_jpeg_sampler sampler; /* n_groups 0: not used */
     const uint8_t *pixels;
-    size_t n_values; /* of one row of the box */
+    size_t stride_bytes, n_values; /* of one row */
     int16_t *mixed;
     uint8_t *sampled;
 } resizer;
@@ -87,13 +87,12 @@ static int take_rows(resizer *r, leat_scratch *scratch)
     return LEAT_OK;
 }
 
-static int set_up(resizer *r, const leat_image_box *box, leat_scratch *scratch)
+static int set_up(resizer *r, int32_t height, int32_t width, leat_scratch *scratch)
 {
     const leat_jpeg_target *t = r->target;
-    r->n_values = (size_t)box->width * (size_t)t->channels;
-    int rc = leat_resample_axis(&r->down, box->height, t->height, LEAT_U8, scratch);
+    int rc = leat_resample_axis(&r->down, height, t->height, LEAT_U8, scratch);
     if (!rc)
-        rc = leat_resample_axis(&r->across, box->width, t->width, LEAT_U8, scratch);
+        rc = leat_resample_axis(&r->across, width, t->width, LEAT_U8, scratch);
     if (!rc)
         rc = make_sampler(r, scratch);
     return rc ? rc : take_rows(r, scratch);
@@ -107,8 +106,9 @@ static void resize_row(const resizer *r, int32_t y)
     const int32_t fraction = leat_resample_fraction_bits(&r->across);
     const int32_t shift = r->across.bits + fraction;
     (r->kernels->mix_rows ? r->kernels->mix_rows : dsp->mix_rows)(
-        r->mixed, r->pixels + (size_t)r->down.start[y] * r->n_values, r->n_values, r->n_values,
-        r->down.weights + (ptrdiff_t)y * r->down.stride, r->down.n_taps, r->down.bits - fraction);
+        r->mixed, r->pixels + (size_t)r->down.start[y] * r->stride_bytes, r->stride_bytes,
+        r->n_values, r->down.weights + (ptrdiff_t)y * r->down.stride, r->down.n_taps,
+        r->down.bits - fraction);
     if (r->sampler.n_groups) {
         r->kernels->sample_row(r->sampled, r->mixed, &r->sampler, shift);
         return;
@@ -130,24 +130,36 @@ static void write_rows(const resizer *r, void *out)
     }
 }
 
-int leat_jpeg_decode_resized(const leat_jpeg *jpeg, const leat_image_box *box,
-                             const leat_jpeg_target *target, void *out, leat_scratch *scratch,
-                             leat_error *err)
+int leat_jpeg_resize(const leat_jpeg_dsp *kernels, const uint8_t *pixels, size_t stride_bytes,
+                     int32_t height, int32_t width, const leat_jpeg_target *target, void *out,
+                     leat_scratch *scratch, leat_error *err)
 {
-    const size_t n =
-        (size_t)box->width * (size_t)box->height * (size_t)(target->channels == 1 ? 1 : 3);
-    uint8_t *pixels = leat_scratch_take(scratch, n);
-    resizer r = { .kernels = jpeg->dsp, .target = target, .pixels = pixels };
-    if (!pixels)
-        return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for a box of %d x %d pixels",
-                         box->width, box->height);
-    int rc = leat_jpeg_decode_box(jpeg, box, target->channels, pixels, scratch, err);
-    if (rc)
-        return rc;
-    rc = set_up(&r, box, scratch);
+    resizer r = { .kernels = kernels,
+                  .target = target,
+                  .pixels = pixels,
+                  .stride_bytes = stride_bytes,
+                  .n_values = (size_t)width * (size_t)target->channels };
+    const int rc = set_up(&r, height, width, scratch);
     if (rc)
         return leat_fail(err, rc, "jpeg: no memory to resize to %d x %d pixels", target->width,
                          target->height);
     write_rows(&r, out);
     return LEAT_OK;
+}
+
+int leat_jpeg_decode_resized(const leat_jpeg *jpeg, const leat_image_box *box,
+                             const leat_jpeg_target *target, void *out, leat_scratch *scratch,
+                             leat_error *err)
+{
+    const size_t stride_bytes = (size_t)box->width * (size_t)target->channels;
+    if (box->width < 1 || box->height < 1)
+        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: the box is empty");
+    uint8_t *pixels = leat_scratch_take(scratch, stride_bytes * (size_t)box->height);
+    if (!pixels)
+        return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for a box of %d x %d pixels",
+                         box->width, box->height);
+    const int rc = leat_jpeg_decode_box(jpeg, box, target->channels, pixels, scratch, err);
+    return rc ? rc
+              : leat_jpeg_resize(jpeg->dsp, pixels, stride_bytes, box->height, box->width, target,
+                                 out, scratch, err);
 }

@@ -25,10 +25,12 @@ static int refuse_memory(leat_error *err, const leat_jpeg *jpeg)
                      jpeg->height);
 }
 
+/* Tables for skipping do not pay where the markers leave little to skip. */
 static int skips_some(const leat_jpeg_scan *scan)
 {
     const leat_jpeg_window *w = &scan->window;
-    return w->x0 > 0 || w->y0 > 0 || w->x1 < scan->jpeg->mcus_x;
+    const uint32_t n = scan->jpeg->restart_mcus;
+    return (w->x0 > 0 || w->y0 > 0 || w->x1 < scan->jpeg->mcus_x) && (!n || n > 16);
 }
 
 /* The table of an earlier component that has the same one, or a new one. */
@@ -88,7 +90,8 @@ static void link_nodes(leat_jpeg_scan *scan, leat_jpeg_node *node, int32_t x0, i
                 const int32_t index = b / c->h * c->n_across + mcu * c->h + b % c->h;
                 int16_t *block = scan->blocks[i] + 64 * (ptrdiff_t)index;
                 node->end = block + 64;
-                node->ac = (mcu >= x0 && mcu < x1 ? scan->ac[i] : scan->skip[i])->fast;
+                node->ac =
+                    (scan->skip[i] && (mcu < x0 || mcu >= x1) ? scan->skip[i] : scan->ac[i])->fast;
                 node->after = node + 1;
                 if (previous) {
                     previous->next = block;
@@ -226,15 +229,31 @@ static int decode_run(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop
     return LEAT_OK;
 }
 
+/* Blocks first … last - 1 of each row of a component's blocks become 0. */
+static void clear(const leat_jpeg_scan *scan, int i, int32_t first, int32_t last)
+{
+    const leat_jpeg_component *c = &scan->jpeg->component[i];
+    for (int32_t v = 0; v < c->v; v++)
+        memset(scan->blocks[i] + 64 * (v * (ptrdiff_t)c->n_across + first), 0,
+               (size_t)(last - first) * 64 * sizeof(int16_t));
+}
+
 static void clear_window(const leat_jpeg_scan *scan)
 {
     for (int i = 0; i < scan->jpeg->n_components; i++) {
-        const leat_jpeg_component *c = &scan->jpeg->component[i];
-        const ptrdiff_t first = (ptrdiff_t)scan->window.x0 * c->h;
-        const ptrdiff_t n = ((ptrdiff_t)scan->window.x1 * c->h - first + 3) & ~(ptrdiff_t)3;
-        for (int32_t v = 0; v < c->v; v++)
-            memset(scan->blocks[i] + 64 * (v * (ptrdiff_t)c->n_across + first), 0,
-                   (size_t)n * 64 * sizeof(int16_t));
+        const int32_t h = scan->jpeg->component[i].h;
+        clear(scan, i, scan->window.x0 * h, scan->window.x1 * h);
+    }
+}
+
+/* Blocks beside the window, as far as they are transformed together with blocks in it. */
+static void clear_beside(const leat_jpeg_scan *scan)
+{
+    for (int i = 0; i < scan->jpeg->n_components; i++) {
+        const int32_t h = scan->jpeg->component[i].h;
+        const int32_t first = scan->window.x0 * h, last = scan->window.x1 * h;
+        clear(scan, i, first & ~3, first);
+        clear(scan, i, last, (last + 3) & ~3);
     }
 }
 
@@ -250,5 +269,7 @@ int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err)
     if (rc)
         return rc;
     clear_window(scan);
-    return decode_run(scan, scan->nodes, row_start + (uint64_t)scan->window.x1, err);
+    rc = decode_run(scan, scan->nodes, row_start + (uint64_t)scan->window.x1, err);
+    clear_beside(scan);
+    return rc;
 }
