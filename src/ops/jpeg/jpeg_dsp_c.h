@@ -7,6 +7,7 @@
 #include "jpeg_impl.h"
 
 leat_jpeg_flat leat_jpeg_flat_c, leat_jpeg_skip_c;
+void leat_jpeg_join_c(uint64_t *out, const uint64_t *first, const uint64_t *next);
 size_t leat_jpeg_unstuff_c(const uint8_t *src, const uint8_t *end, uint8_t *dst,
                            const uint8_t **stop);
 uint32_t leat_jpeg_idct_c(const int16_t *blocks, int n_blocks, const int16_t *quant, uint8_t *out,

@@ -7,6 +7,7 @@
 #include "jpeg_impl.h"
 
 leat_jpeg_flat leat_jpeg_flat_avx2, leat_jpeg_skip_avx2;
+void leat_jpeg_join_avx512(uint64_t *out, const uint64_t *first, const uint64_t *next);
 size_t leat_jpeg_unstuff_avx2(const uint8_t *src, const uint8_t *end, uint8_t *dst,
                               const uint8_t **stop);
 uint32_t leat_jpeg_idct_avx2(const int16_t *blocks, int n_blocks, const int16_t *quant,

@@ -36,11 +36,13 @@ typedef struct leat_jpeg_table {
 
 /* Builds a table. Returns -1 when the counts are not those of a prefix code, as libjpeg-turbo has
  * it (no code of ones only), or a DC symbol is above 15. */
-int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc);
+int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc,
+                          const struct leat_jpeg_dsp *dsp);
 
 /* A table for blocks that are only skipped: entries of `ac` joined as far as one look-up goes, so
  * that values mean nothing but the block ends where it did. */
-void leat_jpeg_table_join(leat_jpeg_table *joined, const leat_jpeg_table *ac);
+void leat_jpeg_table_join(leat_jpeg_table *joined, const leat_jpeg_table *ac,
+                          const struct leat_jpeg_dsp *dsp);
 
 /* One block of the row that is being decoded, in the order of the scan. */
 typedef struct leat_jpeg_node {
@@ -78,6 +80,9 @@ typedef struct leat_jpeg_dsp {
     const char *name;
     leat_jpeg_flat *flat; /* all coefficients */
     leat_jpeg_flat *skip; /* DC differences only, by tables of leat_jpeg_table_join() */
+    /* Entries of `first`, each joined with the entry of `next` that follows it, where one look-up
+     * shows the codes of both; else as they are. */
+    void (*join)(uint64_t *out, const uint64_t *first, const uint64_t *next);
     /* Copies a segment without stuffed zeros up to its marker; returns the bytes written and sets
      * *stop to the FF of the marker (or to end). May write 32 bytes more than it returns. */
     size_t (*unstuff)(const uint8_t *src, const uint8_t *end, uint8_t *dst, const uint8_t **stop);

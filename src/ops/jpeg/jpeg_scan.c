@@ -48,13 +48,13 @@ static int make_tables(leat_jpeg_scan *scan, int i, leat_scratch *scratch, leat_
     for (int k = 0; k < 3; k++)
         if (wanted[k] && !(fresh[k] = leat_scratch_take(scratch, sizeof *fresh[k])))
             return refuse_memory(err, jpeg);
-    if ((fresh[0] && leat_jpeg_table_build(fresh[0], c[i].dc, 1)) ||
-        (fresh[1] && leat_jpeg_table_build(fresh[1], c[i].ac, 0)))
+    if ((fresh[0] && leat_jpeg_table_build(fresh[0], c[i].dc, 1, jpeg->dsp)) ||
+        (fresh[1] && leat_jpeg_table_build(fresh[1], c[i].ac, 0, jpeg->dsp)))
         return refuse(err, "bad Huffman table");
     scan->dc[i] = fresh[0] ? fresh[0] : scan->dc[i];
     scan->ac[i] = fresh[1] ? fresh[1] : scan->ac[i];
     if (fresh[2])
-        leat_jpeg_table_join(fresh[2], scan->ac[i]);
+        leat_jpeg_table_join(fresh[2], scan->ac[i], jpeg->dsp);
     scan->skip[i] = fresh[2] ? fresh[2] : scan->skip[i];
     return LEAT_OK;
 }
@@ -185,22 +185,33 @@ static int seek(leat_jpeg_scan *scan, uint64_t mcu, leat_error *err)
     return rc;
 }
 
-/* Differences to DC values, as coefficients are stored. Returns 0 if one does not fit. */
-static int sum_dc(leat_jpeg_scan *scan, const leat_jpeg_node *node, int32_t n_mcus)
+/* DC differences of component i to DC values, as coefficients are stored; `node` is its first one.
+ * Returns 1 if one does not fit. */
+static uint32_t sum_dc(leat_jpeg_scan *scan, int i, const leat_jpeg_node *node, int32_t n_mcus)
 {
-    const leat_jpeg *jpeg = scan->jpeg;
+    const int32_t n = scan->jpeg->component[i].h * scan->jpeg->component[i].v;
+    const int32_t step = scan->jpeg->blocks_per_mcu;
+    int32_t dc = scan->dc_sum[i];
     uint32_t beyond = 0;
-    for (; n_mcus; n_mcus--)
-        for (int i = 0; i < jpeg->n_components; i++) {
-            int32_t dc = scan->dc_sum[i];
-            for (int32_t b = jpeg->component[i].h * jpeg->component[i].v; b; b--, node++) {
-                int16_t *const at = node->end - 64;
-                dc += leat_jpeg_coefficient(*at);
-                beyond |= (uint32_t)(dc + 32767) > 65534;
-                *at = (int16_t)(dc - (dc < 0));
-            }
-            scan->dc_sum[i] = dc;
+    for (; n_mcus; n_mcus--, node += step)
+        for (int32_t b = 0; b < n; b++) {
+            int16_t *const at = node[b].end - 64;
+            dc += leat_jpeg_coefficient(*at);
+            beyond |= (uint32_t)(dc + 32767) > 65534;
+            *at = (int16_t)(dc + (dc >> 31));
         }
+    scan->dc_sum[i] = dc;
+    return beyond;
+}
+
+/* The same for all components. Returns 0 if all fit. */
+static int sum_all_dc(leat_jpeg_scan *scan, const leat_jpeg_node *node, int32_t n_mcus)
+{
+    uint32_t beyond = 0;
+    for (int i = 0; i < scan->jpeg->n_components; i++) {
+        beyond |= sum_dc(scan, i, node, n_mcus);
+        node += scan->jpeg->component[i].h * scan->jpeg->component[i].v;
+    }
     return !beyond;
 }
 
@@ -219,7 +230,7 @@ static int decode_run(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop
         leat_jpeg_flat *flat = nodes == scan->nodes ? jpeg->dsp->flat : jpeg->dsp->skip;
         if (flat(&scan->bits, first, last, first->end - 64, scan->dc[0]->fast))
             return refuse(err, "bad code, or data end early");
-        if (!sum_dc(scan, first, n_mcus))
+        if (!sum_all_dc(scan, first, n_mcus))
             return refuse(err, "DC value out of range");
         scan->mcu = upto;
         const int rc = upto < scan->segment_stop ? LEAT_OK : finish_segment(scan, err);

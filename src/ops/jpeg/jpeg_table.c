@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_table.c: Huffman tables: one look-up for the short codes, limits per length for the rest. */
-#include "jpeg_impl.h"
+#include "jpeg_dsp_c.h"
 
 #include <string.h>
 
@@ -41,9 +41,8 @@ static inline uint64_t join(uint64_t entry, uint64_t index, const uint64_t *next
     const uint64_t second = next[index << used & mask];
     const uint64_t total = used + (second & 63), shown = used + (second >> 48 & 63);
     const uint64_t advance = (entry >> 56) + (second >> 56);
-    /* | and not ||: any of these is as likely as not */
-    if ((int)((entry & LEAT_JPEG_EOB) != 0) | (used >= LEAT_JPEG_LOOKUP_BITS) |
-        (shown > LEAT_JPEG_LOOKUP_BITS) | (total > LEAT_JPEG_FAST_BITS) | (advance >= 128))
+    if (entry & LEAT_JPEG_EOB || used >= LEAT_JPEG_LOOKUP_BITS || shown > LEAT_JPEG_LOOKUP_BITS ||
+        total > LEAT_JPEG_FAST_BITS || advance >= 128)
         return entry;
     const uint64_t first =
         (uint16_t)leat_jpeg_cut(index << (64 - LEAT_JPEG_LOOKUP_BITS), entry >> 8, entry >> 16);
@@ -51,7 +50,14 @@ static inline uint64_t join(uint64_t entry, uint64_t index, const uint64_t *next
            (second & 0xff0000) | (entry & 0xff000000) | first << 32 | shown << 48 | advance << 56;
 }
 
-int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc)
+void leat_jpeg_join_c(uint64_t *out, const uint64_t *first, const uint64_t *next)
+{
+    for (uint64_t i = 0; i < 1 << LEAT_JPEG_LOOKUP_BITS; i++)
+        out[i] = join(first[i], i, next);
+}
+
+int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc,
+                          const leat_jpeg_dsp *dsp)
 {
     int32_t code = 0, n_symbols = 0;
     for (int length = 1; length <= 16; length++) {
@@ -75,17 +81,20 @@ int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc
         return 0;
     }
     fill_single(table, table->single, spec);
-    for (uint64_t i = 0; i < 1 << LEAT_JPEG_LOOKUP_BITS; i++)
-        table->fast[i] = join(table->single[i], i, table->single);
+    dsp->join(table->fast, table->single, table->single);
     return 0;
 }
 
-void leat_jpeg_table_join(leat_jpeg_table *joined, const leat_jpeg_table *ac)
+void leat_jpeg_table_join(leat_jpeg_table *joined, const leat_jpeg_table *ac,
+                          const leat_jpeg_dsp *dsp)
 {
-    *joined = *ac;
-    for (uint64_t i = 0; i < 1 << LEAT_JPEG_LOOKUP_BITS; i++) {
-        const uint64_t three = join(ac->fast[i], i, ac->single);
-        const uint64_t four = join(ac->fast[i], i, ac->fast);
-        joined->fast[i] = four != ac->fast[i] ? four : three;
-    }
+    uint64_t three[1 << LEAT_JPEG_LOOKUP_BITS];
+    memcpy(joined->limit, ac->limit, sizeof ac->limit);
+    memcpy(joined->offset, ac->offset, sizeof ac->offset);
+    memcpy(joined->symbols, ac->symbols, sizeof ac->symbols);
+    joined->is_dc = 0;
+    dsp->join(three, ac->fast, ac->single);
+    dsp->join(joined->fast, ac->fast, ac->fast);
+    for (int i = 0; i < 1 << LEAT_JPEG_LOOKUP_BITS; i++)
+        joined->fast[i] = joined->fast[i] != ac->fast[i] ? joined->fast[i] : three[i];
 }
