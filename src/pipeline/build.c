@@ -76,8 +76,8 @@ static int fail_unsettled(const leat_chain *chain, const char *name, const leat_
     char text[96];
     const bool stored = chain->n_links == 0 && chain->shape.dtype == LEAT_U8;
     return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                          "samples of a batch have one shape, but tensor '%s' comes as %s: %s in a "
-                          "map before batch",
+                          "tensor '%s' has no fixed shape: %s; a batch needs one: %s in a map "
+                          "before batch",
                           name, leat_shape_text(&chain->shape, text, sizeof text),
                           stored ? "decode it, then resize or crop it" : "resize or crop it");
 }
