@@ -14,7 +14,7 @@ typedef struct leat_build {
     leat_plan *plan;
     const leat_op *user_ops[LEAT_MAX_USER_OPS];
     size_t n_user_ops;
-    bool batched, prefetched;
+    const leat_node *batch, *prefetch; /* where these stages stood, NULL: not yet */
 } leat_build;
 
 typedef struct leat_stage_table {
