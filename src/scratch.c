@@ -5,8 +5,8 @@
  * taken lies after what is in use; a reset forgets it all.
  *
  * Under AddressSanitizer only what is taken may be touched: there is a gap after each piece, and what
- * was forgotten is closed again. Beyond what was ever in use only CLOSED_AHEAD bytes are closed, as
- * marking all of the reserved space would cost an eighth of it in memory. */
+ * was forgotten is closed again. As marks cost an eighth of what they cover in memory, only
+ * CLOSED_AHEAD bytes beyond what is in use are closed, and only the first WATCHED bytes at all. */
 #include "scratch.h"
 
 #include <errno.h>
@@ -24,11 +24,11 @@
 
 #ifdef HAS_ASAN
 #include <sanitizer/asan_interface.h>
-enum { GAP = 64, CLOSED_AHEAD = 65536 };
+enum { GAP = 64, CLOSED_AHEAD = 65536, WATCHED = 1 << 28 };
 #else
 #define ASAN_POISON_MEMORY_REGION(at, bytes)   ((void)(at), (void)(bytes))
 #define ASAN_UNPOISON_MEMORY_REGION(at, bytes) ((void)(at), (void)(bytes))
-enum { GAP = 0, CLOSED_AHEAD = 0 };
+enum { GAP = 0, CLOSED_AHEAD = 0, WATCHED = 0 };
 #endif
 
 struct kept {
@@ -52,12 +52,15 @@ static size_t least(size_t a, size_t b)
 /* Nobody may touch [from, to + CLOSED_AHEAD) until it is taken. */
 static void close_range(leat_scratch *scratch, size_t from, size_t to)
 {
-    to += least(scratch->limit - to, CLOSED_AHEAD);
+    from = least(from, WATCHED);
+    to = least(to + least(scratch->limit - to, CLOSED_AHEAD), WATCHED);
     ASAN_POISON_MEMORY_REGION(scratch->base + from, to - from);
 }
 
 static void open_range(leat_scratch *scratch, size_t from, size_t to)
 {
+    from = least(from, WATCHED);
+    to = least(to, WATCHED);
     ASAN_UNPOISON_MEMORY_REGION(scratch->base + from, to - from);
 }
 

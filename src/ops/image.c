@@ -41,6 +41,11 @@ size_t leat_image_pixel_bytes(const leat_shape *shape)
     return (size_t)shape->dims[2] * leat_dtype_bytes(shape->dtype);
 }
 
+size_t leat_image_n_px(const leat_shape *shape)
+{
+    return (size_t)shape->dims[0] * (size_t)shape->dims[1];
+}
+
 int leat_image_same(const char *op, unsigned allowed, const leat_shape *in, leat_shape *out,
                     leat_error *err)
 {

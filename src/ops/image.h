@@ -25,6 +25,9 @@ int leat_image_size(const char *op, const char *option, const leat_i64s *size, i
 /* Bytes of one pixel of an image of known shape. */
 size_t leat_image_pixel_bytes(const leat_shape *shape);
 
+/* Pixels of an image of known shape. */
+size_t leat_image_n_px(const leat_shape *shape);
+
 /* shape() of ops that leave the shape of an image as it is, for any number of channels. */
 int leat_image_same(const char *op, unsigned allowed, const leat_shape *in, leat_shape *out,
                     leat_error *err);

@@ -19,6 +19,10 @@
     X(random_flip)                                                                                 \
     X(random_brightness)                                                                           \
     X(random_contrast)                                                                             \
+    X(random_saturation)                                                                           \
+    X(random_hue)                                                                                  \
+    X(color_jitter)                                                                                \
+    X(grayscale)                                                                                   \
     X(cast)                                                                                        \
     X(normalize)                                                                                   \
     X(sleep)
