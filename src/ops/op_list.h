@@ -17,6 +17,9 @@
     X(random_crop)                                                                                 \
     X(random_resized_crop)                                                                         \
     X(random_flip)                                                                                 \
+    X(random_rotation)                                                                             \
+    X(random_erasing)                                                                              \
+    X(pad)                                                                                         \
     X(random_brightness)                                                                           \
     X(random_contrast)                                                                             \
     X(random_saturation)                                                                           \
@@ -25,6 +28,8 @@
     X(grayscale)                                                                                   \
     X(cast)                                                                                        \
     X(normalize)                                                                                   \
+    X(scale)                                                                                       \
+    X(one_hot)                                                                                     \
     X(sleep)
 
 #define LEAT_OP_DECLARE(name) extern const leat_op leat_op_##name;
