@@ -26,6 +26,8 @@
     X(random_hue)                                                                                  \
     X(color_jitter)                                                                                \
     X(grayscale)                                                                                   \
+    X(rand_augment)                                                                                \
+    X(trivial_augment)                                                                             \
     X(cast)                                                                                        \
     X(normalize)                                                                                   \
     X(scale)                                                                                       \
