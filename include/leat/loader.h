@@ -79,7 +79,7 @@ typedef struct leat_stage_stats {
     uint64_t bytes_out;
 } leat_stage_stats;
 
-#define LEAT_MAX_STAGES 48
+#define LEAT_MAX_STAGES 64
 typedef struct leat_loader_stats_info {
     int64_t wall_ns; /* since the loader was opened */
     uint64_t batches, samples;
