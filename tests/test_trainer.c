@@ -199,6 +199,30 @@ static void runs_repeat_bit_for_bit(void **state)
     }
 }
 
+/* Wide enough that updates and dropout are split among threads. */
+static void wide_layers_repeat_too(void **state)
+{
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 600 }, 32);
+    float *x = random_floats(1, 32 * 600);
+    int64_t *y = random_labels(1, 32, 10);
+    fixture f[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fixture_must_open(&f[i],
+                          "train: {threads: 2, model: [dropout: 0.1, dense: 200, relu, dense: 10], "
+                          "loss: softmax_cross_entropy, optimizer: adam}",
+                          &feed);
+        for (int k = 0; k < 8; k++)
+            step(&f[i], &feed, x, y, 32, true);
+    }
+    assert_true(same_weights(&f[0], &f[1]));
+    assert_true(metrics_of(&f[0]).loss == metrics_of(&f[1]).loss);
+    fixture_close(&f[0]);
+    fixture_close(&f[1]);
+    free(x);
+    free(y);
+}
+
 /* --- dropout --------------------------------------------------------------------------------- */
 
 /* One dense layer of ones and no bias sums what dropout leaves. */
@@ -534,6 +558,7 @@ int main(void)
         cmocka_unit_test(learns_images),
         cmocka_unit_test(bytes_are_the_same_as_floats),
         cmocka_unit_test(runs_repeat_bit_for_bit),
+        cmocka_unit_test(wide_layers_repeat_too),
         cmocka_unit_test(dropout_drops_its_share),
         cmocka_unit_test(evaluation_neither_drops_nor_learns),
         cmocka_unit_test(saves_and_restores),
