@@ -60,6 +60,7 @@ typedef struct leat_batch_info {
     int64_t got_ns; /* leat_loader_next returned it */
 } leat_batch_info;
 
+/* Which batch it is and when it came; valid until the batch is released. */
 LEAT_API const leat_batch_info *leat_batch_get_info(leat_batch *batch);
 /* View of tensor i, dims {rows, …}; device memory where the loader has a device. */
 LEAT_API leat_view leat_batch_tensor(const leat_batch *batch, int32_t i);
