@@ -54,7 +54,7 @@ static int64_t loaded(void *arg)
     return 0;
 }
 
-static void open_job(job *j, int threads, bool shuffle)
+static void open_job(job *j, int threads, bool shuffle, bool timing)
 {
     char text[64];
     leat_error err;
@@ -63,7 +63,7 @@ static void open_job(job *j, int threads, bool shuffle)
     const leat_rows rows = { "x", leat_shape_make(LEAT_F32, 1, dims), j->rows };
     const leat_loader_options options = { .epochs = -1 };
     leat_builder_rows(b, N_RECORDS, &rows, 1);
-    snprintf(text, sizeof text, "{threads: %d}", threads);
+    snprintf(text, sizeof text, "{threads: %d, timing: %s}", threads, timing ? "true" : "false");
     leat_builder_engine(b, text);
     if (shuffle)
         leat_builder_stage(b, "shuffle", NULL);
@@ -91,23 +91,26 @@ static void compare_rows(bench *b, size_t row_bytes, int64_t batch)
     base.rows = malloc(N_RECORDS * row_bytes);
     base.slot = malloc((size_t)batch * row_bytes);
     memset(base.rows, 1, N_RECORDS * row_bytes);
-    job alone = base, one = base, two = base, straight = base;
-    open_job(&alone, 0, true);
-    open_job(&one, 1, true);
-    open_job(&two, 2, true);
-    open_job(&straight, 0, false);
+    job alone = base, untimed = base, one = base, two = base, straight = base;
+    open_job(&alone, 0, true, true);
+    open_job(&untimed, 0, true, false);
+    open_job(&one, 1, true, true);
+    open_job(&two, 2, true, true);
+    open_job(&straight, 0, false, true);
     const double n = (double)(BATCHES * batch);
     const bench_arm arms[] = {
         { "memcpy in order", plain_copy, &base, n, "samples" },
         { "memcpy permuted", permuted_copy, &base, n, "samples" },
         { "loader, 0 threads, in order", loaded, &straight, n, "samples" },
         { "loader, 0 threads", loaded, &alone, n, "samples" },
+        { "loader, 0 threads, timing off", loaded, &untimed, n, "samples" },
         { "loader, 1 thread", loaded, &one, n, "samples" },
         { "loader, 2 threads", loaded, &two, n, "samples" },
     };
     snprintf(group, sizeof group, "rows of %zu bytes, batch %lld", row_bytes, (long long)batch);
     bench_group(b, group, arms, sizeof arms / sizeof *arms, "memcpy permuted");
     close_job(&alone);
+    close_job(&untimed);
     close_job(&one);
     close_job(&two);
     close_job(&straight);

@@ -11,7 +11,9 @@
  *
  * The file is memory mapped and opening reads its header and last offset only, whatever the number
  * of records. The offsets of a block are checked when it is first touched: a damaged block is found
- * before anything in it is believed, and what is given out always lies within the data file. */
+ * before anything in it is believed, and what is given out always lies within the data file. A side
+ * file in use may be replaced by renaming, as is done here, but not cut in place: that kills whoever
+ * has it mapped. */
 #ifndef LEAT_INDEX_H
 #define LEAT_INDEX_H
 

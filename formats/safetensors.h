@@ -69,7 +69,7 @@ int leat_safetensors_write(const char *path, const leat_safetensor *tensors, siz
 typedef struct leat_safetensors leat_safetensors;
 
 /* Maps a file and checks its whole header: every offset within the file, sizes that fit dtype and
- * shape, no overlap, no gap. *out is NULL unless OK.
+ * shape, no overlap, no gap. *out is NULL unless OK. The file must not be cut while it is open.
  *
  * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD; LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM */
 int leat_safetensors_open(leat_safetensors **out, const char *path, leat_format_error *err);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "device_impl.h"
-#include "leat/option.h"
 
 static const leat_device_table *const tables[] = {
 #define LEAT_DEVICE_ROW(name) &leat_device_##name,
@@ -76,6 +75,14 @@ size_t leat_devices(leat_device_info *out, size_t n)
     for (size_t i = 0; i < N_TABLES; i++)
         count += tables[i]->list(count < n ? out + count : NULL, count < n ? n - count : 0);
     return count;
+}
+
+const leat_option *leat_device_options(const char *kind)
+{
+    for (size_t i = 0; i < N_TABLES; i++)
+        if (!strcmp(tables[i]->kind, kind))
+            return tables[i]->options;
+    return NULL;
 }
 
 void *leat_device_host_alloc(leat_device *device, size_t bytes)

@@ -13,8 +13,9 @@
 typedef struct leat_event leat_event;
 
 typedef struct leat_device_table {
-    const char *kind; /* "cpu", "sim", "cuda": the part of the name before ':' */
-    const char *help; /* one line */
+    const char *kind;           /* "cpu", "sim", "cuda": the part of the name before ':' */
+    const char *help;           /* one line */
+    const leat_option *options; /* that a name may carry; NULL: none */
     bool host_memory; /* the device computes on host memory: no copies, device_alloc is malloc */
 
     /* spec: the part of the name after ':' or "". */

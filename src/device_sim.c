@@ -309,6 +309,7 @@ static int sim_host_call(leat_stream *base, void (*fn)(void *), void *arg)
 const leat_device_table leat_device_sim = {
     .kind = "sim",
     .help = "a simulated accelerator with a clock of its own; it computes nothing",
+    .options = leat_device_sim_options,
     .open = sim_open,
     .close = sim_close,
     .list = sim_list,

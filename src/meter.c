@@ -51,10 +51,11 @@ static void add_step(struct account *account, const leat_step_times *step)
     const int64_t start = most(account->at, step->compute_start_ns);
     const int64_t asked = least(start, most(account->at, step->asked_ns));
     const int64_t ready = least(start, most(asked, step->ready_ns));
-    const int64_t copied = least(start, most(ready, step->copy_end_ns));
+    const int64_t sent = least(start, most(ready, step->copy_start_ns));
+    const int64_t copied = least(start, most(sent, step->copy_end_ns));
     const int64_t end = most(start, step->compute_end_ns);
     account->input_wait += ready - asked;
-    account->exposed_copy += copied - ready;
+    account->exposed_copy += copied - sent;
     account->busy += least(end - start, most(0, step->busy_ns));
     account->rows += step->rows;
     account->at = end;

@@ -8,8 +8,8 @@
 #ifndef LEAT_FAILING_MALLOC_H
 #define LEAT_FAILING_MALLOC_H
 
-#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,11 +18,13 @@
 
 static atomic_long failing_malloc_left = -1; /* calls until the one that fails; < 0: none will */
 static atomic_bool failing_malloc_failed;
+static pthread_t failing_malloc_thread; /* that called failing_malloc_at() */
 
 /* Makes the n-th allocation from now (0: the next) fail. */
 static inline void failing_malloc_at(long n)
 {
     failing_malloc_failed = false;
+    failing_malloc_thread = pthread_self();
     failing_malloc_left = n;
 }
 
@@ -33,68 +35,65 @@ static inline bool failing_malloc_hit(void)
     return failing_malloc_failed;
 }
 
-/* Programs allocate before the thread sanitizer is set up: what runs then must not be watched. */
-#define FAILING_MALLOC_EARLY __attribute__((no_sanitize("thread")))
+/* The sanitizers allocate before they are ready for their own instrumentation. */
+#if defined(__clang__)
+#define FAILING_MALLOC_PLAIN __attribute__((disable_sanitizer_instrumentation))
+#else
+#define FAILING_MALLOC_PLAIN __attribute__((no_sanitize_address, no_sanitize_thread))
+#endif
 
-FAILING_MALLOC_EARLY static bool failing_malloc_now(void)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FAILING_MALLOC_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FAILING_MALLOC_SANITIZED 1
+#endif
+#endif
+
+/* A sanitizer allocates for each thread that starts, and ends the program when that fails. */
+FAILING_MALLOC_PLAIN static bool failing_malloc_concerns(void)
 {
-    if (failing_malloc_left < 0 || failing_malloc_left-- > 0)
+#ifdef FAILING_MALLOC_SANITIZED
+    return pthread_equal(pthread_self(), failing_malloc_thread);
+#else
+    return true;
+#endif
+}
+
+FAILING_MALLOC_PLAIN static bool failing_malloc_now(void)
+{
+    if (failing_malloc_left < 0 || !failing_malloc_concerns() || failing_malloc_left-- > 0)
         return false;
     failing_malloc_failed = true;
     errno = ENOMEM;
     return true;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define FAILING_MALLOC_DLSYM 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define FAILING_MALLOC_DLSYM 1
-#endif
-#endif
-
-#ifdef FAILING_MALLOC_DLSYM
-/* The sanitizer's functions come next; what is asked for before they are known (dlsym itself may
- * ask) comes from a small buffer that is never given back. */
-FAILING_MALLOC_EARLY static void *failing_malloc_next(const char *name)
-{
-    return dlsym(RTLD_NEXT, name);
-}
-#define FAILING_MALLOC_REAL(type, name, arguments, ...)                                            \
-    static type(*next) arguments;                                                                  \
-    if (!next) {                                                                                   \
-        void *found = failing_malloc_next(#name);                                                  \
-        memcpy(&next, &found, sizeof next);                                                        \
-    }                                                                                              \
-    return next(__VA_ARGS__)
+/* The sanitizers and the C library both have second names for their own. */
+#ifdef FAILING_MALLOC_SANITIZED
+#define FAILING_MALLOC_REAL(name) __interceptor_##name
 #else
-extern void *__libc_malloc(size_t);
-extern void *__libc_calloc(size_t, size_t);
-extern void *__libc_realloc(void *, size_t);
-#define FAILING_MALLOC_REAL(type, name, arguments, ...) return __libc_##name(__VA_ARGS__)
+#define FAILING_MALLOC_REAL(name) __libc_##name
 #endif
+extern void *FAILING_MALLOC_REAL(malloc)(size_t);
+extern void *FAILING_MALLOC_REAL(calloc)(size_t, size_t);
+extern void *FAILING_MALLOC_REAL(realloc)(void *, size_t);
 
 /* Shared libraries must find them too, whatever visibility the program is compiled with. */
 #pragma GCC visibility push(default)
-FAILING_MALLOC_EARLY void *malloc(size_t n)
+FAILING_MALLOC_PLAIN void *malloc(size_t n)
 {
-    if (failing_malloc_now())
-        return NULL;
-    FAILING_MALLOC_REAL(void *, malloc, (size_t), n);
+    return failing_malloc_now() ? NULL : FAILING_MALLOC_REAL(malloc)(n);
 }
 
-FAILING_MALLOC_EARLY void *calloc(size_t n, size_t size)
+FAILING_MALLOC_PLAIN void *calloc(size_t n, size_t size)
 {
-    if (failing_malloc_now())
-        return NULL;
-    FAILING_MALLOC_REAL(void *, calloc, (size_t, size_t), n, size);
+    return failing_malloc_now() ? NULL : FAILING_MALLOC_REAL(calloc)(n, size);
 }
 
-FAILING_MALLOC_EARLY void *realloc(void *old, size_t n)
+FAILING_MALLOC_PLAIN void *realloc(void *old, size_t n)
 {
-    if (failing_malloc_now())
-        return NULL;
-    FAILING_MALLOC_REAL(void *, realloc, (void *, size_t), old, n);
+    return failing_malloc_now() ? NULL : FAILING_MALLOC_REAL(realloc)(old, n);
 }
 #pragma GCC visibility pop
 

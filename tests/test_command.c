@@ -114,6 +114,8 @@ static int list_commands(char names[32][32])
 static int make_folder(void **state)
 {
     (void)state;
+    /* The models here are tiny; and a thread checker does not see how OpenMP's own threads wait. */
+    setenv("OMP_NUM_THREADS", "1", 0);
     /* In memory where that is possible: what is tested here syncs a lot of files. */
     strcpy(folder, "/dev/shm/leat-command-XXXXXX");
     if (!mkdtemp(folder)) {
@@ -338,7 +340,9 @@ static void synth_takes_nothing_over(void **state)
     (void)state;
     expect_failure(shell("mkdir x && touch x/mine && $L synth x"), 1, "exists already");
     expect_success(shell("ls x/mine && mkdir xempty && $L synth xempty --n 3 --size 8"));
-    expect_failure(shell("$L synth no/such/folder/x"), 1, "no/such/folder/x");
+    expect_failure(shell("$L synth /dev/null/x"), 1, "/dev/null");
+    expect_success(
+        shell("$L synth new/folder/x --n 3 --size 8 -q && ls new/folder/x && rm -r new"));
     assert_int_equal(shell("ulimit -f 1; $L synth xfull --n 9 --size 64 -q"), 1);
     expect_in(err, "cannot write: File too large");
     assert_int_equal(count_files("xfull"), 0);
@@ -551,7 +555,7 @@ static void unreadable_files_are_named(void **state)
     (void)state;
     if (geteuid() == 0)
         skip(); /* root reads everything */
-    expect_success(shell("cp -r images bad && chmod 0 bad/ring/*47.jpg"));
+    expect_success(shell("cp -r images bad && chmod 0 bad/ring/*13.jpg"));
     expect_failure(shell("$L convert images bad -o x -q"), 1, "Permission denied");
     expect_success(shell("chmod 644 bad/ring/* && chmod 0 bad/ring"));
     expect_failure(shell("$L convert images bad -o x -q"), 1, "bad/ring: cannot read the folder");
@@ -579,7 +583,8 @@ static void full_disks_leave_nothing(void **state)
         expect_in(err, "x-00000-of-00001.tfrecord: writing: File too large");
         assert_int_equal(count_files("*x-*"), 0);
     }
-    expect_failure(shell("$L convert images images -o no/such/folder/x -q"), 1, "no/such/folder/x");
+    expect_success(
+        shell("$L convert images images -o new/folder/x -q && ls new/folder && rm -r new"));
     expect_failure(shell("$L convert images images -o /dev/null/x -q"), 1, "/dev/null/x");
     if (geteuid() == 0 && shell("mkdir xd && mount -t tmpfs -o size=64k tmpfs xd") == 0) {
         assert_int_equal(shell("$L convert images images -o xd/x --shards 4 -q"), 1);
@@ -723,7 +728,7 @@ static void a_resumed_bench_sees_the_same_batches(void **state)
     assert_int_equal(json_array_size(json_object_get(resumed, "epochs")), 1);
     json_decref(straight);
     json_decref(resumed);
-    assert_int_equal(shell("$L bench x.yaml --start-batch 15 -q"), 2);
+    assert_int_equal(shell("$L bench x.yaml --epochs 1 --start-batch 15 -q"), 2);
     expect_in(err, "the run has 15 batches");
 }
 

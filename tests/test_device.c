@@ -136,6 +136,14 @@ static void tables_are_complete(void **state)
     }
 }
 
+static void options_can_be_listed(void **state)
+{
+    (void)state;
+    assert_non_null(leat_option_find(leat_device_options("sim"), "peak_flops"));
+    assert_null(leat_device_options("cpu"));
+    assert_null(leat_device_options("gpu"));
+}
+
 static void bad_names_say_why(void **state)
 {
     (void)state;
@@ -366,6 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_says_what_is_there),
         cmocka_unit_test(tables_are_complete),
+        cmocka_unit_test(options_can_be_listed),
         cmocka_unit_test(bad_names_say_why),
         cmocka_unit_test(cuda_without_plugin_says_so),
         cmocka_unit_test(a_stream_keeps_order),

@@ -16,7 +16,7 @@
 #include "device_sim.h"
 #include "leat/rng.h"
 
-enum { MS = 1000000, LEAD_NS = 60 * MS, N_STREAMS = 3 };
+enum { MS = 1000000, LEAD_NS = 120 * MS, N_STREAMS = 3 };
 
 /* 1 byte takes 1 ns to copy, 2 ns when pageable; 1 flop 1 ns; 1 byte of memory 0.1 ns. */
 #define PLAIN                                                                                      \

@@ -47,8 +47,11 @@ static const char *pick(leat_rng *rng, const char *const *texts, uint32_t n)
 
 static void random_content(leat_rng *rng, content *out)
 {
-    static const char *const before[] = { "", "  - shuffle\n", "  - shuffle: {seed: 5}\n",
-                                          "  - take: 77\n", "  - skip: 130\n",
+    static const char *const before[] = { "",
+                                          "  - shuffle\n",
+                                          "  - shuffle: {seed: 5}\n",
+                                          "  - take: 77\n",
+                                          "  - skip: 130\n",
                                           "  - shard: {count: 3, index: 1}\n",
                                           "  - repeat: 2\n" };
     static const char *const maps[] = { "", "  - map: [stall]\n", "  - map: [jitter]\n",
@@ -76,7 +79,8 @@ static int plan_of(const content *what, const char *engine, uint32_t prefetch, l
     leat_builder_op(b, &jitter_op);
     char stages[600], *rest = stages;
     snprintf(stages, sizeof stages, "%s", what->stages);
-    for (char *line; (line = strsep(&rest, "\n")) && *line;) { /* "  - name: options" or "  - name" */
+    for (char *line;
+         (line = strsep(&rest, "\n")) && *line;) { /* "  - name: options" or "  - name" */
         char *const name = line + 4, *const colon = strchr(name, ':');
         if (colon)
             *colon = 0;
@@ -90,8 +94,8 @@ static int plan_of(const content *what, const char *engine, uint32_t prefetch, l
 }
 
 /* Chain of all digests; the consumer holds up to `hold` batches and sometimes dawdles. */
-static uint64_t drive(const leat_plan *plan, const content *what, leat_device *device,
-                      int32_t hold, leat_rng *rng)
+static uint64_t drive(const leat_plan *plan, const content *what, leat_device *device, int32_t hold,
+                      leat_rng *rng)
 {
     const leat_loader_options options = {
         .device = device, .epochs = what->epochs, .first_batch = what->first, .hold = hold

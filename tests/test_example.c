@@ -172,7 +172,7 @@ static void random_messages(void **state)
 {
     wire *example = malloc(sizeof *example);
     (void)state;
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 10000; i++) {
         make_random_example(example);
         uint8_t *copy = copy_of(example->bytes, example->size);
         assert_int_equal(oracle_check(copy, example->size), 1);
@@ -185,7 +185,7 @@ static void random_messages_cut_and_flipped(void **state)
 {
     wire *example = malloc(sizeof *example);
     (void)state;
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 150; i++) {
         make_random_example(example);
         for (size_t n = 0; n < example->size; n++) {
             uint8_t *copy = copy_of(example->bytes, n);

@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "device_sim.h"
 #include "leat/meter.h"
+#include "quiet.h"
 
 enum { BATCH = 8, N_ROWS = 64 * BATCH, N_SETTLE = 10, N_MEASURED = 60 };
 
@@ -125,14 +126,17 @@ static double per_step(const leat_meter *meter)
     return (double)meter->wall_ns / (double)meter->n_steps;
 }
 
-/* A busy machine moves L between two runs, so the best of some attempts counts: what is wrong by
+/* A neighbour moves L between two runs, so the best of some attempts counts: what is wrong by
  * design is wrong in each of them. */
-static double best_of(double (*attempt)(void))
+static void assert_within(double points, double (*attempt)(void))
 {
     double best = attempt();
-    for (int i = 1; i < 6 && best > 2; i++)
+    for (int i = 1; i < 6 && best > points; i++)
         best = fmin(best, attempt());
-    return best;
+    if (best > points && !machine_is_quiet())
+        skip();
+    if (best > points)
+        fail_msg("%.1f points off, more than %.0f", best, points);
 }
 
 static double without_prefetch(void)
@@ -158,19 +162,19 @@ static double input_slower(void)
 static void without_prefetch_times_add_up(void **state)
 {
     (void)state;
-    assert_true(best_of(without_prefetch) <= 3);
+    assert_within(3, without_prefetch);
 }
 
 static void prefetch_hides_an_input_that_is_faster(void **state)
 {
     (void)state;
-    assert_true(best_of(input_faster) <= 2);
+    assert_within(2, input_faster);
 }
 
 static void prefetch_cannot_hide_an_input_that_is_slower(void **state)
 {
     (void)state;
-    assert_true(best_of(input_slower) <= 3);
+    assert_within(3, input_slower);
 }
 
 int main(void)

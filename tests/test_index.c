@@ -300,7 +300,7 @@ static void memory_runs_out(void **state)
             n_in_memory++;
         }
     }
-    assert_true(rc == LEAT_FORMAT_OK && n_in_memory >= 3 && n - n_in_memory >= 5);
+    assert_true(rc == LEAT_FORMAT_OK && n_in_memory >= 2 && n - n_in_memory >= 4);
     leat_index_close(&index);
     for (n = 0;
          failing_malloc_at(n), rc = open_anew(LEAT_INDEX_NO_BUILD, &index), failing_malloc_hit();

@@ -75,15 +75,16 @@ static void each_part_of_a_gap_has_its_name(void **state)
     };
     leat_meter meter = account(steps, 1, 2);
     assert_near(meter.input_wait, 30. / 150);
-    assert_near(meter.exposed_copy, 30. / 150); /* 10 waited for, 20 run */
+    assert_near(meter.exposed_copy, 20. / 150);
     assert_near(meter.busy, 35. / 150);
-    assert_near(meter.other, (10 + 30 + 15) / 150.);
+    assert_near(meter.other, (10 + 10 + 30 + 15) / 150.);
     /* The host ran ahead: it asked during the step before. */
     steps[1].asked_ns = 20;
     meter = account(steps, 1, 2);
     assert_near(meter.input_wait, 40. / 150);
     /* Batch and copy were there before the step before ended: nothing but launch. */
     steps[1].ready_ns = 50;
+    steps[1].copy_start_ns = 60;
     steps[1].copy_end_ns = 90;
     meter = account(steps, 1, 2);
     assert_near(meter.input_wait, 0);
@@ -181,7 +182,7 @@ static void draw(const leat_step_times *steps, size_t first, double *share)
             share[covered[k]++ < s->busy_ns ? 0 : 3]++;
         else if (t >= s->asked_ns && t < s->ready_ns)
             share[1]++;
-        else if (t >= s->asked_ns && t < s->copy_end_ns)
+        else if (t >= s->asked_ns && t >= s->copy_start_ns && t < s->copy_end_ns)
             share[2]++;
         else
             share[3]++;

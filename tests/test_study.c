@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "quiet.h"
+
 enum { N_RECORDS = 64, BATCH = 8 };
 
 static char folder[64], file[96];
@@ -33,7 +35,7 @@ static int remove_file(void **state)
     return rmdir(folder);
 }
 
-/* Two dense layers are some kernels of 1 ms each. */
+/* Two dense layers are some kernels of 0.5 ms each. */
 static leat_config *make_config(const char *device)
 {
     char text[1024];
@@ -74,11 +76,13 @@ static void prefetch_turns_an_input_bound_job_into_a_compute_bound_one(void **st
     const leat_compare_options options = { .rounds = 5, .steps = 20 };
     const leat_compare_arm *without = &result.arms[0], *with = &result.arms[1];
     for (int attempt = 0; attempt < 4; attempt++) { /* the machine may be busy elsewhere */
-        compare("sim:{kernel_min_ns: 1000000, launch_ns: 1000}", "pipeline.prefetch.batches=0,2",
+        compare("sim:{kernel_min_ns: 500000, launch_ns: 1000}", "pipeline.prefetch.batches=0,2",
                 &options);
-        if (with->idle < 0.05)
+        if (!strcmp(without->verdict, "input-bound") && with->idle < 0.05)
             break;
     }
+    if ((strcmp(without->verdict, "input-bound") || with->idle >= 0.05) && !machine_is_quiet())
+        skip();
     assert_int_equal(result.n_arms, 2);
     assert_string_equal(without->verdict, "input-bound");
     assert_string_equal(with->verdict, "compute-bound");

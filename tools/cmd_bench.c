@@ -20,8 +20,9 @@ struct bench_options {
 static const leat_option options[] = {
     LEAT_ROW_AUTO(struct bench_options, steps, 1, 1e12,
                   "batches to measure; auto: until the last epoch ends"),
-    LEAT_OPTION_I64(struct bench_options, epochs, "1", 1, 1e9,
-                    "passes over the data; with --steps as many as it takes"),
+    LEAT_ROW_AUTO(struct bench_options, epochs, 1, 1e9,
+                  "passes over the data; auto: as many as --steps or two seconds take, one with "
+                  "--digest"),
     LEAT_OPTION_I64(struct bench_options, warmup, "10", 0, 1e9,
                     "batches before the measurement; at most half of those there are"),
     LEAT_ROW_AUTO(struct bench_options, threads, 0, 1024,
@@ -133,6 +134,19 @@ static int open_plan(struct bench *b, leat_error *err)
     return rc;
 }
 
+#define AUTO_NS 2000000000 /* what is measured when nobody says how much */
+
+/* Neither steps nor epochs are given: measure for a while. */
+static bool by_time(const struct bench *b)
+{
+    return b->o->steps <= 0 && b->o->epochs <= 0 && !b->o->digest;
+}
+
+static int64_t epochs_of(const struct bench *b)
+{
+    return by_time(b) || b->o->steps > 0 ? -1 : b->o->epochs > 0 ? b->o->epochs : 1;
+}
+
 /* How many batches there will be, and how many of them warm up. */
 static int count_total(struct bench *b, leat_error *err)
 {
@@ -142,14 +156,14 @@ static int count_total(struct bench *b, leat_error *err)
         return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", b->path);
     b->warmup = o->warmup;
     b->total = o->steps > 0 ? o->steps + o->warmup : -1;
-    if (o->steps > 0)
+    if (o->steps > 0 || by_time(b))
         return LEAT_OK;
     if (per_epoch < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "the pipeline repeats without end; give --steps");
-    b->total = per_epoch * o->epochs - o->start_batch;
+    b->total = per_epoch * epochs_of(b) - o->start_batch;
     if (b->total <= 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "--start-batch %lld: the run has %lld batches",
-                         (long long)o->start_batch, (long long)(per_epoch * o->epochs));
+                         (long long)o->start_batch, (long long)(per_epoch * epochs_of(b)));
     if (b->warmup > b->total / 2)
         b->warmup = b->total / 2;
     return LEAT_OK;
@@ -164,7 +178,7 @@ static int open_loader(struct bench *b, leat_error *err)
         rc = leat_setup_device(b->config, b->o->device, &b->device, err);
     const leat_loader_options options_ = {
         .device = b->device,
-        .epochs = b->o->steps > 0 ? -1 : b->o->epochs,
+        .epochs = epochs_of(b),
         .first_batch = b->o->start_batch,
     };
     b->open_ns = leat_files_now_ns();
@@ -190,6 +204,8 @@ static int run_loader(struct bench *b, leat_error *err)
         count_batch(b, leat_batch_get_info(batch));
         leat_batch_release(batch);
         leat_progress_show(&progress, (uint64_t)i);
+        if (by_time(b) && i > b->warmup && leat_files_now_ns() - b->start_ns > AUTO_NS)
+            break;
     }
     b->end_ns = leat_files_now_ns();
     leat_loader_stats(b->loader, &b->after);
@@ -211,6 +227,8 @@ static leat_stage_stats stage_of(const struct bench *b, int32_t i)
     leat_stage_stats stage = b->after.stages[i];
     stage.samples -= b->before.stages[i].samples;
     stage.busy_ns -= b->before.stages[i].busy_ns;
+    if (stage.busy_ns < 0) /* both are estimates */
+        stage.busy_ns = 0;
     stage.bytes_out -= b->before.stages[i].bytes_out;
     return stage;
 }

@@ -156,7 +156,9 @@ static int write_all(struct convert *c, leat_error *err)
         .skip_bad = c->o->skip_bad,
         .progress = &progress,
     };
-    int rc = write_labels(c, err);
+    int rc = leat_files_make_parents(c->o->output, err);
+    if (rc == LEAT_OK)
+        rc = write_labels(c, err);
     if (rc == LEAT_OK)
         rc = leat_shards_write(&shards, &c->result, err);
     leat_progress_fini(&progress);

@@ -80,36 +80,50 @@ static int make_class_folders(const struct synth *s, const char *part, leat_erro
     return rc;
 }
 
-static int open_part(struct synth *s, leat_error *err)
+/* An empty folder in the place of the result may be replaced. */
+static int remove_empty(const char *folder, leat_error *err)
+{
+    if (rmdir(folder) == 0 || errno == ENOENT)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_IO, "%s: %s", folder,
+                     errno == ENOTEMPTY || errno == EEXIST
+                         ? "exists already; remove it or choose another name"
+                         : strerror(errno));
+}
+
+/* A hidden folder beside the result, in which everything is drawn; s->part stays NULL on error. */
+static int make_part(struct synth *s, leat_error *err)
 {
     const char *slash = strrchr(s->folder, '/');
     const int length = slash ? (int)(slash - s->folder) + 1 : 0;
-    s->part = leat_files_text("%.*s.%s.XXXXXX", length, s->folder, s->folder + length);
-    if (!s->part)
+    char *part = leat_files_text("%.*s.%s.XXXXXX", length, s->folder, s->folder + length);
+    if (!part)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (rmdir(s->folder) < 0 && errno != ENOENT) { /* one that is empty may be replaced */
-        const int error = errno;
-        free(s->part);
-        s->part = NULL;
-        return leat_fail(err, LEAT_E_IO, "%s: %s", s->folder,
-                         error == ENOTEMPTY || error == EEXIST
-                             ? "exists already; remove it or choose another name"
-                             : strerror(error));
-    }
-    if (!mkdtemp(s->part)) {
+    if (!mkdtemp(part)) {
         const int rc = leat_fail(err, LEAT_E_IO, "%s: cannot make a folder there: %s", s->folder,
                                  strerror(errno));
-        free(s->part);
-        s->part = NULL;
+        free(part);
         return rc;
     }
     const mode_t mask = umask(0);
     umask(mask);
-    chmod(s->part, 0777 & ~mask); /* mkdtemp makes private ones */
-    if (s->n_test == 0)
-        return make_class_folders(s, "", err);
-    const int rc = make_class_folders(s, "/train", err);
-    return rc < 0 ? rc : make_class_folders(s, "/test", err);
+    chmod(part, 0777 & ~mask); /* mkdtemp makes private ones */
+    s->part = part;
+    return LEAT_OK;
+}
+
+static int open_part(struct synth *s, leat_error *err)
+{
+    int rc = remove_empty(s->folder, err);
+    if (rc == LEAT_OK)
+        rc = leat_files_make_parents(s->folder, err);
+    if (rc == LEAT_OK)
+        rc = make_part(s, err);
+    if (rc == LEAT_OK)
+        rc = make_class_folders(s, s->n_test ? "/train" : "", err);
+    if (rc == LEAT_OK && s->n_test)
+        rc = make_class_folders(s, "/test", err);
+    return rc;
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)

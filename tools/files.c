@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +23,23 @@ char *leat_files_text(const char *format, ...)
         text = NULL;
     va_end(args);
     return text;
+}
+
+int leat_files_make_parents(const char *path, leat_error *err)
+{
+    char *const folder = leat_files_text("%s", path);
+    int rc = LEAT_OK;
+    if (!folder)
+        return leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", path);
+    for (char *p = folder + 1; *folder && rc == LEAT_OK && (p = strchr(p, '/')); p++) {
+        *p = 0;
+        if (mkdir(folder, 0777) < 0 && errno != EEXIST)
+            rc = leat_fail(err, LEAT_E_IO, "%s: cannot make the folder: %s", folder,
+                           strerror(errno));
+        *p = '/';
+    }
+    free(folder);
+    return rc;
 }
 
 int leat_files_fail(leat_error *err, const leat_format_error *from)

@@ -15,6 +15,9 @@
  * Returns LEAT_OK or LEAT_E_IO with the path. */
 int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *err);
 
+/* Makes the folders that a path lies in, as `mkdir -p` does; the last part is not made. */
+int leat_files_make_parents(const char *path, leat_error *err);
+
 /* An error of formats/ as one of the library; returns its code. */
 int leat_files_fail(leat_error *err, const leat_format_error *from);
 

@@ -79,6 +79,17 @@ void leat_help_all(FILE *out)
                  "exit codes: 0 done, 1 failed, 2 wrong usage\n");
 }
 
+const char *leat_help_flag_text(const leat_option *row, char text[512])
+{
+    int used = snprintf(text, 512, "%s", row->help);
+    const bool words = row->choices && row->type == LEAT_OPTION_TYPE_ENUM;
+    for (size_t i = 0; words && row->choices[i] && used < 512; i++)
+        used += snprintf(text + used, 512 - (size_t)used, "%s%s", i ? ", " : ": ", row->choices[i]);
+    if (row->initial && *row->initial && row->type != LEAT_OPTION_TYPE_BOOL && used < 512)
+        snprintf(text + used, 512 - (size_t)used, " (default %s)", row->initial);
+    return text;
+}
+
 static void print_flag(FILE *out, const leat_option *row)
 {
     char head[128], spelling[64], text[512];
@@ -91,16 +102,7 @@ static void print_flag(FILE *out, const leat_option *row)
         snprintf(head + n, sizeof head - (size_t)n, "[=%s]", word.value);
     else if (*word.value)
         snprintf(head + n, sizeof head - (size_t)n, " %s", word.value);
-    int used = snprintf(text, sizeof text, "%s", row->help);
-    if (row->choices && row->type == LEAT_OPTION_TYPE_ENUM) {
-        used += snprintf(text + used, sizeof text - (size_t)used, ": ");
-        for (size_t i = 0; row->choices[i]; i++)
-            used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", i ? ", " : "",
-                             row->choices[i]);
-    }
-    if (row->initial && row->type != LEAT_OPTION_TYPE_BOOL && *row->initial)
-        snprintf(text + used, sizeof text - (size_t)used, " (default %s)", row->initial);
-    print_entry(out, head, 26, text);
+    print_entry(out, head, 26, leat_help_flag_text(row, text));
 }
 
 void leat_help_command(FILE *out, const leat_command *command)

@@ -28,7 +28,7 @@ static void print_roff(FILE *out, const char *text)
 
 static void print_flag(FILE *out, const leat_option *row)
 {
-    char spelling[64];
+    char spelling[64], text[512];
     const leat_cli_word word = leat_cli_word_of(row);
     fputs(".TP\n.B ", out);
     if (word.letter)
@@ -39,14 +39,7 @@ static void print_flag(FILE *out, const leat_option *row)
     if (*word.value)
         fprintf(out, !strcmp(row->name, "json") ? "\\fR[=\\fI%s\\fR]" : " \\fI%s\\fR", word.value);
     fputc('\n', out);
-    print_roff(out, row->help);
-    const bool words = row->choices && row->type == LEAT_OPTION_TYPE_ENUM;
-    for (size_t i = 0; words && row->choices[i]; i++)
-        fprintf(out, "%s%s%s", i ? "" : "(", row->choices[i], row->choices[i + 1] ? ", " : ")\n");
-    if (row->initial && *row->initial && row->type != LEAT_OPTION_TYPE_BOOL) {
-        fputs("Default: ", out);
-        print_roff(out, row->initial);
-    }
+    print_roff(out, leat_help_flag_text(row, text));
 }
 
 static void print_command(FILE *out, const leat_command *command)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "leat/error.h"
+#include "leat/option.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,7 +26,8 @@ typedef struct leat_device_info {
 } leat_device_info;
 
 /* Opens a device by name; "sim" is its default preset, "sim:NAME" a preset of the table, and
- * "sim:{peak_flops: 1e12, …}" a preset made by hand (rows: leat_device_sim_options).
+ * "sim:{peak_flops: 1e12, …}" the default and "sim:NAME {…}" a preset with some options changed
+ * (leat_device_options("sim")).
  * out      owned by the caller; close after every loader and trainer that uses it
  * returns  LEAT_OK, LEAT_E_CONFIG (no such device), LEAT_E_UNSUPPORTED (not on this machine) */
 LEAT_API int leat_device_open(const char *name, leat_device **out, leat_error *err);
@@ -36,6 +38,10 @@ LEAT_API const leat_device_info *leat_device_get_info(const leat_device *device)
 /* Fills up to n infos of devices that can be named, also of those that are not there; returns how
  * many there are. Opens nothing for longer than the call. */
 LEAT_API size_t leat_devices(leat_device_info *out, size_t n);
+
+/* The options that a name of this kind ("cpu", "sim", "cuda") may carry in braces, for help and
+ * reference; ends with LEAT_OPTION_END. NULL: none, or no such kind. Static storage. */
+LEAT_API const leat_option *leat_device_options(const char *kind);
 
 #ifdef __cplusplus
 }

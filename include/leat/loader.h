@@ -54,12 +54,12 @@ typedef struct leat_batch_info {
     uint64_t digest;  /* of all rows' bytes; 0 unless engine.digest is on */
     int64_t asked_ns; /* leat_loader_next was called */
     int64_t ready_ns; /* its last row was written in host memory */
-    int64_t
-        copy_start_ns; /* copy to the device; both 0 where there is none, and until it is done */
-    int64_t copy_end_ns;
-    int64_t got_ns; /* leat_loader_next returned it */
+    int64_t sent_ns;  /* its copy to the device was enqueued; 0 where there is none */
+    int64_t copy_start_ns, copy_end_ns; /* both 0 where there is none, and until it is done */
+    int64_t got_ns;                     /* leat_loader_next returned it */
 } leat_batch_info;
 
+/* Borrowed until 64 more batches were taken or the loader is closed, also after release. */
 LEAT_API const leat_batch_info *leat_batch_get_info(leat_batch *batch);
 /* View of tensor i, dims {rows, …}; device memory where the loader has a device. */
 LEAT_API leat_view leat_batch_tensor(const leat_batch *batch, int32_t i);
@@ -79,7 +79,7 @@ typedef struct leat_stage_stats {
     uint64_t bytes_out;
 } leat_stage_stats;
 
-#define LEAT_MAX_STAGES 48
+#define LEAT_MAX_STAGES 64
 typedef struct leat_loader_stats_info {
     int64_t wall_ns; /* since the loader was opened */
     uint64_t batches, samples;
@@ -87,7 +87,7 @@ typedef struct leat_loader_stats_info {
     uint64_t bytes_out;      /* of batches handed out */
     int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
     int32_t threads;         /* workers */
-    char reader[16];         /* "io_uring", "pread", "memory" */
+    char reader[16];         /* "io_uring", "pread"; "direct": the source fetches by itself */
     char reader_reason[160]; /* why this reader; "" when it is the one asked for */
     int64_t memory_bytes;    /* slots, read buffers and scratch, as planned at open */
     int32_t n_stages;

@@ -40,9 +40,9 @@ typedef struct leat_meter {
  *
  * The gap between one step's end and the next one's start is split in this order: the part before
  * the consumer asked is other (the host was busy elsewhere); from there to the moment the batch was
- * ready is input wait; from there to the end of its copy is exposed copy (it ran or was waited for);
- * what remains is other (launch, host work, synchronisation). Inside a step, what busy_ns does not
- * cover is other. Of a step that starts before the one before it ended only the rest counts.
+ * ready is input wait; the part from the start to the end of its copy is exposed copy; what remains
+ * is other (handing the batch over, launch, host work, synchronisation). Inside a step, what busy_ns
+ * does not cover is other. Of a step that starts before the one before it ended only the rest counts.
  * returns  LEAT_OK, LEAT_E_ARGUMENT (no steps, or no time between them), LEAT_E_NOMEM
  * threads  any */
 LEAT_API int leat_meter_account(const leat_step_times *steps, size_t first, size_t n,

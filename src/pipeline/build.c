@@ -3,6 +3,7 @@
  * build.c: from a config to a checked plan. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "digest.h"
 #include "stage.h"
@@ -38,10 +39,12 @@ const leat_option leat_engine_option_table[] = {
         "does all; auto: the CPUs this process may use"),
     LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
                      "how files are read; auto: io_uring, or pread where it is refused"),
-    LEAT_OPTION_BYTES(leat_engine_options, read_bytes, "0", 0, 1e12,
+    LEAT_OPTION_BYTES(leat_engine_options, read_bytes, "0", 0, 0x1p40,
                       "memory of reads in flight; 0: two windows of mean records, 4 to 64 MiB"),
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
                     "rows per task; 0: as many as make 20 microseconds"),
+    LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
+                     "time the stages (on some samples only, so that it costs under 1 %)"),
     LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
                      "compute a digest of every batch (reads every byte put out)"),
     LEAT_OPTION_END
@@ -63,42 +66,66 @@ static void begin_chains(leat_plan *plan)
     plan->n_chains = plan->source->n_features;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         plan->chains[c].feature = c;
+        plan->chains[c].may_fuse = true;
         plan->chains[c].shape = plan->source->features[c].shape;
     }
 }
 
+static int fail_unsettled(const leat_chain *chain, const char *name, const leat_node *batch,
+                          leat_error *err)
+{
+    char text[96];
+    const bool stored = chain->n_links == 0 && chain->shape.dtype == LEAT_U8;
+    return leat_node_fail(batch, err, LEAT_E_CONFIG,
+                          "tensor '%s' has no fixed shape: %s; a batch needs one: %s in a map "
+                          "before batch",
+                          name, leat_shape_text(&chain->shape, text, sizeof text),
+                          stored ? "decode it, then resize or crop it" : "resize or crop it");
+}
+
+/* Refuses what this machine can never hold, before the system would have to kill somebody. */
+static int check_memory(const leat_plan *plan, const leat_node *batch, leat_error *err)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    const double there = (double)pages * (double)page, slots = (double)plan->prefetch + 1;
+    if (pages <= 0 || page <= 0 || slots * (double)plan->slot_bytes <= there)
+        return LEAT_OK;
+    return leat_node_fail(
+        batch, err, LEAT_E_CONFIG,
+        "%.0f batches of %.4g GiB do not fit in the %.4g GiB of memory here: lower "
+        "batch.size or prefetch.batches",
+        slots, (double)plan->slot_bytes / 0x1p30, there / 0x1p30);
+}
+
 /* All shapes are settled: lays out a slot. */
-static int lay_out(leat_plan *plan, const leat_node *pipeline, leat_error *err)
+static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
 {
     size_t at = 0;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         leat_chain *const chain = &plan->chains[c];
         const char *const name = plan->source->features[c].name;
         const int64_t bytes = leat_shape_bytes(&chain->shape);
-        char text[96];
         size_t all;
         if (bytes < 0)
-            return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
-                                  "tensor '%s' has no fixed shape after the last map: %s; a batch "
-                                  "needs one (decode it, then resize or crop)",
-                                  name, leat_shape_text(&chain->shape, text, sizeof text));
+            return fail_unsettled(chain, name, batch, err);
         if (chain->shape.rank == LEAT_MAX_RANK)
-            return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
+            return leat_node_fail(batch, err, LEAT_E_CONFIG,
                                   "tensor '%s' has %d dimensions; a batch of it would have one too "
                                   "many",
                                   name, LEAT_MAX_RANK);
+        leat_map_fuse(chain);
         chain->row_bytes = (size_t)bytes;
         chain->offset = at;
         if (__builtin_mul_overflow(chain->row_bytes, plan->order.batch_size, &all) ||
             __builtin_add_overflow(at, (all + 63) / 64 * 64, &at) || at > (size_t)1 << 46)
-            return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
+            return leat_node_fail(batch, err, LEAT_E_CONFIG,
                                   "a batch of %llu rows of '%s' (%lld bytes each) is too large",
                                   (unsigned long long)plan->order.batch_size, name,
                                   (long long)bytes);
-        plan->tensors[c] = (leat_tensor_info){ name, chain->shape };
+        plan->tensors[c] = (leat_tensor_info){ name, chain->shape, chain->n_fused };
     }
     plan->slot_bytes = at ? at : 64;
-    return LEAT_OK;
+    return check_memory(plan, batch, err);
 }
 
 static uint64_t digest_of(const leat_node *node, uint64_t digest)
@@ -143,26 +170,17 @@ static void fill_info(leat_plan *plan, const leat_parts *parts)
 
 static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *err)
 {
-    const leat_plan *const plan = build->plan;
     int rc = LEAT_OK;
     if (pipeline->kind != LEAT_NODE_LIST)
-        return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
-                              "pipeline is a list of stages: write `- batch: 32`");
+        return leat_node_fail(
+            pipeline, err, LEAT_E_CONFIG,
+            "pipeline must be a list of stages, each behind a dash: `- batch: 32`");
     for (const leat_node *entry = pipeline->first; entry && rc >= 0; entry = entry->next)
         rc = leat_stage_add(build, entry, err);
-    if (rc < 0)
-        return rc;
-    if (!build->batched)
-        return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
-                              "the pipeline has no batch stage: add `- batch: 32`");
-    if (plan->order.n_batches == 0)
-        return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
-                              "the pipeline gives no batch: %llu samples come to a batch size of "
-                              "%llu%s",
-                              (unsigned long long)plan->order.n_samples,
-                              (unsigned long long)plan->order.batch_size,
-                              plan->order.drop_remainder ? " with drop_remainder" : "");
-    return LEAT_OK;
+    if (rc >= 0 && !build->batch)
+        rc = leat_node_fail(pipeline, err, LEAT_E_CONFIG,
+                            "the pipeline has no batch stage: add `- batch: 32`");
+    return rc;
 }
 
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
@@ -175,10 +193,12 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         return rc;
     if (!plan->source && (rc = leat_source_open(parts->source, &plan->source, err)) < 0)
         return rc;
+    if (plan->source->n_records == 0)
+        return leat_node_fail(parts->source, err, LEAT_E_DATA, "the source has no records");
     leat_order_init(&plan->order, plan->source->n_records);
     begin_chains(plan);
     if ((rc = add_stages(build, parts->pipeline, err)) < 0 ||
-        (rc = lay_out(plan, parts->pipeline, err)) < 0)
+        (rc = lay_out(plan, build->batch, err)) < 0)
         return rc;
     fill_info(plan, parts);
     return LEAT_OK;

@@ -130,13 +130,13 @@ void leat_loader_close(leat_loader **out)
         return;
     leat_sched_stop(loader);
     leat_pool_close(&loader->pool);
+    if (loader->copies) /* no call-back comes after this */
+        loader->device->table->stream_sync(loader->copies, NULL);
     leat_start_close(loader);
     for (int i = 0; loader->workers && i <= loader->n_threads; i++)
         leat_scratch_close(&loader->workers[i].scratch);
     free(loader->workers);
     loader->workers = NULL;
-    if (loader->copies) /* no call-back comes after this */
-        loader->device->table->stream_sync(loader->copies, NULL);
     pthread_mutex_lock(&loader->lock);
     loader->closed = true;
     const bool last = loader->held == 0;
@@ -332,7 +332,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     out->threads = loader->n_threads;
     out->memory_bytes = loader->memory_bytes;
     snprintf(out->reader, sizeof out->reader, "%s",
-             !loader->plan->source->table->locate ? "source"
+             !loader->plan->source->table->locate ? "direct"
              : a->reader                          ? "io_uring"
                                                   : "pread");
     snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);

@@ -7,10 +7,14 @@
 #include "leat/loader.h"
 #include "stage.h"
 
+/* Stages that are timed: read, parse, the links, and a fused run per chain. */
+#define MAX_LINKS (LEAT_MAX_STAGES - 2 - LEAT_MAX_FEATURES)
+
 typedef struct map_options {
     const leat_node *ops;
     leat_string tensor;
     int32_t device;
+    int32_t fuse;
 } map_options;
 
 enum { DEVICE_AUTO, DEVICE_CPU, DEVICE_GPU };
@@ -18,9 +22,11 @@ static const char *const devices[] = { "auto", "cpu", "gpu", NULL };
 
 static const leat_option table[] = {
     LEAT_OPTION_NODE(map_options, ops, NULL,
-                     "list of ops, done one after the other (leat ops lists them)"),
+                     "list of ops, done one after the other; `leat ops` lists them"),
     LEAT_OPTION_STRING(map_options, tensor, "", "tensor they work on; default: the first (image)"),
     LEAT_OPTION_ENUM(map_options, device, "auto", devices, "where they run; auto: cpu"),
+    LEAT_OPTION_BOOL(map_options, fuse, "true",
+                     "do neighbouring ops in one go where that gives the same bytes"),
     LEAT_OPTION_END
 };
 
@@ -48,15 +54,35 @@ static const leat_op *find_op(const leat_build *build, const char *name)
 static int unknown(const leat_build *build, const leat_node *entry, const char *name,
                    leat_error *err)
 {
-    const char *names[LEAT_MAX_USER_OPS + 256];
-    size_t n = 0;
-    for (; n < build->n_user_ops; n++)
-        names[n] = build->user_ops[n]->name;
-    for (const leat_op *const *op = leat_ops(); *op && n < sizeof names / sizeof *names; op++)
-        names[n++] = (*op)->name;
-    const char *near = leat_nearest(name, names, n);
-    return leat_node_fail(entry, err, LEAT_E_CONFIG, "unknown op '%s'%s%s%s; `leat ops` lists them",
-                          name, near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
+    leat_near near = leat_near_init(name);
+    for (size_t i = 0; leat_stage_kind(i); i++)
+        if (!strcmp(leat_stage_kind(i)->name, name))
+            return leat_node_fail(entry, err, LEAT_E_CONFIG,
+                                  "'%s' is a stage, not an op: make it an entry of `pipeline`, "
+                                  "beside map",
+                                  name);
+    for (size_t i = 0; i < build->n_user_ops; i++)
+        leat_near_offer(&near, build->user_ops[i]->name);
+    for (const leat_op *const *op = leat_ops(); *op; op++)
+        leat_near_offer(&near, (*op)->name);
+    return leat_node_fail(
+        entry, err, LEAT_E_CONFIG, "there is no op '%.80s'%s%s%s `leat ops` lists them", name,
+        near.best ? "; did you mean '" : "", near.best ? near.best : "", near.best ? "'?" : ":");
+}
+
+/* The op refuses what comes to it, or its options. */
+static int fail_shape(const leat_chain *chain, const leat_op *op, const leat_node *entry, int rc,
+                      const leat_error *inner, leat_error *err)
+{
+    const bool named = !strncmp(inner->message, op->name, strlen(op->name));
+    const bool undecoded = chain->n_links == 1 && chain->shape.dtype == LEAT_U8 &&
+                           chain->shape.rank == 1 && chain->shape.dims[0] == LEAT_UNKNOWN_DIM &&
+                           strncmp(op->name, "decode_", strlen("decode_"));
+    return leat_node_fail(entry, err, rc, "%s%s%s%s%s", named ? "" : "op '", named ? "" : op->name,
+                          named ? "" : "': ", inner->message,
+                          undecoded ? ", the bytes as stored: put decode_jpeg, decode_png or "
+                                      "decode_raw before it"
+                                    : "");
 }
 
 static int n_links(const leat_plan *plan)
@@ -66,6 +92,9 @@ static int n_links(const leat_plan *plan)
         n += plan->chains[c].n_links;
     return n;
 }
+
+/* Of a user's op that has no table. */
+static const leat_option none[] = { LEAT_OPTION_END };
 
 static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, leat_error *err)
 {
@@ -80,10 +109,13 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     const leat_op *const op = find_op(build, name);
     if (!op)
         return unknown(build, entry, name, err);
-    if (chain->n_links == LEAT_MAX_CHAIN || n_links(build->plan) == LEAT_MAX_STAGES - 2)
+    if (!op->shape || !op->apply)
+        return leat_node_fail(entry, err, LEAT_E_ARGUMENT, "op '%s' has no %s function", name,
+                              op->shape ? "apply" : "shape");
+    if (chain->n_links == LEAT_MAX_CHAIN || n_links(build->plan) == MAX_LINKS)
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
                               "too many ops: at most %d on a tensor, %d in all", LEAT_MAX_CHAIN,
-                              LEAT_MAX_STAGES - 2);
+                              MAX_LINKS);
     leat_link *const link = &chain->links[chain->n_links];
     *link = (leat_link){ .op = op, .stream = stream_of(build->plan, op) };
     link->options = calloc(1, op->options_size ? op->options_size : 1);
@@ -91,12 +123,13 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
         return leat_fail(err, LEAT_E_NOMEM, "op '%s': %zu bytes", name, op->options_size);
     chain->n_links++;
     snprintf(what, sizeof what, "op '%.60s'", op->name);
-    rc = leat_node_options(given, entry, what, op->options, link->options, err);
+    rc =
+        leat_node_options(given, entry, what, op->options ? op->options : none, link->options, err);
     if (rc < 0)
         return rc;
     rc = op->shape(link->options, &chain->shape, &shape, &inner);
     if (rc < 0)
-        return leat_node_fail(entry, err, rc, "op '%s': %s", name, inner.message);
+        return fail_shape(chain, op, entry, rc, &inner, err);
     chain->shape = shape;
     return LEAT_OK;
 }
@@ -111,31 +144,56 @@ static leat_chain *find_chain(leat_plan *plan, const char *tensor)
     return NULL;
 }
 
+static int fail_tensor(const leat_plan *plan, const char *name, const leat_node *where,
+                       leat_error *err)
+{
+    leat_near near = leat_near_init(name);
+    leat_words known = { .length = 0 };
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        leat_near_offer(&near, plan->source->features[c].name);
+        leat_words_add(&known, plan->source->features[c].name);
+    }
+    return leat_node_fail(where, err, LEAT_E_CONFIG,
+                          "map: the source has no tensor '%.80s'%s%s%s It has: %s", name,
+                          near.best ? "; did you mean '" : "", near.best ? near.best : "",
+                          near.best ? "'?" : ".", known.text);
+}
+
 static int add_map(leat_build *build, const void *options, const leat_node *where, leat_error *err)
 {
     const map_options *const o = options;
     leat_chain *const chain = find_chain(build->plan, o->tensor.text);
     int rc = LEAT_OK;
-    if (build->batched)
+    if (build->batch)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "ops work on samples: put map before batch");
+                              "map works on samples: put it before batch");
     if (o->device == DEVICE_GPU)
         return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
                               "map on the GPU is not part of this version: write device: cpu");
-    if (!chain) {
-        const char *names[LEAT_MAX_FEATURES];
-        for (int32_t c = 0; c < build->plan->n_chains; c++)
-            names[c] = build->plan->source->features[c].name;
-        const char *near = leat_nearest(o->tensor.text, names, (size_t)build->plan->n_chains);
-        return leat_node_fail(where, err, LEAT_E_CONFIG, "map: the source has no tensor '%s'%s%s%s",
-                              o->tensor.text, near ? "; did you mean '" : "", near ? near : "",
-                              near ? "'" : "");
-    }
+    if (!chain)
+        return fail_tensor(build->plan, o->tensor.text, where, err);
+    if (!o->fuse)
+        chain->may_fuse = false;
     if (o->ops->kind != LEAT_NODE_LIST)
         return add_op(build, chain, o->ops, err);
     for (const leat_node *entry = o->ops->first; entry && rc >= 0; entry = entry->next)
         rc = add_op(build, chain, entry, err);
     return rc;
+}
+
+int leat_plan_fused_links(const leat_chain *chain, leat_fused_link out[LEAT_FUSED_MAX])
+{
+    int n = 0;
+    for (; n < chain->n_links && n < LEAT_FUSED_MAX; n++)
+        out[n] = (leat_fused_link){ chain->links[n].op, chain->links[n].options };
+    return n;
+}
+
+void leat_map_fuse(leat_chain *chain)
+{
+    leat_fused_link links[LEAT_FUSED_MAX];
+    if (chain->may_fuse)
+        chain->fused = leat_fused_find(links, leat_plan_fused_links(chain, links), &chain->n_fused);
 }
 
 void leat_map_free_chain(leat_chain *chain)

@@ -97,35 +97,63 @@ static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t 
     return digest;
 }
 
+#define AHEAD 16 /* rows whose records are looked up together */
+
+typedef struct leat_row_id {
+    uint64_t record, epoch;
+} leat_row_id;
+
+/* Which records stand in the next rows. Done for several rows at once, so that the look-ups overlap
+ * and the source can fetch what it will be asked for. */
+static void look_up(const leat_plan *plan, leat_worker *worker, const leat_span *span, uint64_t row,
+                    leat_row_id ids[AHEAD])
+{
+    const leat_source *const source = plan->source;
+    for (uint64_t i = 0; i < AHEAD && row + i < span->n; i++) {
+        if (span->run)
+            ids[i] =
+                (leat_row_id){ span->run->rows[row + i].record, span->run->rows[row + i].epoch };
+        else
+            leat_order_row(&plan->order, &worker->order, &span->place, span->row + row + i,
+                           &ids[i].record, &ids[i].epoch);
+        if (source->table->hint)
+            source->table->hint(source, ids[i].record);
+    }
+}
+
+/* One row; its digest, if wanted, goes into *digest. */
+static int compute_row(const leat_plan *plan, leat_worker *worker, const leat_span *span,
+                       uint64_t i, const leat_row_id *id, uint32_t timed_every, uint64_t *digest,
+                       leat_error *err)
+{
+    const leat_row_read *const read = span->run ? &span->run->rows[i] : NULL;
+    const uint8_t *const bytes = read && !read->failed ? read->bytes : NULL;
+    const bool timed = worker->until_timed <= 1 && timed_every != UINT32_MAX;
+    worker->until_timed = timed ? timed_every : worker->until_timed - 1;
+    const int rc =
+        leat_sample_run(plan, worker, id->record, id->epoch, bytes, bytes ? read->size : 0,
+                        span->slot->memory, span->row + i, timed, err);
+    if (rc >= 0 && plan->engine.digest)
+        *digest += digest_row(plan, span->slot->memory, span->row + i);
+    return rc;
+}
+
 static void compute(const leat_loader *loader, leat_worker *worker, const leat_span *span,
                     uint32_t timed_every, leat_outcome *out)
 {
-    const leat_plan *const plan = loader->plan;
     const int64_t start = leat_clock_ns();
+    leat_row_id ids[AHEAD];
+    leat_error error;
     out->digest = 0;
     out->error.code = LEAT_OK;
     for (uint64_t i = 0; i < span->n; i++) {
-        uint64_t record, epoch;
-        const leat_row_read *const read = span->run ? &span->run->rows[i] : NULL;
-        const uint8_t *const bytes = read && !read->failed ? read->bytes : NULL;
-        const uint64_t row = span->row + i;
-        leat_error error;
-        if (read) {
-            record = read->record;
-            epoch = read->epoch;
-        } else {
-            leat_order_row(&plan->order, &worker->order, &span->place, row, &record, &epoch);
-        }
-        const bool timed = worker->until_timed <= 1;
-        worker->until_timed = timed ? timed_every : worker->until_timed - 1;
-        if (leat_sample_run(plan, worker, record, epoch, bytes, bytes ? read->size : 0,
-                            span->slot->memory, row, timed, &error) < 0) {
-            if (out->error.code == LEAT_OK) {
-                out->error = error;
-                out->bad_row = row;
-            }
-        } else if (plan->engine.digest) {
-            out->digest += digest_row(plan, span->slot->memory, row);
+        if (i % AHEAD == 0)
+            look_up(loader->plan, worker, span, i, ids);
+        if (compute_row(loader->plan, worker, span, i, &ids[i % AHEAD], timed_every, &out->digest,
+                        &error) < 0 &&
+            out->error.code == LEAT_OK) {
+            out->error = error;
+            out->bad_row = span->row + i;
         }
     }
     out->ns = leat_clock_ns() - start;
@@ -149,6 +177,8 @@ static void learn_locked(leat_loader *loader, const leat_span *span, int64_t ns)
 
 static uint32_t timed_every_locked(const leat_loader *loader)
 {
+    if (!loader->plan->engine.timing)
+        return UINT32_MAX;
     const int32_t n_stamps = 3 + loader->plan->n_chains;
     const double every =
         n_stamps * STAMP_NS / STAMP_SHARE / (loader->sample_ns > 1 ? loader->sample_ns : 1000);
@@ -276,7 +306,7 @@ static bool worth_waking_locked(const leat_loader *loader)
         return true;
     const int64_t n_open = leat_loader_limit(loader) - loader->claim_batch;
     const double rows = (double)n_open * (double)loader->plan->order.batch_size;
-    return rows * loader->sample_ns >= GRAIN_NS;
+    return rows * loader->sample_ns >= 2 * GRAIN_NS;
 }
 
 /* What the sleeping consumer waits for, or could do. */

@@ -39,9 +39,13 @@ typedef struct leat_source_table {
     int (*parse)(const leat_source *source, uint64_t record, const uint8_t *bytes, size_t size,
                  leat_scratch *scratch, leat_view *features, leat_error *err);
 
-    /* Sources that fetch by themselves: features of a record, views into scratch or memory. */
+    /* Sources that fetch by themselves: features of a record, views into scratch or memory, and how
+     * many bytes were read for them. */
     int (*load)(const leat_source *source, uint64_t record, leat_scratch *scratch,
-                leat_view *features, leat_error *err);
+                leat_view *features, size_t *n_read, leat_error *err);
+
+    /* This record will be asked for in a moment; NULL: of no use to this source. */
+    void (*hint)(const leat_source *source, uint64_t record);
 
     /* "file.tfrecord, record 7 (byte 1234)": for messages. */
     void (*describe)(const leat_source *source, uint64_t record, char *text, size_t size);

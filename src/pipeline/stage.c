@@ -20,6 +20,16 @@ static int add_order(leat_build *build, leat_order_kind kind, uint64_t a, uint64
     return rc < 0 ? leat_node_fail(where, err, rc, "%s", inner.message) : rc;
 }
 
+static int fail_second(const leat_node *first, const leat_node *where, const char *name,
+                       leat_error *err)
+{
+    if (first->line == 0)
+        return leat_node_fail(where, err, LEAT_E_CONFIG, "a second %s stage: keep one", name);
+    return leat_node_fail(where, err, LEAT_E_CONFIG,
+                          "a second %s stage; the first one is in line %d: keep one of them", name,
+                          first->line);
+}
+
 /* --- shuffle --- */
 
 typedef struct shuffle_options {
@@ -121,10 +131,15 @@ static int add_batch(leat_build *build, const void *options, const leat_node *wh
                      leat_error *err)
 {
     const batch_options *const o = options;
-    if (build->batched)
-        return leat_node_fail(where, err, LEAT_E_CONFIG, "a second batch stage: keep one");
-    build->batched = true;
+    if (build->batch)
+        return fail_second(build->batch, where, "batch", err);
+    build->batch = where;
     leat_order_batch(&build->plan->order, (uint64_t)o->size, o->drop_remainder);
+    if (build->plan->order.n_batches == 0)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "no batch would be full: there are %llu samples for batches of %lld; "
+                              "lower the size or leave out drop_remainder",
+                              (unsigned long long)build->plan->order.n_samples, (long long)o->size);
     return LEAT_OK;
 }
 
@@ -148,11 +163,12 @@ static int add_prefetch(leat_build *build, const void *options, const leat_node 
                         leat_error *err)
 {
     const int64_t batches = ((const prefetch_options *)options)->batches;
-    if (!build->batched || build->prefetched)
-        return leat_node_fail(where, err, LEAT_E_CONFIG, "%s",
-                              build->prefetched ? "a second prefetch stage: keep one"
-                                                : "prefetch counts batches: put it after batch");
-    build->prefetched = true;
+    if (build->prefetch)
+        return fail_second(build->prefetch, where, "prefetch", err);
+    if (!build->batch)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "prefetch counts batches: put it after batch");
+    build->prefetch = where;
     build->plan->prefetch = batches < 0 ? PREFETCH_AUTO : batches;
     return LEAT_OK;
 }
@@ -189,24 +205,48 @@ const leat_kind *leat_stage_kind(size_t i)
     return stage_at(i) ? &stage_at(i)->kind : NULL;
 }
 
-static int unknown(const leat_node *entry, const char *name, leat_error *err)
+static bool is_op(const leat_build *build, const char *name)
 {
-    const char *names[N_COUNT_STAGES + 1];
-    char list[256] = "";
-    size_t n = 0;
-    for (; stage_at(n); n++) {
-        const size_t used = strlen(list);
-        names[n] = stage_at(n)->kind.name;
-        snprintf(list + used, sizeof list - used, "%s%s", n ? ", " : "", names[n]);
-    }
-    const char *near = leat_nearest(name, names, n);
-    if (leat_op_find(name))
+    for (size_t i = 0; i < build->n_user_ops; i++)
+        if (!strcmp(build->user_ops[i]->name, name))
+            return true;
+    return leat_op_find(name);
+}
+
+static int unknown(const leat_build *build, const leat_node *entry, const char *name,
+                   leat_error *err)
+{
+    leat_near near = leat_near_init(name);
+    leat_words known = { .length = 0 };
+    if (is_op(build, name))
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
                               "'%s' is an op, not a stage: put it in `map: {ops: [%s]}`", name,
                               name);
-    return leat_node_fail(entry, err, LEAT_E_CONFIG, "unknown stage '%s'%s%s%s; there are: %s",
-                          name, near ? "; did you mean '" : "", near ? near : "", near ? "'" : "",
-                          list);
+    for (size_t i = 0; stage_at(i); i++) {
+        leat_near_offer(&near, stage_at(i)->kind.name);
+        leat_words_add(&known, stage_at(i)->kind.name);
+    }
+    return leat_node_fail(entry, err, LEAT_E_CONFIG,
+                          "there is no stage '%.80s'%s%s%s There are: %s", name,
+                          near.best ? "; did you mean '" : "", near.best ? near.best : "",
+                          near.best ? "'?" : ".", known.text);
+}
+
+/* What a stage gets, or gives: samples before the batch, batches after it. */
+static uint64_t count_of(const leat_order *order)
+{
+    return order->batch_size ? order->n_batches : order->n_samples;
+}
+
+static int fail_empty(const leat_build *build, const char *name, uint64_t n, const leat_node *where,
+                      leat_error *err)
+{
+    const char *const unit = build->batch ? "batches" : "samples";
+    if (n == LEAT_ENDLESS)
+        return leat_node_fail(where, err, LEAT_E_CONFIG, "%s leaves no %s", name, unit);
+    return leat_node_fail(where, err, LEAT_E_CONFIG,
+                          "%s leaves none of the %llu %s that come to it", name,
+                          (unsigned long long)n, unit);
 }
 
 int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
@@ -222,14 +262,17 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
         if (!strcmp(stage_at(i)->kind.name, name))
             stage = stage_at(i);
     if (!stage)
-        return unknown(entry, name, err);
+        return unknown(build, entry, name, err);
     void *options = calloc(1, stage->options_size);
     if (!options)
         return leat_fail(err, LEAT_E_NOMEM, "stage '%s': %zu bytes", name, stage->options_size);
+    const uint64_t before = count_of(&build->plan->order);
     snprintf(what, sizeof what, "stage '%s'", stage->kind.name);
     rc = leat_node_options(given, entry, what, stage->kind.options, options, err);
     if (rc >= 0)
         rc = stage->add(build, options, entry, err);
+    if (rc >= 0 && before && count_of(&build->plan->order) == 0)
+        rc = fail_empty(build, name, before, entry, err);
     free(options);
     return rc;
 }

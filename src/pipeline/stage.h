@@ -14,7 +14,7 @@ typedef struct leat_build {
     leat_plan *plan;
     const leat_op *user_ops[LEAT_MAX_USER_OPS];
     size_t n_user_ops;
-    bool batched, prefetched;
+    const leat_node *batch, *prefetch; /* where these stages stood, NULL: not yet */
 } leat_build;
 
 typedef struct leat_stage_table {
@@ -29,6 +29,8 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
 
 /* map.c */
 extern const leat_stage_table leat_stage_map;
+/* All ops are there: looks for a run that can be done in one go. */
+void leat_map_fuse(leat_chain *chain);
 void leat_map_free_chain(leat_chain *chain);
 
 /* build.c: makes a plan of nodes. source: its node, or NULL when plan->source is there already. */

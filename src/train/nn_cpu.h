@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * nn_cpu.h: inside of the CPU backend: nn_cpu.c owns memory and runs plans, nn_cpu_layers.c turns
- * layers into actions.
+ * nn_cpu.h: inside of the CPU backend: nn_cpu.c runs steps, nn_cpu_plan.c owns memory and makes plans,
+ * nn_cpu_param.c keeps parameters, nn_cpu_layers.c and its rows turn layers into actions.
  *
  * DESIGN: a plan is one model for one number of rows, for training or evaluation: a list of forward
  * and a list of backward actions, each a oneDNN primitive or a function. Plans are made once per
@@ -110,12 +110,30 @@ typedef struct leat_cpu_layer {
 
 const leat_cpu_layer *leat_cpu_layer_for(const leat_layer *layer);
 
-/* --- what nn_cpu.c gives to layers ----------------------------------------------------------- */
+/* --- parameters ------------------------------------------------------------------------------ */
 
 leat_cpu_param *leat_cpu_param_at(leat_net *net, int32_t layer, int32_t param);
 /* Settles a parameter's layout at its first use and draws its initial values. */
 int leat_cpu_param_place(leat_net *net, int32_t layer, int32_t param,
                          const leat_onednn_layout *layout, leat_error *err);
+
+void leat_cpu_param_free(leat_cpu_param *param);
+/* A parameter in its plain layout, as leat_backend has it. */
+int leat_cpu_param_read(leat_net *net, int32_t layer, int32_t param, float *to, leat_error *err);
+int leat_cpu_param_write(leat_net *net, int32_t layer, int32_t param, const float *from,
+                         leat_error *err);
+
+/* --- memory and plans ------------------------------------------------------------------------ */
+
+/* LEAT_E_NOMEM with the size; 0: not known. */
+int leat_cpu_no_memory(leat_error *err, size_t bytes);
+/* Zeroed memory of the wanted size in place of what there was. */
+int leat_cpu_memory_allocate(leat_cpu_memory *memory, leat_error *err);
+
+/* The plan for a number of rows; a new one takes the place of the one longest unused. */
+int leat_cpu_plan_for(leat_net *net, int64_t rows, bool training, leat_cpu_plan **out,
+                      leat_error *err);
+void leat_cpu_plan_close(leat_cpu_plan **plan);
 
 /* The next memory of this plan; NULL: out of memory. */
 leat_cpu_memory *leat_cpu_memory_next(leat_cpu_plan *plan, size_t bytes);
@@ -142,7 +160,6 @@ const leat_onednn_layout *leat_cpu_plain(leat_cpu_plan *plan, const leat_shape *
 /* --- what nn_cpu_layers.c gives to layers ---------------------------------------------------- */
 
 const leat_model_layer *leat_cpu_spec(const leat_cpu_plan *plan, int32_t i);
-int leat_cpu_no_memory(leat_error *err);
 /* A relu is next: this layer's primitive can do it. */
 bool leat_cpu_relu_follows(const leat_cpu_plan *plan, int32_t i);
 /* plan->at as float32, in the order it lies in; it becomes layer i's `in`. */

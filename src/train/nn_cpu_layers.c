@@ -8,11 +8,6 @@ const leat_model_layer *leat_cpu_spec(const leat_cpu_plan *plan, int32_t i)
     return &plan->net->model->layers[i];
 }
 
-int leat_cpu_no_memory(leat_error *err)
-{
-    return leat_fail(err, LEAT_E_NOMEM, "training: out of memory for a plan");
-}
-
 /* Follows the next layer, so that this one's primitive can do its relu. */
 bool leat_cpu_relu_follows(const leat_cpu_plan *plan, int32_t i)
 {
@@ -38,7 +33,7 @@ int leat_cpu_want_grad(leat_cpu_plan *plan, const leat_onednn_layout *layout, le
     if (plan->grad.layout == layout)
         return LEAT_OK;
     if (!layout)
-        return leat_cpu_no_memory(err);
+        return leat_cpu_no_memory(err, 0);
     leat_cpu_memory *to =
         leat_cpu_memory_grad(plan, plan->grad.memory, leat_onednn_layout_bytes(layout));
     return leat_cpu_want(plan, &plan->backward, &plan->grad, layout, to, err);

@@ -147,7 +147,7 @@ int leat_cpu_dropout_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)
         plan->at = (leat_cpu_tensor){ .layout = plan->at.layout,
                                       .memory = leat_cpu_memory_next(plan, bytes) };
     if (!state->extra[0] || !plan->at.memory)
-        return leat_cpu_no_memory(err);
+        return leat_cpu_no_memory(err, 0);
     return leat_cpu_push_call(plan, &plan->forward, dropout_run_forward, i, err);
 }
 

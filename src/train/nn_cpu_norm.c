@@ -62,7 +62,7 @@ int leat_cpu_norm_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)
     int rc = leat_cpu_want_floats(plan, i, err);
     const leat_onednn_layout *outer = plan->at.layout, *layout = norm_layout(plan, i);
     if (rc == LEAT_OK && !layout)
-        rc = leat_cpu_no_memory(err);
+        rc = leat_cpu_no_memory(err, 0);
     for (int32_t k = 0; k < 4 && rc == LEAT_OK; k++)
         rc = leat_cpu_param_place(plan->net, i, k, NULL, err);
     if (rc < 0)

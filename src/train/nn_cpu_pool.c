@@ -76,7 +76,7 @@ static int as_vector(leat_cpu_plan *plan, const leat_shape *image, const leat_sh
     const int rc = leat_cpu_want(plan, &plan->forward, &plan->at,
                                  leat_cpu_plain(plan, image, LEAT_F32), NULL, err);
     plan->at.layout = leat_cpu_plain(plan, vector, LEAT_F32);
-    return rc < 0 ? rc : plan->at.layout ? LEAT_OK : leat_cpu_no_memory(err);
+    return rc < 0 ? rc : plan->at.layout ? LEAT_OK : leat_cpu_no_memory(err, 0);
 }
 
 static int grad_as_image(leat_cpu_plan *plan, const leat_shape *image, const leat_shape *vector,
@@ -84,7 +84,7 @@ static int grad_as_image(leat_cpu_plan *plan, const leat_shape *image, const lea
 {
     const int rc = leat_cpu_want_grad(plan, leat_cpu_plain(plan, vector, LEAT_F32), err);
     plan->grad.layout = leat_cpu_plain(plan, image, LEAT_F32);
-    return rc < 0 ? rc : plan->grad.layout ? LEAT_OK : leat_cpu_no_memory(err);
+    return rc < 0 ? rc : plan->grad.layout ? LEAT_OK : leat_cpu_no_memory(err, 0);
 }
 
 int leat_cpu_flatten_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)

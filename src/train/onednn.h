@@ -19,8 +19,9 @@ typedef struct leat_onednn leat_onednn;
 typedef struct leat_onednn_layout leat_onednn_layout;
 typedef struct leat_onednn_prim leat_onednn_prim; /* a compiled operation and its memories */
 
-/* threads: of OpenMP; 0: OMP_NUM_THREADS where set, else the CPUs this process may use. */
-int leat_onednn_open(int32_t threads, leat_onednn **out, leat_error *err);
+/* threads: of OpenMP; 0: OMP_NUM_THREADS where set, else the CPUs this process may use but no more
+ * than `most`. */
+int leat_onednn_open(int32_t threads, int32_t most, leat_onednn **out, leat_error *err);
 /* Frees its layouts and primitives too. */
 void leat_onednn_close(leat_onednn **dn);
 int32_t leat_onednn_threads(const leat_onednn *dn);

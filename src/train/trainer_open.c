@@ -19,8 +19,10 @@ static const leat_option train_table[] = {
     LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),
     LEAT_OPTION_I64_OR(leat_train_options, seed, "auto", 0, 9e15, autos,
                        "key of initial weights and dropout; auto: the config's seed"),
-    LEAT_OPTION_I64_OR(leat_train_options, threads, "auto", 1, 1024, autos,
-                       "on the CPU; auto: OMP_NUM_THREADS, or the CPUs this process may use"),
+    LEAT_OPTION_I64_OR(
+        leat_train_options, threads, "auto", 1, 1024, autos,
+        "on the CPU; auto: OMP_NUM_THREADS, else up to all CPUs, one per 50 million operations of "
+        "a step"),
     LEAT_OPTION_I64(leat_train_options, sync_every, "0", 0, 1e9,
                     "on a device, wait for it every so many steps, as reading the loss does; 0: "
                     "never"),

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_example.c: the scanner says what protobuf-c says, whatever the bytes. */
+#include "example_oracle.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    oracle_check(data, size);
+    return 0;
+}

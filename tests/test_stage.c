@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_stage.c: wrong pipelines, each refused with its place and a message that says what to do. Every
+ * option of every stage and of the engine is tried by looping over the tables. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "leat/leat.h"
+
+/* A plan opens no image, so names are enough: 2 classes of 20 files. */
+#define N_FILES 40
+static char folder[] = "/tmp/leat-test-stage-XXXXXX";
+
+static void file_path(char *path, size_t size, int i)
+{
+    snprintf(path, size, "%s/%s/%02d.jpg", folder, i % 2 ? "cat" : "dog", i);
+}
+
+static int make_files(void **state)
+{
+    char path[128];
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    for (int i = 0; i < N_FILES; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, i % 2 ? "cat" : "dog");
+        mkdir(path, 0700);
+        file_path(path, sizeof path, i);
+        FILE *file = fopen(path, "wb");
+        if (!file || fclose(file))
+            return -1;
+    }
+    return 0;
+}
+
+static int remove_files(void **state)
+{
+    char path[128];
+    (void)state;
+    for (int i = 0; i < N_FILES; i++) {
+        file_path(path, sizeof path, i);
+        unlink(path);
+    }
+    snprintf(path, sizeof path, "%s/cat", folder);
+    rmdir(path);
+    snprintf(path, sizeof path, "%s/dog", folder);
+    rmdir(path);
+    return rmdir(folder);
+}
+
+/* Opens a plan of "source: …" in line 1 and `text` from line 2 on, after an assignment (or NULL). */
+static int open_plan(const char *text, const char *assignment, leat_plan **plan, leat_error *err)
+{
+    char all[8192];
+    leat_config *config;
+    *plan = NULL;
+    snprintf(all, sizeof all, "source: {images: '%s'}\n%s", folder, text);
+    int rc = leat_config_parse(all, "bad.yaml", &config, err);
+    if (rc < 0)
+        return rc;
+    if (assignment)
+        rc = leat_config_set(config, assignment, err);
+    if (rc >= 0)
+        rc = leat_plan_open(config, NULL, plan, err);
+    leat_config_close(&config);
+    return rc;
+}
+
+/* `message` may end in "…" for whatever follows. */
+static void expect(int want, const char *text, const char *assignment, const char *message)
+{
+    leat_plan *plan;
+    leat_error err = { 0 };
+    const int rc = open_plan(text, assignment, &plan, &err);
+    leat_plan_close(&plan);
+    if (rc != want)
+        fail_msg("%s for\n%s", leat_code_name(rc), text);
+    assert_int_equal(err.code, want);
+    const char *const dots = strstr(message, "…");
+    if (dots)
+        err.message[dots - message] = 0;
+    char wanted[1020];
+    snprintf(wanted, sizeof wanted, "%.*s", dots ? (int)(dots - message) : 1000, message);
+    assert_string_equal(err.message, wanted);
+}
+
+/* --- every option of every table ----------------------------------------------------------------- */
+
+enum { STAGE, ENGINE };
+
+/* `- NAME: {OPTION: VALUE}`, or the same in the engine's map; *column is that of key or value. */
+static void write_option(int where, const char *name, const char *option, const char *value,
+                         char *text, size_t size, int *key_column, int *value_column)
+{
+    char start[80];
+    if (where == ENGINE)
+        snprintf(start, sizeof start, "engine: {");
+    else
+        snprintf(start, sizeof start, "  - %s: {", name);
+    *key_column = (int)strlen(start) + 1;
+    *value_column = *key_column + (int)strlen(option) + 2;
+    snprintf(text, size, "%s%s%s: %s}\n",
+             where == ENGINE ? "pipeline: [{batch: 4}]\n" : "pipeline:\n", start, option, value);
+}
+
+/* A wrong value in a file and by --set: code, place, the names of stage and option. */
+static void refuse(int where, const char *name, const char *option, const char *value)
+{
+    leat_plan *plan;
+    leat_error err = { 0 };
+    char text[1024], place[64], set[700];
+    int key, at;
+    write_option(where, name, option, value, text, sizeof text, &key, &at);
+    snprintf(place, sizeof place, "bad.yaml:3:%d: %s", at,
+             where == ENGINE ? "engine: " : "stage '");
+    if (open_plan(text, NULL, &plan, &err) != LEAT_E_CONFIG)
+        fail_msg("accepted or wrong code: %s%s", text, err.message);
+    if (strncmp(err.message, place, strlen(place)) || !strstr(err.message, name) ||
+        !strstr(err.message, option) || !strstr(err.message, " must be "))
+        fail_msg("%sexpected to begin with '%s':\n%s", text, place, err.message);
+
+    snprintf(text, sizeof text, "engine: {}\npipeline:\n  - %s: {}\n",
+             where == ENGINE ? "batch" : name);
+    snprintf(set, sizeof set, "%s%s.%s=%s", where == ENGINE ? "" : "pipeline.", name, option,
+             value);
+    snprintf(place, sizeof place, "--set %s%s.%s: ", where == ENGINE ? "" : "pipeline.", name,
+             option);
+    if (open_plan(text, set, &plan, &err) != LEAT_E_CONFIG)
+        fail_msg("accepted or wrong code: --set %s: %s", set, err.message);
+    if (strncmp(err.message, place, strlen(place)))
+        fail_msg("expected to begin with '%s':\n%s", place, err.message);
+}
+
+static void refuse_numbers(int where, const char *name, const leat_option *row)
+{
+    char value[64];
+    refuse(where, name, row->name, "several");
+    refuse(where, name, row->name, "1.5");
+    refuse(where, name, row->name, "99999999999999999999999999");
+    snprintf(value, sizeof value, "%lld", (long long)row->low - 1);
+    refuse(where, name, row->name, value);
+    snprintf(value, sizeof value, "%lld", (long long)row->high + 1);
+    refuse(where, name, row->name, value);
+}
+
+static void refuse_row(int where, const char *name, const leat_option *row)
+{
+    char longer[400] = "";
+    if (row->type == LEAT_OPTION_TYPE_NODE)
+        return; /* read by its owner: see the pipelines below */
+    refuse(where, name, row->name, "{a: 1}");
+    refuse(where, name, row->name, "[1, 2]");
+    switch (row->type) {
+    case LEAT_OPTION_TYPE_I64:
+    case LEAT_OPTION_TYPE_BYTES:
+        refuse_numbers(where, name, row);
+        break;
+    case LEAT_OPTION_TYPE_STRING:
+        memset(longer, 'x', 300);
+        refuse(where, name, row->name, longer);
+        break;
+    case LEAT_OPTION_TYPE_BOOL:
+    case LEAT_OPTION_TYPE_ENUM:
+        refuse(where, name, row->name, "2");
+        refuse(where, name, row->name, "perhaps");
+        break;
+    default:
+        fail_msg("%s.%s: no wrong values known for this type", name, row->name);
+    }
+}
+
+/* A name that is none, near to one that is. */
+static void refuse_name(int where, const leat_kind *kind, const leat_option *row)
+{
+    leat_plan *plan;
+    leat_error err = { 0 };
+    char wrong[80], text[400], want[200];
+    int key, at;
+    snprintf(wrong, sizeof wrong, "%ss", row->name);
+    if (leat_option_find(kind->options, wrong))
+        return;
+    write_option(where, kind->name, wrong, "1", text, sizeof text, &key, &at);
+    assert_int_equal(open_plan(text, NULL, &plan, &err), LEAT_E_CONFIG);
+    snprintf(want, sizeof want, "bad.yaml:3:%d: ", key);
+    if (strncmp(err.message, want, strlen(want)))
+        fail_msg("expected to begin with '%s':\n%s", want, err.message);
+    snprintf(want, sizeof want, "has no option '%s'; did you mean '%s'?", wrong, row->name);
+    if (!strstr(err.message, want))
+        fail_msg("expected '%s' in:\n%s", want, err.message);
+}
+
+static void refuse_wrong_options(int where, const leat_kind *kind)
+{
+    for (const leat_option *row = kind->options; row->name; row++) {
+        refuse_row(where, kind->name, row);
+        refuse_name(where, kind, row);
+    }
+}
+
+static void every_option_refuses_what_it_cannot_be(void **state)
+{
+    size_t n = 0;
+    (void)state;
+    for (; leat_stage_kind(n); n++)
+        refuse_wrong_options(STAGE, leat_stage_kind(n));
+    assert_true(n >= 8);
+    refuse_wrong_options(ENGINE, leat_engine_kind(0));
+    assert_null(leat_stage_kind(n + 1));
+    assert_null(leat_engine_kind(99));
+}
+
+/* What tables say about themselves can be written into a config, as it stands. */
+static void every_initial_value_can_be_written(void **state)
+{
+    (void)state;
+    for (size_t i = 0; leat_stage_kind(i); i++)
+        for (const leat_option *row = leat_stage_kind(i)->options; row->name; row++) {
+            leat_plan *plan;
+            leat_error err = { 0 };
+            char text[400];
+            int key, at;
+            if (!row->initial || !*row->initial)
+                continue;
+            write_option(STAGE, leat_stage_kind(i)->name, row->name, row->initial, text,
+                         sizeof text, &key, &at);
+            open_plan(text, NULL, &plan, &err);
+            leat_plan_close(&plan);
+            if (strstr(err.message, " must be "))
+                fail_msg("%s%s", text, err.message);
+        }
+}
+
+/* --- stages where they may not stand --------------------------------------------------------------- */
+
+#define DECODED "  - map: {ops: [decode_jpeg, {resize: [8, 8]}]}\n"
+
+static const struct {
+    const char *pipeline, *message;
+} wrong[] = {
+    { "pipeline:\n  - batchh: 4\n",
+      "bad.yaml:3:5: there is no stage 'batchh'; did you mean 'batch'? There are: …" },
+    { "pipeline:\n  - window\n", "bad.yaml:3:5: there is no stage 'window'. There are: shuffle, "
+                                 "repeat, take, skip, shard, batch, "
+                                 "prefetch, map" },
+    { "pipeline:\n  - decode_jpeg\n  - batch: 4\n",
+      "bad.yaml:3:5: 'decode_jpeg' is an op, not a stage: put it in `map: {ops: [decode_jpeg]}`" },
+    { "pipeline:\n  - map: [decode_jpg]\n", "bad.yaml:3:11: there is no op 'decode_jpg'; did you "
+                                            "mean 'decode_jpeg'? `leat ops` lists them" },
+    { "pipeline:\n  - map: xyzzy\n",
+      "bad.yaml:3:10: there is no op 'xyzzy': `leat ops` lists them" },
+    { "pipeline:\n  - map: [decode_jpeg, {batch: 4}]\n",
+      "bad.yaml:3:24: 'batch' is a stage, not an op: make it an entry of `pipeline`, beside map" },
+    { "pipeline:\n  - batch: 4\n  - map: [decode_jpeg]\n",
+      "bad.yaml:4:5: map works on samples: put it before batch" },
+    { "pipeline:\n  - prefetch: 2\n  - batch: 4\n",
+      "bad.yaml:3:5: prefetch counts batches: put it after batch" },
+    { "pipeline:\n  - batch: 4\n  - batch: 4\n",
+      "bad.yaml:4:5: a second batch stage; the first one is in line 3: keep one of them" },
+    { "pipeline:\n" DECODED "  - batch: 4\n  - prefetch\n  - prefetch: 2\n",
+      "bad.yaml:6:5: a second prefetch stage; the first one is in line 5: keep one of them" },
+    { "pipeline:\n  - batch: 0\n",
+      "bad.yaml:3:12: stage 'batch': size must be between 1 and 16777216, got 0" },
+    { "pipeline:\n  - batch\n",
+      "bad.yaml:3:5: stage 'batch' needs the option 'size' (samples per batch)" },
+    { "pipeline:\n  - batch: {drop_remainder: true}\n",
+      "bad.yaml:3:5: stage 'batch' needs the option 'size' (samples per batch)" },
+    { "pipeline:\n  - repeat\n  - shuffle\n  - batch: 4\n",
+      "bad.yaml:4:5: shuffle after an endless repeat has no last element: put shuffle before "
+      "repeat" },
+    { "pipeline:\n  - repeat\n  - repeat: 2\n  - batch: 4\n",
+      "bad.yaml:4:5: repeat after an endless repeat has no effect: remove one of them" },
+    { "pipeline:\n  - shard: {count: 2, index: 2}\n",
+      "bad.yaml:3:5: shard: index must be below count 2, got 2" },
+    { "pipeline: []\n", "bad.yaml:2:11: the pipeline has no batch stage: add `- batch: 32`" },
+    { "pipeline:\n  - shuffle\n",
+      "bad.yaml:3:3: the pipeline has no batch stage: add `- batch: 32`" },
+    { "", "bad.yaml:1:1: the config has no 'pipeline'" },
+    { "pipeline:\n", "bad.yaml:1:1: the config has no 'pipeline'" },
+    { "pipeline: {batch: 4}\n",
+      "bad.yaml:2:11: pipeline must be a list of stages, each behind a dash: `- batch: 32`" },
+    { "pipeline:\n  - [batch]\n",
+      "bad.yaml:3:5: stage must be a name, or a name with options, not a list" },
+    { "pipeline:\n  - batch:\n    size: 4\n", "bad.yaml:3:5: stage must be one name with its "
+                                              "options, but this has 2: batch, size (indent the "
+                                              "options of 'batch' further)" },
+    /* nothing is left */
+    { "pipeline:\n" DECODED "  - take: 0\n  - batch: 4\n",
+      "bad.yaml:4:5: take leaves none of the 40 samples that come to it" },
+    { "pipeline:\n" DECODED "  - skip: 40\n  - batch: 4\n",
+      "bad.yaml:4:5: skip leaves none of the 40 samples that come to it" },
+    { "pipeline:\n  - repeat\n  - take: 0\n  - batch: 4\n",
+      "bad.yaml:4:5: take leaves no samples" },
+    { "pipeline:\n  - take: 3\n  - shard: {count: 8, index: 5}\n  - batch: 4\n",
+      "bad.yaml:4:5: shard leaves none of the 3 samples that come to it" },
+    { "pipeline:\n" DECODED "  - batch: 4\n  - skip: 10\n",
+      "bad.yaml:5:5: skip leaves none of the 10 batches that come to it" },
+    { "pipeline:\n" DECODED "  - batch: {size: 41, drop_remainder: true}\n",
+      "bad.yaml:4:5: no batch would be full: there are 40 samples for batches of 41; lower the "
+      "size or "
+      "leave out drop_remainder" },
+    /* shapes */
+    { "pipeline:\n  - batch: 4\n", "bad.yaml:3:5: tensor 'image' has no fixed shape: uint8[?]; a "
+                                   "batch needs one: decode it, then "
+                                   "resize or crop it in a map before batch" },
+    { "pipeline:\n  - map: decode_jpeg\n  - batch: 4\n",
+      "bad.yaml:4:5: tensor 'image' has no fixed shape: uint8[?, ?, 3]; a batch needs one: resize "
+      "or "
+      "crop it in a map before batch" },
+    { "pipeline:\n  - map: [{resize: [8, 8]}]\n",
+      "bad.yaml:3:11: resize expects a uint8 or float32 image [height, width, 1 to 4 channels], "
+      "got "
+      "uint8[?], the bytes as stored: put decode_jpeg, decode_png or decode_raw before it" },
+    { "pipeline:\n  - map: [decode_jpeg, decode_jpeg]\n",
+      "bad.yaml:3:24: decode_jpeg expects bytes (uint8[n]), got uint8[?, ?, 3]" },
+    /* map's own options */
+    { "pipeline:\n  - map\n", "bad.yaml:3:5: stage 'map' needs the option 'ops' (list of ops, done "
+                              "one after the other; `leat "
+                              "ops` lists them)" },
+    { "pipeline:\n  - map: {ops: [decode_jpeg], tensor: imag}\n",
+      "bad.yaml:3:5: map: the source has no tensor 'imag'; did you mean 'image'? It has: image, "
+      "label" },
+    { "pipeline:\n  - map: {ops: [decode_jpeg], tensor: sound}\n",
+      "bad.yaml:3:5: map: the source has no tensor 'sound'. It has: image, label" },
+    { "pipeline:\n  - map: [decode_jpeg, {resize: {sizes: [8, 8]}}]\n",
+      "bad.yaml:3:34: op 'resize' has no option 'sizes'; did you mean 'size'? It has: size, "
+      "keep_aspect" },
+    { "pipeline:\n  - map: {ops: {decode_jpeg: {}, resize: 8}}\n",
+      "bad.yaml:3:16: op must be one name with its options, but this has 2: decode_jpeg, resize" },
+    /* sizes */
+    { "pipeline:\n  - map: [decode_jpeg, {resize: [30000, 30000]}]\n  - batch: 16777216\n",
+      "bad.yaml:4:5: a batch of 16777216 rows of 'image' (2700000000 bytes each) is too large" },
+};
+
+static void each_wrong_pipeline_says_why_and_where(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        expect(LEAT_E_CONFIG, wrong[i].pipeline, NULL, wrong[i].message);
+    expect(LEAT_E_UNSUPPORTED, "pipeline:\n  - map: {ops: [decode_jpeg], device: gpu}\n", NULL,
+           "bad.yaml:3:5: map on the GPU is not part of this version: write device: cpu");
+}
+
+static void what_set_broke_is_named_by_its_path(void **state)
+{
+    (void)state;
+    static const char good[] = "pipeline:\n" DECODED "  - batch: 4\n  - prefetch\n";
+    expect(LEAT_E_CONFIG, good, "pipeline.batch.size=0",
+           "--set pipeline.batch.size: stage 'batch': size must be between 1 and 16777216, got 0");
+    expect(
+        LEAT_E_CONFIG, good, "pipeline.batch.siz=2",
+        "--set pipeline.batch.siz: stage 'batch' has no option 'siz'; did you mean 'size'? It has: "
+        "size, drop_remainder");
+    expect(
+        LEAT_E_CONFIG, good, "pipeline.prefetch.batches=-1",
+        "--set pipeline.prefetch.batches: stage 'prefetch': batches must be between 0 and 4096, or "
+        "auto, got -1");
+    expect(
+        LEAT_E_CONFIG, good, "pipeline.map.ops.resize.size=0",
+        "--set pipeline.map.ops.resize.size: op 'resize': size[0] must be between 1 and 65535, got "
+        "0");
+    expect(LEAT_E_CONFIG, good, "pipeline.map.ops=[decode_jpg]",
+           "--set pipeline.map.ops: there is no op 'decode_jpg'; did you mean 'decode_jpeg'? `leat "
+           "ops` lists them");
+    expect(LEAT_E_CONFIG, good, "engine.threads=-1",
+           "--set engine.threads: engine: threads must be between 0 and 1024, or auto, got -1");
+    expect(LEAT_E_CONFIG, good, "engine.thread=1",
+           "--set engine.thread: engine has no option 'thread'; did you mean 'threads'? …");
+}
+
+static void the_longest_chains_and_lists(void **state)
+{
+    char text[4096] = "pipeline:\n";
+    (void)state;
+    for (int i = 0; i < 17; i++)
+        strcat(text, "  - take: 5\n");
+    expect(LEAT_E_CONFIG, text, NULL, "bad.yaml:19:5: more than 16 stages that count or order");
+    strcpy(text, "pipeline:\n  - map: [decode_jpeg");
+    for (int i = 0; i < 32; i++)
+        strcat(text, ", random_flip");
+    strcat(text, "]\n  - batch: 4\n");
+    expect(LEAT_E_CONFIG, text, NULL,
+           "bad.yaml:3:427: too many ops: at most 32 on a tensor, 46 in all");
+}
+
+static void batches_larger_than_the_memory(void **state)
+{
+    leat_plan *plan;
+    leat_error err = { 0 };
+    (void)state;
+    assert_int_equal(open_plan("pipeline:\n  - map: [decode_jpeg, {resize: [64, 64]}]\n"
+                               "  - batch: 1000000\n  - prefetch: 4096\n",
+                               NULL, &plan, &err),
+                     LEAT_E_CONFIG);
+    assert_non_null(
+        strstr(err.message, "bad.yaml:4:5: 4097 batches of 11.45 GiB do not fit in the "));
+    assert_non_null(
+        strstr(err.message, "GiB of memory here: lower batch.size or prefetch.batches"));
+}
+
+/* --- in C ------------------------------------------------------------------------------------------- */
+
+static int same_shape(const void *options, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    (void)options;
+    (void)err;
+    *out = *in;
+    return LEAT_OK;
+}
+
+static int copy(const void *options, const leat_plan64 *plan, const leat_view *in,
+                const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    (void)options;
+    (void)plan;
+    (void)scratch;
+    (void)err;
+    memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
+    return LEAT_OK;
+}
+
+static int refuse_all(const void *options, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    (void)options;
+    (void)in;
+    (void)out;
+    return leat_fail(err, LEAT_E_CONFIG, "wants something else");
+}
+
+static int build_with(const leat_op *op, const char *map, uint64_t n, leat_plan **plan,
+                      leat_error *err)
+{
+    static const float rows[4];
+    const leat_rows x = { "x", leat_shape_make(LEAT_F32, 0, NULL), rows };
+    leat_builder *builder = leat_builder_open();
+    assert_non_null(builder);
+    leat_builder_rows(builder, n, &x, 1);
+    if (op)
+        leat_builder_op(builder, op);
+    if (map)
+        leat_builder_stage(builder, "map", map);
+    leat_builder_stage(builder, "batch", "2");
+    const int rc = leat_builder_plan(builder, plan, err);
+    leat_builder_close(&builder);
+    return rc;
+}
+
+static void ops_of_the_user(void **state)
+{
+    const leat_op bare = { .name = "same", .shape = same_shape, .apply = copy };
+    const leat_op no_apply = { .name = "same", .shape = same_shape };
+    const leat_op no_shape = { .name = "same", .apply = copy };
+    const leat_op refusing = { .name = "never", .shape = refuse_all, .apply = copy };
+    leat_plan *plan;
+    leat_error err = { 0 };
+    (void)state;
+    assert_int_equal(build_with(&bare, "same", 4, &plan, &err), LEAT_OK);
+    leat_plan_close(&plan);
+    assert_int_equal(build_with(&bare, "{ops: [{same: {size: 1}}]}", 4, &plan, &err),
+                     LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "op 'same' takes no options"));
+    assert_int_equal(build_with(&bare, "sam", 4, &plan, &err), LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "there is no op 'sam'; did you mean 'same'?"));
+    assert_int_equal(build_with(&no_apply, "same", 4, &plan, &err), LEAT_E_ARGUMENT);
+    assert_non_null(strstr(err.message, "op 'same' has no apply function"));
+    assert_int_equal(build_with(&no_shape, "same", 4, &plan, &err), LEAT_E_ARGUMENT);
+    assert_non_null(strstr(err.message, "op 'same' has no shape function"));
+    assert_int_equal(build_with(&refusing, "never", 4, &plan, &err), LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "op 'never': wants something else"));
+    assert_int_equal(build_with(NULL, NULL, 0, &plan, &err), LEAT_E_DATA);
+    assert_string_equal(err.message, "the source has no records");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_option_refuses_what_it_cannot_be),
+        cmocka_unit_test(every_initial_value_can_be_written),
+        cmocka_unit_test(each_wrong_pipeline_says_why_and_where),
+        cmocka_unit_test(what_set_broke_is_named_by_its_path),
+        cmocka_unit_test(the_longest_chains_and_lists),
+        cmocka_unit_test(batches_larger_than_the_memory),
+        cmocka_unit_test(ops_of_the_user),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_files);
+}

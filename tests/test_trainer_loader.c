@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The trainer behind a loader: on the CPU it learns from rows and evaluates them, on the simulated
+ * device its times are what the device's arithmetic says. */
+#include "train_fixture.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "device_sim.h"
+
+enum { ROWS = 250, WIDTH = 8, BATCH = 32 };
+
+static float xs[ROWS * WIDTH];
+static int64_t ys[ROWS];
+
+/* The label is the largest of the first three values. */
+static void draw_rows(void)
+{
+    leat_rng rng = leat_rng_make(5, 0, 0, 0);
+    for (int64_t i = 0; i < ROWS; i++) {
+        float *x = &xs[i * WIDTH];
+        for (int k = 0; k < WIDTH; k++)
+            x[k] = leat_rng_range(&rng, -1, 1);
+        ys[i] = x[0] > x[1] ? (x[0] > x[2] ? 0 : 2) : (x[1] > x[2] ? 1 : 2);
+    }
+}
+
+typedef struct pipeline {
+    leat_plan *plan;
+    fixture f;
+} pipeline;
+
+static leat_plan *make_plan(int prefetch, bool shuffle)
+{
+    leat_builder *builder = leat_builder_open();
+    leat_plan *plan;
+    leat_error err;
+    char text[64];
+    const leat_rows rows[] = {
+        { "features", leat_shape_make(LEAT_F32, 1, (int64_t[]){ WIDTH }), xs },
+        { "label", leat_shape_make(LEAT_I64, 0, NULL), ys },
+    };
+    draw_rows();
+    leat_builder_rows(builder, ROWS, rows, 2);
+    if (shuffle)
+        leat_builder_stage(builder, "shuffle", NULL);
+    leat_builder_stage(builder, "batch", "{size: 32, drop_remainder: false}");
+    snprintf(text, sizeof text, "{batches: %d}", prefetch);
+    leat_builder_stage(builder, "prefetch", text);
+    if (leat_builder_plan(builder, &plan, &err) < 0)
+        fail_msg("%s", err.message);
+    leat_builder_close(&builder);
+    return plan;
+}
+
+static void pipeline_open(pipeline *p, const char *train, int prefetch)
+{
+    memset(p, 0, sizeof *p);
+    p->plan = make_plan(prefetch, true);
+    if (leat_config_parse(train, "test.yaml", &p->f.config, &p->f.err) < 0 ||
+        leat_trainer_open_device(p->f.config, &p->f.device, &p->f.err) < 0 ||
+        leat_trainer_open(p->f.config, p->plan, p->f.device, &p->f.trainer, &p->f.err) < 0)
+        fail_msg("%s", p->f.err.message);
+}
+
+static void pipeline_close(pipeline *p)
+{
+    fixture_close(&p->f);
+    leat_plan_close(&p->plan);
+}
+
+static leat_loader *loader_of(pipeline *p, int64_t epochs)
+{
+    leat_loader *loader;
+    const leat_loader_options options = { .device = p->f.device, .epochs = epochs };
+    if (leat_loader_open(p->plan, &options, &loader, &p->f.err) < 0)
+        fail_msg("%s", p->f.err.message);
+    return loader;
+}
+
+/* All batches of a loader; returns how many. */
+static size_t train_all(pipeline *p, leat_loader *loader, size_t most)
+{
+    leat_batch *batch;
+    size_t n = 0;
+    int rc = LEAT_OK;
+    while (n < most && (rc = leat_loader_next(loader, &batch, &p->f.err)) == LEAT_OK) {
+        if (leat_trainer_step(p->f.trainer, batch, &p->f.err) < 0)
+            fail_msg("%s", p->f.err.message);
+        n++;
+    }
+    if (rc != LEAT_OK && rc != LEAT_E_END)
+        fail_msg("%s", p->f.err.message);
+    return n;
+}
+
+static const char on_cpu[] =
+    "train: {epochs: 30, model: [dense: 32, relu, dense: 3], loss: softmax_cross_entropy, "
+    "optimizer: {adam: {learning_rate: 0.02}}}";
+
+static void learns_from_a_loader(void **state)
+{
+    pipeline p;
+    leat_metrics metrics, evaluation;
+    static leat_step_times times[1000];
+    (void)state;
+    pipeline_open(&p, on_cpu, 2);
+    leat_loader *loader = loader_of(&p, 30);
+    const size_t n = train_all(&p, loader, SIZE_MAX);
+    leat_loader_close(&loader);
+    assert_int_equal(n, 30 * 8); /* 7 full batches and one of 26 rows */
+    loader = loader_of(&p, 1);
+    assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &evaluation, &p.f.err), LEAT_OK);
+    leat_loader_close(&loader);
+    assert_int_equal(evaluation.samples, ROWS);
+    assert_true(evaluation.accuracy > 0.95);
+    assert_int_equal(leat_trainer_metrics(p.f.trainer, &metrics, &p.f.err), LEAT_OK);
+    assert_int_equal(metrics.samples, 30 * ROWS); /* not mixed with the evaluation */
+    assert_true(metrics.loss > evaluation.loss);
+    assert_int_equal(leat_trainer_times(p.f.trainer, times, 100), 100);
+    assert_int_equal(leat_trainer_times(p.f.trainer, times + 100, 900), n - 100);
+    assert_int_equal(leat_trainer_times(p.f.trainer, times, 1000), 0);
+    for (size_t i = 0; i < n; i++) {
+        const leat_step_times *t = &times[i];
+        assert_true(t->asked_ns > 0 && t->ready_ns > 0 && t->copy_start_ns == 0);
+        assert_true(t->compute_start_ns >= t->asked_ns && t->compute_end_ns > t->compute_start_ns);
+        assert_true(t->compute_start_ns >= t->ready_ns);
+        assert_int_equal(t->busy_ns, t->compute_end_ns - t->compute_start_ns);
+        assert_int_equal(t->rows, i % 8 == 7 ? ROWS % BATCH : BATCH);
+        if (i)
+            assert_true(t->compute_start_ns >= times[i - 1].compute_end_ns);
+    }
+    pipeline_close(&p);
+}
+
+static void tensors_are_found_by_name(void **state)
+{
+    static const struct {
+        const char *train, *said;
+    } cases[] = {
+        { "train: {model: [dense: 3], loss: softmax_cross_entropy}", NULL },
+        { "train: {input: features, model: [dense: 3], loss: softmax_cross_entropy}", NULL },
+        { "train: {input: picture, model: [dense: 3], loss: softmax_cross_entropy}",
+          "train.input: the pipeline gives no tensor 'picture'; it gives: features, label" },
+        { "train: {target: class, model: [dense: 3], loss: softmax_cross_entropy}",
+          "train.target: the pipeline gives no tensor 'class'; it gives: features, label" },
+        { "train: {target: features, model: [dense: 3], loss: softmax_cross_entropy}", "float32" },
+    };
+    leat_plan *plan = make_plan(0, false);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f = { 0 };
+        assert_int_equal(leat_config_parse(cases[i].train, "t", &f.config, NULL), LEAT_OK);
+        assert_int_equal(leat_trainer_open_device(f.config, &f.device, NULL), LEAT_OK);
+        const int rc = leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err);
+        assert_int_equal(rc, cases[i].said ? LEAT_E_CONFIG : LEAT_OK);
+        if (cases[i].said && !strstr(f.err.message, cases[i].said))
+            fail_msg("%s", f.err.message);
+        fixture_close(&f);
+    }
+    leat_plan_close(&plan);
+}
+
+static void a_wrong_label_gives_the_batch_back(void **state)
+{
+    pipeline p;
+    leat_batch *batch;
+    (void)state;
+    pipeline_open(&p, on_cpu, 0);
+    leat_loader *loader = loader_of(&p, 1);
+    ys[17] = 9;
+    int rc = LEAT_OK;
+    for (int i = 0; i < 8 && rc == LEAT_OK; i++) {
+        assert_int_equal(leat_loader_next(loader, &batch, &p.f.err), LEAT_OK);
+        rc = leat_trainer_step(p.f.trainer, batch, &p.f.err);
+    }
+    assert_int_equal(rc, LEAT_E_DATA);
+    assert_non_null(strstr(p.f.err.message, "label 9"));
+    rc = leat_loader_next(loader, &batch, &p.f.err); /* nothing is held */
+    assert_true(rc == LEAT_OK || rc == LEAT_E_END);
+    if (rc == LEAT_OK)
+        leat_batch_release(batch);
+    leat_loader_close(&loader);
+    pipeline_close(&p);
+}
+
+/* --- on the simulated device ----------------------------------------------------------------- */
+
+/* Slow enough that the host is always ahead: kernels of 1 ms. */
+static const char on_sim[] =
+    "train: {device: 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}', %s model: [dense: 16, relu, "
+    "dense: 3], loss: softmax_cross_entropy}";
+
+enum { KERNELS = 3 + 1 + 4 + 2 }; /* forward, loss, backward (no data gradient first), update */
+
+static void times_on_sim_follow_the_arithmetic(void **state)
+{
+    pipeline p;
+    char text[512];
+    leat_step_times t[64];
+    leat_metrics metrics;
+    (void)state;
+    snprintf(text, sizeof text, on_sim, "");
+    pipeline_open(&p, text, 2);
+    assert_int_equal(leat_trainer_get_info(p.f.trainer)->simulated, 1);
+    leat_loader *loader = loader_of(&p, 2);
+    const size_t n = train_all(&p, loader, SIZE_MAX);
+    assert_int_equal(n, 16);
+    assert_int_equal(leat_trainer_times(p.f.trainer, t, 64), n);
+    leat_loader_close(&loader);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(t[i].busy_ns, KERNELS * 1000000);
+        assert_true(t[i].compute_end_ns - t[i].compute_start_ns >= t[i].busy_ns);
+        assert_true(t[i].copy_end_ns > t[i].copy_start_ns && t[i].copy_start_ns >= t[i].ready_ns);
+        assert_true(t[i].compute_start_ns >= t[i].copy_end_ns);
+        assert_true(!i || t[i].compute_start_ns >= t[i - 1].compute_end_ns);
+        assert_int_equal(t[i].rows, i % 8 == 7 ? ROWS % BATCH : BATCH);
+    }
+    assert_int_equal(leat_trainer_metrics(p.f.trainer, &metrics, &p.f.err), LEAT_OK);
+    assert_int_equal(metrics.samples, 2 * ROWS);
+    assert_true(isnan(metrics.loss) && isnan(metrics.accuracy));
+    pipeline_close(&p);
+}
+
+/* With prefetch the device never waits for the host; the last steps are still to come when the host
+ * has enqueued them, unless it has to sync. */
+static void the_host_runs_ahead_unless_told_to_sync(void **state)
+{
+    (void)state;
+    for (int sync = 0; sync < 2; sync++) {
+        pipeline p;
+        char text[512];
+        leat_step_times t[8];
+        snprintf(text, sizeof text, on_sim, sync ? "sync_every: 1," : "");
+        pipeline_open(&p, text, 4);
+        leat_loader *loader = loader_of(&p, 1);
+        assert_int_equal(train_all(&p, loader, 4), 4);
+        const int64_t enqueued_ns = leat_clock_ns();
+        assert_int_equal(leat_trainer_times(p.f.trainer, t, 8), 4);
+        if (sync)
+            assert_true(t[3].compute_end_ns <= enqueued_ns);
+        else
+            assert_true(t[3].compute_end_ns > enqueued_ns);
+        leat_loader_close(&loader);
+        pipeline_close(&p);
+    }
+}
+
+static void sim_evaluates_and_has_no_weights(void **state)
+{
+    static const char path[] = BUILD_DIR "/test_trainer_loader.safetensors";
+    pipeline p;
+    char text[512];
+    leat_metrics metrics;
+    leat_step_times t[8];
+    (void)state;
+    snprintf(text, sizeof text, on_sim, "");
+    pipeline_open(&p, text, 1);
+    leat_loader *loader = loader_of(&p, 1);
+    assert_int_equal(leat_trainer_evaluate(p.f.trainer, loader, &metrics, &p.f.err), LEAT_OK);
+    assert_int_equal(metrics.samples, ROWS);
+    assert_true(isnan(metrics.loss));
+    assert_int_equal(leat_trainer_times(p.f.trainer, t, 8), 0);
+    leat_loader_close(&loader);
+    assert_int_equal(leat_trainer_save(p.f.trainer, path, &p.f.err), LEAT_E_UNSUPPORTED);
+    assert_non_null(strstr(p.f.err.message, "simulated"));
+    assert_int_not_equal(access(path, F_OK), 0);
+    pipeline_close(&p);
+}
+
+/* More steps than the host may be ahead, and batches that stay in host memory. */
+static void many_steps_on_sim_without_a_copy(void **state)
+{
+    static leat_step_times t[400];
+    pipeline p;
+    char text[512];
+    (void)state;
+    snprintf(text, sizeof text, on_sim, "");
+    char *slow = strstr(text, "kernel_min_ns: 1000000");
+    memcpy(slow, "kernel_min_ns: 0000100", strlen("kernel_min_ns: 0000100"));
+    pipeline_open(&p, text, 2);
+    leat_loader *loader;
+    const leat_loader_options in_host = { .epochs = 40 };
+    assert_int_equal(leat_loader_open(p.plan, &in_host, &loader, &p.f.err), LEAT_OK);
+    assert_int_equal(train_all(&p, loader, SIZE_MAX), 320);
+    leat_loader_close(&loader);
+    assert_int_equal(leat_trainer_times(p.f.trainer, t, 400), 320);
+    for (int i = 0; i < 320; i++) {
+        assert_true(t[i].copy_start_ns == 0 && t[i].copy_end_ns == 0);
+        assert_true(t[i].busy_ns > 0 &&
+                    t[i].busy_ns <= t[i].compute_end_ns - t[i].compute_start_ns);
+    }
+    pipeline_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(learns_from_a_loader),
+        cmocka_unit_test(tensors_are_found_by_name),
+        cmocka_unit_test(a_wrong_label_gives_the_batch_back),
+        cmocka_unit_test(times_on_sim_follow_the_arithmetic),
+        cmocka_unit_test(the_host_runs_ahead_unless_told_to_sync),
+        cmocka_unit_test(sim_evaluates_and_has_no_weights),
+        cmocka_unit_test(many_steps_on_sim_without_a_copy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
