@@ -2,6 +2,7 @@
  *
  * jpeg_idct_simd.h: jpeg_idct.c for vectors whose 128-bit lanes hold one block each; included after
  * V and the operations v_… are defined. A register holds the same row (or column) of all blocks. */
+#if defined(v_madd)
 
 /* gcc keeps arrays in registers only where loops over them are unrolled. */
 #if defined(__clang__)
@@ -88,3 +89,5 @@ static inline wide widen(V a)
         (d)[3] = DESCALE(wide_add(e3, o0), shift);                                                 \
         (d)[4] = DESCALE(wide_sub(e3, o0), shift);                                                 \
     } while (0)
+
+#endif
