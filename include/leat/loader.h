@@ -79,11 +79,8 @@ typedef struct leat_batch_info {
     int64_t got_ns;                     /* leat_loader_next returned it */
 } leat_batch_info;
 
-<<<<<<< HEAD
-/* Borrowed until 64 more batches were taken or the loader is closed, also after release. */
-=======
-/* Which batch it is and when it came; valid until the batch is released. */
->>>>>>> config
+/* Which batch it is and when it came; borrowed until 64 more batches were taken or the loader is
+ * closed, also after release. */
 LEAT_API const leat_batch_info *leat_batch_get_info(leat_batch *batch);
 /* View of tensor i, dims {rows, …}; device memory where the loader has a device. */
 LEAT_API leat_view leat_batch_tensor(const leat_batch *batch, int32_t i);
