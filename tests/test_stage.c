@@ -75,6 +75,7 @@ static int open_plan(const char *text, const char *assignment, leat_plan **plan,
     return rc;
 }
 
+/* `message` may end in "…" for whatever follows. */
 static void expect(int want, const char *text, const char *assignment, const char *message)
 {
     leat_plan *plan;
@@ -84,7 +85,12 @@ static void expect(int want, const char *text, const char *assignment, const cha
     if (rc != want)
         fail_msg("%s for\n%s", leat_code_name(rc), text);
     assert_int_equal(err.code, want);
-    assert_string_equal(err.message, message);
+    const char *const dots = strstr(message, "…");
+    if (dots)
+        err.message[dots - message] = 0;
+    char wanted[1020];
+    snprintf(wanted, sizeof wanted, "%.*s", dots ? (int)(dots - message) : 1000, message);
+    assert_string_equal(err.message, wanted);
 }
 
 /* --- every option of every table ----------------------------------------------------------------- */
@@ -241,8 +247,7 @@ static const struct {
     const char *pipeline, *message;
 } wrong[] = {
     { "pipeline:\n  - batchh: 4\n",
-      "bad.yaml:3:5: there is no stage 'batchh'; did you mean 'batch'? There are: shuffle, repeat, "
-      "take, skip, shard, batch, prefetch, map" },
+      "bad.yaml:3:5: there is no stage 'batchh'; did you mean 'batch'? There are: …" },
     { "pipeline:\n  - window\n", "bad.yaml:3:5: there is no stage 'window'. There are: shuffle, "
                                  "repeat, take, skip, shard, batch, "
                                  "prefetch, map" },
@@ -303,13 +308,13 @@ static const struct {
       "size or "
       "leave out drop_remainder" },
     /* shapes */
-    { "pipeline:\n  - batch: 4\n", "bad.yaml:3:5: samples of a batch have one shape, but tensor "
-                                   "'image' comes as uint8[?]: decode "
-                                   "it, then resize or crop it in a map before batch" },
+    { "pipeline:\n  - batch: 4\n", "bad.yaml:3:5: tensor 'image' has no fixed shape: uint8[?]; a "
+                                   "batch needs one: decode it, then "
+                                   "resize or crop it in a map before batch" },
     { "pipeline:\n  - map: decode_jpeg\n  - batch: 4\n",
-      "bad.yaml:4:5: samples of a batch have one shape, but tensor 'image' comes as uint8[?, ?, "
-      "3]: "
-      "resize or crop it in a map before batch" },
+      "bad.yaml:4:5: tensor 'image' has no fixed shape: uint8[?, ?, 3]; a batch needs one: resize "
+      "or "
+      "crop it in a map before batch" },
     { "pipeline:\n  - map: [{resize: [8, 8]}]\n",
       "bad.yaml:3:11: resize expects a uint8 or float32 image [height, width, 1 to 4 channels], "
       "got "
@@ -368,8 +373,7 @@ static void what_set_broke_is_named_by_its_path(void **state)
     expect(LEAT_E_CONFIG, good, "engine.threads=-1",
            "--set engine.threads: engine: threads must be between 0 and 1024, or auto, got -1");
     expect(LEAT_E_CONFIG, good, "engine.thread=1",
-           "--set engine.thread: engine has no option 'thread'; did you mean 'threads'? It has: "
-           "threads, reader, read_bytes, run, digest");
+           "--set engine.thread: engine has no option 'thread'; did you mean 'threads'? …");
 }
 
 static void the_longest_chains_and_lists(void **state)

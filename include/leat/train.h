@@ -47,7 +47,9 @@ LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
 /* Opens the device that train.device names (default "cpu"). */
 LEAT_API int leat_trainer_open_device(const leat_config *config, leat_device **out,
                                       leat_error *err);
+/* Frees; before the device is closed. */
 LEAT_API void leat_trainer_close(leat_trainer **trainer);
+/* Size and device; valid until the trainer is closed. */
 LEAT_API const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trainer);
 
 /* One forward + backward + update; takes the batch over (releases it when the device is done), also

@@ -8,8 +8,12 @@
 #include "leat/op.h"
 
 #define LEAT_OP_LIST(X)                                                                            \
+    X(decode_image)                                                                                \
     X(decode_jpeg)                                                                                 \
     X(decode_png)                                                                                  \
+    X(decode_webp)                                                                                 \
+    X(decode_bmp)                                                                                  \
+    X(decode_pnm)                                                                                  \
     X(decode_raw)                                                                                  \
     X(reshape)                                                                                     \
     X(resize)                                                                                      \
@@ -17,10 +21,21 @@
     X(random_crop)                                                                                 \
     X(random_resized_crop)                                                                         \
     X(random_flip)                                                                                 \
+    X(random_rotation)                                                                             \
+    X(random_erasing)                                                                              \
+    X(pad)                                                                                         \
     X(random_brightness)                                                                           \
     X(random_contrast)                                                                             \
+    X(random_saturation)                                                                           \
+    X(random_hue)                                                                                  \
+    X(color_jitter)                                                                                \
+    X(grayscale)                                                                                   \
+    X(rand_augment)                                                                                \
+    X(trivial_augment)                                                                             \
     X(cast)                                                                                        \
     X(normalize)                                                                                   \
+    X(scale)                                                                                       \
+    X(one_hot)                                                                                     \
     X(sleep)
 
 #define LEAT_OP_DECLARE(name) extern const leat_op leat_op_##name;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * source_images.c: a folder per class with image files in it, read directly. Classes are the
- * sub-folders in byte order of their names, labels count from 0; files are in byte order of their
- * paths, so the same tree gives the same records everywhere. */
+ * sub-folders in byte order of their names, labels count from 0 (an empty folder is a class too);
+ * files are in byte order of their names, so the same tree gives the same records everywhere, and
+ * those of its conversion. Names that begin with a dot, files beside the class folders, and files
+ * that are not named like an image are left out. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,35 +47,30 @@ static void close_images(leat_source *base)
     free(source);
 }
 
-static int is_image_name(const char *name)
+static bool is_image_name(const char *name)
 {
     static const char *const endings[] = { ".jpg", ".jpeg", ".png" };
     const char *const dot = strrchr(name, '.');
     for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
         if (!strcasecmp(dot, endings[i]))
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
-static int add_file(images_source *source, const char *folder, const char *name, int64_t label,
-                    leat_error *err)
-{
-    if (source->n_files == source->room) {
-        const size_t room = source->room ? source->room * 2 : 1024;
-        image_file *files = realloc(source->files, room * sizeof *files);
-        if (!files)
-            return leat_fail(err, LEAT_E_NOMEM, "%zu image files", room);
-        source->files = files;
-        source->room = room;
-    }
-    char *path;
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
-        return leat_fail(err, LEAT_E_NOMEM, "the path of an image file");
-    source->files[source->n_files++] = (image_file){ path, label };
-    return LEAT_OK;
-}
+/* --- listing the tree -------------------------------------------------------------------------- */
 
-/* Names in a folder in byte order, without those that begin with a dot. */
+typedef struct walk {
+    images_source *source;
+    const char *root, *folder; /* the set's, and the one being listed */
+    int64_t label;
+    const leat_node *where;
+    leat_error *err;
+} walk;
+
+/* Looks at one entry of a folder. A visit that keeps the path sets it NULL. */
+typedef int visit_entry(walk *w, char **path, char kind);
+
+/* Names in a folder, without those that begin with a dot. */
 static int visible(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
@@ -81,52 +79,109 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
-static int list(const char *folder, struct dirent ***names, const leat_node *where, leat_error *err)
+
+/* 'd' folder, 'f' file, 'x' neither; 0: cannot tell (errno). Links are followed. */
+static char kind_of(const struct dirent *entry, const char *path)
 {
-    const int n = scandir(folder, names, visible, by_bytes);
+    struct stat status;
+    if (entry->d_type == DT_DIR)
+        return 'd';
+    if (entry->d_type == DT_REG)
+        return 'f';
+    if (stat(path, &status) < 0)
+        return 0;
+    return S_ISDIR(status.st_mode) ? 'd' : S_ISREG(status.st_mode) ? 'f' : 'x';
+}
+
+static int look_at(walk *w, const struct dirent *entry, visit_entry *visit)
+{
+    char *path;
+    int rc;
+    if (asprintf(&path, "%s/%s", w->folder, entry->d_name) < 0)
+        return leat_fail(w->err, LEAT_E_NOMEM, "images: the path of a file");
+    const char kind = kind_of(entry, path);
+    if (kind == 0)
+        rc = leat_node_fail(w->where, w->err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+    else
+        rc = visit(w, &path, kind);
+    free(path);
+    return rc;
+}
+
+/* Visits what is in a folder, in byte order of the names. */
+static int list(walk *w, const char *folder, visit_entry *visit)
+{
+    struct dirent **entries;
+    const char *const outer = w->folder;
+    int rc = LEAT_OK;
+    const int n = scandir(folder, &entries, visible, by_bytes);
     if (n < 0)
-        return leat_node_fail(where, err, LEAT_E_IO, "cannot read folder %s: %s", folder,
-                              strerror(errno));
-    return n;
-}
-
-static int add_class(images_source *source, const char *folder, int64_t label,
-                     const leat_node *where, leat_error *err)
-{
-    struct dirent **names;
-    const int n = list(folder, &names, where, err);
-    int rc = n < 0 ? n : LEAT_OK;
+        return leat_node_fail(w->where, w->err, errno == ENOMEM ? LEAT_E_NOMEM : LEAT_E_IO,
+                              "cannot read the folder %s: %s", folder, strerror(errno));
+    w->folder = folder;
     for (int i = 0; i < n; i++) {
-        if (rc >= 0 && is_image_name(names[i]->d_name))
-            rc = add_file(source, folder, names[i]->d_name, label, err);
-        free(names[i]);
+        if (rc >= 0)
+            rc = look_at(w, entries[i], visit);
+        free(entries[i]);
     }
-    if (n >= 0)
-        free(names);
+    w->folder = outer;
+    free(entries);
     return rc;
 }
 
-static int add_classes(images_source *source, const char *root, const leat_node *where,
-                       leat_error *err)
+static int visit_image(walk *w, char **path, char kind)
 {
-    struct dirent **names;
-    const int n = list(root, &names, where, err);
-    int rc = n < 0 ? n : LEAT_OK;
-    for (int i = 0; i < n; i++) {
-        char *folder = NULL;
-        struct stat status;
-        if (rc >= 0 && asprintf(&folder, "%s/%s", root, names[i]->d_name) < 0) {
-            folder = NULL;
-            rc = leat_fail(err, LEAT_E_NOMEM, "the path of a class folder");
-        }
-        if (rc >= 0 && stat(folder, &status) == 0 && S_ISDIR(status.st_mode))
-            rc = add_class(source, folder, source->base.n_classes++, where, err);
-        free(folder);
-        free(names[i]);
+    images_source *const source = w->source;
+    if (kind == 'd')
+        return leat_node_fail(w->where, w->err, LEAT_E_DATA,
+                              "%s: a folder inside a class folder; images are expected as "
+                              "%s/CLASS/NAME.jpg. If %s holds the classes, name that folder",
+                              *path, w->root, w->folder);
+    if (!is_image_name(*path))
+        return LEAT_OK;
+    if (kind != 'f')
+        return leat_node_fail(w->where, w->err, LEAT_E_DATA, "%s: not a file", *path);
+    if (source->n_files == source->room) {
+        const size_t room = source->room ? source->room * 2 : 1024;
+        image_file *files = realloc(source->files, room * sizeof *files);
+        if (!files)
+            return leat_fail(w->err, LEAT_E_NOMEM, "images: %zu files", room);
+        source->files = files;
+        source->room = room;
     }
-    if (n >= 0)
-        free(names);
-    return rc;
+    source->files[source->n_files++] = (image_file){ *path, w->label };
+    *path = NULL;
+    return LEAT_OK;
+}
+
+static int visit_class(walk *w, char **path, char kind)
+{
+    if (kind != 'd')
+        return LEAT_OK;
+    w->label = w->source->base.n_classes++;
+    return list(w, *path, visit_image);
+}
+
+static int fail_empty(const walk *w)
+{
+    const int32_t n = w->source->base.n_classes;
+    if (n == 0)
+        return leat_node_fail(w->where, w->err, LEAT_E_DATA,
+                              "%s has no sub-folders; images are expected as %s/CLASS/NAME.jpg",
+                              w->root, w->root);
+    return leat_node_fail(w->where, w->err, LEAT_E_DATA,
+                          "%s: %d class folder%s, but no file in %s is named .jpg, .jpeg or .png",
+                          w->root, n, n == 1 ? "" : "s", n == 1 ? "it" : "them");
+}
+
+static uint64_t digest_of(const images_source *source, size_t root_length)
+{
+    uint64_t digest = 0;
+    for (size_t i = 0; i < source->n_files; i++) {
+        const char *const name = source->files[i].path + root_length;
+        digest = leat_digest_chain(digest, leat_digest_row(name, strlen(name), i));
+    }
+    return digest;
 }
 
 static int open_images(const void *opts, const leat_node *where, leat_source **out, leat_error *err)
@@ -137,12 +192,10 @@ static int open_images(const void *opts, const leat_node *where, leat_source **o
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "images: %zu bytes", sizeof *source);
     source->base.table = &leat_source_images;
-    int rc = add_classes(source, root, where, err);
+    walk w = { .source = source, .root = root, .where = where, .err = err };
+    int rc = list(&w, root, visit_class);
     if (rc >= 0 && source->n_files == 0)
-        rc = leat_node_fail(where, err, LEAT_E_DATA,
-                            "%s: no image found in %d class folders (expected "
-                            "%s/CLASS/NAME.jpg or .png)",
-                            root, source->base.n_classes, root);
+        rc = fail_empty(&w);
     if (rc < 0) {
         close_images(&source->base);
         return rc;
@@ -152,29 +205,35 @@ static int open_images(const void *opts, const leat_node *where, leat_source **o
     source->base.n_features = 2;
     source->base.features[0] = (leat_feature_info){ "image", leat_shape_make(LEAT_U8, 1, &bytes) };
     source->base.features[1] = (leat_feature_info){ "label", leat_shape_make(LEAT_I64, 0, NULL) };
-    for (size_t i = 0; i < source->n_files; i++)
-        source->base.digest = leat_digest_chain(
-            source->base.digest,
-            leat_digest_row(source->files[i].path, strlen(source->files[i].path), i));
+    source->base.digest = digest_of(source, strlen(root));
     *out = &source->base;
     return LEAT_OK;
+}
+
+/* Opens a file that was one when it was listed; O_NONBLOCK: what took its place may be a pipe. */
+static int open_file(const char *path, size_t *size, leat_error *err)
+{
+    struct stat status;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return leat_fail(err, LEAT_E_IO, "cannot open: %s", strerror(errno));
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+        close(fd);
+        return leat_fail(err, LEAT_E_IO, "is not a file any more");
+    }
+    *size = (size_t)status.st_size;
+    return fd;
 }
 
 static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
                 leat_view *features, size_t *n_read, leat_error *err)
 {
-    *n_read = 0;
-
     const image_file *const file = &((const images_source *)base)->files[record];
-    struct stat status;
-    const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &status) < 0) {
-        const int error = errno;
-        if (fd >= 0)
-            close(fd);
-        return leat_fail(err, LEAT_E_IO, "cannot open: %s", strerror(error));
-    }
-    const size_t size = (size_t)status.st_size;
+    size_t size = 0;
+    *n_read = 0;
+    const int fd = open_file(file->path, &size, err);
+    if (fd < 0)
+        return fd;
     uint8_t *const bytes = leat_scratch_take(scratch, size);
     int64_t *const label = leat_scratch_take(scratch, sizeof *label);
     int rc = LEAT_OK;

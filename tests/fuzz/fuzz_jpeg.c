@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_jpeg.c: the own JPEG decoder against libjpeg-turbo. Whatever the bytes are: "ok" only if
+ * libjpeg-turbo decodes them without a complaint, and then to the same pixels; all CPU levels agree;
+ * nothing is written behind the picture. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jpeg/jpeg_impl.h"
+#include "jpeg_reference.h"
+
+enum { MAX_PIXELS = 1 << 16, GUARD = 64 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+/* libFuzzer's own; not there when the corpus is replayed. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size) __attribute__((weak));
+
+static uint8_t ours[3 * MAX_PIXELS + GUARD], theirs[3 * MAX_PIXELS];
+
+static int decode(leat_jpeg jpeg, int level, const leat_image_box *box, int channels)
+{
+    static leat_scratch *scratch;
+    const size_t n = (size_t)box->width * (size_t)box->height * (size_t)channels;
+    if (!scratch && leat_scratch_open(&scratch, 1 << 28, NULL))
+        abort();
+    jpeg.dsp = leat_jpeg_dsp_at(level);
+    leat_scratch_reset(scratch);
+    memset(ours, 0xa5, n + GUARD);
+    const int rc = leat_jpeg_decode_box(&jpeg, box, channels, ours, scratch, NULL);
+    for (size_t i = n; i < n + GUARD; i++)
+        if (ours[i] != 0xa5)
+            abort();
+    return rc;
+}
+
+/* `ours`, a box, is part of `theirs`, the whole. */
+static int is_part(const leat_jpeg *jpeg, const leat_image_box *box, int channels)
+{
+    const size_t n = (size_t)box->width * (size_t)channels;
+    const size_t stride = (size_t)jpeg->width * (size_t)channels;
+    const uint8_t *from = theirs + (size_t)box->y * stride + (size_t)box->x * (size_t)channels;
+    for (int32_t y = 0; y < box->height; y++)
+        if (memcmp(ours + (size_t)y * n, from + (size_t)y * stride, n))
+            return 0;
+    return 1;
+}
+
+static void check_whole(const leat_jpeg *jpeg, int channels, const uint8_t *data, size_t size,
+                        const leat_image_box *box)
+{
+    const leat_image_box whole = { 0, 0, jpeg->height, jpeg->width };
+    const int rc = decode(*jpeg, 0, &whole, channels);
+    if (!rc && (reference_decode(data, size, channels, theirs, sizeof theirs) ||
+                !is_part(jpeg, &whole, channels)))
+        abort();
+    for (int level = 1; level <= 2; level++)
+        if (leat_jpeg_dsp_at(level) && (decode(*jpeg, level, &whole, channels) != rc ||
+                                        (!rc && !is_part(jpeg, &whole, channels))))
+            abort();
+    /* A box of a good picture is good; of a bad one, it may be. */
+    const int rc_box = decode(*jpeg, 0, box, channels);
+    if (!rc && (rc_box || !is_part(jpeg, box, channels)))
+        abort();
+    for (int level = 1; level <= 2; level++)
+        if (leat_jpeg_dsp_at(level) && (decode(*jpeg, level, box, channels) != rc_box ||
+                                        (!rc && !is_part(jpeg, box, channels))))
+            abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    leat_jpeg jpeg;
+    uint32_t state = (uint32_t)size;
+    if (leat_jpeg_open(&jpeg, data, size, NULL) || (int64_t)jpeg.width * jpeg.height > MAX_PIXELS)
+        return 0;
+    for (size_t i = 0; i < size; i++)
+        state = state * 16777619u ^ data[i];
+    leat_image_box box = { (int32_t)(state % (uint32_t)jpeg.height),
+                           (int32_t)(state / 7 % (uint32_t)jpeg.width), 0, 0 };
+    box.height = 1 + (int32_t)(state / 31 % (uint32_t)(jpeg.height - box.y));
+    box.width = 1 + (int32_t)(state / 127 % (uint32_t)(jpeg.width - box.x));
+    check_whole(&jpeg, 3, data, size, &box);
+    check_whole(&jpeg, 1, data, size, &box);
+    return 0;
+}
+
+/* --- mutations that keep a file a JPEG file ------------------------------------------------------ */
+
+/* Segments of one kind in the header; 0xda also finds the scan's bytes. */
+static size_t find_segment(const uint8_t *data, size_t size, int marker, unsigned skip)
+{
+    size_t found = 0;
+    for (size_t at = 2; at + 4 <= size && data[at] == 0xff;) {
+        if (data[at + 1] == marker) {
+            found = at;
+            if (!skip--)
+                break;
+        }
+        if (data[at + 1] == 0xda)
+            break;
+        at += 2 + ((size_t)data[at + 2] << 8 | data[at + 3]);
+    }
+    return found;
+}
+
+static unsigned draw(unsigned *state, size_t below)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % (unsigned)(below ? below : 1);
+}
+
+/* Another length for a code, or another symbol. */
+static void change_table(uint8_t *data, size_t size, unsigned *state)
+{
+    const size_t at = find_segment(data, size, 0xc4, draw(state, 4));
+    const size_t n = at ? (size_t)data[at + 2] << 8 | data[at + 3] : 0;
+    if (n < 19 || at + 2 + n > size)
+        return;
+    uint8_t *counts = data + at + 5, *symbols = counts + 16;
+    const unsigned from = draw(state, 16), to = draw(state, 16);
+    if (draw(state, 2) && counts[from]) {
+        counts[from]--;
+        counts[to]++;
+    } else if (n > 19) {
+        uint8_t *a = symbols + draw(state, n - 19), *b = symbols + draw(state, n - 19), kept = *a;
+        *a = *b;
+        *b = draw(state, 3) ? kept : (uint8_t)draw(state, 256);
+    }
+}
+
+static void change_frame(uint8_t *data, size_t size, unsigned *state)
+{
+    static const uint8_t samplings[] = { 0x11, 0x21, 0x12, 0x22, 0x41 };
+    const size_t at = find_segment(data, size, 0xc0, 0);
+    if (!at || at + 13 > size)
+        return;
+    switch (draw(state, 4)) {
+    case 0:
+        data[at + 6] = (uint8_t)(1 + draw(state, 80));
+        break;
+    case 1:
+        data[at + 8] = (uint8_t)(1 + draw(state, 80));
+        break;
+    default:
+        data[at + 11 + (draw(state, 2) && at + 18 < size ? 3 * draw(state, 3) : 0)] =
+            samplings[draw(state, sizeof samplings)];
+    }
+}
+
+static void change_scan(uint8_t *data, size_t size, unsigned *state)
+{
+    const size_t scan = find_segment(data, size, 0xda, 0) + 14;
+    if (scan < 30 || scan >= size)
+        return;
+    for (unsigned n = 1 + draw(state, 4); n; n--) {
+        uint8_t *at = data + scan + draw(state, size - scan);
+        if (*at != 0xff)
+            *at = (uint8_t)(*at ^ 1u << draw(state, 8));
+        if (*at == 0xff)
+            *at = 0xfe;
+    }
+}
+
+/* A restart marker at any place, or another restart interval. */
+static size_t change_restarts(uint8_t *data, size_t size, size_t max_size, unsigned *state)
+{
+    const size_t interval = find_segment(data, size, 0xdd, 0);
+    const size_t scan = find_segment(data, size, 0xda, 0) + 14;
+    if (interval && interval + 6 <= size && draw(state, 2)) {
+        data[interval + 5] = (uint8_t)draw(state, 9);
+        return size;
+    }
+    if (scan < 30 || scan >= size || size + 2 > max_size)
+        return size;
+    const size_t at = scan + draw(state, size - scan);
+    memmove(data + at + 2, data + at, size - at);
+    data[at] = 0xff;
+    data[at + 1] = (uint8_t)(0xd0 + draw(state, 10));
+    return size + 2;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+    unsigned state = seed;
+    switch (draw(&state, 7)) {
+    case 0:
+        change_table(data, size, &state);
+        return size;
+    case 1:
+        change_frame(data, size, &state);
+        return size;
+    case 2:
+    case 3:
+        change_scan(data, size, &state);
+        return size;
+    case 4:
+        return change_restarts(data, size, max_size, &state);
+    default:
+        return LLVMFuzzerMutate ? LLVMFuzzerMutate(data, size, max_size) : size;
+    }
+}

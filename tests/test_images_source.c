@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_images_source.c: the source `images`: which files become which records with which labels, what
+ * it refuses, and that it gives the batches that the converted set gives. */
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine_fixture.h"
+#include "failing_malloc.h"
+#include "op_test.h"
+
+static char top[] = "/tmp/leat-test-images-XXXXXX";
+
+/* --- trees --------------------------------------------------------------------------------------- */
+
+static void make_set(void);
+
+static int make_top(void **state)
+{
+    if (!mkdtemp(top))
+        return -1;
+    make_set();
+    return op_test_setup(state);
+}
+
+static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *ftw)
+{
+    (void)status;
+    (void)flag;
+    (void)ftw;
+    return remove(path);
+}
+
+static int remove_top(void **state)
+{
+    op_test_teardown(state);
+    return nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Path below the top; a few at once. */
+static const char *at(const char *name)
+{
+    static char paths[4][512];
+    static int turn;
+    turn = (turn + 1) % 4;
+    snprintf(paths[turn], sizeof paths[turn], "%s/%s", top, name);
+    return paths[turn];
+}
+
+static void make_folder(const char *name)
+{
+    assert_int_equal(mkdir(at(name), 0700), 0);
+}
+
+static void write_file(const char *name, const void *bytes, size_t size)
+{
+    FILE *file = fopen(at(name), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A JPEG of one shade of gray, so that a pixel says which file it was. */
+static void write_shade(const char *name, uint8_t shade)
+{
+    const leat_view image = op_image(LEAT_U8, 16, 24, 1);
+    memset(image.data, shade, 16 * 24);
+    const leat_view jpeg = op_jpeg(image, (op_jpeg_how){ 0 });
+    write_file(name, jpeg.data, (size_t)jpeg.shape.dims[0]);
+    free(image.data);
+    free(jpeg.data);
+}
+
+/* --- plans --------------------------------------------------------------------------------------- */
+
+#define DECODE "map: {ops: [decode_jpeg, {resize: [8, 8]}]}"
+
+static int open_plan(const char *source, const char *stages, leat_plan **plan, leat_error *err)
+{
+    char text[2048];
+    leat_config *config;
+    snprintf(text, sizeof text, "source: %s\npipeline: [%s]\n", source, stages);
+    *plan = NULL;
+    int rc = leat_config_parse(text, "set.yaml", &config, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_plan_open(config, NULL, plan, err);
+    leat_config_close(&config);
+    return rc;
+}
+
+static int open_set(const char *name, const char *stages, leat_plan **plan, leat_error *err)
+{
+    char source[600];
+    snprintf(source, sizeof source, "{images: '%s'}", at(name));
+    return open_plan(source, stages, plan, err);
+}
+
+static leat_plan *plan_of(const char *name, const char *stages)
+{
+    leat_plan *plan;
+    leat_error err;
+    check(open_set(name, stages, &plan, &err), &err);
+    return plan;
+}
+
+/* Refused on opening; `message` has $ for the test's folder. */
+static void refuse(const char *name, int code, const char *message)
+{
+    char want[1020] = "set.yaml:1:18: ";
+    leat_plan *plan;
+    leat_error err = { 0 };
+    for (const char *p = message; *p; p++)
+        snprintf(want + strlen(want), sizeof want - strlen(want), "%.*s", *p == '$' ? 99 : 1,
+                 *p == '$' ? top : p);
+    const int rc = open_set(name, "{" DECODE "}, {batch: 4}", &plan, &err);
+    leat_plan_close(&plan);
+    assert_string_equal(err.message, want);
+    assert_int_equal(rc, code);
+}
+
+/* --- what becomes a record ------------------------------------------------------------------------- */
+
+static void classes_and_files_are_in_byte_order(void **state)
+{
+    /* in the order that is expected: capitals before small letters, 10 before 9 */
+    static const struct {
+        const char *name;
+        int64_t label;
+    } files[] = {
+        { "10/1.jpg", 0 },
+        { "10/10.jpg", 0 },
+        { "10/2.jpg", 0 },
+        { "9/x.jpg", 1 },
+        { "B/a.JPG", 2 },
+        { "B/a.b.jpeg", 2 },
+        { "a/a b.jpg", 3 },
+        /* class 4, "empty", has no file */
+        { "z\xc3\xa9/\xc3\xa9.jpg", 5 },
+    };
+    enum { N = sizeof files / sizeof *files };
+    static const char *const folders[] = { "a", "B", "9", "empty", "10", "z\xc3\xa9", ".hidden" };
+    leat_batch *batch;
+    leat_error err;
+    char name[200];
+    (void)state;
+    make_folder("order");
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(name, sizeof name, "order/%s", folders[i]);
+        make_folder(name);
+    }
+    for (int i = N; i-- > 0;) { /* not in the order of making */
+        snprintf(name, sizeof name, "order/%s", files[i].name);
+        write_shade(name, (uint8_t)(20 * i + 20));
+    }
+    /* none of these is a record */
+    write_file("order/readme.jpg", "x", 1);
+    write_file("order/a/notes.txt", "x", 1);
+    write_file("order/a/jpg", "x", 1);
+    write_file("order/a/.hidden.jpg", "x", 1);
+    write_file("order/a/1.jpg.part", "x", 1);
+    write_file("order/.hidden/1.jpg", "x", 1);
+
+    leat_plan *plan = plan_of("order", "{" DECODE "}, {batch: 100}");
+    const leat_plan_info *info = leat_plan_get_info(plan);
+    assert_int_equal(info->n_records, N);
+    assert_int_equal(info->n_classes, 6);
+    leat_loader *loader = open_loader(plan, NULL);
+    check(leat_loader_next(loader, &batch, &err), &err);
+    const leat_view image = leat_batch_tensor(batch, leat_plan_tensor_index(plan, "image"));
+    const leat_view label = leat_batch_tensor(batch, leat_plan_tensor_index(plan, "label"));
+    assert_int_equal(image.shape.dims[0], N);
+    for (int i = 0; i < N; i++) {
+        const int shade = ((const uint8_t *)image.data)[i * 8 * 8 * 3];
+        if (abs(shade - (20 * i + 20)) > 3)
+            fail_msg("record %d is not %s: shade %d", i, files[i].name, shade);
+        assert_int_equal(((const int64_t *)label.data)[i], files[i].label);
+    }
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+static void links_are_followed(void **state)
+{
+    (void)state;
+    make_folder("links");
+    make_folder("links-real");
+    write_shade("links-real/1.jpg", 40);
+    assert_int_equal(symlink("../links-real", at("links/cat")), 0);
+    make_folder("links/dog");
+    assert_int_equal(symlink("../../links-real/1.jpg", at("links/dog/2.jpg")), 0);
+    leat_plan *plan = plan_of("links", "{" DECODE "}, {batch: 100}");
+    assert_int_equal(leat_plan_get_info(plan)->n_records, 2);
+    assert_int_equal(leat_plan_get_info(plan)->n_classes, 2);
+    leat_plan_close(&plan);
+}
+
+/* --- trees that are refused ------------------------------------------------------------------------- */
+
+static void wrong_trees_are_refused(void **state)
+{
+    (void)state;
+    refuse("nowhere", LEAT_E_IO, "cannot read the folder $/nowhere: No such file or directory");
+    write_file("file", "x", 1);
+    refuse("file", LEAT_E_IO, "cannot read the folder $/file: Not a directory");
+    make_folder("bare");
+    refuse("bare", LEAT_E_DATA,
+           "$/bare has no sub-folders; images are expected as $/bare/CLASS/NAME.jpg");
+    write_shade("bare/1.jpg", 1);
+    refuse("bare", LEAT_E_DATA,
+           "$/bare has no sub-folders; images are expected as $/bare/CLASS/NAME.jpg");
+    make_folder("bare/cat");
+    refuse("bare", LEAT_E_DATA,
+           "$/bare: 1 class folder, but no file in it is named .jpg, .jpeg or .png");
+    make_folder("bare/dog");
+    write_file("bare/dog/1.webp", "x", 1);
+    refuse("bare", LEAT_E_DATA,
+           "$/bare: 2 class folders, but no file in them is named .jpg, .jpeg or .png");
+
+    make_folder("deep");
+    make_folder("deep/train");
+    make_folder("deep/train/cat");
+    write_shade("deep/train/cat/1.jpg", 1);
+    refuse("deep", LEAT_E_DATA,
+           "$/deep/train/cat: a folder inside a class folder; images are expected as "
+           "$/deep/CLASS/NAME.jpg. If $/deep/train holds the classes, name that folder");
+    write_shade("deep/train/1.jpg", 1);
+    refuse("deep", LEAT_E_DATA,
+           "$/deep/train/cat: a folder inside a class folder; images are expected as "
+           "$/deep/CLASS/NAME.jpg. If $/deep/train holds the classes, name that folder");
+}
+
+static void names_without_files_are_refused(void **state)
+{
+    (void)state;
+    make_folder("odd");
+    make_folder("odd/cat");
+    write_shade("odd/cat/1.jpg", 1);
+    assert_int_equal(mkfifo(at("odd/cat/pipe.jpg"), 0600), 0);
+    refuse("odd", LEAT_E_DATA, "$/odd/cat/pipe.jpg: not a file");
+    assert_int_equal(unlink(at("odd/cat/pipe.jpg")), 0);
+    assert_int_equal(symlink("gone.jpg", at("odd/cat/link.jpg")), 0);
+    refuse("odd", LEAT_E_IO, "$/odd/cat/link.jpg: No such file or directory");
+    assert_int_equal(unlink(at("odd/cat/link.jpg")), 0);
+    assert_int_equal(symlink("gone", at("odd/dog")), 0);
+    refuse("odd", LEAT_E_IO, "$/odd/dog: No such file or directory");
+    assert_int_equal(unlink(at("odd/dog")), 0);
+    leat_plan *plan = plan_of("odd", "{" DECODE "}, {batch: 4}");
+    leat_plan_close(&plan);
+}
+
+static void folders_that_may_not_be_read(void **state)
+{
+    (void)state;
+    if (geteuid() == 0) {
+        print_message("skipped: root may read every folder\n");
+        skip();
+    }
+    make_folder("locked");
+    make_folder("locked/cat");
+    write_shade("locked/cat/1.jpg", 1);
+    assert_int_equal(chmod(at("locked/cat"), 0), 0);
+    refuse("locked", LEAT_E_IO, "cannot read the folder $/locked/cat: Permission denied");
+    assert_int_equal(chmod(at("locked/cat"), 0700), 0);
+    assert_int_equal(chmod(at("locked"), 0), 0);
+    refuse("locked", LEAT_E_IO, "cannot read the folder $/locked: Permission denied");
+    assert_int_equal(chmod(at("locked"), 0700), 0);
+}
+
+/* --- files that go wrong while running ----------------------------------------------------------------- */
+
+/* Runs the set in batches of one; file `bad` must stop it, and nothing before. */
+static void stop_at(const char *set, int64_t n_before, int code, const char *path, const char *why)
+{
+    leat_plan *plan = plan_of(set, "{" DECODE "}, {batch: 1}");
+    for (int pass = 0; pass < 2; pass++) { /* the same again: nothing is remembered wrongly */
+        leat_loader *loader = open_loader(plan, NULL);
+        leat_batch *batch;
+        leat_error err = { 0 };
+        int64_t n = 0;
+        int rc;
+        while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {
+            leat_batch_release(batch);
+            n++;
+        }
+        if (rc != code || n != n_before)
+            fail_msg("%s after %lld batches: %s", leat_code_name(rc), (long long)n, err.message);
+        if (!strstr(err.message, path) || !strstr(err.message, why))
+            fail_msg("expected %s and '%s':\n%s", path, why, err.message);
+        assert_int_equal(leat_loader_next(loader, &batch, NULL), code);
+        leat_loader_close(&loader);
+    }
+    leat_plan_close(&plan);
+}
+
+static void files_that_are_no_images_stop_in_their_place(void **state)
+{
+    static const uint8_t png[] = "\x89PNG\r\n\x1a\n";
+    (void)state;
+    make_folder("bad");
+    make_folder("bad/cat");
+    write_shade("bad/cat/0.jpg", 10);
+    write_shade("bad/cat/1.jpg", 20);
+    write_file("bad/cat/2.jpg", "no image at all", 15);
+    stop_at("bad", 2, LEAT_E_DATA, at("bad/cat/2.jpg"), "not a JPEG");
+    write_file("bad/cat/2.jpg", png, sizeof png);
+    stop_at("bad", 2, LEAT_E_DATA, at("bad/cat/2.jpg"), "not a JPEG");
+    write_file("bad/cat/2.jpg", "", 0);
+    stop_at("bad", 2, LEAT_E_DATA, at("bad/cat/2.jpg"), "not a JPEG");
+    write_file("bad/cat/2.jpg", "\xff\xd8", 2);
+    stop_at("bad", 2, LEAT_E_DATA, at("bad/cat/2.jpg"), "no frame header");
+}
+
+static void files_that_change_stop_in_their_place(void **state)
+{
+    (void)state;
+    make_folder("change");
+    make_folder("change/cat");
+    write_shade("change/cat/0.jpg", 10);
+    write_shade("change/cat/1.jpg", 20);
+    leat_plan *plan = plan_of("change", "{" DECODE "}, {batch: 2}");
+    for (int k = 0; k < 4; k++) {
+        static const char *const why[] = { "cannot open: No such file", "not a file any more",
+                                           "not a file any more",
+                                           "cannot open: Permission denied" };
+        leat_loader *loader;
+        leat_batch *batch;
+        leat_error err = { 0 };
+        unlink(at("change/cat/1.jpg"));
+        if (k == 1)
+            assert_int_equal(mkfifo(at("change/cat/1.jpg"), 0600), 0); /* nobody ever writes */
+        if (k == 2)
+            make_folder("change/cat/1.jpg");
+        if (k == 3) {
+            assert_int_equal(rmdir(at("change/cat/1.jpg")), 0);
+            write_shade("change/cat/1.jpg", 20);
+            if (geteuid() == 0) {
+                print_message("not tried: root may read every file\n");
+                break;
+            }
+            assert_int_equal(chmod(at("change/cat/1.jpg"), 0), 0);
+        }
+        loader = open_loader(plan, NULL);
+        assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_IO);
+        if (!strstr(err.message, at("change/cat/1.jpg")) || !strstr(err.message, why[k]))
+            fail_msg("expected '%s':\n%s", why[k], err.message);
+        leat_loader_close(&loader);
+    }
+    leat_plan_close(&plan);
+}
+
+/* --- the same batches ----------------------------------------------------------------------------------- */
+
+enum { N_CLASSES = 3, PER_CLASS = 25 };
+
+/* A set of drawings of many sizes, and the same as a TFRecord file. */
+static void make_set(void)
+{
+    leat_tfrecord_writer *writer;
+    leat_format_error err;
+    leat_example_builder *builder = leat_example_builder_open();
+    char name[64];
+    make_folder("set");
+    assert_int_equal(leat_tfrecord_writer_open(&writer, at("set.tfrecord"), &err), 0);
+    for (int64_t c = 0; c < N_CLASSES; c++) {
+        snprintf(name, sizeof name, "set/class%d", (int)c);
+        make_folder(name);
+        for (int i = 0; i < PER_CLASS; i++) {
+            const uint8_t *bytes;
+            size_t size;
+            const leat_view image = op_drawing(20 + 3 * c + i, 50 - i, i % 5 ? 3 : 1);
+            const leat_view jpeg = op_jpeg(image, (op_jpeg_how){ .quality = 60 + i });
+            snprintf(name, sizeof name, "set/class%d/%02d.jpg", (int)c, i);
+            write_file(name, jpeg.data, (size_t)jpeg.shape.dims[0]);
+            leat_example_builder_clear(builder);
+            leat_example_add_bytes(builder, "image/encoded", jpeg.data, (size_t)jpeg.shape.dims[0],
+                                   &err);
+            leat_example_add_int64s(builder, "image/class/label", &c, 1, &err);
+            assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, &err), 0);
+            assert_int_equal(leat_tfrecord_writer_write(writer, bytes, size, &err), 0);
+            free(image.data);
+            free(jpeg.data);
+        }
+    }
+    assert_int_equal(leat_tfrecord_writer_commit(writer, &err), 0);
+    leat_tfrecord_writer_close(&writer);
+    leat_example_builder_close(&builder);
+}
+
+static leat_plan *plan_with(const char *source, int threads, int prefetch)
+{
+    char text[900], stages[400];
+    leat_plan *plan;
+    leat_error err;
+    snprintf(text, sizeof text, "{%s}\nseed: 9\nengine: {digest: true, threads: %d}", source,
+             threads);
+    snprintf(stages, sizeof stages,
+             "shuffle, {map: {ops: [decode_jpeg, {random_resized_crop: [16, 16]}, random_flip]}}, "
+             "{batch: 7}, {prefetch: %d}",
+             prefetch);
+    check(open_plan(text, stages, &plan, &err), &err);
+    return plan;
+}
+
+static void threads_and_prefetch_change_nothing(void **state)
+{
+    char source[600];
+    uint64_t want = 0;
+    const leat_loader_options options = { .epochs = 2 };
+    (void)state;
+    snprintf(source, sizeof source, "images: '%s'", at("set"));
+    for (int threads = 0; threads <= 8; threads++)
+        for (int prefetch = 0; prefetch <= 2; prefetch += 2) {
+            int64_t n;
+            leat_plan *plan = plan_with(source, threads, prefetch);
+            const uint64_t digest = run_digest(plan, &options, &n);
+            assert_int_equal(n, 2 * ((N_CLASSES * PER_CLASS + 6) / 7));
+            if (threads == 0 && prefetch == 0)
+                want = digest;
+            assert_true(digest == want);
+            leat_plan_close(&plan);
+        }
+}
+
+/* Random decisions belong to the record's number, so even they are the same. */
+static void a_converted_set_gives_the_same_batches(void **state)
+{
+    char source[600];
+    leat_batch *a, *b;
+    leat_error err;
+    int rc;
+    (void)state;
+    snprintf(source, sizeof source, "images: '%s'", at("set"));
+    leat_plan *folder_plan = plan_with(source, 2, 2);
+    snprintf(source, sizeof source, "tfrecord: '%s'", at("set.tfrecord"));
+    leat_plan *file_plan = plan_with(source, 2, 2);
+    assert_int_equal(leat_plan_get_info(folder_plan)->n_records, N_CLASSES * PER_CLASS);
+    leat_loader *folder_loader = open_loader(folder_plan, NULL);
+    leat_loader *file_loader = open_loader(file_plan, NULL);
+    while ((rc = leat_loader_next(folder_loader, &a, &err)) == LEAT_OK) {
+        check(leat_loader_next(file_loader, &b, &err), &err);
+        for (int32_t i = 0; i < 2; i++) {
+            const char *const name = leat_plan_tensor(folder_plan, i)->name;
+            const leat_view x = leat_batch_tensor(a, i);
+            const leat_view y = leat_batch_tensor(b, leat_plan_tensor_index(file_plan, name));
+            assert_true(leat_shape_equal(&x.shape, &y.shape));
+            assert_memory_equal(x.data, y.data, (size_t)leat_shape_bytes(&x.shape));
+        }
+        leat_batch_release(a);
+        leat_batch_release(b);
+    }
+    assert_int_equal(rc, LEAT_E_END);
+    assert_int_equal(leat_loader_next(file_loader, &b, &err), LEAT_E_END);
+    leat_loader_close(&folder_loader);
+    leat_loader_close(&file_loader);
+    leat_plan_close(&folder_plan);
+    leat_plan_close(&file_plan);
+}
+
+static void every_allocation_of_opening_may_fail(void **state)
+{
+    leat_plan *plan;
+    leat_error err;
+    int rc, n_failed = 0;
+    (void)state;
+    for (long n = 0;; n++) {
+        failing_malloc_at(n);
+        rc = open_set("set", "{" DECODE "}, {batch: 4}", &plan, &err);
+        if (!failing_malloc_hit())
+            break;
+        if (rc == LEAT_OK) { /* sorting can do without */
+            leat_plan_close(&plan);
+            continue;
+        }
+        if (rc != LEAT_E_NOMEM || !err.message[0] || plan)
+            fail_msg("allocation %ld: %s: %s", n, leat_code_name(rc), err.message);
+        n_failed++;
+    }
+    check(rc, &err);
+    leat_plan_close(&plan);
+    assert_true(n_failed > N_CLASSES * PER_CLASS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classes_and_files_are_in_byte_order),
+        cmocka_unit_test(links_are_followed),
+        cmocka_unit_test(wrong_trees_are_refused),
+        cmocka_unit_test(names_without_files_are_refused),
+        cmocka_unit_test(folders_that_may_not_be_read),
+        cmocka_unit_test(files_that_are_no_images_stop_in_their_place),
+        cmocka_unit_test(files_that_change_stop_in_their_place),
+        cmocka_unit_test(threads_and_prefetch_change_nothing),
+        cmocka_unit_test(a_converted_set_gives_the_same_batches),
+        cmocka_unit_test(every_allocation_of_opening_may_fail),
+    };
+    return cmocka_run_group_tests(tests, make_top, remove_top);
+}
