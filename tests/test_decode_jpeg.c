@@ -180,6 +180,74 @@ static void damaged_anywhere(void **state)
     free(image.data);
 }
 
+/* `good` with n_added bytes put in, or n_removed taken out, at `at`. */
+static leat_view spliced(leat_view good, size_t at, size_t n_removed, const char *added,
+                         size_t n_added)
+{
+    const size_t n = (size_t)good.shape.dims[0];
+    leat_view out = op_bytes(NULL, 0);
+    out.shape.dims[0] = (int64_t)(n + n_added - n_removed);
+    out.data = realloc(out.data, n + n_added - n_removed);
+    assert_non_null(out.data);
+    memcpy(out.data, good.data, at);
+    memcpy((uint8_t *)out.data + at, added, n_added);
+    memcpy((uint8_t *)out.data + at + n_added, (const uint8_t *)good.data + at + n_removed,
+           n - at - n_removed);
+    return out;
+}
+
+/* Where the marker FF `code` stands for the nth time (from 0). */
+static size_t marker_at(leat_view bytes, uint8_t code, int nth)
+{
+    const uint8_t *b = bytes.data;
+    size_t at = 0;
+    for (; at + 1 < (size_t)bytes.shape.dims[0]; at++)
+        if (b[at] == 0xff && b[at + 1] == code && nth-- == 0)
+            return at;
+    fail_msg("no marker %x", code);
+    return at;
+}
+
+/* Expects the pixels of `good` (message NULL) or a data error with that message. */
+static void expect(leat_view bytes, leat_view good, const char *message)
+{
+    op_result r = op_run(op(), rgb, bytes, 0), whole = op_run(op(), rgb, good, 0);
+    if (message) {
+        if (r.rc != LEAT_E_DATA || !strstr(r.err.message, message))
+            fail_msg("got %d '%s' and not '%s'", r.rc, r.err.message, message);
+    } else {
+        if (r.rc != LEAT_OK)
+            fail_msg("%s", r.err.message);
+        assert_memory_equal(r.out.data, whole.out.data, (size_t)leat_shape_bytes(&r.out.shape));
+    }
+    free(r.out.data);
+    free(whole.out.data);
+    free(bytes.data);
+}
+
+static void warnings_that_cost_no_pixel(void **state)
+{
+    (void)state;
+    leat_view image = op_drawing(40, 40, 3);
+    leat_view good = op_jpeg(image, (op_jpeg_how){ .restart = 2 });
+    const size_t end = (size_t)good.shape.dims[0] - 2, tables = marker_at(good, 0xdb, 0);
+    const size_t scan = marker_at(good, 0xda, 0), restart = marker_at(good, 0xd1, 0);
+    expect(spliced(good, end, 0, "left over", 9), good, NULL);
+    expect(spliced(good, tables, 0, "\x00\x00\x01", 3), good, NULL);
+    expect(spliced(good, 11, 1, "\x09", 1), good, NULL);        /* JFIF 9.x */
+    expect(spliced(good, scan + 12, 1, "\x3e", 1), good, NULL); /* a spectral end of 62 */
+    /* after the image: nobody looks there */
+    expect(spliced(good, end + 2, 0, "\x00\x01", 2), good, NULL);
+    /* those that cost pixels */
+    expect(spliced(good, end, 2, "", 0), good, "Premature end of JPEG file");
+    expect(spliced(good, restart, 0, "\x11\x22", 2), good, "2 extraneous bytes before marker 0xd1");
+    expect(spliced(good, restart, 2, "\xff\xd5", 2), good, "found marker 0xd5 instead of RST1");
+    expect(spliced(good, end - 4, 4, "", 0), good, "premature end of data segment");
+    expect(spliced(good, restart + 2, 4, "\xff\x00\xff\x00", 4), good, "bad Huffman code");
+    free(good.data);
+    free(image.data);
+}
+
 /* A stream without tables must not be decoded with those of the image before. */
 static void tables_do_not_leak(void **state)
 {
@@ -297,15 +365,11 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_libjpeg),
-        cmocka_unit_test(gray_is_read_as_asked),
-        cmocka_unit_test(cmyk_becomes_rgb),
-        cmocka_unit_test(truncated_anywhere),
-        cmocka_unit_test(damaged_anywhere),
-        cmocka_unit_test(tables_do_not_leak),
-        cmocka_unit_test(limits_and_wrong_bytes),
-        cmocka_unit_test(too_little_scratch),
-        cmocka_unit_test(allocates_nothing_once_warm),
+        cmocka_unit_test(equals_libjpeg),     cmocka_unit_test(gray_is_read_as_asked),
+        cmocka_unit_test(cmyk_becomes_rgb),   cmocka_unit_test(truncated_anywhere),
+        cmocka_unit_test(damaged_anywhere),   cmocka_unit_test(warnings_that_cost_no_pixel),
+        cmocka_unit_test(tables_do_not_leak), cmocka_unit_test(limits_and_wrong_bytes),
+        cmocka_unit_test(too_little_scratch), cmocka_unit_test(allocates_nothing_once_warm),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

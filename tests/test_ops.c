@@ -117,7 +117,7 @@ static leat_view draw_input(uint64_t *seed)
     const int64_t height = 1 + (int64_t)(op_next(seed) % 60),
                   width = 1 + (int64_t)(op_next(seed) % 60);
     leat_view view;
-    switch (op_next(seed) % 10) {
+    switch (op_next(seed) % 11) {
     case 0:
         return jpeg_bytes(seed);
     case 1:
@@ -129,7 +129,14 @@ static leat_view draw_input(uint64_t *seed)
         view.shape.dtype = (leat_dtype)(op_next(seed) % 2 * (op_next(seed) % LEAT_N_DTYPES));
         view.shape.dims[0] = width * 8 / (int64_t)leat_dtype_bytes(view.shape.dtype);
         return view;
-    case 4: /* fits nothing */
+    case 4: /* a few labels */
+        view = op_noise(LEAT_U8, 1, 1 + width % 5, 1, op_next(seed));
+        view.shape.rank = 1;
+        view.shape.dims[0] = 1 + width % 5;
+        for (int64_t i = 0; i < view.shape.dims[0]; i++)
+            ((uint8_t *)view.data)[i] = (uint8_t)(op_next(seed) % 10);
+        return view;
+    case 5: /* fits nothing */
         return op_noise(LEAT_U8, height, width, 5, op_next(seed));
     default:
         return op_noise(op_next(seed) & 1 ? LEAT_U8 : LEAT_F32, height, width,

@@ -281,7 +281,7 @@ static void wrong_features_are_named(void **state)
         { "{y: {}}", "no feature 'y'" },    { "{x: {type: int64}}", "holds float" },
         { "{x: {type: int46}}", "int64" },  { "{x: {shape: [5]}}", "24" },
         { "{x: {sape: [24]}}", "shape" },   { "{blob: {shape: [4]}}", "decode_raw" },
-        { "{blob: {}}", "no fixed shape" }, { "[x]", "mapping" },
+        { "{blob: {}}", "decode it, then resize or crop" }, { "[x]", "mapping" },
     };
     leat_plan *plan;
     leat_error err;

@@ -14,6 +14,17 @@
 #include "failing_malloc.h"
 #include "scratch.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN 1
+#endif
+#endif
+#ifdef HAS_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
 static void pieces_are_apart_and_aligned(void **state)
 {
     (void)state;
@@ -142,6 +153,37 @@ static void reserves_more_than_there_is(void **state)
     leat_scratch_close(&scratch);
 }
 
+/* AddressSanitizer sees what is between pieces, after the last, and forgotten. */
+static void overruns_are_seen(void **state)
+{
+    (void)state;
+#ifdef HAS_ASAN
+    leat_scratch *scratch;
+    assert_int_equal(leat_scratch_open(&scratch, 1 << 20, NULL), LEAT_OK);
+    uint8_t *const a = leat_scratch_take(scratch, 128);
+    const size_t mark = leat_scratch_mark(scratch);
+    uint8_t *const b = leat_scratch_take(scratch, 13);
+    assert_null(__asan_region_is_poisoned(a, 128));
+    assert_null(__asan_region_is_poisoned(b, 13));
+    assert_true(__asan_address_is_poisoned(a + 128));
+    assert_true(__asan_address_is_poisoned(b - 1));
+    assert_true(__asan_address_is_poisoned(b + 13));
+    assert_true(__asan_address_is_poisoned(b + 5000));
+    leat_scratch_rewind(scratch, mark);
+    assert_null(__asan_region_is_poisoned(a, 128));
+    assert_true(__asan_address_is_poisoned(b));
+    leat_scratch_reset(scratch);
+    assert_true(__asan_address_is_poisoned(a));
+    assert_ptr_equal(leat_scratch_take(scratch, 7), a);
+    assert_null(__asan_region_is_poisoned(a, 7));
+    assert_true(__asan_address_is_poisoned(a + 7));
+    leat_scratch_close(&scratch);
+    assert_false(__asan_address_is_poisoned(a + 7));
+#else
+    skip();
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +193,7 @@ int main(void)
         cmocka_unit_test(kept_until_the_end),
         cmocka_unit_test(failed_allocations),
         cmocka_unit_test(reserves_more_than_there_is),
+        cmocka_unit_test(overruns_are_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

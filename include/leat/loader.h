@@ -54,13 +54,13 @@ typedef struct leat_batch_info {
     uint64_t digest;  /* of all rows' bytes; 0 unless engine.digest is on */
     int64_t asked_ns; /* leat_loader_next was called */
     int64_t ready_ns; /* its last row was written in host memory */
-    int64_t
-        copy_start_ns; /* copy to the device; both 0 where there is none, and until it is done */
-    int64_t copy_end_ns;
-    int64_t got_ns; /* leat_loader_next returned it */
+    int64_t sent_ns;  /* its copy to the device was enqueued; 0 where there is none */
+    int64_t copy_start_ns, copy_end_ns; /* both 0 where there is none, and until it is done */
+    int64_t got_ns;                     /* leat_loader_next returned it */
 } leat_batch_info;
 
-/* Which batch it is and when it came; valid until the batch is released. */
+/* Which batch it is and when it came. Borrowed until 64 more batches were taken or the loader is
+ * closed, also after release. */
 LEAT_API const leat_batch_info *leat_batch_get_info(leat_batch *batch);
 /* View of tensor i, dims {rows, …}; device memory where the loader has a device. */
 LEAT_API leat_view leat_batch_tensor(const leat_batch *batch, int32_t i);
@@ -80,7 +80,7 @@ typedef struct leat_stage_stats {
     uint64_t bytes_out;
 } leat_stage_stats;
 
-#define LEAT_MAX_STAGES 48
+#define LEAT_MAX_STAGES 64
 typedef struct leat_loader_stats_info {
     int64_t wall_ns; /* since the loader was opened */
     uint64_t batches, samples;

@@ -31,6 +31,7 @@ LEAT_API void leat_plan_close(leat_plan **plan);
 typedef struct leat_tensor_info {
     const char *name; /* "image", "label", …; lives as long as the plan */
     leat_shape shape; /* of one sample; no unknown dims */
+    int32_t n_fused;  /* its first ops that are done in one go; 0: none */
 } leat_tensor_info;
 
 typedef struct leat_plan_info {

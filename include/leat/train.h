@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * train.h: the built-in trainer: MLPs and CNNs from the `train` part of a config. It sees the
- * pipeline only through this folder's headers, as any user's own training loop would. */
+ * pipeline only through this folder's headers, as any user's own training loop would.
+ *
+ * Images are [height, width, channels], float32 or uint8; uint8 is converted to float32 as it is
+ * (0 … 255). Targets of softmax_cross_entropy are class numbers from 0.
+ *
+ * On the CPU the arithmetic is oneDNN's. With the same seed, batches, number of threads, CPU and
+ * oneDNN, weights come out bit for bit the same. OpenMP's threads spin for some milliseconds after
+ * each step, which takes cores from the pipeline's workers; only the environment can change that,
+ * before the process starts: OMP_WAIT_POLICY=passive (the `leat` command sees to it itself).
+ * train.threads or OMP_NUM_THREADS sets how many there are. */
 #ifndef LEAT_TRAIN_H
 #define LEAT_TRAIN_H
 
@@ -44,23 +53,34 @@ LEAT_API void leat_trainer_close(leat_trainer **trainer);
 /* Size and device; valid until the trainer is closed. */
 LEAT_API const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trainer);
 
-/* One forward + backward + update; takes the batch over (releases it when the device is done). On
- * the CPU done on return, else enqueued. LEAT_E_DATA: a label out of range, with its place. */
+/* One forward + backward + update; takes the batch over (releases it when the device is done), also
+ * when it fails. On the CPU done on return, else enqueued; then the host may be ahead by as many steps
+ * as the loader has batches, at most 64. A batch may be shorter than the others.
+ * returns  LEAT_OK; LEAT_E_DATA: a label out of range, with its row, and nothing was learnt from the
+ *          batch (not checked on a simulated device); LEAT_E_ARGUMENT: a batch of another plan;
+ *          LEAT_E_DEVICE, LEAT_E_NOMEM */
 LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);
 
-/* Waits for all enqueued steps and gives the mean loss and accuracy since the last call. */
+/* Waits for all enqueued steps and gives the mean loss and accuracy over the training samples since
+ * the last call, each as it was before its step; NaN where there were none. */
 LEAT_API int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err);
 
 /* Times of finished steps in order, oldest first, each handed out once; waits for enqueued steps.
  * Returns how many were written (≤ n). The last 65,536 steps are kept. */
 LEAT_API size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, size_t n);
 
-/* Forward only over all batches of a loader; dropout is off. */
+/* Forward only over all batches that a loader still has, in evaluation: dropout is off, batch_norm
+ * uses its running statistics. The loader's plan must give the same tensors in the same order as the
+ * plan the trainer was opened with. Leaves leat_trainer_metrics() and times as they are. */
 LEAT_API int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                                    leat_error *err);
 
 /* Weights as a safetensors file (written beside, then renamed), and back. Names are
- * "LAYER.KIND.PART" ("0.conv2d.weight"). Loading checks names and shapes. */
+ * "LAYER.KIND.PART" ("0.conv2d.weight"); conv2d weights are [height, width, in, out], dense weights
+ * [in, out], batch_norm has scale, shift and the running mean and variance. The optimiser's state is
+ * not in it. Loading checks all names and shapes before it changes anything.
+ * returns  LEAT_OK, LEAT_E_IO, LEAT_E_DATA (not such a file, or of another model), LEAT_E_NOMEM,
+ *          LEAT_E_UNSUPPORTED on a simulated device, which has no weights */
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);
 LEAT_API int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *err);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_jpeg: JPEG bytes to an uint8 image. */
+ * decode_jpeg: JPEG bytes to an uint8 image. Most files go through the decoder in jpeg/; those it does
+ * not take (progressive, CMYK, damaged, …) through libjpeg-turbo. The pixels are the same. */
+#include "jpeg/jpeg.h"
 #include "jpeg_turbo.h"
 #include "op_list.h"
 
@@ -57,7 +59,13 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     const jpeg_options *o = opts;
+    leat_jpeg jpeg;
     (void)plan;
+    int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], NULL);
+    if (rc == LEAT_OK)
+        rc = leat_jpeg_decode(&jpeg, (int)out->shape.dims[2], out->data, scratch, err);
+    if (rc != LEAT_E_UNSUPPORTED)
+        return rc;
     return leat_jpeg_turbo_decode(in->data, (size_t)in->shape.dims[0], o->lenient, out, scratch,
                                   err);
 }

@@ -10,6 +10,7 @@
 
 #include <spng.h>
 
+#include "color.h"
 #include "op_list.h"
 
 enum { AS_STORED, GRAY, RGB, RGBA };
@@ -153,10 +154,7 @@ static int measure(const void *opts, const leat_view *in, leat_shape *out, leat_
 static void keep_gray(uint8_t *to, const uint8_t *rgb, size_t n_px, bool is_gray)
 {
     for (size_t i = 0; i < n_px; i++, rgb += 3)
-        to[i] =
-            is_gray
-                ? rgb[0]
-                : (uint8_t)((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768u) >> 16);
+        to[i] = is_gray ? rgb[0] : leat_color_gray(rgb);
 }
 
 static void keep_gray_alpha(uint8_t *to, const uint8_t *rgba, size_t n_px)

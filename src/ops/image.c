@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "image.h"
 
+#include <math.h>
 #include <string.h>
 
 static int is_allowed(unsigned allowed, leat_dtype dtype)
@@ -39,6 +40,40 @@ int leat_image_size(const char *op, const char *option, const leat_i64s *size, i
 size_t leat_image_pixel_bytes(const leat_shape *shape)
 {
     return (size_t)shape->dims[2] * leat_dtype_bytes(shape->dtype);
+}
+
+int leat_image_expect_value(const char *op, const char *option, const leat_f32s *values,
+                            const leat_shape *in, leat_error *err)
+{
+    if (values->n == 1 || (values->n > 1 && values->n <= 4 &&
+                           (values->n == in->dims[2] || in->dims[2] == LEAT_UNKNOWN_DIM)))
+        return LEAT_OK;
+    char text[128];
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "%s: %s is one value or one for each channel, got %d values for %s", op,
+                     option, (int)values->n, leat_shape_text(in, text, sizeof text));
+}
+
+void leat_image_value(const leat_f32s *values, const leat_shape *shape, uint8_t *pixel)
+{
+    for (int64_t c = 0; c < shape->dims[2]; c++) {
+        const float x = values->values[values->n > 1 ? c : 0];
+        if (shape->dtype == LEAT_F32)
+            memcpy(pixel + (size_t)c * sizeof x, &x, sizeof x);
+        else
+            pixel[c] = (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : lrintf(x));
+    }
+}
+
+void leat_image_repeat(uint8_t *to, const uint8_t *pixel, size_t pixel_bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++, to += pixel_bytes)
+        memcpy(to, pixel, pixel_bytes);
+}
+
+size_t leat_image_n_px(const leat_shape *shape)
+{
+    return (size_t)shape->dims[0] * (size_t)shape->dims[1];
 }
 
 int leat_image_same(const char *op, unsigned allowed, const leat_shape *in, leat_shape *out,

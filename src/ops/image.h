@@ -25,6 +25,19 @@ int leat_image_size(const char *op, const char *option, const leat_i64s *size, i
 /* Bytes of one pixel of an image of known shape. */
 size_t leat_image_pixel_bytes(const leat_shape *shape);
 
+enum { LEAT_IMAGE_PIXEL_MAX = 16 }; /* bytes */
+
+/* LEAT_OK if an option gives one value or as many as there are channels. */
+int leat_image_expect_value(const char *op, const char *option, const leat_f32s *values,
+                            const leat_shape *in, leat_error *err);
+/* That value as one pixel of an image of known shape; uint8 is rounded (ties to even), saturating. */
+void leat_image_value(const leat_f32s *values, const leat_shape *shape, uint8_t *pixel);
+/* Writes a pixel n times. */
+void leat_image_repeat(uint8_t *to, const uint8_t *pixel, size_t pixel_bytes, size_t n);
+
+/* Pixels of an image of known shape. */
+size_t leat_image_n_px(const leat_shape *shape);
+
 /* shape() of ops that leave the shape of an image as it is, for any number of channels. */
 int leat_image_same(const char *op, unsigned allowed, const leat_shape *in, leat_shape *out,
                     leat_error *err);

@@ -48,9 +48,25 @@ static void on_error(j_common_ptr cinfo)
     longjmp(decoder_of(cinfo)->failed, 1);
 }
 
+/* Warnings that cost no pixel and are met in real data sets: bytes between the end of a scan and
+ * the next marker, odd but unused fields. Left-over bytes before a restart marker are another
+ * matter: they are the rest of an interval that a bad code made end too early. */
+static bool is_harmless(const struct jpeg_error_mgr *errors)
+{
+    switch (errors->msg_code) {
+    case JWRN_EXTRANEOUS_DATA: /* "%u extraneous bytes before marker 0x%02x" */
+        return errors->msg_parm.i[1] < JPEG_RST0 || errors->msg_parm.i[1] >= JPEG_RST0 + 8;
+    case JWRN_NOT_SEQUENTIAL:
+    case JWRN_JFIF_MAJOR:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void on_message(j_common_ptr cinfo, int level)
 {
-    if (level < 0 && !decoder_of(cinfo)->is_lenient)
+    if (level < 0 && !decoder_of(cinfo)->is_lenient && !is_harmless(cinfo->err))
         longjmp(decoder_of(cinfo)->failed, 1);
 }
 

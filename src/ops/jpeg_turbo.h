@@ -19,7 +19,8 @@ int leat_jpeg_turbo_size(const uint8_t *bytes, size_t n_bytes, leat_jpeg_size *s
 
 /* Decodes to uint8 [height, width, 1 or 3]: gray or RGB, whatever is stored. DCT and upsampling are
  * libjpeg's defaults (accurate integer DCT, "fancy" upsampling).
- * lenient  false: what libjpeg only warns about (a truncated file, bad codes) is an error too
+ * lenient  false: what libjpeg only warns about (a truncated file, bad codes) is an error too, but
+ *          for warnings that cost no pixel (bytes left over between a scan and the next marker)
  * returns  LEAT_OK, LEAT_E_DATA with libjpeg's text, LEAT_E_NOMEM
  * memory   one decompressor per scratch, made at first use; all else is taken from the scratch */
 int leat_jpeg_turbo_decode(const uint8_t *bytes, size_t n_bytes, bool lenient, const leat_view *out,

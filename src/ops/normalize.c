@@ -4,7 +4,8 @@
  * (x / 255 - mean) / std. Computed as x * scale + shift in float32, one rounding each, with
  * scale = 1 / (255 std) and shift = -mean / std made in float64: the same bits on every CPU level
  * and device, and within a few units in the last place of the formula. */
-#include "dsp.h"
+#include "normalize.h"
+
 #include "op_list.h"
 
 typedef struct normalize_options {
@@ -47,23 +48,29 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
+void leat_normalize_affine(const void *options_, leat_dtype dtype, leat_affine *out)
+{
+    const normalize_options *o = options_;
+    const double unit = dtype == LEAT_U8 ? 255.0 : 1.0;
+    out->n_channels = channels_of(o);
+    for (int32_t c = 0; c < out->n_channels; c++) {
+        const double mean = (double)o->mean.values[o->mean.n > 1 ? c : 0];
+        const double std = (double)o->std.values[o->std.n > 1 ? c : 0];
+        out->scale[c] = (float)(1.0 / (unit * std));
+        out->shift[c] = (float)(-mean / std);
+    }
+    leat_dsp_affine_fill(out);
+}
+
 static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    const normalize_options *o = opts;
     const size_t n = (size_t)leat_shape_elements(&in->shape);
-    const double unit = in->shape.dtype == LEAT_U8 ? 255.0 : 1.0;
-    leat_affine affine = { .n_channels = channels_of(o) };
+    leat_affine affine;
     (void)plan;
     (void)scratch;
     (void)err;
-    for (int32_t c = 0; c < affine.n_channels; c++) {
-        const double mean = (double)o->mean.values[o->mean.n > 1 ? c : 0];
-        const double std = (double)o->std.values[o->std.n > 1 ? c : 0];
-        affine.scale[c] = (float)(1.0 / (unit * std));
-        affine.shift[c] = (float)(-mean / std);
-    }
-    leat_dsp_affine_fill(&affine);
+    leat_normalize_affine(opts, in->shape.dtype, &affine);
     if (in->shape.dtype == LEAT_U8)
         leat_dsp()->affine_u8(out->data, in->data, n, &affine);
     else

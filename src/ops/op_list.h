@@ -17,10 +17,21 @@
     X(random_crop)                                                                                 \
     X(random_resized_crop)                                                                         \
     X(random_flip)                                                                                 \
+    X(random_rotation)                                                                             \
+    X(random_erasing)                                                                              \
+    X(pad)                                                                                         \
     X(random_brightness)                                                                           \
     X(random_contrast)                                                                             \
+    X(random_saturation)                                                                           \
+    X(random_hue)                                                                                  \
+    X(color_jitter)                                                                                \
+    X(grayscale)                                                                                   \
+    X(rand_augment)                                                                                \
+    X(trivial_augment)                                                                             \
     X(cast)                                                                                        \
     X(normalize)                                                                                   \
+    X(scale)                                                                                       \
+    X(one_hot)                                                                                     \
     X(sleep)
 
 #define LEAT_OP_DECLARE(name) extern const leat_op leat_op_##name;

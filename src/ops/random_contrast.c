@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "color.h"
 #include "image.h"
 #include "op_list.h"
 
@@ -43,16 +44,6 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     memcpy(out, &drawn, sizeof drawn);
 }
 
-static void fill_table(uint8_t table[256], uint64_t sum, uint64_t n, int64_t factor_q16)
-{
-    const int64_t mean_q16 = (int64_t)((sum * 65536 + n / 2) / n);
-    for (int64_t x = 0; x < 256; x++) {
-        const int64_t q32 = (x * 65536 - mean_q16) * factor_q16 + mean_q16 * 65536;
-        const int64_t rounded = (q32 + ((int64_t)1 << 31)) >> 32;
-        table[x] = (uint8_t)(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
-    }
-}
-
 static void contrast_u8(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
                         int32_t factor_q16)
 {
@@ -62,7 +53,8 @@ static void contrast_u8(uint8_t *to, const uint8_t *from, size_t n_px, size_t ch
         for (size_t c = 0; c < channels; c++)
             sums[c] += from[i * channels + c];
     for (size_t c = 0; c < channels; c++)
-        fill_table(tables[c], sums[c], n_px, factor_q16);
+        leat_color_contrast_table(tables[c], (int64_t)((sums[c] * 65536 + n_px / 2) / n_px),
+                                  factor_q16);
     for (size_t i = 0; i < n_px; i++)
         for (size_t c = 0; c < channels; c++)
             to[i * channels + c] = tables[c][from[i * channels + c]];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * random_flip: mirrors an image left to right (or top to bottom) with probability p. */
+#include "random_flip.h"
+
 #include <string.h>
 
 #include "dsp.h"
@@ -40,6 +42,18 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     memcpy(out, &drawn, sizeof drawn);
 }
 
+bool leat_random_flip_is_horizontal(const void *options_)
+{
+    return ((const flip_options *)options_)->axis == HORIZONTAL;
+}
+
+bool leat_random_flip_mirrors(const leat_plan64 *planned)
+{
+    flip_plan drawn;
+    memcpy(&drawn, planned, sizeof drawn);
+    return drawn.mirror;
+}
+
 static void mirror_left_right(uint8_t *to, const uint8_t *from, const leat_shape *shape_)
 {
     const size_t pixel = leat_image_pixel_bytes(shape_), width = (size_t)shape_->dims[1];
@@ -74,11 +88,9 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     const flip_options *o = opts;
-    flip_plan drawn;
     (void)scratch;
     (void)err;
-    memcpy(&drawn, planned, sizeof drawn);
-    if (drawn.mirror)
+    if (leat_random_flip_mirrors(planned))
         (o->axis == VERTICAL ? mirror_top_bottom : mirror_left_right)(out->data, in->data,
                                                                       &in->shape);
     else if (out->data != in->data)

@@ -66,6 +66,7 @@ static void begin_chains(leat_plan *plan)
     plan->n_chains = plan->source->n_features;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         plan->chains[c].feature = c;
+        plan->chains[c].may_fuse = true;
         plan->chains[c].shape = plan->source->features[c].shape;
     }
 }
@@ -112,6 +113,7 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
                                   "tensor '%s' has %d dimensions; a batch of it would have one too "
                                   "many",
                                   name, LEAT_MAX_RANK);
+        leat_map_fuse(chain);
         chain->row_bytes = (size_t)bytes;
         chain->offset = at;
         if (__builtin_mul_overflow(chain->row_bytes, plan->order.batch_size, &all) ||
@@ -120,7 +122,7 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
                                   "a batch of %llu rows of '%s' (%lld bytes each) is too large",
                                   (unsigned long long)plan->order.batch_size, name,
                                   (long long)bytes);
-        plan->tensors[c] = (leat_tensor_info){ name, chain->shape };
+        plan->tensors[c] = (leat_tensor_info){ name, chain->shape, chain->n_fused };
     }
     plan->slot_bytes = at ? at : 64;
     return check_memory(plan, batch, err);

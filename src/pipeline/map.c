@@ -7,10 +7,14 @@
 #include "leat/loader.h"
 #include "stage.h"
 
+/* Stages that are timed: read, parse, the links, and a fused run per chain. */
+#define MAX_LINKS (LEAT_MAX_STAGES - 2 - LEAT_MAX_FEATURES)
+
 typedef struct map_options {
     const leat_node *ops;
     leat_string tensor;
     int32_t device;
+    int32_t fuse;
 } map_options;
 
 enum { DEVICE_AUTO, DEVICE_CPU, DEVICE_GPU };
@@ -21,6 +25,8 @@ static const leat_option table[] = {
                      "list of ops, done one after the other; `leat ops` lists them"),
     LEAT_OPTION_STRING(map_options, tensor, "", "tensor they work on; default: the first (image)"),
     LEAT_OPTION_ENUM(map_options, device, "auto", devices, "where they run; auto: cpu"),
+    LEAT_OPTION_BOOL(map_options, fuse, "true",
+                     "do neighbouring ops in one go where that gives the same bytes"),
     LEAT_OPTION_END
 };
 
@@ -106,10 +112,10 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     if (!op->shape || !op->apply)
         return leat_node_fail(entry, err, LEAT_E_ARGUMENT, "op '%s' has no %s function", name,
                               op->shape ? "apply" : "shape");
-    if (chain->n_links == LEAT_MAX_CHAIN || n_links(build->plan) == LEAT_MAX_STAGES - 2)
+    if (chain->n_links == LEAT_MAX_CHAIN || n_links(build->plan) == MAX_LINKS)
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
                               "too many ops: at most %d on a tensor, %d in all", LEAT_MAX_CHAIN,
-                              LEAT_MAX_STAGES - 2);
+                              MAX_LINKS);
     leat_link *const link = &chain->links[chain->n_links];
     *link = (leat_link){ .op = op, .stream = stream_of(build->plan, op) };
     link->options = calloc(1, op->options_size ? op->options_size : 1);
@@ -166,11 +172,28 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
                               "map on the GPU is not part of this version: write device: cpu");
     if (!chain)
         return fail_tensor(build->plan, o->tensor.text, where, err);
+    if (!o->fuse)
+        chain->may_fuse = false;
     if (o->ops->kind != LEAT_NODE_LIST)
         return add_op(build, chain, o->ops, err);
     for (const leat_node *entry = o->ops->first; entry && rc >= 0; entry = entry->next)
         rc = add_op(build, chain, entry, err);
     return rc;
+}
+
+int leat_plan_fused_links(const leat_chain *chain, leat_fused_link out[LEAT_FUSED_MAX])
+{
+    int n = 0;
+    for (; n < chain->n_links && n < LEAT_FUSED_MAX; n++)
+        out[n] = (leat_fused_link){ chain->links[n].op, chain->links[n].options };
+    return n;
+}
+
+void leat_map_fuse(leat_chain *chain)
+{
+    leat_fused_link links[LEAT_FUSED_MAX];
+    if (chain->may_fuse)
+        chain->fused = leat_fused_find(links, leat_plan_fused_links(chain, links), &chain->n_fused);
 }
 
 void leat_map_free_chain(leat_chain *chain)

@@ -4,6 +4,7 @@
 #ifndef LEAT_PLAN_IMPL_H
 #define LEAT_PLAN_IMPL_H
 
+#include "ops/fused.h"
 #include "order.h"
 #include "source.h"
 
@@ -33,10 +34,16 @@ typedef struct leat_chain {
     int32_t feature;
     int32_t n_links;
     leat_link links[LEAT_MAX_CHAIN];
+    bool may_fuse;           /* no map on it says fuse: false */
+    const leat_fused *fused; /* does the first n_fused links in one go; NULL: none */
+    int n_fused;
     leat_shape shape; /* of one row; no unknown dims */
     size_t row_bytes;
     size_t offset; /* of row 0 in a slot */
 } leat_chain;
+
+/* The first links of a chain as its fused run takes them; returns their number. */
+int leat_plan_fused_links(const leat_chain *chain, leat_fused_link out[LEAT_FUSED_MAX]);
 
 struct leat_plan {
     leat_plan_info info;

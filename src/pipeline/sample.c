@@ -12,10 +12,15 @@ int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out)
     int32_t n = 0;
     snprintf(out[n++].name, sizeof out->name, "read");
     snprintf(out[n++].name, sizeof out->name, "parse");
-    for (int32_t c = 0; c < plan->n_chains; c++)
-        for (int32_t i = 0; i < plan->chains[c].n_links && n < LEAT_MAX_STAGES; i++)
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        const leat_chain *const chain = &plan->chains[c];
+        for (int32_t i = 0; i < chain->n_links; i++)
             snprintf(out[n++].name, sizeof out->name, "%s: %s", plan->tensors[c].name,
-                     plan->chains[c].links[i].op->name);
+                     chain->links[i].op->name);
+        if (chain->fused)
+            snprintf(out[n++].name, sizeof out->name, "%s: %s to %s", plan->tensors[c].name,
+                     chain->links[0].op->name, chain->links[chain->n_fused - 1].op->name);
+    }
     return n;
 }
 
@@ -77,66 +82,140 @@ static void *destination(const leat_chain *chain, int32_t i, const leat_view *in
     return leat_scratch_take(scratch, bytes);
 }
 
-static int run_link(const leat_plan *plan, const leat_chain *chain, int32_t i, leat_worker *worker,
-                    uint64_t record, uint64_t epoch, leat_view *view, bool *owned, uint8_t *row,
-                    leat_error *err)
+/* One sample under way through one chain. */
+typedef struct leat_journey {
+    const leat_plan *plan;
+    const leat_chain *chain;
+    leat_worker *worker;
+    uint64_t record, epoch;
+    leat_view view; /* where it has come to */
+    bool owned;     /* view's memory is this worker's to change */
+    uint8_t *row;   /* where it must end */
+} leat_journey;
+
+/* Shape that link i makes of a view; where options do not fit it, it is this record that is odd. */
+static int shape_after(const leat_journey *j, int32_t i, const leat_view *in, leat_shape *out,
+                       leat_error *err)
 {
-    const leat_link *const link = &chain->links[i];
-    const leat_op *const op = link->op;
-    leat_scratch *const scratch = worker->scratch;
-    leat_view out = { 0 };
-    leat_plan64 drawn;
-    int rc = op->measure ? op->measure(link->options, view, &out.shape, scratch, err)
-                         : op->shape(link->options, &view->shape, &out.shape, err);
-    if (rc == LEAT_E_CONFIG) /* the options fit the plan, so it is this record that does not */
-        rc = LEAT_E_DATA;
-    if (rc < 0)
-        return rc;
-    const int64_t bytes = leat_shape_bytes(&out.shape);
-    const bool last = i == chain->n_links - 1;
-    if (bytes < 0 || (last && !leat_shape_equal(&out.shape, &chain->shape))) {
+    const leat_link *const link = &j->chain->links[i];
+    const int rc = link->op->measure
+                       ? link->op->measure(link->options, in, out, j->worker->scratch, err)
+                       : link->op->shape(link->options, &in->shape, out, err);
+    return rc == LEAT_E_CONFIG ? LEAT_E_DATA : rc;
+}
+
+/* The random decisions of link i. */
+static void draw(const leat_journey *j, int32_t i, const leat_shape *in, leat_plan64 *out)
+{
+    const leat_link *const link = &j->chain->links[i];
+    if (!link->op->plan)
+        return;
+    leat_rng rng = leat_rng_make(j->plan->seed, j->record, j->epoch, link->stream);
+    memset(out, 0, sizeof *out);
+    link->op->plan(link->options, &rng, in, out);
+}
+
+/* Memory for what link i puts out, and the check that the last one fits the batch. */
+static int make_room(leat_journey *j, int32_t i, leat_view *out, leat_error *err)
+{
+    const int64_t bytes = leat_shape_bytes(&out->shape);
+    const bool last = i == j->chain->n_links - 1;
+    if (bytes < 0 || (last && !leat_shape_equal(&out->shape, &j->chain->shape))) {
         char got[96], want[96];
         return leat_fail(err, LEAT_E_DATA, "gives %s where batches hold %s",
-                         leat_shape_text(&out.shape, got, sizeof got),
-                         leat_shape_text(&chain->shape, want, sizeof want));
+                         leat_shape_text(&out->shape, got, sizeof got),
+                         leat_shape_text(&j->chain->shape, want, sizeof want));
     }
-    if (op->plan) {
-        leat_rng rng = leat_rng_make(plan->seed, record, epoch, link->stream);
-        memset(&drawn, 0, sizeof drawn);
-        op->plan(link->options, &rng, &view->shape, &drawn);
-    }
-    out.data = destination(chain, i, view, *owned, (size_t)bytes, scratch, row);
-    if (!out.data)
-        return leat_fail(err, LEAT_E_NOMEM, "%lld bytes do not fit in scratch", (long long)bytes);
-    const size_t mark = leat_scratch_mark(scratch);
-    rc = op->apply(link->options, &drawn, view, &out, scratch, err);
-    leat_scratch_rewind(scratch, mark);
-    *view = out;
-    *owned = true;
+    out->data =
+        destination(j->chain, i, &j->view, j->owned, (size_t)bytes, j->worker->scratch, j->row);
+    return out->data
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_NOMEM, "%lld bytes do not fit in scratch", (long long)bytes);
+}
+
+static int run_link(leat_journey *j, int32_t i, leat_error *err)
+{
+    const leat_link *const link = &j->chain->links[i];
+    leat_view out = { 0 };
+    leat_plan64 drawn;
+    int rc = shape_after(j, i, &j->view, &out.shape, err);
+    if (rc < 0 || (rc = make_room(j, i, &out, err)) < 0)
+        return rc;
+    draw(j, i, &j->view.shape, &drawn);
+    const size_t mark = leat_scratch_mark(j->worker->scratch);
+    rc = link->op->apply(link->options, &drawn, &j->view, &out, j->worker->scratch, err);
+    leat_scratch_rewind(j->worker->scratch, mark);
+    j->view = out;
+    j->owned = true;
     return rc;
 }
 
-static int run_chain(const leat_plan *plan, int32_t c, leat_worker *worker, uint64_t record,
-                     uint64_t epoch, const leat_view *feature, leat_trace_stage *stages,
-                     uint8_t *row, bool timed, int64_t *since, leat_error *err)
+/* The first n_fused links at once. LEAT_E_UNSUPPORTED: not for this sample. */
+static int run_fused(leat_journey *j, leat_error *err)
 {
-    const leat_chain *const chain = &plan->chains[c];
-    leat_view view = *feature;
-    bool owned = false; /* view's memory is this worker's to change */
-    if (chain->n_links == 0) {
-        char got[96], want[96];
-        if (!leat_shape_equal(&view.shape, &chain->shape))
-            return leat_fail(err, LEAT_E_DATA, "'%s' is %s where batches hold %s",
-                             plan->tensors[c].name, leat_shape_text(&view.shape, got, sizeof got),
-                             leat_shape_text(&chain->shape, want, sizeof want));
-        memcpy(row, view.data, chain->row_bytes);
-    }
-    for (int32_t i = 0; i < chain->n_links; i++) {
-        const int rc = run_link(plan, chain, i, worker, record, epoch, &view, &owned, row, err);
+    const leat_chain *const chain = j->chain;
+    leat_fused_link links[LEAT_FUSED_MAX];
+    leat_plan64 plans[LEAT_FUSED_MAX];
+    leat_view at = j->view, out = { 0 };
+    int rc;
+    leat_plan_fused_links(chain, links);
+    for (int32_t i = 0; i < chain->n_fused; i++) {
+        rc = shape_after(j, i, &at, &out.shape, err);
         if (rc < 0)
-            return leat_fail_in(err, rc, "op '%s' on '%s': ", chain->links[i].op->name,
-                                plan->tensors[c].name);
-        leat_trace_count(&stages[i], 1, (uint64_t)leat_shape_bytes(&view.shape));
+            return LEAT_E_UNSUPPORTED; /* one by one it fails again, by its name */
+        draw(j, i, &at.shape, &plans[i]);
+        at.shape = out.shape;
+    }
+    const size_t mark = leat_scratch_mark(j->worker->scratch);
+    rc = make_room(j, chain->n_fused - 1, &out, err);
+    if (rc < 0)
+        return rc;
+    const size_t inner = leat_scratch_mark(j->worker->scratch);
+    rc = chain->fused->apply(links, chain->n_fused, plans, &j->view, &out, j->worker->scratch, err);
+    leat_scratch_rewind(j->worker->scratch, rc == LEAT_OK ? inner : mark);
+    if (rc == LEAT_OK) {
+        j->view = out;
+        j->owned = true;
+    }
+    return rc;
+}
+
+static int copy_row(const leat_journey *j, const char *name, leat_error *err)
+{
+    char got[96], want[96];
+    if (!leat_shape_equal(&j->view.shape, &j->chain->shape))
+        return leat_fail(err, LEAT_E_DATA, "'%s' is %s where batches hold %s", name,
+                         leat_shape_text(&j->view.shape, got, sizeof got),
+                         leat_shape_text(&j->chain->shape, want, sizeof want));
+    memcpy(j->row, j->view.data, j->chain->row_bytes);
+    return LEAT_OK;
+}
+
+/* All of a chain; stages are those of its links and, behind them, of its fused run. */
+static int run_chain(leat_journey *j, const char *name, leat_trace_stage *stages, bool timed,
+                     int64_t *since, leat_error *err)
+{
+    const leat_chain *const chain = j->chain;
+    int32_t i = 0;
+    int rc = LEAT_OK;
+    if (chain->n_links == 0)
+        return copy_row(j, name, err);
+    if (chain->fused) {
+        rc = run_fused(j, err);
+        if (rc == LEAT_OK) {
+            leat_trace_count(&stages[chain->n_links], 1,
+                             (uint64_t)leat_shape_bytes(&j->view.shape));
+            charge(&stages[chain->n_links], timed, since);
+            i = chain->n_fused;
+        } else if (rc != LEAT_E_UNSUPPORTED) {
+            return leat_fail_in(err, rc, "op '%s' on '%s': ", chain->links[0].op->name, name);
+        }
+    }
+    for (; i < chain->n_links; i++) {
+        rc = run_link(j, i, err);
+        if (rc < 0)
+            return leat_fail_in(err, rc, "op '%s' on '%s': ", chain->links[i].op->name, name);
+        leat_trace_count(&stages[i], 1, (uint64_t)leat_shape_bytes(&j->view.shape));
         charge(&stages[i], timed, since);
     }
     return LEAT_OK;
@@ -153,10 +232,16 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record,
     int rc = fetch(plan, worker, record, bytes, size, features, timed, &since, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        rc = run_chain(plan, c, worker, record, epoch, &features[chain->feature],
-                       &worker->trace.stages[stage], slot + chain->offset + j * chain->row_bytes,
-                       timed, &since, err);
-        stage += chain->n_links;
+        leat_journey journey = { .plan = plan,
+                                 .chain = chain,
+                                 .worker = worker,
+                                 .record = record,
+                                 .epoch = epoch,
+                                 .view = features[chain->feature],
+                                 .row = slot + chain->offset + j * chain->row_bytes };
+        rc = run_chain(&journey, plan->tensors[c].name, &worker->trace.stages[stage], timed, &since,
+                       err);
+        stage += chain->n_links + (chain->fused != NULL);
     }
     if (rc < 0) {
         char where[512];

@@ -9,6 +9,7 @@
  *                                                                          leat_batch_release_on
  * No host thread waits for either. The slot comes free in a call-back after the copy. With prefetch 0
  * leat_loader_next waits for the copy: the baseline that everything is compared with. */
+#include "clock.h"
 #include "engine.h"
 
 static const leat_device_table *table_of(const leat_loader *loader)
@@ -119,6 +120,7 @@ void leat_ship_next_locked(leat_loader *loader)
                                                 ((loader->plan->slot_bytes + 255) / 256 * 256);
     batch->consumed_recorded = false;
     leat_loader_fill_info(batch, slot);
+    batch->info.sent_ns = leat_clock_ns();
     pthread_mutex_unlock(&loader->lock);
     const int rc = enqueue(loader, slot, batch, before);
     pthread_mutex_lock(&loader->lock);

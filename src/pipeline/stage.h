@@ -29,6 +29,8 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
 
 /* map.c */
 extern const leat_stage_table leat_stage_map;
+/* All ops are there: looks for a run that can be done in one go. */
+void leat_map_fuse(leat_chain *chain);
 void leat_map_free_chain(leat_chain *chain);
 
 /* build.c: makes a plan of nodes. source: its node, or NULL when plan->source is there already. */

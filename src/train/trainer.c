@@ -44,8 +44,8 @@ static void complete_copy(const leat_trainer *trainer, leat_trainer_flight *flig
     const leat_step_times *before =
         trainer->n_done ? &trainer->times[(trainer->n_done - 1) % LEAT_TRAINER_TIMES_KEPT] : NULL;
     t->copy_end_ns = table_of(trainer)->event_ns(flight->copied);
-    t->copy_start_ns =
-        before && before->copy_end_ns > t->ready_ns ? before->copy_end_ns : t->ready_ns;
+    t->copy_start_ns = before && before->copy_end_ns > flight->sent_ns ? before->copy_end_ns
+                                                                       : flight->sent_ns;
     if (t->copy_start_ns > t->copy_end_ns)
         t->copy_start_ns = t->copy_end_ns;
 }
@@ -170,6 +170,7 @@ static int watch_copy(leat_trainer *trainer, leat_batch *batch, leat_trainer_fli
     if (rc < 0)
         return rc;
     t->copy_end_ns = -1;
+    flight->sent_ns = leat_batch_get_info(batch)->sent_ns;
     if (table_of(trainer)->event_query(flight->copied) == LEAT_OK) {
         const leat_batch_info *info = leat_batch_get_info(batch);
         t->copy_start_ns = info->copy_start_ns;

@@ -26,6 +26,7 @@ typedef struct leat_train_options {
 typedef struct leat_trainer_flight {
     leat_event *copied, *start, *end;
     leat_step_times times; /* what the host knows */
+    int64_t sent_ns;       /* the batch's copy was enqueued */
 } leat_trainer_flight;
 
 struct leat_trainer {

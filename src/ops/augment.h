@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * augment.h: the fourteen operations that rand_augment and trivial_augment choose from, those of
+ * torchvision's RandAugment and TrivialAugmentWide. Each has a magnitude: level 0 to bins - 1 of its
+ * range; those marked ± go either way. */
+#ifndef LEAT_AUGMENT_H
+#define LEAT_AUGMENT_H
+
+#include "warp.h"
+
+/* X(name, what its magnitude is) */
+#define LEAT_AUGMENT_LIST(X)                                                                       \
+    X(IDENTITY, "none")                                                                            \
+    X(SHEAR_X, "± columns per row")                                                                \
+    X(SHEAR_Y, "± rows per column")                                                                \
+    X(TRANSLATE_X, "± columns")                                                                    \
+    X(TRANSLATE_Y, "± rows")                                                                       \
+    X(ROTATE, "± degrees")                                                                         \
+    X(BRIGHTNESS, "± factor - 1")                                                                  \
+    X(COLOR, "± factor of saturation - 1")                                                         \
+    X(CONTRAST, "± factor - 1")                                                                    \
+    X(SHARPNESS, "± factor - 1")                                                                   \
+    X(POSTERIZE, "bits dropped")                                                                   \
+    X(SOLARIZE, "values inverted, from above")                                                     \
+    X(AUTO_CONTRAST, "none")                                                                       \
+    X(EQUALIZE, "none")
+
+enum {
+#define LEAT_AUGMENT_ENUM(name, text) LEAT_AUGMENT_##name,
+    LEAT_AUGMENT_LIST(LEAT_AUGMENT_ENUM)
+#undef LEAT_AUGMENT_ENUM
+        LEAT_N_AUGMENTS
+};
+
+/* The largest magnitudes of a policy. */
+typedef struct leat_augment_range {
+    double shear;
+    double translate_share, translate_px; /* of the side; pixels: the other is 0 */
+    double degrees;
+    double factor;
+    int32_t bits;
+} leat_augment_range;
+
+/* One operation, decided. */
+typedef struct leat_augment_step {
+    int32_t kind;
+    int32_t a, b; /* 1 / LEAT_WARP_ONE, pixels, 1 / LEAT_COLOR_ONE, bits, a value; b: the sine */
+} leat_augment_step;
+
+enum { LEAT_AUGMENT_STEPS = 5 }; /* fit in a plan */
+typedef struct leat_augment_plan {
+    leat_augment_step steps[LEAT_AUGMENT_STEPS];
+    int32_t n;
+} leat_augment_plan;
+
+/* The rows that both ops have. */
+typedef struct leat_augment_options {
+    int64_t ops, magnitude, bins; /* as each op has them */
+    int32_t interpolation;
+    leat_f32s fill;
+} leat_augment_options;
+
+/* Draws an operation and a sign; and a level where `level` is below 0. */
+leat_augment_step leat_augment_draw(const leat_augment_range *range, leat_rng *rng, int64_t level,
+                                    int64_t bins, const leat_shape *in);
+
+/* shape() and apply() of ops whose plan is a leat_augment_plan. */
+int leat_augment_shape(const char *op, const leat_augment_options *options, const leat_shape *in,
+                       leat_shape *out, leat_error *err);
+int leat_augment_apply(const char *op, const leat_augment_options *options,
+                       const leat_plan64 *planned, const leat_view *in, const leat_view *out,
+                       leat_scratch *scratch, leat_error *err);
+
+#endif

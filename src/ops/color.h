@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * color.h: integer arithmetic on the colours of uint8 images, shared by the ops that draw an amount.
+ * Of 2 or 4 channels the last is alpha and is copied. `to` may be `from`. Results are computed
+ * exactly, rounded once to the nearest (ties up) and saturated. Factors have 16 bits of fraction
+ * (LEAT_COLOR_ONE changes nothing) and are at most 100. */
+#ifndef LEAT_COLOR_H
+#define LEAT_COLOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define LEAT_COLOR_ONE  65536
+#define LEAT_COLOR_TURN (6 * 65536) /* of the hue; its unit is a sixth, between two pure colours */
+
+typedef void leat_color_fn(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
+                           int32_t amount);
+
+/* x * factor: a blend with black, as torchvision's adjust_brightness. */
+leat_color_fn leat_color_brightness;
+
+/* (x - mean) * factor + mean, `mean` being that of the gray image, rounded to 16 bits of fraction:
+ * torchvision's adjust_contrast. */
+leat_color_fn leat_color_contrast;
+
+/* (x - gray) * factor + gray, `gray` being that of the pixel: torchvision's adjust_saturation. Gray
+ * images stay as they are. */
+leat_color_fn leat_color_saturation;
+
+/* Turns the hue by `amount` of LEAT_COLOR_TURN (0 ≤ amount < LEAT_COLOR_TURN) in the HSV hexcone and
+ * keeps the pixel's largest and smallest value: tf.image.adjust_hue, torchvision's adjust_hue. Gray
+ * images stay as they are. */
+leat_color_fn leat_color_hue;
+
+/* A turn in parts of the circle (-0.5 to 0.5) as an amount for leat_color_hue. */
+int32_t leat_color_turn(float part);
+
+/* One table of 256 values per channel, applied to each. */
+typedef struct leat_color_tables {
+    uint8_t of[4][256];
+} leat_color_tables;
+void leat_color_map(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
+                    const leat_color_tables *tables);
+
+/* table[x] = (x - mean) * factor + mean; mean with 16 bits of fraction too. */
+void leat_color_contrast_table(uint8_t table[256], int64_t mean, int64_t factor);
+
+/* Channels that are not alpha: 1 or 3. */
+static inline size_t leat_color_n_colors(size_t channels)
+{
+    return channels < 3 ? 1 : 3;
+}
+
+/* Rec. 601 luma as Pillow's convert("L"), which is what torchvision does with PIL images. */
+static inline uint8_t leat_color_gray(const uint8_t *rgb)
+{
+    return (uint8_t)((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768u) >> 16);
+}
+
+static inline uint8_t leat_color_clamp(int64_t x)
+{
+    return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x);
+}
+
+/* (x - to) * factor + to; |x - to| ≤ 255, so that 32 bits hold it. */
+static inline uint8_t leat_color_blend(int32_t x, int32_t to, int32_t factor)
+{
+    const int32_t q16 = (x - to) * factor + to * LEAT_COLOR_ONE + LEAT_COLOR_ONE / 2;
+    return leat_color_clamp(q16 >> 16);
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * color_jitter: changes brightness, contrast, saturation and hue in random order, as torchvision's
+ * ColorJitter does, with the same ranges and formulas (color.h says them exactly). */
+#include <math.h>
+#include <string.h>
+
+#include "color.h"
+#include "image.h"
+#include "op_list.h"
+
+enum { BRIGHTNESS, CONTRAST, SATURATION, HUE, N_CHANGES };
+
+typedef struct jitter_options {
+    leat_f32s brightness, contrast, saturation, hue;
+} jitter_options;
+
+typedef struct jitter_plan {
+    int32_t amounts[N_CHANGES]; /* factors of 16 bits of fraction; the turn of the hue */
+    uint8_t order[N_CHANGES];
+} jitter_plan;
+
+static const leat_option options[] = {
+    LEAT_OPTION_F32S(jitter_options, brightness, "0", 0, 100,
+                     "x draws a factor from [1 - x, 1 + x], not below 0; or [least, most] factor"),
+    LEAT_OPTION_F32S(jitter_options, contrast, "0", 0, 100, "as brightness"),
+    LEAT_OPTION_F32S(jitter_options, saturation, "0", 0, 100, "as brightness; 0 is gray"),
+    LEAT_OPTION_F32S(jitter_options, hue, "0", -0.5, 0.5,
+                     "x turns by [-x, x] of the circle of colours; or [least, most] turn"),
+    LEAT_OPTION_END
+};
+
+static const leat_f32s *option_of(const jitter_options *o, int change)
+{
+    const leat_f32s *const all[] = { &o->brightness, &o->contrast, &o->saturation, &o->hue };
+    return all[change];
+}
+
+static int check_range(const char *name, const leat_f32s *range, leat_error *err)
+{
+    if ((range->n == 1 && range->values[0] >= 0) ||
+        (range->n == 2 && range->values[0] <= range->values[1]))
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "color_jitter: %s is one number from 0 on, or [least, most], got %d values%s",
+                     name, (int)range->n,
+                     range->n == 2   ? " in the wrong order"
+                     : range->n == 1 ? " below 0"
+                                     : "");
+}
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    for (int i = 0; i < N_CHANGES; i++) {
+        const int rc = check_range(options[i].name, option_of(opts, i), err);
+        if (rc != LEAT_OK)
+            return rc;
+    }
+    return leat_image_same("color_jitter", LEAT_IMAGE_U8, in, out, err);
+}
+
+static float draw(leat_rng *rng, const leat_f32s *range, float center)
+{
+    const float x = range->values[0];
+    const float low = center - x < 0 && center > 0 ? 0 : center - x;
+    return range->n == 2 ? leat_rng_range(rng, x, range->values[1])
+                         : leat_rng_range(rng, low, center + x);
+}
+
+static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+{
+    jitter_plan drawn = { .order = { BRIGHTNESS, CONTRAST, SATURATION, HUE } };
+    (void)in;
+    for (uint32_t i = N_CHANGES - 1; i > 0; i--) {
+        const uint32_t k = leat_rng_below(rng, i + 1);
+        const uint8_t kept = drawn.order[i];
+        drawn.order[i] = drawn.order[k];
+        drawn.order[k] = kept;
+    }
+    for (int i = 0; i < HUE; i++)
+        drawn.amounts[i] = (int32_t)rintf(draw(rng, option_of(opts, i), 1) * LEAT_COLOR_ONE);
+    drawn.amounts[HUE] = leat_color_turn(draw(rng, option_of(opts, HUE), 0));
+    memcpy(out, &drawn, sizeof drawn);
+}
+
+static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    static leat_color_fn *const change[N_CHANGES] = { leat_color_brightness, leat_color_contrast,
+                                                      leat_color_saturation, leat_color_hue };
+    const size_t n_px = leat_image_n_px(&in->shape), channels = (size_t)in->shape.dims[2];
+    const uint8_t *from = in->data;
+    jitter_plan drawn;
+    (void)opts;
+    (void)scratch;
+    (void)err;
+    memcpy(&drawn, planned, sizeof drawn);
+    for (int i = 0; i < N_CHANGES; i++) {
+        const int kind = drawn.order[i];
+        if (drawn.amounts[kind] == (kind == HUE ? 0 : LEAT_COLOR_ONE))
+            continue; /* changes nothing */
+        change[kind](out->data, from, n_px, channels, drawn.amounts[kind]);
+        from = out->data;
+    }
+    if (from != out->data)
+        memcpy(out->data, from, n_px * channels);
+    return LEAT_OK;
+}
+
+const leat_op leat_op_color_jitter = {
+    .name = "color_jitter",
+    .help = "brightness, contrast, saturation and hue at random, in random order (torchvision)",
+    .options_size = sizeof(jitter_options),
+    .options = options,
+    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
+    .shape = shape,
+    .plan = plan,
+    .apply = apply,
+};

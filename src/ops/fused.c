@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#include "fused.h"
+
+extern const leat_fused leat_fused_jpeg;
+
+/* Every fused run, one line each. */
+static const leat_fused *const list[] = {
+    &leat_fused_jpeg,
+};
+
+const leat_fused *leat_fused_find(const leat_fused_link *links, int n, int *n_taken)
+{
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        *n_taken = list[i]->match(links, n);
+        if (*n_taken >= 2)
+            return list[i];
+    }
+    *n_taken = 0;
+    return NULL;
+}

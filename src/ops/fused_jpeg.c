@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fused_jpeg.c: decode_jpeg, random_resized_crop and, if they follow, random_flip and normalize: only
+ * what the crop needs of the picture is decoded, and it is resized, mirrored and normalised on its way
+ * into the batch. Files that the decoder in jpeg/ does not take go one by one. */
+#include <string.h>
+
+#include "fused.h"
+#include "jpeg/jpeg.h"
+#include "normalize.h"
+#include "op_list.h"
+#include "random_flip.h"
+
+static int match(const leat_fused_link *links, int n)
+{
+    int taken = 2;
+    if (n < 2 || links[0].op != &leat_op_decode_jpeg || links[1].op != &leat_op_random_resized_crop)
+        return 0;
+    if (taken < n && links[taken].op == &leat_op_random_flip &&
+        leat_random_flip_is_horizontal(links[taken].options))
+        taken++;
+    if (taken < n && links[taken].op == &leat_op_normalize)
+        taken++;
+    return taken;
+}
+
+static int apply(const leat_fused_link *links, int n, const leat_plan64 *plans, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    leat_jpeg jpeg;
+    leat_image_box box;
+    leat_affine affine;
+    leat_jpeg_target target = { .height = (int32_t)out->shape.dims[0],
+                                .width = (int32_t)out->shape.dims[1],
+                                .channels = (int32_t)out->shape.dims[2] };
+    const int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
+    if (rc < 0)
+        return rc;
+    memcpy(&box, &plans[1], sizeof box);
+    for (int i = 2; i < n; i++) {
+        if (links[i].op == &leat_op_random_flip) {
+            target.is_mirrored = leat_random_flip_mirrors(&plans[i]);
+        } else {
+            leat_normalize_affine(links[i].options, LEAT_U8, &affine);
+            target.affine = &affine;
+        }
+    }
+    return leat_jpeg_decode_resized(&jpeg, &box, &target, out->data, scratch, err);
+}
+
+const leat_fused leat_fused_jpeg = {
+    .help = "decodes, crops, resizes, mirrors and normalises in one go",
+    .match = match,
+    .apply = apply,
+};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * grayscale: RGB to Rec. 601 luma, (19595 R + 38470 G + 7471 B + 32768) >> 16: Pillow's and, within
+ * 1, torchvision's rgb_to_grayscale. As RandomGrayscale with p below 1. */
+#include <string.h>
+
+#include "color.h"
+#include "image.h"
+#include "op_list.h"
+
+enum { ONE, THREE };
+static const char *const channel_choices[] = { "1", "3", NULL };
+
+typedef struct gray_options {
+    int32_t channels;
+    float p;
+} gray_options;
+
+typedef struct gray_plan {
+    int32_t is_gray;
+} gray_plan;
+
+static const leat_option options[] = {
+    LEAT_OPTION_ENUM(gray_options, channels, "1", channel_choices,
+                     "channels of the result; 3 have the same value each"),
+    LEAT_OPTION_F32(gray_options, p, "1", 0, 1,
+                    "probability; below 1 channels must be as many as the image has"),
+    LEAT_OPTION_END
+};
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    const gray_options *o = opts;
+    const int64_t channels = o->channels == THREE ? 3 : 1;
+    char text[128];
+    const int rc = leat_image_expect("grayscale", LEAT_IMAGE_U8, in, err);
+    if (rc != LEAT_OK)
+        return rc;
+    leat_shape_text(in, text, sizeof text);
+    if (in->dims[2] != LEAT_UNKNOWN_DIM && in->dims[2] != 1 && in->dims[2] != 3)
+        return leat_fail(err, LEAT_E_CONFIG, "grayscale expects 1 or 3 channels, got %s", text);
+    if (o->p < 1 && in->dims[2] != LEAT_UNKNOWN_DIM && in->dims[2] != channels)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "grayscale: p is below 1, so channels must be as in %s, not %d", text,
+                         (int)channels);
+    *out = *in;
+    out->dims[2] = channels;
+    return LEAT_OK;
+}
+
+static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+{
+    const gray_options *o = opts;
+    const gray_plan drawn = { .is_gray = leat_rng_f32(rng) < o->p };
+    (void)in;
+    memcpy(out, &drawn, sizeof drawn);
+}
+
+static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    const size_t n_px = leat_image_n_px(&in->shape);
+    const size_t n_in = (size_t)in->shape.dims[2], n_out = (size_t)out->shape.dims[2];
+    const uint8_t *from = in->data;
+    uint8_t *to = out->data;
+    gray_plan drawn;
+    (void)opts;
+    (void)scratch;
+    (void)err;
+    memcpy(&drawn, planned, sizeof drawn);
+    if (!drawn.is_gray) {
+        memcpy(to, from, n_px * n_in);
+        return LEAT_OK;
+    }
+    for (size_t i = 0; i < n_px; i++, from += n_in, to += n_out)
+        memset(to, n_in == 3 ? leat_color_gray(from) : *from, n_out);
+    return LEAT_OK;
+}
+
+const leat_op leat_op_grayscale = {
+    .name = "grayscale",
+    .help = "colours to gray, always or with a probability",
+    .options_size = sizeof(gray_options),
+    .options = options,
+    .flags = LEAT_OP_RANDOM,
+    .shape = shape,
+    .plan = plan,
+    .apply = apply,
+};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg.h: decodes the JPEG files that training sets are made of faster than libjpeg-turbo and to
+ * the same bytes: baseline and extended sequential, 8 bits, Huffman, one interleaved scan; gray,
+ * or YCbCr with chroma at full or half size in either direction; with or without restart markers.
+ *
+ * CONTRACT  LEAT_OK means: the pixels are libjpeg-turbo's, and it would not have complained.
+ * LEAT_E_UNSUPPORTED means: not a file for this decoder, be it unusual (progressive, CMYK, …) or
+ * damaged; the caller asks libjpeg-turbo, which decides. So what a damaged file becomes has one
+ * definition, and nothing here needs to guess. */
+#ifndef LEAT_JPEG_H
+#define LEAT_JPEG_H
+
+#include "ops/dsp.h"
+#include "ops/image.h"
+
+struct leat_jpeg_dsp;
+
+typedef struct leat_jpeg_component {
+    int32_t h, v;                /* blocks of one MCU across and down */
+    int32_t width_px, height_px; /* samples that carry the picture */
+    int32_t n_across;            /* blocks of one block row, rounded up to 4 */
+    const uint8_t *dc, *ac;      /* Huffman tables as in the file: 16 counts, then symbols */
+    int16_t quant[64];           /* in natural order */
+} leat_jpeg_component;
+
+/* What the header says. Points into the file's bytes, owns nothing. */
+typedef struct leat_jpeg {
+    int32_t width, height;
+    int32_t n_components; /* 1 or 3 */
+    int32_t mcu_width_px, mcu_height_px, mcus_x, mcus_y, blocks_per_mcu;
+    int32_t chroma_h, chroma_v; /* 2 where chroma is half size across, down; else 1 */
+    uint32_t restart_mcus;      /* MCUs between restart markers; 0: none */
+    leat_jpeg_component component[3];
+    const uint8_t *scan, *end;       /* entropy-coded bytes start here; end of the file */
+    const struct leat_jpeg_dsp *dsp; /* kernels of this CPU */
+} leat_jpeg;
+
+/* Reads the header up to the scan.
+ *
+ * data     must stay as long as *jpeg is used
+ * returns  LEAT_OK, or LEAT_E_UNSUPPORTED with the reason. Any thread. */
+int leat_jpeg_open(leat_jpeg *jpeg, const uint8_t *data, size_t size, leat_error *err);
+
+/* Decodes the whole picture to height × width × channels bytes, channels 1 (gray) or 3 (RGB).
+ *
+ * out      undefined after an error
+ * returns  LEAT_OK, LEAT_E_UNSUPPORTED (see CONTRACT) or LEAT_E_NOMEM. Any thread, one scratch
+ *          each; all memory is taken from it. */
+int leat_jpeg_decode(const leat_jpeg *jpeg, int channels, uint8_t *out, leat_scratch *scratch,
+                     leat_error *err);
+
+/* Decodes a part of the picture to box->height × box->width × channels bytes: the same pixels that
+ * are at that place of the whole. Reads no further than the box needs, and with restart markers
+ * only what it needs, so damage elsewhere in the file is not noticed.
+ *
+ * box      not empty and inside the picture, else LEAT_E_ARGUMENT */
+int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
+                         uint8_t *out, leat_scratch *scratch, leat_error *err);
+
+/* What becomes of a box: resized as by resample.h, mirrored left to right, then x * scale + shift. */
+typedef struct leat_jpeg_target {
+    int32_t height, width, channels; /* channels 1 (gray) or 3 (RGB) */
+    int32_t is_mirrored;
+    const leat_affine *affine; /* to float32; NULL: stays uint8 */
+} leat_jpeg_target;
+
+/* Decodes a box and makes a row of a batch of it, height × width × channels values: the same bits
+ * as leat_jpeg_decode(), leat_resample(), mirroring and normalising one after the other. */
+int leat_jpeg_decode_resized(const leat_jpeg *jpeg, const leat_image_box *box,
+                             const leat_jpeg_target *target, void *out, leat_scratch *scratch,
+                             leat_error *err);
+
+#endif

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg_flat.c: the flat loop in plain C. */
+#include "jpeg_dsp_c.h"
+
+#define FLAT_NAME      leat_jpeg_flat_c
+#define FLAT_SKIP_NAME leat_jpeg_skip_c
+#include "jpeg_flat.h"

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg_flat.h: the Huffman decoder's inner loop; included by one file per CPU level, which names the
+ * function (FLAT_NAME) and may give FLAT_SELECT.
+ *
+ * DESIGN. The usual decoder has a loop over the coefficients of a block inside a loop over blocks.
+ * Its exits cannot be predicted: a block ends after 1 to 64 symbols, and each wrong guess costs as
+ * much as four symbols. Here is one loop over symbols, and no branch that depends on what is
+ * decoded. The state, all of it in registers:
+ *
+ *   word, n    bits to come, and how many of them are sure; refilled every three symbols
+ *   at         where the next coefficient goes if no zeros are skipped
+ *   node       the block: its end, its AC table, the next block with its DC table
+ *   table      how to read the next symbol: node->ac inside a block, node->next_dc at its end
+ *
+ * A step looks up an entry (length of code, of value, coefficients to advance), cuts the value from
+ * word, stores it, and then chooses by the entry's end-of-block bit, with conditional moves only,
+ *
+ *   not the end     table = node->ac        at = behind the value   node stays
+ *   end of block    table = node->next_dc   at = node->next         node = node->after
+ *
+ * so that a DC symbol needs no step of its own: after it, the first row applies as it does after any
+ * AC symbol. Whatever is rare shares one branch, `at` beyond the block: codes that are not in the
+ * look-up table (their entry advances very far), a last coefficient at place 63 (no end-of-block
+ * symbol follows), runs that overshoot. slow_step() then does that symbol from its start.
+ *
+ * Values are stored in zigzag order and, when negative, one too low: the bits of a value of s bits
+ * with first bit b are the number [~b, b, …] of s + 1 bits, which one arithmetic shift cuts out for
+ * positive and negative ones alike (and 0 or -1 for s = 0: nothing, once corrected). The reader of
+ * the coefficients adds the sign; see leat_jpeg_coefficient(). */
+#include "jpeg_impl.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static inline uint64_t load_be64(const uint8_t *p)
+{
+    uint64_t word;
+    memcpy(&word, p, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+typedef struct flat_state {
+    uint64_t word, n;
+    const uint8_t *p;
+    int16_t *at;
+    const leat_jpeg_node *node;
+    const uint64_t *table;
+} flat_state;
+
+static inline void refill(flat_state *s)
+{
+    s->word |= load_be64(s->p) >> (s->n & 63);
+    s->p += (~s->n >> 3) & 7;
+    s->n = (s->n & 7) | 56;
+}
+
+static inline void end_block(flat_state *s)
+{
+    s->table = s->node->next_dc;
+    s->at = s->node->next;
+    s->node = s->node->after;
+}
+
+/* Symbol at the start of word, its code's length in *length; -1: no such code. */
+static inline int search_code(const leat_jpeg_table *table, uint64_t word, int *length)
+{
+    const int32_t code = (int32_t)(word >> 48);
+    int n = 1;
+    while (code >= table->limit[n])
+        n++;
+    *length = n;
+    return n > 16 ? -1 : table->symbols[table->offset[n] + (code >> (16 - n))];
+}
+
+/* One symbol of any kind. As libjpeg has it, a run that overshoots puts its value at the block's
+ * last place. */
+static __attribute__((noinline)) int slow_step(flat_state *s)
+{
+    const leat_jpeg_table *table = (const void *)s->table; /* `fast` is its first field */
+    int length;
+    refill(s);
+    const int symbol = search_code(table, s->word, &length);
+    if (symbol < 0)
+        return -1;
+    const int size = symbol & 15, run = table->is_dc ? 0 : symbol >> 4;
+    const uint64_t bits = s->word << length;
+    s->word = bits << size;
+    s->n -= (uint64_t)(length + size);
+    if (!size && !table->is_dc && run != 15) {
+        end_block(s);
+        return 0;
+    }
+    const ptrdiff_t room = s->node->end - s->at;
+    if (size) {
+        const int64_t value = (int64_t)(bits >> (64 - size)) - (bits >> 63 ? 0 : 1 << size);
+        s->at[run < room ? run : room - 1] = (int16_t)value;
+    }
+    s->at += run + 1;
+    s->table = s->node->ac;
+    if (run + 1 >= room)
+        end_block(s);
+    return 0;
+}
+
+#ifndef FLAT_SELECT
+#define FLAT_SHIFT(entry, by) ((entry) >> (by)) /* only the lowest six bits matter */
+#define FLAT_ADVANCE1(entry)  ((uint32_t)(entry) >> 24)
+#define FLAT_TOP(v, by)       ((v) >> (by))
+#define FLAT_SELECT(s, entry, after)                                                               \
+    do {                                                                                           \
+        const int is_end = (entry)&LEAT_JPEG_EOB;                                                  \
+        (s).table = is_end ? (s).node->next_dc : (s).node->ac;                                     \
+        (s).at = is_end ? (s).node->next : (after);                                                \
+        (s).node = is_end ? (s).node->after : (s).node;                                            \
+    } while (0)
+#endif
+
+/* The values of an entry's first and last symbol; the last one's overwrites if it is the same. */
+static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint64_t entry,
+                                const int is_skip)
+{
+    int16_t *first = (int16_t *)((char *)at + FLAT_ADVANCE1(entry));
+    if (!is_skip)
+        first[-1] = (int16_t)FLAT_SHIFT(entry, 32);
+    after[-1] = leat_jpeg_cut(word, FLAT_SHIFT(entry, 8), FLAT_SHIFT(entry, 16));
+}
+
+/* One symbol or two; jumps to `rare` before it has changed anything if it is a rare one. */
+#define FLAT_STEP(s, rare)                                                                         \
+    do {                                                                                           \
+        const uint64_t entry = (s).table[FLAT_TOP((s).word, 64 - LEAT_JPEG_LOOKUP_BITS)];          \
+        int16_t *after = (int16_t *)((char *)(s).at + FLAT_TOP(entry, 56));                        \
+        if (__builtin_expect(after >= (s).node->end, 0))                                           \
+            goto rare;                                                                             \
+        store_values((s).at, after, (s).word, entry, is_skip);                                     \
+        FLAT_SELECT(s, entry, after);                                                              \
+        (s).word <<= entry & 63;                                                                   \
+        (s).n -= entry;                                                                            \
+    } while (0)
+
+/* What FLAT_STEP gave up: the last coefficient of a block at once, the rest in slow_step(). */
+static inline int rare_step(flat_state *s)
+{
+    const uint64_t entry = s->table[s->word >> (64 - LEAT_JPEG_LOOKUP_BITS)];
+    if ((char *)s->at + (entry >> 56) != (char *)s->node->end)
+        return slow_step(s);
+    store_values(s->at, s->node->end, s->word, entry, 0);
+    s->word <<= entry & 63;
+    s->n -= entry;
+    end_block(s);
+    return 0;
+}
+
+static inline __attribute__((always_inline)) int run(leat_jpeg_bits *bits,
+                                                     const leat_jpeg_node *node,
+                                                     const leat_jpeg_node *stop, int16_t *at,
+                                                     const uint64_t *dc, const int is_skip)
+{
+    const uint8_t *const limit = bits->limit;
+    const leat_jpeg_node *const stop3 = stop - node > 2 ? stop - 2 : node;
+    flat_state s = { bits->word, bits->n, bits->p, at, node, dc };
+    while (s.node < stop3) { /* three symbols end two blocks at most */
+        if (s.p > limit)
+            return -1;
+        refill(&s);
+        FLAT_STEP(s, rare3);
+        FLAT_STEP(s, rare3);
+        FLAT_STEP(s, rare3);
+        continue;
+    rare3:;
+        flat_state copy = s; /* so that s itself can stay in registers */
+        if (rare_step(&copy) < 0)
+            return -1;
+        s = copy;
+    }
+    while (s.node < stop) {
+        if (s.p > limit)
+            return -1;
+        refill(&s);
+        FLAT_STEP(s, rare1);
+        continue;
+    rare1:;
+        flat_state copy = s;
+        if (rare_step(&copy) < 0)
+            return -1;
+        s = copy;
+    }
+    bits->word = s.word;
+    bits->n = s.n;
+    bits->p = s.p;
+    return 0;
+}
+
+int FLAT_NAME(leat_jpeg_bits *bits, const leat_jpeg_node *node, const leat_jpeg_node *stop,
+              int16_t *at, const uint64_t *dc)
+{
+    return run(bits, node, stop, at, dc, 0);
+}
+
+int FLAT_SKIP_NAME(leat_jpeg_bits *bits, const leat_jpeg_node *node, const leat_jpeg_node *stop,
+                   int16_t *at, const uint64_t *dc)
+{
+    return run(bits, node, stop, at, dc, 1);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg_header.c: the markers before the scan. DESIGN: anything that libjpeg-turbo would refuse, warn
+ * of, or read in a way of its own is "unsupported" here (see CONTRACT in jpeg.h), so the parser
+ * accepts only what is plain and never has to repair. */
+#include "cpu.h"
+#include "jpeg_impl.h"
+
+#include <string.h>
+
+const uint8_t leat_jpeg_natural[64] = {
+    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
+    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
+    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+};
+
+enum { MAX_DIMENSION = 65500, MAX_BLOCKS_PER_MCU = 10 }; /* as libjpeg has them */
+
+/* What is collected on the way to the scan. */
+typedef struct header {
+    leat_jpeg *jpeg;
+    const uint8_t *huffman[2][4]; /* [AC][index] */
+    const uint8_t *quant[4];      /* the byte of precision and index, then the values */
+    uint8_t id[3], quant_index[3], v_max, h_max;
+    uint8_t is_jfif, adobe; /* adobe: 1 + transform, 0 if there is no such marker */
+    leat_error *err;
+} header;
+
+static int refuse(const header *h, const char *why)
+{
+    return leat_fail(h->err, LEAT_E_UNSUPPORTED, "jpeg: %s", why);
+}
+
+static int read_app(header *h, int marker, const uint8_t *p, size_t n)
+{
+    if (marker == 0xe0 && n >= 14 && !memcmp(p, "JFIF", 5)) {
+        if (p[5] != 1)
+            return refuse(h, "unknown JFIF version");
+        h->is_jfif = 1;
+    } else if (marker == 0xee && n >= 12 && !memcmp(p, "Adobe", 5)) {
+        if (p[11] > 2)
+            return refuse(h, "unknown Adobe transform");
+        h->adobe = (uint8_t)(1 + p[11]);
+    }
+    return LEAT_OK;
+}
+
+static int read_quant(header *h, const uint8_t *p, size_t n)
+{
+    while (n) {
+        const size_t size = p[0] >> 4 ? 129 : 65;
+        if (n < size || (p[0] & 15) > 3)
+            return refuse(h, "bad quantisation table");
+        h->quant[p[0] & 15] = p;
+        p += size;
+        n -= size;
+    }
+    return LEAT_OK;
+}
+
+static int read_huffman(header *h, const uint8_t *p, size_t n)
+{
+    while (n) {
+        size_t count = 0;
+        if (n < 17 || p[0] & 0xec)
+            return refuse(h, "bad Huffman table");
+        for (int i = 1; i <= 16; i++)
+            count += p[i];
+        if (count > 256 || n < 17 + count)
+            return refuse(h, "bad Huffman table");
+        h->huffman[p[0] >> 4][p[0] & 3] = p + 1;
+        p += 17 + count;
+        n -= 17 + count;
+    }
+    return LEAT_OK;
+}
+
+/* Gray, or chroma of one size that is full or half of luma's in either direction. */
+static int check_sampling(header *h)
+{
+    leat_jpeg *jpeg = h->jpeg;
+    leat_jpeg_component *c = jpeg->component;
+    if (jpeg->n_components == 1)
+        c[0].h = c[0].v = 1; /* a scan of one component has no larger MCU */
+    h->h_max = (uint8_t)c[0].h;
+    h->v_max = (uint8_t)c[0].v;
+    jpeg->blocks_per_mcu = c[0].h * c[0].v;
+    jpeg->chroma_h = jpeg->chroma_v = 1;
+    if (jpeg->n_components == 3) {
+        if (c[1].h != c[2].h || c[1].v != c[2].v)
+            return refuse(h, "chroma planes of different size");
+        jpeg->chroma_h = c[0].h / c[1].h;
+        jpeg->chroma_v = c[0].v / c[1].v;
+        if (c[0].h != jpeg->chroma_h * c[1].h || c[0].v != jpeg->chroma_v * c[1].v ||
+            jpeg->chroma_h > 2 || jpeg->chroma_v > 2)
+            return refuse(h, "unusual sampling");
+        jpeg->blocks_per_mcu += 2 * c[1].h * c[1].v;
+    }
+    return jpeg->blocks_per_mcu > MAX_BLOCKS_PER_MCU ? refuse(h, "MCU too large") : LEAT_OK;
+}
+
+static int32_t divide_up(int32_t a, int32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static void set_sizes(header *h)
+{
+    leat_jpeg *jpeg = h->jpeg;
+    jpeg->mcu_width_px = 8 * h->h_max;
+    jpeg->mcu_height_px = 8 * h->v_max;
+    jpeg->mcus_x = divide_up(jpeg->width, jpeg->mcu_width_px);
+    jpeg->mcus_y = divide_up(jpeg->height, jpeg->mcu_height_px);
+    for (int i = 0; i < jpeg->n_components; i++) {
+        leat_jpeg_component *c = &jpeg->component[i];
+        c->width_px = divide_up(jpeg->width * c->h, h->h_max);
+        c->height_px = divide_up(jpeg->height * c->v, h->v_max);
+        c->n_across = (jpeg->mcus_x * c->h + 3) & ~3;
+    }
+}
+
+static int read_frame(header *h, const uint8_t *p, size_t n)
+{
+    leat_jpeg *jpeg = h->jpeg;
+    if (jpeg->n_components || n < 6 || p[0] != 8 || (p[5] != 1 && p[5] != 3) ||
+        n != 6 + 3 * (size_t)p[5])
+        return refuse(h, "not one frame of 8 bits with 1 or 3 components");
+    jpeg->height = p[1] << 8 | p[2];
+    jpeg->width = p[3] << 8 | p[4];
+    if (jpeg->height < 1 || jpeg->width < 1 || jpeg->height > MAX_DIMENSION ||
+        jpeg->width > MAX_DIMENSION)
+        return refuse(h, "no size, or too large");
+    jpeg->n_components = p[5];
+    for (int i = 0; i < jpeg->n_components; i++) {
+        const uint8_t *c = p + 6 + 3 * i;
+        h->id[i] = c[0];
+        h->quant_index[i] = c[2];
+        jpeg->component[i].h = c[1] >> 4;
+        jpeg->component[i].v = c[1] & 15;
+        if (c[1] >> 4 < 1 || c[1] >> 4 > 4 || (c[1] & 15) < 1 || (c[1] & 15) > 4 || c[2] > 3)
+            return refuse(h, "bad component");
+        for (int other = 0; other < i; other++)
+            if (h->id[other] == c[0])
+                return refuse(h, "two components of one name");
+    }
+    const int rc = check_sampling(h);
+    if (!rc)
+        set_sizes(h);
+    return rc;
+}
+
+/* libjpeg-turbo's guess of the colour space; only YCbCr is decoded here. */
+static int check_colour(const header *h)
+{
+    if (h->jpeg->n_components == 1 || h->is_jfif)
+        return LEAT_OK;
+    if (h->adobe)
+        return h->adobe == 2 ? LEAT_OK : refuse(h, "not YCbCr");
+    if (h->id[0] == 'R' && h->id[1] == 'G' && h->id[2] == 'B')
+        return refuse(h, "not YCbCr");
+    return LEAT_OK;
+}
+
+static void set_quant(leat_jpeg_component *c, const uint8_t *spec)
+{
+    for (int i = 0; i < 64; i++) {
+        const int value = spec[0] >> 4 ? spec[1 + 2 * i] << 8 | spec[2 + 2 * i] : spec[1 + i];
+        c->quant[leat_jpeg_natural[i]] = (int16_t)(uint16_t)value;
+    }
+}
+
+static int read_scan(header *h, const uint8_t *p, size_t n)
+{
+    leat_jpeg *jpeg = h->jpeg;
+    const size_t n_components = (size_t)jpeg->n_components;
+    if (!n_components || n != 4 + 2 * n_components || p[0] != n_components)
+        return refuse(h, "not one scan of all components");
+    for (size_t i = 0; i < n_components; i++) {
+        leat_jpeg_component *c = &jpeg->component[i];
+        const uint8_t *spec = p + 1 + 2 * i;
+        if (spec[0] != h->id[i] || spec[1] & 0xcc)
+            return refuse(h, "bad scan header");
+        c->dc = h->huffman[0][spec[1] >> 4];
+        c->ac = h->huffman[1][spec[1] & 3];
+        if (!c->dc || !c->ac || !h->quant[h->quant_index[i]])
+            return refuse(h, "table missing");
+        set_quant(c, h->quant[h->quant_index[i]]);
+    }
+    p += 1 + 2 * n_components;
+    if (p[0] != 0 || p[1] != 63 || p[2] != 0)
+        return refuse(h, "not sequential");
+    return check_colour(h);
+}
+
+static int read_segment(header *h, int marker, const uint8_t *p, size_t n)
+{
+    if ((marker >= 0xe0 && marker <= 0xef) || marker == 0xfe)
+        return read_app(h, marker, p, n);
+    switch (marker) {
+    case 0xc0:
+    case 0xc1:
+        return read_frame(h, p, n);
+    case 0xc4:
+        return read_huffman(h, p, n);
+    case 0xda:
+        return read_scan(h, p, n);
+    case 0xdb:
+        return read_quant(h, p, n);
+    case 0xdd:
+        if (n != 2)
+            return refuse(h, "bad restart interval");
+        h->jpeg->restart_mcus = (uint32_t)(p[0] << 8 | p[1]);
+        return LEAT_OK;
+    default:
+        return refuse(h, marker == 0xc2 ? "progressive" : "unusual marker");
+    }
+}
+
+int leat_jpeg_open(leat_jpeg *jpeg, const uint8_t *data, size_t size, leat_error *err)
+{
+    header h = { .jpeg = jpeg, .err = err };
+    memset(jpeg, 0, sizeof *jpeg);
+    if (size < 4 || data[0] != 0xff || data[1] != 0xd8)
+        return refuse(&h, "does not start as a JPEG file");
+    for (size_t at = 2;;) {
+        if (at >= size || data[at] != 0xff)
+            return refuse(&h, "no marker where one is due");
+        while (at < size && data[at] == 0xff) /* more than one FF is filling */
+            at++;
+        if (size - at < 3)
+            return refuse(&h, "ends in its header");
+        const int marker = data[at];
+        const size_t n = (size_t)(data[at + 1] << 8 | data[at + 2]);
+        if (n < 2 || n > size - at - 1)
+            return refuse(&h, "ends in its header");
+        const int rc = read_segment(&h, marker, data + at + 3, n - 2);
+        if (rc)
+            return rc;
+        at += 1 + n;
+        if (marker == 0xda) {
+            jpeg->scan = data + at;
+            jpeg->end = data + size;
+            jpeg->dsp = leat_jpeg_dsp_at(leat_cpu_level());
+            return LEAT_OK;
+        }
+    }
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg_resize.c: from a JPEG to a row of a batch: box, resize, mirror, normalise. DESIGN: the box's
+ * pixels stay in the second-level cache; each output row is then made from first to last step while
+ * it is in the first. The arithmetic is that of resample.h, so that nothing depends on whether the
+ * steps are done here or by an op each. Mirroring costs nothing where the sampler is used: it lists
+ * the outputs from right to left. */
+#include <string.h>
+
+#include "jpeg_impl.h"
+#include "ops/resample.h"
+
+typedef struct resizer {
+    const leat_jpeg_dsp *kernels;
+    const leat_jpeg_target *target;
+    leat_axis down, across;
+    leat_jpeg_sampler sampler; /* n_groups 0: not used */
+    const uint8_t *pixels;
+    size_t stride_bytes, n_values; /* of one row */
+    int16_t *mixed;
+    uint8_t *sampled;
+} resizer;
+
+/* The pixel that output value j of a row samples, and its channel. */
+static int32_t pixel_of(const resizer *r, int32_t j, int32_t *channel)
+{
+    const int32_t channels = r->target->channels, last = r->target->width - 1;
+    const int32_t i = j / channels < last ? j / channels : last;
+    *channel = j % channels;
+    return r->target->is_mirrored ? last - i : i;
+}
+
+/* Fills pair p of group g. Returns 0 if the places are too far apart. */
+static int fill_pair(resizer *r, int32_t g, int32_t p)
+{
+    const leat_axis *axis = &r->across;
+    const int32_t channels = r->target->channels, at = g * r->sampler.n_pairs + p;
+    int16_t *place = r->sampler.place + 32 * (ptrdiff_t)at;
+    int16_t *weight = r->sampler.weight + 32 * (ptrdiff_t)at;
+    int32_t from[32], least = INT32_MAX, most = 0;
+    for (int32_t lane = 0; lane < 32; lane++) {
+        int32_t channel;
+        const int32_t i = pixel_of(r, 16 * g + lane / 2, &channel), k = 2 * p + lane % 2;
+        const int32_t tap = k < axis->n_taps ? k : axis->n_taps - 1; /* the one added weighs 0 */
+        from[lane] = (axis->start[i] + tap) * channels + channel;
+        weight[lane] = axis->weights[(ptrdiff_t)i * axis->stride + k];
+        least = from[lane] < least ? from[lane] : least;
+        most = from[lane] > most ? from[lane] : most;
+    }
+    for (int32_t lane = 0; lane < 32; lane++)
+        place[lane] = (int16_t)(from[lane] - least);
+    r->sampler.base[at] = least;
+    return most - least < LEAT_JPEG_SAMPLER_REACH;
+}
+
+/* Without kernel, or where the size shrinks too far, the sampler stays empty. */
+static int make_sampler(resizer *r, leat_scratch *scratch)
+{
+    leat_jpeg_sampler *s = &r->sampler;
+    const int32_t n_groups = (r->target->width * r->target->channels + 15) / 16;
+    if (!r->kernels->sample_row)
+        return LEAT_OK;
+    s->n_pairs = r->across.stride / 2;
+    const size_t n = (size_t)n_groups * (size_t)s->n_pairs;
+    s->base = leat_scratch_take(scratch, n * sizeof *s->base);
+    s->place = leat_scratch_take(scratch, n * 32 * sizeof *s->place);
+    s->weight = leat_scratch_take(scratch, n * 32 * sizeof *s->weight);
+    if (!s->base || !s->place || !s->weight)
+        return LEAT_E_NOMEM;
+    for (int32_t g = 0; g < n_groups; g++)
+        for (int32_t p = 0; p < s->n_pairs; p++)
+            if (!fill_pair(r, g, p))
+                return LEAT_OK;
+    s->n_groups = n_groups;
+    return LEAT_OK;
+}
+
+static int take_rows(resizer *r, leat_scratch *scratch)
+{
+    const size_t n_out = (size_t)r->target->width * (size_t)r->target->channels;
+    const size_t slack = LEAT_JPEG_SAMPLER_REACH + LEAT_DSP_ROW_SLACK;
+    r->mixed = leat_scratch_take(scratch, (r->n_values + slack) * sizeof *r->mixed);
+    r->sampled = leat_scratch_take(scratch, n_out + 16);
+    if (!r->mixed || !r->sampled)
+        return LEAT_E_NOMEM;
+    memset(r->mixed + r->n_values, 0, slack * sizeof *r->mixed);
+    return LEAT_OK;
+}
+
+static int set_up(resizer *r, int32_t height, int32_t width, leat_scratch *scratch)
+{
+    const leat_jpeg_target *t = r->target;
+    int rc = leat_resample_axis(&r->down, height, t->height, LEAT_U8, scratch);
+    if (!rc)
+        rc = leat_resample_axis(&r->across, width, t->width, LEAT_U8, scratch);
+    if (!rc)
+        rc = make_sampler(r, scratch);
+    return rc ? rc : take_rows(r, scratch);
+}
+
+/* Output row y, resized and mirrored, to r->sampled. */
+static void resize_row(const resizer *r, int32_t y)
+{
+    const leat_dsp_table *dsp = leat_dsp();
+    const leat_jpeg_target *t = r->target;
+    const int32_t fraction = leat_resample_fraction_bits(&r->across);
+    const int32_t shift = r->across.bits + fraction;
+    (r->kernels->mix_rows ? r->kernels->mix_rows : dsp->mix_rows)(
+        r->mixed, r->pixels + (size_t)r->down.start[y] * r->stride_bytes, r->stride_bytes,
+        r->n_values, r->down.weights + (ptrdiff_t)y * r->down.stride, r->down.n_taps,
+        r->down.bits - fraction);
+    if (r->sampler.n_groups) {
+        r->kernels->sample_row(r->sampled, r->mixed, &r->sampler, shift);
+        return;
+    }
+    dsp->sample_row(r->sampled, r->mixed, &r->across, t->channels, shift);
+    if (t->is_mirrored)
+        dsp->mirror_row(r->sampled, r->sampled, (size_t)t->width, (size_t)t->channels);
+}
+
+static void write_rows(const resizer *r, void *out)
+{
+    const size_t n = (size_t)r->target->width * (size_t)r->target->channels;
+    for (int32_t y = 0; y < r->target->height; y++) {
+        resize_row(r, y);
+        if (r->target->affine)
+            leat_dsp()->affine_u8((float *)out + (size_t)y * n, r->sampled, n, r->target->affine);
+        else
+            memcpy((uint8_t *)out + (size_t)y * n, r->sampled, n);
+    }
+}
+
+int leat_jpeg_resize(const leat_jpeg_dsp *kernels, const uint8_t *pixels, size_t stride_bytes,
+                     int32_t height, int32_t width, const leat_jpeg_target *target, void *out,
+                     leat_scratch *scratch, leat_error *err)
+{
+    resizer r = { .kernels = kernels,
+                  .target = target,
+                  .pixels = pixels,
+                  .stride_bytes = stride_bytes,
+                  .n_values = (size_t)width * (size_t)target->channels };
+    const int rc = set_up(&r, height, width, scratch);
+    if (rc)
+        return leat_fail(err, rc, "jpeg: no memory to resize to %d x %d pixels", target->width,
+                         target->height);
+    write_rows(&r, out);
+    return LEAT_OK;
+}
+
+int leat_jpeg_decode_resized(const leat_jpeg *jpeg, const leat_image_box *box,
+                             const leat_jpeg_target *target, void *out, leat_scratch *scratch,
+                             leat_error *err)
+{
+    const size_t stride_bytes = (size_t)box->width * (size_t)target->channels;
+    if (box->width < 1 || box->height < 1)
+        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: the box is empty");
+    uint8_t *pixels = leat_scratch_take(scratch, stride_bytes * (size_t)box->height);
+    if (!pixels)
+        return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for a box of %d x %d pixels",
+                         box->width, box->height);
+    const int rc = leat_jpeg_decode_box(jpeg, box, target->channels, pixels, scratch, err);
+    return rc ? rc
+              : leat_jpeg_resize(jpeg->dsp, pixels, stride_bytes, box->height, box->width, target,
+                                 out, scratch, err);
+}

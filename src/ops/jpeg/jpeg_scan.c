@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg_scan.c: the entropy-coded part, one row of MCUs at a time. DESIGN: a segment (what lies
+ * between two markers) is copied without its stuffed zeros, then the flat loop runs over the nodes
+ * of a row, or as far as the segment goes. The nodes say where each block of the scan lies among
+ * the blocks of its component, and stay the same for all rows. A segment that is read must end
+ * within its last byte and be followed by the marker that is due; all else is left to libjpeg-turbo.
+ *
+ * Blocks outside the window cannot be passed over without reading their symbols, but their values
+ * do not matter: their nodes name tables whose entries stand for up to three symbols. The same
+ * loop then runs through them faster and leaves nonsense, but for the DC differences, which come
+ * from the usual tables. Whole segments outside the window are passed over from marker to marker. */
+#include "jpeg_impl.h"
+
+#include <string.h>
+
+static int refuse(leat_error *err, const char *why)
+{
+    return leat_fail(err, LEAT_E_UNSUPPORTED, "jpeg: %s", why);
+}
+
+static int refuse_memory(leat_error *err, const leat_jpeg *jpeg)
+{
+    return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for %d x %d pixels", jpeg->width,
+                     jpeg->height);
+}
+
+/* Tables for skipping do not pay where the markers leave little to skip. */
+static int skips_some(const leat_jpeg_scan *scan)
+{
+    const leat_jpeg_window *w = &scan->window;
+    const uint32_t n = scan->jpeg->restart_mcus;
+    return (w->x0 > 0 || w->y0 > 0 || w->x1 < scan->jpeg->mcus_x) && (!n || n > 16);
+}
+
+/* The table of an earlier component that has the same one, or a new one. */
+static int make_tables(leat_jpeg_scan *scan, int i, leat_scratch *scratch, leat_error *err)
+{
+    const leat_jpeg *jpeg = scan->jpeg;
+    const leat_jpeg_component *c = jpeg->component;
+    leat_jpeg_table *fresh[3] = { NULL };
+    for (int other = 0; other < i; other++) {
+        scan->dc[i] = c[other].dc == c[i].dc ? scan->dc[other] : scan->dc[i];
+        scan->ac[i] = c[other].ac == c[i].ac ? scan->ac[other] : scan->ac[i];
+        scan->skip[i] = c[other].ac == c[i].ac ? scan->skip[other] : scan->skip[i];
+    }
+    const int wanted[3] = { !scan->dc[i], !scan->ac[i], !scan->skip[i] && skips_some(scan) };
+    for (int k = 0; k < 3; k++)
+        if (wanted[k] && !(fresh[k] = leat_scratch_take(scratch, sizeof *fresh[k])))
+            return refuse_memory(err, jpeg);
+    if ((fresh[0] && leat_jpeg_table_build(fresh[0], c[i].dc, 1, jpeg->dsp)) ||
+        (fresh[1] && leat_jpeg_table_build(fresh[1], c[i].ac, 0, jpeg->dsp)))
+        return refuse(err, "bad Huffman table");
+    scan->dc[i] = fresh[0] ? fresh[0] : scan->dc[i];
+    scan->ac[i] = fresh[1] ? fresh[1] : scan->ac[i];
+    if (fresh[2])
+        leat_jpeg_table_join(fresh[2], scan->ac[i], jpeg->dsp);
+    scan->skip[i] = fresh[2] ? fresh[2] : scan->skip[i];
+    return LEAT_OK;
+}
+
+static int take_memory(leat_jpeg_scan *scan, leat_scratch *scratch)
+{
+    const leat_jpeg *jpeg = scan->jpeg;
+    const size_t n_nodes = (size_t)jpeg->mcus_x * (size_t)jpeg->blocks_per_mcu;
+    for (int i = 0; i < jpeg->n_components; i++) {
+        const leat_jpeg_component *c = &jpeg->component[i];
+        const size_t n_blocks = (size_t)c->n_across * (size_t)c->v;
+        scan->blocks[i] = leat_scratch_take(scratch, n_blocks * 64 * sizeof(int16_t));
+        if (!scan->blocks[i])
+            return -1;
+    }
+    scan->nodes = leat_scratch_take(scratch, n_nodes * sizeof *scan->nodes);
+    scan->skip_nodes = scan->nodes;
+    if (skips_some(scan))
+        scan->skip_nodes = leat_scratch_take(scratch, n_nodes * sizeof *scan->nodes);
+    scan->segment = leat_scratch_take(scratch, (size_t)(jpeg->end - jpeg->scan) + LEAT_JPEG_PAD);
+    return scan->nodes && scan->skip_nodes && scan->segment ? 0 : -1;
+}
+
+/* Blocks in columns x0 … x1 - 1 are for use, the others to be skipped. */
+static void link_nodes(leat_jpeg_scan *scan, leat_jpeg_node *node, int32_t x0, int32_t x1)
+{
+    const leat_jpeg *jpeg = scan->jpeg;
+    leat_jpeg_node *previous = NULL;
+    for (int32_t mcu = 0; mcu < jpeg->mcus_x; mcu++)
+        for (int i = 0; i < jpeg->n_components; i++) {
+            const leat_jpeg_component *c = &jpeg->component[i];
+            for (int32_t b = 0; b < c->h * c->v; b++, previous = node++) {
+                const int32_t index = b / c->h * c->n_across + mcu * c->h + b % c->h;
+                int16_t *block = scan->blocks[i] + 64 * (ptrdiff_t)index;
+                node->end = block + 64;
+                node->ac =
+                    (scan->skip[i] && (mcu < x0 || mcu >= x1) ? scan->skip[i] : scan->ac[i])->fast;
+                node->after = node + 1;
+                if (previous) {
+                    previous->next = block;
+                    previous->next_dc = scan->dc[i]->fast;
+                }
+            }
+        }
+    previous->next = scan->blocks[0]; /* the row below starts where this one did */
+    previous->next_dc = scan->dc[0]->fast;
+}
+
+int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_jpeg_window *window,
+                        leat_scratch *scratch, leat_error *err)
+{
+    *scan = (leat_jpeg_scan){ .jpeg = jpeg, .window = *window, .src = jpeg->scan };
+    for (int i = 0; i < jpeg->n_components; i++) {
+        const int rc = make_tables(scan, i, scratch, err);
+        if (rc)
+            return rc;
+    }
+    if (take_memory(scan, scratch))
+        return refuse_memory(err, jpeg);
+    link_nodes(scan, scan->nodes, window->x0, window->x1);
+    if (skips_some(scan))
+        link_nodes(scan, scan->skip_nodes, 0, 0);
+    scan->n_mcus = (uint64_t)jpeg->mcus_x * (uint64_t)jpeg->mcus_y;
+    return LEAT_OK;
+}
+
+/* The first MCU that is not in the segment starting at `mcu`. */
+static uint64_t stop_of(const leat_jpeg_scan *scan, uint64_t mcu)
+{
+    const uint32_t n = scan->jpeg->restart_mcus;
+    return n && n < scan->n_mcus - mcu ? mcu + n : scan->n_mcus;
+}
+
+static void start_segment(leat_jpeg_scan *scan)
+{
+    const leat_jpeg *jpeg = scan->jpeg;
+    const size_t n = jpeg->dsp->unstuff(scan->src, jpeg->end, scan->segment, &scan->src);
+    memset(scan->segment + n, 0, LEAT_JPEG_PAD);
+    scan->segment_end = scan->segment + n;
+    scan->bits = (leat_jpeg_bits){ .p = scan->segment, .limit = scan->segment_end + 8 };
+    scan->segment_stop = stop_of(scan, scan->mcu);
+    memset(scan->dc_sum, 0, sizeof scan->dc_sum);
+}
+
+/* The marker at src must be the one that is due where the segment ends. */
+static int pass_marker(leat_jpeg_scan *scan, leat_error *err)
+{
+    const uint8_t *p = scan->src, *const end = scan->jpeg->end;
+    const int is_last = scan->segment_stop == scan->n_mcus;
+    const int due = is_last ? 0xd9 : 0xd0 + (int)(scan->n_restarts++ & 7);
+    while (p < end && *p == 0xff)
+        p++;
+    if (p == scan->src || p == end || *p != due)
+        return refuse(err, is_last ? "no end marker after the scan" : "wrong restart marker");
+    scan->src = p + 1;
+    return LEAT_OK;
+}
+
+static int finish_segment(leat_jpeg_scan *scan, leat_error *err)
+{
+    const int64_t bits_left =
+        8 * (int64_t)(scan->segment_end - scan->bits.p) + (int64_t)(scan->bits.n & 63);
+    if (bits_left < 0 || bits_left > 7)
+        return refuse(err, bits_left < 0 ? "data end early" : "data left at the end of a segment");
+    return pass_marker(scan, err);
+}
+
+/* The next FF that is neither followed by a stuffed zero nor the last byte; else the end. */
+static const uint8_t *find_marker(const uint8_t *p, const uint8_t *end)
+{
+    while ((p = memchr(p, 0xff, (size_t)(end - p))) && p + 1 < end && !p[1])
+        p += 2;
+    return p ? p : end;
+}
+
+/* Passes over whole segments, so that the one with `mcu` is the next to be read or is open. */
+static int seek(leat_jpeg_scan *scan, uint64_t mcu, leat_error *err)
+{
+    if (mcu < scan->segment_stop)
+        return LEAT_OK;
+    int rc = scan->mcu < scan->segment_stop ? pass_marker(scan, err) : LEAT_OK;
+    scan->mcu = scan->segment_stop;
+    while (!rc && mcu >= stop_of(scan, scan->mcu)) {
+        scan->src = find_marker(scan->src, scan->jpeg->end);
+        scan->mcu = scan->segment_stop = stop_of(scan, scan->mcu);
+        rc = pass_marker(scan, err);
+    }
+    return rc;
+}
+
+/* DC differences of component i to DC values, as coefficients are stored; `node` is its first one.
+ * Returns 1 if one does not fit. */
+static uint32_t sum_dc(leat_jpeg_scan *scan, int i, const leat_jpeg_node *node, int32_t n_mcus)
+{
+    const int32_t n = scan->jpeg->component[i].h * scan->jpeg->component[i].v;
+    const int32_t step = scan->jpeg->blocks_per_mcu;
+    int32_t dc = scan->dc_sum[i];
+    uint32_t beyond = 0;
+    for (; n_mcus; n_mcus--, node += step)
+        for (int32_t b = 0; b < n; b++) {
+            int16_t *const at = node[b].end - 64;
+            dc += leat_jpeg_coefficient(*at);
+            beyond |= (uint32_t)(dc + 32767) > 65534;
+            *at = (int16_t)(dc + (dc >> 31));
+        }
+    scan->dc_sum[i] = dc;
+    return beyond;
+}
+
+/* The same for all components. Returns 0 if all fit. */
+static int sum_all_dc(leat_jpeg_scan *scan, const leat_jpeg_node *node, int32_t n_mcus)
+{
+    uint32_t beyond = 0;
+    for (int i = 0; i < scan->jpeg->n_components; i++) {
+        beyond |= sum_dc(scan, i, node, n_mcus);
+        node += scan->jpeg->component[i].h * scan->jpeg->component[i].v;
+    }
+    return !beyond;
+}
+
+/* Decodes from the next MCU up to `stop`, which is in the same row or its end. */
+static int decode_run(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop, leat_error *err)
+{
+    const leat_jpeg *jpeg = scan->jpeg;
+    while (scan->mcu < stop) {
+        if (scan->mcu == scan->segment_stop)
+            start_segment(scan);
+        const uint64_t upto = stop < scan->segment_stop ? stop : scan->segment_stop;
+        const int32_t n_mcus = (int32_t)(upto - scan->mcu);
+        const ptrdiff_t column = (ptrdiff_t)(scan->mcu % (uint64_t)jpeg->mcus_x);
+        const leat_jpeg_node *first = nodes + column * jpeg->blocks_per_mcu;
+        const leat_jpeg_node *last = first + (ptrdiff_t)n_mcus * jpeg->blocks_per_mcu;
+        leat_jpeg_flat *flat = nodes == scan->nodes ? jpeg->dsp->flat : jpeg->dsp->skip;
+        if (flat(&scan->bits, first, last, first->end - 64, scan->dc[0]->fast))
+            return refuse(err, "bad code, or data end early");
+        if (!sum_all_dc(scan, first, n_mcus))
+            return refuse(err, "DC value out of range");
+        scan->mcu = upto;
+        const int rc = upto < scan->segment_stop ? LEAT_OK : finish_segment(scan, err);
+        if (rc)
+            return rc;
+    }
+    return LEAT_OK;
+}
+
+/* Blocks first … last - 1 of each row of a component's blocks become 0. */
+static void clear(const leat_jpeg_scan *scan, int i, int32_t first, int32_t last)
+{
+    const leat_jpeg_component *c = &scan->jpeg->component[i];
+    for (int32_t v = 0; v < c->v; v++)
+        memset(scan->blocks[i] + 64 * (v * (ptrdiff_t)c->n_across + first), 0,
+               (size_t)(last - first) * 64 * sizeof(int16_t));
+}
+
+static void clear_window(const leat_jpeg_scan *scan)
+{
+    for (int i = 0; i < scan->jpeg->n_components; i++) {
+        const int32_t h = scan->jpeg->component[i].h;
+        clear(scan, i, scan->window.x0 * h, scan->window.x1 * h);
+    }
+}
+
+/* Blocks beside the window, as far as they are transformed together with blocks in it. */
+static void clear_beside(const leat_jpeg_scan *scan)
+{
+    for (int i = 0; i < scan->jpeg->n_components; i++) {
+        const int32_t h = scan->jpeg->component[i].h;
+        const int32_t first = scan->window.x0 * h, last = scan->window.x1 * h;
+        clear(scan, i, first & ~3, first);
+        clear(scan, i, last, (last + 3) & ~3);
+    }
+}
+
+int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err)
+{
+    const uint64_t n_across = (uint64_t)scan->jpeg->mcus_x;
+    const uint64_t row_start = (uint64_t)row * n_across;
+    int rc = seek(scan, row_start + (uint64_t)scan->window.x0, err);
+    while (!rc && scan->mcu < row_start) {
+        const uint64_t row_end = (scan->mcu / n_across + 1) * n_across;
+        rc = decode_run(scan, scan->skip_nodes, row_end, err);
+    }
+    if (rc)
+        return rc;
+    clear_window(scan);
+    rc = decode_run(scan, scan->nodes, row_start + (uint64_t)scan->window.x1, err);
+    clear_beside(scan);
+    return rc;
+}

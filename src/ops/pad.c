@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pad: puts rows and columns around an image: one value, the edge's pixels, or the image mirrored
+ * without its edge (reflect: c b | a b c | b a) or with it (symmetric: b a | a b c | c b), as
+ * numpy.pad, tf.pad and torchvision's Pad name them. */
+#include <string.h>
+
+#include "image.h"
+#include "op_list.h"
+
+enum { CONSTANT, EDGE, REFLECT, SYMMETRIC };
+static const char *const modes[] = { "constant", "edge", "reflect", "symmetric", NULL };
+
+typedef struct pad_options {
+    leat_i64s pixels;
+    leat_f32s value;
+    int32_t mode;
+} pad_options;
+
+static const leat_option options[] = {
+    LEAT_OPTION_I64S(pad_options, pixels, NULL, 0, 65535,
+                     "pixels on each side; or [above and below, left and right]; or [above, below, "
+                     "left, right]"),
+    LEAT_OPTION_ENUM(pad_options, mode, "constant", modes,
+                     "what is put there: value, the edge, or the image mirrored"),
+    LEAT_OPTION_F32S(pad_options, value, "0", -1e6, 1e6,
+                     "value of constant padding, one or for each channel"),
+    LEAT_OPTION_END
+};
+
+typedef struct sides {
+    int64_t before[2], after[2]; /* rows, columns */
+} sides;
+
+static sides sides_of(const leat_i64s *pixels)
+{
+    const int64_t *v = pixels->values;
+    if (pixels->n == 4)
+        return (sides){ { v[0], v[2] }, { v[1], v[3] } };
+    return (sides){ { v[0], v[pixels->n - 1] }, { v[0], v[pixels->n - 1] } };
+}
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    const pad_options *o = opts;
+    char text[128];
+    if (o->pixels.n != 1 && o->pixels.n != 2 && o->pixels.n != 4)
+        return leat_fail(err, LEAT_E_CONFIG, "pad: pixels is 1, 2 or 4 numbers, got %d",
+                         (int)o->pixels.n);
+    int rc = leat_image_same("pad", LEAT_IMAGE_U8_F32, in, out, err);
+    if (rc == LEAT_OK)
+        rc = leat_image_expect_value("pad", "value", &o->value, in, err);
+    if (rc != LEAT_OK)
+        return rc;
+    const sides s = sides_of(&o->pixels);
+    for (int i = 0; i < 2; i++) {
+        const int64_t most = s.before[i] > s.after[i] ? s.before[i] : s.after[i];
+        if (in->dims[i] == LEAT_UNKNOWN_DIM)
+            continue;
+        if (o->mode >= REFLECT && most > in->dims[i] - (o->mode == REFLECT))
+            return leat_fail(err, LEAT_E_CONFIG, "pad: %lld pixels are more than %s has to mirror",
+                             (long long)most, leat_shape_text(in, text, sizeof text));
+        out->dims[i] = in->dims[i] + s.before[i] + s.after[i];
+    }
+    return LEAT_OK;
+}
+
+/* The row or column that stands at i (from -before on) of n; -1: none. */
+static int64_t source_of(int64_t i, int64_t n, int mode)
+{
+    if (i >= 0 && i < n)
+        return i;
+    switch (mode) {
+    case EDGE:
+        return i < 0 ? 0 : n - 1;
+    case REFLECT:
+        return i < 0 ? -i : 2 * (n - 1) - i;
+    case SYMMETRIC:
+        return i < 0 ? -i - 1 : 2 * n - 1 - i;
+    default:
+        return -1;
+    }
+}
+
+static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    const pad_options *o = opts;
+    const sides s = sides_of(&o->pixels);
+    const size_t pixel = leat_image_pixel_bytes(&in->shape);
+    const int64_t height = in->shape.dims[0], width = in->shape.dims[1];
+    uint8_t value[LEAT_IMAGE_PIXEL_MAX], *to = out->data;
+    (void)planned;
+    (void)scratch;
+    (void)err;
+    leat_image_value(&o->value, &in->shape, value);
+    for (int64_t y = -s.before[0]; y < height + s.after[0]; y++) {
+        const int64_t row = source_of(y, height, o->mode);
+        if (row < 0) {
+            leat_image_repeat(to, value, pixel, (size_t)out->shape.dims[1]);
+            to += (size_t)out->shape.dims[1] * pixel;
+            continue;
+        }
+        const uint8_t *from = (const uint8_t *)in->data + (size_t)(row * width) * pixel;
+        for (int64_t x = -s.before[1]; x < width + s.after[1]; x++, to += pixel) {
+            const int64_t column = source_of(x, width, o->mode);
+            memcpy(to, column < 0 ? value : from + (size_t)column * pixel, pixel);
+            if (x == 0) { /* the rest of the row at once */
+                memcpy(to, from, (size_t)width * pixel);
+                to += (size_t)(width - 1) * pixel;
+                x = width - 1;
+            }
+        }
+    }
+    return LEAT_OK;
+}
+
+const leat_op leat_op_pad = {
+    .name = "pad",
+    .help = "put rows and columns around an image",
+    .options_size = sizeof(pad_options),
+    .options = options,
+    .shape = shape,
+    .apply = apply,
+};

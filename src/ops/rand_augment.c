@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rand_augment: some operations, drawn from fourteen (augment.h), one after the other, all at the
+ * same magnitude (Cubuk et al., "RandAugment: Practical automated data augmentation with a reduced
+ * search space", 2020). Operations and ranges are those of torchvision's RandAugment. */
+#include <string.h>
+
+#include "augment.h"
+#include "op_list.h"
+
+static const leat_option options[] = {
+    LEAT_OPTION_I64(leat_augment_options, ops, "2", 1, LEAT_AUGMENT_STEPS,
+                    "operations done one after the other"),
+    LEAT_OPTION_I64(leat_augment_options, magnitude, "9", 0, 999,
+                    "strength of all of them, 0 to bins - 1"),
+    LEAT_OPTION_I64(leat_augment_options, bins, "31", 2, 1000,
+                    "levels of strength between nothing and the most"),
+    LEAT_OPTION_ENUM(leat_augment_options, interpolation, "nearest", leat_warp_modes,
+                     "of shears and rotations: nearest pixel, or mix of four (bilinear)"),
+    LEAT_OPTION_F32S(leat_augment_options, fill, "0", 0, 255,
+                     "value of what comes from outside, one or for each channel"),
+    LEAT_OPTION_END
+};
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    return leat_augment_shape("rand_augment", opts, in, out, err);
+}
+
+static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+{
+    static const leat_augment_range range = {
+        .shear = 0.3, .translate_share = 150.0 / 331.0, .degrees = 30, .factor = 0.9, .bits = 4
+    };
+    const leat_augment_options *o = opts;
+    leat_augment_plan drawn = { .n = (int32_t)o->ops };
+    for (int32_t i = 0; i < drawn.n; i++)
+        drawn.steps[i] = leat_augment_draw(&range, rng, o->magnitude, o->bins, in);
+    memcpy(out, &drawn, sizeof drawn);
+}
+
+static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    return leat_augment_apply("rand_augment", opts, planned, in, out, scratch, err);
+}
+
+const leat_op leat_op_rand_augment = {
+    .name = "rand_augment",
+    .help = "some of fourteen operations at one strength (RandAugment)",
+    .options_size = sizeof(leat_augment_options),
+    .options = options,
+    .flags = LEAT_OP_RANDOM,
+    .shape = shape,
+    .plan = plan,
+    .apply = apply,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * random_hue: turns the hue of every pixel, as tf.image.random_hue and torchvision's adjust_hue do
+ * (color.h says it exactly); the turn is drawn from [-max_delta, max_delta) of a circle. */
+#include <math.h>
+#include <string.h>
+
+#include "color.h"
+#include "image.h"
+#include "op_list.h"
+
+typedef struct hue_options {
+    float max_delta;
+} hue_options;
+
+typedef struct hue_plan {
+    int32_t turn; /* 0 … LEAT_COLOR_TURN - 1 */
+} hue_plan;
+
+static const leat_option options[] = { LEAT_OPTION_F32(
+                                           hue_options, max_delta, "0.1", 0, 0.5,
+                                           "largest turn; 1 is the whole circle of colours"),
+                                       LEAT_OPTION_END };
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    (void)opts;
+    return leat_image_same("random_hue", LEAT_IMAGE_U8, in, out, err);
+}
+
+static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+{
+    const hue_options *o = opts;
+    const hue_plan drawn = { leat_color_turn(leat_rng_range(rng, -o->max_delta, o->max_delta)) };
+    (void)in;
+    memcpy(out, &drawn, sizeof drawn);
+}
+
+static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    hue_plan drawn;
+    (void)opts;
+    (void)scratch;
+    (void)err;
+    memcpy(&drawn, planned, sizeof drawn);
+    leat_color_hue(out->data, in->data, leat_image_n_px(&in->shape), (size_t)in->shape.dims[2],
+                   drawn.turn);
+    return LEAT_OK;
+}
+
+const leat_op leat_op_random_hue = {
+    .name = "random_hue",
+    .help = "turn the hue of all pixels at random (tf.image.random_hue)",
+    .options_size = sizeof(hue_options),
+    .options = options,
+    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
+    .shape = shape,
+    .plan = plan,
+    .apply = apply,
+};

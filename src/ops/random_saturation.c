@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * random_saturation: (x - gray) * factor + gray, as torchvision's adjust_saturation (color.h says
+ * it exactly); factor is drawn from [lower, upper). tf.image.random_saturation scales the saturation
+ * of HSV instead. */
+#include <math.h>
+#include <string.h>
+
+#include "color.h"
+#include "image.h"
+#include "op_list.h"
+
+typedef struct saturation_options {
+    float lower, upper;
+} saturation_options;
+
+typedef struct saturation_plan {
+    int32_t factor_q16;
+} saturation_plan;
+
+static const leat_option options[] = {
+    LEAT_OPTION_F32(saturation_options, lower, "0.8", 0, 100,
+                    "least factor; 0 is gray, 1 changes nothing"),
+    LEAT_OPTION_F32(saturation_options, upper, "1.2", 0, 100, "most factor"), LEAT_OPTION_END
+};
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    const saturation_options *o = opts;
+    if (o->lower > o->upper)
+        return leat_fail(err, LEAT_E_CONFIG, "random_saturation: lower (%g) is above upper (%g)",
+                         (double)o->lower, (double)o->upper);
+    return leat_image_same("random_saturation", LEAT_IMAGE_U8, in, out, err);
+}
+
+static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+{
+    const saturation_options *o = opts;
+    const float factor = leat_rng_range(rng, o->lower, o->upper);
+    const saturation_plan drawn = { .factor_q16 = (int32_t)rintf(factor * LEAT_COLOR_ONE) };
+    (void)in;
+    memcpy(out, &drawn, sizeof drawn);
+}
+
+static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    saturation_plan drawn;
+    (void)opts;
+    (void)scratch;
+    (void)err;
+    memcpy(&drawn, planned, sizeof drawn);
+    leat_color_saturation(out->data, in->data, leat_image_n_px(&in->shape),
+                          (size_t)in->shape.dims[2], drawn.factor_q16);
+    return LEAT_OK;
+}
+
+const leat_op leat_op_random_saturation = {
+    .name = "random_saturation",
+    .help = "scale each pixel's distance to its gray at random (torchvision's formula)",
+    .options_size = sizeof(saturation_options),
+    .options = options,
+    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
+    .shape = shape,
+    .plan = plan,
+    .apply = apply,
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scale: x * factor + offset as float32, for numbers of any type (Keras' Rescaling). Integers are
+ * rounded to float32 first; product and sum are rounded once each. */
+#include "dsp.h"
+#include "op_list.h"
+
+typedef struct scale_options {
+    float factor, offset;
+} scale_options;
+
+static const leat_option options[] = {
+    LEAT_OPTION_F32(scale_options, factor, "0.00392156862745098", -1e30, 1e30,
+                    "what every value is multiplied by; initially 1 / 255"),
+    LEAT_OPTION_F32(scale_options, offset, "0", -1e30, 1e30, "what is added then"), LEAT_OPTION_END
+};
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    (void)opts;
+    (void)err;
+    *out = *in;
+    out->dtype = LEAT_F32;
+    return LEAT_OK;
+}
+
+static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    const scale_options *o = opts;
+    const size_t n = (size_t)leat_shape_elements(&in->shape);
+    leat_affine affine = { .n_channels = 1, .scale = { o->factor }, .shift = { o->offset } };
+    float *to = out->data;
+    (void)plan;
+    (void)scratch;
+    (void)err;
+    leat_dsp_affine_fill(&affine);
+    if (in->shape.dtype == LEAT_U8)
+        leat_dsp()->affine_u8(to, in->data, n, &affine);
+    else if (in->shape.dtype == LEAT_F32)
+        leat_dsp()->affine_f32(to, in->data, n, &affine);
+    else
+        for (size_t i = 0; i < n; i++) {
+            const float x = in->shape.dtype == LEAT_I32 ? (float)((const int32_t *)in->data)[i]
+                                                        : (float)((const int64_t *)in->data)[i];
+            to[i] = x * o->factor + o->offset;
+        }
+    return LEAT_OK;
+}
+
+const leat_op leat_op_scale = {
+    .name = "scale",
+    .help = "multiply by one number and add another; gives float32",
+    .options_size = sizeof(scale_options),
+    .options = options,
+    .shape = shape,
+    .apply = apply,
+};

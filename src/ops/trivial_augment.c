@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trivial_augment: one operation, drawn from fourteen (augment.h), at a drawn magnitude (Müller and
+ * Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", 2021). Operations
+ * and ranges are those of torchvision's TrivialAugmentWide. */
+#include <string.h>
+
+#include "augment.h"
+#include "op_list.h"
+
+static const leat_option options[] = {
+    LEAT_OPTION_I64(leat_augment_options, bins, "31", 2, 1000,
+                    "levels of strength between nothing and the most"),
+    LEAT_OPTION_ENUM(leat_augment_options, interpolation, "nearest", leat_warp_modes,
+                     "of shears and rotations: nearest pixel, or mix of four (bilinear)"),
+    LEAT_OPTION_F32S(leat_augment_options, fill, "0", 0, 255,
+                     "value of what comes from outside, one or for each channel"),
+    LEAT_OPTION_END
+};
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    return leat_augment_shape("trivial_augment", opts, in, out, err);
+}
+
+static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
+{
+    static const leat_augment_range range = {
+        .shear = 0.99, .translate_px = 32, .degrees = 135, .factor = 0.99, .bits = 6
+    };
+    const leat_augment_options *o = opts;
+    leat_augment_plan drawn = { .n = 1 };
+    drawn.steps[0] = leat_augment_draw(&range, rng, -1, o->bins, in);
+    memcpy(out, &drawn, sizeof drawn);
+}
+
+static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    return leat_augment_apply("trivial_augment", opts, planned, in, out, scratch, err);
+}
+
+const leat_op leat_op_trivial_augment = {
+    .name = "trivial_augment",
+    .help = "one of fourteen operations at a random strength (TrivialAugmentWide)",
+    .options_size = sizeof(leat_augment_options),
+    .options = options,
+    .flags = LEAT_OP_RANDOM,
+    .shape = shape,
+    .plan = plan,
+    .apply = apply,
+};
