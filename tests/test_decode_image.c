@@ -259,7 +259,7 @@ static void runs_in_one_go_with_a_crop(void **state)
     (void)state;
     static const char *const names[4] = { "decode_image", "random_resized_crop", "random_flip",
                                           "normalize" };
-    leat_fused_link links[4] = { { NULL } };
+    leat_fused_link links[4] = { { NULL, NULL } };
     for (int i = 0; i < 4; i++)
         links[i] = (leat_fused_link){ leat_op_find(names[i]),
                                       i == 1 ? op_options_of(names[i], "size", "[8, 9]")
