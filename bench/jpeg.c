@@ -14,15 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jpeglib.h>
+
 #include "bench_common.h"
 #include "cpu.h"
 #include "jpeg/jpeg_impl.h"
-#include "jpeg_reference.h"
 #include "jpeg_turbo.h"
 #include "leat/rng.h"
 #include "scratch.h"
 
-enum { MOST_FILES = 1000, MOST_PIXELS = 1000000, MOST_BYTES = 4 << 20, SIDE = 224, RESTART = 4 };
+enum {
+    MOST_FILES = 1000,
+    MOST_PIXELS = 1000000,
+    MOST_BYTES = 4 << 20,
+    SIDE = 224,
+    RESTART = 4,
+    DRAWN_WIDTH = 500,
+    DRAWN_HEIGHT = 375
+};
 
 typedef struct picture {
     uint8_t *bytes, *marked; /* as it is; with optimised tables and restart markers */
@@ -133,17 +142,49 @@ static void read_folder(data *d, const char *path)
     closedir(folder);
 }
 
+/* Gradients, edges and noise. */
+static void draw_row(uint8_t *row, int y, unsigned *state)
+{
+    for (int i = 0; i < 3 * DRAWN_WIDTH; i++) {
+        const int x = i / 3, c = i % 3;
+        *state = *state * 1664525u + 1013904223u;
+        const int noise = (int)(*state >> 24) / 8;
+        row[i] = (uint8_t)(x * (3 + c) / 9 + y / 2 + (x / 39 + y / 27 + c) % 3 * 50 + noise);
+    }
+}
+
+static size_t draw_picture(unsigned seed, uint8_t **out)
+{
+    struct jpeg_compress_struct info;
+    struct jpeg_error_mgr errors;
+    unsigned long n = 0;
+    uint8_t row[3 * DRAWN_WIDTH];
+    JSAMPROW at = row;
+    info.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&info);
+    jpeg_mem_dest(&info, out, &n);
+    info.image_width = DRAWN_WIDTH;
+    info.image_height = DRAWN_HEIGHT;
+    info.input_components = 3;
+    info.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&info);
+    jpeg_set_quality(&info, 90, TRUE);
+    info.comp_info[0].h_samp_factor = info.comp_info[0].v_samp_factor = seed % 4 ? 1 : 2;
+    jpeg_start_compress(&info, TRUE);
+    for (int y = 0; y < DRAWN_HEIGHT; y++) {
+        draw_row(row, y, &seed);
+        jpeg_write_scanlines(&info, &at, 1);
+    }
+    jpeg_finish_compress(&info);
+    jpeg_destroy_compress(&info);
+    return n;
+}
+
 static void draw_pictures(data *d)
 {
     for (unsigned i = 0; i < 40; i++) {
-        const reference_picture p = { .width = 500,
-                                      .height = 375,
-                                      .channels = 3,
-                                      .h = i % 4 ? 1 : 2,
-                                      .v = i % 4 ? 1 : 2,
-                                      .quality = 90 };
-        uint8_t *bytes;
-        const size_t n = reference_encode(&p, i, &bytes);
+        uint8_t *bytes = NULL;
+        const size_t n = draw_picture(i, &bytes);
         add_picture(d, bytes, n);
     }
 }
@@ -344,7 +385,7 @@ int main(int argc, char **argv)
     const char *folder = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
     if (folder)
         argv[1] = argv[0];
-    bench *b = bench_open(argc - !!folder, argv + !!folder, "jpeg [DIR]");
+    bench *b = bench_open(argc - !!folder, argv + !!folder, "jpeg");
     data *d = calloc(1, sizeof *d);
     if (!d || leat_scratch_open(&d->scratch, 1 << 28, NULL))
         return 1;

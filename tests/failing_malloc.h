@@ -9,6 +9,7 @@
 #define LEAT_FAILING_MALLOC_H
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,11 +18,13 @@
 
 static atomic_long failing_malloc_left = -1; /* calls until the one that fails; < 0: none will */
 static atomic_bool failing_malloc_failed;
+static pthread_t failing_malloc_thread; /* that called failing_malloc_at() */
 
 /* Makes the n-th allocation from now (0: the next) fail. */
 static inline void failing_malloc_at(long n)
 {
     failing_malloc_failed = false;
+    failing_malloc_thread = pthread_self();
     failing_malloc_left = n;
 }
 
@@ -39,15 +42,6 @@ static inline bool failing_malloc_hit(void)
 #define FAILING_MALLOC_PLAIN __attribute__((no_sanitize_address, no_sanitize_thread))
 #endif
 
-FAILING_MALLOC_PLAIN static bool failing_malloc_now(void)
-{
-    if (failing_malloc_left < 0 || failing_malloc_left-- > 0)
-        return false;
-    failing_malloc_failed = true;
-    errno = ENOMEM;
-    return true;
-}
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FAILING_MALLOC_SANITIZED 1
 #elif defined(__has_feature)
@@ -55,6 +49,25 @@ FAILING_MALLOC_PLAIN static bool failing_malloc_now(void)
 #define FAILING_MALLOC_SANITIZED 1
 #endif
 #endif
+
+/* A sanitizer allocates for each thread that starts, and ends the program when that fails. */
+FAILING_MALLOC_PLAIN static bool failing_malloc_concerns(void)
+{
+#ifdef FAILING_MALLOC_SANITIZED
+    return pthread_equal(pthread_self(), failing_malloc_thread);
+#else
+    return true;
+#endif
+}
+
+FAILING_MALLOC_PLAIN static bool failing_malloc_now(void)
+{
+    if (failing_malloc_left < 0 || !failing_malloc_concerns() || failing_malloc_left-- > 0)
+        return false;
+    failing_malloc_failed = true;
+    errno = ENOMEM;
+    return true;
+}
 
 /* The sanitizers and the C library both have second names for their own. */
 #ifdef FAILING_MALLOC_SANITIZED

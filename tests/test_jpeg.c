@@ -260,6 +260,26 @@ static void boxes(void **state)
             }
 }
 
+/* Codes that no look-up finds, also where blocks are skipped and their memory is not cleared. */
+static void long_codes(void **state)
+{
+    (void)state;
+    for (int quality = 1; quality <= 61; quality += 12) {
+        reference_picture p = { .width = 150,
+                                .height = 130,
+                                .channels = 3,
+                                .h = 1 + quality % 2,
+                                .v = 1,
+                                .quality = quality,
+                                .has_long_codes = 1 };
+        uint8_t *data;
+        const size_t size = reference_encode(&p, (unsigned)quality, &data);
+        assert_exact(data, size, "long codes");
+        check_boxes(data, size, 25, (unsigned)quality);
+        free(data);
+    }
+}
+
 static void boxes_outside(void **state)
 {
     const leat_image_box wrong[] = {
@@ -531,6 +551,7 @@ int main(void)
         cmocka_unit_test(every_kind),
         cmocka_unit_test(every_width_of_vectors),
         cmocka_unit_test(boxes),
+        cmocka_unit_test(long_codes),
         cmocka_unit_test(boxes_outside),
         cmocka_unit_test(resized),
         cmocka_unit_test(unusual_files_are_refused),

@@ -159,6 +159,83 @@ static void a_resumed_run_equals_the_straight_one(void **state)
     free(rows);
 }
 
+static void a_state_goes_on_with_the_next_batch(void **state)
+{
+    (void)state;
+    float *rows = make_rows(100);
+    leat_batch *batch;
+    leat_error err;
+    for (int64_t stop = 0; stop <= 20; stop++) {
+        const setup s = { 100, 10, (int)stop % 3, (int)stop % 4, "{}", "jitter", NULL, false };
+        const setup other = { 100, 10, 3, 1, "{}", "jitter", NULL, false };
+        leat_plan *plan = plan_of(&s, rows), *again = plan_of(&other, rows);
+        leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = 2 });
+        leat_loader_state at;
+        for (int64_t b = 0; b < stop; b++) {
+            check(leat_loader_next(loader, &batch, &err), &err);
+            leat_batch_release(batch);
+        }
+        leat_loader_get_state(loader, &at);
+        assert_int_equal(at.next_batch, stop);
+        leat_loader *resumed =
+            open_loader(again, &(leat_loader_options){ .epochs = 2, .state = &at });
+        const int rc = leat_loader_next(resumed, &batch, &err);
+        assert_int_equal(rc, stop < 20 ? LEAT_OK : LEAT_E_END);
+        if (rc == LEAT_OK) {
+            assert_int_equal(leat_batch_get_info(batch)->number, stop);
+            const uint64_t digest = leat_batch_get_info(batch)->digest;
+            leat_batch_release(batch);
+            check(leat_loader_next(loader, &batch, &err), &err);
+            assert_true(digest == leat_batch_get_info(batch)->digest);
+            leat_batch_release(batch);
+        }
+        leat_loader_close(&resumed);
+        leat_loader_close(&loader);
+        leat_plan_close(&again);
+        leat_plan_close(&plan);
+    }
+    free(rows);
+}
+
+static void a_state_of_another_plan_is_refused(void **state)
+{
+    static const struct {
+        setup s;
+        const char *text;
+    } others[] = {
+        { { 99, 10, 1, 1, "{}", NULL, NULL, false }, "records is 100, here it is 99" },
+        { { 100, 11, 1, 1, "{}", NULL, NULL, false }, "batch size is 10, here it is 11" },
+        { { 100, 10, 1, 1, "{seed: 2}", NULL, NULL, false }, "digest" },
+        { { 100, 10, 1, 1, "{}", "jitter", NULL, false }, "digest" },
+    };
+    const setup s = { 100, 10, 1, 1, "{}", NULL, NULL, false };
+    float *rows = make_rows(100);
+    leat_plan *plan = plan_of(&s, rows);
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_loader_state at, bad;
+    leat_loader_options options = { .state = &bad };
+    leat_error err;
+    (void)state;
+    leat_loader_get_state(loader, &at);
+    leat_loader_close(&loader);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        leat_plan *other = plan_of(&others[i].s, rows);
+        bad = at;
+        assert_int_equal(leat_loader_open(other, &options, &loader, &err), LEAT_E_ARGUMENT);
+        if (!strstr(err.message, others[i].text))
+            fail_msg("%s", err.message);
+        leat_plan_close(&other);
+    }
+    for (size_t byte = 0; byte < sizeof at; byte++) { /* any damage is found */
+        bad = at;
+        ((uint8_t *)&bad)[byte] ^= 0x10;
+        assert_int_equal(leat_loader_open(plan, &options, &loader, &err), LEAT_E_ARGUMENT);
+        assert_null(loader);
+    }
+    leat_plan_close(&plan);
+    free(rows);
+}
+
 static void an_error_comes_in_its_place_and_stays(void **state)
 {
     (void)state;
@@ -286,6 +363,8 @@ int main(void)
         cmocka_unit_test(a_shuffle_is_a_permutation_and_changes_by_epoch),
         cmocka_unit_test(digests_do_not_depend_on_threads_or_prefetch),
         cmocka_unit_test(a_resumed_run_equals_the_straight_one),
+        cmocka_unit_test(a_state_goes_on_with_the_next_batch),
+        cmocka_unit_test(a_state_of_another_plan_is_refused),
         cmocka_unit_test(an_error_comes_in_its_place_and_stays),
         cmocka_unit_test(holding),
         cmocka_unit_test(closing_at_any_moment),

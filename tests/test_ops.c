@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_ops.c: what every op must keep, for all ops of the list: random options, shapes and seeds. */
-#include "op_test.h"
-
-#include <spng.h>
+#include "image_bytes.h"
 
 enum { N_TRIES = 400, CANARY = 64 };
 
@@ -74,40 +72,24 @@ static void draw_option(const leat_option *row, void *options, uint64_t *seed)
     }
 }
 
-static leat_view png_bytes(uint64_t *seed)
+/* A file of one of the kinds that are decoded. */
+static leat_view file_bytes(uint64_t *seed)
 {
-    static const struct {
-        uint8_t channels, color;
-    } kinds[] = { { 1, SPNG_COLOR_TYPE_GRAYSCALE },
-                  { 2, SPNG_COLOR_TYPE_GRAYSCALE_ALPHA },
-                  { 3, SPNG_COLOR_TYPE_TRUECOLOR },
-                  { 4, SPNG_COLOR_TYPE_TRUECOLOR_ALPHA } };
-    const size_t kind = op_next(seed) % 4;
-    const int64_t height = 1 + (int64_t)(op_next(seed) % 20),
-                  width = 1 + (int64_t)(op_next(seed) % 20);
-    leat_view image = op_noise(LEAT_U8, height, width, kinds[kind].channels, op_next(seed));
-    struct spng_ihdr ihdr = { (uint32_t)width, (uint32_t)height, 8, kinds[kind].color, 0, 0, 0 };
-    spng_ctx *ctx = spng_ctx_new(SPNG_CTX_ENCODER);
-    size_t n_bytes = 0;
-    int rc = 0;
-    spng_set_option(ctx, SPNG_ENCODE_TO_BUFFER, 1);
-    spng_set_ihdr(ctx, &ihdr);
-    assert_int_equal(spng_encode_image(ctx, image.data, (size_t)leat_shape_bytes(&image.shape),
-                                       SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE),
-                     0);
-    void *bytes = spng_get_png_buffer(ctx, &n_bytes, &rc);
-    const leat_view out = op_bytes(bytes, n_bytes);
-    free(bytes);
-    spng_ctx_free(ctx);
-    free(image.data);
-    return out;
-}
-
-static leat_view jpeg_bytes(uint64_t *seed)
-{
+    static const int64_t channels[] = { 1, 3, 1, 2, 3, 4, 3, 4, 1, 3, 4, 1, 3 };
+    const size_t kind = op_next(seed) % (sizeof channels / sizeof *channels);
     leat_view image = op_drawing(1 + (int64_t)(op_next(seed) % 40),
-                                 1 + (int64_t)(op_next(seed) % 40), op_next(seed) & 1 ? 3 : 1);
-    leat_view out = op_jpeg(image, (op_jpeg_how){ .progressive = op_next(seed) & 1 });
+                                 1 + (int64_t)(op_next(seed) % 40), channels[kind]);
+    leat_view out;
+    if (kind < 2)
+        out = op_jpeg(image, (op_jpeg_how){ .progressive = op_next(seed) & 1 });
+    else if (kind < 6)
+        out = op_png(image);
+    else if (kind < 8)
+        out = op_webp(image, op_next(seed) & 1 ? 80 : 0);
+    else if (kind < 11)
+        out = op_bmp(image, op_next(seed) & 1);
+    else
+        out = op_pnm(image, op_next(seed) & 1 ? 255 : 999);
     free(image.data);
     return out;
 }
@@ -117,26 +99,26 @@ static leat_view draw_input(uint64_t *seed)
     const int64_t height = 1 + (int64_t)(op_next(seed) % 60),
                   width = 1 + (int64_t)(op_next(seed) % 60);
     leat_view view;
-    switch (op_next(seed) % 11) {
+    switch (op_next(seed) % 12) {
     case 0:
-        return jpeg_bytes(seed);
     case 1:
-        return png_bytes(seed);
-    case 2: /* a vector, of any type; and one of bytes */
-    case 3:
+    case 2:
+        return file_bytes(seed);
+    case 3: /* a vector, of any type; and one of bytes */
+    case 4:
         view = op_noise(LEAT_U8, 8, width, 1, op_next(seed));
         view.shape.rank = 1;
         view.shape.dtype = (leat_dtype)(op_next(seed) % 2 * (op_next(seed) % LEAT_N_DTYPES));
         view.shape.dims[0] = width * 8 / (int64_t)leat_dtype_bytes(view.shape.dtype);
         return view;
-    case 4: /* a few labels */
+    case 5: /* a few labels */
         view = op_noise(LEAT_U8, 1, 1 + width % 5, 1, op_next(seed));
         view.shape.rank = 1;
         view.shape.dims[0] = 1 + width % 5;
         for (int64_t i = 0; i < view.shape.dims[0]; i++)
             ((uint8_t *)view.data)[i] = (uint8_t)(op_next(seed) % 10);
         return view;
-    case 5: /* fits nothing */
+    case 6: /* fits nothing */
         return op_noise(LEAT_U8, height, width, 5, op_next(seed));
     default:
         return op_noise(op_next(seed) & 1 ? LEAT_U8 : LEAT_F32, height, width,

@@ -45,6 +45,7 @@ LEAT_API int leat_config_get(const leat_config *config, const char *path, char *
  * returns  LEAT_OK, LEAT_E_NOMEM */
 LEAT_API int leat_config_copy(const leat_config *config, leat_config **out, leat_error *err);
 
+/* Frees. Plans and trainers made from it need it no more. */
 LEAT_API void leat_config_close(leat_config **config);
 
 #ifdef __cplusplus

@@ -31,8 +31,10 @@ typedef struct leat_device_info {
  * out      owned by the caller; close after every loader and trainer that uses it
  * returns  LEAT_OK, LEAT_E_CONFIG (no such device), LEAT_E_UNSUPPORTED (not on this machine) */
 LEAT_API int leat_device_open(const char *name, leat_device **out, leat_error *err);
+/* Frees; after every loader and trainer that uses it. */
 LEAT_API void leat_device_close(leat_device **device);
 
+/* What it is; valid until the device is closed. Any thread. */
 LEAT_API const leat_device_info *leat_device_get_info(const leat_device *device);
 
 /* Fills up to n infos of devices that can be named, also of those that are not there; returns how

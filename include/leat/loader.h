@@ -14,6 +14,20 @@ extern "C" {
 typedef struct leat_loader leat_loader;
 typedef struct leat_batch leat_batch;
 
+/* Where a run stands, as plain bytes that can be written to a file and read on any machine of the same
+ * byte order. It names a position in the order, nothing of what was prepared, so a loader opened from
+ * it goes on with the very next batch at once, also with other threads, reader or prefetch. */
+typedef struct leat_loader_state {
+    char magic[8];        /* "leatrun" */
+    uint32_t version;     /* 1 */
+    uint32_t size;        /* of this struct */
+    uint64_t plan_digest; /* source, stages, seed: see leat_plan_info */
+    uint64_t n_records, seed;
+    int64_t batch_size, n_batches; /* n_batches of one pass; -1: endless */
+    int64_t next_batch;            /* of the run, from 0: first one not handed out */
+    uint64_t checksum;             /* XXH3 of all before */
+} leat_loader_state;
+
 /* All zero is the default. */
 typedef struct leat_loader_options {
     leat_device *device; /* where batches are wanted; NULL: host memory */
@@ -21,13 +35,15 @@ typedef struct leat_loader_options {
     int64_t
         first_batch; /* start here instead of at batch 0: a resumed run equals the straight one */
     int32_t hold;    /* batches held by the consumer at once; 0 = 1 */
+    const leat_loader_state *state; /* go on from there; first_batch is not looked at */
 } leat_loader_options;
 
 /* Allocates everything and starts the workers.
  * plan     borrowed: close the loader first
  * options  NULL for defaults
  * out      owned by the caller: leat_loader_close()
- * returns  LEAT_OK, LEAT_E_NOMEM, LEAT_E_DEVICE, LEAT_E_IO, LEAT_E_ARGUMENT */
+ * returns  LEAT_OK, LEAT_E_NOMEM, LEAT_E_DEVICE, LEAT_E_IO, LEAT_E_ARGUMENT (also: a state of another
+ *          plan, with what differs) */
 LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *options,
                               leat_loader **out, leat_error *err);
 
@@ -41,6 +57,10 @@ LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *
  * threads  one consumer at a time, any thread
  * order    a function of seed, epoch and records; never of threads or timing */
 LEAT_API int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err);
+
+/* Where the run stands: the next batch is the first that leat_loader_next has not handed out. Any
+ * thread. */
+LEAT_API void leat_loader_get_state(leat_loader *loader, leat_loader_state *out);
 
 /* Stops and frees. Legal at any moment, also while batches are held: their memory stays valid until
  * their release. */
@@ -59,7 +79,8 @@ typedef struct leat_batch_info {
     int64_t got_ns;                     /* leat_loader_next returned it */
 } leat_batch_info;
 
-/* Borrowed until 64 more batches were taken or the loader is closed, also after release. */
+/* Which batch it is and when it came; borrowed until 64 more batches were taken or the loader is
+ * closed, also after release. */
 LEAT_API const leat_batch_info *leat_batch_get_info(leat_batch *batch);
 /* View of tensor i, dims {rows, …}; device memory where the loader has a device. */
 LEAT_API leat_view leat_batch_tensor(const leat_batch *batch, int32_t i);

@@ -70,6 +70,7 @@ LEAT_API void *leat_scratch_keep(leat_scratch *scratch, const void *key, size_t 
 /* A scratch for calling ops outside a loader (tests, examples, own tools). `limit_bytes` is
  * address space; memory is committed by touch. */
 LEAT_API int leat_scratch_open(leat_scratch **out, size_t limit_bytes, leat_error *err);
+/* Runs the `fini` of all that is kept, then frees. */
 LEAT_API void leat_scratch_close(leat_scratch **scratch);
 /* Forgets everything taken (not what is kept). */
 LEAT_API void leat_scratch_reset(leat_scratch *scratch);

@@ -24,6 +24,7 @@ LEAT_API int leat_plan_open(const leat_config *config, const char *section, leat
                             leat_error *err);
 /* leat_config_load() and leat_plan_open() in one. */
 LEAT_API int leat_plan_load(const char *path, leat_plan **out, leat_error *err);
+/* Frees; after the loaders opened from it. */
 LEAT_API void leat_plan_close(leat_plan **plan);
 
 /* One tensor of a batch. */
@@ -44,6 +45,7 @@ typedef struct leat_plan_info {
     uint64_t digest; /* of everything that decides the content of batches */
 } leat_plan_info;
 
+/* Counts, sizes and digest; valid until the plan is closed. */
 LEAT_API const leat_plan_info *leat_plan_get_info(const leat_plan *plan);
 /* i from 0 to n_tensors - 1; NULL otherwise. */
 LEAT_API const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i);
@@ -64,9 +66,12 @@ typedef struct leat_rows {
 /* options: the same YAML as in a config file ("{size: 128}", "128"), NULL for none. Errors of the
  * calls below are kept and come out of leat_builder_plan(), with the call they belong to. */
 LEAT_API leat_builder *leat_builder_open(void); /* NULL: out of memory */
+/* `source: {NAME: options}`; either this or leat_builder_rows(). */
 LEAT_API void leat_builder_source(leat_builder *builder, const char *name, const char *options);
+/* Tensors in memory as the source. The list is copied, the data are not. */
 LEAT_API void leat_builder_rows(leat_builder *builder, uint64_t n_records, const leat_rows *rows,
                                 int32_t n_rows);
+/* Appends one stage, `- NAME: options`. */
 LEAT_API void leat_builder_stage(leat_builder *builder, const char *name, const char *options);
 /* Key of all random decisions (default 0), from 0 to 2^53. */
 LEAT_API void leat_builder_seed(leat_builder *builder, int64_t seed);
@@ -76,6 +81,7 @@ LEAT_API void leat_builder_engine(leat_builder *builder, const char *options);
 LEAT_API void leat_builder_op(leat_builder *builder, const leat_op *op);
 /* Checks it all; the builder can be closed afterwards. */
 LEAT_API int leat_builder_plan(leat_builder *builder, leat_plan **out, leat_error *err);
+/* Frees; plans made by it stay. */
 LEAT_API void leat_builder_close(leat_builder **builder);
 
 /* --- what exists, for help and reference ---------------------------------------------------- */
@@ -86,7 +92,8 @@ typedef struct leat_kind {
     const leat_option *options; /* ends with LEAT_OPTION_END */
 } leat_kind;
 
-/* i-th stage, source, or the engine's options (i = 0); NULL past the end. Static storage. */
+/* i-th stage, or source, or (i = 0) the engine's options and (i = 1) the keys at the top of a config;
+ * NULL past the end. Static storage. */
 LEAT_API const leat_kind *leat_stage_kind(size_t i);
 LEAT_API const leat_kind *leat_source_kind(size_t i);
 LEAT_API const leat_kind *leat_engine_kind(size_t i);

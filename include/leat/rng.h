@@ -27,6 +27,7 @@ LEAT_API void leat_philox(const uint32_t key[2], const uint32_t counter[4], uint
 /* The generator of one op on one record in one epoch. `stream` names op and occurrence. */
 LEAT_API leat_rng leat_rng_make(uint64_t seed, uint64_t record, uint64_t epoch, uint32_t stream);
 
+/* The next 32 bits. */
 LEAT_API uint32_t leat_rng_u32(leat_rng *rng);
 /* Uniform in [0, 1), 24 bits. */
 LEAT_API float leat_rng_f32(leat_rng *rng);

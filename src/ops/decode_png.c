@@ -11,22 +11,15 @@
 #include <spng.h>
 
 #include "color.h"
+#include "decode.h"
 #include "op_list.h"
 
-enum { AS_STORED, GRAY, RGB, RGBA };
 static const char *const channel_choices[] = { "0", "1", "3", "4", NULL };
 
-typedef struct png_options {
-    int32_t channels;
-    int64_t max_pixels;
-} png_options;
-
 static const leat_option options[] = {
-    LEAT_OPTION_ENUM(png_options, channels, "3", channel_choices,
+    LEAT_OPTION_ENUM(leat_decode_options, channels, "3", channel_choices,
                      "3: RGB, 1: gray, 4: RGB and alpha, 0: as stored (a palette is RGB)"),
-    LEAT_OPTION_I64(png_options, max_pixels, "268435456", 1, 4294836225,
-                    "larger images are an error"),
-    LEAT_OPTION_END
+    LEAT_DECODE_MAX_PIXELS, LEAT_OPTION_END
 };
 
 /* --- memory ---------------------------------------------------------------------------------- */
@@ -117,36 +110,18 @@ static int64_t stored_channels(int color)
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {
-    static const int64_t channels[] = { LEAT_UNKNOWN_DIM, 1, 3, 4 };
-    const png_options *o = opts;
-    char text[128];
-    if (in->dtype != LEAT_U8 || in->rank != 1)
-        return leat_fail(err, LEAT_E_CONFIG, "decode_png expects bytes (uint8[n]), got %s",
-                         leat_shape_text(in, text, sizeof text));
-    *out =
-        (leat_shape){ LEAT_U8, 3, { LEAT_UNKNOWN_DIM, LEAT_UNKNOWN_DIM, channels[o->channels] } };
-    return LEAT_OK;
+    return leat_decode_shape("decode_png", opts, in, out, err);
 }
 
 static int measure(const void *opts, const leat_view *in, leat_shape *out, leat_scratch *scratch,
                    leat_error *err)
 {
-    const png_options *o = opts;
     png_header header;
     (void)scratch;
     const int rc = read_header(in, &header, err);
-    if (rc != LEAT_OK)
-        return rc;
-    if ((int64_t)header.width * header.height > o->max_pixels)
-        return leat_fail(err, LEAT_E_DATA,
-                         "decode_png: %u x %u pixels are more than max_pixels (%lld)",
-                         header.height, header.width, (long long)o->max_pixels);
-    shape(opts, &in->shape, out, NULL);
-    out->dims[0] = header.height;
-    out->dims[1] = header.width;
-    if (o->channels == AS_STORED)
-        out->dims[2] = stored_channels(header.color);
-    return LEAT_OK;
+    return rc == LEAT_OK ? leat_decode_size("decode_png", opts, header.height, header.width,
+                                            stored_channels(header.color), out, err)
+                         : rc;
 }
 
 /* --- pixels ---------------------------------------------------------------------------------- */
@@ -228,7 +203,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
 const leat_op leat_op_decode_png = {
     .name = "decode_png",
     .help = "decode PNG bytes to an uint8 image [height, width, channels]",
-    .options_size = sizeof(png_options),
+    .options_size = sizeof(leat_decode_options),
     .options = options,
     .shape = shape,
     .measure = measure,

@@ -8,8 +8,12 @@
 #include "leat/op.h"
 
 #define LEAT_OP_LIST(X)                                                                            \
+    X(decode_image)                                                                                \
     X(decode_jpeg)                                                                                 \
     X(decode_png)                                                                                  \
+    X(decode_webp)                                                                                 \
+    X(decode_bmp)                                                                                  \
+    X(decode_pnm)                                                                                  \
     X(decode_raw)                                                                                  \
     X(reshape)                                                                                     \
     X(resize)                                                                                      \

@@ -8,6 +8,7 @@
 #include "cores.h"
 #include "engine.h"
 #include "scratch.h"
+#include "state.h"
 
 /* Address space of a worker's scratch; memory is committed by touch. */
 #define SCRATCH_BYTES ((size_t)4 << 30)
@@ -32,7 +33,8 @@ static void set_range(leat_loader *loader, const leat_loader_options *o)
         end > INT64_MAX)
         end = INT64_MAX;
     loader->end = (int64_t)end;
-    loader->first = loader->next = loader->asked = loader->claim_batch = o->first_batch;
+    loader->first = o->state ? o->state->next_batch : o->first_batch;
+    loader->next = loader->asked = loader->claim_batch = loader->first;
 }
 
 static void set_sizes(leat_loader *loader, const leat_loader_options *o)
@@ -48,8 +50,11 @@ static void set_sizes(leat_loader *loader, const leat_loader_options *o)
     loader->run_rows = plan->engine.run ? (uint64_t)plan->engine.run : 1;
 }
 
-static int check(const leat_loader_options *o, leat_error *err)
+static int check(const leat_plan *plan, const leat_loader_options *o, leat_error *err)
 {
+    const int rc = o->state ? leat_state_check(o->state, plan, err) : LEAT_OK;
+    if (rc < 0)
+        return rc;
     if (o->epochs < -1 || o->first_batch < 0 || o->hold < 0)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "loader: epochs is -1 or more, first_batch and hold 0 or more; got %lld, "
@@ -87,7 +92,7 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
     static const leat_loader_options defaults;
     const leat_loader_options *const o = options ? options : &defaults;
     *out = NULL;
-    int rc = check(o, err);
+    int rc = check(plan, o, err);
     if (rc < 0)
         return rc;
     leat_loader *loader = calloc(1, sizeof *loader);
@@ -254,6 +259,14 @@ int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
     rc = next_locked(loader, asked_ns, out, err);
     pthread_mutex_unlock(&loader->lock);
     return rc;
+}
+
+void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
+{
+    pthread_mutex_lock(&loader->lock);
+    const int64_t next = loader->next;
+    pthread_mutex_unlock(&loader->lock);
+    leat_state_make(loader->plan, next, out);
 }
 
 /* --- batches -------------------------------------------------------------------------------------- */

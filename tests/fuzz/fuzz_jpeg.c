@@ -13,6 +13,9 @@
 enum { MAX_PIXELS = 1 << 16, GUARD = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+/* libFuzzer's own; not there when the corpus is replayed. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size) __attribute__((weak));
 
 static uint8_t ours[3 * MAX_PIXELS + GUARD], theirs[3 * MAX_PIXELS];
 
@@ -81,4 +84,120 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_whole(&jpeg, 3, data, size, &box);
     check_whole(&jpeg, 1, data, size, &box);
     return 0;
+}
+
+/* --- mutations that keep a file a JPEG file ------------------------------------------------------ */
+
+/* Segments of one kind in the header; 0xda also finds the scan's bytes. */
+static size_t find_segment(const uint8_t *data, size_t size, int marker, unsigned skip)
+{
+    size_t found = 0;
+    for (size_t at = 2; at + 4 <= size && data[at] == 0xff;) {
+        if (data[at + 1] == marker) {
+            found = at;
+            if (!skip--)
+                break;
+        }
+        if (data[at + 1] == 0xda)
+            break;
+        at += 2 + ((size_t)data[at + 2] << 8 | data[at + 3]);
+    }
+    return found;
+}
+
+static unsigned draw(unsigned *state, size_t below)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % (unsigned)(below ? below : 1);
+}
+
+/* Another length for a code, or another symbol. */
+static void change_table(uint8_t *data, size_t size, unsigned *state)
+{
+    const size_t at = find_segment(data, size, 0xc4, draw(state, 4));
+    const size_t n = at ? (size_t)data[at + 2] << 8 | data[at + 3] : 0;
+    if (n < 19 || at + 2 + n > size)
+        return;
+    uint8_t *counts = data + at + 5, *symbols = counts + 16;
+    const unsigned from = draw(state, 16), to = draw(state, 16);
+    if (draw(state, 2) && counts[from]) {
+        counts[from]--;
+        counts[to]++;
+    } else if (n > 19) {
+        uint8_t *a = symbols + draw(state, n - 19), *b = symbols + draw(state, n - 19), kept = *a;
+        *a = *b;
+        *b = draw(state, 3) ? kept : (uint8_t)draw(state, 256);
+    }
+}
+
+static void change_frame(uint8_t *data, size_t size, unsigned *state)
+{
+    static const uint8_t samplings[] = { 0x11, 0x21, 0x12, 0x22, 0x41 };
+    const size_t at = find_segment(data, size, 0xc0, 0);
+    if (!at || at + 13 > size)
+        return;
+    switch (draw(state, 4)) {
+    case 0:
+        data[at + 6] = (uint8_t)(1 + draw(state, 80));
+        break;
+    case 1:
+        data[at + 8] = (uint8_t)(1 + draw(state, 80));
+        break;
+    default:
+        data[at + 11 + (draw(state, 2) && at + 18 < size ? 3 * draw(state, 3) : 0)] =
+            samplings[draw(state, sizeof samplings)];
+    }
+}
+
+static void change_scan(uint8_t *data, size_t size, unsigned *state)
+{
+    const size_t scan = find_segment(data, size, 0xda, 0) + 14;
+    if (scan < 30 || scan >= size)
+        return;
+    for (unsigned n = 1 + draw(state, 4); n; n--) {
+        uint8_t *at = data + scan + draw(state, size - scan);
+        if (*at != 0xff)
+            *at = (uint8_t)(*at ^ 1u << draw(state, 8));
+        if (*at == 0xff)
+            *at = 0xfe;
+    }
+}
+
+/* A restart marker at any place, or another restart interval. */
+static size_t change_restarts(uint8_t *data, size_t size, size_t max_size, unsigned *state)
+{
+    const size_t interval = find_segment(data, size, 0xdd, 0);
+    const size_t scan = find_segment(data, size, 0xda, 0) + 14;
+    if (interval && interval + 6 <= size && draw(state, 2)) {
+        data[interval + 5] = (uint8_t)draw(state, 9);
+        return size;
+    }
+    if (scan < 30 || scan >= size || size + 2 > max_size)
+        return size;
+    const size_t at = scan + draw(state, size - scan);
+    memmove(data + at + 2, data + at, size - at);
+    data[at] = 0xff;
+    data[at + 1] = (uint8_t)(0xd0 + draw(state, 10));
+    return size + 2;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+    unsigned state = seed;
+    switch (draw(&state, 7)) {
+    case 0:
+        change_table(data, size, &state);
+        return size;
+    case 1:
+        change_frame(data, size, &state);
+        return size;
+    case 2:
+    case 3:
+        change_scan(data, size, &state);
+        return size;
+    case 4:
+        return change_restarts(data, size, max_size, &state);
+    default:
+        return LLVMFuzzerMutate ? LLVMFuzzerMutate(data, size, max_size) : size;
+    }
 }

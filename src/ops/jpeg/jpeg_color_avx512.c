@@ -7,6 +7,12 @@
 
 #include <immintrin.h>
 
+#if defined(__clang__)
+#define UNROLLED _Pragma("unroll")
+#else
+#define UNROLLED _Pragma("GCC unroll 4")
+#endif
+
 typedef __m512i V;
 
 static inline V load_words(const uint8_t *p)
@@ -61,22 +67,37 @@ static inline V mixed(const V colour[3], int v)
     return _mm512_mask_permutexvar_epi8(two, is_blue[v], index, colour[2]);
 }
 
+/* 64 pixels, colour by colour */
+static inline void colours_of(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, V colour[3])
+{
+    const V order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    V left[3], right[3];
+    convert(y, cb, cr, left);
+    convert(y + 32, cb + 32, cr + 32, right);
+    UNROLLED
+    for (int c = 0; c < 3; c++)
+        colour[c] = _mm512_permutexvar_epi64(order, _mm512_packus_epi16(left[c], right[c]));
+}
+
 void leat_jpeg_rgb_avx512(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *out,
                           int n)
 {
-    const V order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-    for (int i = 0; i < n; i += 64, out += 192) {
-        V left[3], right[3], colour[3];
-        convert(y + i, cb + i, cr + i, left);
-        convert(y + i + 32, cb + i + 32, cr + i + 32, right);
-        for (int c = 0; c < 3; c++)
-            colour[c] = _mm512_permutexvar_epi64(order, _mm512_packus_epi16(left[c], right[c]));
-        const int bytes = 3 * (n - i);
-        for (int v = 0; v < 3 && 64 * v < bytes; v++) {
-            const int rest = bytes - 64 * v;
-            const __mmask64 mask = rest >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << rest) - 1;
-            _mm512_mask_storeu_epi8(out + 64 * v, mask, mixed(colour, v));
-        }
+    V colour[3];
+    int i = 0;
+    for (; i + 64 <= n; i += 64, out += 192) {
+        colours_of(y + i, cb + i, cr + i, colour);
+        UNROLLED
+        for (int v = 0; v < 3; v++)
+            _mm512_storeu_si512(out + 64 * v, mixed(colour, v));
+    }
+    if (i == n)
+        return;
+    colours_of(y + i, cb + i, cr + i, colour);
+    const int bytes = 3 * (n - i);
+    for (int v = 0; 64 * v < bytes; v++) {
+        const int rest = bytes - 64 * v;
+        const __mmask64 mask = rest >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << rest) - 1;
+        _mm512_mask_storeu_epi8(out + 64 * v, mask, mixed(colour, v));
     }
 }
 #endif

@@ -98,6 +98,8 @@ static __attribute__((noinline)) int slow_step(flat_state *s)
     if (size) {
         const int64_t value = (int64_t)(bits >> (64 - size)) - (bits >> 63 ? 0 : 1 << size);
         s->at[run < room ? run : room - 1] = (int16_t)value;
+    } else if (table->is_dc) {
+        *s->at = 0; /* blocks that are skipped are not cleared before */
     }
     s->at += run + 1;
     s->table = s->node->ac;

@@ -72,7 +72,17 @@ typedef struct reference_picture {
     int width, height, channels; /* 1: gray, 3: YCbCr, 4: CMYK */
     int h, v;                    /* luma's sampling; chroma has 1 × 1 */
     int quality, restart, is_optimized, is_progressive, is_arithmetic, is_rgb, is_split;
+    int has_long_codes; /* of 12 bits for the commonest DC symbol */
 } reference_picture;
+
+static inline void reference_lengthen(JHUFF_TBL *dc)
+{
+    memset(dc->bits, 0, sizeof dc->bits);
+    for (int length = 1; length <= 12; length++) {
+        dc->bits[length] = 1;
+        dc->huffval[length - 1] = (UINT8)(12 - length);
+    }
+}
 
 static inline void reference_set_up(struct jpeg_compress_struct *info, const reference_picture *p)
 {
@@ -89,6 +99,8 @@ static inline void reference_set_up(struct jpeg_compress_struct *info, const ref
     info->arith_code = p->is_arithmetic;
     info->comp_info[0].h_samp_factor = p->h;
     info->comp_info[0].v_samp_factor = p->v;
+    for (int i = 0; i < 2 && p->has_long_codes; i++)
+        reference_lengthen(info->dc_huff_tbl_ptrs[i]);
     if (p->is_progressive)
         jpeg_simple_progression(info);
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * decode.h: what the ops that decode images share: options, the checks of bytes and size. */
+#ifndef LEAT_DECODE_H
+#define LEAT_DECODE_H
+
+#include "leat/op.h"
+
+/* `channels` as an option: places in the choices "0", "1", "3", "4". */
+enum { LEAT_DECODE_AS_STORED, LEAT_DECODE_GRAY, LEAT_DECODE_RGB, LEAT_DECODE_RGBA };
+
+/* The options of every such op, so that one can stand in for another; each has rows for those fields
+ * that mean something to it. */
+typedef struct leat_decode_options {
+    int32_t channels;
+    int32_t lenient;
+    int64_t max_pixels;
+} leat_decode_options;
+
+#define LEAT_DECODE_MAX_PIXELS                                                                     \
+    LEAT_OPTION_I64(leat_decode_options, max_pixels, "268435456", 1, 4294836225,                   \
+                    "larger images are an error")
+
+/* shape(): bytes become [?, ?, channels]. */
+int leat_decode_shape(const char *op, const leat_decode_options *options, const leat_shape *in,
+                      leat_shape *out, leat_error *err);
+
+/* measure(), once the header is read; `stored` channels stand for "as stored". */
+int leat_decode_size(const char *op, const leat_decode_options *options, int64_t height,
+                     int64_t width, int64_t stored, leat_shape *out, leat_error *err);
+
+/* Writes n RGB pixels as `channels` values each: 1 (gray, color.h) or 3. `to` may be `rgb`. */
+void leat_decode_put(uint8_t *to, const uint8_t *rgb, size_t n_px, int64_t channels);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * decode_image: what decode_jpeg, decode_png, decode_webp, decode_bmp or decode_pnm gives, whichever
+ * the first bytes ask for. Those ops share their options. */
+#include <string.h>
+
+#include "decode.h"
+#include "op_list.h"
+
+static const char *const channel_choices[] = { "0", "1", "3", NULL };
+
+static const leat_option options[] = {
+    LEAT_OPTION_ENUM(leat_decode_options, channels, "3", channel_choices,
+                     "3: RGB, 1: gray, 0: as stored"),
+    LEAT_OPTION_BOOL(leat_decode_options, lenient, "false",
+                     "keep what could be decoded of a damaged JPEG instead of failing"),
+    LEAT_DECODE_MAX_PIXELS, LEAT_OPTION_END
+};
+
+static const struct {
+    const leat_op *op;
+    const char *start; /* of the file */
+    size_t n_start;
+    const char *then; /* at byte 8; "": anything */
+} kinds[] = {
+    { &leat_op_decode_jpeg, "\xff\xd8", 2, "" }, { &leat_op_decode_png, "\x89PNG", 4, "" },
+    { &leat_op_decode_webp, "RIFF", 4, "WEBP" }, { &leat_op_decode_bmp, "BM", 2, "" },
+    { &leat_op_decode_pnm, "P5", 2, "" },        { &leat_op_decode_pnm, "P6", 2, "" },
+};
+
+static const leat_op *op_for(const leat_view *in)
+{
+    const char *bytes = in->data;
+    const size_t n = (size_t)in->shape.dims[0];
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t n_then = strlen(kinds[i].then);
+        if (n >= kinds[i].n_start && !memcmp(bytes, kinds[i].start, kinds[i].n_start) &&
+            (!n_then || (n >= 8 + n_then && !memcmp(bytes + 8, kinds[i].then, n_then))))
+            return kinds[i].op;
+    }
+    return NULL;
+}
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    return leat_decode_shape("decode_image", opts, in, out, err);
+}
+
+static int measure(const void *opts, const leat_view *in, leat_shape *out, leat_scratch *scratch,
+                   leat_error *err)
+{
+    const leat_op *op = op_for(in);
+    if (!op) {
+        uint8_t start[4] = { 0 };
+        memcpy(start, in->data, in->shape.dims[0] < 4 ? (size_t)in->shape.dims[0] : 4);
+        return leat_fail(err, LEAT_E_DATA,
+                         "decode_image: none of JPEG, PNG, WebP, BMP, PGM and PPM: %lld bytes that "
+                         "start with %02x %02x %02x %02x",
+                         (long long)in->shape.dims[0], start[0], start[1], start[2], start[3]);
+    }
+    const int rc = op->measure(opts, in, out, scratch, err);
+    return rc == LEAT_OK ? rc : leat_fail_in(err, rc, "decode_image: ");
+}
+
+static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    const int rc = op_for(in)->apply(opts, plan, in, out, scratch, err);
+    return rc == LEAT_OK ? rc : leat_fail_in(err, rc, "decode_image: ");
+}
+
+const leat_op leat_op_decode_image = {
+    .name = "decode_image",
+    .help = "decode JPEG, PNG, WebP, BMP, PGM or PPM bytes, whichever they are",
+    .options_size = sizeof(leat_decode_options),
+    .options = options,
+    .shape = shape,
+    .measure = measure,
+    .apply = apply,
+};

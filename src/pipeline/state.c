@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "state.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "digest.h"
+
+static uint64_t checksum(const leat_loader_state *state)
+{
+    return leat_digest_row(state, offsetof(leat_loader_state, checksum), 0);
+}
+
+void leat_state_make(const leat_plan *plan, int64_t next_batch, leat_loader_state *out)
+{
+    const leat_plan_info *const info = leat_plan_get_info(plan);
+    memset(out, 0, sizeof *out); /* padding too: the bytes are hashed */
+    *out = (leat_loader_state){ .magic = "leatrun",
+                                .version = 1,
+                                .size = sizeof *out,
+                                .plan_digest = info->digest,
+                                .n_records = info->n_records,
+                                .seed = info->seed,
+                                .batch_size = info->batch_size,
+                                .n_batches = info->n_batches,
+                                .next_batch = next_batch };
+    out->checksum = checksum(out);
+}
+
+int leat_state_check(const leat_loader_state *state, const leat_plan *plan, leat_error *err)
+{
+    leat_loader_state want;
+    leat_state_make(plan, state->next_batch, &want);
+    if (memcmp(state->magic, want.magic, sizeof want.magic))
+        return leat_fail(err, LEAT_E_ARGUMENT, "state: this is not the state of a loader");
+    if (state->version != want.version || state->size != want.size)
+        return leat_fail(err, LEAT_E_ARGUMENT, "state: version %u, this library reads version %u",
+                         state->version, want.version);
+    if (state->checksum != checksum(state) || state->next_batch < 0)
+        return leat_fail(err, LEAT_E_ARGUMENT, "state: damaged (its checksum does not fit)");
+    const struct {
+        const char *name;
+        long long is, was;
+    } parts[] = {
+        { "records", (long long)want.n_records, (long long)state->n_records },
+        { "batch size", (long long)want.batch_size, (long long)state->batch_size },
+        { "batches per pass", (long long)want.n_batches, (long long)state->n_batches },
+        { "seed", (long long)want.seed, (long long)state->seed },
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].is != parts[i].was)
+            return leat_fail(err, LEAT_E_ARGUMENT,
+                             "state: it belongs to another plan: its %s is %lld, here it is %lld",
+                             parts[i].name, parts[i].was, parts[i].is);
+    if (state->plan_digest != want.plan_digest)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "state: it belongs to another plan: the source's files, the stages or "
+                         "their options differ (digest %016llx, here %016llx)",
+                         (unsigned long long)state->plan_digest,
+                         (unsigned long long)want.plan_digest);
+    return LEAT_OK;
+}
