@@ -385,7 +385,7 @@ int main(int argc, char **argv)
     const char *folder = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
     if (folder)
         argv[1] = argv[0];
-    bench *b = bench_open(argc - !!folder, argv + !!folder, "jpeg [DIR]");
+    bench *b = bench_open(argc - !!folder, argv + !!folder, "jpeg");
     data *d = calloc(1, sizeof *d);
     if (!d || leat_scratch_open(&d->scratch, 1 << 28, NULL))
         return 1;

@@ -111,7 +111,7 @@ INLINE void normalise_pixels(const int64_t block, int64_t pixels, const float *r
     for (int64_t p = 0; p < pixels; p++, x += block, y += block)
         for (int64_t c = 0; c < block; c++) {
             const float v = (x[c] - center[c]) * factor[c] + addend[c];
-            y[c] = relu & (v < 0) ? 0.0f : v;
+            y[c] = (relu & (v < 0)) ? 0.0f : v;
         }
 }
 
@@ -122,7 +122,7 @@ INLINE void sum_grads(const int64_t block, int64_t pixels, const float *restrict
 {
     for (int64_t p = 0; p < pixels; p++, x += block, y += block, dy += block)
         for (int64_t c = 0; c < block; c++) {
-            const float g = relu & (y[c] <= 0) ? 0.0f : dy[c];
+            const float g = (relu & (y[c] <= 0)) ? 0.0f : dy[c];
             dy[c] = g;
             sum[c] += g;
             dot[c] += g * (x[c] - center[c]);

@@ -120,11 +120,13 @@ int leat_jpeg_resize(const leat_jpeg_dsp *kernels, const uint8_t *pixels, size_t
                      int32_t height, int32_t width, const leat_jpeg_target *target, void *out,
                      leat_scratch *scratch, leat_error *err);
 
+enum { LEAT_JPEG_DC, LEAT_JPEG_AC, LEAT_JPEG_SKIP, LEAT_JPEG_N_TABLES };
+
 /* A scan on its way from top to bottom, one row of MCUs at a time. */
 typedef struct leat_jpeg_scan {
     const leat_jpeg *jpeg;
     leat_jpeg_window window;
-    const leat_jpeg_table *dc[3], *ac[3], *skip[3];
+    const leat_jpeg_table *table[LEAT_JPEG_N_TABLES][3]; /* per component; SKIP: NULL if not used */
     /* Of one row of MCUs, in scan order. In `nodes`, blocks left and right of the window are to be
      * skipped, in `skip_nodes` all blocks. */
     leat_jpeg_node *nodes, *skip_nodes;

@@ -33,30 +33,41 @@ static int skips_some(const leat_jpeg_scan *scan)
     return (w->x0 > 0 || w->y0 > 0 || w->x1 < scan->jpeg->mcus_x) && (!n || n > 16);
 }
 
-/* The table of an earlier component that has the same one, or a new one. */
-static int make_tables(leat_jpeg_scan *scan, int i, leat_scratch *scratch, leat_error *err)
+static const uint8_t *spec_of(const leat_jpeg_scan *scan, int kind, int i)
 {
-    const leat_jpeg *jpeg = scan->jpeg;
-    const leat_jpeg_component *c = jpeg->component;
-    leat_jpeg_table *fresh[3] = { NULL };
-    for (int other = 0; other < i; other++) {
-        scan->dc[i] = c[other].dc == c[i].dc ? scan->dc[other] : scan->dc[i];
-        scan->ac[i] = c[other].ac == c[i].ac ? scan->ac[other] : scan->ac[i];
-        scan->skip[i] = c[other].ac == c[i].ac ? scan->skip[other] : scan->skip[i];
-    }
-    const int wanted[3] = { !scan->dc[i], !scan->ac[i], !scan->skip[i] && skips_some(scan) };
-    for (int k = 0; k < 3; k++)
-        if (wanted[k] && !(fresh[k] = leat_scratch_take(scratch, sizeof *fresh[k])))
-            return refuse_memory(err, jpeg);
-    if ((fresh[0] && leat_jpeg_table_build(fresh[0], c[i].dc, 1, jpeg->dsp)) ||
-        (fresh[1] && leat_jpeg_table_build(fresh[1], c[i].ac, 0, jpeg->dsp)))
+    const leat_jpeg_component *c = &scan->jpeg->component[i];
+    return kind == LEAT_JPEG_DC ? c->dc : c->ac;
+}
+
+/* The table of an earlier component that has the same one in the file, or a new one. */
+static int make_table(leat_jpeg_scan *scan, int kind, int i, leat_scratch *scratch, leat_error *err)
+{
+    const uint8_t *spec = spec_of(scan, kind, i);
+    const leat_jpeg_dsp *dsp = scan->jpeg->dsp;
+    for (int other = 0; other < i; other++)
+        if (spec_of(scan, kind, other) == spec) {
+            scan->table[kind][i] = scan->table[kind][other];
+            return LEAT_OK;
+        }
+    leat_jpeg_table *table = leat_scratch_take(scratch, sizeof *table);
+    if (!table)
+        return refuse_memory(err, scan->jpeg);
+    if (kind == LEAT_JPEG_SKIP)
+        leat_jpeg_table_join(table, scan->table[LEAT_JPEG_AC][i], dsp);
+    else if (leat_jpeg_table_build(table, spec, kind == LEAT_JPEG_DC, dsp))
         return refuse(err, "bad Huffman table");
-    scan->dc[i] = fresh[0] ? fresh[0] : scan->dc[i];
-    scan->ac[i] = fresh[1] ? fresh[1] : scan->ac[i];
-    if (fresh[2])
-        leat_jpeg_table_join(fresh[2], scan->ac[i], jpeg->dsp);
-    scan->skip[i] = fresh[2] ? fresh[2] : scan->skip[i];
+    scan->table[kind][i] = table;
     return LEAT_OK;
+}
+
+static int make_tables(leat_jpeg_scan *scan, leat_scratch *scratch, leat_error *err)
+{
+    const int n_kinds = skips_some(scan) ? LEAT_JPEG_N_TABLES : LEAT_JPEG_SKIP;
+    int rc = LEAT_OK;
+    for (int kind = 0; kind < n_kinds; kind++)
+        for (int i = 0; i < scan->jpeg->n_components && !rc; i++)
+            rc = make_table(scan, kind, i, scratch, err);
+    return rc;
 }
 
 static int take_memory(leat_jpeg_scan *scan, leat_scratch *scratch)
@@ -89,29 +100,28 @@ static void link_nodes(leat_jpeg_scan *scan, leat_jpeg_node *node, int32_t x0, i
             for (int32_t b = 0; b < c->h * c->v; b++, previous = node++) {
                 const int32_t index = b / c->h * c->n_across + mcu * c->h + b % c->h;
                 int16_t *block = scan->blocks[i] + 64 * (ptrdiff_t)index;
+                const leat_jpeg_table *skip = scan->table[LEAT_JPEG_SKIP][i];
                 node->end = block + 64;
                 node->ac =
-                    (scan->skip[i] && (mcu < x0 || mcu >= x1) ? scan->skip[i] : scan->ac[i])->fast;
+                    (skip && (mcu < x0 || mcu >= x1) ? skip : scan->table[LEAT_JPEG_AC][i])->fast;
                 node->after = node + 1;
                 if (previous) {
                     previous->next = block;
-                    previous->next_dc = scan->dc[i]->fast;
+                    previous->next_dc = scan->table[LEAT_JPEG_DC][i]->fast;
                 }
             }
         }
     previous->next = scan->blocks[0]; /* the row below starts where this one did */
-    previous->next_dc = scan->dc[0]->fast;
+    previous->next_dc = scan->table[LEAT_JPEG_DC][0]->fast;
 }
 
 int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_jpeg_window *window,
                         leat_scratch *scratch, leat_error *err)
 {
     *scan = (leat_jpeg_scan){ .jpeg = jpeg, .window = *window, .src = jpeg->scan };
-    for (int i = 0; i < jpeg->n_components; i++) {
-        const int rc = make_tables(scan, i, scratch, err);
-        if (rc)
-            return rc;
-    }
+    const int rc = make_tables(scan, scratch, err);
+    if (rc)
+        return rc;
     if (take_memory(scan, scratch))
         return refuse_memory(err, jpeg);
     link_nodes(scan, scan->nodes, window->x0, window->x1);
@@ -228,7 +238,7 @@ static int decode_run(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop
         const leat_jpeg_node *first = nodes + column * jpeg->blocks_per_mcu;
         const leat_jpeg_node *last = first + (ptrdiff_t)n_mcus * jpeg->blocks_per_mcu;
         leat_jpeg_flat *flat = nodes == scan->nodes ? jpeg->dsp->flat : jpeg->dsp->skip;
-        if (flat(&scan->bits, first, last, first->end - 64, scan->dc[0]->fast))
+        if (flat(&scan->bits, first, last, first->end - 64, scan->table[LEAT_JPEG_DC][0]->fast))
             return refuse(err, "bad code, or data end early");
         if (!sum_all_dc(scan, first, n_mcus))
             return refuse(err, "DC value out of range");
