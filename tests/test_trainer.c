@@ -254,6 +254,11 @@ static void dropout_drops_its_share(void **state)
             size = moved > size ? moved : size;
         }
         assert_in_range(kept, 0.72 * WIDTH, 0.78 * WIDTH);
+        /* Rows of zeros cost log 2 each; the rest of the loss gives row 0's probability, and that
+         * the gradient. What is kept counts 1 / (1 - rate) times. */
+        const double p = exp(-(ROWS * metrics_of(&f).loss - (ROWS - 1) * log(2)));
+        const double wanted = 1e-4 / 0.75 * (1 - p) / ROWS;
+        assert_true(fabs((double)size - wanted) < wanted / 50);
         for (int i = 0; i < WIDTH; i++)
             if (mask[run][i] > 0)
                 assert_true(fabsf(fabsf(weight[2 * i] - before[2 * i]) - size) < size / 50);

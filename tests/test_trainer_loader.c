@@ -118,6 +118,9 @@ static void learns_from_a_loader(void **state)
     assert_true(evaluation.accuracy > 0.95);
     assert_int_equal(leat_trainer_metrics(p.f.trainer, &metrics, &p.f.err), LEAT_OK);
     assert_int_equal(metrics.samples, 30 * ROWS); /* not mixed with the evaluation */
+    leat_metrics again;
+    assert_int_equal(leat_trainer_metrics(p.f.trainer, &again, &p.f.err), LEAT_OK);
+    assert_int_equal(again.samples, 0);
     assert_true(metrics.loss > evaluation.loss);
     assert_int_equal(leat_trainer_times(p.f.trainer, times, 100), 100);
     assert_int_equal(leat_trainer_times(p.f.trainer, times + 100, 900), n - 100);
