@@ -311,6 +311,8 @@ static int64_t ours_box(void *arg)
                            a->is_marked ? p->n_marked : p->n_bytes, NULL))
             return -1;
         jpeg.dsp = leat_jpeg_dsp_at(a->level);
+        if (a->is_indexed && p->n_index)
+            leat_jpeg_use_marks(&jpeg, INDEX, p->index, p->n_index, NULL);
         if (a->n_steps < 3
                 ? leat_jpeg_decode_box(&jpeg, &p->box, 3, d->pixels, d->scratch, NULL)
                 : leat_jpeg_decode_resized(&jpeg, &p->box, &target, d->tensor, d->scratch, NULL))
