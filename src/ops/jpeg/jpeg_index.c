@@ -11,15 +11,16 @@ uint64_t leat_jpeg_count_marks(const leat_jpeg *jpeg, uint32_t every_mcus)
     return jpeg->restart_mcus || !every_mcus ? 0 : (n_mcus + every_mcus - 1) / every_mcus;
 }
 
-/* Goes through the file along with the bytes that have no stuffed zeros. */
+/* Goes through the file along with the bytes that have no stuffed zeros. Reading may be a few bytes
+ * beyond the end before it is found out; the picture is refused then. */
 typedef struct follower {
-    const uint8_t *at;
+    const uint8_t *at, *end;
     uint64_t n_bytes;
 } follower;
 
 static void follow(follower *f, uint64_t n_bytes)
 {
-    for (; f->n_bytes < n_bytes; f->n_bytes++)
+    for (; f->n_bytes < n_bytes && f->at < f->end; f->n_bytes++)
         f->at += *f->at == 0xff ? 2 : 1;
 }
 
@@ -41,7 +42,7 @@ int leat_jpeg_make_marks(const leat_jpeg *jpeg, uint32_t every_mcus, leat_jpeg_m
     const uint64_t n_across = (uint64_t)jpeg->mcus_x;
     leat_jpeg plain = *jpeg;
     leat_jpeg_scan scan;
-    follower f = { .at = jpeg->scan };
+    follower f = { .at = jpeg->scan, .end = jpeg->end };
     plain.marks = NULL;
     if (!leat_jpeg_count_marks(jpeg, every_mcus) || jpeg->end - jpeg->scan > UINT32_MAX)
         return leat_fail(err, LEAT_E_UNSUPPORTED, "jpeg: not a file for an index");
