@@ -4,6 +4,8 @@
  * PGM and PPM give the pixels that were written; damaged and cut files are errors. */
 #include "image_bytes.h"
 
+#include "fused.h"
+
 enum { H = 19, W = 23, N = H * W };
 
 static int gray_of(const uint8_t *rgb)
@@ -250,6 +252,49 @@ static void too_little_scratch(void **state)
     free(image.data);
 }
 
+/* With the ops that often follow, a JPEG is decoded by parts: to the same bits. Other kinds are not
+ * for that way. */
+static void runs_in_one_go_with_a_crop(void **state)
+{
+    (void)state;
+    static const char *const names[4] = { "decode_image", "random_resized_crop", "random_flip",
+                                          "normalize" };
+    leat_fused_link links[4] = { { NULL, NULL } };
+    for (int i = 0; i < 4; i++)
+        links[i] = (leat_fused_link){ leat_op_find(names[i]),
+                                      i == 1 ? op_options_of(names[i], "size", "[8, 9]")
+                                             : op_options(leat_op_find(names[i]), NULL) };
+    int n_taken = 0;
+    const leat_fused *fused = leat_fused_find(links, 4, &n_taken);
+    assert_non_null(fused);
+    assert_int_equal(n_taken, 4);
+    leat_view image = op_drawing(H, W, 3);
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        leat_view bytes = kind_bytes(kind, image), at = bytes;
+        leat_plan64 plans[4];
+        leat_error err;
+        for (int i = 0; i < 4; i++) {
+            op_result r = op_run_ok(names[i], links[i].options, at, 3);
+            plans[i] = r.plan;
+            if (i > 0)
+                free(at.data);
+            at = r.out;
+        }
+        leat_view out = op_image(LEAT_F32, 8, 9, 3);
+        leat_scratch_reset(op_scratch);
+        const int rc = fused->apply(links, 4, plans, &bytes, &out, op_scratch, &err);
+        assert_int_equal(rc, kind == 0 ? LEAT_OK : LEAT_E_UNSUPPORTED);
+        if (rc == LEAT_OK)
+            assert_memory_equal(out.data, at.data, (size_t)leat_shape_bytes(&at.shape));
+        free(out.data);
+        free(at.data);
+        free(bytes.data);
+    }
+    for (int i = 0; i < 4; i++)
+        free((void *)(uintptr_t)links[i].options);
+    free(image.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +304,7 @@ int main(void)
         cmocka_unit_test(equals_the_op_of_its_kind),
         cmocka_unit_test(cut_and_damaged_anywhere),
         cmocka_unit_test(errors_say_what),
+        cmocka_unit_test(runs_in_one_go_with_a_crop),
         cmocka_unit_test(too_little_scratch),
     };
     return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);

@@ -25,7 +25,7 @@ static double loss_of(const leat_loss *loss, const void *options, const float *l
 {
     double sum = 0;
     *right = 0;
-    loss->eval(options, logits, n, target, rows, NULL, &sum, right);
+    loss->eval(options, logits, n, target, rows, rows, NULL, &sum, right);
     return sum;
 }
 
@@ -35,7 +35,7 @@ static void check_gradient(const leat_loss *loss, const void *options, const flo
 {
     float grad[ROWS * MOST], moved[ROWS * MOST];
     double sum = 0, right = 0;
-    loss->eval(options, logits, n, target, ROWS, grad, &sum, &right);
+    loss->eval(options, logits, n, target, ROWS, ROWS, grad, &sum, &right);
     for (int64_t i = 0; i < ROWS * n; i++) {
         const float h = 1.0f / 256;
         memcpy(moved, logits, sizeof moved);
@@ -88,7 +88,7 @@ static void softmax_bears_large_logits(void **state)
     float grad[6];
     double sum = 0, right = 0;
     const leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 2 }), labels };
-    leat_loss_softmax_cross_entropy.eval(NULL, logits, 3, &target, 2, grad, &sum, &right);
+    leat_loss_softmax_cross_entropy.eval(NULL, logits, 3, &target, 2, 2, grad, &sum, &right);
     assert_true(fabs(sum - 600) < 1e-3);
     assert_true(right == 1);
     for (int i = 0; i < 6; i++)
@@ -107,7 +107,8 @@ static void labels_of_every_type_mean_the_same(void **state)
     const leat_dtype types[] = { LEAT_I64, LEAT_I32, LEAT_U8 };
     for (int i = 0; i < 3; i++) {
         const leat_view target = { leat_shape_make(types[i], 2, (int64_t[]){ 3, 1 }), data[i] };
-        leat_loss_softmax_cross_entropy.eval(NULL, logits, 3, &target, 3, NULL, &sums[i], &right);
+        leat_loss_softmax_cross_entropy.eval(NULL, logits, 3, &target, 3, 3, NULL, &sums[i],
+                                             &right);
     }
     assert_true(sums[0] == sums[1] && sums[1] == sums[2]);
     free(logits);
@@ -155,7 +156,7 @@ static void binary_bears_extremes(void **state)
         float grad[2];
         double sum = 0, right = 0;
         const leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 2 }), labels };
-        leat_loss_binary_cross_entropy.eval(options, logits, 1, &target, 2, grad, &sum, &right);
+        leat_loss_binary_cross_entropy.eval(options, logits, 1, &target, 2, 2, grad, &sum, &right);
         assert_true(sum >= 0 && sum < 1e-6 && right == 2);
         assert_true(isfinite(grad[0]) && isfinite(grad[1]));
         free(options);

@@ -278,10 +278,14 @@ static void wrong_features_are_named(void **state)
     static const struct {
         const char *features, *text;
     } cases[] = {
-        { "{y: {}}", "no feature 'y'" },    { "{x: {type: int64}}", "holds float" },
-        { "{x: {type: int46}}", "int64" },  { "{x: {shape: [5]}}", "24" },
-        { "{x: {sape: [24]}}", "shape" },   { "{blob: {shape: [4]}}", "decode_raw" },
-        { "{blob: {}}", "decode it, then resize or crop" }, { "[x]", "mapping" },
+        { "{y: {}}", "no feature 'y'" },
+        { "{x: {type: int64}}", "holds float" },
+        { "{x: {type: int46}}", "int64" },
+        { "{x: {shape: [5]}}", "24" },
+        { "{x: {sape: [24]}}", "shape" },
+        { "{blob: {shape: [4]}}", "decode_raw" },
+        { "{blob: {}}", "decode it, then resize or crop" },
+        { "[x]", "mapping" },
     };
     leat_plan *plan;
     leat_error err;

@@ -387,8 +387,7 @@ static void the_longest_chains_and_lists(void **state)
     for (int i = 0; i < 32; i++)
         strcat(text, ", random_flip");
     strcat(text, "]\n  - batch: 4\n");
-    expect(LEAT_E_CONFIG, text, NULL,
-           "bad.yaml:3:427: too many ops: at most 32 on a tensor, 46 in all");
+    expect(LEAT_E_CONFIG, text, NULL, "bad.yaml:3:427: too many ops: at most …");
 }
 
 static void batches_larger_than_the_memory(void **state)

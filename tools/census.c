@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "census.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "example.h"
 #include "files.h"
 #include "image_header.h"
+#include "leat/jpeg_look.h"
 #include "tfrecord.h"
 
 enum { FEATURES_MAX = 4096, LABELS_MAX = 1 << 20 };
@@ -55,6 +57,29 @@ static leat_census_feature *feature_of(leat_census *census, const leat_feature_k
     return &features[census->n_features++];
 }
 
+static void count_reason(leat_census_feature *to, const char *text)
+{
+    leat_census_reason *reason = to->reasons;
+    leat_census_reason *last = &to->reasons[LEAT_CENSUS_REASONS - 1];
+    while (reason < last && reason->n && strcmp(reason->text, text) != 0)
+        reason++;
+    snprintf(reason->text, sizeof reason->text, "%s", reason < last ? text : "other reasons");
+    reason->n++;
+}
+
+static void count_jpeg(leat_census_feature *to, const uint8_t *data, size_t size)
+{
+    leat_jpeg_info info;
+    to->jpeg++;
+    if (leat_jpeg_look(data, size, &info, NULL) < 0)
+        count_reason(to, "damaged header");
+    else if (!info.is_own)
+        count_reason(to, info.why_not);
+    else
+        to->own_decoder++;
+    to->seekable += info.restart_mcus > 0;
+}
+
 static void count_bytes(struct taker *taker, leat_census_feature *to, const leat_feature *feature)
 {
     /* Value i takes time in proportion to i, so of a long list only the beginning is looked at. */
@@ -69,8 +94,10 @@ static void count_bytes(struct taker *taker, leat_census_feature *to, const leat
         if (!leat_image_header_format(data, size) ||
             leat_image_reader_header(taker->images, data, size, &header, NULL) < 0)
             continue;
-        to->jpeg += header.format[0] == 'j';
-        to->png += header.format[0] == 'p';
+        if (header.format[0] == 'j')
+            count_jpeg(to, data, size);
+        else
+            to->png++;
         add(&to->height, (double)header.height);
         add(&to->width, (double)header.width);
     }

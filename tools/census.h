@@ -15,6 +15,13 @@ typedef struct leat_census_range {
     double low, high, sum;
 } leat_census_range;
 
+/* JPEG files that leat's own decoder does not take, by what they are. */
+enum { LEAT_CENSUS_REASONS = 16 };
+typedef struct leat_census_reason {
+    char text[64];
+    uint64_t n;
+} leat_census_reason;
+
 typedef struct leat_census_feature {
     char *name;
     int kind;                  /* LEAT_FEATURE_*; -1: differs between records */
@@ -24,6 +31,9 @@ typedef struct leat_census_feature {
     leat_census_range bytes;   /* the sizes of byte strings */
     uint64_t jpeg, png;        /* byte strings that are images */
     leat_census_range height, width;
+    uint64_t own_decoder; /* of jpeg: leat's own decoder takes them, libjpeg-turbo the others */
+    uint64_t seekable;    /* of own_decoder: have restart markers */
+    leat_census_reason reasons[LEAT_CENSUS_REASONS]; /* the last counts all that found no place */
 } leat_census_feature;
 
 typedef struct leat_census_label {

@@ -17,7 +17,8 @@ struct convert_options {
     const char *output;
     int64_t shards, threads;
     const char *shuffle;
-    int32_t verify, skip_bad, recursive, quiet;
+    const char *jpeg;
+    int32_t keep_metadata, verify, skip_bad, recursive, quiet;
     const char *json;
 };
 
@@ -32,6 +33,11 @@ static const leat_option options[] = {
                        "class, then by name"),
     LEAT_ROW_AUTO(struct convert_options, threads, 1, 1024,
                   "worker threads; auto: four per core, since they mostly wait for the disk"),
+    LEAT_OPTION_STRING(struct convert_options, jpeg, NULL,
+                       "write JPEG files anew without loss: sequential, with a restart marker "
+                       "every N (4) MCUs, so that a crop is read without decoding the rest"),
+    LEAT_OPTION_BOOL(struct convert_options, keep_metadata, "false",
+                     "with --jpeg: keep comments, Exif data, colour profiles"),
     LEAT_OPTION_BOOL(struct convert_options, verify, "false",
                      "decode every image, so that damage behind the header is found"),
     LEAT_OPTION_BOOL(struct convert_options, skip_bad, "false",
@@ -49,6 +55,7 @@ struct convert {
     const char *folder;
     uint64_t seed;
     int32_t threads;
+    int32_t restart_mcus; /* 0: JPEG files pass untouched */
     leat_scan scan;
     uint32_t *order;
     leat_shards_result result;
@@ -152,7 +159,9 @@ static int write_all(struct convert *c, leat_error *err)
         .prefix = c->o->output,
         .n_shards = (int32_t)c->o->shards,
         .threads = c->threads,
-        .verify = c->o->verify,
+        .record = { .verify = c->o->verify,
+                    .restart_mcus = c->restart_mcus,
+                    .keep_metadata = c->o->keep_metadata },
         .skip_bad = c->o->skip_bad,
         .progress = &progress,
     };
@@ -199,6 +208,20 @@ static json_t *names_json(const struct convert *c)
     return list;
 }
 
+static json_t *jpeg_json(const struct convert *c)
+{
+    const leat_image_record_counts *n = &c->result.jpeg;
+    json_t *json = json_object();
+    leat_json_int(json, "restart", c->restart_mcus);
+    leat_json_int(json, "transcoded", (int64_t)n->transcoded);
+    leat_json_int(json, "passed_through", (int64_t)n->passed);
+    leat_json_int(json, "bytes_before", (int64_t)n->bytes_before);
+    leat_json_int(json, "bytes_after", (int64_t)n->bytes_after);
+    leat_json_int(json, "turned", (int64_t)n->turned);
+    leat_json_int(json, "not_turned", (int64_t)n->oriented);
+    return json;
+}
+
 static int write_json(const struct convert *c, leat_error *err)
 {
     json_t *json = leat_json_open("convert"), *skipped = json_array();
@@ -216,7 +239,26 @@ static int write_json(const struct convert *c, leat_error *err)
         json_array_append_new(skipped, json_string(c->result.skipped[i].text));
     leat_json_add(json, "skipped", skipped);
     leat_json_int(json, "outside", (int64_t)c->scan.n_outside);
+    if (c->restart_mcus)
+        leat_json_add(json, "jpeg", jpeg_json(c));
     return leat_json_write(json, c->o->json, err);
+}
+
+static void print_jpeg(const struct convert *c)
+{
+    const leat_image_record_counts *n = &c->result.jpeg;
+    char count[32], before[32], after[32];
+    printf("JPEG: %s transcoded", leat_files_count_text(n->transcoded, count));
+    if (n->transcoded)
+        printf(" (%s before, %s after)", leat_files_bytes_text((double)n->bytes_before, before),
+               leat_files_bytes_text((double)n->bytes_after, after));
+    printf(", %s passed through untouched\n", leat_files_count_text(n->passed, count));
+    if (n->turned)
+        printf("JPEG: %s turned upright\n", leat_files_count_text(n->turned, count));
+    if (n->oriented)
+        printf("JPEG: %s not turned, because that would lose pixels; their orientation is in "
+               "image/exif/orientation\n",
+               leat_files_count_text(n->oriented, count));
 }
 
 static void print_summary(const struct convert *c)
@@ -230,6 +272,8 @@ static void print_summary(const struct convert *c)
     printf("%.2f s, %s images/s, %d thread%s; classes in %s\n", c->seconds,
            leat_files_count_text((uint64_t)((double)c->result.images / c->seconds), rate),
            c->threads, c->threads == 1 ? "" : "s", c->labels);
+    if (c->restart_mcus)
+        print_jpeg(c);
 }
 
 static void print_notes(const struct convert *c)
@@ -255,6 +299,26 @@ static int parse_seed(struct convert *c, leat_error *err)
     return LEAT_OK;
 }
 
+static int parse_jpeg(struct convert *c, leat_error *err)
+{
+    const char *text = c->o->jpeg;
+    char *end = NULL;
+    c->restart_mcus = text ? 4 : 0;
+    if (!text && c->o->keep_metadata)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--keep-metadata needs --jpeg; without it all bytes are kept");
+    if (!text || !strcmp(text, "restart"))
+        return LEAT_OK;
+    const bool has_number = !strncmp(text, "restart=", 8) && text[8] >= '0' && text[8] <= '9';
+    const long n = has_number ? strtol(text + 8, &end, 10) : 0;
+    if (n < 1 || n > 65535 || *end)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--jpeg: '%s' is neither 'restart' nor 'restart=N' with N from 1 to 65535",
+                         text);
+    c->restart_mcus = (int32_t)n;
+    return LEAT_OK;
+}
+
 static int run(const leat_call *call)
 {
     struct convert c = { .o = call->options, .folder = call->arguments[1] };
@@ -267,6 +331,8 @@ static int run(const leat_call *call)
     c.threads = (int32_t)(c.o->threads > 0 ? c.o->threads : leat_files_cores() * 4);
     leat_files_catch();
     int rc = parse_seed(&c, &err);
+    if (rc == LEAT_OK)
+        rc = parse_jpeg(&c, &err);
     if (rc == LEAT_OK)
         rc = convert(&c, &err);
     if (rc == LEAT_OK) {
@@ -294,13 +360,21 @@ const leat_command leat_command_convert = {
     .arguments = "images DIR",
     .text =
         "Makes TFRecord files from a folder that has one sub-folder per class. Files are JPEG or "
-        "PNG, told by their first bytes and not by their names; their bytes pass through "
-        "untouched. Labels are 0, 1, ... in byte order of the folders' names. Names that begin "
+        "PNG, told by their first bytes and not by their names; without --jpeg their bytes pass "
+        "through untouched. Labels are 0, 1, ... in byte order of the folders' names. Names that "
+        "begin "
         "with a dot are passed over.\n\n"
         "Records hold the features image/encoded, image/format, image/class/label, "
         "image/class/text, image/height, image/width and image/filename. Without --shuffle they "
         "are ordered by class and file name. The order is cut into shards of equal size, the "
         "first shard holding its beginning. The bytes written do not depend on --threads.\n\n"
+        "With --jpeg restart[=N] JPEG files are written anew from their own coefficients: no pixel "
+        "changes, which is checked for each before it is written, and any decoder reads them. "
+        "Progressive files become sequential, Huffman tables are optimised, and every N MCUs there "
+        "is a restart marker. Metadata is dropped unless --keep-metadata. Pictures that Exif says "
+        "are to be turned are turned where that loses nothing; otherwise image/exif/orientation "
+        "says how. Damaged, unfinished and arithmetic-coded files and PNG pass through "
+        "untouched.\n\n"
         "Nothing appears under its final name before everything is complete and on disk. A "
         "process that is killed outright leaves hidden files (.NAME.part, .NAME.tmp) that can be "
         "removed.",

@@ -52,6 +52,17 @@ static const char *kind_name(const leat_census_feature *feature)
     return feature->kind < 0 ? "mixed" : leat_feature_kind_name(feature->kind);
 }
 
+static void jpeg_json(json_t *one, const leat_census_feature *feature)
+{
+    json_t *reasons = json_object();
+    for (int i = 0; i < LEAT_CENSUS_REASONS && feature->reasons[i].n; i++)
+        leat_json_int(reasons, feature->reasons[i].text, (int64_t)feature->reasons[i].n);
+    leat_json_int(one, "own_decoder", (int64_t)feature->own_decoder);
+    leat_json_int(one, "libjpeg_turbo", (int64_t)(feature->jpeg - feature->own_decoder));
+    leat_json_int(one, "seekable", (int64_t)feature->seekable);
+    leat_json_add(one, "libjpeg_turbo_because", reasons);
+}
+
 static json_t *feature_json(const leat_census_feature *feature)
 {
     json_t *one = json_object();
@@ -63,6 +74,8 @@ static json_t *feature_json(const leat_census_feature *feature)
     range_json(one, "bytes", &feature->bytes);
     leat_json_int(one, "jpeg", (int64_t)feature->jpeg);
     leat_json_int(one, "png", (int64_t)feature->png);
+    if (feature->jpeg)
+        jpeg_json(one, feature);
     range_json(one, "height", &feature->height);
     range_json(one, "width", &feature->width);
     return one;
@@ -126,6 +139,22 @@ static void print_feature(const leat_census_feature *f, uint64_t records)
     putchar('\n');
 }
 
+/* How they will be decoded: what decides the speed of reading them. */
+static void print_jpeg(const leat_census_feature *f)
+{
+    char count[32];
+    if (!f->jpeg)
+        return;
+    printf("  %-24s JPEG: %s by leat's own decoder", "",
+           leat_files_count_text(f->own_decoder, count));
+    printf(" (%s seekable)", leat_files_count_text(f->seekable, count));
+    printf(", %s by libjpeg-turbo", leat_files_count_text(f->jpeg - f->own_decoder, count));
+    for (int i = 0; i < LEAT_CENSUS_REASONS && f->reasons[i].n; i++)
+        printf("%s%s: %s", i ? ", " : " (", f->reasons[i].text,
+               leat_files_count_text(f->reasons[i].n, count));
+    printf("%s\n", f->reasons[0].n ? ")" : "");
+}
+
 static void print_labels(const leat_census *census)
 {
     char count[32];
@@ -150,8 +179,10 @@ static void print_census(const leat_census *census, const leat_paths *paths)
         return;
     printf("record: %.0f to %.0f bytes, mean %.0f\n\nfeatures:\n", census->sizes.low,
            census->sizes.high, census->sizes.sum / (double)census->sizes.n);
-    for (size_t i = 0; i < census->n_features; i++)
+    for (size_t i = 0; i < census->n_features; i++) {
         print_feature(&census->features[i], census->records);
+        print_jpeg(&census->features[i]);
+    }
     if (census->n_labels)
         print_labels(census);
 }
@@ -270,7 +301,9 @@ const leat_command leat_command_inspect = {
     .summary = "show what TFRecord files hold, or what a config means",
     .arguments = "FILE...|CONFIG",
     .text = "Reads TFRecord files, checking every CRC, and counts records, features, classes, and "
-            "formats and sizes of images. With --record it shows the fields of one record. Of a "
+            "formats and sizes of images, and of JPEG files how many leat's own decoder takes and "
+            "how many of these are seekable (have restart markers, see `leat help convert`). With "
+            "--record it shows the fields of one record. Of a "
             "config (.yaml) it shows the plan: records, batches, and the tensors of a sample.",
     .example = "  leat inspect 'data/train-*.tfrecord'\n"
                "  leat inspect data/train-00000-of-00008.tfrecord --record 12",

@@ -10,26 +10,33 @@
 #include "example.h"
 #include "files.h"
 #include "image_header.h"
+#include "jpeg_transcode.h"
 
 struct leat_image_record {
     bool verify;
     leat_image_reader *reader;
+    leat_jpeg_transcoder *transcoder; /* NULL: bytes pass untouched */
+    leat_image_record_counts counts;
     leat_example_builder *builder;
     uint8_t *bytes; /* of the file */
     size_t room;
 };
 
-leat_image_record *leat_image_record_open(bool verify)
+leat_image_record *leat_image_record_open(const leat_image_record_options *options)
 {
     leat_image_record *record = calloc(1, sizeof *record);
     if (!record)
         return NULL;
-    record->verify = verify;
+    record->verify = options->verify;
     record->room = (size_t)128 << 10;
     record->reader = leat_image_reader_open();
     record->builder = leat_example_builder_open();
     record->bytes = malloc(record->room);
-    if (!record->reader || !record->builder || !record->bytes)
+    if (options->restart_mcus > 0)
+        record->transcoder =
+            leat_jpeg_transcoder_open(options->restart_mcus, options->keep_metadata);
+    if (!record->reader || !record->builder || !record->bytes ||
+        (options->restart_mcus > 0 && !record->transcoder))
         leat_image_record_close(&record);
     return record;
 }
@@ -39,6 +46,7 @@ void leat_image_record_close(leat_image_record **record)
     if (!*record)
         return;
     leat_image_reader_close(&(*record)->reader);
+    leat_jpeg_transcoder_close(&(*record)->transcoder);
     leat_example_builder_close(&(*record)->builder);
     free((*record)->bytes);
     free(*record);
@@ -83,14 +91,46 @@ static int read_file(leat_image_record *record, int folder, const char *path, si
     return rc;
 }
 
-static int pack(leat_image_record *record, size_t n, const leat_image_header *header,
-                const char *path, int32_t label, const char *class_name, const uint8_t **out,
-                size_t *size, leat_format_error *why)
+/* An image as it goes into its record. */
+struct stored {
+    const uint8_t *bytes;
+    size_t size;
+    leat_image_header header;
+    int64_t orientation; /* 0: upright, or not known */
+};
+
+static int transcode(leat_image_record *record, struct stored *image, leat_error *err)
+{
+    leat_image_record_counts *counts = &record->counts;
+    leat_jpeg_transcoded made;
+    const int rc = leat_jpeg_transcode(record->transcoder, image->bytes, image->size, &made, err);
+    if (rc < 0)
+        return rc;
+    image->orientation = made.orientation;
+    counts->oriented += made.orientation != 0;
+    counts->turned += made.is_turned;
+    counts->passed += made.is_passed;
+    if (made.is_passed)
+        return LEAT_OK;
+    counts->transcoded++;
+    counts->bytes_before += image->size;
+    counts->bytes_after += made.size;
+    image->bytes = made.bytes;
+    image->size = made.size;
+    image->header.height = made.height;
+    image->header.width = made.width;
+    return LEAT_OK;
+}
+
+static int pack(leat_image_record *record, const struct stored *image, const char *path,
+                int32_t label, const char *class_name, const uint8_t **out, size_t *size,
+                leat_format_error *why)
 {
     leat_example_builder *b = record->builder;
+    const leat_image_header *header = &image->header;
     const int64_t label64 = label;
     leat_example_builder_clear(b);
-    int rc = leat_example_add_bytes(b, "image/encoded", record->bytes, n, why);
+    int rc = leat_example_add_bytes(b, "image/encoded", image->bytes, image->size, why);
     if (!rc)
         rc = leat_example_add_bytes(b, "image/format", header->format, strlen(header->format), why);
     if (!rc)
@@ -103,6 +143,8 @@ static int pack(leat_image_record *record, size_t n, const leat_image_header *he
         rc = leat_example_add_int64s(b, "image/width", &header->width, 1, why);
     if (!rc)
         rc = leat_example_add_bytes(b, "image/filename", path, strlen(path), why);
+    if (!rc && image->orientation)
+        rc = leat_example_add_int64s(b, "image/exif/orientation", &image->orientation, 1, why);
     return rc ? rc : leat_example_builder_pack(b, out, size, why);
 }
 
@@ -110,19 +152,28 @@ int leat_image_record_make(leat_image_record *record, int folder, const char *pa
                            const char *class_name, const uint8_t **out, size_t *size,
                            size_t *bytes_in, leat_error *err)
 {
-    leat_image_header header;
+    struct stored image = { 0 };
     leat_format_error why = { 0 };
     int rc = read_file(record, folder, path, bytes_in, err);
     if (rc < 0)
         return rc;
-    rc = leat_image_reader_header(record->reader, record->bytes, *bytes_in, &header, err);
+    image.bytes = record->bytes;
+    image.size = *bytes_in;
+    rc = leat_image_reader_header(record->reader, image.bytes, image.size, &image.header, err);
     if (rc == LEAT_OK && record->verify)
-        rc = leat_image_reader_verify(record->reader, record->bytes, *bytes_in, err);
+        rc = leat_image_reader_verify(record->reader, image.bytes, image.size, err);
+    if (rc == LEAT_OK && record->transcoder && image.header.format[0] == 'j')
+        rc = transcode(record, &image, err);
     if (rc < 0)
         return leat_fail_in(err, rc, "%s: ", path);
-    if (pack(record, *bytes_in, &header, path, label, class_name, out, size, &why) < 0) {
+    if (pack(record, &image, path, label, class_name, out, size, &why) < 0) {
         leat_files_fail(err, &why);
         return leat_fail_in(err, err->code, "%s: ", path);
     }
     return LEAT_OK;
+}
+
+leat_image_record_counts leat_image_record_get_counts(const leat_image_record *record)
+{
+    return record->counts;
 }

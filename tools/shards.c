@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "files.h"
-#include "image_record.h"
 #include "tfrecord.h"
 
 enum { TASK_FILES = 32, WRITE_EARLY_BYTES = 4 << 20 };
@@ -273,13 +272,23 @@ static void run_task(struct worker *worker, struct task *task)
                            task->first);
 }
 
+static void add_counts(leat_image_record_counts *to, leat_image_record_counts more)
+{
+    to->transcoded += more.transcoded;
+    to->passed += more.passed;
+    to->bytes_before += more.bytes_before;
+    to->bytes_after += more.bytes_after;
+    to->turned += more.turned;
+    to->oriented += more.oriented;
+}
+
 static void *work(void *argument)
 {
     struct worker worker = { .job = argument };
     struct job *job = worker.job;
     struct task task;
     leat_error err = { 0 };
-    worker.record = leat_image_record_open(job->options->verify);
+    worker.record = leat_image_record_open(&job->options->record);
     if (!worker.record) {
         leat_fail(&err, LEAT_E_NOMEM, "out of memory");
         stop_at(job, 0, &err);
@@ -289,6 +298,8 @@ static void *work(void *argument)
     pthread_mutex_lock(&job->lock);
     job->result->images += worker.images;
     job->result->bytes_in += worker.bytes_in;
+    if (worker.record)
+        add_counts(&job->result->jpeg, leat_image_record_get_counts(worker.record));
     pthread_mutex_unlock(&job->lock);
     leat_image_record_close(&worker.record);
     free(worker.buffer);

@@ -5,6 +5,7 @@
 #ifndef LEAT_SHARDS_H
 #define LEAT_SHARDS_H
 
+#include "image_record.h"
 #include "progress.h"
 #include "scan.h"
 
@@ -14,9 +15,9 @@ typedef struct leat_shards_options {
     const uint32_t *order; /* position -> file; NULL: as listed */
     const char *prefix;    /* PREFIX-00000-of-00008.tfrecord */
     int32_t n_shards;
-    int32_t threads; /* ≥ 1 */
-    bool verify;     /* decode every image */
-    bool skip_bad;   /* leave out what is no image, and list it */
+    int32_t threads;                  /* ≥ 1 */
+    leat_image_record_options record; /* what becomes of the images */
+    bool skip_bad;                    /* leave out what is no image, and list it */
     leat_progress *progress;
 } leat_shards_options;
 
@@ -27,6 +28,7 @@ typedef struct leat_shards_skipped {
 
 typedef struct leat_shards_result {
     uint64_t images, bytes_in, bytes_out;
+    leat_image_record_counts jpeg;
     leat_shards_skipped *skipped; /* in order of position */
     size_t n_skipped;
 } leat_shards_result;

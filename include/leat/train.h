@@ -6,11 +6,10 @@
  * Images are [height, width, channels], float32 or uint8; uint8 is converted to float32 as it is
  * (0 … 255). Targets of softmax_cross_entropy are class numbers from 0.
  *
- * On the CPU the arithmetic is oneDNN's. With the same seed, batches, number of threads, CPU and
- * oneDNN, weights come out bit for bit the same. OpenMP's threads spin for some milliseconds after
- * each step, which takes cores from the pipeline's workers; only the environment can change that,
- * before the process starts: OMP_WAIT_POLICY=passive (the `leat` command sees to it itself).
- * train.threads or OMP_NUM_THREADS sets how many there are. */
+ * On the CPU the arithmetic is oneDNN's. Each of train.threads threads takes its share of a batch's
+ * rows through the whole step; they meet for the statistics of batch_norm and for the sum of the
+ * gradients, and who waits sleeps, so that the pipeline's workers have the core. With the same seed,
+ * batches, number of threads, CPU and oneDNN, weights come out bit for bit the same. */
 #ifndef LEAT_TRAIN_H
 #define LEAT_TRAIN_H
 

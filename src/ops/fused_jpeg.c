@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * fused_jpeg.c: decode_jpeg, random_resized_crop and, if they follow, random_flip and normalize: only
- * what the crop needs of the picture is decoded, and it is resized, mirrored and normalised on its way
- * into the batch. Files that the decoder in jpeg/ does not take go one by one. */
+ * fused_jpeg.c: decode_jpeg (or decode_image), random_resized_crop and, if they follow, random_flip and
+ * normalize: only what the crop needs of the picture is decoded, and it is resized, mirrored and
+ * normalised on its way into the batch. Files that the decoder in jpeg/ does not take, such as those
+ * that are no JPEG, go one by one. */
 #include <string.h>
 
 #include "fused.h"
@@ -14,7 +15,8 @@
 static int match(const leat_fused_link *links, int n)
 {
     int taken = 2;
-    if (n < 2 || links[0].op != &leat_op_decode_jpeg || links[1].op != &leat_op_random_resized_crop)
+    if (n < 2 || (links[0].op != &leat_op_decode_jpeg && links[0].op != &leat_op_decode_image) ||
+        links[1].op != &leat_op_random_resized_crop)
         return 0;
     if (taken < n && links[taken].op == &leat_op_random_flip &&
         leat_random_flip_is_horizontal(links[taken].options))

@@ -43,6 +43,8 @@ const leat_option leat_engine_option_table[] = {
                       "memory of reads in flight; 0: two windows of mean records, 4 to 64 MiB"),
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
                     "rows per task; 0: as many as make 20 microseconds"),
+    LEAT_OPTION_BOOL(leat_engine_options, fuse, "true",
+                     "do neighbouring ops in one go where that gives the same bytes"),
     LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
                      "time the stages (on some samples only, so that it costs under 1 %)"),
     LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
@@ -66,7 +68,6 @@ static void begin_chains(leat_plan *plan)
     plan->n_chains = plan->source->n_features;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         plan->chains[c].feature = c;
-        plan->chains[c].may_fuse = true;
         plan->chains[c].shape = plan->source->features[c].shape;
     }
 }
@@ -113,7 +114,8 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
                                   "tensor '%s' has %d dimensions; a batch of it would have one too "
                                   "many",
                                   name, LEAT_MAX_RANK);
-        leat_map_fuse(chain);
+        if (plan->engine.fuse)
+            leat_map_fuse(chain);
         chain->row_bytes = (size_t)bytes;
         chain->offset = at;
         if (__builtin_mul_overflow(chain->row_bytes, plan->order.batch_size, &all) ||

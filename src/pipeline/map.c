@@ -14,7 +14,6 @@ typedef struct map_options {
     const leat_node *ops;
     leat_string tensor;
     int32_t device;
-    int32_t fuse;
 } map_options;
 
 enum { DEVICE_AUTO, DEVICE_CPU, DEVICE_GPU };
@@ -25,8 +24,6 @@ static const leat_option table[] = {
                      "list of ops, done one after the other; `leat ops` lists them"),
     LEAT_OPTION_STRING(map_options, tensor, "", "tensor they work on; default: the first (image)"),
     LEAT_OPTION_ENUM(map_options, device, "auto", devices, "where they run; auto: cpu"),
-    LEAT_OPTION_BOOL(map_options, fuse, "true",
-                     "do neighbouring ops in one go where that gives the same bytes"),
     LEAT_OPTION_END
 };
 
@@ -172,8 +169,6 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
                               "map on the GPU is not part of this version: write device: cpu");
     if (!chain)
         return fail_tensor(build->plan, o->tensor.text, where, err);
-    if (!o->fuse)
-        chain->may_fuse = false;
     if (o->ops->kind != LEAT_NODE_LIST)
         return add_op(build, chain, o->ops, err);
     for (const leat_node *entry = o->ops->first; entry && rc >= 0; entry = entry->next)
@@ -192,8 +187,7 @@ int leat_plan_fused_links(const leat_chain *chain, leat_fused_link out[LEAT_FUSE
 void leat_map_fuse(leat_chain *chain)
 {
     leat_fused_link links[LEAT_FUSED_MAX];
-    if (chain->may_fuse)
-        chain->fused = leat_fused_find(links, leat_plan_fused_links(chain, links), &chain->n_fused);
+    chain->fused = leat_fused_find(links, leat_plan_fused_links(chain, links), &chain->n_fused);
 }
 
 void leat_map_free_chain(leat_chain *chain)

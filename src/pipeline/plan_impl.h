@@ -18,6 +18,7 @@ typedef struct leat_engine_options {
     int64_t run;        /* rows per task; 0 = auto */
     int32_t digest;
     int32_t timing;
+    int32_t fuse;
 } leat_engine_options;
 
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
@@ -34,7 +35,6 @@ typedef struct leat_chain {
     int32_t feature;
     int32_t n_links;
     leat_link links[LEAT_MAX_CHAIN];
-    bool may_fuse;           /* no map on it says fuse: false */
     const leat_fused *fused; /* does the first n_fused links in one go; NULL: none */
     int n_fused;
     leat_shape shape; /* of one row; no unknown dims */

@@ -180,6 +180,16 @@ static int run_fused(leat_journey *j, leat_error *err)
     return rc;
 }
 
+/* Says which op it was, unless its message begins with that. */
+static int blame(const leat_journey *j, int32_t i, const char *name, int rc, leat_error *err)
+{
+    const char *const op = j->chain->links[i].op->name;
+    const size_t n = strlen(op);
+    if (err && !strncmp(err->message, op, n) && err->message[n] == ':')
+        return leat_fail_in(err, rc, "'%s': ", name);
+    return leat_fail_in(err, rc, "'%s': %s: ", name, op);
+}
+
 static int copy_row(const leat_journey *j, const char *name, leat_error *err)
 {
     char got[96], want[96];
@@ -208,13 +218,13 @@ static int run_chain(leat_journey *j, const char *name, leat_trace_stage *stages
             charge(&stages[chain->n_links], timed, since);
             i = chain->n_fused;
         } else if (rc != LEAT_E_UNSUPPORTED) {
-            return leat_fail_in(err, rc, "op '%s' on '%s': ", chain->links[0].op->name, name);
+            return blame(j, 0, name, rc, err);
         }
     }
     for (; i < chain->n_links; i++) {
         rc = run_link(j, i, err);
         if (rc < 0)
-            return leat_fail_in(err, rc, "op '%s' on '%s': ", chain->links[i].op->name, name);
+            return blame(j, i, name, rc, err);
         leat_trace_count(&stages[i], 1, (uint64_t)leat_shape_bytes(&j->view.shape));
         charge(&stages[i], timed, since);
     }

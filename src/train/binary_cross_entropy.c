@@ -74,7 +74,7 @@ static double from_probability(double p, double t, double *slope)
 }
 
 static void eval(const void *opts, const float *logits, int64_t n, const leat_view *target,
-                 int64_t rows, float *grad, double *loss_sum, double *right)
+                 int64_t rows, int64_t batch_rows, float *grad, double *loss_sum, double *right)
 {
     const bool with_logits = ((const binary_options *)opts)->with_logits != 0;
     const double middle = with_logits ? 0 : 0.5;
@@ -85,7 +85,7 @@ static void eval(const void *opts, const float *logits, int64_t n, const leat_vi
         sum += with_logits ? from_logit(x, t, &slope) : from_probability(x, t, &slope);
         hits += (x > middle) == (t > 0.5);
         if (grad)
-            grad[i] = (float)(slope / ((double)rows * (double)n));
+            grad[i] = (float)(slope / ((double)batch_rows * (double)n));
     }
     *loss_sum += sum / (double)n;
     *right += hits / (double)n;

@@ -80,10 +80,11 @@ typedef struct leat_loss {
     /* LEAT_OK, or LEAT_E_DATA naming the first row whose target is impossible. Host memory. */
     int (*check_targets)(const void *options, const leat_shape *logits, const leat_view *target,
                          int64_t rows, leat_error *err);
-    /* Adds the rows' losses to *loss_sum and right predictions to *right; writes d(mean loss)/d
-     * logits into grad if it is not NULL. Host memory, logits [rows, n]. */
+    /* Adds the rows' losses to *loss_sum and right predictions to *right; writes into grad, if it is
+     * not NULL, what these rows give to d(mean loss)/d logits of a batch of batch_rows. Host memory,
+     * logits [rows, n]; any thread. */
     void (*eval)(const void *options, const float *logits, int64_t n, const leat_view *target,
-                 int64_t rows, float *grad, double *loss_sum, double *right);
+                 int64_t rows, int64_t batch_rows, float *grad, double *loss_sum, double *right);
 } leat_loss;
 
 /* --- optimisers ------------------------------------------------------------------------------ */

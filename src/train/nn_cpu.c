@@ -2,10 +2,11 @@
  *
  * nn_cpu.c: steps of the CPU backend. See nn_cpu.h for the design. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "nn_cpu.h"
 
-/* --- running --------------------------------------------------------------------------------- */
+/* --- one lane's part of a step --------------------------------------------------------------- */
 
 static int bind_all(leat_cpu_plan *plan, leat_error *err)
 {
@@ -15,7 +16,7 @@ static int bind_all(leat_cpu_plan *plan, leat_error *err)
         if (rc < 0)
             return rc;
     }
-    plan->generation = plan->net->generation;
+    plan->generation = plan->lane->generation;
     return LEAT_OK;
 }
 
@@ -24,90 +25,135 @@ static int bind_input(leat_cpu_plan *plan, leat_error *err)
     int rc = LEAT_OK;
     for (size_t i = 0; i < plan->n_bindings && rc == LEAT_OK; i++) {
         const leat_cpu_binding *b = &plan->bindings[i];
-        if (b->memory == &plan->net->input)
+        if (b->memory == &plan->lane->input)
             rc = leat_onednn_bind(b->prim, b->arg, b->memory->data, err);
     }
     return rc;
 }
 
-static int run_actions(leat_cpu_plan *plan, const leat_cpu_actions *list, leat_error *err)
+/* The lane's rows of a view. */
+static leat_view part_of(const leat_view *view, int64_t first, int64_t rows)
 {
-    int rc = LEAT_OK;
-    for (size_t i = 0; i < list->n && rc == LEAT_OK; i++) {
-        if (list->at[i].prim)
-            rc = leat_onednn_run(list->at[i].prim, err);
-        else
-            list->at[i].call(plan, list->at[i].layer);
+    leat_view part = *view;
+    part.shape.dims[0] = 1;
+    part.data = (char *)view->data + first * leat_shape_bytes(&part.shape);
+    part.shape.dims[0] = rows;
+    return part;
+}
+
+/* Everything that can fail for want of memory, before the lanes begin to depend on each other. */
+static int prepare(leat_cpu_lane *lane, leat_error *err)
+{
+    const leat_cpu_job *job = &lane->net->job;
+    int64_t first;
+    const int64_t rows = leat_cpu_lane_rows(job, lane->index, &first);
+    const int rc = leat_cpu_plan_for(lane, rows, job->train, &lane->plan, err);
+    if (rc < 0)
+        return rc;
+    lane->plan->last_use = ++lane->uses;
+    lane->input.data = part_of(job->x, first, rows).data;
+    return lane->plan->generation != lane->generation ? bind_all(lane->plan, err)
+                                                      : bind_input(lane->plan, err);
+}
+
+/* Goes on after an error, because others wait at the meetings of this list. */
+static void run_actions(leat_cpu_lane *lane, const leat_cpu_actions *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const leat_cpu_action *action = &list->at[i];
+        if (!action->prim)
+            action->call(lane->plan, action->layer);
+        else if (lane->rc == LEAT_OK)
+            lane->rc = leat_onednn_run(action->prim, &lane->error);
     }
-    return rc;
 }
 
-typedef struct update_job {
-    leat_net *net;
-    leat_cpu_param *param;
-} update_job;
-
-static void update_part(void *arg, int32_t part, int32_t n_parts)
+static void add_loss(leat_cpu_lane *lane)
 {
-    const update_job *job = arg;
-    const leat_cpu_param *p = job->param;
-    const size_t blocks = p->n / 16;
-    const size_t from = blocks * (size_t)part / (size_t)n_parts * 16;
-    const size_t to = blocks * ((size_t)part + 1) / (size_t)n_parts * 16;
-    float *states[LEAT_OPTIMIZER_MAX_STATES] = { 0 };
-    for (int32_t i = 0; i < job->net->model->optimizer->n_states; i++)
-        states[i] = (float *)p->states[i].data + from;
-    job->net->model->optimizer->update(job->net->model->optimizer_options, job->net->steps,
-                                       (float *)p->value.data + from,
-                                       (const float *)p->grad.data + from, states, to - from);
+    const leat_model *model = lane->net->model;
+    const leat_cpu_job *job = &lane->net->job;
+    int64_t first;
+    const int64_t rows = leat_cpu_lane_rows(job, lane->index, &first);
+    const leat_view y = part_of(job->y, first, rows);
+    lane->sums.samples = (uint64_t)rows;
+    model->loss->eval(model->loss_options, lane->plan->at.memory->data,
+                      model->layers[model->n_layers - 1].out.dims[0], &y, rows, job->rows,
+                      job->train ? lane->plan->logits_grad->data : NULL, &lane->sums.loss,
+                      &lane->sums.right);
 }
 
-/* Small parameters are not worth the threads. */
-static void update(leat_net *net)
+/* Adds the other lanes' gradients, in their order, to lane 0's, and updates, from weight `from` to
+ * `to`. In short runs, so that a run is still in cache when it is used. */
+static void update_range(leat_net *net, int32_t layer, int32_t param, size_t from, size_t to)
 {
+    const leat_optimizer *optimizer = net->model->optimizer;
+    const leat_cpu_param *p = leat_cpu_param_at(net, layer, param);
+    float *sum = leat_cpu_param_grad(&net->lanes[0], layer, param)->data;
+    for (size_t end; from < to; from = end) {
+        float *states[LEAT_OPTIMIZER_MAX_STATES] = { 0 };
+        end = from + 1024 < to ? from + 1024 : to;
+        for (int32_t i = 1; i < net->job.n_lanes; i++) {
+            const float *grad = leat_cpu_param_grad(&net->lanes[i], layer, param)->data;
+            for (size_t at = from; at < end; at += 16)
+                for (size_t k = at; k < at + 16; k++)
+                    sum[k] += grad[k];
+        }
+        for (int32_t i = 0; i < optimizer->n_states; i++)
+            states[i] = (float *)p->states[i].data + from;
+        optimizer->update(net->model->optimizer_options, net->steps, (float *)p->value.data + from,
+                          sum + from, states, end - from);
+    }
+}
+
+/* Each lane updates a range of every parameter. */
+static void update(leat_cpu_lane *lane)
+{
+    leat_net *net = lane->net;
     for (int32_t i = 0; i < net->model->n_layers; i++)
         for (int32_t k = 0; k < net->model->layers[i].n_params; k++) {
-            update_job job = { net, leat_cpu_param_at(net, i, k) };
-            if (!net->model->layers[i].params[k].trained)
-                continue;
-            if (job.param->n < 65536)
-                update_part(&job, 0, 1);
-            else
-                leat_onednn_parallel(net->dn, update_part, &job);
+            const size_t blocks = leat_cpu_param_at(net, i, k)->n / 16;
+            const size_t n = (size_t)net->job.n_lanes, at = (size_t)lane->index;
+            if (net->model->layers[i].params[k].trained)
+                update_range(net, i, k, blocks * at / n * 16, blocks * (at + 1) / n * 16);
         }
 }
 
-static void add_loss(leat_net *net, leat_cpu_plan *plan, const leat_view *y)
+/* Two fields, because a lane may fail again while another still looks at the first. */
+static bool all_prepared(const leat_net *net)
 {
-    const leat_model *model = net->model;
-    model->loss->eval(model->loss_options, plan->at.memory->data,
-                      model->layers[model->n_layers - 1].out.dims[0], y, plan->rows,
-                      plan->training ? plan->logits_grad->data : NULL, &net->sums.loss,
-                      &net->sums.right);
-    net->sums.samples += (uint64_t)plan->rows;
+    for (int32_t i = 0; i < net->job.n_lanes; i++)
+        if (net->lanes[i].prepared < 0)
+            return false;
+    return true;
 }
 
-static int run_step(leat_net *net, const leat_view *x, const leat_view *y, int64_t rows, bool train,
-                    leat_error *err)
+static bool all_well(const leat_net *net)
 {
-    leat_cpu_plan *plan;
-    int rc = leat_cpu_plan_for(net, rows, train, &plan, err);
-    if (rc < 0)
-        return rc;
-    plan->last_use = ++net->uses;
-    net->input.data = x->data;
-    rc = plan->generation != net->generation ? bind_all(plan, err) : bind_input(plan, err);
-    if (train)
-        net->steps++;
-    if (rc == LEAT_OK)
-        rc = run_actions(plan, &plan->forward, err);
-    if (rc < 0)
-        return rc;
-    add_loss(net, plan, y);
-    if (train && (rc = run_actions(plan, &plan->backward, err)) == LEAT_OK)
-        update(net);
-    return rc;
+    for (int32_t i = 0; i < net->job.n_lanes; i++)
+        if (net->lanes[i].rc < 0)
+            return false;
+    return true;
 }
+
+void leat_cpu_lane_work(leat_cpu_lane *lane)
+{
+    leat_net *net = lane->net;
+    lane->sums = (leat_net_sums){ 0 };
+    lane->rc = lane->prepared = prepare(lane, &lane->error);
+    leat_cpu_lane_meet(net);
+    if (!all_prepared(net))
+        return;
+    run_actions(lane, &lane->plan->forward);
+    add_loss(lane);
+    if (!net->job.train)
+        return;
+    run_actions(lane, &lane->plan->backward);
+    leat_cpu_lane_meet(net);
+    if (all_well(net))
+        update(lane);
+}
+
+/* --- steps ----------------------------------------------------------------------------------- */
 
 static int cpu_step(leat_net *net, leat_stream *stream, const leat_view *x, const leat_view *y,
                     int64_t rows, bool train, int64_t *busy_ns, leat_error *err)
@@ -115,14 +161,24 @@ static int cpu_step(leat_net *net, leat_stream *stream, const leat_view *x, cons
     const leat_model *model = net->model;
     (void)stream;
     *busy_ns = 0;
-    int rc = model->loss->check_targets(model->loss_options,
-                                        &model->layers[model->n_layers - 1].out, y, rows, err);
+    const int rc = model->loss->check_targets(
+        model->loss_options, &model->layers[model->n_layers - 1].out, y, rows, err);
     if (rc < 0)
         return rc;
-    leat_onednn_enter(net->dn);
-    rc = run_step(net, x, y, rows, train, err);
-    leat_onednn_leave(net->dn);
-    return rc;
+    net->steps += train;
+    leat_cpu_lane_run(net, &(leat_cpu_job){ x, y, rows, train,
+                                            rows < net->n_lanes ? (int32_t)rows : net->n_lanes });
+    for (int32_t i = 0; i < net->job.n_lanes; i++) {
+        const leat_cpu_lane *lane = &net->lanes[i];
+        if (lane->rc < 0)
+            return leat_fail(err, lane->rc, "%s", lane->error.message);
+    }
+    for (int32_t i = 0; i < net->job.n_lanes; i++) {
+        net->sums.samples += net->lanes[i].sums.samples;
+        net->sums.loss += net->lanes[i].sums.loss;
+        net->sums.right += net->lanes[i].sums.right;
+    }
+    return LEAT_OK;
 }
 
 static int cpu_sums(leat_net *net, leat_net_sums *out, leat_error *err)
@@ -135,53 +191,90 @@ static int cpu_sums(leat_net *net, leat_net_sums *out, leat_error *err)
 
 /* --- open, close ----------------------------------------------------------------------------- */
 
+static void close_lane(leat_cpu_lane *lane, size_t n_params)
+{
+    for (int i = 0; i < LEAT_CPU_MAX_PLANS; i++)
+        leat_cpu_plan_close(&lane->plans[i]);
+    leat_onednn_close(&lane->dn);
+    for (size_t i = 0; i < lane->n_shared; i++) {
+        free(lane->shared[i]->data);
+        free(lane->shared[i]);
+    }
+    free(lane->shared);
+    for (size_t i = 0; lane->param_grads && i < n_params; i++)
+        free(lane->param_grads[i].data);
+    free(lane->param_grads);
+    free(lane->grads[0].data);
+    free(lane->grads[1].data);
+    free(lane->scratch.data);
+}
+
 static void cpu_close(leat_net *net)
 {
-    if (!net)
-        return;
-    for (int i = 0; i < LEAT_CPU_MAX_PLANS; i++)
-        leat_cpu_plan_close(&net->plans[i]);
-    leat_onednn_close(&net->dn);
-    for (int32_t i = 0; net->params && i < net->model->n_layers * LEAT_LAYER_MAX_PARAMS; i++)
+    const size_t n_params = (size_t)net->model->n_layers * LEAT_LAYER_MAX_PARAMS;
+    leat_cpu_lane_stop(net);
+    for (int32_t i = net->n_lanes - 1; i >= 0; i--)
+        close_lane(&net->lanes[i], n_params);
+    for (size_t i = 0; net->params && i < n_params; i++)
         leat_cpu_param_free(&net->params[i]);
-    for (size_t i = 0; i < net->n_shared; i++) {
-        free(net->shared[i]->data);
-        free(net->shared[i]);
-    }
-    free(net->shared);
-    free(net->grads[0].data);
-    free(net->grads[1].data);
-    free(net->scratch.data);
+    pthread_cond_destroy(&net->wake);
+    pthread_mutex_destroy(&net->lock);
+    free(net->lanes);
     free(net->params);
     free(net);
 }
 
-/* Below some 50 million operations per thread and step, meeting costs more than sharing saves. */
-static int32_t most_threads(const leat_model *model)
+/* Below some 50 million operations per lane and step, meeting costs more than sharing saves. */
+static int32_t count_lanes(const leat_model *model)
 {
     const double parts = model->flops_per_sample * (double)model->batch_size / 50e6;
-    return parts < 1 ? 1 : parts > 1024 ? 1024 : (int32_t)parts;
+    const int32_t most = parts < 1 ? 1 : parts > 1024 ? 1024 : (int32_t)parts;
+    const int32_t n = model->threads > 0 ? model->threads : leat_onednn_threads(most);
+    return n < model->batch_size ? n : (int32_t)model->batch_size;
 }
 
-/* Makes the plan of a full batch at once: it settles the layouts of the parameters. */
+/* Makes the plan of a full batch at once; lane 0's settles the layouts of the parameters. */
+static int open_lane(leat_net *net, int32_t i, leat_error *err)
+{
+    leat_cpu_lane *lane = &net->lanes[i];
+    const leat_cpu_job job = { .rows = net->model->batch_size, .n_lanes = net->n_lanes };
+    int64_t first;
+    int rc;
+    lane->net = net;
+    lane->index = i;
+    lane->param_grads =
+        calloc((size_t)net->model->n_layers * LEAT_LAYER_MAX_PARAMS, sizeof *lane->param_grads);
+    if (!lane->param_grads)
+        return leat_cpu_no_memory(err, 0);
+    if ((rc = leat_onednn_open(&lane->dn, err)) < 0)
+        return rc;
+    leat_onednn_enter(lane->dn);
+    rc = leat_cpu_plan_for(lane, leat_cpu_lane_rows(&job, i, &first), true, &lane->plan, err);
+    leat_onednn_leave(lane->dn);
+    return rc;
+}
+
 static int cpu_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err)
 {
-    int rc;
-    leat_cpu_plan *plan;
+    int rc = LEAT_OK;
     leat_net *net = calloc(1, sizeof *net);
     (void)device;
     *out = NULL;
     if (!net)
         return leat_cpu_no_memory(err, sizeof *net);
+    pthread_mutex_init(&net->lock, NULL);
+    pthread_cond_init(&net->wake, NULL);
     net->model = model;
     net->params = calloc((size_t)model->n_layers * LEAT_LAYER_MAX_PARAMS, sizeof *net->params);
-    rc = net->params ? leat_onednn_open(model->threads, most_threads(model), &net->dn, err)
-                     : leat_cpu_no_memory(err, sizeof *net->params);
-    if (rc == LEAT_OK) {
-        leat_onednn_enter(net->dn);
-        rc = leat_cpu_plan_for(net, model->batch_size, true, &plan, err);
-        leat_onednn_leave(net->dn);
-    }
+    net->lanes = calloc((size_t)count_lanes(model), sizeof *net->lanes);
+    if (net->lanes)
+        net->n_lanes = count_lanes(model);
+    if (!net->params || !net->lanes)
+        rc = leat_cpu_no_memory(err, 0);
+    for (int32_t i = 0; i < net->n_lanes && rc == LEAT_OK; i++)
+        rc = open_lane(net, i, err);
+    if (rc == LEAT_OK)
+        rc = leat_cpu_lane_start(net, err);
     if (rc < 0) {
         cpu_close(net);
         return rc;

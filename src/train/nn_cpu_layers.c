@@ -5,13 +5,13 @@
 
 const leat_model_layer *leat_cpu_spec(const leat_cpu_plan *plan, int32_t i)
 {
-    return &plan->net->model->layers[i];
+    return &plan->lane->net->model->layers[i];
 }
 
 /* Follows the next layer, so that this one's primitive can do its relu. */
 bool leat_cpu_relu_follows(const leat_cpu_plan *plan, int32_t i)
 {
-    return i + 1 < plan->net->model->n_layers &&
+    return i + 1 < plan->lane->net->model->n_layers &&
            leat_cpu_spec(plan, i + 1)->layer == &leat_layer_relu;
 }
 
@@ -30,7 +30,7 @@ int leat_cpu_want_floats(leat_cpu_plan *plan, int32_t i, leat_error *err)
 /* plan->grad in a layout, in the other gradient buffer where it has to move. */
 int leat_cpu_want_grad(leat_cpu_plan *plan, const leat_onednn_layout *layout, leat_error *err)
 {
-    if (plan->grad.layout == layout)
+    if (leat_onednn_layout_same(plan->grad.layout, layout))
         return LEAT_OK;
     if (!layout)
         return leat_cpu_no_memory(err, 0);

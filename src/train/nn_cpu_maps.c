@@ -19,7 +19,7 @@ int leat_cpu_map_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)
         return LEAT_OK;
     }
     if ((rc = leat_cpu_want_floats(plan, i, err)) < 0 ||
-        (rc = leat_onednn_elementwise(plan->net->dn, map_of(plan, i), plan->training,
+        (rc = leat_onednn_elementwise(plan->lane->dn, map_of(plan, i), plan->training,
                                       plan->at.layout, &state->forward, err)) < 0 ||
         (rc = leat_cpu_bind(plan, state->forward, LEAT_DN_SRC, plan->at.memory, err)) < 0)
         return rc;
@@ -40,12 +40,12 @@ int leat_cpu_map_backward(leat_cpu_plan *plan, int32_t i, leat_error *err)
     if (i > 0 && plan->layers[i - 1].relu_after && plan->layers[i - 1].relu_backward)
         return LEAT_OK;
     if (!forward) { /* the layer before does it; this one is only the key to the gradient */
-        if ((rc = leat_onednn_elementwise(plan->net->dn, map_of(plan, i), true, layout, &made,
+        if ((rc = leat_onednn_elementwise(plan->lane->dn, map_of(plan, i), true, layout, &made,
                                           err)) < 0)
             return rc;
         forward = made;
     }
-    rc = leat_onednn_elementwise_backward(plan->net->dn, map_of(plan, i), layout, forward, &prim,
+    rc = leat_onednn_elementwise_backward(plan->lane->dn, map_of(plan, i), layout, forward, &prim,
                                           err);
     leat_onednn_free(&made);
     if (rc < 0 || (rc = leat_cpu_want_grad(plan, layout, err)) < 0 ||
@@ -58,81 +58,48 @@ int leat_cpu_map_backward(leat_cpu_plan *plan, int32_t i, leat_error *err)
 
 /* --- dropout --------------------------------------------------------------------------------- */
 
-typedef struct dropout_job {
-    leat_cpu_plan *plan;
-    int32_t layer;
-    bool backward;
-    size_t n;
-    const float *from;
-    float *to;
-    uint8_t *mask;
-} dropout_job;
-
-/* Eight values share one block of the generator, 16 bits each: counter = (block, layer, step). */
-static void draw_mask(const dropout_job *job, size_t from, size_t to)
+/* Eight values share one block of the generator, 16 bits each: counter = (block, layer, first row of
+ * the lane, step). */
+static void draw_mask(const leat_cpu_plan *plan, int32_t i, uint8_t *mask, size_t n)
 {
-    const leat_net *net = job->plan->net;
-    const leat_dropout_options *o = net->model->layers[job->layer].options;
+    const leat_net *net = plan->lane->net;
+    const leat_dropout_options *o = leat_cpu_spec(plan, i)->options;
     const uint32_t limit = (uint32_t)((double)o->rate * 65536.0 + 0.5);
     const uint32_t key[2] = { (uint32_t)net->model->seed, (uint32_t)(net->model->seed >> 32) };
-    for (size_t i = from; i < to; i += 8) {
-        const uint32_t counter[4] = { (uint32_t)(i / 8), 0x64726f70u ^ (uint32_t)job->layer,
-                                      (uint32_t)net->steps, (uint32_t)(net->steps >> 32) };
+    int64_t first;
+    leat_cpu_lane_rows(&net->job, plan->lane->index, &first);
+    for (size_t at = 0; at < n; at += 8) {
+        const uint32_t counter[4] = { (uint32_t)(at / 8), 0x64726f70u ^ (uint32_t)i,
+                                      (uint32_t)first, (uint32_t)net->steps };
         uint32_t words[4];
         leat_philox(key, counter, words);
-        for (size_t j = 0; j < 8 && i + j < to; j++)
-            job->mask[i + j] = (words[j / 2] >> 16 * (j & 1) & 0xffff) >= limit;
+        for (size_t j = 0; j < 8 && at + j < n; j++)
+            mask[at + j] = (words[j / 2] >> 16 * (j & 1) & 0xffff) >= limit;
     }
 }
 
-static void dropout_part(void *arg, int32_t part, int32_t n_parts)
+static void apply_mask(const leat_cpu_plan *plan, int32_t i, const float *from, float *to, size_t n)
 {
-    const dropout_job *job = arg;
-    const leat_dropout_options *o = leat_cpu_spec(job->plan, job->layer)->options;
+    const leat_dropout_options *o = leat_cpu_spec(plan, i)->options;
+    const uint8_t *mask = plan->layers[i].extra[0]->data;
     const float scale = 1 / (1 - o->rate);
-    const size_t blocks = (job->n + 63) / 64;
-    const size_t from = blocks * (size_t)part / (size_t)n_parts * 64;
-    size_t to = blocks * ((size_t)part + 1) / (size_t)n_parts * 64;
-    to = to < job->n ? to : job->n;
-    if (!job->backward)
-        draw_mask(job, from, to);
-    for (size_t i = from; i < to; i++)
-        job->to[i] = job->mask[i] ? job->from[i] * scale : 0.0f;
-}
-
-static void run_dropout(dropout_job *job)
-{
-    if (job->n < 16384)
-        dropout_part(job, 0, 1);
-    else
-        leat_onednn_parallel(job->plan->net->dn, dropout_part, job);
+    for (size_t at = 0; at < n; at++)
+        to[at] = mask[at] ? from[at] * scale : 0.0f;
 }
 
 static void dropout_run_forward(leat_cpu_plan *plan, int32_t i)
 {
     const leat_cpu_layer_state *state = &plan->layers[i];
-    dropout_job job = { plan,
-                        i,
-                        false,
-                        leat_onednn_layout_bytes(state->out.layout) / sizeof(float),
-                        state->in.memory->data,
-                        state->out.memory->data,
-                        state->extra[0]->data };
-    run_dropout(&job);
+    const size_t n = leat_onednn_layout_bytes(state->out.layout) / sizeof(float);
+    draw_mask(plan, i, state->extra[0]->data, n);
+    apply_mask(plan, i, state->in.memory->data, state->out.memory->data, n);
 }
 
 static void dropout_run_backward(leat_cpu_plan *plan, int32_t i)
 {
     const leat_cpu_layer_state *state = &plan->layers[i];
     float *grad = state->extra[1]->data;
-    dropout_job job = { plan,
-                        i,
-                        true,
-                        leat_onednn_layout_bytes(state->out.layout) / sizeof(float),
-                        grad,
-                        grad,
-                        state->extra[0]->data };
-    run_dropout(&job);
+    apply_mask(plan, i, grad, grad, leat_onednn_layout_bytes(state->out.layout) / sizeof(float));
 }
 
 int leat_cpu_dropout_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)

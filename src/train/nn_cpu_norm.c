@@ -1,107 +1,352 @@
 /* SPDX-License-Identifier: MIT
  *
- * nn_cpu_norm.c: batch_norm on the CPU. See nn_cpu.h. */
-#include "nn_cpu.h"
+ * nn_cpu_norm.c: batch_norm on the CPU, with the relu that follows it. See nn_cpu.h.
+ *
+ * Statistics are of the whole batch, so lanes meet once per pass: each sums over its rows, then all
+ * combine the sums of all in lane order. Sums are taken of x - K, K being the lane's first pixel, and
+ * combined as Chan, Golub and LeVeque do ("Updating Formulae and a Pairwise Algorithm for Computing
+ * Sample Variances", 1979), so that a large mean costs no digits. */
+#include <math.h>
+#include <string.h>
 
-/* --- batch_norm ------------------------------------------------------------------------------ */
+#include "nn_cpu.h"
 
 enum { SCALE, SHIFT, MEAN, VARIANCE };
 
-static leat_cpu_memory *value_of(leat_cpu_plan *plan, int32_t i, int32_t param)
-{
-    return &leat_cpu_param_at(plan->net, i, param)->value;
-}
+/* Sums of floats are taken over runs of this many pixels, those of runs in double. */
+enum { RUN_PIXELS = 1024 };
 
-static void update_running(leat_cpu_plan *plan, int32_t i)
-{
-    const leat_batch_norm_options *o = leat_cpu_spec(plan, i)->options;
-    const int64_t n = leat_cpu_spec(plan, i)->params[MEAN].shape.dims[0];
-    for (int k = 0; k < 2; k++) {
-        const float *batch = plan->layers[i].extra[k]->data;
-        float *running = value_of(plan, i, MEAN + k)->data;
-        for (int64_t c = 0; c < n; c++)
-            running[c] = o->momentum * running[c] + (1 - o->momentum) * batch[c];
-    }
-}
+/* The layer's memory in a plan: rows of one double per channel, as many channels as the layout has
+ * with its padding. The first ones are read by other lanes, after a meeting. */
+enum {
+    SUM, /* forward, of x - K */
+    SQUARES,
+    ORIGIN,   /* K */
+    GRAD_SUM, /* backward, of dy */
+    GRAD_DOT, /* of dy * (x - mean) */
+    ALL_A,    /* of all lanes: mean; then dy */
+    ALL_B,    /* of all lanes: squares around the mean, variance; then dy * (x - mean) */
+    N_DOUBLES
+};
 
-/* A vector is an image of one pixel. */
-static const leat_onednn_layout *norm_layout(leat_cpu_plan *plan, int32_t i)
+/* Rows of floats after them; RUN_A and RUN_B are the sums of a run. */
+enum { CENTER, FACTOR, ADDEND, RUN_A, RUN_B, N_FLOATS };
+
+typedef struct norm {
+    leat_cpu_plan *plan;
+    int32_t layer;
+    int64_t rows, channels, blocks, block, pixels; /* float[rows][blocks][pixels][block] */
+    double *doubles;
+    float *floats;
+    const float *x;
+    float *y;
+    bool relu;
+} norm;
+
+static norm norm_of(leat_cpu_plan *plan, int32_t i)
 {
+    const leat_cpu_layer_state *state = &plan->layers[i];
     const leat_shape *in = &leat_cpu_spec(plan, i)->in;
-    const leat_shape pixel = leat_shape_make(LEAT_F32, 3, (int64_t[]){ 1, 1, in->dims[0] });
-    return in->rank == 3 ? plan->layers[i].in.layout : leat_cpu_plain(plan, &pixel, LEAT_F32);
+    double *doubles = state->extra[0]->data;
+    return (norm){ .plan = plan,
+                   .layer = i,
+                   .rows = plan->rows,
+                   .channels = in->dims[in->rank - 1],
+                   .blocks = state->blocks,
+                   .block = state->block,
+                   .pixels = in->rank == 3 ? in->dims[0] * in->dims[1] : 1,
+                   .doubles = doubles,
+                   .floats = (float *)(doubles + N_DOUBLES * state->blocks * state->block),
+                   .x = state->in.memory->data,
+                   .y = state->out.memory->data,
+                   .relu = state->relu_after };
 }
 
-static int norm_bind_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)
+static double *doubles_of(const norm *n, int32_t row)
 {
-    leat_cpu_layer_state *state = &plan->layers[i];
-    leat_onednn_prim *prim = state->forward;
-    int rc;
-    for (int k = 0; k < 2; k++) {
-        state->extra[k] = plan->training
-                              ? leat_cpu_memory_next(plan, value_of(plan, i, MEAN + k)->bytes)
-                              : value_of(plan, i, MEAN + k);
-        rc = leat_cpu_bind(plan, prim, k ? LEAT_DN_VARIANCE : LEAT_DN_MEAN, state->extra[k], err);
-        if (rc < 0)
-            return rc;
-    }
-    const leat_onednn_layout *signs = leat_onednn_wants(prim, LEAT_DN_WORKSPACE);
-    if (signs)
-        state->extra[2] = leat_cpu_memory_next(plan, leat_onednn_layout_bytes(signs));
-    if ((rc = leat_cpu_bind(plan, prim, LEAT_DN_WORKSPACE, state->extra[2], err)) < 0 ||
-        (rc = leat_cpu_bind(plan, prim, LEAT_DN_SRC, plan->at.memory, err)) < 0 ||
-        (rc = leat_cpu_bind(plan, prim, LEAT_DN_SCALE, value_of(plan, i, SCALE), err)) < 0)
-        return rc;
-    return leat_cpu_bind(plan, prim, LEAT_DN_SHIFT, value_of(plan, i, SHIFT), err);
+    return n->doubles + row * n->blocks * n->block;
 }
+
+static float *floats_of(const norm *n, int32_t row)
+{
+    return n->floats + row * n->blocks * n->block;
+}
+
+static float *value_of(const norm *n, int32_t param)
+{
+    return leat_cpu_param_at(n->plan->lane->net, n->layer, param)->value.data;
+}
+
+/* The same layer of another lane in the same step. Its lane->plan was set before the lanes met. */
+static norm of_lane(const norm *n, int32_t lane)
+{
+    return norm_of(n->plan->lane->net->lanes[lane].plan, n->layer);
+}
+
+/* --- inner loops: some pixels of one block --------------------------------------------------- */
+
+/* The loops are written once, for any block, and inlined with the block as a constant where it is 16
+ * or 8 (what oneDNN uses), so that compilers make vector code of the inner one. */
+#define INLINE static inline __attribute__((always_inline))
+#define FOR_BLOCK(fn, block, ...)                                                                  \
+    ((block) == 16  ? fn(16, __VA_ARGS__)                                                          \
+     : (block) == 8 ? fn(8, __VA_ARGS__)                                                           \
+                    : fn((block), __VA_ARGS__))
+
+INLINE void sum_pixels(const int64_t block, int64_t pixels, const float *restrict x,
+                       const float *restrict origin, float *restrict sum, float *restrict squares)
+{
+    for (int64_t p = 0; p < pixels; p++, x += block)
+        for (int64_t c = 0; c < block; c++) {
+            const float d = x[c] - origin[c];
+            sum[c] += d;
+            squares[c] += d * d;
+        }
+}
+
+INLINE void normalise_pixels(const int64_t block, int64_t pixels, const float *restrict x,
+                             const float *restrict center, const float *restrict factor,
+                             const float *restrict addend, bool relu, float *restrict y)
+{
+    for (int64_t p = 0; p < pixels; p++, x += block, y += block)
+        for (int64_t c = 0; c < block; c++) {
+            const float v = (x[c] - center[c]) * factor[c] + addend[c];
+            y[c] = (relu & (v < 0)) ? 0.0f : v;
+        }
+}
+
+/* The relu's gradient on the way: dy counts where y > 0. */
+INLINE void sum_grads(const int64_t block, int64_t pixels, const float *restrict x,
+                      const float *restrict y, float *restrict dy, const float *restrict center,
+                      bool relu, float *restrict sum, float *restrict dot)
+{
+    for (int64_t p = 0; p < pixels; p++, x += block, y += block, dy += block)
+        for (int64_t c = 0; c < block; c++) {
+            const float g = (relu & (y[c] <= 0)) ? 0.0f : dy[c];
+            dy[c] = g;
+            sum[c] += g;
+            dot[c] += g * (x[c] - center[c]);
+        }
+}
+
+INLINE void grad_pixels(const int64_t block, int64_t pixels, const float *restrict x,
+                        const float *restrict center, const float *restrict factor_x,
+                        const float *restrict factor_dy, const float *restrict addend,
+                        float *restrict dy)
+{
+    for (int64_t p = 0; p < pixels; p++, x += block, dy += block)
+        for (int64_t c = 0; c < block; c++)
+            dy[c] = dy[c] * factor_dy[c] + (x[c] - center[c]) * factor_x[c] + addend[c];
+}
+
+/* --- forward --------------------------------------------------------------------------------- */
+
+/* One run after the other: pixels of one block of one row. */
+typedef struct run {
+    int64_t block, row, pixel, n; /* n pixels from `pixel` on */
+} run;
+
+static bool next_run(const norm *n, run *r)
+{
+    r->pixel += r->n;
+    if (r->pixel == n->pixels) {
+        r->pixel = 0;
+        if (++r->row == n->rows) {
+            r->row = 0;
+            r->block++;
+        }
+    }
+    r->n = n->pixels - r->pixel < RUN_PIXELS ? n->pixels - r->pixel : RUN_PIXELS;
+    return r->block < n->blocks;
+}
+
+static int64_t place_of(const norm *n, const run *r)
+{
+    return ((r->row * n->blocks + r->block) * n->pixels + r->pixel) * n->block;
+}
+
+/* Adds a run's sums to rows a and b, and begins anew. */
+static void take_run(const norm *n, const run *r, int32_t a, int32_t b)
+{
+    float *sums[] = { floats_of(n, RUN_A), floats_of(n, RUN_B) };
+    for (int k = 0; k < 2; k++) {
+        double *to = doubles_of(n, k ? b : a) + r->block * n->block;
+        for (int64_t c = 0; c < n->block; c++)
+            to[c] += (double)sums[k][c];
+        memset(sums[k], 0, (size_t)n->block * sizeof *sums[k]);
+    }
+}
+
+static void sum_lane(const norm *n)
+{
+    const size_t row = (size_t)(n->blocks * n->block);
+    float *origin = floats_of(n, CENTER);
+    memset(n->doubles, 0, N_DOUBLES * row * sizeof *n->doubles);
+    memset(n->floats, 0, N_FLOATS * row * sizeof *n->floats);
+    for (int64_t b = 0; b < n->blocks; b++)
+        memcpy(origin + b * n->block, n->x + b * n->pixels * n->block,
+               (size_t)n->block * sizeof *origin);
+    for (run r = { 0 }; next_run(n, &r);) {
+        FOR_BLOCK(sum_pixels, n->block, r.n, n->x + place_of(n, &r), origin + r.block * n->block,
+                  floats_of(n, RUN_A), floats_of(n, RUN_B));
+        take_run(n, &r, SUM, SQUARES);
+    }
+    for (size_t c = 0; c < row; c++)
+        doubles_of(n, ORIGIN)[c] = (double)origin[c];
+}
+
+/* Mean and variance over all lanes into ALL_A and ALL_B. */
+static void combine(const norm *n)
+{
+    const int32_t n_lanes = n->plan->lane->net->job.n_lanes;
+    double *mean = doubles_of(n, ALL_A), *squares = doubles_of(n, ALL_B), count = 0;
+    for (int32_t i = 0; i < n_lanes; i++) {
+        const norm lane = of_lane(n, i);
+        const double m = (double)(lane.rows * lane.pixels);
+        for (int64_t c = 0; c < n->channels; c++) {
+            const double sum = doubles_of(&lane, SUM)[c];
+            const double around = doubles_of(&lane, SQUARES)[c] - sum * sum / m;
+            const double apart = doubles_of(&lane, ORIGIN)[c] + sum / m - mean[c];
+            squares[c] += (around > 0 ? around : 0) + apart * apart * count * m / (count + m);
+            mean[c] += apart * m / (count + m);
+        }
+        count += m;
+    }
+    for (int64_t c = 0; c < n->channels; c++)
+        squares[c] /= count;
+}
+
+static void update_running(const norm *n)
+{
+    const leat_batch_norm_options *o = leat_cpu_spec(n->plan, n->layer)->options;
+    for (int k = 0; k < 2; k++) {
+        const double *batch = doubles_of(n, k ? ALL_B : ALL_A);
+        float *running = value_of(n, k ? VARIANCE : MEAN);
+        for (int64_t c = 0; c < n->channels; c++)
+            running[c] = o->momentum * running[c] + (1 - o->momentum) * (float)batch[c];
+    }
+}
+
+static double inverse_of(const norm *n, int64_t c, bool training)
+{
+    const leat_batch_norm_options *o = leat_cpu_spec(n->plan, n->layer)->options;
+    const double variance = training ? doubles_of(n, ALL_B)[c] : (double)value_of(n, VARIANCE)[c];
+    return 1 / sqrt(variance + (double)o->epsilon);
+}
+
+/* What is no channel gets 0 for everything and stays 0. */
+static void set_factors(const norm *n, bool training)
+{
+    const size_t row = (size_t)(n->blocks * n->block);
+    memset(floats_of(n, CENTER), 0, 3 * row * sizeof(float)); /* FACTOR and ADDEND follow */
+    for (int64_t c = 0; c < n->channels; c++) {
+        floats_of(n, CENTER)[c] = training ? (float)doubles_of(n, ALL_A)[c] : value_of(n, MEAN)[c];
+        floats_of(n, FACTOR)[c] =
+            (float)((double)value_of(n, SCALE)[c] * inverse_of(n, c, training));
+        floats_of(n, ADDEND)[c] = value_of(n, SHIFT)[c];
+    }
+}
+
+static void run_forward(leat_cpu_plan *plan, int32_t i)
+{
+    const norm n = norm_of(plan, i);
+    if (plan->training) {
+        sum_lane(&n);
+        leat_cpu_lane_meet(plan->lane->net);
+        combine(&n);
+        if (plan->lane->index == 0)
+            update_running(&n);
+    }
+    set_factors(&n, plan->training);
+    for (run r = { 0 }; next_run(&n, &r);) {
+        const int64_t at = place_of(&n, &r), c = r.block * n.block;
+        FOR_BLOCK(normalise_pixels, n.block, r.n, n.x + at, floats_of(&n, CENTER) + c,
+                  floats_of(&n, FACTOR) + c, floats_of(&n, ADDEND) + c, n.relu, n.y + at);
+    }
+}
+
+/* --- backward -------------------------------------------------------------------------------- */
+
+/* Sums of all lanes into ALL_A and ALL_B; the variance in ALL_B goes into the factors before. Lane 0
+ * keeps them as gradients of scale and shift, the others give none. */
+static void combine_grads(const norm *n)
+{
+    leat_cpu_lane *lane = n->plan->lane;
+    const double all = (double)(lane->net->job.rows * n->pixels);
+    float *shift = leat_cpu_param_grad(lane, n->layer, SHIFT)->data;
+    float *scale = leat_cpu_param_grad(lane, n->layer, SCALE)->data;
+    for (int64_t c = 0; c < n->channels; c++) {
+        const double inverse = inverse_of(n, c, true);
+        const double factor = (double)value_of(n, SCALE)[c] * inverse;
+        double sum = 0, dot = 0;
+        for (int32_t i = 0; i < lane->net->job.n_lanes; i++) {
+            const norm other = of_lane(n, i);
+            sum += doubles_of(&other, GRAD_SUM)[c];
+            dot += doubles_of(&other, GRAD_DOT)[c];
+        }
+        floats_of(n, ADDEND)[c] = (float)(-factor * sum / all);
+        floats_of(n, RUN_A)[c] = (float)(-factor * inverse * inverse * dot / all);
+        shift[c] = lane->index == 0 ? (float)sum : 0.0f;
+        scale[c] = lane->index == 0 ? (float)(dot * inverse) : 0.0f;
+    }
+}
+
+static void run_backward(leat_cpu_plan *plan, int32_t i)
+{
+    const norm n = norm_of(plan, i);
+    float *dy = plan->layers[i].extra[1]->data;
+    for (run r = { 0 }; next_run(&n, &r);) {
+        const int64_t at = place_of(&n, &r);
+        FOR_BLOCK(sum_grads, n.block, r.n, n.x + at, n.y + at, dy + at,
+                  floats_of(&n, CENTER) + r.block * n.block, n.relu, floats_of(&n, RUN_A),
+                  floats_of(&n, RUN_B));
+        take_run(&n, &r, GRAD_SUM, GRAD_DOT);
+    }
+    leat_cpu_lane_meet(plan->lane->net);
+    combine_grads(&n);
+    for (run r = { 0 }; next_run(&n, &r);) {
+        const int64_t at = place_of(&n, &r), c = r.block * n.block;
+        FOR_BLOCK(grad_pixels, n.block, r.n, n.x + at, floats_of(&n, CENTER) + c,
+                  floats_of(&n, RUN_A) + c, floats_of(&n, FACTOR) + c, floats_of(&n, ADDEND) + c,
+                  dy + at);
+    }
+    memset(floats_of(&n, RUN_A), 0, (size_t)(n.blocks * n.block) * sizeof(float));
+}
+
+/* --- making ---------------------------------------------------------------------------------- */
 
 int leat_cpu_norm_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)
 {
-    const leat_batch_norm_options *o = leat_cpu_spec(plan, i)->options;
     leat_cpu_layer_state *state = &plan->layers[i];
     int rc = leat_cpu_want_floats(plan, i, err);
-    const leat_onednn_layout *outer = plan->at.layout, *layout = norm_layout(plan, i);
-    if (rc == LEAT_OK && !layout)
-        rc = leat_cpu_no_memory(err, 0);
     for (int32_t k = 0; k < 4 && rc == LEAT_OK; k++)
-        rc = leat_cpu_param_place(plan->net, i, k, NULL, err);
+        rc = leat_cpu_param_place(plan->lane, i, k, NULL, err);
+    if (rc == LEAT_OK &&
+        !leat_onednn_layout_blocks(plan->at.layout, &state->blocks, &state->block)) {
+        rc = leat_cpu_want(plan, &plan->forward, &plan->at,
+                           leat_cpu_plain(plan, &leat_cpu_spec(plan, i)->in, LEAT_F32), NULL, err);
+        if (rc == LEAT_OK)
+            leat_onednn_layout_blocks(plan->at.layout, &state->blocks, &state->block);
+    }
     if (rc < 0)
         return rc;
+    const size_t row = (size_t)(state->blocks * state->block);
+    const size_t bytes = leat_onednn_layout_bytes(plan->at.layout);
+    state->in = plan->at;
     state->relu_after = state->relu_backward = leat_cpu_relu_follows(plan, i);
-    if ((rc = leat_onednn_batch_norm(plan->net->dn, o->epsilon, state->relu_after, plan->training,
-                                     layout, &state->forward, err)) < 0 ||
-        (rc = norm_bind_forward(plan, i, err)) < 0 ||
-        (rc = leat_cpu_new_output(plan, state->forward, LEAT_DN_DST, &plan->at, err)) < 0)
-        return rc;
-    plan->at.layout = outer;
-    rc = leat_cpu_push(plan, &plan->forward, state->forward, err);
-    if (rc == LEAT_OK && plan->training)
-        rc = leat_cpu_push_call(plan, &plan->forward, update_running, i, err);
-    return rc;
+    state->extra[0] =
+        leat_cpu_memory_next(plan, row * (N_DOUBLES * sizeof(double) + N_FLOATS * sizeof(float)));
+    plan->at = (leat_cpu_tensor){ .layout = state->in.layout,
+                                  .memory = leat_cpu_memory_next(plan, bytes),
+                                  .kept = state->relu_after };
+    if (!state->extra[0] || !plan->at.memory)
+        return leat_cpu_no_memory(err, bytes);
+    return leat_cpu_push_call(plan, &plan->forward, run_forward, i, err);
 }
 
 int leat_cpu_norm_backward(leat_cpu_plan *plan, int32_t i, leat_error *err)
 {
-    const leat_batch_norm_options *o = leat_cpu_spec(plan, i)->options;
-    const leat_cpu_layer_state *state = &plan->layers[i];
-    const leat_onednn_layout *outer = state->in.layout;
-    leat_onednn_prim *prim;
-    int rc = leat_onednn_batch_norm_backward(plan->net->dn, o->epsilon, state->relu_after,
-                                             norm_layout(plan, i), state->forward, &prim, err);
-    if (rc < 0 || (rc = leat_cpu_want_grad(plan, outer, err)) < 0 ||
-        (rc = leat_cpu_bind(plan, prim, LEAT_DN_SRC, state->in.memory, err)) < 0 ||
-        (rc = leat_cpu_bind(plan, prim, LEAT_DN_MEAN, state->extra[0], err)) < 0 ||
-        (rc = leat_cpu_bind(plan, prim, LEAT_DN_VARIANCE, state->extra[1], err)) < 0 ||
-        (rc = leat_cpu_bind(plan, prim, LEAT_DN_WORKSPACE, state->extra[2], err)) < 0 ||
-        (rc = leat_cpu_bind(plan, prim, LEAT_DN_SCALE, value_of(plan, i, SCALE), err)) < 0 ||
-        (rc = leat_cpu_bind(plan, prim, LEAT_DN_SHIFT, value_of(plan, i, SHIFT), err)) < 0 ||
-        (rc = leat_cpu_bind(plan, prim, LEAT_DN_DIFF_SCALE,
-                            &leat_cpu_param_at(plan->net, i, SCALE)->grad, err)) < 0 ||
-        (rc = leat_cpu_bind(plan, prim, LEAT_DN_DIFF_SHIFT,
-                            &leat_cpu_param_at(plan->net, i, SHIFT)->grad, err)) < 0 ||
-        (rc = leat_cpu_bind(plan, prim, LEAT_DN_DIFF_DST, plan->grad.memory, err)) < 0 ||
-        (rc = leat_cpu_new_grad(plan, prim, err)) < 0)
-        return rc;
-    plan->grad.layout = outer;
-    return leat_cpu_push(plan, &plan->backward, prim, err);
+    const int rc = leat_cpu_want_grad(plan, plan->layers[i].in.layout, err);
+    plan->layers[i].extra[1] = plan->grad.memory;
+    return rc < 0 ? rc : leat_cpu_push_call(plan, &plan->backward, run_backward, i, err);
 }

@@ -40,18 +40,18 @@ static void want_bytes(leat_cpu_memory *memory, size_t bytes)
 
 leat_cpu_memory *leat_cpu_memory_next(leat_cpu_plan *plan, size_t bytes)
 {
-    leat_net *net = plan->net;
-    if (plan->n_memories == net->n_shared) {
+    leat_cpu_lane *lane = plan->lane;
+    if (plan->n_memories == lane->n_shared) {
         leat_cpu_memory **shared =
-            realloc(net->shared, (net->n_shared + 1) * sizeof(leat_cpu_memory *));
+            realloc(lane->shared, (lane->n_shared + 1) * sizeof(leat_cpu_memory *));
         if (!shared)
             return NULL;
-        net->shared = shared;
-        if (!(shared[net->n_shared] = calloc(1, sizeof **shared)))
+        lane->shared = shared;
+        if (!(shared[lane->n_shared] = calloc(1, sizeof **shared)))
             return NULL;
-        net->n_shared++;
+        lane->n_shared++;
     }
-    leat_cpu_memory *memory = net->shared[plan->n_memories++];
+    leat_cpu_memory *memory = lane->shared[plan->n_memories++];
     want_bytes(memory, bytes);
     return memory;
 }
@@ -59,18 +59,18 @@ leat_cpu_memory *leat_cpu_memory_next(leat_cpu_plan *plan, size_t bytes)
 leat_cpu_memory *leat_cpu_memory_grad(leat_cpu_plan *plan, const leat_cpu_memory *not_this,
                                       size_t bytes)
 {
-    leat_cpu_memory *memory = &plan->net->grads[not_this == &plan->net->grads[0]];
+    leat_cpu_memory *memory = &plan->lane->grads[not_this == &plan->lane->grads[0]];
     want_bytes(memory, bytes);
     return memory;
 }
 
 /* Gives every memory that has become larger a new place; bound addresses are then out of date. */
-static int allocate_all(leat_net *net, leat_error *err)
+static int allocate_all(leat_cpu_lane *lane, leat_error *err)
 {
-    leat_cpu_memory *single[] = { &net->grads[0], &net->grads[1], &net->scratch };
-    bool moved = net->generation == 0;
-    for (size_t i = 0; i < net->n_shared + 3; i++) {
-        leat_cpu_memory *memory = i < 3 ? single[i] : net->shared[i - 3];
+    leat_cpu_memory *single[] = { &lane->grads[0], &lane->grads[1], &lane->scratch };
+    bool moved = lane->generation == 0;
+    for (size_t i = 0; i < lane->n_shared + 3; i++) {
+        leat_cpu_memory *memory = i < 3 ? single[i] : lane->shared[i - 3];
         if (memory->data && memory->bytes <= memory->allocated)
             continue;
         const int rc = leat_cpu_memory_allocate(memory, err);
@@ -79,7 +79,7 @@ static int allocate_all(leat_net *net, leat_error *err)
             return rc;
     }
     if (moved)
-        net->generation++;
+        lane->generation++;
     return LEAT_OK;
 }
 
@@ -116,8 +116,8 @@ int leat_cpu_push(leat_cpu_plan *plan, leat_cpu_actions *list, leat_onednn_prim 
 {
     const leat_onednn_layout *scratch = leat_onednn_wants(prim, LEAT_DN_SCRATCH);
     if (scratch)
-        want_bytes(&plan->net->scratch, leat_onednn_layout_bytes(scratch));
-    const int rc = leat_cpu_bind(plan, prim, LEAT_DN_SCRATCH, &plan->net->scratch, err);
+        want_bytes(&plan->lane->scratch, leat_onednn_layout_bytes(scratch));
+    const int rc = leat_cpu_bind(plan, prim, LEAT_DN_SCRATCH, &plan->lane->scratch, err);
     return rc < 0 ? rc : append(list, (leat_cpu_action){ .prim = prim }, err);
 }
 
@@ -134,13 +134,13 @@ int leat_cpu_want(leat_cpu_plan *plan, leat_cpu_actions *list, leat_cpu_tensor *
 {
     leat_onednn_prim *prim;
     int rc;
-    if (tensor->layout == layout)
+    if (leat_onednn_layout_same(tensor->layout, layout))
         return LEAT_OK;
     if (!layout)
         return leat_cpu_no_memory(err, 0);
     if (!to && !(to = leat_cpu_memory_next(plan, leat_onednn_layout_bytes(layout))))
         return leat_cpu_no_memory(err, sizeof *to);
-    if ((rc = leat_onednn_reorder(plan->net->dn, tensor->layout, layout, &prim, err)) < 0 ||
+    if ((rc = leat_onednn_reorder(plan->lane->dn, tensor->layout, layout, &prim, err)) < 0 ||
         (rc = leat_cpu_bind(plan, prim, LEAT_DN_SRC, tensor->memory, err)) < 0 ||
         (rc = leat_cpu_bind(plan, prim, LEAT_DN_DST, to, err)) < 0 ||
         (rc = leat_cpu_push(plan, list, prim, err)) < 0)
@@ -154,19 +154,19 @@ const leat_onednn_layout *leat_cpu_plain(leat_cpu_plan *plan, const leat_shape *
 {
     const int64_t *d = shape->dims;
     if (shape->rank == 3)
-        return leat_onednn_dense_layout(plan->net->dn, dtype, 4,
+        return leat_onednn_dense_layout(plan->lane->dn, dtype, 4,
                                         (int64_t[]){ plan->rows, d[2], d[0], d[1] },
                                         (int32_t[]){ 0, 2, 3, 1 });
-    return leat_onednn_dense_layout(plan->net->dn, dtype, 2, (int64_t[]){ plan->rows, d[0] },
+    return leat_onednn_dense_layout(plan->lane->dn, dtype, 2, (int64_t[]){ plan->rows, d[0] },
                                     (int32_t[]){ 0, 1 });
 }
 
 static int make_forward(leat_cpu_plan *plan, leat_error *err)
 {
-    const leat_model *model = plan->net->model;
+    const leat_model *model = plan->lane->net->model;
     const leat_shape *in = &model->layers[0].in;
     int rc = LEAT_OK;
-    plan->at = (leat_cpu_tensor){ .memory = &plan->net->input,
+    plan->at = (leat_cpu_tensor){ .memory = &plan->lane->input,
                                   .layout = leat_cpu_plain(plan, in, model->input.dtype),
                                   .kept = true,
                                   .bytes = model->input.dtype == LEAT_U8 };
@@ -190,7 +190,7 @@ static int make_forward(leat_cpu_plan *plan, leat_error *err)
 
 static int make_backward(leat_cpu_plan *plan, leat_error *err)
 {
-    const leat_model *model = plan->net->model;
+    const leat_model *model = plan->lane->net->model;
     plan->grad = (leat_cpu_tensor){ .layout = plan->at.layout };
     plan->grad.memory = leat_cpu_memory_grad(plan, NULL, leat_onednn_layout_bytes(plan->at.layout));
     plan->logits_grad = plan->grad.memory;
@@ -223,7 +223,7 @@ void leat_cpu_plan_close(leat_cpu_plan **out)
     *out = NULL;
 }
 
-static int plan_open(leat_net *net, int64_t rows, bool training, leat_cpu_plan **out,
+static int plan_open(leat_cpu_lane *lane, int64_t rows, bool training, leat_cpu_plan **out,
                      leat_error *err)
 {
     int rc;
@@ -231,27 +231,27 @@ static int plan_open(leat_net *net, int64_t rows, bool training, leat_cpu_plan *
     *out = NULL;
     if (!plan)
         return leat_cpu_no_memory(err, sizeof *plan);
-    plan->net = net;
+    plan->lane = lane;
     plan->rows = rows;
     plan->training = training;
-    plan->layers = calloc((size_t)net->model->n_layers, sizeof *plan->layers);
+    plan->layers = calloc((size_t)lane->net->model->n_layers, sizeof *plan->layers);
     rc = plan->layers ? make_forward(plan, err) : leat_cpu_no_memory(err, sizeof *plan->layers);
     if (rc == LEAT_OK && training)
         rc = make_backward(plan, err);
     if (rc == LEAT_OK)
-        rc = allocate_all(net, err);
+        rc = allocate_all(lane, err);
     if (rc < 0)
         leat_cpu_plan_close(&plan);
     *out = plan;
     return rc;
 }
 
-int leat_cpu_plan_for(leat_net *net, int64_t rows, bool training, leat_cpu_plan **out,
+int leat_cpu_plan_for(leat_cpu_lane *lane, int64_t rows, bool training, leat_cpu_plan **out,
                       leat_error *err)
 {
-    leat_cpu_plan **oldest = &net->plans[0];
+    leat_cpu_plan **oldest = &lane->plans[0];
     for (int i = 0; i < LEAT_CPU_MAX_PLANS; i++) {
-        leat_cpu_plan **plan = &net->plans[i];
+        leat_cpu_plan **plan = &lane->plans[i];
         if (*plan && (*plan)->rows == rows && (*plan)->training == training) {
             *out = *plan;
             return LEAT_OK;
@@ -260,7 +260,7 @@ int leat_cpu_plan_for(leat_net *net, int64_t rows, bool training, leat_cpu_plan 
             oldest = plan;
     }
     leat_cpu_plan_close(oldest);
-    const int rc = plan_open(net, rows, training, oldest, err);
+    const int rc = plan_open(lane, rows, training, oldest, err);
     *out = *oldest;
     return rc;
 }

@@ -38,7 +38,7 @@ int leat_cpu_pool_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)
     leat_cpu_layer_state *state = &plan->layers[i];
     int rc = leat_cpu_want_floats(plan, i, err);
     if (rc < 0 ||
-        (rc = leat_onednn_pool(plan->net->dn, &w, pooling_of(plan, i), plan->training,
+        (rc = leat_onednn_pool(plan->lane->dn, &w, pooling_of(plan, i), plan->training,
                                plan->at.layout, &state->forward, err)) < 0 ||
         (rc = leat_cpu_bind(plan, state->forward, LEAT_DN_SRC, plan->at.memory, err)) < 0)
         return rc;
@@ -56,7 +56,7 @@ int leat_cpu_pool_backward(leat_cpu_plan *plan, int32_t i, leat_error *err)
     const leat_onednn_window w = pool_window(plan, i);
     const leat_cpu_layer_state *state = &plan->layers[i];
     leat_onednn_prim *prim;
-    int rc = leat_onednn_pool_backward(plan->net->dn, &w, pooling_of(plan, i), state->in.layout,
+    int rc = leat_onednn_pool_backward(plan->lane->dn, &w, pooling_of(plan, i), state->in.layout,
                                        state->forward, &prim, err);
     if (rc < 0 ||
         (rc = leat_cpu_want_grad(plan, leat_onednn_wants(prim, LEAT_DN_DIFF_DST), err)) < 0 ||

@@ -4,14 +4,12 @@
  *
  * DESIGN: each constructor fills an operation descriptor, make() turns it into a primitive with the
  * memory objects of all its arguments, found by asking for each. Scratch memory is an argument like
- * the others, so that no primitive allocates when it runs. oneDNN splits its work by the number of
- * OpenMP threads alone and gives results that do not depend on scheduling: same threads, same
- * layouts, same bits. The OpenMP functions are looked up at run time, because which OpenMP library
- * oneDNN was built with (if any) is not ours to choose. */
+ * the others, so that no primitive allocates when it runs. Threads are the caller's affair, so oneDNN
+ * is kept to one. The OpenMP functions for that are looked up at run time, because which OpenMP
+ * library oneDNN was built with (if any) is not ours to choose. */
 #include "onednn.h"
 
 #include <dlfcn.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,12 +42,9 @@ struct leat_onednn {
     dnnl_stream_t stream;
     leat_onednn_layout *layouts;
     leat_onednn_prim *prims;
-    int32_t threads, outer_threads;
+    int outer_threads; /* of the calling thread, between enter and leave */
     int (*omp_get_max)(void);
     void (*omp_set)(int);
-    int (*omp_get_thread)(void);
-    int (*omp_get_team)(void);
-    void (*gomp_parallel)(void (*)(void *), void *, unsigned, unsigned);
 };
 
 static const int arg_numbers[LEAT_DN_N_ARGS] = {
@@ -61,12 +56,6 @@ static const int arg_numbers[LEAT_DN_N_ARGS] = {
     [LEAT_DN_DIFF_DST] = DNNL_ARG_DIFF_DST,
     [LEAT_DN_DIFF_WEIGHTS] = DNNL_ARG_DIFF_WEIGHTS,
     [LEAT_DN_DIFF_BIAS] = DNNL_ARG_DIFF_BIAS,
-    [LEAT_DN_MEAN] = DNNL_ARG_MEAN,
-    [LEAT_DN_VARIANCE] = DNNL_ARG_VARIANCE,
-    [LEAT_DN_SCALE] = DNNL_ARG_SCALE,
-    [LEAT_DN_SHIFT] = DNNL_ARG_SHIFT,
-    [LEAT_DN_DIFF_SCALE] = DNNL_ARG_DIFF_SCALE,
-    [LEAT_DN_DIFF_SHIFT] = DNNL_ARG_DIFF_SHIFT,
     [LEAT_DN_WORKSPACE] = DNNL_ARG_WORKSPACE,
     [LEAT_DN_SCRATCH] = DNNL_ARG_SCRATCHPAD,
 };
@@ -96,18 +85,11 @@ static void find_openmp(leat_onednn *dn)
 {
     *(void **)&dn->omp_get_max = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
     *(void **)&dn->omp_set = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
-    *(void **)&dn->omp_get_thread = dlsym(RTLD_DEFAULT, "omp_get_thread_num");
-    *(void **)&dn->omp_get_team = dlsym(RTLD_DEFAULT, "omp_get_num_threads");
-    *(void **)&dn->gomp_parallel = dlsym(RTLD_DEFAULT, "GOMP_parallel");
-    if (!dn->omp_get_max || !dn->omp_set) {
-        dn->omp_get_max = NULL;
+    if (!dn->omp_get_max)
         dn->omp_set = NULL;
-    }
-    if (!dn->omp_get_thread || !dn->omp_get_team)
-        dn->gomp_parallel = NULL;
 }
 
-int leat_onednn_open(int32_t threads, int32_t most, leat_onednn **out, leat_error *err)
+int leat_onednn_open(leat_onednn **out, leat_error *err)
 {
     dnnl_status_t status;
     *out = NULL;
@@ -115,13 +97,6 @@ int leat_onednn_open(int32_t threads, int32_t most, leat_onednn **out, leat_erro
     if (!dn)
         return leat_fail(err, LEAT_E_NOMEM, "oneDNN: %zu bytes", sizeof *dn);
     find_openmp(dn);
-    const char *asked = getenv("OMP_NUM_THREADS");
-    if (threads > 0)
-        dn->threads = threads;
-    else if (asked && *asked && dn->omp_get_max)
-        dn->threads = dn->omp_get_max();
-    else
-        dn->threads = leat_cores_count() < most ? leat_cores_count() : most;
     if ((status = dnnl_engine_create(&dn->engine, dnnl_cpu, 0)) == dnnl_success)
         status = dnnl_stream_create(&dn->stream, dn->engine, dnnl_stream_in_order);
     if (status != dnnl_success) {
@@ -151,9 +126,13 @@ void leat_onednn_close(leat_onednn **out)
     *out = NULL;
 }
 
-int32_t leat_onednn_threads(const leat_onednn *dn)
+int32_t leat_onednn_threads(int32_t most)
 {
-    return dn->threads;
+    const char *asked = getenv("OMP_NUM_THREADS");
+    const int32_t threads = asked ? (int32_t)strtol(asked, NULL, 10) : 0;
+    if (threads > 0)
+        return threads < 1024 ? threads : 1024;
+    return leat_cores_count() < most ? leat_cores_count() : most;
 }
 
 void leat_onednn_enter(leat_onednn *dn)
@@ -161,48 +140,14 @@ void leat_onednn_enter(leat_onednn *dn)
     if (!dn->omp_set)
         return;
     dn->outer_threads = dn->omp_get_max();
-    if (dn->outer_threads != dn->threads)
-        dn->omp_set(dn->threads);
+    if (dn->outer_threads != 1)
+        dn->omp_set(1);
 }
 
 void leat_onednn_leave(leat_onednn *dn)
 {
-    if (dn->omp_set && dn->outer_threads != dn->threads)
+    if (dn->omp_set && dn->outer_threads != 1)
         dn->omp_set(dn->outer_threads);
-}
-
-/* begun and done say in C what OpenMP's own barriers do unseen by ThreadSanitizer: members come
- * after the caller, the caller goes on after all members. */
-struct team {
-    leat_onednn *dn;
-    void (*fn)(void *arg, int32_t part, int32_t n_parts);
-    void *arg;
-    atomic_int begun, done;
-};
-
-/* The split is by dn->threads also where OpenMP grants a smaller team. */
-static void team_member(void *arg)
-{
-    struct team *team = arg;
-    (void)atomic_load_explicit(&team->begun, memory_order_acquire);
-    const int32_t step = team->dn->omp_get_team();
-    for (int32_t part = team->dn->omp_get_thread(); part < team->dn->threads; part += step)
-        team->fn(team->arg, part, team->dn->threads);
-    atomic_fetch_add_explicit(&team->done, 1, memory_order_release);
-}
-
-void leat_onednn_parallel(leat_onednn *dn, void (*fn)(void *arg, int32_t part, int32_t n_parts),
-                          void *arg)
-{
-    if (dn->threads > 1 && dn->gomp_parallel) {
-        struct team team = { .dn = dn, .fn = fn, .arg = arg };
-        atomic_store_explicit(&team.begun, 1, memory_order_release);
-        dn->gomp_parallel(team_member, &team, (unsigned)dn->threads, 0);
-        (void)atomic_load_explicit(&team.done, memory_order_acquire);
-        return;
-    }
-    for (int32_t part = 0; part < dn->threads; part++)
-        fn(arg, part, dn->threads);
 }
 
 /* --- layouts --------------------------------------------------------------------------------- */
@@ -245,6 +190,32 @@ const leat_onednn_layout *leat_onednn_dense_layout(leat_onednn *dn, leat_dtype d
 size_t leat_onednn_layout_bytes(const leat_onednn_layout *layout)
 {
     return dnnl_memory_desc_get_size(&layout->md);
+}
+
+bool leat_onednn_layout_same(const leat_onednn_layout *a, const leat_onednn_layout *b)
+{
+    return a == b || (a && b && dnnl_memory_desc_equal(&a->md, &b->md));
+}
+
+bool leat_onednn_layout_blocks(const leat_onednn_layout *layout, int64_t *blocks, int64_t *block)
+{
+    const dnnl_memory_desc_t *md = &layout->md;
+    const dnnl_blocking_desc_t *b = &md->format_desc.blocking;
+    int64_t pixels = 1;
+    if (md->format_kind != dnnl_blocked || md->ndims < 2 || md->offset0 != 0 ||
+        md->data_type != dnnl_f32 || b->inner_nblks > 1 ||
+        (b->inner_nblks == 1 && b->inner_idxs[0] != 1))
+        return false;
+    const bool innermost = b->inner_nblks == 0 && (md->dims[1] == 1 || b->strides[1] == 1);
+    *block = b->inner_nblks == 1 ? b->inner_blks[0] : innermost ? md->dims[1] : 1;
+    *blocks = md->padded_dims[1] / *block;
+    for (int i = md->ndims - 1; i >= 2; i--) {
+        if (md->dims[i] > 1 && b->strides[i] != *block * pixels)
+            return false;
+        pixels *= md->dims[i];
+    }
+    return (*blocks == 1 || b->strides[1] == *block * pixels) &&
+           (md->dims[0] == 1 || b->strides[0] == *blocks * *block * pixels);
 }
 
 static dnnl_memory_desc_t any_layout(int rank, const int64_t *dims)
@@ -560,33 +531,6 @@ int leat_onednn_pool_backward(leat_onednn *dn, const leat_onednn_window *w,
     const dnnl_status_t made = dnnl_pooling_backward_desc_init(
         &desc, pooling(kind), &diff_src->md, &to, d.stride, d.size, d.low, d.high);
     return make(dn, "pooling, gradient", made, &desc, false, forward, out, err);
-}
-
-/* --- batch norm ------------------------------------------------------------------------------ */
-
-static unsigned norm_flags(bool relu, bool training)
-{
-    return dnnl_use_scale | dnnl_use_shift | (relu ? (unsigned)dnnl_fuse_norm_relu : 0u) |
-           (training ? 0u : (unsigned)dnnl_use_global_stats);
-}
-
-int leat_onednn_batch_norm(leat_onednn *dn, float epsilon, bool relu, bool training,
-                           const leat_onednn_layout *src, leat_onednn_prim **out, leat_error *err)
-{
-    dnnl_batch_normalization_desc_t desc;
-    const dnnl_status_t made = dnnl_batch_normalization_forward_desc_init(
-        &desc, forward_kind(training), &src->md, epsilon, norm_flags(relu, training));
-    return make(dn, "batch_norm", made, &desc, false, NULL, out, err);
-}
-
-int leat_onednn_batch_norm_backward(leat_onednn *dn, float epsilon, bool relu,
-                                    const leat_onednn_layout *src, const leat_onednn_prim *forward,
-                                    leat_onednn_prim **out, leat_error *err)
-{
-    dnnl_batch_normalization_desc_t desc;
-    const dnnl_status_t made = dnnl_batch_normalization_backward_desc_init(
-        &desc, dnnl_backward, &src->md, &src->md, epsilon, norm_flags(relu, true));
-    return make(dn, "batch_norm, gradient", made, &desc, false, forward, out, err);
 }
 
 /* --- element by element, reorder ------------------------------------------------------------- */

@@ -4,8 +4,9 @@
  * between major versions.
  *
  * Images are logically [rows, channels, height, width] whatever their place in memory, as oneDNN has
- * it; a layout says where the elements lie. Layouts are interned: equal layouts are one pointer.
- * A leat_onednn and everything made from it belong to one thread at a time. */
+ * it; a layout says where the elements lie.
+ * A leat_onednn and everything made from it belong to one thread at a time. It computes on that thread
+ * alone: who wants several makes several. */
 #ifndef LEAT_ONEDNN_H
 #define LEAT_ONEDNN_H
 
@@ -19,20 +20,16 @@ typedef struct leat_onednn leat_onednn;
 typedef struct leat_onednn_layout leat_onednn_layout;
 typedef struct leat_onednn_prim leat_onednn_prim; /* a compiled operation and its memories */
 
-/* threads: of OpenMP; 0: OMP_NUM_THREADS where set, else the CPUs this process may use but no more
- * than `most`. */
-int leat_onednn_open(int32_t threads, int32_t most, leat_onednn **out, leat_error *err);
+int leat_onednn_open(leat_onednn **out, leat_error *err);
 /* Frees its layouts and primitives too. */
 void leat_onednn_close(leat_onednn **dn);
-int32_t leat_onednn_threads(const leat_onednn *dn);
 
-/* Sets the calling thread's number of OpenMP threads, which is a property of the thread and not of
- * the process, and puts it back. Around making and running primitives. */
+/* OMP_NUM_THREADS where set, else the CPUs this process may use but no more than `most`. */
+int32_t leat_onednn_threads(int32_t most);
+/* Makes oneDNN work on the calling thread alone, and puts back what was. Around making and running
+ * primitives. How many threads OpenMP takes is a property of each thread, not of the process. */
 void leat_onednn_enter(leat_onednn *dn);
 void leat_onednn_leave(leat_onednn *dn);
-/* Calls fn(arg, part, n_parts) for every part on the same threads; fixed split, so deterministic. */
-void leat_onednn_parallel(leat_onednn *dn, void (*fn)(void *arg, int32_t part, int32_t n_parts),
-                          void *arg);
 
 /* --- layouts --------------------------------------------------------------------------------- */
 
@@ -41,6 +38,11 @@ void leat_onednn_parallel(leat_onednn *dn, void (*fn)(void *arg, int32_t part, i
 const leat_onednn_layout *leat_onednn_dense_layout(leat_onednn *dn, leat_dtype dtype, int32_t rank,
                                                    const int64_t *dims, const int32_t *order);
 size_t leat_onednn_layout_bytes(const leat_onednn_layout *layout);
+/* The same place for every element; NULL is nobody's equal but its own. */
+bool leat_onednn_layout_same(const leat_onednn_layout *a, const leat_onednn_layout *b);
+/* True where the memory is float[rows][blocks][pixels][block], channel c at block c / block, place
+ * c % block; of a vector pixels is 1. Both dense image orders and oneDNN's blocked ones are. */
+bool leat_onednn_layout_blocks(const leat_onednn_layout *layout, int64_t *blocks, int64_t *block);
 
 /* --- primitives ------------------------------------------------------------------------------ */
 
@@ -53,12 +55,6 @@ typedef enum leat_onednn_arg {
     LEAT_DN_DIFF_DST,
     LEAT_DN_DIFF_WEIGHTS,
     LEAT_DN_DIFF_BIAS,
-    LEAT_DN_MEAN,
-    LEAT_DN_VARIANCE,
-    LEAT_DN_SCALE,
-    LEAT_DN_SHIFT,
-    LEAT_DN_DIFF_SCALE,
-    LEAT_DN_DIFF_SHIFT,
     LEAT_DN_WORKSPACE,
     LEAT_DN_SCRATCH,
     LEAT_DN_N_ARGS
@@ -105,13 +101,6 @@ int leat_onednn_pool_backward(leat_onednn *dn, const leat_onednn_window *w,
                               leat_onednn_pooling kind, const leat_onednn_layout *diff_src,
                               const leat_onednn_prim *forward, leat_onednn_prim **out,
                               leat_error *err);
-
-/* Over rows and pixels, per channel. Not training: mean and variance are inputs. */
-int leat_onednn_batch_norm(leat_onednn *dn, float epsilon, bool relu, bool training,
-                           const leat_onednn_layout *src, leat_onednn_prim **out, leat_error *err);
-int leat_onednn_batch_norm_backward(leat_onednn *dn, float epsilon, bool relu,
-                                    const leat_onednn_layout *src, const leat_onednn_prim *forward,
-                                    leat_onednn_prim **out, leat_error *err);
 
 typedef enum leat_onednn_map { LEAT_DN_RELU, LEAT_DN_SIGMOID } leat_onednn_map;
 

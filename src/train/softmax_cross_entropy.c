@@ -66,9 +66,9 @@ static bool eval_row(const float *x, int64_t n, int64_t label, float scale, floa
 }
 
 static void eval(const void *opts, const float *logits, int64_t n, const leat_view *target,
-                 int64_t rows, float *grad, double *loss_sum, double *right)
+                 int64_t rows, int64_t batch_rows, float *grad, double *loss_sum, double *right)
 {
-    const float scale = 1.0f / (float)rows;
+    const float scale = 1.0f / (float)batch_rows;
     (void)opts;
     for (int64_t i = 0; i < rows; i++)
         *right += eval_row(logits + i * n, n, leat_target_i64(target, i), scale,

@@ -44,8 +44,8 @@ static void complete_copy(const leat_trainer *trainer, leat_trainer_flight *flig
     const leat_step_times *before =
         trainer->n_done ? &trainer->times[(trainer->n_done - 1) % LEAT_TRAINER_TIMES_KEPT] : NULL;
     t->copy_end_ns = table_of(trainer)->event_ns(flight->copied);
-    t->copy_start_ns = before && before->copy_end_ns > flight->sent_ns ? before->copy_end_ns
-                                                                       : flight->sent_ns;
+    t->copy_start_ns =
+        before && before->copy_end_ns > flight->sent_ns ? before->copy_end_ns : flight->sent_ns;
     if (t->copy_start_ns > t->copy_end_ns)
         t->copy_start_ns = t->copy_end_ns;
 }

@@ -17,7 +17,7 @@ typedef __m256i V;
 #define v_add16       _mm256_add_epi16
 #define v_sub16       _mm256_sub_epi16
 #define v_pack32      _mm256_packs_epi32
-#include "jpeg_idct_simd.h"
+#include "jpeg_idct_simd.inc"
 
 /* Zigzag to rows by byte shuffles: which of a row's values lie in zigzag positions 8i … 8i + 7. */
 #define BYTES(i, z)                                                                                \

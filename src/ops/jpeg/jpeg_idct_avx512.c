@@ -17,7 +17,7 @@ typedef __m512i V;
 #define v_add16       _mm512_add_epi16
 #define v_sub16       _mm512_sub_epi16
 #define v_pack32      _mm512_packs_epi32
-#include "jpeg_idct_simd.h"
+#include "jpeg_idct_simd.inc"
 
 /* Where the value of a place in natural order is found in zigzag order. */
 static const uint16_t zigzag[64] __attribute__((aligned(64))) = {

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "exif.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { BEFORE_TIFF = 6, TAG_ORIENTATION = 0x0112, TYPE_SHORT = 3, ENTRY_BYTES = 12 };
+
+static uint32_t load(const uint8_t *p, int n, bool is_big)
+{
+    uint32_t value = 0;
+    for (int i = 0; i < n; i++)
+        value = value << 8 | p[is_big ? i : n - 1 - i];
+    return value;
+}
+
+/* The two bytes that hold it, counted from the segment's begin; 0: there are none. */
+static size_t find(const uint8_t *segment, size_t size, bool *is_big)
+{
+    if (size < BEFORE_TIFF + 8 || memcmp(segment, "Exif\0", BEFORE_TIFF) != 0)
+        return 0;
+    const uint8_t *tiff = segment + BEFORE_TIFF;
+    const size_t n = size - BEFORE_TIFF;
+    if (memcmp(tiff, "II*\0", 4) != 0 && memcmp(tiff, "MM\0*", 4) != 0)
+        return 0;
+    *is_big = tiff[0] == 'M';
+    const size_t directory = load(tiff + 4, 4, *is_big);
+    if (directory < 8 || directory > n - 2)
+        return 0;
+    const uint32_t n_entries = load(tiff + directory, 2, *is_big);
+    size_t at = directory + 2;
+    for (uint32_t i = 0; i < n_entries && n - at >= ENTRY_BYTES; i++, at += ENTRY_BYTES)
+        if (load(tiff + at, 2, *is_big) == TAG_ORIENTATION)
+            return load(tiff + at + 2, 2, *is_big) == TYPE_SHORT &&
+                           load(tiff + at + 4, 4, *is_big) == 1
+                       ? BEFORE_TIFF + at + 8
+                       : 0;
+    return 0;
+}
+
+int leat_exif_orientation(const uint8_t *segment, size_t size)
+{
+    bool is_big = false;
+    const size_t at = find(segment, size, &is_big);
+    const uint32_t value = at ? load(segment + at, 2, is_big) : 0;
+    return value <= 8 ? (int)value : 0;
+}
+
+int leat_exif_set_orientation(uint8_t *segment, size_t size, int orientation)
+{
+    bool is_big = false;
+    const size_t at = find(segment, size, &is_big);
+    const int before = leat_exif_orientation(segment, size);
+    if (at) {
+        segment[at + (is_big ? 0 : 1)] = 0;
+        segment[at + (is_big ? 1 : 0)] = (uint8_t)orientation;
+    }
+    return before;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg_look.h: which of the two decoders reads a JPEG file, and whether parts of it can be read alone. */
+#ifndef LEAT_JPEG_LOOK_H
+#define LEAT_JPEG_LOOK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "leat/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct leat_jpeg_info {
+    int32_t height, width; /* px, as stored */
+    int32_t components;    /* as stored: 1 gray, 3 colour, 4 CMYK or YCCK */
+    /* 1: leat's own decoder takes it (8 bits, sequential, Huffman, gray or YCbCr); 0: libjpeg-turbo
+     * does, as it does for all that turns out to be damaged. The pixels are the same. */
+    int32_t is_own;
+    /* MCUs between restart markers; 0: none, or not is_own. With markers, a crop is read without
+     * decoding what is not in it. */
+    uint32_t restart_mcus;
+    char why_not[64]; /* where not is_own: what it is, "progressive"; else "" */
+} leat_jpeg_info;
+
+/* Reads the header of a JPEG file in memory; decodes nothing.
+ *
+ * bytes    borrowed during the call
+ * returns  LEAT_OK, or LEAT_E_DATA when it is no JPEG or its header is damaged. Any thread. */
+LEAT_API int leat_jpeg_look(const void *bytes, size_t size, leat_jpeg_info *out, leat_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
