@@ -29,12 +29,15 @@ enum {
     MOST_BYTES = 4 << 20,
     SIDE = 224,
     RESTART = 4,
+    INDEX = 8,
     DRAWN_WIDTH = 500,
     DRAWN_HEIGHT = 375
 };
 
 typedef struct picture {
     uint8_t *bytes, *marked; /* as it is; with optimised tables and restart markers */
+    leat_jpeg_mark *index;   /* of bytes */
+    uint64_t n_index;
     size_t n_bytes, n_marked;
     int32_t width, height, is_mirrored;
     leat_image_box box;
@@ -55,7 +58,7 @@ typedef struct arm_arg {
     data *d;
     int level;   /* of our decoder */
     int n_steps; /* how far: 1 symbols, 2 pixels, 3 resized, 4 all */
-    int is_marked;
+    int is_marked, is_indexed;
 } arm_arg;
 
 /* --- the data ------------------------------------------------------------------------------------ */
@@ -120,6 +123,11 @@ static void add_picture(data *d, uint8_t *bytes, size_t n_bytes)
     p->height = jpeg.height;
     draw_box(p, d->n++);
     p->n_marked = add_markers(p, &p->marked);
+    p->n_index = leat_jpeg_count_marks(&jpeg, INDEX);
+    p->index = calloc(p->n_index + 1, sizeof *p->index);
+    leat_scratch_reset(d->scratch);
+    if (p->n_index && leat_jpeg_make_marks(&jpeg, INDEX, p->index, d->scratch, NULL))
+        p->n_index = 0;
 }
 
 static void read_folder(data *d, const char *path)
@@ -303,6 +311,8 @@ static int64_t ours_box(void *arg)
                            a->is_marked ? p->n_marked : p->n_bytes, NULL))
             return -1;
         jpeg.dsp = leat_jpeg_dsp_at(a->level);
+        if (a->is_indexed && p->n_index)
+            leat_jpeg_use_marks(&jpeg, INDEX, p->index, p->n_index, NULL);
         if (a->n_steps < 3
                 ? leat_jpeg_decode_box(&jpeg, &p->box, 3, d->pixels, d->scratch, NULL)
                 : leat_jpeg_decode_resized(&jpeg, &p->box, &target, d->tensor, d->scratch, NULL))
@@ -334,13 +344,15 @@ static void run_crops(bench *b, data *d, const char *group, int n_steps)
     arm_arg args[] = { { .d = d, .n_steps = n_steps },
                        { .d = d, .n_steps = n_steps },
                        { .d = d, .level = best, .n_steps = n_steps },
+                       { .d = d, .level = best, .n_steps = n_steps, .is_indexed = 1 },
                        { .d = d, .level = best, .n_steps = n_steps, .is_marked = 1 } };
     const double n = (double)d->n;
     const bench_arm arms[] = {
         { "libjpeg-turbo, whole", turbo_full, &args[0], n, "images" },
         { "libjpeg-turbo, box", turbo_box, &args[1], n, "images" },
         { "box", ours_box, &args[2], n, "images" },
-        { "box, restart markers", ours_box, &args[3], n, "images" },
+        { "box, index", ours_box, &args[3], n, "images" },
+        { "box, restart markers", ours_box, &args[4], n, "images" },
     };
     bench_group(b, group, arms, sizeof arms / sizeof *arms, "libjpeg-turbo, whole");
 }
@@ -348,11 +360,12 @@ static void run_crops(bench *b, data *d, const char *group, int n_steps)
 static void note_data(bench *b, const data *d)
 {
     char text[200];
-    double bytes = 0, marked = 0, pixels = 0, box = 0;
+    double bytes = 0, marked = 0, pixels = 0, box = 0, marks = 0;
     for (size_t i = 0; i < d->n; i++) {
         const picture *p = &d->pictures[i];
         bytes += (double)p->n_bytes;
         marked += (double)p->n_marked;
+        marks += (double)p->n_index;
         pixels += p->width * (double)p->height;
         box += p->box.width * (double)p->box.height;
     }
@@ -362,6 +375,8 @@ static void note_data(bench *b, const data *d)
              pixels / (double)d->n / 1e3, bytes / (double)d->n / 1e3, marked / (double)d->n / 1e3,
              RESTART);
     bench_note(b, "mean", text);
+    snprintf(text, sizeof text, "%.0f marks, one for every %d MCUs", marks / (double)d->n, INDEX);
+    bench_note(b, "index", text);
     snprintf(text, sizeof text, "%.1f %% of the pixels", 100 * box / pixels);
     bench_note(b, "boxes", text);
     bench_note(b, "cpu level", leat_cpu_name(leat_cpu_level()));
@@ -372,6 +387,7 @@ static void fini(data *d)
     for (size_t i = 0; i < d->n; i++) {
         free(d->pictures[i].bytes);
         free(d->pictures[i].marked);
+        free(d->pictures[i].index);
     }
     jpeg_destroy_decompress(&d->turbo);
     leat_scratch_close(&d->scratch);

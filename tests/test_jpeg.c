@@ -260,6 +260,111 @@ static void boxes(void **state)
             }
 }
 
+static size_t small_file(int h, int v, int restart, uint8_t **data)
+{
+    const reference_picture p = {
+        .width = 37, .height = 21, .channels = 3, .h = h, .v = v, .quality = 60, .restart = restart
+    };
+    return reference_encode(&p, 3, data);
+}
+
+/* Boxes by means of an index, at the best level; returns the first code that is not LEAT_OK. */
+static int check_indexed(const uint8_t *data, size_t size, uint32_t every,
+                         const leat_jpeg_mark *marks, int n_boxes, unsigned seed)
+{
+    leat_jpeg jpeg;
+    assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+    const uint64_t n_marks = leat_jpeg_count_marks(&jpeg, every);
+    assert_int_equal(leat_jpeg_use_marks(&jpeg, every, marks, n_marks, NULL), LEAT_OK);
+    for (int i = 0; i < n_boxes; i++) {
+        leat_image_box box = { (int32_t)draw(&seed, (unsigned)jpeg.height),
+                               (int32_t)draw(&seed, (unsigned)jpeg.width), 0, 0 };
+        box.height = 1 + (int32_t)draw(&seed, (unsigned)(jpeg.height - box.y));
+        box.width = 1 + (int32_t)draw(&seed, (unsigned)(jpeg.width - box.x));
+        leat_scratch_reset(scratch);
+        const int rc = leat_jpeg_decode_box(&jpeg, &box, 3, got, scratch, NULL);
+        if (rc)
+            return rc;
+        const size_t n = 3 * (size_t)box.width;
+        for (int32_t y = 0; y < box.height; y++)
+            assert_memory_equal(
+                got + (size_t)y * n,
+                expected + 3 * ((size_t)(box.y + y) * (size_t)jpeg.width + (size_t)box.x), n);
+    }
+    leat_scratch_reset(scratch);
+    return leat_jpeg_decode(&jpeg, 3, got, scratch, NULL);
+}
+
+static leat_jpeg_mark *make_marks(const uint8_t *data, size_t size, uint32_t every, size_t *n)
+{
+    leat_jpeg jpeg;
+    assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+    *n = (size_t)leat_jpeg_count_marks(&jpeg, every);
+    leat_jpeg_mark *marks = calloc(*n, sizeof *marks);
+    leat_scratch_reset(scratch);
+    assert_int_equal(leat_jpeg_make_marks(&jpeg, every, marks, scratch, NULL), LEAT_OK);
+    return marks;
+}
+
+static void indexed(void **state)
+{
+    static const uint32_t intervals[] = { 1, 3, 8, 16, 17, 40, 100000 };
+    (void)state;
+    for (unsigned s = 0; s < N_SAMPLINGS; s++)
+        for (unsigned k = 0; k < sizeof intervals / sizeof *intervals; k++) {
+            const reference_picture p = { .width = 210,
+                                          .height = 99,
+                                          .channels = 3,
+                                          .h = samplings[s][0],
+                                          .v = samplings[s][1],
+                                          .quality = 30 + 10 * (int)k,
+                                          .has_long_codes = k == 2 };
+            uint8_t *data;
+            size_t n;
+            const size_t size = reference_encode(&p, s, &data);
+            leat_jpeg_mark *marks = make_marks(data, size, intervals[k], &n);
+            assert_int_equal(reference_decode(data, size, 3, expected, ROOM), 0);
+            assert_int_equal(check_indexed(data, size, intervals[k], marks, 20, s + k), LEAT_OK);
+            free(marks);
+            free(data);
+        }
+}
+
+/* Any change of an index is found out when the whole is read. */
+static void wrong_index(void **state)
+{
+    uint8_t *data, *other;
+    size_t n;
+    leat_jpeg jpeg;
+    const size_t size = small_file(2, 2, 0, &data), size_marked = small_file(2, 2, 3, &other);
+    leat_jpeg_mark *marks = make_marks(data, size, 2, &n);
+    (void)state;
+    assert_int_equal(reference_decode(data, size, 3, expected, ROOM), 0);
+    assert_int_equal(check_indexed(data, size, 2, marks, 9, 1), LEAT_OK);
+    for (size_t i = 0; i < n; i++)
+        for (int change = 0; change < 8; change++) {
+            const leat_jpeg_mark kept = marks[i];
+            marks[i].byte += change == 0   ? 1u
+                             : change == 1 ? 0xffffffffu
+                             : change == 2 ? 99999u
+                                           : 0u;
+            marks[i].bit = (uint16_t)(marks[i].bit ^ (change == 3 ? 1 : change == 4 ? 256 : 0));
+            if (change >= 5)
+                marks[i].dc[change - 5]++;
+            assert_int_equal(check_indexed(data, size, 2, marks, 0, 1), LEAT_E_UNSUPPORTED);
+            marks[i] = kept;
+        }
+    assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+    assert_int_equal(leat_jpeg_use_marks(&jpeg, 2, marks, n - 1, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_jpeg_use_marks(&jpeg, 0, marks, 0, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_jpeg_open(&jpeg, other, size_marked, NULL), LEAT_OK);
+    assert_int_equal(leat_jpeg_use_marks(&jpeg, 2, marks, n, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_jpeg_make_marks(&jpeg, 2, marks, scratch, NULL), LEAT_E_UNSUPPORTED);
+    free(marks);
+    free(data);
+    free(other);
+}
+
 /* Codes that no look-up finds, also where blocks are skipped and their memory is not cleared. */
 static void long_codes(void **state)
 {
@@ -403,12 +508,13 @@ static void unusual_files_are_refused(void **state)
     }
 }
 
-static size_t small_file(int h, int v, int restart, uint8_t **data)
+static void assert_no_index(const uint8_t *data, size_t size)
 {
-    const reference_picture p = {
-        .width = 37, .height = 21, .channels = 3, .h = h, .v = v, .quality = 60, .restart = restart
-    };
-    return reference_encode(&p, 3, data);
+    static leat_jpeg_mark marks[1000];
+    leat_jpeg jpeg;
+    leat_scratch_reset(scratch);
+    if (!leat_jpeg_open(&jpeg, data, size, NULL) && leat_jpeg_count_marks(&jpeg, 1) <= 1000)
+        assert_int_equal(leat_jpeg_make_marks(&jpeg, 1, marks, scratch, NULL), LEAT_E_UNSUPPORTED);
 }
 
 static void truncated_anywhere(void **state)
@@ -421,6 +527,7 @@ static void truncated_anywhere(void **state)
             uint8_t *copy = malloc(n ? n : 1); /* exact size, so that over-reads are seen */
             memcpy(copy, data, n);
             assert_int_equal(assert_honest(copy, n), 0);
+            assert_no_index(copy, n);
             free(copy);
         }
         free(data);
@@ -503,6 +610,19 @@ static void little_memory(void **state)
     free(data);
 }
 
+static void check_photo_index(const uint8_t *data, size_t size)
+{
+    leat_jpeg jpeg;
+    size_t n;
+    assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+    if (jpeg.restart_mcus)
+        return;
+    leat_jpeg_mark *marks = make_marks(data, size, 8, &n);
+    assert_int_equal(reference_decode(data, size, 3, expected, ROOM), 0);
+    assert_int_equal(check_indexed(data, size, 8, marks, 2, (unsigned)size), LEAT_OK);
+    free(marks);
+}
+
 static int is_photo(const uint8_t *data, size_t size)
 {
     leat_jpeg jpeg;
@@ -534,6 +654,7 @@ static void photos(void **state)
             assert_exact(data, size, path);
             assert_coefficients(data, size, n_photos % N_LEVELS);
             check_boxes(data, size, 2, (unsigned)n_photos);
+            check_photo_index(data, size);
             n_photos++;
         } else {
             n_others++;
@@ -553,6 +674,8 @@ int main(void)
         cmocka_unit_test(boxes),
         cmocka_unit_test(long_codes),
         cmocka_unit_test(boxes_outside),
+        cmocka_unit_test(indexed),
+        cmocka_unit_test(wrong_index),
         cmocka_unit_test(resized),
         cmocka_unit_test(unusual_files_are_refused),
         cmocka_unit_test(truncated_anywhere),

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu.h"
 #include "jpeg/jpeg_impl.h"
 #include "jpeg_reference.h"
 
@@ -25,7 +26,7 @@ static int decode(leat_jpeg jpeg, int level, const leat_image_box *box, int chan
     const size_t n = (size_t)box->width * (size_t)box->height * (size_t)channels;
     if (!scratch && leat_scratch_open(&scratch, 1 << 28, NULL))
         abort();
-    jpeg.dsp = leat_jpeg_dsp_at(level);
+    jpeg.dsp = leat_jpeg_dsp_at(level < leat_cpu_best() ? level : leat_cpu_best());
     leat_scratch_reset(scratch);
     memset(ours, 0xa5, n + GUARD);
     const int rc = leat_jpeg_decode_box(&jpeg, box, channels, ours, scratch, NULL);
@@ -69,6 +70,29 @@ static void check_whole(const leat_jpeg *jpeg, int channels, const uint8_t *data
             abort();
 }
 
+/* With its own index the box of a good picture is the same; with a wrong one, whatever it is. */
+static void check_index(leat_jpeg jpeg, const leat_image_box *box, uint32_t state)
+{
+    enum { MOST_MARKS = MAX_PIXELS / 64 };
+    static leat_jpeg_mark marks[MOST_MARKS];
+    static leat_scratch *scratch;
+    const uint32_t every = 1 + state % 20;
+    const uint64_t n = leat_jpeg_count_marks(&jpeg, every);
+    if (!scratch && leat_scratch_open(&scratch, 1 << 28, NULL))
+        abort();
+    leat_scratch_reset(scratch);
+    if (!n || n > MOST_MARKS || leat_jpeg_make_marks(&jpeg, every, marks, scratch, NULL) ||
+        leat_jpeg_use_marks(&jpeg, every, marks, n, NULL))
+        return;
+    const leat_image_box whole = { 0, 0, jpeg.height, jpeg.width };
+    if (decode(jpeg, 2, &whole, 3) == LEAT_OK &&
+        (!is_part(&jpeg, &whole, 3) || decode(jpeg, 2, box, 3) || !is_part(&jpeg, box, 3)))
+        abort();
+    ((uint8_t *)marks)[state % (n * sizeof *marks)] ^= (uint8_t)(1 + state / 3 % 255);
+    decode(jpeg, 2, &whole, 3);
+    decode(jpeg, 1, box, 3);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     leat_jpeg jpeg;
@@ -81,8 +105,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                            (int32_t)(state / 7 % (uint32_t)jpeg.width), 0, 0 };
     box.height = 1 + (int32_t)(state / 31 % (uint32_t)(jpeg.height - box.y));
     box.width = 1 + (int32_t)(state / 127 % (uint32_t)(jpeg.width - box.x));
-    check_whole(&jpeg, 3, data, size, &box);
     check_whole(&jpeg, 1, data, size, &box);
+    check_whole(&jpeg, 3, data, size, &box);
+    check_index(jpeg, &box, state);
     return 0;
 }
 

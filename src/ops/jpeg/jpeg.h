@@ -24,6 +24,13 @@ typedef struct leat_jpeg_component {
     int16_t quant[64];           /* in natural order */
 } leat_jpeg_component;
 
+/* Where an MCU starts in a file without restart markers, and the DC values before it. */
+typedef struct leat_jpeg_mark {
+    uint32_t byte; /* of the entropy-coded bytes as they are in the file */
+    uint16_t bit;  /* of that byte, 0 the highest */
+    int16_t dc[3];
+} leat_jpeg_mark;
+
 /* What the header says. Points into the file's bytes, owns nothing. */
 typedef struct leat_jpeg {
     int32_t width, height;
@@ -34,6 +41,8 @@ typedef struct leat_jpeg {
     leat_jpeg_component component[3];
     const uint8_t *scan, *end;       /* entropy-coded bytes start here; end of the file */
     const struct leat_jpeg_dsp *dsp; /* kernels of this CPU */
+    const leat_jpeg_mark *marks;     /* NULL, or see leat_jpeg_use_marks() */
+    uint32_t mark_mcus;              /* MCUs from one mark to the next */
 } leat_jpeg;
 
 /* Reads the header up to the scan.
@@ -57,6 +66,21 @@ int leat_jpeg_decode(const leat_jpeg *jpeg, int channels, uint8_t *out, leat_scr
  * box      not empty and inside the picture, else LEAT_E_ARGUMENT */
 int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
                          uint8_t *out, leat_scratch *scratch, leat_error *err);
+
+/* Marks that an index of every n-th MCU has: 0 if the file has restart markers, which do the same. */
+uint64_t leat_jpeg_count_marks(const leat_jpeg *jpeg, uint32_t every_mcus);
+
+/* Makes the index of a file by reading all of it: leat_jpeg_count_marks() marks. Returns as
+ * leat_jpeg_decode(); LEAT_E_UNSUPPORTED also for a file with restart markers or above 4 GiB. */
+int leat_jpeg_make_marks(const leat_jpeg *jpeg, uint32_t every_mcus, leat_jpeg_mark *marks,
+                         leat_scratch *scratch, leat_error *err);
+
+/* Lets leat_jpeg_decode_box() start at any mark. Each stretch that is read must end where the next
+ * mark says, with its DC values, or the picture is refused; that the marks are this file's is for
+ * the caller to know (by a digest of it). `marks` must stay as long as *jpeg is used.
+ * Returns LEAT_OK or LEAT_E_ARGUMENT: not as many as they should be. */
+int leat_jpeg_use_marks(leat_jpeg *jpeg, uint32_t every_mcus, const leat_jpeg_mark *marks,
+                        uint64_t n_marks, leat_error *err);
 
 /* What becomes of a box: resized as by resample.h, mirrored left to right, then x * scale + shift. */
 typedef struct leat_jpeg_target {

@@ -136,6 +136,7 @@ typedef struct leat_jpeg_scan {
     const uint8_t *src; /* what follows the segment in the file */
     leat_jpeg_bits bits;
     uint64_t mcu, n_mcus;  /* the next MCU, and of the picture */
+    uint64_t segment_bits; /* with marks: where the next one is */
     uint64_t segment_stop; /* the segment's MCUs end here; mcu if the next one is not open yet */
     uint32_t n_restarts;   /* markers passed */
     int32_t dc_sum[3];     /* predictors */
@@ -148,6 +149,9 @@ int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_
  * the window these are 0 up to the next multiple of 4 in each component, and mean nothing from there
  * on. After the picture's last MCU the end of the file is checked. */
 int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err);
+/* Decodes DC differences from the next MCU up to `stop`, which is in the same row or its end. */
+int leat_jpeg_scan_pass(leat_jpeg_scan *scan, uint64_t stop, leat_error *err);
+
 /* Coefficients are stored one too low if negative: the bits of a value of s bits with first bit b
  * are then the number [~b, b, …] of s + 1 bits, which one shift cuts out for positive and negative
  * ones alike. For s = 0 it is 0 or -1, which both mean 0. */

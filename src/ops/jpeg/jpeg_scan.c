@@ -25,11 +25,17 @@ static int refuse_memory(leat_error *err, const leat_jpeg *jpeg)
                      jpeg->height);
 }
 
+/* MCUs from one place where reading can start to the next; 0: there is only the first one. */
+static uint32_t interval_of(const leat_jpeg *jpeg)
+{
+    return jpeg->marks ? jpeg->mark_mcus : jpeg->restart_mcus;
+}
+
 /* Tables for skipping do not pay where the markers leave little to skip. */
 static int skips_some(const leat_jpeg_scan *scan)
 {
     const leat_jpeg_window *w = &scan->window;
-    const uint32_t n = scan->jpeg->restart_mcus;
+    const uint32_t n = interval_of(scan->jpeg);
     return (w->x0 > 0 || w->y0 > 0 || w->x1 < scan->jpeg->mcus_x) && (!n || n > 16);
 }
 
@@ -134,19 +140,67 @@ int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_
 /* The first MCU that is not in the segment starting at `mcu`. */
 static uint64_t stop_of(const leat_jpeg_scan *scan, uint64_t mcu)
 {
-    const uint32_t n = scan->jpeg->restart_mcus;
+    const uint32_t n = interval_of(scan->jpeg);
     return n && n < scan->n_mcus - mcu ? mcu + n : scan->n_mcus;
 }
 
-static void start_segment(leat_jpeg_scan *scan)
+/* Sets the bits to the segment's `n` bytes, after the first `skip` bits (7 at most). */
+static void set_bits(leat_jpeg_scan *scan, size_t n, unsigned skip)
 {
-    const leat_jpeg *jpeg = scan->jpeg;
-    const size_t n = jpeg->dsp->unstuff(scan->src, jpeg->end, scan->segment, &scan->src);
+    const uint64_t first = (uint64_t)scan->segment[0] << (56 + skip);
     memset(scan->segment + n, 0, LEAT_JPEG_PAD);
     scan->segment_end = scan->segment + n;
     scan->bits = (leat_jpeg_bits){ .p = scan->segment, .limit = scan->segment_end + 8 };
+    if (n && skip)
+        scan->bits = (leat_jpeg_bits){ first, 8 - skip, scan->segment + 1, scan->bits.limit };
+}
+
+static int is_start(const leat_jpeg_mark *mark)
+{
+    return !mark->byte && !mark->bit && !mark->dc[0] && !mark->dc[1] && !mark->dc[2];
+}
+
+/* Returns 0 if the marks cannot be right. What is read ends with the byte that the next mark is in
+ * (two in the file if the first is FF), so that segment_bits lie in it. */
+static int start_at_mark(leat_jpeg_scan *scan)
+{
+    const leat_jpeg *jpeg = scan->jpeg;
+    const leat_jpeg_mark *mark = &jpeg->marks[scan->mcu / jpeg->mark_mcus];
+    const size_t n_file = (size_t)(jpeg->end - jpeg->scan);
+    const int is_last = stop_of(scan, scan->mcu) == scan->n_mcus;
+    const uint8_t *stop;
+    size_t n;
+    if (mark->byte > n_file || mark->bit > 7 || (!scan->mcu && !is_start(mark)) ||
+        (!is_last && (mark[1].byte < mark->byte || mark[1].byte > n_file)))
+        return 0;
+    scan->src = jpeg->scan + mark->byte;
+    if (is_last) {
+        n = jpeg->dsp->unstuff(scan->src, jpeg->end, scan->segment, &scan->src);
+    } else {
+        const uint8_t *next = jpeg->scan + mark[1].byte;
+        const uint8_t *end = jpeg->end - next < 2 ? jpeg->end : next + 2;
+        n = jpeg->dsp->unstuff(scan->src, next, scan->segment, &stop);
+        scan->segment_bits = 8 * (uint64_t)n + mark[1].bit;
+        n += jpeg->dsp->unstuff(next, end, scan->segment + n, &stop);
+    }
+    set_bits(scan, n, mark->bit);
+    for (int i = 0; i < 3; i++)
+        scan->dc_sum[i] = mark->dc[i];
+    return 1;
+}
+
+static int start_segment(leat_jpeg_scan *scan, leat_error *err)
+{
+    const leat_jpeg *jpeg = scan->jpeg;
+    if (jpeg->marks) {
+        if (!start_at_mark(scan))
+            return refuse(err, "the index is not this file's");
+    } else {
+        set_bits(scan, jpeg->dsp->unstuff(scan->src, jpeg->end, scan->segment, &scan->src), 0);
+        memset(scan->dc_sum, 0, sizeof scan->dc_sum);
+    }
     scan->segment_stop = stop_of(scan, scan->mcu);
-    memset(scan->dc_sum, 0, sizeof scan->dc_sum);
+    return LEAT_OK;
 }
 
 /* The marker at src must be the one that is due where the segment ends. */
@@ -163,8 +217,21 @@ static int pass_marker(leat_jpeg_scan *scan, leat_error *err)
     return LEAT_OK;
 }
 
+/* Reading must have come to where the next mark is. */
+static int check_mark(const leat_jpeg_scan *scan, leat_error *err)
+{
+    const leat_jpeg_mark *mark = &scan->jpeg->marks[scan->mcu / scan->jpeg->mark_mcus];
+    const int64_t used = 8 * (int64_t)(scan->bits.p - scan->segment) - (int64_t)(scan->bits.n & 63);
+    int fits = used == (int64_t)scan->segment_bits;
+    for (int i = 0; i < scan->jpeg->n_components; i++)
+        fits &= scan->dc_sum[i] == mark->dc[i];
+    return fits ? LEAT_OK : refuse(err, "the index is not this file's");
+}
+
 static int finish_segment(leat_jpeg_scan *scan, leat_error *err)
 {
+    if (scan->jpeg->marks && scan->mcu < scan->n_mcus)
+        return check_mark(scan, err);
     const int64_t bits_left =
         8 * (int64_t)(scan->segment_end - scan->bits.p) + (int64_t)(scan->bits.n & 63);
     if (bits_left < 0 || bits_left > 7)
@@ -185,6 +252,10 @@ static int seek(leat_jpeg_scan *scan, uint64_t mcu, leat_error *err)
 {
     if (mcu < scan->segment_stop)
         return LEAT_OK;
+    if (scan->jpeg->marks) {
+        scan->mcu = scan->segment_stop = mcu - mcu % scan->jpeg->mark_mcus;
+        return LEAT_OK;
+    }
     int rc = scan->mcu < scan->segment_stop ? pass_marker(scan, err) : LEAT_OK;
     scan->mcu = scan->segment_stop;
     while (!rc && mcu >= stop_of(scan, scan->mcu)) {
@@ -230,8 +301,9 @@ static int decode_run(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop
 {
     const leat_jpeg *jpeg = scan->jpeg;
     while (scan->mcu < stop) {
-        if (scan->mcu == scan->segment_stop)
-            start_segment(scan);
+        int rc = scan->mcu == scan->segment_stop ? start_segment(scan, err) : LEAT_OK;
+        if (rc)
+            return rc;
         const uint64_t upto = stop < scan->segment_stop ? stop : scan->segment_stop;
         const int32_t n_mcus = (int32_t)(upto - scan->mcu);
         const ptrdiff_t column = (ptrdiff_t)(scan->mcu % (uint64_t)jpeg->mcus_x);
@@ -243,7 +315,7 @@ static int decode_run(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop
         if (!sum_all_dc(scan, first, n_mcus))
             return refuse(err, "DC value out of range");
         scan->mcu = upto;
-        const int rc = upto < scan->segment_stop ? LEAT_OK : finish_segment(scan, err);
+        rc = upto < scan->segment_stop ? LEAT_OK : finish_segment(scan, err);
         if (rc)
             return rc;
     }
@@ -293,4 +365,9 @@ int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err)
     rc = decode_run(scan, scan->nodes, row_start + (uint64_t)scan->window.x1, err);
     clear_beside(scan);
     return rc;
+}
+
+int leat_jpeg_scan_pass(leat_jpeg_scan *scan, uint64_t stop, leat_error *err)
+{
+    return decode_run(scan, scan->skip_nodes, stop, err);
 }

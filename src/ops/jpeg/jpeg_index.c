@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg_index.c: an index beside a file that has no restart markers: for every n-th MCU the bit it
+ * starts at and the DC values that its differences are added to, which is all that a Huffman decoder
+ * needs to start there. */
+#include "jpeg_impl.h"
+
+uint64_t leat_jpeg_count_marks(const leat_jpeg *jpeg, uint32_t every_mcus)
+{
+    const uint64_t n_mcus = (uint64_t)jpeg->mcus_x * (uint64_t)jpeg->mcus_y;
+    return jpeg->restart_mcus || !every_mcus ? 0 : (n_mcus + every_mcus - 1) / every_mcus;
+}
+
+/* Goes through the file along with the bytes that have no stuffed zeros. Reading may be a few bytes
+ * beyond the end before it is found out; the picture is refused then. */
+typedef struct follower {
+    const uint8_t *at, *end;
+    uint64_t n_bytes;
+} follower;
+
+static void follow(follower *f, uint64_t n_bytes)
+{
+    for (; f->n_bytes < n_bytes && f->at < f->end; f->n_bytes++)
+        f->at += *f->at == 0xff ? 2 : 1;
+}
+
+static void set_mark(leat_jpeg_mark *mark, const leat_jpeg_scan *scan, follower *f)
+{
+    const uint64_t n_bits =
+        scan->mcu ? 8 * (uint64_t)(scan->bits.p - scan->segment) - (scan->bits.n & 63) : 0;
+    follow(f, n_bits / 8);
+    mark->byte = (uint32_t)(f->at - scan->jpeg->scan);
+    mark->bit = (uint16_t)(n_bits % 8);
+    for (int i = 0; i < 3; i++)
+        mark->dc[i] = (int16_t)scan->dc_sum[i];
+}
+
+int leat_jpeg_make_marks(const leat_jpeg *jpeg, uint32_t every_mcus, leat_jpeg_mark *marks,
+                         leat_scratch *scratch, leat_error *err)
+{
+    const leat_jpeg_window last = { 0, jpeg->mcus_x, jpeg->mcus_y - 1, jpeg->mcus_y };
+    const uint64_t n_across = (uint64_t)jpeg->mcus_x;
+    leat_jpeg plain = *jpeg;
+    leat_jpeg_scan scan;
+    follower f = { .at = jpeg->scan, .end = jpeg->end };
+    plain.marks = NULL;
+    if (!leat_jpeg_count_marks(jpeg, every_mcus) || jpeg->end - jpeg->scan > UINT32_MAX)
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "jpeg: not a file for an index");
+    int rc = leat_jpeg_scan_open(&scan, &plain, &last, scratch, err);
+    while (!rc && scan.mcu < scan.n_mcus) {
+        const uint64_t row_end = (scan.mcu / n_across + 1) * n_across;
+        const uint64_t next = (scan.mcu / every_mcus + 1) * every_mcus;
+        if (scan.mcu % every_mcus == 0)
+            set_mark(&marks[scan.mcu / every_mcus], &scan, &f);
+        rc = leat_jpeg_scan_pass(&scan, next < row_end ? next : row_end, err);
+    }
+    return rc;
+}
+
+int leat_jpeg_use_marks(leat_jpeg *jpeg, uint32_t every_mcus, const leat_jpeg_mark *marks,
+                        uint64_t n_marks, leat_error *err)
+{
+    if (!n_marks || n_marks != leat_jpeg_count_marks(jpeg, every_mcus))
+        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: an index of %llu marks does not fit the file",
+                         (unsigned long long)n_marks);
+    jpeg->marks = marks;
+    jpeg->mark_mcus = every_mcus;
+    return LEAT_OK;
+}
