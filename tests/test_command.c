@@ -573,6 +573,35 @@ static void sets_are_not_mixed(void **state)
     expect_success(shell("$L convert images images -o xy --shards 3"));
 }
 
+/* Two at once: one of them does it all, or both do, one after the other; never a mixed set. */
+static void a_prefix_has_one_writer(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        expect_success(shell("rm -f x*; for s in images test-images; do "
+                             "{ $L convert images $s -o x --shards 3 -q >x.$s.out; "
+                             "echo $? >x.$s.code; } & done; wait; cat x.*.code"));
+        expect_in(out, "0\n");
+        if (strstr(out, "1"))
+            expect_in(err, "x: another leat is writing files of this PREFIX");
+        expect_success(shell("$L index --check 'x-*.tfrecord' && "
+                             "$L inspect 'x-*.tfrecord' --json"));
+        json_t *json = json_loads(strchr(out, '{'), 0, NULL);
+        const int64_t records = number(json, "records");
+        json_decref(json);
+        assert_true(records == 240 || records == 60);
+        expect_success(shell("cat x.%s.code", records == 240 ? "images" : "test-images"));
+        assert_string_equal(out, "0\n");
+        assert_int_equal(count_files(".x*"), 0);
+    }
+    /* A lock that somebody holds, and one that a killed process left. */
+    expect_success(shell("rm -f x*; touch .x.lock && $L convert images images -o x -q && rm x-*"));
+    assert_int_equal(count_files(".x*"), 0);
+    expect_failure(shell("flock .x.lock $L convert images images -o ./x -q"), 1, "another leat");
+    assert_int_equal(count_files("x-*"), 0);
+    expect_success(shell("flock .x.lock $L convert images images -o xy -q && rm .x.lock"));
+}
+
 static void full_disks_leave_nothing(void **state)
 {
     (void)state;
@@ -812,6 +841,7 @@ int main(void)
         cmocka_unit_test_teardown(recursive_takes_inner_folders, clean),
         cmocka_unit_test_teardown(unreadable_files_are_named, clean),
         cmocka_unit_test_teardown(sets_are_not_mixed, clean),
+        cmocka_unit_test_teardown(a_prefix_has_one_writer, clean),
         cmocka_unit_test_teardown(full_disks_leave_nothing, clean),
         cmocka_unit_test_teardown(stopping_leaves_no_half_file, clean),
         cmocka_unit_test_teardown(configs_that_cannot_be_are_explained, clean),

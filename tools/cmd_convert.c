@@ -11,6 +11,7 @@
 #include "files.h"
 #include "index.h"
 #include "json.h"
+#include "lock.h"
 #include "shards.h"
 
 struct convert_options {
@@ -165,9 +166,7 @@ static int write_all(struct convert *c, leat_error *err)
         .skip_bad = c->o->skip_bad,
         .progress = &progress,
     };
-    int rc = leat_files_make_parents(c->o->output, err);
-    if (rc == LEAT_OK)
-        rc = write_labels(c, err);
+    int rc = write_labels(c, err);
     if (rc == LEAT_OK)
         rc = leat_shards_write(&shards, &c->result, err);
     leat_progress_fini(&progress);
@@ -178,12 +177,23 @@ static int write_all(struct convert *c, leat_error *err)
     return rc < 0 ? rc : write_indexes(c, err);
 }
 
+/* Temporary names, the label map and the shards are all of PREFIX, so its lock covers them. */
+static int write_locked(struct convert *c, leat_error *err)
+{
+    leat_lock lock = { 0 };
+    int rc = leat_lock_open(&lock, c->o->output, err);
+    if (rc == LEAT_OK)
+        rc = check_other_shards(c, err);
+    if (rc == LEAT_OK)
+        rc = write_all(c, err);
+    leat_lock_close(&lock);
+    return rc;
+}
+
 static int convert(struct convert *c, leat_error *err)
 {
     const int64_t start = leat_files_now_ns();
-    int rc = check_other_shards(c, err);
-    if (rc == LEAT_OK)
-        rc = leat_scan_open(&c->scan, c->folder, c->o->recursive, err);
+    int rc = leat_scan_open(&c->scan, c->folder, c->o->recursive, err);
     if (rc == LEAT_OK)
         rc = check_labels(&c->scan, err);
     if (rc == LEAT_OK && (size_t)c->o->shards > c->scan.n_files)
@@ -192,7 +202,9 @@ static int convert(struct convert *c, leat_error *err)
     if (rc == LEAT_OK && c->o->shuffle)
         rc = shuffle(c, err);
     if (rc == LEAT_OK)
-        rc = write_all(c, err);
+        rc = leat_files_make_parents(c->o->output, err);
+    if (rc == LEAT_OK)
+        rc = write_locked(c, err);
     c->seconds = (double)(leat_files_now_ns() - start) * 1e-9;
     return rc;
 }
@@ -375,9 +387,10 @@ const leat_command leat_command_convert = {
         "are to be turned are turned where that loses nothing; otherwise image/exif/orientation "
         "says how. Damaged, unfinished and arithmetic-coded files and PNG pass through "
         "untouched.\n\n"
-        "Nothing appears under its final name before everything is complete and on disk. A "
-        "process that is killed outright leaves hidden files (.NAME.part, .NAME.tmp) that can be "
-        "removed.",
+        "Nothing appears under its final name before everything is complete and on disk. While "
+        "one process writes files of a PREFIX, a second one with the same PREFIX is refused. A "
+        "process that is killed outright leaves hidden files (.NAME.part, .NAME.tmp, .NAME.lock) "
+        "that can be removed; they are in nobody's way.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1",
     .n_min = 2,
     .n_max = 2,
