@@ -792,6 +792,37 @@ static void training_reports_and_saves(void **state)
     expect_failure(shell("$L train x.yaml --device simm -q"), 2, "--device simm");
 }
 
+/* Found before any step, whose work would be lost: there is no head of the run in the output. */
+static void outputs_are_checked_before_the_work(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        int code;
+        const char *part;
+    } cases[] = {
+        { "train x.yaml --save ''", 1, "--save: \"\" is not the name of a file" },
+        { "train x.yaml --save x.folder", 1, "x.folder: exists and is not a regular file" },
+        { "train x.yaml --save x.folder/", 1, "is not the name of a file" },
+        { "train x.yaml --save /dev/null/x", 1, "--save: /dev/null/x" },
+        { "train x.yaml --save x.yaml/x", 1, "--save: x.yaml/x" },
+        { "train x.yaml --save x.st --device sim", 2, "has no weights to save" },
+        { "train x.yaml --restore x.folder", 1, "x.folder" },
+        { "train x.yaml --restore ''", 1, "" },
+        { "train x.yaml --json=x.folder", 1, "x.folder: exists and is not a regular file" },
+        { "bench x.yaml --json=none/x.json", 1, "none/x.json" },
+        { "compare x.yaml --vary engine.threads=1,2 --json=none/x.json", 1, "none/x.json" },
+    };
+    make_pipeline();
+    expect_success(shell("mkdir x.folder"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_failure(shell("$L %s", cases[i].line), cases[i].code, cases[i].part);
+    assert_int_equal(count_files("x.st"), 0);
+    assert_int_equal(count_files(".x*"), 0);
+    expect_success(shell("$L train x.yaml --steps 2 --save x.new/a/x.st -q && test -s x.new/a/x.st "
+                         "&& $L train x.yaml --steps 2 --restore x.new/a/x.st -q"));
+}
+
 static void comparing_reports_every_arm(void **state)
 {
     (void)state;
@@ -848,6 +879,7 @@ int main(void)
         cmocka_unit_test_teardown(digests_do_not_depend_on_how, clean),
         cmocka_unit_test_teardown(a_resumed_bench_sees_the_same_batches, clean),
         cmocka_unit_test_teardown(training_reports_and_saves, clean),
+        cmocka_unit_test_teardown(outputs_are_checked_before_the_work, clean),
         cmocka_unit_test_teardown(comparing_reports_every_arm, clean),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

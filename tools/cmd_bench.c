@@ -176,6 +176,8 @@ static int open_loader(struct bench *b, leat_error *err)
         rc = count_total(b, err);
     if (rc == LEAT_OK && b->o->device)
         rc = leat_setup_device(b->config, b->o->device, &b->device, err);
+    if (rc == LEAT_OK)
+        rc = leat_json_check(b->o->json, err);
     const leat_loader_options options_ = {
         .device = b->device,
         .epochs = epochs_of(b),

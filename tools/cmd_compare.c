@@ -196,6 +196,8 @@ static int run(const leat_call *call)
     if (rc == LEAT_OK)
         rc = leat_setup_config(path, &o->set, &config, &err);
     if (rc == LEAT_OK)
+        rc = leat_json_check(o->json, &err);
+    if (rc == LEAT_OK)
         rc = compare(o, path, config, result, &err);
     leat_config_close(&config);
     free(result);

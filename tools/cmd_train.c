@@ -28,7 +28,7 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct train_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_OPTION_STRING(struct train_options, save, NULL,
-                       "write the weights at the end (safetensors)"),
+                       "write the weights at the end (safetensors); folders are made"),
     LEAT_OPTION_STRING(struct train_options, restore, NULL, "begin with these weights"),
     LEAT_OPTION_I64(struct train_options, start_epoch, "0", 0, 1e9,
                     "begin at this epoch, counted from 0, as a resumed run does"),
@@ -124,6 +124,22 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
     return LEAT_OK;
 }
 
+/* What is written at the end must be writable at the start. */
+static int check_outputs(const struct train *t, leat_error *err)
+{
+    const leat_trainer_info *info = leat_trainer_get_info(t->trainer);
+    int rc = leat_json_check(t->o->json, err);
+    if (rc < 0 || !t->o->save)
+        return rc;
+    if (info->simulated)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--save: device %s is simulated and has no weights to save", info->device);
+    rc = leat_files_make_parents(t->o->save, err);
+    if (rc == LEAT_OK)
+        rc = leat_files_check(t->o->save, err);
+    return rc < 0 ? leat_fail_in(err, rc, "--save: ") : rc;
+}
+
 static int open_all(struct train *t, leat_error *err)
 {
     leat_loader_options how = { .epochs = 1 };
@@ -132,6 +148,8 @@ static int open_all(struct train *t, leat_error *err)
         rc = open_trainer(t, err);
     if (rc == LEAT_OK)
         rc = first_batch(t, &how.first_batch, err);
+    if (rc == LEAT_OK)
+        rc = check_outputs(t, err);
     how.device = t->device;
     how.epochs = t->epochs;
     return rc < 0 ? rc : leat_loader_open(t->plan, &how, &t->loader, err);

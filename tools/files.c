@@ -64,6 +64,15 @@ int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *
     return rc == LEAT_FORMAT_OK ? LEAT_OK : leat_files_fail(err, &why);
 }
 
+int leat_files_check(const char *path, leat_error *err)
+{
+    leat_format_error why;
+    leat_atomic_file *file;
+    const int rc = leat_atomic_file_open(&file, path, LEAT_ATOMIC_FILE_NO_SYNC, &why);
+    leat_atomic_file_close(&file);
+    return rc == LEAT_FORMAT_OK ? LEAT_OK : leat_files_fail(err, &why);
+}
+
 int leat_files_rename(const char *from, const char *to, leat_error *err)
 {
     if (rename(from, to) == 0)

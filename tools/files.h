@@ -15,6 +15,10 @@
  * Returns LEAT_OK or LEAT_E_IO with the path. */
 int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *err);
 
+/* Whether a file of that name can be written: for what is written at the end of long work, so that a
+ * wrong name is found before it. Nothing stays behind. Returns LEAT_OK or LEAT_E_IO with the path. */
+int leat_files_check(const char *path, leat_error *err);
+
 /* Makes the folders that a path lies in, as `mkdir -p` does; the last part is not made. */
 int leat_files_make_parents(const char *path, leat_error *err);
 

@@ -55,6 +55,11 @@ bool leat_json_to_stdout(const char *path)
     return path && !strcmp(path, "-");
 }
 
+int leat_json_check(const char *path, leat_error *err)
+{
+    return path && !leat_json_to_stdout(path) ? leat_files_check(path, err) : LEAT_OK;
+}
+
 int leat_json_write(json_t *object, const char *path, leat_error *err)
 {
     int rc = LEAT_OK;

@@ -27,6 +27,9 @@ void leat_json_add(json_t *object, const char *key, json_t *value);
 /* True when figures go to standard output and people's text should not. */
 bool leat_json_to_stdout(const char *path);
 
+/* Whether leat_json_write() will be able to write there. Returns LEAT_OK or LEAT_E_IO. */
+int leat_json_check(const char *path, leat_error *err);
+
 /* Writes the object to a file ("-": standard output; NULL: nowhere) and frees it. A file is written
  * beside and renamed. Returns LEAT_OK, LEAT_E_IO or LEAT_E_NOMEM. */
 int leat_json_write(json_t *object, const char *path, leat_error *err);
