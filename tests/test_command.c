@@ -792,6 +792,56 @@ static void training_reports_and_saves(void **state)
     expect_failure(shell("$L train x.yaml --device simm -q"), 2, "--device simm");
 }
 
+static void a_loss_that_is_not_finite_stops_the_run(void **state)
+{
+    (void)state;
+    make_pipeline();
+    assert_int_equal(shell("$L train x.yaml --save x.st --json -q "
+                           "--set 'train.optimizer={sgd: {learning_rate: 1e6}}' "
+                           "--set 'train.model=[flatten, {dense: {units: 64}}, {dense: {units: "
+                           "64}}, {dense: {units: 10}}]'"),
+                     1);
+    expect_in(err, "epoch 1, steps 1 to 15: the loss is no finite number");
+    expect_in(err, "learning rate");
+    expect_in(err, "no weights were saved");
+    json_t *json = parse_out();
+    const json_t *epochs = json_object_get(json, "epochs");
+    assert_int_equal(json_array_size(epochs), 1);
+    assert_true(json_is_null(json_object_get(json_array_get(epochs, 0), "loss")));
+    assert_true(json_is_true(json_object_get(json, "diverged")));
+    assert_true(json_is_null(json_object_get(json, "saved")));
+    json_decref(json);
+    assert_int_equal(count_files("x.st"), 0);
+}
+
+/* Shares of a handful of steps would pass for a measurement. */
+static void few_steps_are_not_measured(void **state)
+{
+    (void)state;
+    static const char *const figures[] = { "samples_per_s", "step_p50_ms",  "step_p95_ms", "busy",
+                                           "input_wait",    "exposed_copy", "other" };
+    make_pipeline();
+    for (int steps = 1; steps <= 15; steps++) {
+        expect_success(shell("$L train x.yaml --steps %d --device sim --json -q", steps));
+        json_t *json = parse_out();
+        const json_t *epoch = json_array_get(json_object_get(json, "epochs"), 0);
+        const int64_t measured = number(epoch, "measured_steps");
+        const bool is_null = json_is_null(json_object_get(epoch, "busy"));
+        if (!is_null)
+            expect_shares(epoch);
+        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+            assert_int_equal(json_is_null(json_object_get(epoch, figures[i])), is_null);
+        assert_true(is_null ? measured == 0 : measured >= 5);
+        assert_int_equal(is_null, steps < 9);
+        json_decref(json);
+    }
+    expect_success(shell("$L train x.yaml --steps 4 -q"));
+    expect_in(out, "(too few steps to measure)");
+    assert_null(strstr(out, "samples/s"));
+    expect_success(shell("$L train x.yaml -q"));
+    assert_null(strstr(out, "too few"));
+}
+
 /* Found before any step, whose work would be lost: there is no head of the run in the output. */
 static void outputs_are_checked_before_the_work(void **state)
 {
@@ -879,6 +929,8 @@ int main(void)
         cmocka_unit_test_teardown(digests_do_not_depend_on_how, clean),
         cmocka_unit_test_teardown(a_resumed_bench_sees_the_same_batches, clean),
         cmocka_unit_test_teardown(training_reports_and_saves, clean),
+        cmocka_unit_test_teardown(a_loss_that_is_not_finite_stops_the_run, clean),
+        cmocka_unit_test_teardown(few_steps_are_not_measured, clean),
         cmocka_unit_test_teardown(outputs_are_checked_before_the_work, clean),
         cmocka_unit_test_teardown(comparing_reports_every_arm, clean),
     };

@@ -11,7 +11,10 @@
 #include "progress.h"
 #include "setup.h"
 
-enum { TIMES_MAX = 65536 }; /* what a trainer keeps */
+enum {
+    TIMES_MAX = 65536, /* what a trainer keeps */
+    MEASURED_MIN = 5,  /* steps; shares and rates of fewer say nothing */
+};
 
 struct train_options {
     int64_t epochs, steps, start_epoch, start_batch;
@@ -53,7 +56,8 @@ struct train {
     int64_t epoch_steps;   /* of the current epoch */
     int64_t epoch_start_ns;
     leat_step_times *times;
-    bool warm; /* the warm-up has been taken off */
+    bool warm;     /* the warm-up has been taken off */
+    bool diverged; /* the loss was no finite number */
     double best_accuracy;
     int64_t best_epoch;
     json_t *list;
@@ -157,19 +161,20 @@ static int open_all(struct train *t, leat_error *err)
 
 /* --- one epoch's report ------------------------------------------------------------------------*/
 
-/* Where the device's time went, without the warm-up of the run. If the first epoch never gets
+/* Where the device's time went, without the warm-up of the run. If too little of the first epoch is
  * steady (short, or a busy machine), its second half is taken and said to be what it is. */
 static void take_meter(struct train *t, struct epoch *e)
 {
     const size_t n = leat_trainer_times(t->trainer, t->times, TIMES_MAX);
     size_t first = t->warm ? 1 : leat_meter_warm(t->times, n);
-    e->steady = first < n;
-    if (!e->steady)
+    e->steady = first + MEASURED_MIN <= n;
+    if (!e->steady && !t->warm)
         first = n / 2;
     if (first < 1)
         first = 1;
     t->warm = true;
-    e->has_meter = first < n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
+    e->has_meter =
+        first + MEASURED_MIN <= n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
 }
 
 static int evaluate(struct train *t, struct epoch *e, leat_error *err)
@@ -214,9 +219,9 @@ static json_t *epoch_json(const struct epoch *e)
     return one;
 }
 
-static void print_metrics(const char *what, const leat_metrics *metrics)
+static void print_metrics(const char *what, const leat_metrics *metrics, bool simulated)
 {
-    if (!isnan(metrics->loss))
+    if (!simulated)
         printf("  %sloss %.4f", what, metrics->loss);
     if (!isnan(metrics->accuracy))
         printf("  %saccuracy %.2f %%", what, metrics->accuracy * 100);
@@ -226,22 +231,42 @@ static void print_epoch(const struct train *t, const struct epoch *e)
 {
     char rate[32];
     const leat_meter *m = &e->meter;
+    const bool simulated = leat_trainer_get_info(t->trainer)->simulated;
     printf("epoch %lld/%lld", (long long)e->number + 1, (long long)t->epochs);
-    print_metrics("", &e->train);
+    print_metrics("", &e->train, simulated);
     if (e->has_eval)
-        print_metrics("eval ", &e->eval);
+        print_metrics("eval ", &e->eval, simulated);
     printf("  %.1f s", e->seconds);
     if (e->has_meter)
         printf("  %s samples/s  busy %.1f %%  idle %.1f %% (input wait %.1f, exposed copy %.1f, "
                "other %.1f)",
                leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate), m->busy * 100,
                (1 - m->busy) * 100, m->input_wait * 100, m->exposed_copy * 100, m->other * 100);
+    else
+        printf("  (too few steps to measure)");
     if (e->has_meter && !e->steady)
         printf("  [second half; never steady]");
-    if (leat_trainer_get_info(t->trainer)->simulated)
+    if (simulated)
         printf("  [simulated]");
     putchar('\n');
     fflush(stdout);
+}
+
+/* What comes after such a loss is lost time, and the weights are of no use. */
+static int check_loss(struct train *t, const struct epoch *e, leat_error *err)
+{
+    const bool trained = isfinite(e->train.loss);
+    if (leat_trainer_get_info(t->trainer)->simulated ||
+        (trained && (!e->has_eval || isfinite(e->eval.loss))))
+        return LEAT_OK;
+    t->diverged = true;
+    return leat_fail(err, LEAT_E_DATA,
+                     "epoch %lld, steps %lld to %lld: the %sloss is no finite number; most often "
+                     "the learning rate is too high (train.optimizer), else look for values in the "
+                     "input that are not finite or not normalized%s",
+                     (long long)e->number + 1, (long long)(t->steps - e->steps + 1),
+                     (long long)t->steps, trained ? "eval " : "",
+                     t->o->save ? "; no weights were saved" : "");
 }
 
 static int end_epoch(struct train *t, int64_t number, leat_error *err)
@@ -266,7 +291,7 @@ static int end_epoch(struct train *t, int64_t number, leat_error *err)
     json_array_append_new(t->list, epoch_json(&e));
     t->epoch_steps = 0;
     t->epoch_start_ns = leat_files_now_ns();
-    return LEAT_OK;
+    return check_loss(t, &e, err);
 }
 
 /* --- the run -----------------------------------------------------------------------------------*/
@@ -360,7 +385,9 @@ static json_t *run_json(struct train *t, double seconds)
     leat_json_int(json, "steps", t->steps);
     leat_json_real(json, "seconds", seconds);
     leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);
-    leat_json_add(json, "saved", t->o->save ? json_string(t->o->save) : json_null());
+    leat_json_bool(json, "diverged", t->diverged);
+    leat_json_add(json, "saved",
+                  t->o->save && !t->diverged ? json_string(t->o->save) : json_null());
     return json;
 }
 
@@ -394,6 +421,8 @@ static int run(const leat_call *call)
         print_end(&t, seconds);
     if (rc == LEAT_OK)
         rc = leat_json_write(run_json(&t, seconds), t.o->json, &err);
+    else if (t.diverged) /* the epochs before it are worth keeping; the error to tell is this one */
+        leat_json_write(run_json(&t, seconds), t.o->json, NULL);
     close_all(&t);
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
 }
@@ -406,7 +435,8 @@ const leat_command leat_command_train = {
             "each epoch if the config has an `eval` part. Each epoch prints loss and accuracy, "
             "samples/s, and where the device's time went: busy, or idle for input, for copies, or "
             "for other reasons. The warm-up of the first epoch is left out of samples/s and "
-            "shares.\n\n"
+            "shares; fewer than five steps are not measured. A loss that is no finite number ends "
+            "the run with exit code 1 and without weights.\n\n"
             "A resumed run (--restore with --start-epoch and --start-batch) sees the same batches "
             "as the straight run from there.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors",
