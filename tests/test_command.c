@@ -462,6 +462,19 @@ static void index_files_fit_until_data_change(void **state)
     expect_failure(shell("$L index zzz"), 1, "zzz: No such file");
 }
 
+static void an_index_that_cannot_be_written_is_a_failure(void **state)
+{
+    (void)state;
+    expect_success(shell("$L convert images images -o x && rm x*.idx && $L index x-*.tfrecord"));
+    expect_in(out, "240 records");
+    expect_in(out, "index written (before: ");
+    expect_success(shell("$L index x-*.tfrecord"));
+    expect_in(out, "index fits\n");
+    expect_success(shell("rm x*.idx && mkdir x-00000-of-00001.tfrecord.idx"));
+    expect_failure(shell("$L index x-*.tfrecord"), 1, "no index was written: ");
+    expect_success(shell("$L inspect x-*.tfrecord")); /* which needs none */
+}
+
 static void bad_folders_are_explained(void **state)
 {
     (void)state;
@@ -738,6 +751,31 @@ static void digests_do_not_depend_on_how(void **state)
     assert_string_not_equal(out, first);
 }
 
+/* Without a bound a large --warmup is a command that does not end. */
+static void warm_up_is_at_most_half(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        int warmup, batches;
+    } cases[] = {
+        { "--steps 5 --warmup 1000000", 5, 5 },
+        { "--steps 5 --warmup 2", 2, 5 },
+        { "--steps 1", 1, 1 },
+        { "--steps 40", 10, 40 },
+        { "--epochs 1 --warmup 1000000", 7, 8 },
+    };
+    make_pipeline();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_success(shell("$L bench x.yaml %s -q --json", cases[i].line));
+        json_t *json = parse_out();
+        assert_int_equal(number(json, "warmup_batches"), cases[i].warmup);
+        assert_int_equal(number(json, "batches"), cases[i].batches);
+        json_decref(json);
+    }
+    expect_success(shell("timeout 60 $L bench x.yaml --warmup 1000000000 -q"));
+}
+
 static void a_resumed_bench_sees_the_same_batches(void **state)
 {
     (void)state;
@@ -916,6 +954,7 @@ int main(void)
         cmocka_unit_test_teardown(records_hold_the_files, clean),
         cmocka_unit_test_teardown(images_pass_untouched, clean),
         cmocka_unit_test_teardown(index_files_fit_until_data_change, clean),
+        cmocka_unit_test_teardown(an_index_that_cannot_be_written_is_a_failure, clean),
         cmocka_unit_test_teardown(bad_folders_are_explained, clean),
         cmocka_unit_test_teardown(the_first_bad_file_is_named, clean),
         cmocka_unit_test_teardown(skip_bad_lists_what_it_leaves_out, clean),
@@ -927,6 +966,7 @@ int main(void)
         cmocka_unit_test_teardown(stopping_leaves_no_half_file, clean),
         cmocka_unit_test_teardown(configs_that_cannot_be_are_explained, clean),
         cmocka_unit_test_teardown(digests_do_not_depend_on_how, clean),
+        cmocka_unit_test_teardown(warm_up_is_at_most_half, clean),
         cmocka_unit_test_teardown(a_resumed_bench_sees_the_same_batches, clean),
         cmocka_unit_test_teardown(training_reports_and_saves, clean),
         cmocka_unit_test_teardown(a_loss_that_is_not_finite_stops_the_run, clean),

@@ -24,7 +24,7 @@ static const leat_option options[] = {
                   "passes over the data; auto: as many as --steps or two seconds take, one with "
                   "--digest"),
     LEAT_OPTION_I64(struct bench_options, warmup, "10", 0, 1e9,
-                    "batches before the measurement; at most half of those there are"),
+                    "batches before the measurement; at most half of all that the run takes"),
     LEAT_ROW_AUTO(struct bench_options, threads, 0, 1024,
                   "worker threads, as engine.threads; auto: as the config says"),
     LEAT_OPTION_I64(struct bench_options, start_batch, "0", 0, 9e15,
@@ -154,8 +154,8 @@ static int count_total(struct bench *b, leat_error *err)
     const int64_t per_epoch = leat_plan_get_info(b->plan)->n_batches;
     if (per_epoch == 0)
         return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", b->path);
-    b->warmup = o->warmup;
-    b->total = o->steps > 0 ? o->steps + o->warmup : -1;
+    b->warmup = o->steps > 0 && o->warmup > o->steps ? o->steps : o->warmup;
+    b->total = o->steps > 0 ? o->steps + b->warmup : -1;
     if (o->steps > 0 || by_time(b))
         return LEAT_OK;
     if (per_epoch < 0)
@@ -195,6 +195,8 @@ static int run_loader(struct bench *b, leat_error *err)
                        b->o->quiet);
     for (int64_t i = 0; i != b->total; i++) {
         leat_batch *batch;
+        if (by_time(b) && i && i < b->warmup && leat_files_now_ns() - b->first_ns > AUTO_NS)
+            b->warmup = i; /* half of the time, as it is half of the batches elsewhere */
         if (i == b->warmup) {
             leat_loader_stats(b->loader, &b->before);
             b->start_ns = leat_files_now_ns();

@@ -36,13 +36,24 @@ static json_t *file_json(const char *path, const leat_index *index)
 static void print_file(const char *path, const leat_index *index)
 {
     char records[32], bytes[32];
-    printf("%s: %s records, %s, index %s%s%s\n", path,
-           leat_files_count_text(index->n_records, records),
+    printf("%s: %s record%s, %s, index %s", path, leat_files_count_text(index->n_records, records),
+           index->n_records == 1 ? "" : "s",
            leat_files_bytes_text((double)index->data_bytes, bytes),
-           !index->built   ? "fits"
-           : index->mapped ? "written"
-                           : "not written",
-           *index->note ? ": " : "", index->note);
+           index->built ? "written" : "fits");
+    if (*index->note)
+        printf(" (before: %s)", index->note);
+    putchar('\n');
+}
+
+/* One file. An index that is only in memory serves other commands; here the file is the purpose. */
+static int take_file(const char *path, unsigned flags, leat_index *index, leat_error *err)
+{
+    leat_format_error why = { 0 };
+    if (leat_index_open(path, flags, index, &why) < 0)
+        return leat_files_fail(err, &why);
+    if (index->built && !index->mapped)
+        return leat_fail(err, LEAT_E_IO, "%s: no index was written: %s", path, index->note);
+    return LEAT_OK;
 }
 
 static int run(const leat_call *call)
@@ -58,16 +69,14 @@ static int run(const leat_call *call)
     int rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err);
     json_t *json = leat_json_open("index"), *list = json_array();
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
-        leat_format_error why = { 0 };
         leat_index index = { 0 };
-        if (leat_index_open(paths.items[i], flags, &index, &why) < 0) {
-            rc = leat_files_fail(&err, &why);
-            break;
+        rc = take_file(paths.items[i], flags, &index, &err);
+        if (rc == LEAT_OK) {
+            records += index.n_records;
+            json_array_append_new(list, file_json(paths.items[i], &index));
+            if (!leat_json_to_stdout(o->json))
+                print_file(paths.items[i], &index);
         }
-        records += index.n_records;
-        json_array_append_new(list, file_json(paths.items[i], &index));
-        if (!leat_json_to_stdout(o->json))
-            print_file(paths.items[i], &index);
         leat_index_close(&index);
     }
     leat_paths_close(&paths);
