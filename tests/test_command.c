@@ -776,6 +776,30 @@ static void warm_up_is_at_most_half(void **state)
     expect_success(shell("timeout 60 $L bench x.yaml --warmup 1000000000 -q"));
 }
 
+/* At once, by the signal, and not in silence. */
+static void stopping_is_said(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "bench x.yaml --epochs 1000000 -q",
+        "train x.yaml --epochs 1000000 -q --save x.st",
+        "compare x.yaml --vary engine.threads=1,2 --rounds 20 --steps 10000 -q",
+    };
+    make_pipeline();
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        for (int interrupt = 0; interrupt < 2; interrupt++) {
+            const int code = shell("timeout --preserve-status -s %s 0.5 $L %s",
+                                   interrupt ? "INT" : "TERM", lines[i]);
+            assert_int_equal(code, interrupt ? 130 : 143);
+            expect_in(err, ": stopped\n");
+        }
+    assert_int_equal(count_files("x.st"), 0);
+    expect_success(shell("$L help"));
+    expect_in(out, "130");
+    expect_success(shell("$L help --man"));
+    expect_in(out, "130");
+}
+
 static void a_resumed_bench_sees_the_same_batches(void **state)
 {
     (void)state;
@@ -967,6 +991,7 @@ int main(void)
         cmocka_unit_test_teardown(configs_that_cannot_be_are_explained, clean),
         cmocka_unit_test_teardown(digests_do_not_depend_on_how, clean),
         cmocka_unit_test_teardown(warm_up_is_at_most_half, clean),
+        cmocka_unit_test_teardown(stopping_is_said, clean),
         cmocka_unit_test_teardown(a_resumed_bench_sees_the_same_batches, clean),
         cmocka_unit_test_teardown(training_reports_and_saves, clean),
         cmocka_unit_test_teardown(a_loss_that_is_not_finite_stops_the_run, clean),

@@ -330,6 +330,7 @@ static int run(const leat_call *call)
 {
     struct bench b = { .o = call->options, .path = call->arguments[0], .epochs = json_array() };
     leat_error err = { 0 };
+    leat_files_stop_at_once("bench");
     int rc = open_loader(&b, &err);
     if (rc == LEAT_OK)
         rc = run_loader(&b, &err);

@@ -192,6 +192,7 @@ static int run(const leat_call *call)
     leat_error err = { 0 };
     leat_config *config = NULL;
     leat_compare_result *result = calloc(1, sizeof *result);
+    leat_files_stop_at_once("compare");
     int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK)
         rc = leat_setup_config(path, &o->set, &config, &err);

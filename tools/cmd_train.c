@@ -410,6 +410,7 @@ static int run(const leat_call *call)
     };
     leat_error err = { 0 };
     const int64_t start = leat_files_now_ns();
+    leat_files_stop_at_once("train");
     int rc = open_all(&t, &err);
     const bool talk = !leat_json_to_stdout(t.o->json);
     if (rc == LEAT_OK && talk)

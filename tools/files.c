@@ -104,13 +104,36 @@ static void on_signal(int number)
     caught = number;
 }
 
-void leat_files_catch(void)
+static void handle(void (*handler)(int), int flags)
 {
-    struct sigaction action = { .sa_handler = on_signal };
+    struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
+}
+
+void leat_files_catch(void)
+{
+    handle(on_signal, 0);
+}
+
+static char stopped_text[64];
+
+/* Only what POSIX allows here. The signal is pending until we return, and its action is the default
+ * again by then. */
+static void say_and_end(int number)
+{
+    const ssize_t n = write(STDERR_FILENO, stopped_text, strlen(stopped_text));
+    (void)n;
+    raise(number);
+}
+
+void leat_files_stop_at_once(const char *command)
+{
+    snprintf(stopped_text, sizeof stopped_text, "%sleat %s: stopped\n",
+             isatty(STDERR_FILENO) ? "\r\033[K" : "", command);
+    handle(say_and_end, (int)SA_RESETHAND);
 }
 
 int leat_files_caught(void)

@@ -39,6 +39,10 @@ int leat_files_caught(void);
 /* After cleaning up: ends by that signal, so that shells see why. Returns when there was none. */
 void leat_files_raise(void);
 
+/* For commands with nothing to clean up: such a signal says "leat COMMAND: stopped" and ends the
+ * process by that signal at once. */
+void leat_files_stop_at_once(const char *command);
+
 /* Units for people: "12.3 MB", "50,000". `text` has 32 bytes; returned. */
 const char *leat_files_bytes_text(double bytes, char text[32]);
 const char *leat_files_count_text(uint64_t n, char text[32]);

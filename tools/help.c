@@ -73,10 +73,12 @@ void leat_help_all(FILE *out)
             leat_version());
     for (const leat_command *const *c = leat_commands(); *c; c++)
         print_entry(out, (*c)->name, 13, (*c)->summary);
-    fprintf(out, "\nleat help COMMAND   options of a command\n"
-                 "leat help WORD      an op, stage, source, layer, loss or optimizer\n"
-                 "leat --version\n\n"
-                 "exit codes: 0 done, 1 failed, 2 wrong usage\n");
+    fprintf(out,
+            "\nleat help COMMAND   options of a command\n"
+            "leat help WORD      an op, stage, source, layer, loss or optimizer\n"
+            "leat --version\n\n"
+            "exit codes: 0 done, 1 failed, 2 wrong usage; stopped by a signal: a shell sees 128 "
+            "plus its number (130: Ctrl-C)\n");
 }
 
 const char *leat_help_flag_text(const leat_option *row, char text[512])

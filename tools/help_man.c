@@ -69,6 +69,7 @@ void leat_help_man(FILE *out)
     for (const leat_command *const *c = leat_commands(); *c; c++)
         print_command(out, *c);
     fputs(".SH \"EXIT STATUS\"\n.TP\n.B 0\ndone\n.TP\n.B 1\nfailed\n.TP\n.B 2\nwrong usage\n"
+          ".TP\n.B 128+N\nas a shell sees it: stopped by signal N (130: Ctrl\\-C)\n"
           ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\n",
           out);
     print_roff(out, "threads of the CPU trainer, unless train.threads in the config says.");
