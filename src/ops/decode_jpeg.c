@@ -2,6 +2,7 @@
  *
  * decode_jpeg: JPEG bytes to an uint8 image. Most files go through the decoder in jpeg/; those it does
  * not take (progressive, CMYK, damaged, …) through libjpeg-turbo. The pixels are the same. */
+#include "cpu.h"
 #include "decode.h"
 #include "jpeg/jpeg.h"
 #include "jpeg_turbo.h"
@@ -39,7 +40,10 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
     const leat_decode_options *o = opts;
     leat_jpeg jpeg;
     (void)plan;
-    int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], NULL);
+    /* Without vector code for the steps after Huffman libjpeg-turbo's own is faster. */
+    int rc = leat_cpu_level() < LEAT_CPU_AVX2
+                 ? LEAT_E_UNSUPPORTED
+                 : leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], NULL);
     if (rc == LEAT_OK)
         rc = leat_jpeg_decode(&jpeg, (int)out->shape.dims[2], out->data, scratch, err);
     if (rc != LEAT_E_UNSUPPORTED)

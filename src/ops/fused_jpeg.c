@@ -6,6 +6,7 @@
  * that are no JPEG, go one by one. */
 #include <string.h>
 
+#include "cpu.h"
 #include "fused.h"
 #include "jpeg/jpeg.h"
 #include "normalize.h"
@@ -35,6 +36,8 @@ static int apply(const leat_fused_link *links, int n, const leat_plan64 *plans, 
     leat_jpeg_target target = { .height = (int32_t)out->shape.dims[0],
                                 .width = (int32_t)out->shape.dims[1],
                                 .channels = (int32_t)out->shape.dims[2] };
+    if (leat_cpu_level() < LEAT_CPU_AVX2) /* libjpeg-turbo is faster then */
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "this CPU has no AVX2");
     const int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
     if (rc < 0)
         return rc;

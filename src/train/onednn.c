@@ -10,6 +10,7 @@
 #include "onednn.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -314,6 +315,10 @@ static dnnl_status_t make_attributes(bool relu, dnnl_primitive_attr_t *out)
     return status;
 }
 
+/* oneDNN keeps descriptors and compiled code in one cache for all threads, so a descriptor that one
+ * thread asks for may have been made by another. Held while one is made and looked at. */
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* made: status of filling `desc`. forward: of backward primitives. relu: as a post-operation. */
 static int make(leat_onednn *dn, const char *what, dnnl_status_t made, const_dnnl_op_desc_t desc,
                 bool relu, const leat_onednn_prim *forward, leat_onednn_prim **out, leat_error *err)
@@ -321,7 +326,9 @@ static int make(leat_onednn *dn, const char *what, dnnl_status_t made, const_dnn
     const_dnnl_primitive_desc_t hint = NULL;
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
+    int rc;
     *out = NULL;
+    pthread_mutex_lock(&cache_lock);
     if (made == dnnl_success && forward)
         made = dnnl_primitive_get_primitive_desc(forward->prim, &hint);
     if (made == dnnl_success)
@@ -330,9 +337,9 @@ static int make(leat_onednn *dn, const char *what, dnnl_status_t made, const_dnn
         made = dnnl_primitive_desc_create(&pd, desc, attr, dn->engine, hint);
     if (attr)
         dnnl_primitive_attr_destroy(attr);
-    if (made != dnnl_success)
-        return failed(err, what, made);
-    return wrap(dn, what, pd, out, err);
+    rc = made == dnnl_success ? wrap(dn, what, pd, out, err) : failed(err, what, made);
+    pthread_mutex_unlock(&cache_lock);
+    return rc;
 }
 
 const leat_onednn_layout *leat_onednn_wants(const leat_onednn_prim *prim, leat_onednn_arg arg)
@@ -567,14 +574,17 @@ int leat_onednn_reorder(leat_onednn *dn, const leat_onednn_layout *from,
 {
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
+    int rc;
     *out = NULL;
+    pthread_mutex_lock(&cache_lock);
     dnnl_status_t status = make_attributes(false, &attr);
     if (status == dnnl_success)
         status = dnnl_reorder_primitive_desc_create(&pd, &from->md, dn->engine, &to->md, dn->engine,
                                                     attr);
     if (attr)
         dnnl_primitive_attr_destroy(attr);
-    if (status != dnnl_success)
-        return failed(err, "reorder", status);
-    return wrap(dn, "reorder", pd, out, err);
+    rc =
+        status == dnnl_success ? wrap(dn, "reorder", pd, out, err) : failed(err, "reorder", status);
+    pthread_mutex_unlock(&cache_lock);
+    return rc;
 }

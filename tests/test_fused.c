@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_fused.c: ops done in one go give the batches of the same ops one by one, through the whole
+ * engine: for every kind of JPEG, chain, CPU level and thread count. */
+#include "engine_fixture.h"
+#include "op_test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cpu.h"
+
+static char folder[] = "/tmp/leat-test-fused-XXXXXX";
+
+static void write_image(int i, const leat_view *bytes)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%c/%03d.jpg", folder, 'a' + i % 2, i);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes->data, 1, (size_t)bytes->shape.dims[0], file),
+                     (size_t)bytes->shape.dims[0]);
+    fclose(file);
+}
+
+/* All kinds: those of the own decoder and those of libjpeg-turbo. */
+static int make_images(void **state)
+{
+    static const op_jpeg_how kinds[] = {
+        { .h = 1, .v = 1 },
+        { .h = 2, .v = 1 },
+        { .h = 2, .v = 2 },
+        { .h = 1, .v = 2 },
+        { .h = 2, .v = 2, .restart = 4 },
+        { .h = 1, .v = 1, .restart = 1, .quality = 97 },
+        { .progressive = 1 },
+    };
+    enum { N_KINDS = sizeof kinds / sizeof *kinds };
+    char path[128];
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    for (int c = 0; c < 2; c++) {
+        snprintf(path, sizeof path, "%s/%c", folder, 'a' + c);
+        if (mkdir(path, 0777))
+            return -1;
+    }
+    for (int i = 0; i < 5 * N_KINDS; i++) {
+        leat_view image = op_drawing(17 + i * 13 % 150, 23 + i * 29 % 170, i % 6 == 5 ? 1 : 3);
+        leat_view bytes = op_jpeg(image, kinds[i % N_KINDS]);
+        write_image(i, &bytes);
+        free(image.data);
+        free(bytes.data);
+    }
+    return 0;
+}
+
+static int remove_images(void **state)
+{
+    char command[200];
+    (void)state;
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    return system(command);
+}
+
+static uint64_t digest_of(const char *ops, bool fuse, int threads, int *n_fused)
+{
+    char text[600];
+    leat_config *config;
+    leat_plan *plan;
+    leat_error err;
+    int64_t n;
+    snprintf(text, sizeof text,
+             "seed: 9\nsource: {images: '%s'}\nengine: {digest: true, threads: %d, fuse: %s}\n"
+             "pipeline: [shuffle, {map: {ops: %s}}, {batch: 8}, {prefetch: 2}]\n",
+             folder, threads, fuse ? "true" : "false", ops);
+    check(leat_config_parse(text, "fused.yaml", &config, &err), &err);
+    check(leat_plan_open(config, NULL, &plan, &err), &err);
+    *n_fused = leat_plan_tensor(plan, 0)->n_fused;
+    const uint64_t digest = run_digest(plan, &(leat_loader_options){ .epochs = 4 }, &n);
+    leat_plan_close(&plan);
+    leat_config_close(&config);
+    return digest;
+}
+
+static void one_go_equals_one_by_one(void **state)
+{
+    static const struct {
+        const char *ops;
+        int n_fused;
+    } chains[] = {
+        { "[decode_jpeg, {random_resized_crop: 24}]", 2 },
+        { "[decode_jpeg, {random_resized_crop: [30, 20]}, random_flip]", 3 },
+        { "[decode_jpeg, {random_resized_crop: 24}, {normalize: {mean: [0.4, 0.5, 0.6]}}]", 3 },
+        { "[decode_jpeg, {random_resized_crop: 48}, random_flip, {normalize: {std: 0.2}}]", 4 },
+        { "[{decode_jpeg: {channels: 1}}, {random_resized_crop: 24}, random_flip, normalize]", 4 },
+        { "[decode_image, {random_resized_crop: 24}, random_flip, normalize]", 4 },
+        { "[decode_jpeg, {random_resized_crop: 24}, {random_flip: {axis: vertical}}]", 2 },
+        { "[decode_jpeg, {random_resized_crop: 24}, random_flip, {cast: float32}]", 3 },
+        { "[decode_jpeg, {resize: 24}, normalize]", 0 },
+    };
+    (void)state;
+    for (size_t c = 0; c < sizeof chains / sizeof *chains; c++) {
+        uint64_t want = 0;
+        for (int level = 0; level <= leat_cpu_best(); level++)
+            for (int fuse = 0; fuse < 2; fuse++)
+                for (int threads = 0; threads <= 3; threads += 3) {
+                    int n_fused;
+                    leat_cpu_use(level);
+                    const uint64_t got = digest_of(chains[c].ops, fuse, threads, &n_fused);
+                    assert_int_equal(n_fused, fuse ? chains[c].n_fused : 0);
+                    if (!want)
+                        want = got;
+                    if (got != want)
+                        fail_msg("%s at %s, fuse %d, %d threads", chains[c].ops,
+                                 leat_cpu_name(level), fuse, threads);
+                }
+    }
+    leat_cpu_use(leat_cpu_best());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(one_go_equals_one_by_one) };
+    return cmocka_run_group_tests(tests, make_images, remove_images);
+}
