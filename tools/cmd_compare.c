@@ -219,7 +219,6 @@ const leat_command leat_command_compare = {
                "--vary engine.threads=1,2 --device sim --json result.json",
     .n_min = 1,
     .n_max = 1,
-    .trains = true,
     .options_size = sizeof(struct compare_options),
     .options = options,
     .run = run,

@@ -394,7 +394,6 @@ const leat_command leat_command_train = {
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors",
     .n_min = 1,
     .n_max = 1,
-    .trains = true,
     .options_size = sizeof(struct train_options),
     .options = options,
     .run = run,

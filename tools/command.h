@@ -41,7 +41,6 @@ struct leat_command {
     const char *text;      /* paragraphs for help and man page, separated by empty lines */
     const char *example;   /* lines of a shell */
     int n_min, n_max;      /* arguments; n_max -1: any number */
-    bool trains;           /* runs a trainer on the CPU: see leat_main_calm_openmp() */
     size_t options_size;
     const leat_option *options;        /* ends with LEAT_OPTION_END */
     int (*run)(const leat_call *call); /* returns an exit code */

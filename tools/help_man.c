@@ -69,8 +69,12 @@ void leat_help_man(FILE *out)
     for (const leat_command *const *c = leat_commands(); *c; c++)
         print_command(out, *c);
     fputs(".SH \"EXIT STATUS\"\n.TP\n.B 0\ndone\n.TP\n.B 1\nfailed\n.TP\n.B 2\nwrong usage\n"
-          ".SH ENVIRONMENT\n.TP\n.B OMP_WAIT_POLICY\n",
+          ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\n",
           out);
-    print_roff(out, "train and compare set it to `passive` when neither it nor GOMP_SPINCOUNT is "
-                    "set, so that the trainer's waiting threads leave the cores to the input.");
+    print_roff(out, "threads of the CPU trainer, unless train.threads in the config says.");
+    fputs(".TP\n.B LEAT_CPU\n", out);
+    print_roff(out, "c, avx2 or avx512: the highest instruction set that ops use; results are the "
+                    "same.");
+    fputs(".TP\n.B LEAT_CUDA_PLUGIN\n", out);
+    print_roff(out, "path of the CUDA plugin, instead of the one beside the library.");
 }

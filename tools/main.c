@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "help.h"
@@ -65,17 +64,6 @@ static int fail_unknown_command(const char *name)
     return LEAT_EXIT_USAGE;
 }
 
-/* The trainer's OpenMP threads spin between steps unless told otherwise, and would take the cores
- * from the input pipeline. The OpenMP runtime reads its environment once, before main() and even
- * before anything the program could run earlier, so the only way to tell it is to start again. */
-static void leat_main_calm_openmp(char **argv)
-{
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT"))
-        return;
-    if (setenv("OMP_WAIT_POLICY", "passive", 0) == 0)
-        execv("/proc/self/exe", argv); /* comes back only when it failed: run as we are */
-}
-
 static int run_command(const leat_command *command, int argc, char **argv)
 {
     leat_error err = { 0 };
@@ -120,7 +108,5 @@ int main(int argc, char **argv)
     const leat_command *command = leat_command_find(help ? "help" : argv[1]);
     if (!command)
         return fail_unknown_command(argv[1]);
-    if (command->trains)
-        leat_main_calm_openmp(argv);
     return close_stdout(run_command(command, argc - 2, argv + 2));
 }
