@@ -89,8 +89,7 @@ static size_t cuda_list(leat_device_info *out, size_t n)
         return plugin.table->list(out, n);
     if (n) {
         *out = (leat_device_info){ .name = "cuda:0", .available = 0 };
-        snprintf(out->text, sizeof out->text, "not available: %.*s", (int)sizeof out->text - 20,
-                 plugin.reason);
+        snprintf(out->text, sizeof out->text, "%.*s", (int)sizeof out->text - 1, plugin.reason);
     }
     return 1;
 }

@@ -68,7 +68,10 @@ static void bound_text(const leat_option *row, double bound, char *text, size_t 
 static void range_text(const leat_option *row, char *text, size_t size)
 {
     char low[32], high[32];
-    const int has_low = row->low > -9e18, has_high = row->high < 9e18;
+    const int is_real = row->type == LEAT_OPTION_TYPE_F32 || row->type == LEAT_OPTION_TYPE_F32S ||
+                        row->type == LEAT_OPTION_TYPE_F64;
+    const double all = is_real ? 1e37 : 9e18; /* bounds that bind nobody are not worth a word */
+    const int has_low = row->low > -all, has_high = row->high < all;
     bound_text(row, row->low, low, sizeof low);
     bound_text(row, row->high, high, sizeof high);
     *text = 0;

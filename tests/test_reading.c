@@ -243,6 +243,39 @@ static void damage_is_found_and_named(void **state)
     }
 }
 
+/* Damage in the index is found at open, and the index made anew. */
+static void a_damaged_index_is_made_anew(void **state)
+{
+    char path[400], side[420];
+    leat_error err;
+    struct stat status;
+    (void)state;
+    snprintf(path, sizeof path, "%s/indexed.tfrecord", folder);
+    snprintf(side, sizeof side, "%s.idx", path);
+    write_records(path, 0, 50, 300);
+    assert_int_equal(read_all("indexed.tfrecord", "{}", &err), LEAT_E_END);
+    assert_int_equal(stat(side, &status), 0);
+    for (long at = 0; at < status.st_size; at += 7) {
+        patch(side, at, 0x20);
+        assert_int_equal(read_all("indexed.tfrecord", "{}", &err), LEAT_E_END);
+    }
+    unlink(side);
+    unlink(path);
+}
+
+static void a_pipe_is_refused(void **state)
+{
+    char path[400];
+    leat_plan *plan;
+    leat_error err;
+    (void)state;
+    snprintf(path, sizeof path, "%s/pipe.tfrecord", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(try_plan("pipe.tfrecord", "{x: {}}", "{}", 0, &plan, &err), LEAT_E_IO);
+    assert_non_null(strstr(err.message, "not a regular file"));
+    unlink(path);
+}
+
 /* A file that shrinks while a loader runs on it: an error, never old or zero bytes. */
 static void a_file_cut_short_under_the_loader(void **state)
 {
@@ -309,6 +342,8 @@ int main(void)
         cmocka_unit_test(little_memory_changes_nothing),
         cmocka_unit_test(resume_reads_nothing_before),
         cmocka_unit_test(damage_is_found_and_named),
+        cmocka_unit_test(a_damaged_index_is_made_anew),
+        cmocka_unit_test(a_pipe_is_refused),
         cmocka_unit_test(a_file_cut_short_under_the_loader),
         cmocka_unit_test(wrong_features_are_named),
     };

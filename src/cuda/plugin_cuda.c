@@ -15,16 +15,16 @@ static void describe_absent(leat_device_info *out, int driver, int runtime, cuda
     const int major = runtime / 1000, minor = runtime % 1000 / 10;
     out->available = 0;
     if (driver == 0)
-        snprintf(out->text, sizeof out->text, "not available: no NVIDIA driver is installed");
+        snprintf(out->text, sizeof out->text, "no NVIDIA driver is installed");
     else if (driver < runtime && rc == cudaErrorInsufficientDriver)
         snprintf(out->text, sizeof out->text,
-                 "not available: the driver serves CUDA %d.%d, this plugin needs %d.%d: update it",
-                 driver / 1000, driver % 1000 / 10, major, minor);
+                 "the driver serves CUDA %d.%d, this plugin needs %d.%d: update it", driver / 1000,
+                 driver % 1000 / 10, major, minor);
     else if (rc == cudaSuccess || rc == cudaErrorNoDevice)
         snprintf(out->text, sizeof out->text,
-                 "not available: the driver sees no GPU (is CUDA_VISIBLE_DEVICES empty?)");
+                 "the driver sees no GPU (is CUDA_VISIBLE_DEVICES empty?)");
     else
-        snprintf(out->text, sizeof out->text, "not available: %s", cudaGetErrorString(rc));
+        snprintf(out->text, sizeof out->text, "%s", cudaGetErrorString(rc));
 }
 
 static void describe_gpu(int i, leat_device_info *out)
@@ -33,12 +33,12 @@ static void describe_gpu(int i, leat_device_info *out)
     const cudaError_t rc = cudaGetDeviceProperties(&properties, i);
     if (rc == cudaSuccess)
         snprintf(out->text, sizeof out->text,
-                 "not available: %.64s (compute capability %d.%d, %.0f GiB) is there, but this "
+                 "%.64s (compute capability %d.%d, %.0f GiB) is there, but this "
                  "version of leat does not run on GPUs",
                  properties.name, properties.major, properties.minor,
                  (double)properties.totalGlobalMem / (1024.0 * 1024 * 1024));
     else
-        snprintf(out->text, sizeof out->text, "not available: %s", cudaGetErrorString(rc));
+        snprintf(out->text, sizeof out->text, "%s", cudaGetErrorString(rc));
 }
 
 static size_t list_gpus(leat_device_info *out, size_t n)

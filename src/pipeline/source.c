@@ -89,6 +89,9 @@ int leat_source_glob(const leat_strings *patterns, const leat_node *where, char 
     size_t n = 0;
     *out = NULL;
     *n_out = 0;
+    if (patterns->n == 0)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "an empty list of files: give a file or a pattern");
     for (int32_t i = 0; i < patterns->n; i++) {
         const char *const pattern = patterns->values[i].text;
         const int rc = glob(pattern, i ? GLOB_APPEND : 0, NULL, &found);

@@ -105,6 +105,16 @@ static const shard *shard_of(const tfrecord_source *source, uint64_t record)
     return &source->shards[low];
 }
 
+#define VERIFY_BYTES                                                                               \
+    ((uint64_t)16 << 30) /* of data; the index of larger files is checked as it is used */
+
+static int open_index(const char *path, uint64_t data_bytes, leat_index *out,
+                      leat_format_error *err)
+{
+    const unsigned flags = data_bytes <= VERIFY_BYTES ? LEAT_INDEX_VERIFY : 0;
+    return leat_index_open(path, flags, out, err);
+}
+
 static int open_shard(tfrecord_source *source, const char *path, leat_error *err)
 {
     shard *const s = &source->shards[source->n_shards];
@@ -114,10 +124,12 @@ static int open_shard(tfrecord_source *source, const char *path, leat_error *err
     source->n_shards++;
     if (!(s->path = strdup(path)))
         return leat_fail(err, LEAT_E_NOMEM, "%s", path);
-    s->fd = open(path, O_RDONLY | O_CLOEXEC);
+    s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
     if (s->fd < 0 || fstat(s->fd, &status) < 0)
         return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", path, strerror(errno));
-    if (leat_index_open(path, 0, &s->index, &inner) < 0)
+    if (!S_ISREG(status.st_mode))
+        return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
+    if (open_index(path, (uint64_t)status.st_size, &s->index, &inner) < 0)
         return from_format(err, &inner);
     source->base.n_records += s->index.n_records;
     source->base.n_bytes += (uint64_t)status.st_size;

@@ -40,6 +40,8 @@ int leat_start_open(leat_loader *loader, leat_error *err)
                  err ? err->message : "io_uring is refused");
         return LEAT_OK;
     }
+    if (rc == LEAT_E_NOMEM)
+        return leat_fail_in(err, rc, "engine.read_bytes is more than there is: ");
     if (rc < 0)
         return leat_fail_in(err, rc, "engine.reader: io_uring: ");
     snprintf(loader->reader_reason, sizeof loader->reader_reason, "%s",
