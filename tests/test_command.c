@@ -751,6 +751,21 @@ static void digests_do_not_depend_on_how(void **state)
     assert_string_not_equal(out, first);
 }
 
+static void one_is_no_plural(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L bench x.yaml -q --digest --set pipeline.batch.size=240"));
+    expect_in(out, ": 1 batch from 0, 240 samples,");
+    expect_success(shell("$L inspect x.yaml --set pipeline.batch.size=240"));
+    expect_in(out, ", 1 batch of 240");
+    expect_success(shell("$L train x.yaml -q --steps 1"));
+    expect_in(out, "1 step in ");
+    expect_success(shell("mkdir -p bad/a && cp $(ls images/ring/* | head -n 1) bad/a && "
+                         "$L convert images bad -o xa -q"));
+    expect_in(out, "1 image of 1 class, ");
+}
+
 /* Without a bound a large --warmup is a command that does not end. */
 static void warm_up_is_at_most_half(void **state)
 {
@@ -990,6 +1005,7 @@ int main(void)
         cmocka_unit_test_teardown(stopping_leaves_no_half_file, clean),
         cmocka_unit_test_teardown(configs_that_cannot_be_are_explained, clean),
         cmocka_unit_test_teardown(digests_do_not_depend_on_how, clean),
+        cmocka_unit_test_teardown(one_is_no_plural, clean),
         cmocka_unit_test_teardown(warm_up_is_at_most_half, clean),
         cmocka_unit_test_teardown(stopping_is_said, clean),
         cmocka_unit_test_teardown(a_resumed_bench_sees_the_same_batches, clean),

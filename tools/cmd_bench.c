@@ -85,9 +85,10 @@ static void end_epoch(struct bench *b)
         leat_json_hex(one, "digest", e->digest);
         leat_json_add(one, "batch_digests", e->digests);
         if (!leat_json_to_stdout(b->o->json))
-            printf("epoch %lld: %lld batches from %lld, %llu samples, digest %016llx\n",
-                   (long long)e->number, (long long)e->batches, (long long)e->first_batch,
-                   (unsigned long long)e->samples, (unsigned long long)e->digest);
+            printf("epoch %lld: %lld batch%s from %lld, %llu sample%s, digest %016llx\n",
+                   (long long)e->number, (long long)e->batches, e->batches == 1 ? "" : "es",
+                   (long long)e->first_batch, (unsigned long long)e->samples,
+                   e->samples == 1 ? "" : "s", (unsigned long long)e->digest);
     }
     json_array_append_new(b->epochs, one);
     b->epoch = (struct epoch){ 0 };
@@ -307,9 +308,10 @@ static void print_report(const struct bench *b)
            leat_files_count_text((uint64_t)((double)samples / s), rate),
            leat_files_bytes_text((double)(b->after.bytes_out - b->before.bytes_out) / s, out),
            leat_files_bytes_text((double)(b->after.bytes_read - b->before.bytes_read) / s, in));
-    printf("%llu batches in %.3f s after %lld of warm-up; first batch after %.1f ms; "
+    printf("%llu batch%s in %.3f s after %lld of warm-up; first batch after %.1f ms; "
            "%d thread%s, reader %s%s%s%s; memory %s\n",
-           (unsigned long long)(b->after.batches - b->before.batches), s, (long long)b->warmup,
+           (unsigned long long)(b->after.batches - b->before.batches),
+           b->after.batches - b->before.batches == 1 ? "" : "es", s, (long long)b->warmup,
            (double)(b->first_ns - b->open_ns) * 1e-6, b->after.threads,
            b->after.threads == 1 ? "" : "s", b->after.reader, *b->after.reader_reason ? " (" : "",
            b->after.reader_reason, *b->after.reader_reason ? ")" : "",

@@ -276,9 +276,9 @@ static void print_jpeg(const struct convert *c)
 static void print_summary(const struct convert *c)
 {
     char images[32], bytes[32], rate[32];
-    printf("%s images of %zu class%s, %s, in %lld file%s %s-*-of-%05lld.tfrecord\n",
-           leat_files_count_text(c->result.images, images), c->scan.n_classes,
-           c->scan.n_classes == 1 ? "" : "es",
+    printf("%s image%s of %zu class%s, %s, in %lld file%s %s-*-of-%05lld.tfrecord\n",
+           leat_files_count_text(c->result.images, images), c->result.images == 1 ? "" : "s",
+           c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es",
            leat_files_bytes_text((double)c->result.bytes_out, bytes), (long long)c->o->shards,
            c->o->shards == 1 ? "" : "s", c->o->output, (long long)c->o->shards);
     printf("%.2f s, %s images/s, %d thread%s; classes in %s\n", c->seconds,

@@ -241,14 +241,15 @@ static void print_plan(const leat_plan *plan, const char *path)
 {
     const leat_plan_info *info = leat_plan_get_info(plan);
     char text[160], count[32];
-    printf("%s: %s records", path, leat_files_count_text(info->n_records, count));
+    printf("%s: %s record%s", path, leat_files_count_text(info->n_records, count),
+           info->n_records == 1 ? "" : "s");
     if (info->n_classes)
         printf(" of %d classes", info->n_classes);
     if (info->n_batches < 0)
         printf(", batches of %lld without end", (long long)info->batch_size);
     else
-        printf(", %s batches of %lld", leat_files_count_text((uint64_t)info->n_batches, count),
-               (long long)info->batch_size);
+        printf(", %s batch%s of %lld", leat_files_count_text((uint64_t)info->n_batches, count),
+               info->n_batches == 1 ? "" : "es", (long long)info->batch_size);
     printf(", prefetch %lld, seed %llu, digest %016llx\n", (long long)info->prefetch,
            (unsigned long long)info->seed, (unsigned long long)info->digest);
     for (int32_t i = 0; i < info->n_tensors; i++) {

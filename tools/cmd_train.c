@@ -360,7 +360,7 @@ static void print_head(const struct train *t)
 
 static void print_end(const struct train *t, double seconds)
 {
-    printf("%lld steps in %.1f s", (long long)t->steps, seconds);
+    printf("%lld step%s in %.1f s", (long long)t->steps, t->steps == 1 ? "" : "s", seconds);
     if (t->best_accuracy >= 0)
         printf("; best eval accuracy %.2f %% in epoch %lld", t->best_accuracy * 100,
                (long long)t->best_epoch + 1);

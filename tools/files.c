@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -104,9 +105,9 @@ static void on_signal(int number)
     caught = number;
 }
 
-static void handle(void (*handler)(int), int flags)
+static void handle(void (*handler)(int))
 {
-    struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
+    struct sigaction action = { .sa_handler = handler };
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -115,17 +116,21 @@ static void handle(void (*handler)(int), int flags)
 
 void leat_files_catch(void)
 {
-    handle(on_signal, 0);
+    handle(on_signal);
 }
 
 static char stopped_text[64];
 
-/* Only what POSIX allows here. The signal is pending until we return, and its action is the default
- * again by then. */
+/* Only what POSIX allows here. The same signal may come twice, and to two threads: the first says it
+ * and only then makes the default action the one; raise() takes effect when we return. */
 static void say_and_end(int number)
 {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&said))
+        return;
     const ssize_t n = write(STDERR_FILENO, stopped_text, strlen(stopped_text));
     (void)n;
+    signal(number, SIG_DFL);
     raise(number);
 }
 
@@ -133,7 +138,7 @@ void leat_files_stop_at_once(const char *command)
 {
     snprintf(stopped_text, sizeof stopped_text, "%sleat %s: stopped\n",
              isatty(STDERR_FILENO) ? "\r\033[K" : "", command);
-    handle(say_and_end, (int)SA_RESETHAND);
+    handle(say_and_end);
 }
 
 int leat_files_caught(void)
