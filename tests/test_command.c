@@ -803,12 +803,16 @@ static void stopping_is_said(void **state)
     make_pipeline();
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         for (int interrupt = 0; interrupt < 2; interrupt++) {
-            const int code = shell("timeout --preserve-status -s %s 0.5 $L %s",
-                                   interrupt ? "INT" : "TERM", lines[i]);
+            const int code =
+                shell("env --default-signal=INT,TERM timeout --preserve-status -s %s 0.5 $L %s",
+                      interrupt ? "INT" : "TERM", lines[i]);
             assert_int_equal(code, interrupt ? 130 : 143);
             expect_in(err, ": stopped\n");
         }
     assert_int_equal(count_files("x.st"), 0);
+    /* nohup must keep its meaning; the command ends by itself after some 2 s. */
+    expect_success(shell(
+        "timeout --preserve-status -s HUP 0.5 sh -c \"trap '' HUP; exec $L bench x.yaml -q\""));
     expect_success(shell("$L help"));
     expect_in(out, "130");
     expect_success(shell("$L help --man"));

@@ -105,13 +105,15 @@ static void on_signal(int number)
     caught = number;
 }
 
+/* A signal that is ignored stays so: nohup and background jobs mean it. */
 static void handle(void (*handler)(int))
 {
-    struct sigaction action = { .sa_handler = handler };
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction action = { .sa_handler = handler }, before;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
 }
 
 void leat_files_catch(void)
