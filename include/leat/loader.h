@@ -94,7 +94,7 @@ LEAT_API void leat_batch_release(leat_batch *batch);
 /* --- statistics ------------------------------------------------------------------------------ */
 
 typedef struct leat_stage_stats {
-    char name[48]; /* "read", "parse", "image: decode_jpeg", …, "write", "copy" */
+    char name[48]; /* "read", "parse", "image: decode_jpeg", … */
     uint64_t samples;
     int64_t busy_ns; /* time spent in it, summed over threads (estimated from timed samples) */
     uint64_t bytes_out;
