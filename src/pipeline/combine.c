@@ -220,6 +220,8 @@ leat_combine_place leat_combine_at(const leat_combine *combine, uint64_t p, uint
     return at_interleave(combine, p, pass);
 }
 
+#define MAX_PURPOSE ((uint32_t)1 << 28) /* a shuffle keeps the bits above for itself */
+
 /* A child's part of the cache: taken over from another one when there are more than it holds. */
 static leat_order_perm *perms_of(leat_order_cache *cache, size_t i, const leat_combine_child *child)
 {
@@ -238,8 +240,9 @@ void leat_combine_walk(const leat_combine *combine, leat_order_cache *cache, uin
     const leat_combine_child *const child = &combine->children[place.child];
     *p = place.element;
     *epoch = place.epoch;
+    purpose = (purpose + (uint32_t)place.child + 1) * 2 * LEAT_ORDER_MAX_STEPS % MAX_PURPOSE;
     leat_order_walk(&child->order, cache, cache ? perms_of(cache, place.child, child) : NULL,
-                    (purpose + (uint32_t)place.child + 1) * 2 * LEAT_ORDER_MAX_STEPS, p, epoch);
+                    purpose, p, epoch);
     *p += child->first;
 }
 

@@ -65,7 +65,7 @@ typedef struct leat_order_perm {
     bool valid;
     leat_perm perm;
 } leat_order_perm;
-#define LEAT_ORDER_INNER 16 /* combined sources whose permutations are remembered at once */
+#define LEAT_ORDER_INNER 8 /* combined sources whose permutations are remembered at once */
 typedef struct leat_order_inner {
     const void *owner; /* the source they belong to */
     leat_order_perm perms[LEAT_ORDER_MAX_STEPS];
