@@ -9,6 +9,8 @@
 #include "source.h"
 
 #define LEAT_MAX_CHAIN 32 /* ops on one tensor */
+#define LEAT_MAX_NOTES 16
+#define LEAT_NOTE_SIZE 256
 
 /* Runtime options: they never change what is in a batch. */
 typedef struct leat_engine_options {
@@ -56,6 +58,8 @@ struct leat_plan {
     leat_chain chains[LEAT_MAX_FEATURES];
     leat_tensor_info tensors[LEAT_MAX_FEATURES];
     size_t slot_bytes;
+    int32_t n_notes;
+    char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];
 };
 
 extern const leat_option leat_engine_option_table[];
