@@ -24,7 +24,8 @@ static uint64_t permuted(const mixing *m, int slot, uint32_t purpose, uint64_t p
     const uint32_t whole = m->purpose | purpose;
     if (!last->valid || last->epoch != epoch || last->part != part || last->purpose != whole) {
         const uint64_t seed = m->shuffle->seed;
-        *last = (leat_shuffle_perm){ .valid = true, .purpose = whole, .epoch = epoch, .part = part };
+        *last =
+            (leat_shuffle_perm){ .valid = true, .purpose = whole, .epoch = epoch, .part = part };
         last->perm = leat_perm_make(n, part ? leat_digest_chain(seed, part) : seed, epoch, whole);
     }
     return leat_perm_at(&last->perm, i);
