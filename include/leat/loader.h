@@ -118,6 +118,22 @@ typedef struct leat_loader_stats_info {
 /* A snapshot; cheap; any thread. */
 LEAT_API void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out);
 
+/* --- traces ----------------------------------------------------------------------------------- */
+
+/* Writes what the loader's threads did lately as a trace that Perfetto (ui.perfetto.dev) and
+ * chrome://tracing show: JSON of the Trace Event Format, a row per worker and for the consumer, the
+ * reader, the copies and the steps, with batch and record numbers. Each thread keeps its newest
+ * engine.spans spans. Stages of cheap samples appear for the samples that are timed.
+ * path     the file appears whole or not at all
+ * returns  LEAT_OK; LEAT_E_IO; LEAT_E_NOMEM
+ * threads  any, also while the loader runs */
+LEAT_API int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *err);
+
+/* Tells the trace what the loader cannot know: that the step on batch `number` ran from start to end
+ * (ns of CLOCK_MONOTONIC). One thread at a time. */
+LEAT_API void leat_loader_trace_step(leat_loader *loader, int64_t number, int64_t start_ns,
+                                     int64_t end_ns);
+
 #ifdef __cplusplus
 }
 #endif

@@ -101,6 +101,8 @@ typedef struct leat_run {
     leat_order_place place;
     uint64_t row;
     uint32_t n;
+    uint64_t bytes;     /* that are read ahead */
+    int64_t started_ns; /* its reads were submitted [engine lock] */
     uint64_t end; /* of its part of the read memory, counted without wrapping */
     leat_row_read rows[LEAT_RUN_MAX];
 } leat_run;
@@ -124,6 +126,8 @@ typedef struct leat_ahead {
     leat_order_cache order; /* [start token] */
     leat_role leader;       /* who sleeps on the eventfd [engine lock] */
     bool leader_called;     /* and has been woken [engine lock] */
+    leat_trace_ring spans;  /* of reads [engine lock] */
+    int64_t reaped_ns;      /* when the last look found reads done; 0: it found none [engine lock] */
 } leat_ahead;
 
 struct leat_loader {
@@ -155,6 +159,8 @@ struct leat_loader {
     leat_order_cache claim_order;
     int64_t ship;  /* next batch to copy */
     bool shipping; /* somebody does it */
+    int64_t noted; /* next batch whose copy is not in the trace yet */
+    leat_trace_ring copy_spans, step_spans; /* of copies; of what the consumer told */
     leat_ahead ahead;
     int n_computing;         /* threads that run rows: never more than n_threads (at least 1) */
     int n_sleepers, n_calls; /* workers in cond_wait; calls they have not answered */
@@ -194,6 +200,8 @@ void leat_ship_close(leat_loader *loader);
 bool leat_ship_can_locked(const leat_loader *loader);
 /* Enqueues the copy of the next full batch; lets the lock go in between. */
 void leat_ship_next_locked(leat_loader *loader);
+/* Puts copies that are done into the trace. */
+void leat_ship_note_locked(leat_loader *loader);
 
 /* --- loader.c ---------------------------------------------------------------------------------- */
 /* What a full slot says about its batch. */

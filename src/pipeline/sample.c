@@ -24,14 +24,23 @@ int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out)
     return n;
 }
 
-/* Charges the time since *since to a stage. */
-static void charge(leat_trace_stage *stage, bool timed, int64_t *since)
+/* Charges the time since *since to a stage, and keeps it as a span. */
+static void charge(leat_worker *worker, leat_trace_stage *stage, uint64_t record, bool timed,
+                   int64_t *since)
 {
-    if (timed) {
-        const int64_t now = leat_clock_ns();
-        leat_trace_time(stage, 1, now - *since);
-        *since = now;
-    }
+    if (!timed)
+        return;
+    const int64_t now = leat_clock_ns();
+    const leat_trace_span span = { .start_ns = *since,
+                                   .end_ns = now,
+                                   .batch = worker->batch,
+                                   .record = record,
+                                   .n = 1,
+                                   .kind = LEAT_TRACE_STAGE +
+                                           (uint32_t)(stage - worker->trace.stages) };
+    leat_trace_time(stage, 1, now - *since);
+    leat_trace_put(&worker->trace.spans, &span);
+    *since = now;
 }
 
 /* Fetches a record's features: from bytes the engine has read, or by reading here. */
@@ -45,7 +54,7 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, co
         size_t n_read = 0;
         rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
-        charge(&stages[LEAT_STAGE_READ], timed, since);
+        charge(worker, &stages[LEAT_STAGE_READ], record, timed, since);
         return rc;
     }
     if (!bytes) {
@@ -63,11 +72,11 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, co
         bytes = memory;
         size = extent.size;
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, size);
-        charge(&stages[LEAT_STAGE_READ], timed, since);
+        charge(worker, &stages[LEAT_STAGE_READ], record, timed, since);
     }
     rc = source->table->parse(source, record, bytes, size, worker->scratch, features, err);
     leat_trace_count(&stages[LEAT_STAGE_PARSE], 1, size);
-    charge(&stages[LEAT_STAGE_PARSE], timed, since);
+    charge(worker, &stages[LEAT_STAGE_PARSE], record, timed, since);
     return rc;
 }
 
@@ -215,7 +224,7 @@ static int run_chain(leat_journey *j, const char *name, leat_trace_stage *stages
         if (rc == LEAT_OK) {
             leat_trace_count(&stages[chain->n_links], 1,
                              (uint64_t)leat_shape_bytes(&j->view.shape));
-            charge(&stages[chain->n_links], timed, since);
+            charge(j->worker, &stages[chain->n_links], j->record, timed, since);
             i = chain->n_fused;
         } else if (rc != LEAT_E_UNSUPPORTED) {
             return blame(j, 0, name, rc, err);
@@ -226,7 +235,7 @@ static int run_chain(leat_journey *j, const char *name, leat_trace_stage *stages
         if (rc < 0)
             return blame(j, i, name, rc, err);
         leat_trace_count(&stages[i], 1, (uint64_t)leat_shape_bytes(&j->view.shape));
-        charge(&stages[i], timed, since);
+        charge(j->worker, &stages[i], j->record, timed, since);
     }
     return LEAT_OK;
 }

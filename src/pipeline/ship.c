@@ -30,7 +30,7 @@ static int open_events(leat_loader *loader, leat_batch *batch, leat_error *err)
 
 int leat_ship_open(leat_loader *loader, leat_error *err)
 {
-    loader->ship = loader->first;
+    loader->ship = loader->noted = loader->first;
     if (!loader->device)
         return LEAT_OK;
     const size_t bytes = (loader->plan->slot_bytes + 255) / 256 * 256;
@@ -41,6 +41,8 @@ int leat_ship_open(leat_loader *loader, leat_error *err)
                          "%zu bytes on %s for %lld batches: lower batch.size or prefetch.batches",
                          total, loader->device->info.name, (long long)loader->n_buffers);
     int rc = table_of(loader)->stream_open(loader->device, &loader->copies, err);
+    if (rc >= 0)
+        rc = leat_trace_ring_open(&loader->copy_spans, (uint64_t)loader->plan->engine.spans, err);
     for (int64_t i = 0; i < loader->n_batches && rc >= 0; i++)
         rc = open_events(loader, &loader->batches[i], err);
     return rc;
@@ -59,6 +61,7 @@ void leat_ship_close(leat_loader *loader)
             if (events[k])
                 table_of(loader)->event_close(events[k]);
     }
+    leat_trace_ring_close(&loader->copy_spans);
     if (loader->device_memory)
         table_of(loader)->device_free(loader->device, loader->device_memory);
 }
@@ -106,6 +109,35 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch,
     return rc;
 }
 
+/* Copies that are done since the last look, in order. [who ships] */
+static void note_copies(leat_loader *loader)
+{
+    while (loader->noted < loader->ship) {
+        const leat_batch *const batch = leat_loader_batch(loader, loader->noted);
+        if (table_of(loader)->event_query(batch->copied) != LEAT_OK)
+            return;
+        const leat_trace_span span = { .start_ns = table_of(loader)->event_ns(batch->copy_start),
+                                       .end_ns = table_of(loader)->event_ns(batch->copied),
+                                       .batch = loader->noted,
+                                       .bytes = loader->plan->slot_bytes,
+                                       .kind = LEAT_TRACE_COPY };
+        leat_trace_put(&loader->copy_spans, &span);
+        loader->noted++;
+    }
+}
+
+void leat_ship_note_locked(leat_loader *loader)
+{
+    if (!loader->device || loader->shipping) /* who ships does it */
+        return;
+    loader->shipping = true;
+    pthread_mutex_unlock(&loader->lock);
+    note_copies(loader);
+    pthread_mutex_lock(&loader->lock);
+    loader->shipping = false;
+    leat_sched_balance_locked(loader);
+}
+
 void leat_ship_next_locked(leat_loader *loader)
 {
     const int64_t b = loader->ship;
@@ -122,6 +154,7 @@ void leat_ship_next_locked(leat_loader *loader)
     leat_loader_fill_info(batch, slot);
     batch->info.sent_ns = leat_clock_ns();
     pthread_mutex_unlock(&loader->lock);
+    note_copies(loader);
     const int rc = enqueue(loader, slot, batch, before);
     pthread_mutex_lock(&loader->lock);
     loader->shipping = false;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "engine.h"
 
 #define GROUP 32 /* reads per submission, about */
@@ -50,7 +51,23 @@ int leat_start_open(leat_loader *loader, leat_error *err)
     if (!a->runs)
         return leat_fail(err, LEAT_E_NOMEM, "%d runs", LEAT_RUNS);
     loader->memory_bytes += (int64_t)(a->bytes + LEAT_RUNS * sizeof *a->runs);
-    return LEAT_OK;
+    return leat_trace_ring_open(&a->spans, (uint64_t)plan->engine.spans, err);
+}
+
+/* All reads of a run are done: a span. One look at the clock serves all that end together. */
+static void note_read_locked(leat_ahead *a, const leat_run *run)
+{
+    if (!a->reaped_ns)
+        a->reaped_ns = leat_clock_ns();
+    const leat_trace_span span = { .start_ns = run->started_ns,
+                                   .end_ns = a->reaped_ns,
+                                   .batch = run->batch,
+                                   .record = run->rows[0].record,
+                                   .bytes = run->bytes,
+                                   .row = (uint32_t)run->row,
+                                   .n = run->n,
+                                   .kind = LEAT_TRACE_READ };
+    leat_trace_put(&a->spans, &span);
 }
 
 static void finished(void *arg, void *tag, int result)
@@ -62,12 +79,15 @@ static void finished(void *arg, void *tag, int result)
         row->failed = true;
     else
         loader->n_bytes_read += row->size;
-    if (--row->run->n_pending == 0)
+    if (--row->run->n_pending == 0) {
         row->run->state = LEAT_RUN_READY;
+        note_read_locked(&loader->ahead, row->run);
+    }
 }
 
 void leat_start_reap_locked(leat_loader *loader)
 {
+    loader->ahead.reaped_ns = 0;
     if (loader->ahead.in_flight)
         leat_reader_reap(loader->ahead.reader, finished, loader);
 }
@@ -87,6 +107,7 @@ void leat_start_close(leat_loader *loader)
         pthread_mutex_unlock(&loader->lock);
     }
     leat_reader_close(&a->reader);
+    leat_trace_ring_close(&a->spans);
     free(a->runs);
     a->runs = NULL;
 }
@@ -137,7 +158,7 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
         }
         run->n++;
     }
-    run->end = total; /* until it is placed */
+    run->end = run->bytes = total; /* until it is placed */
 }
 
 /* Gives the run its part of the read memory. */
@@ -209,8 +230,10 @@ void leat_start_group_locked(leat_loader *loader)
         head++;
     }
     pthread_mutex_lock(&loader->lock);
+    const int64_t now = leat_clock_ns();
     for (uint64_t i = a->head; i < head; i++) {
         leat_run *const run = &a->runs[i % LEAT_RUNS];
+        run->started_ns = now;
         run->state = run->n_pending ? LEAT_RUN_READING : LEAT_RUN_READY;
     }
     const uint64_t first = a->head;
