@@ -58,11 +58,13 @@ void leat_trace_put(leat_trace_ring *ring, const leat_trace_span *span)
     if (!ring->words)
         return;
     const uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    const uint64_t values[LEAT_TRACE_WORDS - 1] = {
-        (uint64_t)span->start_ns, (uint64_t)span->end_ns, (uint64_t)span->batch,
-        span->record,             span->bytes,            (uint64_t)span->row << 32 | span->n,
-        span->kind
-    };
+    const uint64_t values[LEAT_TRACE_WORDS - 1] = { (uint64_t)span->start_ns,
+                                                    (uint64_t)span->end_ns,
+                                                    (uint64_t)span->batch,
+                                                    span->record,
+                                                    span->bytes,
+                                                    (uint64_t)span->row << 32 | span->n,
+                                                    span->kind };
     _Atomic uint64_t *const at = &ring->words[(head & ring->mask) * LEAT_TRACE_WORDS];
     for (int i = 0; i < LEAT_TRACE_WORDS - 1; i++)
         atomic_store_explicit(&at[i], values[i], memory_order_release);

@@ -93,9 +93,10 @@ typedef struct row {
 
 static bool is_known(const char *name, const leat_loader_stats_info *stats)
 {
-    static const char *const engine[] = { "next",        "rows",       "sleep",     "wait for reads",
-                                          "start reads", "start copy", "batch ops", "read",
-                                          "copy",        "step" };
+    static const char *const engine[] = {
+        "next",       "rows",      "sleep", "wait for reads", "start reads",
+        "start copy", "batch ops", "read",  "copy",           "step"
+    };
     for (size_t i = 0; i < sizeof engine / sizeof *engine; i++)
         if (!strcmp(name, engine[i]))
             return true;
@@ -219,8 +220,8 @@ static void a_row_per_thread_and_spans_nest(void **state)
             const bool ring = !strcmp(stats.reader, "io_uring");
             assert_int_equal(find_row(rows, "reader") != NULL, ring);
             assert_int_equal(check_trace(json, &stats, rows, "read") > 0, 1);
-            assert_int_equal(json_integer_value(json_object_get(json_object_get(json, "otherData"),
-                                                                "spans_lost")),
+            assert_int_equal(json_integer_value(
+                                 json_object_get(json_object_get(json, "otherData"), "spans_lost")),
                              0);
             json_decref(json);
             leat_loader_close(&loader);

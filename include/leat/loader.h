@@ -111,6 +111,23 @@ typedef struct leat_loader_stats_info {
     char reader[16];         /* "io_uring", "pread"; "direct": the source fetches by itself */
     char reader_reason[160]; /* why this reader; "" when it is the one asked for */
     int64_t memory_bytes;    /* slots, read buffers and scratch, as planned at open */
+
+    /* Where the threads' time went, summed over them since the loader was opened. */
+    int64_t busy_ns;  /* rows computed, by workers and by the consumer while it waited */
+    int64_t sleep_ns; /* workers without anything to do */
+    int64_t cpu_ns;   /* CPU time of the workers */
+
+    /* What is under way now. */
+    int32_t slots, slots_full, slots_filling; /* host memory of batches */
+    int32_t batches_ready;                    /* that leat_loader_next would give at once */
+    int32_t reads_in_flight, runs_read;       /* reads; runs of rows read and not computed yet */
+    int64_t read_bytes, read_bytes_used;      /* memory of reads */
+
+    /* How reading went. */
+    uint64_t reads;       /* submitted to io_uring */
+    uint64_t reads_rows;  /* records they brought: more than reads where neighbours were joined */
+    uint64_t reads_again; /* records read a second time: the read failed or came back short */
+
     int32_t n_stages;
     leat_stage_stats stages[LEAT_MAX_STAGES];
 } leat_loader_stats_info;

@@ -103,7 +103,7 @@ typedef struct leat_run {
     uint32_t n;
     uint64_t bytes;     /* that are read ahead */
     int64_t started_ns; /* its reads were submitted [engine lock] */
-    uint64_t end; /* of its part of the read memory, counted without wrapping */
+    uint64_t end;       /* of its part of the read memory, counted without wrapping */
     leat_row_read rows[LEAT_RUN_MAX];
 } leat_run;
 
@@ -123,11 +123,13 @@ typedef struct leat_ahead {
     bool unsubmitted; /* the kernel left reads queued [start token; engine lock to change] */
     int64_t batch;    /* next row to read [start token; engine lock to change] */
     uint64_t row;
-    leat_order_cache order; /* [start token] */
-    leat_role leader;       /* who sleeps on the eventfd [engine lock] */
-    bool leader_called;     /* and has been woken [engine lock] */
-    leat_trace_ring spans;  /* of reads [engine lock] */
-    int64_t reaped_ns;      /* when the last look found reads done; 0: it found none [engine lock] */
+    leat_order_cache order;            /* [start token] */
+    leat_role leader;                  /* who sleeps on the eventfd [engine lock] */
+    bool leader_called;                /* and has been woken [engine lock] */
+    leat_trace_ring spans;             /* of reads [engine lock] */
+    uint64_t n_reads, n_rows, n_again; /* reads, rows they brought, rows to read again
+                                          [engine lock] */
+    int64_t reaped_ns; /* when the last look found reads done; 0: it found none [engine lock] */
 } leat_ahead;
 
 struct leat_loader {
@@ -157,9 +159,9 @@ struct leat_loader {
     int64_t claim_batch; /* next rows to compute, without read-ahead */
     uint64_t claim_row;
     leat_order_cache claim_order;
-    int64_t ship;  /* next batch to copy */
-    bool shipping; /* somebody does it */
-    int64_t noted; /* next batch whose copy is not in the trace yet */
+    int64_t ship;                           /* next batch to copy */
+    bool shipping;                          /* somebody does it */
+    int64_t noted;                          /* next batch whose copy is not in the trace yet */
     leat_trace_ring copy_spans, step_spans; /* of copies; of what the consumer told */
     leat_ahead ahead;
     int n_computing;         /* threads that run rows: never more than n_threads (at least 1) */
@@ -170,7 +172,7 @@ struct leat_loader {
     double sample_ns;   /* running mean of a row's cost; 0 = not known yet */
     uint64_t run_rows;  /* rows per run */
     uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
-    int64_t wait_ns;
+    int64_t wait_ns, busy_ns, sleep_ns;
 };
 
 /* --- slot.c ------------------------------------------------------------------------------------ */

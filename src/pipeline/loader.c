@@ -347,29 +347,3 @@ void leat_batch_release(leat_batch *batch)
     if (last)
         free_all(loader);
 }
-
-/* --- statistics ------------------------------------------------------------------------------------ */
-
-void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
-{
-    const leat_ahead *const a = &loader->ahead;
-    memset(out, 0, sizeof *out);
-    out->wall_ns = leat_clock_ns() - loader->opened_ns;
-    out->threads = loader->n_threads;
-    out->memory_bytes = loader->memory_bytes;
-    snprintf(out->reader, sizeof out->reader, "%s",
-             !loader->plan->source->table->locate ? "direct"
-             : a->reader                          ? "io_uring"
-                                                  : "pread");
-    snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);
-    out->n_stages = leat_sample_stages(loader->plan, out->stages);
-    for (int i = 0; i <= loader->n_threads; i++)
-        leat_trace_sum(&loader->workers[i].trace, out->n_stages, out->stages);
-    pthread_mutex_lock(&loader->lock);
-    out->batches = loader->n_batches_out;
-    out->samples = loader->n_samples_out;
-    out->bytes_out = loader->n_bytes_out;
-    out->wait_ns = loader->wait_ns;
-    out->bytes_read = loader->n_bytes_read + out->stages[LEAT_STAGE_READ].bytes_out;
-    pthread_mutex_unlock(&loader->lock);
-}

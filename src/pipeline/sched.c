@@ -215,6 +215,7 @@ static void book_locked(leat_loader *loader, const leat_span *span, const leat_o
         slot->bad_row = outcome->bad_row;
     }
     slot->left -= span->n;
+    loader->busy_ns += outcome->ns;
     if (slot->left == 0) {
         slot->state = LEAT_SLOT_FULL;
         slot->ready_ns = leat_clock_ns();
@@ -271,7 +272,9 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     leat_reader_wait(a->reader);
     pthread_mutex_lock(&loader->lock);
     a->leader = LEAT_NOBODY;
-    note(worker, LEAT_TRACE_WAIT, start, -1, 0, 0, 0);
+    const int64_t end = note(worker, LEAT_TRACE_WAIT, start, -1, 0, 0, 0);
+    if (role == LEAT_WORKER)
+        loader->sleep_ns += end - start;
     leat_start_reap_locked(loader);
     leat_sched_balance_locked(loader);
 }
@@ -280,7 +283,9 @@ static void sleep_locked(leat_loader *loader, leat_worker *worker, pthread_cond_
 {
     const int64_t start = leat_clock_ns();
     pthread_cond_wait(until, &loader->lock);
-    note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
+    const int64_t end = note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
+    if (until == &loader->work)
+        loader->sleep_ns += end - start;
 }
 
 static bool leaderless_locked(const leat_loader *loader)
