@@ -5,6 +5,8 @@
 #ifndef LEAT_POOL_H
 #define LEAT_POOL_H
 
+#include <stdint.h>
+
 #include "leat/error.h"
 
 typedef struct leat_pool leat_pool;
