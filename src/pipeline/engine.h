@@ -27,6 +27,7 @@
 #include <pthread.h>
 
 #include "device_impl.h"
+#include "layout.h"
 #include "plan_impl.h"
 #include "pool.h"
 #include "reader.h"
@@ -75,17 +76,6 @@ struct leat_batch {
     bool consumed_recorded;
 };
 
-/* A row whose bytes the reader fetches. */
-typedef struct leat_row_read {
-    struct leat_run *run;
-    uint64_t record, epoch;
-    uint8_t *bytes; /* NULL: too large to be read ahead */
-    bool failed;    /* read it again when it runs [engine lock, then who runs it] */
-    size_t size;
-    uint64_t offset;
-    int fd;
-} leat_row_read;
-
 typedef enum leat_run_state {
     LEAT_RUN_FREE,
     LEAT_RUN_READING,
@@ -114,6 +104,7 @@ typedef struct leat_ahead {
     leat_reader *reader; /* [const after open] */
     uint64_t bytes;      /* of read memory [const after open] */
     leat_run *runs;      /* ring of LEAT_RUNS */
+    leat_layout layout;  /* [start token] */
     uint64_t head, tail; /* runs published / freed, counted without wrapping [engine lock] */
     uint64_t used_to, used_from; /* read memory in use, counted without wrapping [engine lock] */
     uint32_t in_flight;          /* reads [engine lock] */
