@@ -29,8 +29,7 @@ typedef struct test_run {
 
 static uint8_t byte_at(int fd, uint64_t offset)
 {
-    return (uint8_t)(offset * 131 + (offset >> 8) * 17 +
-                     (uint64_t)fd * 77);
+    return (uint8_t)(offset * 131 + (offset >> 8) * 17 + (uint64_t)fd * 77);
 }
 
 /* What the kernel does with a read, the end of the file included. */
@@ -45,7 +44,8 @@ static void check_rows(const test_run *run)
 {
     for (uint32_t i = 0; i < run->n; i++)
         for (uint64_t k = 0; run->rows[i].bytes && k < run->rows[i].size; k++)
-            assert_int_equal(run->rows[i].bytes[k], byte_at(run->rows[i].fd, run->rows[i].offset + k));
+            assert_int_equal(run->rows[i].bytes[k],
+                             byte_at(run->rows[i].fd, run->rows[i].offset + k));
 }
 
 enum { SCATTERED, SEQUENTIAL, CLOSE, KINDS };

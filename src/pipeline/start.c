@@ -16,9 +16,9 @@
 #include "clock.h"
 #include "engine.h"
 
-#define GROUP       32         /* reads per submission, about */
-#define GROUP_BYTES (1 << 20)  /* of joined reads in one */
-#define JOINED_MOST (256 << 10) /* bytes of one joined read */
+#define GROUP       32                      /* reads per submission, about */
+#define GROUP_BYTES (1 << 20)               /* of joined reads in one */
+#define JOINED_MOST (256 << 10)             /* bytes of one joined read */
 #define BLOCK_COST  (3 * LEAT_LAYOUT_ALIGN) /* what a direct read may take beyond its rows */
 
 /* What cannot be done with the files of this set is known, and said, from the start. */
@@ -213,8 +213,8 @@ static void queue(leat_ahead *a, leat_run *run)
     for (uint32_t i = 0; i < run->n; i++) {
         leat_row_read *const row = &run->rows[i];
         if (row->length)
-            leat_reader_queue(a->reader, row->fd, row->from,
-                              row->bytes - (row->offset - row->from), row->length, row);
+            leat_reader_queue(a->reader, row->fd, row->from, row->bytes - (row->offset - row->from),
+                              row->length, row);
     }
 }
 
