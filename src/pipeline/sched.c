@@ -254,10 +254,15 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
         const int64_t start = leat_clock_ns(), batch = loader->ahead.batch;
         leat_start_group_locked(loader);
         note(worker, LEAT_TRACE_START, start, batch, 0, 0, 0);
-    } else if (take_span_locked(loader, only, &span))
+    } else if (leat_ship_can_make_locked(loader)) {
+        leat_ship_make_locked(loader);
+    } else if (leat_slot_can_make_locked(loader)) {
+        leat_slot_make_locked(loader);
+    } else if (take_span_locked(loader, only, &span)) {
         run_span_locked(loader, worker, &span);
-    else
+    } else {
         return false;
+    }
     return true;
 }
 
@@ -332,11 +337,18 @@ void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
 
 /* --- whom to wake -------------------------------------------------------------------------------- */
 
+/* Something short that is done first: a copy, reads, memory. */
+static bool can_start_locked(const leat_loader *loader)
+{
+    return leat_ship_can_locked(loader) || leat_start_can_locked(loader) ||
+           leat_ship_can_make_locked(loader) || leat_slot_can_make_locked(loader);
+}
+
 /* Work that is worth a wake-up: all but a handful of cheap rows, which the consumer does itself when
  * it comes for them. */
 static bool worth_waking_locked(const leat_loader *loader)
 {
-    if (leat_ship_can_locked(loader) || leat_start_can_locked(loader))
+    if (can_start_locked(loader))
         return true;
     if (!can_compute_locked(loader, -1))
         return false;
@@ -350,7 +362,7 @@ static bool worth_waking_locked(const leat_loader *loader)
 /* What the sleeping consumer waits for, or could do. */
 static bool concerns_consumer_locked(const leat_loader *loader)
 {
-    return loader->done(loader) || leat_ship_can_locked(loader) || leat_start_can_locked(loader) ||
+    return loader->done(loader) || can_start_locked(loader) ||
            can_compute_locked(loader, loader->next) || leaderless_locked(loader);
 }
 

@@ -9,8 +9,8 @@
 
 static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info *out)
 {
-    out->slots = (int32_t)loader->n_slots;
-    for (int64_t i = 0; i < loader->n_slots; i++) {
+    out->slots = (int32_t)loader->n_slots_made;
+    for (int64_t i = 0; i < loader->n_slots_made; i++) {
         out->slots_full += loader->slots[i].state == LEAT_SLOT_FULL;
         out->slots_filling += loader->slots[i].state == LEAT_SLOT_FILLING;
     }
