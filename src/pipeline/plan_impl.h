@@ -21,6 +21,7 @@ typedef struct leat_engine_options {
     int32_t digest;
     int32_t timing;
     int32_t fuse;
+    int64_t rank, ranks;
 } leat_engine_options;
 
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
