@@ -42,7 +42,7 @@ typedef struct leat_order {
     uint64_t n_samples; /* after `before`; may be LEAT_ENDLESS */
     uint64_t batch_size;
     bool drop_remainder;
-    uint64_t n_batches; /* in one pass; may be LEAT_ENDLESS */
+    uint64_t n_batches;   /* in one pass; may be LEAT_ENDLESS */
     uint64_t rank, ranks; /* which part of every batch's rows, see leat_order_find */
 } leat_order;
 
