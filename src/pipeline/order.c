@@ -9,6 +9,7 @@ void leat_order_init(leat_order *order, uint64_t n_records)
 {
     memset(order, 0, sizeof *order);
     order->n_records = order->n_samples = n_records;
+    order->ranks = 1;
 }
 
 void leat_order_init_combined(leat_order *order, uint64_t n_records, const leat_combine *combine)
@@ -142,15 +143,17 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
     walk(order->after, order->n_after, cache->after, LEAT_ORDER_MAX_STEPS, &place.number,
          &place.epoch);
     const uint64_t first = place.number * order->batch_size;
-    place.rows =
+    place.global_rows =
         order->n_samples - first < order->batch_size ? order->n_samples - first : order->batch_size;
+    place.first_row = order->rank * place.global_rows / order->ranks;
+    place.rows = (order->rank + 1) * place.global_rows / order->ranks - place.first_row;
     return place;
 }
 
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *record, uint64_t *epoch)
 {
-    *record = place->number * order->batch_size + j;
+    *record = place->number * order->batch_size + place->first_row + j;
     *epoch = place->epoch;
     leat_order_walk(order, cache, cache->before, 0, record, epoch);
 }

@@ -45,7 +45,8 @@ typedef struct leat_order {
     uint64_t n_samples; /* after `before`; may be LEAT_ENDLESS */
     uint64_t batch_size;
     bool drop_remainder;
-    uint64_t n_batches; /* in one pass; may be LEAT_ENDLESS */
+    uint64_t n_batches;   /* in one pass; may be LEAT_ENDLESS */
+    uint64_t rank, ranks; /* which part of every batch's rows, see leat_order_find */
 } leat_order;
 
 /* Begins with n records; then add steps, batch, steps. */
@@ -75,16 +76,25 @@ typedef struct leat_order_cache {
     leat_order_inner inner[LEAT_ORDER_INNER];
 } leat_order_cache;
 
-/* A batch found by its number in the run. */
+/* A batch found by its number in the run, and the rows of it that this rank holds. */
 typedef struct leat_order_place {
     uint64_t number; /* batch of the pass before the `after` steps were applied */
     uint64_t epoch;
-    uint64_t rows;
+    uint64_t global_rows; /* of all ranks */
+    uint64_t first_row;   /* of them: this rank's row 0 */
+    uint64_t rows;        /* this rank's; 0 is possible where a batch has fewer rows than ranks */
 } leat_order_place;
 
-/* Batch b (counted over all epochs; must exist). */
+/* Most rows a rank holds of a batch. */
+static inline uint64_t leat_order_slot_rows(const leat_order *order)
+{
+    return order->batch_size / order->ranks + (order->batch_size % order->ranks != 0);
+}
+
+/* Batch b (counted over all epochs; must exist). Of its m rows rank r of R holds
+ * [⌊r·m/R⌋, ⌊(r+1)·m/R⌋): the ranks' rows one after the other are the batch, for every R. */
 leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b);
-/* Record and its epoch in row j of that batch. */
+/* Record and its epoch in this rank's row j of that batch. */
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *record, uint64_t *epoch);
 
