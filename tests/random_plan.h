@@ -562,37 +562,42 @@ static inline void random_draw_map(leat_rng *rng, random_plan *plan, size_t f, b
 
 /* --- all of it ----------------------------------------------------------------------------------- */
 
+/* A stage of that row behind the others; false: it has options that nobody can draw. */
+static inline bool random_draw_row(leat_rng *rng, random_plan *plan, const struct random_stage *row)
+{
+    static uint32_t n_files; /* of caches: each has its own */
+    random_text *const stage = &plan->stages[plan->n_stages];
+    const leat_kind *kind = NULL;
+    for (size_t i = 0; leat_stage_kind(i); i++)
+        kind = strcmp(leat_stage_kind(i)->name, row->name) ? kind : leat_stage_kind(i);
+    if (!kind)
+        return false;
+    snprintf(stage->name, sizeof stage->name, "%s", row->name);
+    snprintf(stage->options, sizeof stage->options, "{}");
+    if (leat_rng_below(rng, 3) && row->examples[0]) {
+        const char *const example = random_pick(rng, row->examples, 6);
+        const char *const file = strstr(example, "FILE");
+        if (file)
+            snprintf(stage->options, sizeof stage->options, "%.*s'%s/cache%u'%s",
+                     (int)(file - example), example, random_folder, n_files++, file + 4);
+        else if (*example)
+            snprintf(stage->options, sizeof stage->options, "%s", example);
+    } else if (!random_options(rng, row->name, kind->options, 40, stage->options,
+                               sizeof stage->options)) {
+        return false;
+    }
+    plan->n_stages++;
+    return true;
+}
+
 static inline void random_draw_stage(leat_rng *rng, random_plan *plan, random_where a,
                                      random_where b)
 {
-    static uint32_t n_files; /* of caches: each has its own */
     for (int tries = 0; tries < 50 && plan->n_stages < RANDOM_STAGES; tries++) {
         const struct random_stage *const row =
             &stage_examples[leat_rng_below(rng, N_STAGE_EXAMPLES)];
-        random_text *const stage = &plan->stages[plan->n_stages];
-        const leat_kind *kind = NULL;
-        if (row->where != a && row->where != b)
-            continue;
-        for (size_t i = 0; leat_stage_kind(i); i++)
-            kind = strcmp(leat_stage_kind(i)->name, row->name) ? kind : leat_stage_kind(i);
-        if (!kind)
+        if ((row->where == a || row->where == b) && random_draw_row(rng, plan, row))
             return;
-        snprintf(stage->name, sizeof stage->name, "%s", row->name);
-        snprintf(stage->options, sizeof stage->options, "{}");
-        if (leat_rng_below(rng, 3) && row->examples[0]) {
-            const char *const example = random_pick(rng, row->examples, 6);
-            const char *const file = strstr(example, "FILE");
-            if (file)
-                snprintf(stage->options, sizeof stage->options, "%.*s'%s/cache%u'%s",
-                         (int)(file - example), example, random_folder, n_files++, file + 4);
-            else if (*example)
-                snprintf(stage->options, sizeof stage->options, "%s", example);
-        } else if (!random_options(rng, row->name, kind->options, 40, stage->options,
-                                   sizeof stage->options)) {
-            continue;
-        }
-        plan->n_stages++;
-        return;
     }
 }
 
