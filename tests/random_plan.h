@@ -39,7 +39,11 @@ static const random_feature random_features[] = {
     { "webp", "{}", { LEAT_U8, 1, { -1 } }, { "decode_webp", "decode_image" }, false },
     { "bmp", "{}", { LEAT_U8, 1, { -1 } }, { "decode_bmp", "decode_image" }, false },
     { "pnm", "{}", { LEAT_U8, 1, { -1 } }, { "decode_pnm" }, false },
-    { "text", "{}", { LEAT_U8, 1, { -1 } }, { "decode_raw: {shape: [12]}" }, false },
+    { "text",
+      "{}",
+      { LEAT_U8, 1, { -1 } },
+      { "decode_raw: {shape: [12]}", "parse_csv: 3" },
+      false },
 };
 enum { N_RANDOM_FEATURES = sizeof random_features / sizeof *random_features };
 
@@ -201,6 +205,9 @@ static const struct random_option {
     { "engine", "rank", { NULL }, false }, /* what is in a rank's batch is its part of it */
     { "engine", "ranks", { NULL }, false },
     { "mix", "weights", { NULL }, false }, /* as many as there are sources: drawn with them */
+    { "parse_csv", "columns", { "3", "1", "2" }, false },
+    { "parse_csv", "first", { "0", "1" }, false },
+    { "parse_csv", "fields", { "3" }, true },
     { "resize", "size", { "[9, 7]", "8" }, false },
 };
 
@@ -514,7 +521,7 @@ static inline bool random_draw_op(leat_rng *rng, leat_shape *shape, char *text, 
         const bool mine = shape->dtype == LEAT_F32 && leat_rng_below(rng, 6) == 0;
         const leat_op *const op = mine ? own[leat_rng_below(rng, 16) ? leat_rng_below(rng, 2) : 2]
                                        : leat_ops()[leat_rng_below(rng, n)];
-        if (shape->rank == 1 && shape->dims[0] == LEAT_UNKNOWN_DIM && strncmp(op->name, "parse", 5))
+        if (shape->rank == 1 && shape->dims[0] == LEAT_UNKNOWN_DIM)
             continue; /* bytes: what decodes them is named with the feature */
         if (!random_options(rng, op->name, op->options, 40, options, sizeof options) ||
             !random_op_shape(op, options, shape, &out) || leat_shape_bytes(&out) > 40000)
