@@ -81,6 +81,7 @@ typedef struct leat_row_read {
     uint64_t record, epoch;
     uint8_t *bytes; /* NULL: too large to be read ahead */
     bool failed;    /* read it again when it runs [engine lock, then who runs it] */
+    bool is_entry;  /* they are those of the cache's entry */
     size_t size;
     uint64_t offset;
     int fd;

@@ -75,6 +75,8 @@ static int open_parts(leat_loader *loader, leat_error *err)
         loader->batches[i].loader = loader;
     for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
         rc = open_worker(&loader->workers[i], err);
+    if (rc >= 0 && loader->plan->cache)
+        rc = leat_cache_open(loader->plan->cache, err);
     if (rc >= 0)
         rc = leat_slot_open_all(loader, err);
     if (rc >= 0)
@@ -352,6 +354,11 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     out->n_stages = leat_sample_stages(loader->plan, out->stages);
     for (int i = 0; i <= loader->n_threads; i++)
         leat_trace_sum(&loader->workers[i].trace, out->n_stages, out->stages);
+    if (loader->plan->cache) {
+        leat_cache_get_stats(loader->plan->cache, &out->cache);
+        out->cache.hits = out->stages[out->n_stages - 2].samples;
+        out->cache.misses = out->stages[out->n_stages - 1].samples;
+    }
     pthread_mutex_lock(&loader->lock);
     out->batches = loader->n_batches_out;
     out->samples = loader->n_samples_out;

@@ -110,12 +110,28 @@ bool leat_start_can_locked(const leat_loader *loader)
     return open <= LEAT_RUNS / 4 * 3;
 }
 
+/* Where a row's bytes are read from; false: from nowhere, or by whoever runs it. */
+static bool locate(const leat_plan *plan, leat_row_read *row, uint64_t most, leat_extent *at)
+{
+    const leat_source *const source = plan->source;
+    switch (plan->cache ? leat_cache_find(plan->cache, row->record, at) : LEAT_CACHE_NONE) {
+    case LEAT_CACHE_IN_MEMORY:
+        return false;
+    case LEAT_CACHE_IN_FILE:
+        row->is_entry = true;
+        break;
+    case LEAT_CACHE_NONE:
+        if (!source->table->locate || source->table->locate(source, row->record, at, NULL) < 0)
+            return false;
+    }
+    return at->size <= most;
+}
+
 /* Fills in the next rows of the run at the head of the ring: where their bytes are. */
 static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
 {
     leat_ahead *const a = &loader->ahead;
     const leat_plan *const plan = loader->plan;
-    const leat_source *const source = plan->source;
     uint64_t total = 0;
     run->batch = a->batch;
     run->row = a->row;
@@ -127,7 +143,7 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
         leat_extent at;
         *row = (leat_row_read){ .run = run };
         leat_order_row(&plan->order, &a->order, &run->place, a->row + i, &row->record, &row->epoch);
-        if (source->table->locate(source, row->record, &at, NULL) >= 0 && at.size <= a->bytes / 4) {
+        if (locate(plan, row, a->bytes / 4, &at)) {
             if (i && total + at.size > a->bytes / 4)
                 break;
             row->fd = at.fd;
