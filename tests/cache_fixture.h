@@ -17,12 +17,15 @@
 /* --- ops --------------------------------------------------------------------------------------- */
 
 static _Atomic uint64_t n_counted;
+static long count_pause_ns; /* every sample takes so long */
 
 /* Counts how often it ran. */
 static inline int count_apply(const void *o, const leat_plan64 *p, const leat_view *in,
                               const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     atomic_fetch_add(&n_counted, 1);
+    if (count_pause_ns)
+        pause_ns(count_pause_ns);
     return stall_apply(o, p, in, out, scratch, err);
 }
 
