@@ -373,6 +373,14 @@ static void no_damage_reaches_a_batch(void **state)
 
 /* --- the end of a process ------------------------------------------------------------------------ */
 
+/* Waits until a child has written so many bytes. */
+static void wait_for_size(uint64_t bytes)
+{
+    struct stat status;
+    while (stat(cache_path, &status) < 0 || (uint64_t)status.st_size < bytes)
+        pause_ns(50000);
+}
+
 static void a_killed_process_leaves_a_good_file(void **state)
 {
     const uint64_t want = plain_digest(1);
@@ -385,11 +393,12 @@ static void a_killed_process_leaves_a_good_file(void **state)
         fflush(NULL);
         const pid_t child = fork();
         if (child == 0) {
-            count_pause_ns = 300000;
+            count_pause_ns = 500000;
             digest_of_parts(&parts, 1000000, NULL);
             _exit(0);
         }
-        pause_ns(2500000L * (i + 1));
+        wait_for_size(leat_cache_first_entry(N_RECORDS) + 800 * (uint64_t)i);
+        pause_ns(31000L * i);
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         assert_true(digest_of_parts(&parts, 1, &cache) == want);

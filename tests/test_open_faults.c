@@ -9,6 +9,7 @@
 #include "failing_malloc.h"
 
 static char path[] = "/tmp/leat-test-faults-XXXXXX.tfrecord";
+static char kept[sizeof path + 8]; /* the file of a cache */
 
 static int make_file(void **state)
 {
@@ -18,6 +19,7 @@ static int make_file(void **state)
         return -1;
     close(fd);
     write_records(path, 0, 30, 50);
+    snprintf(kept, sizeof kept, "%s.cache", path);
     return 0;
 }
 
@@ -25,13 +27,14 @@ static int remove_file(void **state)
 {
     char side[sizeof path + 8];
     (void)state;
+    remove(kept);
     snprintf(side, sizeof side, "%s.idx", path);
     remove(side);
     return remove(path);
 }
 
 /* Opens all, takes two batches, closes all. */
-static int go(const char *engine, const char *device_name, leat_error *err)
+static int go(const char *engine, const char *device_name, const char *cache, leat_error *err)
 {
     char text[600];
     leat_config *config = NULL;
@@ -42,8 +45,9 @@ static int go(const char *engine, const char *device_name, leat_error *err)
     snprintf(text, sizeof text,
              "source: {tfrecord: {files: '%s', features: {x: {}, id: {shape: []}}}}\n"
              "engine: %s\n"
-             "pipeline: [shuffle, {map: [reshape: {shape: [2, 12]}]}, {batch: 8}, {prefetch: 2}]\n",
-             path, engine);
+             "pipeline: [shuffle, {map: [reshape: {shape: [2, 12]}]}, {cache: '%s'}, {batch: 8},\n"
+             "           {prefetch: 2}]\n",
+             path, engine, cache);
     int rc = leat_config_parse(text, "faults.yaml", &config, err);
     if (rc >= 0)
         rc = leat_plan_open(config, NULL, &plan, err);
@@ -71,12 +75,14 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     for (size_t e = 0; e < 2; e++)
         for (size_t d = 0; d < 2; d++) {
+            const char *const cache = e == d ? kept : "memory";
+            unlink(kept);
             leat_error err = { 0 };
-            check(go(engines[e], devices[d], &err), &err);
+            check(go(engines[e], devices[d], cache, &err), &err);
             int rc, hit, n_failed = 0;
             for (long n = 0;; n++) {
                 failing_malloc_at(n);
-                rc = go(engines[e], devices[d], &err);
+                rc = go(engines[e], devices[d], cache, &err);
                 hit = failing_malloc_hit();
                 if (!hit)
                     break;
