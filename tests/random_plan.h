@@ -179,6 +179,9 @@ static const struct random_stage {
     { "skip", RANDOM_EITHER, { "1", "3", "12" } },
     { "shard", RANDOM_EITHER, { "{count: 3, index: 1}", "{count: 2, index: 0}" } },
     { "map", RANDOM_MAP, { NULL } },
+    { "cache",
+      RANDOM_SAMPLES,
+      { "", "{bytes: 3000}", "{file: FILE}", "{file: FILE, bytes: 9000}" } },
     { "batch", RANDOM_BATCH, { "4", "7", "{size: 16, drop_remainder: true}", "1", "33" } },
     { "prefetch", RANDOM_LAST, { "0", "1", "2", "4", "" } },
 };

@@ -248,8 +248,10 @@ static const leat_stage_table count_stages[] = {
 
 static const leat_stage_table *stage_at(size_t i)
 {
-    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_cache, NULL };
-    return i < N_COUNT_STAGES ? &count_stages[i] : others[i - N_COUNT_STAGES];
+    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_cache };
+    if (i < N_COUNT_STAGES)
+        return &count_stages[i];
+    return i - N_COUNT_STAGES < sizeof others / sizeof *others ? others[i - N_COUNT_STAGES] : NULL;
 }
 
 const leat_kind *leat_stage_kind(size_t i)
