@@ -13,7 +13,6 @@
 typedef struct scan {
     const leat_source *source;
     const leat_order *order;
-    leat_order_cache cache;
     int32_t feature;
     leat_scan_visit *visit;
     void *arg;
@@ -31,10 +30,10 @@ static int blame(const scan *s, uint64_t record, int rc, leat_error *err)
     return leat_fail_in(err, rc, "%s: ", where);
 }
 
-static uint64_t record_at(scan *s, uint64_t position)
+static uint64_t record_at(const scan *s, uint64_t position)
 {
     uint64_t record = position, epoch = 0;
-    leat_order_walk(s->order, &s->cache, s->cache.before, 0, &record, &epoch);
+    leat_order_walk(s->order, NULL, NULL, 0, &record, &epoch); /* nothing that needs a cache */
     return record;
 }
 
