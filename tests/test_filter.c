@@ -116,7 +116,8 @@ static int open_text(const char *text, leat_plan **plan, leat_error *err)
     return rc;
 }
 
-#define FEATURES "features: {id: {shape: []}, label: {shape: []}, score: {shape: []}, split: {}, blob: {}}"
+#define FEATURES                                                                                   \
+    "features: {id: {shape: []}, label: {shape: []}, score: {shape: []}, split: {}, blob: {}}"
 
 /* The pipeline ends in tensors of fixed shape: bytes features are cut off by a source that reads only the
  * numbers, when no condition needs them. */
@@ -124,10 +125,11 @@ static int open_stages(const char *stages, bool bytes, const char *engine, leat_
                        leat_error *err)
 {
     char text[2000];
-    snprintf(text, sizeof text,
-             "source: {tfrecord: {files: '%s/*.tfrecord', %s}}\nengine: %s\npipeline: [%s]\n", folder,
-             bytes ? FEATURES : "features: {id: {shape: []}, label: {shape: []}, score: {shape: []}}",
-             engine, stages);
+    snprintf(
+        text, sizeof text,
+        "source: {tfrecord: {files: '%s/*.tfrecord', %s}}\nengine: %s\npipeline: [%s]\n", folder,
+        bytes ? FEATURES : "features: {id: {shape: []}, label: {shape: []}, score: {shape: []}}",
+        engine, stages);
     return open_text(text, plan, err);
 }
 
@@ -193,7 +195,7 @@ static const struct {
 } cases[] = {
     { "{filter: {feature: label, equals: 5}}", label_is_5 },
     { "{filter: {feature: label, equals: [13, -3, 0]}}", label_in_list },
-    { "{filter: {feature: label, equals: [13, -3, 0], not: true}}", label_not_in_list },
+    { "{filter: {feature: label, equals: [13, -3, 0], invert: true}}", label_not_in_list },
     { "{filter: {feature: label, min: 2, max: 4}}", label_from_2_to_4 },
     { "{filter: {feature: label, min: 1.5, max: 4.9}}", label_from_2_to_4 },
     { "{filter: {feature: score, max: 0.375}}", score_small },
@@ -238,9 +240,9 @@ static void shuffle_and_repeat_go_over_what_is_kept(void **state)
     uint64_t digests[2];
     (void)state;
     for (int i = 0; i < 2; i++) {
-        check(open_stages("{filter: {feature: label, equals: 5}}, shuffle, {repeat: 2}, {batch: 50}",
-                          false, i ? "{threads: 3, digest: true}" : "{threads: 0, digest: true}",
-                          &plan, &err),
+        check(open_stages(
+                  "{filter: {feature: label, equals: 5}}, shuffle, {repeat: 2}, {batch: 50}", false,
+                  i ? "{threads: 3, digest: true}" : "{threads: 0, digest: true}", &plan, &err),
               &err);
         digests[i] = run_digest(plan, NULL, &n);
         if (i)
@@ -308,7 +310,7 @@ static void bytes_are_compared_as_texts_and_by_length(void **state)
     expect_kept("{filter: {feature: split, equals: train}}", split_is_train);
     expect_kept("{filter: {feature: split, equals: ''}}", split_is_none);
     expect_kept("{filter: {feature: split, equals: [train, '']}}", split_is_not_val);
-    expect_kept("{filter: {feature: split, equals: [val], not: true}}", split_is_not_val);
+    expect_kept("{filter: {feature: split, equals: [val], invert: true}}", split_is_not_val);
     expect_kept("{filter: {feature: split, max_length: 3}}", split_is_short);
     expect_kept("{filter: {feature: split, min_length: 5, max_length: 5}}", split_is_train);
     expect_kept("{filter: {feature: blob, min_length: 1500}}", blob_is_large);
@@ -368,8 +370,9 @@ static void labels_of_images_need_no_reading(void **state)
     }
     for (int twice = 0; twice < 2; twice++) {
         char source[200];
-        snprintf(source, sizeof source, twice ? "concat: [{images: '%s/images'}, {images: '%s/images'}]"
-                                              : "images: '%s/images'",
+        snprintf(source, sizeof source,
+                 twice ? "concat: [{images: '%s/images'}, {images: '%s/images'}]"
+                       : "images: '%s/images'",
                  folder, folder);
         snprintf(text, sizeof text,
                  "source: {%s}\npipeline: [{filter: {feature: label, min: 1}}, {map: [decode_jpeg, "
@@ -389,8 +392,9 @@ static void in_one_of_several_sources(void **state)
     leat_error err;
     int64_t n, n_a = 0, n_b = 0;
     (void)state;
-    snprintf(one, sizeof one, "tfrecord: {files: '%s/a.tfrecord', features: {id: {shape: []}, label: "
-                              "{shape: []}}}",
+    snprintf(one, sizeof one,
+             "tfrecord: {files: '%s/a.tfrecord', features: {id: {shape: []}, label: "
+             "{shape: []}}}",
              folder);
     snprintf(text, sizeof text,
              "source: {concat: [{%s, pipeline: [{filter: {feature: label, equals: 5}}, shuffle]}, "
@@ -407,10 +411,11 @@ static void in_one_of_several_sources(void **state)
         assert_int_equal(label_of((int)ids[i]), i < n_a ? 5 : 6);
     free(ids);
     leat_plan_close(&plan);
-    snprintf(text, sizeof text,
-             "source: {concat: [{%s, pipeline: [{take: 1000}]}, {%s}]}\npipeline: [{filter: {feature: "
-             "label, equals: 5}}, {batch: 16}]\n",
-             one, one);
+    snprintf(
+        text, sizeof text,
+        "source: {concat: [{%s, pipeline: [{take: 1000}]}, {%s}]}\npipeline: [{filter: {feature: "
+        "label, equals: 5}}, {batch: 16}]\n",
+        one, one);
     check(open_text(text, &plan, &err), &err);
     ids = ids_of(plan, &n, 1);
     int64_t k = 0;
@@ -438,9 +443,10 @@ static void expect(int code, const char *stages, bool bytes, const char *part)
 static void errors_say_what_to_do(void **state)
 {
     (void)state;
-    expect(LEAT_E_CONFIG, "{filter: {feature: labl, equals: 1}}, {batch: 4}", false,
-           "filter.yaml:3:12: filter: the source has no feature 'labl'; did you mean 'label'? It has: "
-           "id, label, score");
+    expect(
+        LEAT_E_CONFIG, "{filter: {feature: labl, equals: 1}}, {batch: 4}", false,
+        "filter.yaml:3:12: filter: the source has no feature 'labl'; did you mean 'label'? It has: "
+        "id, label, score");
     expect(LEAT_E_CONFIG, "{filter: label}, {batch: 4}", false, "filter needs a condition: equals");
     expect(LEAT_E_CONFIG, "shuffle, {filter: {feature: label, equals: 1}}, {batch: 4}", false,
            "put it first, before shuffle and repeat");
@@ -448,17 +454,19 @@ static void errors_say_what_to_do(void **state)
            "put it first, before shuffle and repeat");
     expect(LEAT_E_CONFIG, "{batch: 4}, {filter: {feature: label, equals: 1}}", false,
            "put it before batch");
-    expect(LEAT_E_CONFIG,
-           "{map: {tensor: score, ops: [{cast: {dtype: int32}}]}}, {filter: {feature: score, equals: "
-           "1}}, {batch: 4}",
-           false, "put it before the map that changes it");
+    expect(
+        LEAT_E_CONFIG,
+        "{map: {tensor: score, ops: [{cast: {dtype: int32}}]}}, {filter: {feature: score, equals: "
+        "1}}, {batch: 4}",
+        false, "put it before the map that changes it");
     expect(LEAT_E_CONFIG, "{filter: {feature: label, equals: 99}}, {batch: 4}", false,
            "filter keeps none of 9000 samples");
     expect(LEAT_E_CONFIG, "{filter: {feature: label, equals: 1.5}}, {batch: 4}", false,
            "equals must be integers, got 1.5");
     expect(LEAT_E_CONFIG, "{filter: {feature: label, equals: [[1]]}}, {batch: 4}", false,
            "equals must be integers, got a list");
-    expect(LEAT_E_CONFIG, "{filter: {feature: label, equals: []}}, {batch: 4}", false, "empty list");
+    expect(LEAT_E_CONFIG, "{filter: {feature: label, equals: []}}, {batch: 4}", false,
+           "empty list");
     expect(LEAT_E_CONFIG, "{filter: {feature: label, max_length: 3}}, {batch: 4}", false,
            "every 'label' is int64[]");
     expect(LEAT_E_CONFIG, "{filter: {feature: blob, min: 3}}, {batch: 4}", true,

@@ -54,7 +54,8 @@ static int go(const char *source, const char *engine, const char *device_name, l
     snprintf(text, sizeof text,
              "source: %s\n"
              "engine: %s\n"
-             "pipeline: [{filter: {feature: id, equals: [3, 4], not: true}}, shuffle, {map: [reshape: {shape: [2, 12]}]}, {batch: 8}, {prefetch: 2}]\n",
+             "pipeline: [{filter: {feature: id, equals: [3, 4], invert: true}}, shuffle, {map: "
+             "[reshape: {shape: [2, 12]}]}, {batch: 8}, {prefetch: 2}]\n",
              from, engine);
     int rc = leat_config_parse(text, "faults.yaml", &config, err);
     if (rc >= 0)

@@ -32,6 +32,7 @@ static const leat_option section_table[] = { SOURCE_ROW, PIPELINE_ROW, ENGINE_RO
 #define RANKS_MAX (1 << 20)
 
 static const char *const autos[] = { "auto", NULL };
+static const char *const ios[] = { "buffered", "direct", NULL };
 static const char *const readers[] = { "auto", "io_uring", "pread", NULL };
 
 const leat_option leat_engine_option_table[] = {
@@ -41,6 +42,10 @@ const leat_option leat_engine_option_table[] = {
         "does all; auto: the CPUs this process may use"),
     LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
                      "how files are read; auto: io_uring, or pread where it is refused"),
+    LEAT_OPTION_ENUM(leat_engine_options, io, "buffered", ios,
+                     "buffered: through the page cache; direct: past it (O_DIRECT), for sets that "
+                     "are larger than memory; falls back, and says so, where the file system "
+                     "refuses"),
     LEAT_OPTION_BYTES(leat_engine_options, read_bytes, "0", 0, 0x1p40,
                       "memory of reads in flight; 0: two windows of mean records, 4 to 64 MiB"),
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
@@ -49,6 +54,8 @@ const leat_option leat_engine_option_table[] = {
                      "do neighbouring ops in one go where that gives the same bytes"),
     LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
                      "time the stages (on some samples only, so that it costs under 1 %)"),
+    LEAT_OPTION_I64(leat_engine_options, spans, "4096", 0, 1 << 24,
+                    "spans of a trace kept per thread, the newest (64 bytes each); 0: none"),
     LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
                      "compute a digest of every batch (reads every byte put out)"),
     LEAT_OPTION_I64(leat_engine_options, rank, "0", 0, RANKS_MAX - 1,

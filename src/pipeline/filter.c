@@ -20,7 +20,7 @@ typedef struct filter_options {
     const leat_node *equals;
     double min, max;
     int64_t min_length, max_length;
-    int32_t not;
+    int32_t invert;
 } filter_options;
 
 static const leat_option table[] = {
@@ -36,7 +36,7 @@ static const leat_option table[] = {
                        "keep where it has at least so many values, or bytes"),
     LEAT_OPTION_I64_OR(filter_options, max_length, "none", 0, 9e15, nones,
                        "keep where it has at most so many values, or bytes"),
-    LEAT_OPTION_BOOL(filter_options, not, "false", "keep all others instead"),
+    LEAT_OPTION_BOOL(filter_options, invert, "false", "keep all others instead"),
     LEAT_OPTION_END
 };
 
@@ -75,9 +75,9 @@ static int read_value(condition *c, const leat_node *node, size_t i, leat_error 
     if (rc == LEAT_NUMBER_OK)
         return LEAT_OK;
     return leat_node_fail(node, err, LEAT_E_CONFIG, "filter: equals must be %s%s, got %s",
-                          holds_texts(c)           ? "texts"
-                          : c->dtype == LEAT_F32   ? "numbers"
-                                                   : "integers",
+                          holds_texts(c)         ? "texts"
+                          : c->dtype == LEAT_F32 ? "numbers"
+                                                 : "integers",
                           rc == LEAT_NUMBER_LARGE ? " that fit in 64 bits" : "",
                           node->kind == LEAT_NODE_SCALAR ? node->text : "a list or mapping");
 }
@@ -114,22 +114,25 @@ static int check_condition(condition *c, const leat_feature_info *info, const le
     c->values = o->equals || range;
     leat_shape_text(&info->shape, shape, sizeof shape);
     if (!c->values && !lengths)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "filter needs a condition: equals, min, max, min_length or max_length");
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "filter needs a condition: equals, min, max, min_length or max_length");
     if (range && text)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "filter: min and max compare numbers, and '%s' holds bytes: use equals, "
-                              "min_length or max_length",
-                              info->name);
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "filter: min and max compare numbers, and '%s' holds bytes: use equals, "
+            "min_length or max_length",
+            info->name);
     if (c->values && !text && leat_shape_elements(&info->shape) != 1)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "filter: equals, min and max look at one value, and '%s' is %s",
                               info->name, shape);
     if (lengths && (info->shape.rank == 0 || info->shape.dims[0] != LEAT_UNKNOWN_DIM))
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "filter: min_length and max_length look at what differs in length, and "
-                              "every '%s' is %s",
-                              info->name, shape);
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "filter: min_length and max_length look at what differs in length, and "
+            "every '%s' is %s",
+            info->name, shape);
     return read_equals(c, err);
 }
 
@@ -186,7 +189,7 @@ static int visit(void *arg, uint64_t position, const leat_view *feature, leat_er
 {
     const condition *const c = arg;
     (void)err;
-    if (fits(c, feature) != (c->options->not != 0))
+    if (fits(c, feature) != (c->options->invert != 0))
         leat_bitset_add(c->kept, position);
     return LEAT_OK;
 }
@@ -223,10 +226,11 @@ static int check_place(const leat_build *build, int32_t feature, const leat_node
                               "into the pipeline of each source");
     for (int32_t c = 0; c < plan->n_chains; c++)
         if (plan->chains[c].feature == feature && plan->chains[c].n_links)
-            return leat_node_fail(where, err, LEAT_E_CONFIG,
-                                  "filter looks at '%s' as it is stored: put it before the map that "
-                                  "changes it",
-                                  plan->source->features[feature].name);
+            return leat_node_fail(
+                where, err, LEAT_E_CONFIG,
+                "filter looks at '%s' as it is stored: put it before the map that "
+                "changes it",
+                plan->source->features[feature].name);
     return LEAT_OK;
 }
 

@@ -9,7 +9,8 @@
 #include "source.h"
 
 /* feature: of the element at that position. Anything but LEAT_OK stops the scan. */
-typedef int leat_scan_visit(void *arg, uint64_t position, const leat_view *feature, leat_error *err);
+typedef int leat_scan_visit(void *arg, uint64_t position, const leat_view *feature,
+                            leat_error *err);
 
 /* Visits one feature of all elements that an order gives before its batch, in their order: positions 0
  * to n_samples - 1. The order must have no step that differs between epochs. Neighbouring records are
