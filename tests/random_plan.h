@@ -194,6 +194,7 @@ static const struct random_option {
     bool always; /* given each time */
 } option_examples[] = {
     { "map", "device", { "auto", "cpu" }, false },
+    { "filter", "feature", { "id", "label" }, false },
     { "sleep", "ms", { "0", "0.01" }, true },
     { "shard", "count", { "2", "3" }, false },
     { "shard", "index", { "0", "1" }, false },
@@ -572,6 +573,18 @@ static inline void random_draw_map(leat_rng *rng, random_plan *plan, size_t f, b
 
 /* --- all of it ----------------------------------------------------------------------------------- */
 
+/* The feature that an example names, if it does, is one of the plan's. */
+static inline bool random_has_feature(const random_plan *plan, const char *example)
+{
+    const char *const at = strstr(example, "feature: ");
+    bool found = at == NULL;
+    for (size_t f = 0; f < plan->n_features && !found; f++) {
+        const char *const name = plan->features[f]->name;
+        found = !strncmp(at + 9, name, strlen(name)) && at[9 + strlen(name)] == ',';
+    }
+    return found;
+}
+
 /* A stage of that row behind the others; false: it has options that nobody can draw. */
 static inline bool random_draw_row(leat_rng *rng, random_plan *plan, const struct random_stage *row)
 {
@@ -585,7 +598,9 @@ static inline bool random_draw_row(leat_rng *rng, random_plan *plan, const struc
     snprintf(stage->name, sizeof stage->name, "%s", row->name);
     snprintf(stage->options, sizeof stage->options, "{}");
     if (leat_rng_below(rng, 3) && row->examples[0]) {
-        const char *const example = random_pick(rng, row->examples, 6);
+        const char *example = random_pick(rng, row->examples, 6);
+        for (int tries = 0; tries < 20 && !random_has_feature(plan, example); tries++)
+            example = random_pick(rng, row->examples, 6);
         const char *const file = strstr(example, "FILE");
         if (file)
             snprintf(stage->options, sizeof stage->options, "%.*s'%s/cache%u'%s",
