@@ -176,9 +176,14 @@ static const struct random_stage {
         "{block: 3, window: 12}" } },
     { "repeat", RANDOM_EITHER, { "2", "3", "" } },
     { "take", RANDOM_EITHER, { "77", "9", "150" } },
-    { "skip", RANDOM_EITHER, { "1", "3", "12" } },
+    { "skip", RANDOM_EITHER, { "1", "2", "4" } },
     { "shard", RANDOM_EITHER, { "{count: 3, index: 1}", "{count: 2, index: 0}" } },
     { "map", RANDOM_MAP, { NULL } },
+    { "filter",
+      RANDOM_FIRST,
+      { "{feature: id, min: 10, max: 250}", "{feature: label, equals: [1, 2, 5, 9]}",
+        "{feature: label, equals: 0, invert: true}", "{feature: jpg, min_length: 9}",
+        "{feature: text, max_length: 12}", "{feature: id, max: 120}" } },
     { "cache",
       RANDOM_SAMPLES,
       { "", "{bytes: 3000}", "{file: FILE}", "{file: FILE, bytes: 9000}" } },
@@ -200,7 +205,7 @@ static const struct random_option {
     { "shard", "index", { "0", "1" }, false },
     { "repeat", "count", { "2", "3", "forever" }, false },
     { "take", "count", { "40", "8", "100" }, false },
-    { "skip", "count", { "0", "1", "5" }, false },
+    { "skip", "count", { "0", "1", "3" }, false },
     { "mix", "stop", { "longest", "shortest", "50" }, false },
     { "engine", "threads", { NULL }, false }, /* these are drawn by the tests */
     { "engine", "digest", { NULL }, false },
@@ -250,8 +255,9 @@ static inline const char *random_pick(leat_rng *rng, const char *const *list, si
 /* Small numbers more often than large ones. */
 static inline double random_number(leat_rng *rng, const leat_option *row)
 {
-    const double most = row->high > 48 ? 48 : row->high, share = leat_rng_f32(rng);
-    return row->low + (most - row->low) * share * share;
+    const double least = row->low < -1e9 ? -48 : row->low, share = leat_rng_f32(rng);
+    const double most = row->high > 48 ? 48 : row->high;
+    return least + (most - least) * share * share;
 }
 
 /* A value by the row's type, as text; false: it takes an example. */
