@@ -33,16 +33,25 @@ int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out)
 typedef struct leat_watch {
     bool on;
     int64_t since;
+    leat_worker *worker;
+    uint64_t record;
 } leat_watch;
 
-/* Charges the time since the last call to a stage. */
+/* Charges the time since the last call to a stage, and keeps it as a span. */
 static void charge(leat_trace_stage *stage, leat_watch *watch)
 {
-    if (watch->on) {
-        const int64_t now = leat_clock_ns();
-        leat_trace_time(stage, 1, now - watch->since);
-        watch->since = now;
-    }
+    if (!watch->on)
+        return;
+    leat_trace *const trace = &watch->worker->trace;
+    const leat_trace_span span = { .start_ns = watch->since,
+                                   .end_ns = leat_clock_ns(),
+                                   .batch = watch->worker->batch,
+                                   .record = watch->record,
+                                   .n = 1,
+                                   .kind = LEAT_TRACE_STAGE + (uint32_t)(stage - trace->stages) };
+    leat_trace_time(stage, 1, span.end_ns - span.start_ns);
+    leat_trace_put(&trace->spans, &span);
+    watch->since = span.end_ns;
 }
 
 /* Fetches a record's features: from bytes the engine has read, or by reading here. */
@@ -53,8 +62,13 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
     size_t size = stored->size;
     const leat_source *const source = plan->source;
     leat_trace_stage *const stages = worker->trace.stages;
-    int rc;
-    if (source->table->load) {
+    leat_extent extent = { .fd = -1 };
+    int rc = LEAT_OK;
+    if (!bytes && source->table->locate)
+        rc = source->table->locate(source, record, &extent, err);
+    if (rc < 0)
+        return rc;
+    if (!bytes && extent.fd < 0) {
         size_t n_read = 0;
         rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
@@ -62,10 +76,6 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
         return rc;
     }
     if (!bytes) {
-        leat_extent extent;
-        rc = source->table->locate(source, record, &extent, err);
-        if (rc < 0)
-            return rc;
         uint8_t *const memory = leat_scratch_take(worker->scratch, extent.size);
         if (!memory)
             return leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch",
@@ -257,14 +267,16 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
     leat_trace_stage *stages = &worker->trace.stages[LEAT_STAGE_FIRST_LINK];
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        journeys[c] = (leat_journey){ .plan = plan,
-                                      .chain = chain,
-                                      .name = plan->tensors[c].name,
-                                      .worker = worker,
-                                      .stages = stages,
-                                      .record = record,
-                                      .epoch = epoch,
-                                      .row = slot + chain->offset + row * chain->row_bytes };
+        leat_journey *const j = &journeys[c];
+        j->plan = plan; /* one by one: the view need not be cleared */
+        j->chain = chain;
+        j->name = plan->tensors[c].name;
+        j->worker = worker;
+        j->stages = stages;
+        j->record = record;
+        j->epoch = epoch;
+        j->owned = false;
+        j->row = slot + chain->offset + row * chain->row_bytes;
         stages += chain->n_links + (chain->fused != NULL);
     }
     return stages;
@@ -328,7 +340,7 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record,
                     leat_error *err)
 {
     leat_journey journeys[LEAT_MAX_FEATURES];
-    leat_watch watch = { timed, timed ? leat_clock_ns() : 0 };
+    leat_watch watch = { timed, timed ? leat_clock_ns() : 0, worker, record };
     leat_scratch_reset(worker->scratch);
     leat_trace_stage *const stages = begin(plan, worker, record, epoch, slot, j, journeys);
     int rc = reach_cut(plan, journeys, stored, stages, &watch, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cache.c: what `cache` is worth, and what it costs to fill: JPEG files, decoded and resized before it,
+ * cached.c: what `cache` is worth, and what it costs to fill: JPEG files, decoded and resized before it,
  * cropped, mirrored and normalised after it. Each arm runs one epoch: without a cache (the
  * baseline), the first epoch of one, which fills it, and a later one. The file is in the page cache. */
 #include <stdio.h>
@@ -22,7 +22,7 @@ static char folder[] = "/tmp/leat-bench-cache-XXXXXX";
 
 static void die(const char *what)
 {
-    fprintf(stderr, "cache: %s\n", what);
+    fprintf(stderr, "cached: %s\n", what);
     exit(1);
 }
 
@@ -140,7 +140,7 @@ static int64_t epoch(void *arg)
 
 int main(int argc, char **argv)
 {
-    bench *b = bench_open(argc, argv, "cache");
+    bench *b = bench_open(argc, argv, "cached");
     char command[100], images[100], first_file[100], later_file[100];
     if (!mkdtemp(folder))
         die("cannot make a folder in /tmp");
