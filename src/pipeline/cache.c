@@ -25,7 +25,7 @@ int leat_cache_new(leat_cache **out, const leat_cache_options *options, const ch
     if (!cache)
         return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", sizeof *cache);
     pthread_mutex_init(&cache->opening, NULL);
-    cache->fd = cache->read_fd = -1;
+    cache->fd = cache->lock_fd = -1;
     cache->bytes = options->bytes;
     if (strcmp(options->file.text, "memory"))
         snprintf(cache->path, sizeof cache->path, "%s", options->file.text);
@@ -83,14 +83,14 @@ static void unmap(leat_cache *cache)
         munmap((void *)cache->units, n * sizeof *cache->units);
     if (cache->memory)
         munmap(cache->memory, cache->memory_size);
-    if (cache->read_fd >= 0)
-        close(cache->read_fd);
     if (cache->fd >= 0)
         close(cache->fd);
+    if (cache->lock_fd >= 0)
+        close(cache->lock_fd);
     cache->words = NULL;
     cache->units = NULL;
     cache->memory = NULL;
-    cache->fd = cache->read_fd = -1;
+    cache->fd = cache->lock_fd = -1;
 }
 
 static int open_parts(leat_cache *cache, leat_error *err)
@@ -153,7 +153,7 @@ leat_cache_found leat_cache_find(const leat_cache *cache, uint64_t record, leat_
         return LEAT_CACHE_NONE;
     if (cache->fd < 0)
         return LEAT_CACHE_IN_MEMORY;
-    *at = (leat_extent){ cache->read_fd, leat_entry_offset(word), load_size(cache, record) };
+    *at = (leat_extent){ cache->fd, leat_entry_offset(word), load_size(cache, record) };
     return LEAT_CACHE_IN_FILE;
 }
 

@@ -25,7 +25,7 @@ bool leat_cache_file_read(leat_cache *cache, uint8_t *to, size_t size, uint64_t 
     if (every && (atomic_fetch_add(&cache->n_accesses, 1) + 1) % every == 0)
         return false;
     for (size_t done = 0; done < size;) {
-        const ssize_t n = pread(cache->read_fd, to + done, size - done, (off_t)(offset + done));
+        const ssize_t n = pread(cache->fd, to + done, size - done, (off_t)(offset + done));
         if (n > 0)
             done += (size_t)n;
         else if (n == 0 || errno != EINTR)
@@ -92,6 +92,25 @@ static void become_reader(leat_cache *cache, const char *why)
     snprintf(cache->note, sizeof cache->note, "%s", why);
 }
 
+/* Takes the writer's lock, on a descriptor of its own: the kernel may hold on to one that a reader uses
+ * for a moment after it was closed, or its process killed. */
+static int take_lock(leat_cache *cache, const struct stat *status, leat_error *err)
+{
+    struct stat locked;
+    cache->lock_fd = open(cache->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (cache->lock_fd < 0 || fstat(cache->lock_fd, &locked) < 0)
+        return fail_path(cache, err, "cannot open it to lock it");
+    if (locked.st_ino != status->st_ino || locked.st_dev != status->st_dev)
+        return leat_fail(err, LEAT_E_IO, "%s was replaced while it was opened: try again",
+                         cache->path);
+    if (flock(cache->lock_fd, LOCK_EX | LOCK_NB) == 0)
+        return LEAT_OK;
+    if (errno != EWOULDBLOCK)
+        return fail_path(cache, err, "cannot lock it; choose a folder on a local disk");
+    become_reader(cache, "it is only read: another process or plan writes to it");
+    return LEAT_OK;
+}
+
 /* Opens for writing, or only for reading where that is all that is allowed. */
 static int open_path(leat_cache *cache, struct stat *status, leat_error *err)
 {
@@ -107,24 +126,7 @@ static int open_path(leat_cache *cache, struct stat *status, leat_error *err)
         return fail_path(cache, err, "cannot look at it");
     if (!S_ISREG(status->st_mode))
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", cache->path);
-    if (cache->is_reader || flock(cache->fd, LOCK_EX | LOCK_NB) == 0)
-        return LEAT_OK;
-    if (errno != EWOULDBLOCK)
-        return fail_path(cache, err, "cannot lock it; choose a folder on a local disk");
-    become_reader(cache, "it is only read: another process or plan writes to it");
-    return LEAT_OK;
-}
-
-static int open_for_reading(leat_cache *cache, const struct stat *status, leat_error *err)
-{
-    struct stat again;
-    cache->read_fd = open(cache->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (cache->read_fd < 0 || fstat(cache->read_fd, &again) < 0)
-        return fail_path(cache, err, "cannot open it for reading");
-    if (again.st_dev != status->st_dev || again.st_ino != status->st_ino)
-        return leat_fail(err, LEAT_E_IO, "%s was replaced at this very moment; try again",
-                         cache->path);
-    return LEAT_OK;
+    return cache->is_reader ? LEAT_OK : take_lock(cache, status, err);
 }
 
 /* How long a file may get by this process: to go beyond would be a signal. */
@@ -250,8 +252,6 @@ int leat_cache_file_open(leat_cache *cache, leat_error *err)
     if (!cache->first)
         return leat_fail(err, LEAT_E_UNSUPPORTED, "too many records for a cache in a file");
     int rc = open_path(cache, &status, err);
-    if (rc >= 0)
-        rc = open_for_reading(cache, &status, err);
     if (rc >= 0)
         rc = settle_header(cache, &status, err);
     if (rc >= 0)

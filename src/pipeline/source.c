@@ -176,15 +176,7 @@ void leat_source_free_paths(char **paths)
     free(paths);
 }
 
-int leat_source_stamp(const leat_source *source, uint64_t *out, leat_error *err)
-{
-    if (source->table->stamp)
-        return source->table->stamp(source, out, err);
-    return leat_fail(err, LEAT_E_UNSUPPORTED, "nothing tells whether %s are the same as before",
-                     source->table->kind.name);
-}
-
-uint64_t leat_source_stamp_file(uint64_t stamp, const struct stat *status)
+uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status)
 {
     const uint64_t facts[] = { (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
                                (uint64_t)status->st_mtim.tv_nsec };

@@ -101,8 +101,10 @@ int leat_source_parts_open(const char *name, const leat_node *sources, const lea
 
 void leat_source_parts_close(leat_source_parts *parts)
 {
-    for (size_t i = 0; i < parts->n; i++)
+    for (size_t i = 0; i < parts->n; i++) {
+        leat_order_fini(&parts->list[i].order);
         leat_source_close(&parts->list[i].source);
+    }
     free(parts->list);
     *parts = (leat_source_parts){ 0 };
 }
@@ -197,6 +199,24 @@ int leat_source_parts_join(leat_source_parts *parts, leat_source *whole, leat_er
     return LEAT_OK;
 }
 
+int leat_source_parts_stamp(const leat_source_parts *parts, uint64_t *out, leat_error *err)
+{
+    *out = 0;
+    for (size_t i = 0; i < parts->n; i++) {
+        const leat_source *const source = parts->list[i].source;
+        uint64_t stamp = 0;
+        const int rc = source->table->stamp
+                           ? source->table->stamp(source, &stamp, err)
+                           : leat_fail(err, LEAT_E_UNSUPPORTED,
+                                       "%s: nothing tells whether its records are still the same",
+                                       source->table->kind.name);
+        if (rc < 0)
+            return rc;
+        *out = leat_digest_chain(*out, stamp);
+    }
+    return LEAT_OK;
+}
+
 const leat_source_part *leat_source_part_of(const leat_source_parts *parts, uint64_t record)
 {
     size_t low = 0, high = parts->n; /* list[low].first ≤ record < list[high].first */
@@ -208,17 +228,4 @@ const leat_source_part *leat_source_part_of(const leat_source_parts *parts, uint
             high = middle;
     }
     return &parts->list[low];
-}
-
-int leat_source_parts_stamp(const leat_source_parts *parts, uint64_t *out, leat_error *err)
-{
-    *out = 0;
-    for (size_t i = 0; i < parts->n; i++) {
-        uint64_t one;
-        const int rc = leat_source_stamp(parts->list[i].source, &one, err);
-        if (rc < 0)
-            return rc;
-        *out = leat_digest_chain(*out, one);
-    }
-    return LEAT_OK;
 }

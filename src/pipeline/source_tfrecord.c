@@ -412,7 +412,7 @@ static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
         struct stat status;
         if (fstat(source->shards[i].fd, &status) < 0)
             return leat_fail(err, LEAT_E_IO, "%s: %s", source->shards[i].path, strerror(errno));
-        *out = leat_source_stamp_file(*out, &status);
+        *out = leat_source_stamp(*out, &status);
     }
     return LEAT_OK;
 }

@@ -138,19 +138,21 @@ int leat_cache_settle(const leat_build *build, const leat_parts *parts, leat_err
     uint64_t stamp = 0;
     if (!plan->cache)
         return LEAT_OK;
-    int rc = LEAT_OK;
-    if (leat_cache_is_file(plan->cache))
-        rc = leat_source_stamp(plan->source, &stamp, err);
-    if (rc == LEAT_E_UNSUPPORTED)
-        leat_fail_in(err, rc, "cache: a file outlives these records, use cache: memory: ");
-    if (rc < 0)
-        return leat_node_fail_in(build->cache, err, rc);
+    if (leat_cache_is_file(plan->cache)) {
+        if (!plan->source->table->stamp)
+            return leat_node_fail(build->cache, err, LEAT_E_UNSUPPORTED,
+                                  "cache: a file would outlive these records, and nothing tells "
+                                  "whether they are still the same then: use cache: memory");
+        const int rc = plan->source->table->stamp(plan->source, &stamp, err);
+        if (rc < 0)
+            return rc;
+    }
     for (int32_t c = 0; c < plan->n_chains; c++)
         layout.shapes[c] = plan->chains[c].cut_shape;
     origin = calloc(1, sizeof *origin);
     if (!origin)
         return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", sizeof *origin);
-    rc = find_origin(build, parts, &layout, origin, err);
+    const int rc = find_origin(build, parts, &layout, origin, err);
     origin->source = leat_digest_chain(origin->source, stamp);
     if (rc >= 0)
         leat_cache_describe(plan->cache, &layout, origin);

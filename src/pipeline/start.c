@@ -26,7 +26,7 @@ static void look_at_first_file(const leat_loader *loader)
 {
     const leat_source *const source = loader->plan->source;
     leat_extent at;
-    if (source->table->locate(source, 0, &at, NULL) >= 0)
+    if (source->table->locate(source, 0, &at, NULL) >= 0 && at.fd >= 0)
         leat_reader_is_direct(loader->ahead.reader, at.fd);
 }
 
@@ -154,24 +154,28 @@ bool leat_start_can_locked(const leat_loader *loader)
     return open <= LEAT_RUNS / 4 * 3;
 }
 
+/* Where a row's bytes are read from; false: from nowhere, or by whoever runs it. */
+static bool locate(const leat_plan *plan, leat_row_read *row, leat_extent *at)
+{
+    const leat_source *const source = plan->source;
+    switch (plan->cache ? leat_cache_find(plan->cache, row->record, at) : LEAT_CACHE_NONE) {
+    case LEAT_CACHE_IN_MEMORY:
+        return false;
+    case LEAT_CACHE_IN_FILE:
+        row->is_entry = true;
+        break;
+    case LEAT_CACHE_NONE:
+        if (!source->table->locate || source->table->locate(source, row->record, at, NULL) < 0)
+            return false;
+    }
+    return at->fd >= 0;
+}
+
 /* Bytes of read memory that a row may take; 0: it is not read ahead. */
 static uint64_t cost_of(const leat_ahead *a, const leat_row_read *row)
 {
     const uint64_t cost = row->size + (row->direct ? BLOCK_COST : 0);
     return cost <= a->bytes / 4 ? cost : 0;
-}
-
-/* Where a row's bytes are read from; false: from nowhere, or by whoever runs it. */
-static bool locate(const leat_plan *plan, leat_row_read *row, leat_extent *at)
-{
-    const leat_source *const source = plan->source;
-    if (plan->cache) {
-        const leat_cache_found found = leat_cache_find(plan->cache, row->record, at);
-        row->is_entry = found == LEAT_CACHE_IN_FILE;
-        if (found != LEAT_CACHE_NONE)
-            return row->is_entry;
-    }
-    return source->table->locate(source, row->record, at, NULL) >= 0 && at->fd >= 0;
 }
 
 /* Fills in the next rows of the run at the head of the ring: where their bytes are. Its rows take at
