@@ -16,7 +16,8 @@ typedef struct leat_batch leat_batch;
 
 /* Where a run stands, as plain bytes that can be written to a file and read on any machine of the same
  * byte order. It names a position in the order, nothing of what was prepared, so a loader opened from
- * it goes on with the very next batch at once, also with other threads, reader or prefetch. */
+ * it goes on with the very next batch at once, also with other threads, reader, prefetch or number of
+ * ranks. */
 typedef struct leat_loader_state {
     char magic[8];        /* "leatrun" */
     uint32_t version;     /* 1 */
@@ -70,8 +71,13 @@ typedef struct leat_batch_info {
     int64_t number;   /* from 0, counted from the start of the run, not of this loader */
     int64_t epoch;    /* pass of the pipeline that this batch belongs to */
     int64_t in_epoch; /* number inside the epoch, from 0 */
-    int64_t rows;     /* samples in this batch: batch_size, fewer in a short last one */
-    uint64_t digest;  /* of all rows' bytes; 0 unless engine.digest is on */
+    int64_t rows;     /* samples in this batch: batch_size, fewer in a short last one; where several
+                         ranks share it (engine.ranks) this rank's, which may be 0 */
+    int64_t global_rows; /* samples of all ranks together: the weight of this rank's rows in a mean
+                            over the batch is 1 / global_rows each */
+    int64_t first_row;   /* of them: this rank's row 0; ranks in order make the whole batch */
+    uint64_t digest;  /* of all rows' bytes; 0 unless engine.digest is on. The ranks' digests add up
+                         (modulo 2^64) to that of the whole batch */
     int64_t asked_ns; /* leat_loader_next was called */
     int64_t ready_ns; /* its last row was written in host memory */
     int64_t sent_ns;  /* its copy to the device was enqueued; 0 where there is none */

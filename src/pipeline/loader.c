@@ -166,6 +166,8 @@ void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot)
         .epoch = (int64_t)slot->place.epoch,
         .in_epoch = (int64_t)slot->place.number,
         .rows = (int64_t)slot->place.rows,
+        .global_rows = (int64_t)slot->place.global_rows,
+        .first_row = (int64_t)slot->place.first_row,
         .digest = slot->digest,
         .ready_ns = slot->ready_ns,
     };

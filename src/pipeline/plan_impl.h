@@ -23,6 +23,7 @@ typedef struct leat_engine_options {
     int32_t timing;
     int32_t fuse;
     int64_t spans; /* of a trace, per thread */
+    int64_t rank, ranks;
 } leat_engine_options;
 
 enum { LEAT_IO_BUFFERED, LEAT_IO_DIRECT };

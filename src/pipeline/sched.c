@@ -86,13 +86,14 @@ typedef struct leat_outcome {
     leat_error error; /* of the lowest row that failed */
 } leat_outcome;
 
-static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t row)
+/* first: the batch's row that is row 0 here, so that the digests of all ranks add up to the batch's. */
+static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t row, uint64_t first)
 {
     uint64_t digest = 0;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
         digest += leat_digest_row(slot + chain->offset + row * chain->row_bytes, chain->row_bytes,
-                                  row * LEAT_MAX_FEATURES + (uint64_t)c);
+                                  (first + row) * LEAT_MAX_FEATURES + (uint64_t)c);
     }
     return digest;
 }
@@ -134,7 +135,7 @@ static int compute_row(const leat_plan *plan, leat_worker *worker, const leat_sp
         leat_sample_run(plan, worker, id->record, id->epoch, bytes, bytes ? read->size : 0,
                         span->slot->memory, span->row + i, timed, err);
     if (rc >= 0 && plan->engine.digest)
-        *digest += digest_row(plan, span->slot->memory, span->row + i);
+        *digest += digest_row(plan, span->slot->memory, span->row + i, span->place.first_row);
     return rc;
 }
 
@@ -182,12 +183,15 @@ static void compute(const leat_loader *loader, leat_worker *worker, const leat_s
 /* Learns what a row costs, and from that how many rows make a task worth handing over. */
 static void learn_locked(leat_loader *loader, const leat_span *span, int64_t ns)
 {
+    if (span->n == 0) /* of a batch with fewer rows than ranks */
+        return;
     const double one = (double)ns / (double)span->n;
     loader->sample_ns = loader->sample_ns > 0 ? loader->sample_ns * 0.9 + one * 0.1 : one;
     if (loader->fixed_run)
         return;
     const uint64_t threads = (uint64_t)(loader->n_threads > 1 ? loader->n_threads : 1);
-    const uint64_t share = (loader->plan->order.batch_size + 2 * threads - 1) / (2 * threads);
+    const uint64_t rows_most = leat_order_slot_rows(&loader->plan->order);
+    const uint64_t share = (rows_most + 2 * threads - 1) / (2 * threads);
     const double wanted = GRAIN_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
     uint64_t rows = 1;
     while ((double)rows < wanted && rows * 2 <= share)
@@ -355,7 +359,7 @@ static bool worth_waking_locked(const leat_loader *loader)
     if (loader->ahead.reader || loader->device || loader->sample_ns <= 0)
         return true;
     const int64_t n_open = leat_loader_limit(loader) - loader->claim_batch;
-    const double rows = (double)n_open * (double)loader->plan->order.batch_size;
+    const double rows = (double)n_open * (double)leat_order_slot_rows(&loader->plan->order);
     return rows * loader->sample_ns >= 2 * GRAIN_NS;
 }
 

@@ -44,7 +44,7 @@ int leat_start_open(leat_loader *loader, leat_error *err)
     uint64_t bytes = (uint64_t)plan->engine.read_bytes;
     if (!bytes) { /* two windows of mean records, within bounds */
         const uint64_t mean = plan->source->n_bytes / plan->source->n_records + 1;
-        bytes = 2 * (uint64_t)(loader->prefetch + 1) * plan->order.batch_size * mean;
+        bytes = 2 * (uint64_t)(loader->prefetch + 1) * leat_order_slot_rows(&plan->order) * mean;
         bytes = bytes < 4 << 20 ? 4 << 20 : bytes > 64 << 20 ? 64 << 20 : bytes;
     }
     a->bytes = (bytes + 4095) / 4096 * 4096;
@@ -182,7 +182,7 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
         leat_extent at;
         *row = (leat_row_read){ .run = run };
         leat_order_row(&plan->order, &a->order, &run->place, a->row + i, &row->record, &row->epoch);
-        if (source->table->locate(source, row->record, &at, NULL) >= 0) {
+        if (source->table->locate(source, row->record, &at, NULL) >= 0 && at.fd >= 0) {
             row->fd = at.fd;
             row->offset = at.offset;
             row->size = at.size;
