@@ -63,7 +63,7 @@ int leat_start_open(leat_loader *loader, leat_error *err)
              leat_reader_note(a->reader));
     a->layout = (leat_layout){ .memory = leat_reader_memory(a->reader),
                                .bytes = a->bytes,
-                               .most = leat_reader_fault.separate        ? 0
+                               .most = leat_reader_fault.separate   ? 0
                                        : a->bytes / 4 < JOINED_MOST ? a->bytes / 4
                                                                     : JOINED_MOST };
     a->runs = calloc(LEAT_RUNS, sizeof *a->runs);
