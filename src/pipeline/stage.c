@@ -248,7 +248,8 @@ static const leat_stage_table count_stages[] = {
 
 static const leat_stage_table *stage_at(size_t i)
 {
-    return i < N_COUNT_STAGES ? &count_stages[i] : i == N_COUNT_STAGES ? &leat_stage_map : NULL;
+    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_cache, NULL };
+    return i < N_COUNT_STAGES ? &count_stages[i] : others[i - N_COUNT_STAGES];
 }
 
 const leat_kind *leat_stage_kind(size_t i)
