@@ -310,6 +310,7 @@ void leat_plan_close(leat_plan **out)
     for (int32_t c = 0; c < plan->n_chains; c++)
         leat_map_free_chain(&plan->chains[c]);
     leat_cache_close(&plan->cache);
+    leat_order_fini(&plan->order);
     leat_source_close(&plan->source);
     free(plan);
     *out = NULL;

@@ -32,6 +32,9 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
  * however often it is given; cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES left out. */
 void leat_build_note(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 3);
 
+/* filter.c */
+extern const leat_stage_table leat_stage_filter;
+
 /* map.c */
 extern const leat_stage_table leat_stage_map;
 /* All ops are there: looks for a run that can be done in one go. */
