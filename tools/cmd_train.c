@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "files.h"
+#include "jpeg_side.h"
 #include "json.h"
 #include "progress.h"
 #include "setup.h"
@@ -360,6 +361,7 @@ static void print_head(const struct train *t)
 
 static void print_end(const struct train *t, double seconds)
 {
+    leat_loader_stats_info stats;
     printf("%lld step%s in %.1f s", (long long)t->steps, t->steps == 1 ? "" : "s", seconds);
     if (t->best_accuracy >= 0)
         printf("; best eval accuracy %.2f %% in epoch %lld", t->best_accuracy * 100,
@@ -367,6 +369,8 @@ static void print_end(const struct train *t, double seconds)
     if (t->o->save)
         printf("; weights in %s", t->o->save);
     putchar('\n');
+    leat_loader_stats(t->loader, &stats);
+    leat_jpeg_side_print(&stats);
 }
 
 static json_t *run_json(struct train *t, double seconds)

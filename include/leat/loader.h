@@ -111,6 +111,11 @@ typedef struct leat_loader_stats_info {
     char reader[16];         /* "io_uring", "pread"; "direct": the source fetches by itself */
     char reader_reason[160]; /* why this reader; "" when it is the one asked for */
     int64_t memory_bytes;    /* slots, read buffers and scratch, as planned at open */
+    /* Encoded features that came with a table of the source's JPEG index (leat_seek), and those whose
+     * table was not of their bytes, so that they were read without; the batches are the same. */
+    uint64_t n_seek, n_seek_refused;
+    char seek_note
+        [200]; /* why an index is not used at all: which, why; "": it is, or there is none */
     int32_t n_stages;
     leat_stage_stats stages[LEAT_MAX_STAGES];
 } leat_loader_stats_info;

@@ -30,6 +30,7 @@ static const leat_option section_table[] = { SOURCE_ROW, PIPELINE_ROW, ENGINE_RO
                                              LEAT_OPTION_END };
 
 static const char *const autos[] = { "auto", NULL };
+static const char *const index_choices[] = { "auto", "off", "require", NULL };
 static const char *const readers[] = { "auto", "io_uring", "pread", NULL };
 
 const leat_option leat_engine_option_table[] = {
@@ -45,6 +46,11 @@ const leat_option leat_engine_option_table[] = {
                     "rows per task; 0: as many as make 20 microseconds"),
     LEAT_OPTION_BOOL(leat_engine_options, fuse, "true",
                      "do neighbouring ops in one go where that gives the same bytes"),
+    LEAT_OPTION_ENUM(
+        leat_engine_options, jpeg_index, "auto", index_choices,
+        "the index of JPEG files beside them (`leat index --jpeg`), by which only what a "
+        "crop needs is decoded; auto: where it is there and fits; require: else an "
+        "error"),
     LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
                      "time the stages (on some samples only, so that it costs under 1 %)"),
     LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
@@ -185,6 +191,17 @@ static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *
     return rc;
 }
 
+static int check_jpeg_index(const leat_plan *plan, const leat_node *where, leat_error *err)
+{
+    const leat_source *const source = plan->source;
+    if (plan->engine.jpeg_index != LEAT_JPEG_INDEX_REQUIRE || source->seek_complete)
+        return LEAT_OK;
+    return leat_node_fail(where, err, LEAT_E_CONFIG,
+                          "engine.jpeg_index is require, but %s; make it with `leat index --jpeg`",
+                          source->seek_note[0] ? source->seek_note
+                                               : "not every file of the source has one");
+}
+
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
 {
     leat_plan *const plan = build->plan;
@@ -197,6 +214,8 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         return rc;
     if (plan->source->n_records == 0)
         return leat_node_fail(parts->source, err, LEAT_E_DATA, "the source has no records");
+    if ((rc = check_jpeg_index(plan, parts->source, err)) < 0)
+        return rc;
     leat_order_init(&plan->order, plan->source->n_records);
     begin_chains(plan);
     if ((rc = add_stages(build, parts->pipeline, err)) < 0 ||

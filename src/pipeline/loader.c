@@ -350,8 +350,14 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
                                                   : "pread");
     snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);
     out->n_stages = leat_sample_stages(loader->plan, out->stages);
-    for (int i = 0; i <= loader->n_threads; i++)
-        leat_trace_sum(&loader->workers[i].trace, out->n_stages, out->stages);
+    for (int i = 0; i <= loader->n_threads; i++) {
+        const leat_trace *const trace = &loader->workers[i].trace;
+        leat_trace_sum(trace, out->n_stages, out->stages);
+        out->n_seek += atomic_load_explicit(&trace->n_seek, memory_order_relaxed);
+        out->n_seek_refused += atomic_load_explicit(&trace->n_seek_refused, memory_order_relaxed);
+    }
+    if (loader->plan->engine.jpeg_index != LEAT_JPEG_INDEX_OFF)
+        snprintf(out->seek_note, sizeof out->seek_note, "%s", loader->plan->source->seek_note);
     pthread_mutex_lock(&loader->lock);
     out->batches = loader->n_batches_out;
     out->samples = loader->n_samples_out;

@@ -19,7 +19,10 @@ typedef struct leat_engine_options {
     int32_t digest;
     int32_t timing;
     int32_t fuse;
+    int32_t jpeg_index; /* leat_jpeg_index_choice */
 } leat_engine_options;
+
+enum { LEAT_JPEG_INDEX_AUTO, LEAT_JPEG_INDEX_OFF, LEAT_JPEG_INDEX_REQUIRE };
 
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
 

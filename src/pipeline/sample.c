@@ -71,6 +71,28 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, co
     return rc;
 }
 
+/* Features as the source gave them: their tables are for use unless engine.jpeg_index says otherwise. */
+static int take_seeks(const leat_plan *plan, leat_view *features, leat_error *err)
+{
+    for (int32_t i = 0; i < plan->source->n_features; i++) {
+        const leat_seek *const seek = features[i].seek;
+        if (plan->engine.jpeg_index == LEAT_JPEG_INDEX_OFF)
+            features[i].seek = NULL;
+        else if (plan->engine.jpeg_index == LEAT_JPEG_INDEX_REQUIRE && seek && seek->refused)
+            return leat_fail(err, LEAT_E_DATA,
+                             "the index of JPEG files is damaged or of other bytes: make it anew "
+                             "with `leat index --jpeg --rebuild`, or set engine.jpeg_index: auto");
+    }
+    return LEAT_OK;
+}
+
+static void count_seeks(const leat_plan *plan, const leat_view *features, leat_trace *trace)
+{
+    for (int32_t i = 0; i < plan->source->n_features; i++)
+        if (features[i].seek)
+            leat_trace_add(features[i].seek->refused ? &trace->n_seek_refused : &trace->n_seek, 1);
+}
+
 /* Where the output of link i goes: the row, the input itself, or new scratch. */
 static void *destination(const leat_chain *chain, int32_t i, const leat_view *in, bool owned,
                          size_t bytes, leat_scratch *scratch, uint8_t *row)
@@ -239,7 +261,11 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record,
     int64_t since = timed ? leat_clock_ns() : 0;
     int32_t stage = LEAT_STAGE_FIRST_LINK;
     leat_scratch_reset(worker->scratch);
+    for (int32_t i = 0; i < plan->source->n_features; i++)
+        features[i].seek = NULL; /* most sources have none */
     int rc = fetch(plan, worker, record, bytes, size, features, timed, &since, err);
+    if (rc >= 0)
+        rc = take_seeks(plan, features, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
         leat_journey journey = { .plan = plan,
@@ -258,5 +284,6 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record,
         plan->source->table->describe(plan->source, record, where, sizeof where);
         return leat_fail_in(err, rc, "%s: ", where);
     }
+    count_seeks(plan, features, &worker->trace);
     return LEAT_OK;
 }

@@ -5,6 +5,8 @@
 #ifndef LEAT_SOURCE_H
 #define LEAT_SOURCE_H
 
+#include <stdbool.h>
+
 #include "leat/plan.h"
 #include "node.h"
 
@@ -59,6 +61,8 @@ struct leat_source {
     int32_t n_classes; /* 0 = unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
+    bool seek_complete;  /* all JPEG files were indexed (leat_seek), as far as opening tells */
+    char seek_note[200]; /* an index that is there and does not fit: which, why; "": none */
 };
 
 /* Every source, NULL-terminated: source.c's list, one line each. */
