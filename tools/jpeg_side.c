@@ -223,6 +223,4 @@ void leat_jpeg_side_print(const leat_loader_stats_info *stats)
                leat_files_count_text(stats->n_seek_refused, refused));
     if (stats->n_seek || stats->n_seek_refused)
         putchar('\n');
-    if (stats->seek_note[0])
-        printf("an index of JPEG files is not used: %s\n", stats->seek_note);
 }

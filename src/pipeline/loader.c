@@ -16,11 +16,13 @@
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
-static int open_worker(leat_worker *worker, leat_error *err)
+static int open_worker(leat_worker *worker, int64_t n_spans, leat_error *err)
 {
     int rc = LEAT_E_NOMEM;
     for (size_t bytes = SCRATCH_BYTES; rc < 0 && bytes >= SCRATCH_LEAST; bytes /= 2)
         rc = leat_scratch_open(&worker->scratch, bytes, err);
+    if (rc >= 0)
+        rc = leat_trace_ring_open(&worker->trace.spans, (uint64_t)n_spans, err);
     return rc;
 }
 
@@ -34,17 +36,17 @@ static void set_range(leat_loader *loader, const leat_loader_options *o)
         end = INT64_MAX;
     loader->end = (int64_t)end;
     loader->first = o->state ? o->state->next_batch : o->first_batch;
-    loader->next = loader->asked = loader->claim_batch = loader->first;
+    loader->next = loader->asked = loader->claim_batch = loader->opened = loader->first;
 }
 
 static void set_sizes(leat_loader *loader, const leat_loader_options *o)
 {
     const leat_plan *const plan = loader->plan;
-    loader->prefetch = plan->prefetch;
+    loader->prefetch = loader->prefetch_most = plan->prefetch;
     loader->hold = o->hold ? o->hold : 1;
-    loader->n_slots = loader->prefetch + (loader->device ? 1 : loader->hold);
-    loader->n_buffers = loader->prefetch + loader->hold;
-    loader->n_batches = loader->prefetch + loader->hold + LEAT_INFO_RING;
+    loader->n_slots = loader->prefetch_most + (loader->device ? 1 : loader->hold);
+    loader->n_buffers = loader->prefetch_most + loader->hold;
+    loader->n_batches = loader->prefetch_most + loader->hold + LEAT_INFO_RING;
     loader->n_threads = (int)(plan->engine.threads < 0 ? leat_cores_count() : plan->engine.threads);
     loader->fixed_run = plan->engine.run;
     loader->run_rows = plan->engine.run ? (uint64_t)plan->engine.run : 1;
@@ -74,7 +76,9 @@ static int open_parts(leat_loader *loader, leat_error *err)
     for (int64_t i = 0; i < loader->n_batches; i++)
         loader->batches[i].loader = loader;
     for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
-        rc = open_worker(&loader->workers[i], err);
+        rc = open_worker(&loader->workers[i], loader->plan->engine.spans, err);
+    if (rc >= 0)
+        rc = leat_trace_ring_open(&loader->step_spans, (uint64_t)loader->plan->engine.spans, err);
     if (rc >= 0)
         rc = leat_slot_open_all(loader, err);
     if (rc >= 0)
@@ -138,8 +142,11 @@ void leat_loader_close(leat_loader **out)
     if (loader->copies) /* no call-back comes after this */
         loader->device->table->stream_sync(loader->copies, NULL);
     leat_start_close(loader);
-    for (int i = 0; loader->workers && i <= loader->n_threads; i++)
+    for (int i = 0; loader->workers && i <= loader->n_threads; i++) {
         leat_scratch_close(&loader->workers[i].scratch);
+        leat_trace_ring_close(&loader->workers[i].trace.spans);
+    }
+    leat_trace_ring_close(&loader->step_spans);
     free(loader->workers);
     loader->workers = NULL;
     pthread_mutex_lock(&loader->lock);
@@ -159,6 +166,8 @@ void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot)
         .epoch = (int64_t)slot->place.epoch,
         .in_epoch = (int64_t)slot->place.number,
         .rows = (int64_t)slot->place.rows,
+        .global_rows = (int64_t)slot->place.global_rows,
+        .first_row = (int64_t)slot->place.first_row,
         .digest = slot->digest,
         .ready_ns = slot->ready_ns,
     };
@@ -168,7 +177,7 @@ void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot)
 static bool next_is_there(const leat_loader *loader)
 {
     const leat_slot *const slot = leat_loader_slot(loader, loader->next);
-    const bool full = slot->state == LEAT_SLOT_FULL && slot->batch == loader->next;
+    const bool full = slot && slot->state == LEAT_SLOT_FULL;
     if (full && slot->error.code < 0)
         return true;
     return loader->device ? leat_loader_batch(loader, loader->next)->state == LEAT_BATCH_SHIPPED
@@ -178,9 +187,9 @@ static bool next_is_there(const leat_loader *loader)
 /* Takes the batch that is there; the host's slot itself where there is no copy. */
 static leat_batch *hand_out_locked(leat_loader *loader)
 {
-    leat_slot *const slot = leat_loader_slot(loader, loader->next);
     leat_batch *const batch = leat_loader_batch(loader, loader->next);
     if (!loader->device) {
+        leat_slot *const slot = batch->slot;
         slot->state = LEAT_SLOT_HELD;
         batch->memory = slot->memory;
         leat_loader_fill_info(batch, slot);
@@ -214,9 +223,9 @@ static int refuse_locked(const leat_loader *loader, leat_error *err)
  * the next one begun. */
 static int wait_for_last(const leat_loader *loader)
 {
-    if (!loader->device || loader->prefetch || loader->next == loader->first)
+    if (!loader->device || loader->plan->prefetch || loader->next == loader->first)
         return LEAT_OK;
-    const leat_batch *const last = leat_loader_batch(loader, loader->next - 1);
+    const leat_buffer *const last = leat_loader_batch(loader, loader->next - 1)->buffer;
     return last->consumed_recorded ? loader->device->table->event_sync(last->consumed) : LEAT_OK;
 }
 
@@ -229,12 +238,12 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
     leat_sched_balance_locked(loader);
     leat_sched_help_locked(loader, next_is_there);
     const leat_slot *const slot = leat_loader_slot(loader, loader->next);
-    if (slot->batch == loader->next && slot->state == LEAT_SLOT_FULL && slot->error.code < 0) {
+    if (slot && slot->state == LEAT_SLOT_FULL && slot->error.code < 0) {
         loader->failure = slot->error;
         return refuse_locked(loader, err);
     }
     leat_batch *const batch = hand_out_locked(loader);
-    if (loader->device && loader->prefetch == 0) { /* as it says: nothing overlaps */
+    if (loader->device && loader->plan->prefetch == 0) { /* as it says: nothing overlaps */
         pthread_mutex_unlock(&loader->lock);
         rc = loader->device->table->event_sync(batch->copied);
         pthread_mutex_lock(&loader->lock);
@@ -242,6 +251,12 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
     batch->info.asked_ns = asked_ns;
     batch->info.got_ns = leat_clock_ns();
     loader->wait_ns += batch->info.got_ns - asked_ns;
+    leat_trace_put(&loader->workers[loader->n_threads].trace.spans,
+                   &(leat_trace_span){ .start_ns = asked_ns,
+                                       .end_ns = batch->info.got_ns,
+                                       .batch = batch->info.number,
+                                       .n = (uint32_t)batch->info.rows,
+                                       .kind = LEAT_TRACE_NEXT });
     *out = batch;
     return rc < 0 ? leat_fail(err, rc, "%s: the copy of a batch failed", loader->device->info.name)
                   : LEAT_OK;
@@ -306,8 +321,8 @@ int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
     const leat_device *const device = batch->loader->device;
     int rc = LEAT_OK;
     if (device) {
-        rc = device->table->event_record(batch->consumed, stream);
-        batch->consumed_recorded = rc >= 0;
+        rc = device->table->event_record(batch->buffer->consumed, stream);
+        batch->buffer->consumed_recorded = rc >= 0;
     } else if (stream) {
         rc = stream->device->table->stream_sync(stream, NULL);
     }
@@ -324,8 +339,10 @@ void leat_batch_release(leat_batch *batch)
         return;
     }
     batch->state = LEAT_BATCH_RELEASED;
-    if (!loader->device)
-        leat_loader_slot(loader, batch->info.number)->state = LEAT_SLOT_FREE;
+    if (loader->device)
+        leat_ship_free_locked(loader, batch->buffer);
+    else
+        leat_slot_free_locked(batch->slot);
     loader->held--;
     const bool last = loader->closed && loader->held == 0;
     if (!last && !loader->closed)
@@ -333,36 +350,4 @@ void leat_batch_release(leat_batch *batch)
     pthread_mutex_unlock(&loader->lock);
     if (last)
         free_all(loader);
-}
-
-/* --- statistics ------------------------------------------------------------------------------------ */
-
-void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
-{
-    const leat_ahead *const a = &loader->ahead;
-    memset(out, 0, sizeof *out);
-    out->wall_ns = leat_clock_ns() - loader->opened_ns;
-    out->threads = loader->n_threads;
-    out->memory_bytes = loader->memory_bytes;
-    snprintf(out->reader, sizeof out->reader, "%s",
-             !loader->plan->source->table->locate ? "direct"
-             : a->reader                          ? "io_uring"
-                                                  : "pread");
-    snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);
-    out->n_stages = leat_sample_stages(loader->plan, out->stages);
-    for (int i = 0; i <= loader->n_threads; i++) {
-        const leat_trace *const trace = &loader->workers[i].trace;
-        leat_trace_sum(trace, out->n_stages, out->stages);
-        out->n_seek += atomic_load_explicit(&trace->n_seek, memory_order_relaxed);
-        out->n_seek_refused += atomic_load_explicit(&trace->n_seek_refused, memory_order_relaxed);
-    }
-    if (loader->plan->engine.jpeg_index != LEAT_JPEG_INDEX_OFF)
-        snprintf(out->seek_note, sizeof out->seek_note, "%s", loader->plan->source->seek_note);
-    pthread_mutex_lock(&loader->lock);
-    out->batches = loader->n_batches_out;
-    out->samples = loader->n_samples_out;
-    out->bytes_out = loader->n_bytes_out;
-    out->wait_ns = loader->wait_ns;
-    out->bytes_read = loader->n_bytes_read + out->stages[LEAT_STAGE_READ].bytes_out;
-    pthread_mutex_unlock(&loader->lock);
 }
