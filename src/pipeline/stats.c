@@ -43,6 +43,11 @@ static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
         out->n_seek += atomic_load_explicit(&trace->n_seek, memory_order_relaxed);
         out->n_seek_refused += atomic_load_explicit(&trace->n_seek_refused, memory_order_relaxed);
     }
+    if (loader->plan->cache) {
+        leat_cache_get_stats(loader->plan->cache, &out->cache);
+        out->cache.hits = out->stages[out->n_stages - 2].samples;
+        out->cache.misses = out->stages[out->n_stages - 1].samples;
+    }
 }
 
 void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
