@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * resize.c: what happens to a picture behind its decoder (resize, flip, colour, normalise) at each CPU
+ * kernels.c: what happens to a picture behind its decoder (resize, flip, colour, normalise) at each CPU
  * level, against plain C and, in the same run, against Pillow and NumPy, which do it in the usual
  * Python loaders:
  *
- *     LEAT_BENCH_PYTHON=venv/bin/python bench/resize [options]
+ *     LEAT_BENCH_PYTHON=venv/bin/python bench/kernels [options]
  *
  * One core, a picture of 500 x 375 in memory. Pillow runs in a process of its own, which waits for a
  * line, does the work, and answers with the nanoseconds it took; so nothing but the work is timed, and
