@@ -9,9 +9,10 @@
 #include "jpeg_side.h"
 #include "json.h"
 #include "paths.h"
+#include "progress.h"
 
 struct index_options {
-    int32_t check, rebuild, jpeg;
+    int32_t check, rebuild, jpeg, progress;
     const char *feature;
     int64_t every_mcus;
     const char *json;
@@ -29,6 +30,7 @@ static const leat_option options[] = {
     LEAT_ROW_AUTO(struct index_options, every_mcus, 1, 65535,
                   "blocks of 8 x 8 to 16 x 16 pixels (MCUs) from one mark of that index to the "
                   "next; auto: as many as make 64 pixels"),
+    LEAT_ROW_PROGRESS(struct index_options),
     LEAT_ROW_JSON(struct index_options),
     LEAT_OPTION_END
 };
@@ -127,6 +129,8 @@ static int run(const leat_call *call)
         return leat_command_misuse("index", "--check and --rebuild exclude each other");
     int rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err);
     json_t *json = leat_json_open("index"), *list = json_array();
+    leat_progress progress;
+    leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0, o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
         leat_index index = { 0 };
         rc = take_file(paths.items[i], flags, &index, &err);
@@ -141,7 +145,9 @@ static int run(const leat_call *call)
             json_decref(file);
         }
         leat_index_close(&index);
+        leat_progress_show(&progress, i + 1);
     }
+    leat_progress_fini(&progress);
     leat_paths_close(&paths);
     leat_json_add(json, "files", list);
     leat_json_int(json, "records", (int64_t)records);
@@ -166,7 +172,7 @@ const leat_command leat_command_index = {
         "so that files without restart markers are read in parts too; they stay as they are. It "
         "takes about 2 % of the data. Batches are the same with and without; a record that was "
         "changed since is found out and read without it. Making it takes as long as decoding the "
-            "files once on one core; several processes may do different files at once.",
+        "files once on one core; several processes may do different files at once.",
     .example = "  leat index 'data/train-*.tfrecord'\n  leat index --check data/*.tfrecord\n"
                "  leat index --jpeg 'data/train-*.tfrecord'",
     .n_min = 1,
