@@ -9,8 +9,38 @@
 #include <stdbool.h>
 
 #include "leat/device.h"
+#include "leat/op.h"
 
 typedef struct leat_event leat_event;
+typedef struct leat_device_map leat_device_map;
+
+/* An op as a kernel needs it: its name, one row's shapes before and after (no unknown dims), and what
+ * its options come to. */
+typedef struct leat_device_op {
+    const char *name;
+    leat_shape in, out;
+    leat_op_constants constants;
+} leat_device_op;
+
+/* Ops on one tensor of every row. Offsets are from the start of a batch's buffer; row j stands j row
+ * sizes further. */
+typedef struct leat_device_chain {
+    const leat_device_op *ops;
+    int32_t n_ops; /* 1 or more */
+    size_t from;   /* what comes in */
+    size_t plans;  /* n_ops leat_plan64 for each row */
+    size_t to;     /* what comes out */
+} leat_device_chain;
+
+/* What is to be done with every batch of a loader. */
+typedef struct leat_device_map_spec {
+    const leat_device_chain *chains;
+    int32_t n_chains;
+    int64_t rows;     /* of a full batch */
+    uint8_t *buffers; /* device memory */
+    size_t stride;    /* from one buffer to the next */
+    int64_t n_buffers;
+} leat_device_map_spec;
 
 typedef struct leat_device_table {
     const char *kind;           /* "cpu", "sim", "cuda": the part of the name before ':' */
@@ -52,6 +82,24 @@ typedef struct leat_device_table {
     /* Calls fn(arg) on a thread of the device when the work before it is done. fn is short,
      * takes no lock held while enqueuing, and calls nothing of the device. */
     int (*host_call)(leat_stream *stream, void (*fn)(void *), void *arg);
+
+    /* What follows may be NULL: the device cannot do that. */
+
+    /* Device memory that is free now, and all there is. */
+    int (*memory_info)(leat_device *device, size_t *free_bytes, size_t *total_bytes);
+    /* Why a call failed last, in one line ("" if none did), for the calls that return a code only. */
+    void (*explain)(leat_device *device, char *text, size_t size);
+    /* Enqueues planted work: `launches` kernels in a row that together take about `ns`, and read and
+     * write `bytes` of `memory` (device memory; NULL with 0 bytes). */
+    int (*plant)(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes);
+
+    /* Kernels for ops with LEAT_OP_KERNEL. open copies the spec, and runs everything once; the
+     * buffers' contents are lost. run enqueues the ops on the first `rows` rows of a buffer; one
+     * stream per map. close after that stream's work is done. */
+    int (*map_open)(leat_device *device, const leat_device_map_spec *spec, leat_device_map **out,
+                    leat_error *err);
+    int (*map_run)(leat_device_map *map, leat_stream *stream, int64_t buffer, int64_t rows);
+    void (*map_close)(leat_device_map *map);
 } leat_device_table;
 
 /* First member of every device's own struct. */
@@ -64,6 +112,9 @@ struct leat_stream {
     leat_device *device;
 };
 struct leat_event {
+    leat_device *device;
+};
+struct leat_device_map {
     leat_device *device;
 };
 
