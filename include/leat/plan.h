@@ -51,6 +51,10 @@ LEAT_API const leat_plan_info *leat_plan_get_info(const leat_plan *plan);
 LEAT_API const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i);
 /* Index of the tensor of that name, -1 if none. */
 LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name);
+/* What is worth knowing about the plan though nothing is wrong with it: what a stage costs, what it
+ * cannot keep. i from 0; one line each, no full stop; NULL past the end. Valid until the plan is
+ * closed. */
+LEAT_API const char *leat_plan_note(const leat_plan *plan, int32_t i);
 
 /* --- stage by stage in C ------------------------------------------------------------------ */
 
