@@ -36,10 +36,9 @@ typedef struct leat_device_chain {
 typedef struct leat_device_map_spec {
     const leat_device_chain *chains;
     int32_t n_chains;
-    int64_t rows;     /* of a full batch */
-    uint8_t *buffers; /* device memory */
-    size_t stride;    /* from one buffer to the next */
-    int64_t n_buffers;
+    int64_t rows;        /* of a full batch */
+    size_t buffer_bytes; /* device memory of a batch */
+    int64_t n_buffers;   /* the most there will be */
 } leat_device_map_spec;
 
 typedef struct leat_device_table {
@@ -93,12 +92,14 @@ typedef struct leat_device_table {
      * write `bytes` of `memory` (device memory; NULL with 0 bytes). */
     int (*plant)(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes);
 
-    /* Kernels for ops with LEAT_OP_KERNEL. open copies the spec, and runs everything once; the
-     * buffers' contents are lost. run enqueues the ops on the first `rows` rows of a buffer; one
-     * stream per map. close after that stream's work is done. */
+    /* Kernels for ops with LEAT_OP_KERNEL. open copies the spec. add makes buffer i known: all that
+     * is needed to run it is made then, and its contents are lost; one call at a time, also while
+     * others run. run enqueues the ops on the first `rows` rows of buffer i; one stream per map.
+     * close after that stream's work is done. */
     int (*map_open)(leat_device *device, const leat_device_map_spec *spec, leat_device_map **out,
                     leat_error *err);
-    int (*map_run)(leat_device_map *map, leat_stream *stream, int64_t buffer, int64_t rows);
+    int (*map_add)(leat_device_map *map, int64_t i, uint8_t *buffer, leat_error *err);
+    int (*map_run)(leat_device_map *map, leat_stream *stream, int64_t i, int64_t rows);
     void (*map_close)(leat_device_map *map);
 } leat_device_table;
 

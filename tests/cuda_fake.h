@@ -25,11 +25,12 @@ typedef struct cuda_fake_table {
     void (*fail_at)(int64_t n, int code);
     uint64_t (*calls)(void); /* since reset */
     void (*lose)(void); /* the device falls off the bus: every call fails, nothing enqueued runs */
-    void (*pause)(int on);   /* nothing enqueued runs meanwhile */
-    size_t (*live)(char *text, size_t size); /* objects and allocations not freed, with their kinds */
-    const char *(*violation)(void);          /* the first one, or NULL */
-    uint64_t (*kernels)(void);               /* launched and run, also in graphs */
-    uint64_t (*graphs)(void);                /* graph launches run */
+    void (*pause)(int on); /* nothing enqueued runs meanwhile */
+    size_t (*live)(char *text,
+                   size_t size);    /* objects and allocations not freed, with their kinds */
+    const char *(*violation)(void); /* the first one, or NULL */
+    uint64_t (*kernels)(void);      /* launched and run, also in graphs */
+    uint64_t (*graphs)(void);       /* graph launches run */
 } cuda_fake_table;
 
 /* A kernel on the host: one thread of its grid. */

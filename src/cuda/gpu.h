@@ -17,7 +17,7 @@ typedef struct leat_gpu_anchor {
 
 typedef struct leat_gpu {
     leat_device base;
-    int number; /* CUDA's; [const after open] */
+    int number;        /* CUDA's; [const after open] */
     cudaStream_t side; /* for anchors; [const after open] */
     cudaLibrary_t plants;
     const void *planter; /* the kernel of planted work; NULL until it is used */
@@ -90,7 +90,8 @@ int leat_gpu_host_call(leat_stream *stream, void (*fn)(void *), void *arg);
 /* --- gpu_map.c, gpu_plant.c -------------------------------------------------------------------- */
 int leat_gpu_map_open(leat_device *device, const leat_device_map_spec *spec, leat_device_map **out,
                       leat_error *err);
-int leat_gpu_map_run(leat_device_map *map, leat_stream *stream, int64_t buffer, int64_t rows);
+int leat_gpu_map_add(leat_device_map *map, int64_t i, uint8_t *buffer, leat_error *err);
+int leat_gpu_map_run(leat_device_map *map, leat_stream *stream, int64_t i, int64_t rows);
 void leat_gpu_map_close(leat_device_map *map);
 int leat_gpu_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes);
 void leat_gpu_plant_close(leat_gpu *gpu);

@@ -12,9 +12,9 @@
 #include "clock.h"
 #include "gpu.h"
 
-#define FRESH_NS  1000000000 /* an anchor is good for this long */
-#define TRIES     4
-#define TRY_NS    500000 /* a busy device answers late: better the old anchor than a long wait */
+#define FRESH_NS   1000000000 /* an anchor is good for this long */
+#define TRIES      4
+#define TRY_NS     500000 /* a busy device answers late: better the old anchor than a long wait */
 #define OPEN_TRIES 16
 
 /* One try: the middle of the two looks at the clock, and how far they are apart. */
@@ -76,7 +76,7 @@ static void renew(leat_gpu *gpu)
     if (leat_clock_ns() < gpu->renew_ns)
         return;
     gpu->renew_ns = leat_clock_ns() + FRESH_NS; /* also if it fails: a busy device stays busy */
-    gpu->anchors[1].ns = 0; /* its event is about to be recorded anew */
+    gpu->anchors[1].ns = 0;                     /* its event is about to be recorded anew */
     if (make_anchor(gpu, &fresh, TRIES, TRY_NS) != cudaSuccess) {
         cudaGetLastError();
         return;

@@ -5,9 +5,9 @@
  * DESIGN. At open the chains of a spec become a list of launches: for every op its passes, each with
  * the arguments of its kernel. Between two ops of a chain a batch lies in one of two blocks of scratch
  * memory by turns. The launches of a full batch are captured once per buffer into a graph, so that a
- * batch is one launch; a short last batch is launched kernel by kernel. Before the capture everything
- * runs once, because loading a kernel for the first time is not allowed under capture; buffers are
- * zeroed for that, and a plan of zeros is harmless to every kernel. */
+ * batch is one launch; a short last batch is launched kernel by kernel. Before the first capture
+ * everything runs once, because loading a kernel for the first time is not allowed under capture;
+ * the buffer is zeroed for that, and a plan of zeros is harmless to every kernel. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,14 +33,16 @@ typedef struct launch {
 typedef struct leat_gpu_map {
     leat_device_map base;
     cudaLibrary_t library;
-    uint8_t *buffers; /* not owned */
-    size_t stride;
     int64_t rows, n_buffers;
+    size_t buffer_bytes;
     launch *launches;
     size_t n_launches;
-    uint8_t *scratch[2]; /* what ops of a chain leave to the next */
-    uint8_t *aux;        /* what passes of an op leave to the next */
+    uint8_t *scratch[2];     /* what ops of a chain leave to the next */
+    uint8_t *aux;            /* what passes of an op leave to the next */
     cudaGraphExec_t *graphs; /* one per buffer */
+    uint8_t **buffers;       /* not owned */
+    cudaStream_t capturing;
+    bool warm; /* every kernel has run once */
 } leat_gpu_map;
 
 static leat_gpu *gpu_of(const leat_gpu_map *map)
@@ -68,8 +70,7 @@ static int64_t elements_of(const leat_shape *shape)
 
 static int64_t bytes_of(const leat_shape *shape)
 {
-    return elements_of(shape) *
-           (shape->dtype == LEAT_U8 ? 1 : shape->dtype == LEAT_I64 ? 8 : 4);
+    return elements_of(shape) * (shape->dtype == LEAT_U8 ? 1 : shape->dtype == LEAT_I64 ? 8 : 4);
 }
 
 static int64_t most(int64_t a, int64_t b)
@@ -77,8 +78,8 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static leat_kernel_args args_of(const leat_device_op *op, const leat_kernel_op *kernel, int64_t rows,
-                                int32_t n_ops)
+static leat_kernel_args args_of(const leat_device_op *op, const leat_kernel_op *kernel,
+                                int64_t rows, int32_t n_ops)
 {
     const bool image = op->in.rank == 3 && op->out.rank == 3;
     leat_kernel_args args = {
@@ -175,13 +176,11 @@ static int add_op(leat_gpu_map *map, const leat_device_chain *chain, int32_t i, 
 
 /* --- launching --------------------------------------------------------------------------------- */
 
-static cudaError_t launch_one(const leat_gpu_map *map, const launch *one, uint8_t *buffer,
-                              int64_t rows, cudaStream_t stream)
+static cudaError_t launch_one(const launch *one, uint8_t *buffer, int64_t rows, cudaStream_t stream)
 {
     leat_kernel_args args = one->args;
     void *all[] = { &args };
     const void *kernel;
-    (void)map;
     memcpy(&kernel, &one->kernel, sizeof kernel); /* the runtime takes either */
     args.n_rows = rows;
     args.plans = (const leat_plan64 *)(void *)(buffer + one->plans);
@@ -201,46 +200,46 @@ static cudaError_t launch_all(const leat_gpu_map *map, uint8_t *buffer, int64_t 
 {
     cudaError_t rc = cudaSuccess;
     for (size_t i = 0; i < map->n_launches && rc == cudaSuccess; i++)
-        rc = launch_one(map, &map->launches[i], buffer, rows, stream);
+        rc = launch_one(&map->launches[i], buffer, rows, stream);
     return rc;
 }
 
-/* Zeroes a buffer, runs everything once, then captures it. */
-static cudaError_t capture(leat_gpu_map *map, int64_t i, cudaStream_t stream)
+/* Zeroes a buffer; runs everything once if that has not been done. */
+static cudaError_t warm_up(leat_gpu_map *map, uint8_t *buffer)
 {
-    uint8_t *const buffer = map->buffers + (size_t)i * map->stride;
+    cudaError_t rc = cudaMemsetAsync(buffer, 0, map->buffer_bytes, map->capturing);
+    if (rc == cudaSuccess && !map->warm)
+        rc = launch_all(map, buffer, map->rows, map->capturing);
+    const cudaError_t done = cudaStreamSynchronize(map->capturing);
+    map->warm |= rc == cudaSuccess && done == cudaSuccess;
+    return rc != cudaSuccess ? rc : done;
+}
+
+/* Only this thread's calls are restricted meanwhile: loaders and trainers go on in others. */
+static cudaError_t capture(leat_gpu_map *map, uint8_t *buffer, cudaGraphExec_t *out)
+{
     cudaGraph_t graph = NULL;
-    cudaError_t rc = cudaMemsetAsync(buffer, 0, map->stride, stream);
-    if (rc == cudaSuccess && i == 0)
-        rc = launch_all(map, buffer, map->rows, stream);
-    if (rc == cudaSuccess)
-        rc = cudaStreamSynchronize(stream);
+    cudaError_t rc = cudaStreamBeginCapture(map->capturing, cudaStreamCaptureModeThreadLocal);
     if (rc != cudaSuccess)
         return rc;
-    /* Only this thread's calls are restricted: loaders and trainers go on in others. */
-    rc = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
-    if (rc != cudaSuccess)
-        return rc;
-    const cudaError_t enqueued = launch_all(map, buffer, map->rows, stream);
-    rc = cudaStreamEndCapture(stream, &graph);
+    const cudaError_t enqueued = launch_all(map, buffer, map->rows, map->capturing);
+    rc = cudaStreamEndCapture(map->capturing, &graph);
     if (rc == cudaSuccess && enqueued == cudaSuccess)
-        rc = cudaGraphInstantiate(&map->graphs[i], graph, 0);
+        rc = cudaGraphInstantiate(out, graph, 0);
     if (graph)
         cudaGraphDestroy(graph);
     return enqueued != cudaSuccess ? enqueued : rc;
 }
 
-static int capture_all(leat_gpu_map *map, leat_error *err)
+int leat_gpu_map_add(leat_device_map *base, int64_t i, uint8_t *buffer, leat_error *err)
 {
-    cudaStream_t stream = NULL;
-    cudaError_t rc = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    for (int64_t i = 0; i < map->n_buffers && rc == cudaSuccess; i++)
-        rc = capture(map, i, stream);
-    if (stream) {
-        if (rc != cudaSuccess)
-            cudaStreamSynchronize(stream);
-        cudaStreamDestroy(stream);
-    }
+    leat_gpu_map *const map = (leat_gpu_map *)base;
+    cudaError_t rc = cudaSetDevice(gpu_of(map)->number);
+    if (rc == cudaSuccess)
+        rc = warm_up(map, buffer);
+    if (rc == cudaSuccess)
+        rc = capture(map, buffer, &map->graphs[i]);
+    map->buffers[i] = buffer;
     return leat_gpu_check(gpu_of(map), rc, "preparing the ops of a batch", err);
 }
 
@@ -254,7 +253,8 @@ static int allocate(leat_gpu_map *map, size_t n_launches, int64_t scratch_bytes,
     uint8_t **const places[] = { &map->scratch[0], &map->scratch[1], &map->aux };
     map->launches = calloc(n_launches ? n_launches : 1, sizeof *map->launches);
     map->graphs = calloc((size_t)map->n_buffers, sizeof *map->graphs);
-    if (!map->launches || !map->graphs)
+    map->buffers = calloc((size_t)map->n_buffers, sizeof *map->buffers);
+    if (!map->launches || !map->graphs || !map->buffers)
         return leat_gpu_fail(err, LEAT_E_NOMEM, "map: %zu launches, %lld graphs", n_launches,
                              (long long)map->n_buffers);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -288,7 +288,11 @@ static int fill(leat_gpu_map *map, const leat_device_map_spec *spec, leat_error 
     for (int32_t c = 0; c < spec->n_chains && rc == LEAT_OK; c++)
         for (int32_t i = 0; i < spec->chains[c].n_ops && rc == LEAT_OK; i++)
             rc = add_op(map, &spec->chains[c], i, err);
-    return rc == LEAT_OK ? capture_all(map, err) : rc;
+    if (rc == LEAT_OK)
+        rc = leat_gpu_check(gpu_of(map),
+                            cudaStreamCreateWithFlags(&map->capturing, cudaStreamNonBlocking),
+                            "opening a stream", err);
+    return rc;
 }
 
 int leat_gpu_map_open(leat_device *device, const leat_device_map_spec *spec, leat_device_map **out,
@@ -299,8 +303,7 @@ int leat_gpu_map_open(leat_device *device, const leat_device_map_spec *spec, lea
     if (!map)
         return leat_gpu_fail(err, LEAT_E_NOMEM, "map: %zu bytes", sizeof *map);
     map->base.device = device;
-    map->buffers = spec->buffers;
-    map->stride = spec->stride;
+    map->buffer_bytes = spec->buffer_bytes;
     map->rows = spec->rows;
     map->n_buffers = spec->n_buffers;
     const int rc = fill(map, spec, err);
@@ -312,17 +315,15 @@ int leat_gpu_map_open(leat_device *device, const leat_device_map_spec *spec, lea
     return LEAT_OK;
 }
 
-int leat_gpu_map_run(leat_device_map *base, leat_stream *stream, int64_t buffer, int64_t rows)
+int leat_gpu_map_run(leat_device_map *base, leat_stream *stream, int64_t i, int64_t rows)
 {
     leat_gpu_map *const map = (leat_gpu_map *)base;
     cudaStream_t const cuda = leat_gpu_stream_cuda(stream);
     const int rc = leat_gpu_use(gpu_of(map));
     if (rc < 0)
         return rc;
-    const cudaError_t done =
-        rows == map->rows
-            ? cudaGraphLaunch(map->graphs[buffer], cuda)
-            : launch_all(map, map->buffers + (size_t)buffer * map->stride, rows, cuda);
+    const cudaError_t done = rows == map->rows ? cudaGraphLaunch(map->graphs[i], cuda)
+                                               : launch_all(map, map->buffers[i], rows, cuda);
     return leat_gpu_code(gpu_of(map), done, "launching the ops of a batch");
 }
 
@@ -336,6 +337,8 @@ void leat_gpu_map_close(leat_device_map *base)
     for (int64_t i = 0; map->graphs && i < map->n_buffers; i++)
         if (map->graphs[i])
             leat_gpu_code(gpu_of(map), cudaGraphExecDestroy(map->graphs[i]), "closing a graph");
+    if (map->capturing)
+        leat_gpu_code(gpu_of(map), cudaStreamDestroy(map->capturing), "closing a stream");
     leat_gpu_device_free(device, map->scratch[0]);
     leat_gpu_device_free(device, map->scratch[1]);
     leat_gpu_device_free(device, map->aux);
@@ -343,5 +346,6 @@ void leat_gpu_map_close(leat_device_map *base)
         leat_gpu_code(gpu_of(map), cudaLibraryUnload(map->library), "unloading the kernels");
     free(map->launches);
     free(map->graphs);
+    free(map->buffers);
     free(map);
 }

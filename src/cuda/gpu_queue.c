@@ -18,7 +18,8 @@ void *leat_gpu_device_alloc(leat_device *device, size_t bytes)
     void *memory = NULL; /* CUDA aligns to 256 bytes */
     char what[64];
     snprintf(what, sizeof what, "allocating %zu bytes on the device", bytes);
-    if (leat_gpu_use(gpu) < 0 || leat_gpu_code(gpu, cudaMalloc(&memory, bytes ? bytes : 1), what) < 0)
+    if (leat_gpu_use(gpu) < 0 ||
+        leat_gpu_code(gpu, cudaMalloc(&memory, bytes ? bytes : 1), what) < 0)
         return NULL;
     return memory;
 }
@@ -26,8 +27,10 @@ void *leat_gpu_device_alloc(leat_device *device, size_t bytes)
 void leat_gpu_device_free(leat_device *device, void *memory)
 {
     leat_gpu *const gpu = leat_gpu_of(device);
-    if (memory && leat_gpu_use(gpu) == LEAT_OK)
+    if (memory) { /* whichever device is the current one */
+        leat_gpu_use(gpu);
         leat_gpu_code(gpu, cudaFree(memory), "freeing device memory");
+    }
 }
 
 void *leat_gpu_pinned_alloc(leat_device *device, size_t bytes)
@@ -38,7 +41,8 @@ void *leat_gpu_pinned_alloc(leat_device *device, size_t bytes)
     snprintf(what, sizeof what, "allocating %zu bytes of pinned memory", bytes);
     /* Not write-combined: workers read rows, for digests and ops in place. */
     if (leat_gpu_use(gpu) < 0 ||
-        leat_gpu_code(gpu, cudaHostAlloc(&memory, bytes ? bytes : 1, cudaHostAllocDefault), what) < 0)
+        leat_gpu_code(gpu, cudaHostAlloc(&memory, bytes ? bytes : 1, cudaHostAllocDefault), what) <
+            0)
         return NULL;
     return memory;
 }
@@ -46,8 +50,10 @@ void *leat_gpu_pinned_alloc(leat_device *device, size_t bytes)
 void leat_gpu_pinned_free(leat_device *device, void *memory)
 {
     leat_gpu *const gpu = leat_gpu_of(device);
-    if (memory && leat_gpu_use(gpu) == LEAT_OK)
+    if (memory) {
+        leat_gpu_use(gpu);
         leat_gpu_code(gpu, cudaFreeHost(memory), "freeing pinned memory");
+    }
 }
 
 int leat_gpu_memory_info(leat_device *device, size_t *free_bytes, size_t *total_bytes)
@@ -156,8 +162,8 @@ int leat_gpu_event_record(leat_event *base, leat_stream *stream)
 
 int leat_gpu_event_query(leat_event *event)
 {
-    return leat_gpu_code(leat_gpu_of(event->device), cudaEventQuery(((leat_gpu_event *)event)->cuda),
-                         "asking for an event");
+    return leat_gpu_code(leat_gpu_of(event->device),
+                         cudaEventQuery(((leat_gpu_event *)event)->cuda), "asking for an event");
 }
 
 int leat_gpu_event_sync(leat_event *event)
@@ -188,8 +194,8 @@ static int copy(leat_stream *stream, void *to, const void *from, size_t bytes,
         return rc;
     snprintf(what, sizeof what, "copying %zu bytes to the %s", bytes,
              kind == cudaMemcpyHostToDevice ? "device" : "host");
-    return leat_gpu_code(
-        gpu, cudaMemcpyAsync(to, from, bytes, kind, leat_gpu_stream_cuda(stream)), what);
+    return leat_gpu_code(gpu, cudaMemcpyAsync(to, from, bytes, kind, leat_gpu_stream_cuda(stream)),
+                         what);
 }
 
 /* CUDA sees by itself whether memory is pinned; what is not is staged before the call returns. */

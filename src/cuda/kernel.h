@@ -15,8 +15,8 @@
 typedef struct leat_kernel_args {
     const uint8_t *in;
     uint8_t *out;
-    const leat_plan64 *plans; /* of row 0; the next row's stand plan_stride further */
-    uint8_t *aux;             /* what passes of one op leave to each other */
+    const leat_plan64 *plans;               /* of row 0; the next row's stand plan_stride further */
+    uint8_t *aux;                           /* what passes of one op leave to each other */
     int64_t in_bytes, out_bytes, aux_bytes; /* of one row */
     int64_t n_rows, n_elements;             /* n_elements of one row, in this pass */
     int32_t plan_stride;
@@ -66,8 +66,7 @@ typedef struct leat_kernel_op {
         for (int64_t row = cuda_fake_at.block_y; row < args->n_rows; row += cuda_fake_at.blocks_y) \
             for (int64_t i =                                                                       \
                      (int64_t)cuda_fake_at.block_x * cuda_fake_at.threads + cuda_fake_at.thread_x; \
-                 i < args->n_elements;                                                             \
-                 i += (int64_t)cuda_fake_at.blocks_x * cuda_fake_at.threads)                       \
+                 i < args->n_elements; i += (int64_t)cuda_fake_at.blocks_x * cuda_fake_at.threads) \
                 element(args, row, i);                                                             \
     }
 #else

@@ -84,7 +84,8 @@ LEAT_HOST_DEVICE void leat_resample_pixel_f32(const leat_kernel_args *args, cons
                                               float *to, const leat_resample_line *down,
                                               const leat_resample_line *across)
 {
-    const float *const rows = (const float *)(down + 1), *const columns = (const float *)(across + 1);
+    const float *const rows = (const float *)(down + 1), *const columns =
+                                                             (const float *)(across + 1);
     const int64_t stride = (int64_t)args->in_width * args->channels;
     for (int32_t c = 0; c < args->channels; c++) {
         float sum = 0;
@@ -105,8 +106,9 @@ LEAT_HOST_DEVICE void leat_resample_pixel(const leat_kernel_args *args, int64_t 
     const leat_resample_line *const down = leat_resample_at(args, row, i / args->out_width);
     const leat_resample_line *const across =
         leat_resample_at(args, row, args->out_height + i % args->out_width);
-    const int64_t from = ((int64_t)(box->y + down->first) * args->in_width + box->x + across->first) *
-                         args->channels;
+    const int64_t from =
+        ((int64_t)(box->y + down->first) * args->in_width + box->x + across->first) *
+        args->channels;
     const uint8_t *const in = leat_kernel_in(args, row);
     uint8_t *const out = leat_kernel_out(args, row);
     if (args->in_dtype == LEAT_F32)

@@ -157,6 +157,7 @@ static const leat_device_table table = {
     .explain = leat_gpu_explain,
     .plant = leat_gpu_plant,
     .map_open = leat_gpu_map_open,
+    .map_add = leat_gpu_map_add,
     .map_run = leat_gpu_map_run,
     .map_close = leat_gpu_map_close,
 };

@@ -63,7 +63,8 @@ static float draw(leat_rng *rng, const leat_f32s *range, float center)
 
 static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
 {
-    leat_jitter_plan drawn = { .order = { LEAT_JITTER_BRIGHTNESS, LEAT_JITTER_CONTRAST, LEAT_JITTER_SATURATION, LEAT_JITTER_HUE } };
+    leat_jitter_plan drawn = { .order = { LEAT_JITTER_BRIGHTNESS, LEAT_JITTER_CONTRAST,
+                                          LEAT_JITTER_SATURATION, LEAT_JITTER_HUE } };
     (void)in;
     for (uint32_t i = LEAT_N_JITTERS - 1; i > 0; i--) {
         const uint32_t k = leat_rng_below(rng, i + 1);
@@ -73,15 +74,17 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     }
     for (int i = 0; i < LEAT_JITTER_HUE; i++)
         drawn.amounts[i] = (int32_t)rintf(draw(rng, option_of(opts, i), 1) * LEAT_COLOR_ONE);
-    drawn.amounts[LEAT_JITTER_HUE] = leat_color_turn(draw(rng, option_of(opts, LEAT_JITTER_HUE), 0));
+    drawn.amounts[LEAT_JITTER_HUE] =
+        leat_color_turn(draw(rng, option_of(opts, LEAT_JITTER_HUE), 0));
     memcpy(out, &drawn, sizeof drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    static leat_color_fn *const change[LEAT_N_JITTERS] = { leat_color_brightness, leat_color_contrast,
-                                                      leat_color_saturation, leat_color_hue };
+    static leat_color_fn *const change[LEAT_N_JITTERS] = { leat_color_brightness,
+                                                           leat_color_contrast,
+                                                           leat_color_saturation, leat_color_hue };
     const size_t n_px = leat_image_n_px(&in->shape), channels = (size_t)in->shape.dims[2];
     const uint8_t *from = in->data;
     leat_jitter_plan drawn;

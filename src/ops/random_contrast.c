@@ -49,8 +49,7 @@ static void contrast_u8(uint8_t *to, const uint8_t *from, size_t n_px, size_t ch
         for (size_t c = 0; c < channels; c++)
             sums[c] += from[i * channels + c];
     for (size_t c = 0; c < channels; c++)
-        leat_color_contrast_table(tables[c], leat_color_mean(sums[c], n_px),
-                                  factor_q16);
+        leat_color_contrast_table(tables[c], leat_color_mean(sums[c], n_px), factor_q16);
     for (size_t i = 0; i < n_px; i++)
         for (size_t c = 0; c < channels; c++)
             to[i * channels + c] = tables[c][from[i * channels + c]];

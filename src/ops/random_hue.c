@@ -28,7 +28,8 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
 static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
 {
     const hue_options *o = opts;
-    const leat_hue_plan drawn = { leat_color_turn(leat_rng_range(rng, -o->max_delta, o->max_delta)) };
+    const leat_hue_plan drawn = { leat_color_turn(
+        leat_rng_range(rng, -o->max_delta, o->max_delta)) };
     (void)in;
     memcpy(out, &drawn, sizeof drawn);
 }

@@ -5,13 +5,16 @@
  * Starts come first, because they are short and keep hardware busy: the copy of a full batch, then
  * reads; then runs of rows, oldest batch first. Everything here is a function of the state in
  * engine.h; no decision changes what is in a batch, only when. */
+#include <errno.h>
+
 #include "clock.h"
 #include "digest.h"
 #include "engine.h"
 
-#define GRAIN_NS    20000 /* a task shorter than this costs more to hand over than to do */
-#define STAMP_NS    30    /* one look at the clock */
-#define STAMP_SHARE 0.005 /* of a sample's time may go into timing its stages */
+#define GRAIN_NS    20000     /* a task shorter than this costs more to hand over than to do */
+#define CHECK_NS    100000000 /* between questions whether a device that keeps us waiting is lost */
+#define STAMP_NS    30        /* one look at the clock */
+#define STAMP_SHARE 0.005     /* of a sample's time may go into timing its stages */
 
 /* Rows to compute: of one batch, with or without bytes read ahead. */
 typedef struct leat_span {
@@ -91,8 +94,8 @@ static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t 
     uint64_t digest = 0;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        digest += leat_digest_row(slot + chain->offset + row * chain->row_bytes, chain->row_bytes,
-                                  row * LEAT_MAX_FEATURES + (uint64_t)c);
+        digest += leat_digest_row(slot + chain->host_offset + row * chain->host_bytes,
+                                  chain->host_bytes, row * LEAT_MAX_FEATURES + (uint64_t)c);
     }
     return digest;
 }
@@ -280,6 +283,22 @@ void leat_sched_work(void *arg, int i)
     pthread_mutex_unlock(&loader->lock);
 }
 
+/* Until the consumer is called; with a device, at most a moment: a device that is lost calls nobody. */
+static void wait_ready_locked(leat_loader *loader)
+{
+    struct timespec until;
+    if (!loader->device) {
+        pthread_cond_wait(&loader->ready, &loader->lock);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += CHECK_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_cond_timedwait(&loader->ready, &loader->lock, &until) == ETIMEDOUT)
+        leat_ship_check_locked(loader);
+}
+
 void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *))
 {
     leat_worker *const worker = &loader->workers[loader->n_threads];
@@ -290,7 +309,7 @@ void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
         if (leaderless_locked(loader))
             lead_locked(loader, LEAT_CONSUMER);
         else
-            pthread_cond_wait(&loader->ready, &loader->lock);
+            wait_ready_locked(loader);
         loader->done = NULL;
     }
     leat_sched_balance_locked(loader); /* it may have led, or left something */
