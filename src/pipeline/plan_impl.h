@@ -16,13 +16,17 @@
 typedef struct leat_engine_options {
     int64_t threads;    /* -1 = auto */
     int32_t reader;     /* leat_reader_choice */
+    int32_t io;         /* leat_io_choice */
     int64_t read_bytes; /* memory of reads in flight; 0 = auto */
     int64_t run;        /* rows per task; 0 = auto */
     int32_t digest;
     int32_t timing;
     int32_t fuse;
+    int64_t spans; /* of a trace, per thread */
+    int64_t rank, ranks;
 } leat_engine_options;
 
+enum { LEAT_IO_BUFFERED, LEAT_IO_DIRECT };
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
 
 /* One op of a map, with its options as parsed. */

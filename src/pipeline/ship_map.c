@@ -42,7 +42,7 @@ int leat_ship_map_open(leat_loader *loader, leat_error *err)
     const leat_device_table *const t = loader->device->table;
     leat_device_chain chains[LEAT_MAX_FEATURES];
     leat_device_map_spec spec = { .chains = chains,
-                                  .rows = (int64_t)plan->order.batch_size,
+                                  .rows = (int64_t)leat_order_slot_rows(&plan->order),
                                   .buffer_bytes = plan->buffer_bytes,
                                   .n_buffers = loader->n_buffers };
     if (!plan->on_device)
