@@ -35,8 +35,12 @@ if(LEAT_HAVE_CUDA)
     set_source_files_properties(src/cuda/gpu_fatbin.c PROPERTIES
         COMPILE_DEFINITIONS LEAT_FATBIN="${fatbin}" OBJECT_DEPENDS ${fatbin})
     set_target_properties(leat_cuda PROPERTIES OUTPUT_NAME leat-cuda LINKER_LANGUAGE C)
-    target_include_directories(leat_cuda PRIVATE include src src/ops src/train)
-    target_include_directories(leat_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+    target_include_directories(leat_cuda PRIVATE include src src/ops)
+    # CUPTI's headers stand beside the others or in a folder of their own; without them the plugin
+    # cannot record and says so.
+    set(cuda_includes ${CUDAToolkit_INCLUDE_DIRS}
+        ${CUDAToolkit_TARGET_DIR}/extras/CUPTI/include)
+    target_include_directories(leat_cuda SYSTEM PRIVATE ${cuda_includes})
     target_compile_definitions(leat_cuda PRIVATE _GNU_SOURCE)
     target_link_libraries(leat_cuda PRIVATE CUDA::cudart_static)
     target_link_options(leat_cuda PRIVATE -Wl,--exclude-libs,ALL -Wl,--as-needed)

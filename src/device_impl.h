@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "leat/device.h"
+#include "device_busy.h"
 #include "leat/op.h"
 
 typedef struct leat_event leat_event;
@@ -101,6 +102,15 @@ typedef struct leat_device_table {
     int (*map_add)(leat_device_map *map, int64_t i, uint8_t *buffer, leat_error *err);
     int (*map_run)(leat_device_map *map, leat_stream *stream, int64_t i, int64_t rows);
     void (*map_close)(leat_device_map *map);
+
+    /* Records all work of the device from now on; stop gives it, sorted by start, to be freed by
+     * leat_device_record_fini(). One recording at a time in a process. Work between the two is
+     * slowed a little. LEAT_E_UNSUPPORTED, with the reason, where that cannot be had. */
+    int (*record_start)(leat_device *device, leat_error *err);
+    int (*record_stop)(leat_device *device, leat_device_record *out, leat_error *err);
+    /* What the driver calls utilisation, in percent over its last sample period: the share of time
+     * in which some kernel ran, however small. */
+    int (*utilisation)(leat_device *device, int *percent, leat_error *err);
 } leat_device_table;
 
 /* First member of every device's own struct. */

@@ -332,6 +332,24 @@ cudaError_t cudaSetDevice(int device)
     ENTER();
     return leave(device >= 0 && device < fake.n_gpus ? cudaSuccess : cudaErrorInvalidDevice);
 }
+cudaError_t cudaDeviceGetPCIBusId(char *bus, int size, int device)
+{
+    ENTER();
+    snprintf(bus, (size_t)size, "0000:%02x:00.0", device);
+    return leave(cudaSuccess);
+}
+cudaError_t cudaDeviceSynchronize(void)
+{
+    ENTER();
+    for (struct CUstream_st *s = fake.streams; s && !fake.lost;)
+        if (s->first) {
+            pthread_cond_wait(&fake.done, &fake.lock);
+            s = fake.streams;
+        } else {
+            s = s->next;
+        }
+    return leave(cudaSuccess);
+}
 const char *cudaGetErrorString(cudaError_t rc)
 {
     return rc == cudaErrorMemoryAllocation ? "out of memory"

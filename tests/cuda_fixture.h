@@ -9,6 +9,9 @@
 #include "cuda_fake.h"
 #include "engine_fixture.h"
 
+#ifndef BUILD_DIR
+#define BUILD_DIR "."
+#endif
 #define FAKE_PLUGIN BUILD_DIR "/tests/libleat-cuda-fake.so"
 
 static inline const cuda_fake_table *open_fake(void)

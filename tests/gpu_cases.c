@@ -19,6 +19,16 @@ gpu_verdict gpu_say(gpu_run *run, gpu_verdict verdict, const char *format, ...)
     return verdict;
 }
 
+void gpu_keep(gpu_run *run, const char *name, double value, const char *unit)
+{
+    if (run->n_figures == GPU_FIGURES)
+        return;
+    gpu_figure *const figure = &run->figures[run->n_figures++];
+    snprintf(figure->name, sizeof figure->name, "%s", name);
+    snprintf(figure->unit, sizeof figure->unit, "%s", unit);
+    figure->value = value;
+}
+
 static gpu_verdict fail_device(gpu_run *run, const char *what)
 {
     char why[256] = "";

@@ -96,4 +96,9 @@ void leat_gpu_map_close(leat_device_map *map);
 int leat_gpu_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes);
 void leat_gpu_plant_close(leat_gpu *gpu);
 
+/* --- gpu_record.c, gpu_nvml.c ------------------------------------------------------------------ */
+int leat_gpu_record_start(leat_device *device, leat_error *err);
+int leat_gpu_record_stop(leat_device *device, leat_device_record *out, leat_error *err);
+int leat_gpu_utilisation(leat_device *device, int *percent, leat_error *err);
+
 #endif

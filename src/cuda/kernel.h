@@ -99,6 +99,16 @@ LEAT_HOST_DEVICE int32_t leat_kernel_pixel_bytes(const leat_kernel_args *args)
 {
     return args->channels * (args->in_dtype == LEAT_F32 ? 4 : 1);
 }
+/* Line and column of pixel i. A row has fewer than 2^31 elements, and dividing 64-bit numbers is
+ * slow on a GPU. */
+LEAT_HOST_DEVICE int32_t leat_kernel_line(int64_t i, int32_t width)
+{
+    return (int32_t)((uint32_t)i / (uint32_t)width);
+}
+LEAT_HOST_DEVICE int32_t leat_kernel_column(int64_t i, int32_t width)
+{
+    return (int32_t)((uint32_t)i % (uint32_t)width);
+}
 LEAT_HOST_DEVICE void leat_kernel_copy(uint8_t *to, const uint8_t *from, int32_t bytes)
 {
     for (int32_t i = 0; i < bytes; i++)

@@ -65,7 +65,7 @@ LEAT_HOST_DEVICE void leat_contrast_value(const leat_kernel_args *args, int64_t 
     const leat_contrast_plan *const plan = (const leat_contrast_plan *)leat_kernel_plan(args, row);
     const uint8_t *const aux = leat_kernel_aux(args, row), *const in = leat_kernel_in(args, row);
     uint8_t *const out = leat_kernel_out(args, row);
-    const int32_t c = (int32_t)(i % args->channels);
+    const int32_t c = leat_kernel_column(i, args->channels);
     if (args->in_dtype == LEAT_F32) {
         const float mean = ((const float *)(const void *)aux)[2 * c];
         ((float *)(void *)out)[i] =

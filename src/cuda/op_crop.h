@@ -11,7 +11,8 @@ LEAT_HOST_DEVICE void leat_crop_pixel(const leat_kernel_args *args, int64_t row,
                                       int32_t box_y, int32_t box_x)
 {
     const int32_t bytes = leat_kernel_pixel_bytes(args);
-    const int64_t y = box_y + i / args->out_width, x = box_x + i % args->out_width;
+    const int64_t y = box_y + leat_kernel_line(i, args->out_width);
+    const int64_t x = box_x + leat_kernel_column(i, args->out_width);
     uint8_t *const to = leat_kernel_out(args, row) + i * bytes;
     if (y >= 0 && y < args->in_height && x >= 0 && x < args->in_width)
         leat_kernel_copy(to, leat_kernel_in(args, row) + (y * args->in_width + x) * bytes, bytes);

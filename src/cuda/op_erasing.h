@@ -11,7 +11,8 @@ LEAT_HOST_DEVICE void leat_erasing_pixel(const leat_kernel_args *args, int64_t r
 {
     const leat_image_box *const box = (const leat_image_box *)leat_kernel_plan(args, row);
     const int32_t bytes = leat_kernel_pixel_bytes(args);
-    const int64_t y = i / args->out_width - box->y, x = i % args->out_width - box->x;
+    const int32_t y = leat_kernel_line(i, args->out_width) - box->y;
+    const int32_t x = leat_kernel_column(i, args->out_width) - box->x;
     const int is_in = y >= 0 && y < box->height && x >= 0 && x < box->width;
     const uint8_t *const value = (const uint8_t *)args->constants.values;
     leat_kernel_copy(leat_kernel_out(args, row) + i * bytes,

@@ -12,7 +12,7 @@ LEAT_HOST_DEVICE void leat_flip_pixel(const leat_kernel_args *args, int64_t row,
     const leat_flip_plan *const plan = (const leat_flip_plan *)leat_kernel_plan(args, row);
     const int32_t bytes = leat_kernel_pixel_bytes(args);
     const int32_t vertical = args->constants.words[0];
-    int64_t y = i / args->out_width, x = i % args->out_width;
+    int64_t y = leat_kernel_line(i, args->out_width), x = leat_kernel_column(i, args->out_width);
     if (plan->mirror && vertical)
         y = args->in_height - 1 - y;
     else if (plan->mirror)

@@ -34,7 +34,7 @@ LEAT_HOST_DEVICE float leat_value_f32(const uint8_t *in, int32_t dtype, int64_t 
 /* x * scale + shift per channel, for normalize and scale. */
 LEAT_HOST_DEVICE void leat_affine_value(const leat_kernel_args *args, int64_t row, int64_t i)
 {
-    const int32_t c = (int32_t)(i % args->constants.words[0]);
+    const int32_t c = leat_kernel_column(i, args->constants.words[0]);
     const float x = leat_value_f32(leat_kernel_in(args, row), args->in_dtype, i);
     ((float *)(void *)leat_kernel_out(args, row))[i] =
         x * args->constants.values[c] + args->constants.values[8 + c];

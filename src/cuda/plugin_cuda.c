@@ -160,6 +160,9 @@ static const leat_device_table table = {
     .map_add = leat_gpu_map_add,
     .map_run = leat_gpu_map_run,
     .map_close = leat_gpu_map_close,
+    .record_start = leat_gpu_record_start,
+    .record_stop = leat_gpu_record_stop,
+    .utilisation = leat_gpu_utilisation,
 };
 
 int leat_cuda_abi(void)
