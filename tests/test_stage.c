@@ -164,6 +164,11 @@ static void refuse_row(int where, const char *name, const leat_option *row)
     case LEAT_OPTION_TYPE_BYTES:
         refuse_numbers(where, name, row);
         break;
+    case LEAT_OPTION_TYPE_F64:
+        refuse(where, name, row->name, "several");
+        refuse(where, name, row->name, "nan");
+        refuse(where, name, row->name, "1e999");
+        break;
     case LEAT_OPTION_TYPE_STRING:
         memset(longer, 'x', 300);
         refuse(where, name, row->name, longer);
@@ -250,7 +255,7 @@ static const struct {
       "bad.yaml:3:5: there is no stage 'batchh'; did you mean 'batch'? There are: …" },
     { "pipeline:\n  - window\n", "bad.yaml:3:5: there is no stage 'window'. There are: shuffle, "
                                  "repeat, take, skip, shard, batch, "
-                                 "prefetch, map" },
+                                 "prefetch, map, filter, cache" },
     { "pipeline:\n  - decode_jpeg\n  - batch: 4\n",
       "bad.yaml:3:5: 'decode_jpeg' is an op, not a stage: put it in `map: {ops: [decode_jpeg]}`" },
     { "pipeline:\n  - map: [decode_jpg]\n", "bad.yaml:3:11: there is no op 'decode_jpg'; did you "
@@ -346,7 +351,7 @@ static void each_wrong_pipeline_says_why_and_where(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         expect(LEAT_E_CONFIG, wrong[i].pipeline, NULL, wrong[i].message);
     expect(LEAT_E_UNSUPPORTED, "pipeline:\n  - map: {ops: [decode_jpeg], device: gpu}\n", NULL,
-           "bad.yaml:3:18: op 'decode_jpeg' has no kernel: put it in a map with device: cpu, before the one with "
+           "bad.yaml:3:17: op 'decode_jpeg' has no kernel: put it in a map with device: cpu, before the one with "
            "device: gpu");
     expect(LEAT_E_CONFIG,
            "pipeline:\n  - map: [decode_jpeg]\n  - map: {ops: [random_flip], device: gpu}\n", NULL,
