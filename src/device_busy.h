@@ -42,8 +42,8 @@ int64_t leat_device_union_ns(const leat_device_record *record, uint32_t kinds, i
 typedef struct leat_device_shares {
     int64_t busy_ns;
     int64_t exposed_copy_ns; /* copies ran and nothing computed */
-    int64_t host_ns;   /* nothing ran, and the call for what ran next had not been made */
-    int64_t launch_ns; /* nothing ran though that call had been made */
+    int64_t host_ns;         /* nothing ran, and the call for what ran next had not been made */
+    int64_t launch_ns;       /* nothing ran though that call had been made */
     int64_t unknown_ns; /* nothing ran, and there is no record of that call, or nothing came next */
     int64_t longest_host_ns, n_host; /* such gaps: the longest, and how many above 50 µs */
 } leat_device_shares;

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-#include "leat/device.h"
 #include "device_busy.h"
+#include "leat/device.h"
 #include "leat/op.h"
 
 typedef struct leat_event leat_event;

@@ -48,7 +48,8 @@ static double copy_ms(leat_device *device, leat_stream *stream, leat_event *cons
 
 static gpu_verdict copy_rates(gpu_run *run)
 {
-    static const size_t sizes[] = { 4 << 10, 64 << 10, 1 << 20, 8 << 20, (size_t)SLAB_ROW * SLAB_ROWS };
+    static const size_t sizes[] = { 4 << 10, 64 << 10, 1 << 20, 8 << 20,
+                                    (size_t)SLAB_ROW * SLAB_ROWS };
     const leat_device_table *const t = run->device->table;
     const size_t most = (size_t)SLAB_ROW * SLAB_ROWS;
     leat_stream *stream = NULL;
@@ -64,8 +65,8 @@ static gpu_verdict copy_rates(gpu_run *run)
     memset(pinned, 1, most);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int k = 0; k < 2; k++) {
-            const double ms = copy_ms(run->device, stream, events, memory, k ? pageable : pinned,
-                                      sizes[i], !k);
+            const double ms =
+                copy_ms(run->device, stream, events, memory, k ? pageable : pinned, sizes[i], !k);
             char name[48];
             snprintf(name, sizeof name, "%s_%zu_kib", k ? "pageable" : "pinned", sizes[i] >> 10);
             plain[k] = (double)sizes[i] / ms / 1e6;
@@ -96,7 +97,10 @@ static double plain_slab_gb_s(gpu_run *run)
 /* The loader's own copies, while compute runs, against plain ones of the same size. */
 static gpu_verdict ship_rate(gpu_run *run)
 {
-    const gpu_steps what = { .prefetch = 2, .batch = SLAB_ROWS, .steps = 60, .row_bytes = SLAB_ROW,
+    const gpu_steps what = { .prefetch = 2,
+                             .batch = SLAB_ROWS,
+                             .steps = 60,
+                             .row_bytes = SLAB_ROW,
                              .compute_ns = 20000000 };
     gpu_steps_result found;
     leat_error err;
@@ -174,9 +178,13 @@ static gpu_verdict mistakes(gpu_run *run)
     const size_t n = sizeof arms / sizeof *arms;
     double ms[sizeof arms / sizeof *arms];
     for (size_t i = 0; i < n; i++) {
-        const gpu_steps what = { .prefetch = arms[i].prefetch, .batch = arms[i].batch, .steps = 60,
-                                 .row_bytes = SLAB_ROW, .compute_ns = 5000000,
-                                 .launches = arms[i].launches, .pageable = arms[i].pageable };
+        const gpu_steps what = { .prefetch = arms[i].prefetch,
+                                 .batch = arms[i].batch,
+                                 .steps = 60,
+                                 .row_bytes = SLAB_ROW,
+                                 .compute_ns = 5000000,
+                                 .launches = arms[i].launches,
+                                 .pageable = arms[i].pageable };
         gpu_steps_result found;
         leat_error err;
         if (gpu_steps_run(run->device, &what, &found, &err) < 0)
@@ -222,8 +230,13 @@ static gpu_verdict idle_meter(gpu_run *run)
 /* The host sleeps 200 us before each step, and waits for the device: the records must say so. */
 static gpu_verdict host_gap(gpu_run *run)
 {
-    const gpu_steps what = { .prefetch = 0, .batch = 8, .steps = IDLE_STEPS, .row_bytes = 1024,
-                             .compute_ns = 1000000, .host_ns = 200000, .record = true };
+    const gpu_steps what = { .prefetch = 0,
+                             .batch = 8,
+                             .steps = IDLE_STEPS,
+                             .row_bytes = 1024,
+                             .compute_ns = 1000000,
+                             .host_ns = 200000,
+                             .record = true };
     gpu_steps_result found;
     leat_error err;
     if (gpu_steps_run(run->device, &what, &found, &err) < 0)

@@ -51,7 +51,6 @@ gpu_verdict gpu_case_order(gpu_run *run);
 gpu_verdict gpu_case_clock(gpu_run *run);
 gpu_verdict gpu_case_memory(gpu_run *run);
 
-
 /* gpu_steps.c: a loader and a planted consumer, step by step. */
 typedef struct gpu_steps {
     int prefetch, batch, steps;
@@ -65,7 +64,7 @@ typedef struct gpu_steps {
 typedef struct gpu_steps_result {
     double step_ms, idle, input_wait, exposed_copy, copy_ms; /* shares of 1; from events */
     bool recorded;
-    char no_record[200];      /* why not */
+    char no_record[200];       /* why not */
     leat_device_shares shares; /* of the window */
     double recorded_idle, window_ms;
     uint64_t dropped;

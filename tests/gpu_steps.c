@@ -105,8 +105,8 @@ static int step(session *s, int i, leat_error *err)
         nanosleep(&(struct timespec){ .tv_nsec = s->what->host_ns }, NULL);
     if ((rc = leat_batch_wait_on(batch, s->stream)) < 0 ||
         (rc = s->t->event_record(s->begins[i], s->stream)) < 0 ||
-        (rc = s->t->plant(s->stream, s->what->compute_ns,
-                          s->what->launches ? s->what->launches : 1, NULL, 0)) < 0 ||
+        (rc = s->t->plant(s->stream, s->what->compute_ns, s->what->launches ? s->what->launches : 1,
+                          NULL, 0)) < 0 ||
         (rc = s->t->event_record(s->ends[i], s->stream)) < 0)
         return leat_fail(err, rc, "a step could not be enqueued");
     rc = leat_batch_release_on(batch, s->stream);
@@ -154,8 +154,8 @@ int gpu_steps_run(leat_device *device, const gpu_steps *what, gpu_steps_result *
     int rc = open_session(&s, device, err);
     if (rc >= 0 && what->record) {
         leat_error why;
-        out->recorded = device->table->record_start &&
-                        device->table->record_start(device, &why) == LEAT_OK;
+        out->recorded =
+            device->table->record_start && device->table->record_start(device, &why) == LEAT_OK;
         if (!out->recorded)
             snprintf(out->no_record, sizeof out->no_record, "%.199s",
                      device->table->record_start ? why.message : "the device keeps no records");
@@ -166,13 +166,13 @@ int gpu_steps_run(leat_device *device, const gpu_steps *what, gpu_steps_result *
         rc = s.t->stream_sync(s.stream, err);
     if (rc >= 0)
         account(&s, out);
-    if (out->recorded && device->table->record_stop(device, &record, rc < 0 ? NULL : err) == LEAT_OK) {
+    if (out->recorded &&
+        device->table->record_stop(device, &record, rc < 0 ? NULL : err) == LEAT_OK) {
         const int64_t from = s.times[WARM - 1].compute_end_ns;
         const int64_t to = s.times[what->steps - 1].compute_end_ns;
         out->shares = leat_device_shares_of(&record, from, to);
         out->window_ms = (double)(to - from) / 1e6;
-        out->recorded_idle =
-            to > from ? 1 - (double)out->shares.busy_ns / (double)(to - from) : 0;
+        out->recorded_idle = to > from ? 1 - (double)out->shares.busy_ns / (double)(to - from) : 0;
         out->dropped = record.dropped;
         leat_device_record_fini(&record);
     }

@@ -281,13 +281,38 @@ static void planted_work_runs(void **state)
     check_fake(fake);
 }
 
+/* Without a driver, or without the library: a reason that names what is missing, and no record. */
+static void records_need_cupti(void **state)
+{
+    leat_device *device = open_device();
+    const leat_device_table *const t = device->table;
+    leat_device_record record;
+    leat_error err = { 0 };
+    int percent;
+    (void)state;
+    assert_int_equal(t->record_stop(device, &record, &err), LEAT_E_ARGUMENT);
+    setenv("LEAT_CUPTI", "/nowhere/libcupti.so", 1);
+    assert_int_equal(t->record_start(device, &err), LEAT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "/nowhere/libcupti.so"));
+    unsetenv("LEAT_CUPTI");
+    if (t->record_start(device, &err) < 0) /* CUPTI is there and has no driver, or is not */
+        assert_true(strstr(err.message, "CUPTI") || strstr(err.message, "cupti"));
+    else
+        assert_int_equal(t->record_stop(device, &record, &err), LEAT_OK);
+    if (t->utilisation(device, &percent, &err) < 0)
+        assert_true(strstr(err.message, "libnvidia-ml.so.1") || strstr(err.message, "NVML"));
+    leat_device_close(&device);
+    check_fake(fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_reasons),        cmocka_unit_test(lists_what_is_there),
-        cmocka_unit_test(streams_keep_their_order), cmocka_unit_test(events_tell_the_time),
-        cmocka_unit_test(no_memory_says_how_much),  cmocka_unit_test(any_call_may_fail),
-        cmocka_unit_test(planted_work_runs),        cmocka_unit_test(a_lost_device_hangs_nobody),
+        cmocka_unit_test(names_and_reasons),          cmocka_unit_test(lists_what_is_there),
+        cmocka_unit_test(streams_keep_their_order),   cmocka_unit_test(events_tell_the_time),
+        cmocka_unit_test(no_memory_says_how_much),    cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(planted_work_runs),          cmocka_unit_test(records_need_cupti),
+        cmocka_unit_test(a_lost_device_hangs_nobody),
     };
     fake = open_fake();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,13 +42,14 @@ int leat_gpu_utilisation(leat_device *device, int *percent, leat_error *err)
     if (nvml.missing)
         return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "%s", nvml.missing);
     /* CUDA and NVML number devices differently. */
-    int rc = leat_gpu_check(gpu, cudaDeviceGetPCIBusId(bus, sizeof bus, gpu->number), "bus id", err);
+    int rc =
+        leat_gpu_check(gpu, cudaDeviceGetPCIBusId(bus, sizeof bus, gpu->number), "bus id", err);
     if (rc < 0)
         return rc;
     const int answer = nvml.by_bus(bus, &handle);
     const int second = answer ? answer : nvml.utilisation(handle, &found);
     *percent = (int)found.gpu;
-    return second == 0 ? LEAT_OK
-                       : leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "NVML answers %d for %s", second,
-                                       bus);
+    return second == 0
+               ? LEAT_OK
+               : leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "NVML answers %d for %s", second, bus);
 }

@@ -103,7 +103,8 @@ LEAT_HOST_DEVICE void leat_resample_pixel_f32(const leat_kernel_args *args, cons
 LEAT_HOST_DEVICE void leat_resample_pixel(const leat_kernel_args *args, int64_t row, int64_t i,
                                           const leat_image_box *box)
 {
-    const leat_resample_line *const down = leat_resample_at(args, row, leat_kernel_line(i, args->out_width));
+    const leat_resample_line *const down =
+        leat_resample_at(args, row, leat_kernel_line(i, args->out_width));
     const leat_resample_line *const across =
         leat_resample_at(args, row, args->out_height + leat_kernel_column(i, args->out_width));
     const int64_t from =

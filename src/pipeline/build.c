@@ -142,10 +142,9 @@ static bool lay_out_device(leat_plan *plan)
 static int fail_large(const leat_plan *plan, const char *name, int64_t bytes,
                       const leat_node *batch, leat_error *err)
 {
-    return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                          "a batch of %llu rows of '%s' (%lld bytes each) is too large",
-                          (unsigned long long)leat_order_slot_rows(&plan->order), name,
-                          (long long)bytes);
+    return leat_node_fail(
+        batch, err, LEAT_E_CONFIG, "a batch of %llu rows of '%s' (%lld bytes each) is too large",
+        (unsigned long long)leat_order_slot_rows(&plan->order), name, (long long)bytes);
 }
 
 /* All shapes are settled: lays out a slot. */

@@ -95,8 +95,9 @@ static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t 
     uint64_t digest = 0;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        digest += leat_digest_row(slot + chain->host_offset + row * chain->host_bytes,
-                                  chain->host_bytes, (first + row) * LEAT_MAX_FEATURES + (uint64_t)c);
+        digest +=
+            leat_digest_row(slot + chain->host_offset + row * chain->host_bytes, chain->host_bytes,
+                            (first + row) * LEAT_MAX_FEATURES + (uint64_t)c);
     }
     return digest;
 }
