@@ -13,9 +13,12 @@
 #include "device_busy.h"
 #include "leat/rng.h"
 
+/* Times are counted from here: 0 would be no time. */
+#define T 1000
+
 static leat_device_span span(uint32_t kind, int64_t start, int64_t end, uint32_t call)
 {
-    return (leat_device_span){ .start_ns = start, .end_ns = end, .kind = kind, .call = call };
+    return (leat_device_span){ .start_ns = T + start, .end_ns = T + end, .kind = kind, .call = call };
 }
 
 static void by_hand(void **state)
@@ -28,9 +31,9 @@ static void by_hand(void **state)
     };
     const leat_device_record record = { spans, sizeof spans / sizeof *spans, 0 };
     (void)state;
-    assert_int_equal(leat_device_union_ns(&record, LEAT_SPAN_KERNEL, 0, 100), 20 + 10 + 5);
-    assert_int_equal(leat_device_union_ns(&record, LEAT_SPAN_KERNEL | LEAT_SPAN_COPY, 0, 100), 55);
-    const leat_device_shares s = leat_device_shares_of(&record, 0, 100);
+    assert_int_equal(leat_device_union_ns(&record, LEAT_SPAN_KERNEL, T, T + 100), 20 + 10 + 5);
+    assert_int_equal(leat_device_union_ns(&record, LEAT_SPAN_KERNEL | LEAT_SPAN_COPY, T, T + 100), 55);
+    const leat_device_shares s = leat_device_shares_of(&record, T, T + 100);
     assert_int_equal(s.busy_ns, 35);
     assert_int_equal(s.exposed_copy_ns, 20); /* 30 to 50 */
     assert_int_equal(s.host_ns, 0 + 20);     /* 50 to 70 */
@@ -49,7 +52,7 @@ static void long_host_gaps_are_counted(void **state)
     };
     const leat_device_record record = { spans, 3, 0 };
     (void)state;
-    const leat_device_shares s = leat_device_shares_of(&record, 0, 60040);
+    const leat_device_shares s = leat_device_shares_of(&record, T, T + 60040);
     assert_int_equal(s.n_host, 1);
     assert_int_equal(s.longest_host_ns, 60001);
 }
@@ -85,7 +88,7 @@ static void shares_are_what_counting_gives(void **state)
             copy += !(kinds[t] & LEAT_SPAN_BUSY) && kinds[t] & LEAT_SPAN_COPY;
             idle += !(kinds[t] & (LEAT_SPAN_BUSY | LEAT_SPAN_COPY));
         }
-        const leat_device_shares s = leat_device_shares_of(&record, from, to);
+        const leat_device_shares s = leat_device_shares_of(&record, T + from, T + to);
         assert_int_equal(s.busy_ns, busy);
         assert_int_equal(s.exposed_copy_ns, copy);
         assert_int_equal(s.host_ns + s.launch_ns + s.unknown_ns, idle);
