@@ -404,8 +404,14 @@ static bool touches(const op *o, const allocation *a)
            (from && from >= a->memory && from < a->memory + a->bytes);
 }
 
+/* Kernels may use any memory of the device; freeing waits for them, as CUDA's does, where a call that
+ * was to wait has been made to fail. */
 static bool memory_is_used(const void *what)
 {
+    const allocation *const memory = what;
+    for (struct CUstream_st *s = fake.streams; s && fake.fail_code && !memory->pinned; s = s->next)
+        if (s->first)
+            return true;
     for (struct CUstream_st *s = fake.streams; s; s = s->next)
         for (const op *o = s->first; o; o = o->next)
             if (touches(o, what))

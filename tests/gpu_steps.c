@@ -23,6 +23,7 @@ typedef struct session {
     leat_stream *stream;
     leat_event **begins, **ends;
     leat_step_times *times;
+    leat_batch **batches; /* given back, but their infos stay readable for a while */
     const leat_batch_info **infos;
 } session;
 
@@ -60,7 +61,8 @@ static int open_session(session *s, leat_device *device, leat_error *err)
     s->ends = calloc(n, sizeof *s->ends);
     s->times = calloc(n, sizeof *s->times);
     s->infos = calloc(n, sizeof *s->infos);
-    if (!s->begins || !s->ends || !s->times || !s->infos)
+    s->batches = calloc(n, sizeof *s->batches);
+    if (!s->batches || !s->begins || !s->ends || !s->times || !s->infos)
         return leat_fail(err, LEAT_E_NOMEM, "%zu steps", n);
     int rc = open_plan(s, err);
     if (rc >= 0)
@@ -91,6 +93,7 @@ static void close_session(session *s)
     free(s->ends);
     free(s->times);
     free(s->infos);
+    free(s->batches);
     free(s->row);
 }
 
@@ -100,6 +103,7 @@ static int step(session *s, int i, leat_error *err)
     int rc = leat_loader_next(s->loader, &batch, err);
     if (rc < 0)
         return rc;
+    s->batches[i] = batch;
     s->infos[i] = leat_batch_get_info(batch);
     if (s->what->host_ns)
         nanosleep(&(struct timespec){ .tv_nsec = s->what->host_ns }, NULL);
@@ -112,7 +116,7 @@ static int step(session *s, int i, leat_error *err)
     rc = leat_batch_release_on(batch, s->stream);
     if (rc >= 0 && i >= LAG) { /* no more than LAG steps ahead of the device */
         rc = s->t->event_sync(s->ends[i - LAG]);
-        leat_batch_get_info(batch);
+        leat_batch_get_info(s->batches[i - LAG]); /* its copy is done: takes its times */
     }
     s->times[i].asked_ns = s->infos[i]->asked_ns;
     s->times[i].ready_ns = s->infos[i]->ready_ns;

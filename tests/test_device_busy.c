@@ -18,7 +18,8 @@
 
 static leat_device_span span(uint32_t kind, int64_t start, int64_t end, uint32_t call)
 {
-    return (leat_device_span){ .start_ns = T + start, .end_ns = T + end, .kind = kind, .call = call };
+    return (
+        leat_device_span){ .start_ns = T + start, .end_ns = T + end, .kind = kind, .call = call };
 }
 
 static void by_hand(void **state)
@@ -32,7 +33,8 @@ static void by_hand(void **state)
     const leat_device_record record = { spans, sizeof spans / sizeof *spans, 0 };
     (void)state;
     assert_int_equal(leat_device_union_ns(&record, LEAT_SPAN_KERNEL, T, T + 100), 20 + 10 + 5);
-    assert_int_equal(leat_device_union_ns(&record, LEAT_SPAN_KERNEL | LEAT_SPAN_COPY, T, T + 100), 55);
+    assert_int_equal(leat_device_union_ns(&record, LEAT_SPAN_KERNEL | LEAT_SPAN_COPY, T, T + 100),
+                     55);
     const leat_device_shares s = leat_device_shares_of(&record, T, T + 100);
     assert_int_equal(s.busy_ns, 35);
     assert_int_equal(s.exposed_copy_ns, 20); /* 30 to 50 */
