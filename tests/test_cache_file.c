@@ -154,6 +154,25 @@ static void a_changed_source_is_seen(void **state)
     write_records(data_path, 0, N_RECORDS, 300);
 }
 
+static void combined_sources_are_kept_too(void **state)
+{
+    pipe_parts parts = parts_with(NULL);
+    struct stat status;
+    leat_cache_stats cache;
+    (void)state;
+    parts.is_combined = true;
+    const uint64_t want = digest_of_parts(&parts, 2, NULL);
+    parts.cache = cache_path;
+    assert_true(digest_of_parts(&parts, 2, &cache) == want);
+    assert_true(digest_of_parts(&parts, 2, &cache) == want);
+    assert_int_equal(cache.misses, 0);
+    assert_int_equal(stat(data_path, &status), 0);
+    struct timespec times[2] = { status.st_atim, status.st_mtim };
+    times[1].tv_sec++;
+    assert_int_equal(utimensat(AT_FDCWD, data_path, times, 0), 0);
+    refused(&parts, LEAT_E_CONFIG, "changed");
+}
+
 static void other_files_are_left_alone(void **state)
 {
     const pipe_parts parts = parts_with(cache_path);
@@ -346,15 +365,16 @@ static void no_damage_reaches_a_batch(void **state)
     parts.cache = cache_path;
     digest_of_parts(&parts, 1, NULL);
     uint8_t *const good = read_file(&size);
-    for (size_t at = 0; at < size; at += at < 200 ? 1 : 11) {
+    for (size_t at = 0; at < size; at += at < 200 ? 1 : 23) {
         good[at] ^= (uint8_t)(1 << at % 8);
         write_file(good, size);
         try_damaged(&parts, want, "flip", at);
         good[at] ^= (uint8_t)(1 << at % 8);
     }
-    for (size_t at = 1; at<size; at += at> 4000 && at < 4200 ? 1 : 29) {
+    for (size_t at = 1; at < size;) {
         write_file(good, at);
         try_damaged(&parts, want, "cut", at);
+        at += at / 100 == LEAT_CACHE_HEADER_BYTES / 100 ? 1 : 61;
     }
     /* Places that point into each other's entries, and beyond. */
     for (uint64_t r = 0; r < N_RECORDS; r++) {
@@ -420,6 +440,7 @@ int main(void)
         TEST(a_part_is_filled_up_later),
         TEST(another_pipelines_file_is_refused),
         TEST(a_changed_source_is_seen),
+        TEST(combined_sources_are_kept_too),
         TEST(other_files_are_left_alone),
         TEST(one_writes_the_others_read),
         TEST(a_file_that_may_not_be_written_is_read),
