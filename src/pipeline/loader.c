@@ -200,7 +200,9 @@ static leat_batch *hand_out_locked(leat_loader *loader)
     loader->n_batches_out++;
     loader->n_samples_out += (uint64_t)batch->info.rows;
     for (int32_t c = 0; c < loader->plan->n_chains; c++)
-        loader->n_bytes_out += (uint64_t)batch->info.rows * loader->plan->chains[c].row_bytes;
+        loader->n_bytes_out += (uint64_t)batch->info.rows *
+                               (loader->plan->chains[c].row_bytes +
+                                (size_t)loader->plan->chains[c].pad.n_lengths * sizeof(int64_t));
     return batch;
 }
 
@@ -300,13 +302,14 @@ const leat_batch_info *leat_batch_get_info(leat_batch *batch)
 leat_view leat_batch_tensor(const leat_batch *batch, int32_t i)
 {
     const leat_plan *const plan = batch->loader->plan;
-    const leat_chain *const chain = &plan->chains[i];
-    leat_view view = { .data = batch->memory + chain->offset };
-    view.shape.dtype = chain->shape.dtype;
-    view.shape.rank = chain->shape.rank + 1;
+    const leat_shape *const shape = &plan->tensors[i].shape;
+    const size_t offset = i < plan->n_chains ? plan->chains[i].offset
+                                             : plan->chains[plan->lengths_of[i]].pad.lengths_at;
+    leat_view view = { .data = batch->memory + offset };
+    view.shape.dtype = shape->dtype;
+    view.shape.rank = shape->rank + 1;
     view.shape.dims[0] = batch->info.rows;
-    memcpy(&view.shape.dims[1], chain->shape.dims,
-           (size_t)chain->shape.rank * sizeof view.shape.dims[0]);
+    memcpy(&view.shape.dims[1], shape->dims, (size_t)shape->rank * sizeof view.shape.dims[0]);
     return view;
 }
 

@@ -87,13 +87,17 @@ typedef struct leat_outcome {
 } leat_outcome;
 
 /* first: the batch's row that is row 0 here, so that the digests of all ranks add up to the batch's. */
-static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t row, uint64_t first)
+static uint64_t digest_row(const leat_plan *plan, uint8_t *slot, uint64_t row, uint64_t first)
 {
     uint64_t digest = 0;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
         digest += leat_digest_row(slot + chain->offset + row * chain->row_bytes, chain->row_bytes,
                                   (first + row) * LEAT_MAX_FEATURES + (uint64_t)c);
+        if (chain->pad.on)
+            digest += leat_digest_row(leat_chain_lengths(chain, slot, row),
+                                      (size_t)chain->pad.n_lengths * sizeof(int64_t),
+                                      ~((first + row) * LEAT_MAX_FEATURES + (uint64_t)c));
     }
     return digest;
 }
