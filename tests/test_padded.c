@@ -6,7 +6,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "pad.h"
+#include "padding.h"
 #include "plan_impl.h"
 
 #define N_RECORDS 500
@@ -156,7 +156,7 @@ static void rows_of_any_rank(void **state)
             in[i] = i + 1;
         memset(row, 0x55, sizeof row);
         const int rc =
-            leat_pad_row(&pad, &(leat_view){ from, in }, &to, (uint8_t *)row, lengths, &err);
+            leat_padding_row(&pad, &(leat_view){ from, in }, &to, (uint8_t *)row, lengths, &err);
         if (larger && !pad.truncate) {
             assert_int_equal(rc, LEAT_E_DATA);
             assert_non_null(strstr(err.message, "write truncate: true"));
@@ -171,7 +171,7 @@ static void rows_of_any_rank(void **state)
         } while (step(&to, at));
         assert_int_equal(row[leat_shape_elements(&to)], 0x55555555);
         for (int32_t d = 0; d < to.rank; d++)
-            if (leat_pad_differs(&pad, &to, d))
+            if (leat_padding_differs(&pad, &to, d))
                 assert_int_equal(lengths[k++],
                                  from.dims[d] < to.dims[d] ? from.dims[d] : to.dims[d]);
         assert_true(k == 4 || lengths[k] == -1);
@@ -188,10 +188,10 @@ static void what_is_odd_is_refused(void **state)
     int64_t length;
     leat_error err;
     leat_view view = { leat_shape_make(LEAT_F32, 2, odd), in };
-    assert_int_equal(leat_pad_row(&pad, &view, &to, (uint8_t *)row, &length, &err), LEAT_E_DATA);
+    assert_int_equal(leat_padding_row(&pad, &view, &to, (uint8_t *)row, &length, &err), LEAT_E_DATA);
     assert_string_equal(err.message, "is float32[2, 3] where rows are made of float32[?, 4]");
     view.shape = leat_shape_make(LEAT_F32, 1, odd);
-    assert_int_equal(leat_pad_row(&pad, &view, &to, (uint8_t *)row, &length, &err), LEAT_E_DATA);
+    assert_int_equal(leat_padding_row(&pad, &view, &to, (uint8_t *)row, &length, &err), LEAT_E_DATA);
     assert_string_equal(err.message, "is float32[2] where rows hold float32[5, 4]");
 }
 

@@ -183,7 +183,7 @@ static int settle_chain(leat_build *build, leat_chain *chain, const char *name,
     if (rc < 0)
         return rc;
     for (int32_t d = 0; d < row.rank; d++)
-        chain->pad.n_lengths += leat_pad_differs(&chain->pad, &row, d);
+        chain->pad.n_lengths += leat_padding_differs(&chain->pad, &row, d);
     chain->pad.on = chain->pad.n_lengths > 0;
     chain->shape = row;
     if (!value)

@@ -6,7 +6,7 @@
 
 #include "ops/fused.h"
 #include "order.h"
-#include "pad.h"
+#include "padding.h"
 #include "source.h"
 
 #define LEAT_MAX_CHAIN 32 /* ops on one tensor */

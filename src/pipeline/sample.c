@@ -247,7 +247,7 @@ static int finish(const leat_journey *j, leat_error *err)
         return LEAT_OK;
     if (j->chain->pad.on) {
         const int rc =
-            leat_pad_row(&j->chain->pad, &j->view, &j->chain->shape, j->row, j->lengths, err);
+            leat_padding_row(&j->chain->pad, &j->view, &j->chain->shape, j->row, j->lengths, err);
         return rc < 0 ? leat_fail_in(err, rc, "'%s' ", j->name) : LEAT_OK;
     }
     if (!leat_shape_equal(&j->view.shape, &j->chain->shape))

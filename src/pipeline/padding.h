@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * pad.h: samples of different sizes in rows of one size: the stage `padded_batch`. */
-#ifndef LEAT_PAD_H
-#define LEAT_PAD_H
+ * padding.h: samples of different sizes in rows of one size: the stage `padded_batch`. */
+#ifndef LEAT_PADDING_H
+#define LEAT_PADDING_H
 
 #include <stdbool.h>
 
@@ -19,12 +19,12 @@ typedef struct leat_pad {
 } leat_pad;
 
 /* The dims in which `from` and the row differ: `from` has unknown ones, or smaller ones. */
-bool leat_pad_differs(const leat_pad *pad, const leat_shape *row, int32_t dim);
+bool leat_padding_differs(const leat_pad *pad, const leat_shape *row, int32_t dim);
 
 /* Puts a sample into a row of shape `to`: the sample in its first elements along each dim, the pad's
  * value elsewhere, and its size along each padded dim into lengths[n_lengths].
  * returns  LEAT_OK, LEAT_E_DATA with what does not fit */
-int leat_pad_row(const leat_pad *pad, const leat_view *in, const leat_shape *to, uint8_t *row,
+int leat_padding_row(const leat_pad *pad, const leat_view *in, const leat_shape *to, uint8_t *row,
                  int64_t *lengths, leat_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "pad.h"
+#include "padding.h"
 
 #include <string.h>
 
-bool leat_pad_differs(const leat_pad *pad, const leat_shape *row, int32_t dim)
+bool leat_padding_differs(const leat_pad *pad, const leat_shape *row, int32_t dim)
 {
     return pad->from.dims[dim] == LEAT_UNKNOWN_DIM || pad->from.dims[dim] != row->dims[dim];
 }
@@ -56,7 +56,7 @@ static int fail_shape(const leat_shape *in, const char *what, const leat_shape *
                      leat_shape_text(want, room, sizeof room), advice);
 }
 
-int leat_pad_row(const leat_pad *pad, const leat_view *in, const leat_shape *to, uint8_t *row,
+int leat_padding_row(const leat_pad *pad, const leat_view *in, const leat_shape *to, uint8_t *row,
                  int64_t *lengths, leat_error *err)
 {
     const leat_shape *const from = &in->shape;
@@ -81,7 +81,7 @@ int leat_pad_row(const leat_pad *pad, const leat_view *in, const leat_shape *to,
     }
     pack(&c, 0, in->data, row);
     for (int32_t d = 0; d < to->rank; d++)
-        if (leat_pad_differs(pad, to, d))
+        if (leat_padding_differs(pad, to, d))
             *lengths++ = c.n[d];
     return LEAT_OK;
 }
