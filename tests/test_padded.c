@@ -188,10 +188,12 @@ static void what_is_odd_is_refused(void **state)
     int64_t length;
     leat_error err;
     leat_view view = { leat_shape_make(LEAT_F32, 2, odd), in };
-    assert_int_equal(leat_padding_row(&pad, &view, &to, (uint8_t *)row, &length, &err), LEAT_E_DATA);
+    assert_int_equal(leat_padding_row(&pad, &view, &to, (uint8_t *)row, &length, &err),
+                     LEAT_E_DATA);
     assert_string_equal(err.message, "is float32[2, 3] where rows are made of float32[?, 4]");
     view.shape = leat_shape_make(LEAT_F32, 1, odd);
-    assert_int_equal(leat_padding_row(&pad, &view, &to, (uint8_t *)row, &length, &err), LEAT_E_DATA);
+    assert_int_equal(leat_padding_row(&pad, &view, &to, (uint8_t *)row, &length, &err),
+                     LEAT_E_DATA);
     assert_string_equal(err.message, "is float32[2] where rows hold float32[5, 4]");
 }
 
@@ -427,7 +429,7 @@ static const struct {
     { FEATURES, "{batch: 4}, {padded_batch: 4}", "a second batch stage" },
     { FEATURES, "{padded_batch: {batch_size: 4}}", "has no option 'batch_size': write size" },
     { FEATURES, "{padded_batch: {size: 501, drop_remainder: true}}", "no batch would be full" },
-    { "tokens: {shape: [-1]}", "{padded_batch: 4}", "if it is an empty list, give its type" },
+    { "boxes: {shape: [-1, 4]}", "{padded_batch: 4}", "if it is an empty list, give its type" },
     { "tokens: {type: int64, shape: [-1]}, tokens_length: {key: id}", "{padded_batch: 4}",
       "the tensor tokens_length, which the source has already" },
     { "boxes: {type: float, shape: [-1, -1]}", "{padded_batch: 4}", "only the first may be -1" },

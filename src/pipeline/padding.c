@@ -57,7 +57,7 @@ static int fail_shape(const leat_shape *in, const char *what, const leat_shape *
 }
 
 int leat_padding_row(const leat_pad *pad, const leat_view *in, const leat_shape *to, uint8_t *row,
-                 int64_t *lengths, leat_error *err)
+                     int64_t *lengths, leat_error *err)
 {
     const leat_shape *const from = &in->shape;
     crate c = { .pad = pad, .in = from, .to = to };

@@ -25,6 +25,6 @@ bool leat_padding_differs(const leat_pad *pad, const leat_shape *row, int32_t di
  * value elsewhere, and its size along each padded dim into lengths[n_lengths].
  * returns  LEAT_OK, LEAT_E_DATA with what does not fit */
 int leat_padding_row(const leat_pad *pad, const leat_view *in, const leat_shape *to, uint8_t *row,
-                 int64_t *lengths, leat_error *err);
+                     int64_t *lengths, leat_error *err);
 
 #endif
