@@ -254,7 +254,8 @@ static const leat_stage_table count_stages[] = {
 
 static const leat_stage_table *stage_at(size_t i)
 {
-    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_filter,
+    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_cache,
+                                                      &leat_stage_filter,
                                                       &leat_stage_padded_batch };
     if (i < N_COUNT_STAGES)
         return &count_stages[i];
