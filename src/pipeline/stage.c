@@ -254,9 +254,8 @@ static const leat_stage_table count_stages[] = {
 
 static const leat_stage_table *stage_at(size_t i)
 {
-    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_cache,
-                                                      &leat_stage_filter,
-                                                      &leat_stage_padded_batch };
+    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_filter,
+                                                      &leat_stage_cache, &leat_stage_padded_batch };
     if (i < N_COUNT_STAGES)
         return &count_stages[i];
     return i - N_COUNT_STAGES < sizeof others / sizeof *others ? others[i - N_COUNT_STAGES] : NULL;
