@@ -121,6 +121,24 @@ static bool add_rows(const leat_plan *plan, size_t bytes, size_t *offset, size_t
            !__builtin_add_overflow(*at, (all + 63) / 64 * 64, at) && *at <= (size_t)1 << 46;
 }
 
+/* Room for the rows of a chain, in batches of whichever bucket. */
+static bool add_chain(const leat_plan *plan, leat_chain *chain, size_t *at)
+{
+    const leat_buckets *const buckets = plan->order.buckets;
+    size_t most = 0, all;
+    if (!chain->pad.by_bucket)
+        return add_rows(plan, chain->row_bytes, &chain->offset, at);
+    for (uint32_t k = 0; k < buckets->n; k++) {
+        const uint64_t size = buckets->list[k].size, ranks = plan->order.ranks;
+        if (__builtin_mul_overflow(leat_chain_row_bytes(chain, &plan->order, k),
+                                   size / ranks + (size % ranks != 0), &all))
+            return false;
+        most = all > most ? all : most;
+    }
+    chain->offset = *at;
+    return most <= (size_t)1 << 46 && (*at += (most + 63) / 64 * 64) <= (size_t)1 << 46;
+}
+
 /* The sizes of a padded chain's samples become a tensor of their own. */
 static bool add_lengths(leat_plan *plan, int32_t c, size_t *at)
 {
@@ -153,7 +171,7 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
         if (plan->engine.fuse)
             leat_map_fuse(chain);
         chain->row_bytes = (size_t)bytes;
-        if (!add_rows(plan, chain->row_bytes, &chain->offset, &at))
+        if (!add_chain(plan, chain, &at))
             return leat_node_fail(batch, err, LEAT_E_CONFIG,
                                   "a batch of %llu rows of '%s' (%lld bytes each) is too large",
                                   (unsigned long long)leat_order_slot_rows(&plan->order), name,

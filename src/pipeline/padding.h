@@ -11,6 +11,7 @@
 /* How a tensor's samples come into rows that are larger. */
 typedef struct leat_pad {
     bool on;
+    bool by_bucket;    /* rows of a batch are as long as its bucket's */
     bool truncate;     /* what is too large is cut off, and no error */
     leat_shape from;   /* of samples: unknown dims, and known ones that are made larger */
     uint8_t value[8];  /* of an element outside the sample; the first bytes, by type */

@@ -4,6 +4,7 @@
 #ifndef LEAT_PLAN_IMPL_H
 #define LEAT_PLAN_IMPL_H
 
+#include "bucket.h"
 #include "cache.h"
 #include "ops/fused.h"
 #include "order.h"
@@ -53,6 +54,24 @@ typedef struct leat_chain {
     size_t offset; /* of row 0 in a slot */
     leat_pad pad;
 } leat_chain;
+
+/* The shape of a chain's rows in a batch of that bucket (0 without buckets), and their bytes. */
+static inline leat_shape leat_chain_shape(const leat_chain *chain, const leat_order *order,
+                                          uint32_t bucket)
+{
+    leat_shape shape = chain->shape;
+    if (chain->pad.by_bucket)
+        shape.dims[0] = order->buckets->list[bucket].room;
+    return shape;
+}
+static inline size_t leat_chain_row_bytes(const leat_chain *chain, const leat_order *order,
+                                          uint32_t bucket)
+{
+    if (!chain->pad.by_bucket)
+        return chain->row_bytes;
+    return chain->row_bytes / (size_t)chain->shape.dims[0] *
+           (size_t)order->buckets->list[bucket].room;
+}
 
 /* Sizes of a padded row in a slot: pad.n_lengths of them. */
 static inline int64_t *leat_chain_lengths(const leat_chain *chain, uint8_t *slot, uint64_t row)

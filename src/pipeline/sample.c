@@ -266,8 +266,8 @@ static int finish(const leat_journey *j, leat_error *err)
     if (j->view.data == j->row)
         return LEAT_OK;
     if (j->chain->pad.on) {
-        const int rc =
-            leat_padding_row(&j->chain->pad, &j->view, &j->chain->shape, j->row, j->lengths, err);
+        const leat_shape shape = leat_chain_shape(j->chain, &j->plan->order, j->worker->bucket);
+        const int rc = leat_padding_row(&j->chain->pad, &j->view, &shape, j->row, j->lengths, err);
         return rc < 0 ? leat_fail_in(err, rc, "'%s' ", j->name) : LEAT_OK;
     }
     if (!leat_shape_equal(&j->view.shape, &j->chain->shape))
@@ -295,7 +295,8 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->record = record;
         j->epoch = epoch;
         j->owned = false;
-        j->row = slot + chain->offset + row * chain->row_bytes;
+        j->row =
+            slot + chain->offset + row * leat_chain_row_bytes(chain, &plan->order, worker->bucket);
         j->lengths = leat_chain_lengths(chain, slot, row);
         stages += chain->n_links + (chain->fused != NULL);
     }

@@ -255,7 +255,8 @@ static const leat_stage_table count_stages[] = {
 static const leat_stage_table *stage_at(size_t i)
 {
     static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_filter,
-                                                      &leat_stage_cache, &leat_stage_padded_batch };
+                                                      &leat_stage_cache, &leat_stage_padded_batch,
+                                                      &leat_stage_bucket_by_length };
     if (i < N_COUNT_STAGES)
         return &count_stages[i];
     return i - N_COUNT_STAGES < sizeof others / sizeof *others ? others[i - N_COUNT_STAGES] : NULL;
@@ -306,6 +307,8 @@ static const struct {
     { "padded_batch", "batch_size", "write size" },
     { "padded_batch", "padded_shapes", "write shapes" },
     { "padded_batch", "padding_values", "write values" },
+    { "bucket_by_length", "bucket_boundaries", "write boundaries" },
+    { "bucket_by_length", "bucket_batch_sizes", "write sizes" },
     { "shard", "num_shards", "write count" },
     { "prefetch", "buffer_size", "write batches" },
 };
