@@ -155,8 +155,8 @@ static void rows_of_any_rank(void **state)
         for (int i = 0; i < 625; i++)
             in[i] = i + 1;
         memset(row, 0x55, sizeof row);
-        const int rc =
-            leat_padding_row(&pad, &(leat_view){ from, in }, &to, (uint8_t *)row, lengths, &err);
+        const int rc = leat_padding_row(&pad, &(leat_view){ .shape = from, .data = in }, &to,
+                                        (uint8_t *)row, lengths, &err);
         if (larger && !pad.truncate) {
             assert_int_equal(rc, LEAT_E_DATA);
             assert_non_null(strstr(err.message, "write truncate: true"));
@@ -187,7 +187,7 @@ static void what_is_odd_is_refused(void **state)
     float in[20] = { 0 }, row[20];
     int64_t length;
     leat_error err;
-    leat_view view = { leat_shape_make(LEAT_F32, 2, odd), in };
+    leat_view view = { .shape = leat_shape_make(LEAT_F32, 2, odd), .data = in };
     assert_int_equal(leat_padding_row(&pad, &view, &to, (uint8_t *)row, &length, &err),
                      LEAT_E_DATA);
     assert_string_equal(err.message, "is float32[2, 3] where rows are made of float32[?, 4]");
