@@ -54,7 +54,7 @@ const leat_option leat_engine_option_table[] = {
                      "do neighbouring ops in one go where that gives the same bytes"),
     LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
                      "time the stages (on some samples only, so that it costs under 1 %)"),
-    LEAT_OPTION_I64(leat_engine_options, spans, "4096", 0, 1 << 24,
+    LEAT_OPTION_I64(leat_engine_options, spans, "1024", 0, 1 << 24,
                     "spans of a trace kept per thread, the newest (64 bytes each); 0: none"),
     LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
                      "compute a digest of every batch (reads every byte put out)"),

@@ -77,6 +77,8 @@ static int open_parts(leat_loader *loader, leat_error *err)
         loader->batches[i].loader = loader;
     for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
         rc = open_worker(&loader->workers[i], loader->plan->engine.spans, err);
+    loader->memory_bytes += (loader->n_threads + 2) * /* those of the consumer and of its steps */
+                            (int64_t)leat_trace_ring_bytes((uint64_t)loader->plan->engine.spans);
     if (rc >= 0)
         rc = leat_trace_ring_open(&loader->step_spans, (uint64_t)loader->plan->engine.spans, err);
     if (rc >= 0 && loader->plan->cache)

@@ -69,7 +69,8 @@ int leat_start_open(leat_loader *loader, leat_error *err)
     a->runs = calloc(LEAT_RUNS, sizeof *a->runs);
     if (!a->runs)
         return leat_fail(err, LEAT_E_NOMEM, "%d runs", LEAT_RUNS);
-    loader->memory_bytes += (int64_t)(a->bytes + LEAT_RUNS * sizeof *a->runs);
+    loader->memory_bytes += (int64_t)(a->bytes + LEAT_RUNS * sizeof *a->runs +
+                                      leat_trace_ring_bytes((uint64_t)plan->engine.spans));
     return leat_trace_ring_open(&a->spans, (uint64_t)plan->engine.spans, err);
 }
 
