@@ -92,19 +92,15 @@ static uint64_t play(uint64_t seed, int kind, uint64_t bytes, const bool direct[
 {
     static test_run runs[OPEN_MOST];
     leat_rng rng = leat_rng_make(seed, (uint64_t)kind, bytes, 0);
-    leat_layout layout = { .bytes = bytes, .span = bytes, .most = bytes / 4 };
+    leat_layout layout = { .bytes = bytes, .most = bytes / 4 };
     uint64_t head = 0, tail = 0, used_from = 0, cursor = 0, n_rows = 0, n_reads = 0;
     if (posix_memalign((void **)&layout.memory, LEAT_LAYOUT_ALIGN, bytes))
         fail();
     memset(layout.memory, 0, bytes);
     for (int step = 0; step < 400; step++) {
-        if (step % 40 == 39) /* it may change at any time */
-            layout.span = bytes >> leat_rng_below(&rng, 6);
         /* a group */
         const uint64_t first = head;
         test_run *before = NULL;
-        if (head == tail)
-            used_from = leat_layout_rewind(&layout);
         while (head - tail < OPEN_MOST && leat_rng_below(&rng, 5)) {
             test_run *const run = &runs[head % OPEN_MOST];
             draw_rows(run, &rng, kind, &cursor, bytes, direct);
@@ -188,9 +184,7 @@ static void what_joins_a_read(void **state)
     static uint8_t memory[65536];
     (void)state;
     for (size_t i = 0; i < sizeof thirds / sizeof *thirds; i++) {
-        leat_layout layout = {
-            .memory = memory, .bytes = sizeof memory, .span = sizeof memory, .most = 16384
-        };
+        leat_layout layout = { .memory = memory, .bytes = sizeof memory, .most = 16384 };
         leat_row_read rows[3] = {
             { .fd = 5, .offset = 100, .size = 100 },
             { .fd = thirds[i].fd, .offset = thirds[i].offset, .size = thirds[i].size },
@@ -202,37 +196,10 @@ static void what_joins_a_read(void **state)
     }
 }
 
-/* Little in use at a time: little memory is touched, and it is the same again and again. */
-static void a_span_keeps_to_itself(void **state)
-{
-    static uint8_t memory[1 << 20];
-    leat_layout layout = {
-        .memory = memory, .bytes = sizeof memory, .span = 1 << 16, .most = 1 << 14
-    };
-    uint64_t end, used_from = 0;
-    (void)state;
-    for (uint64_t i = 0; i < 2000; i++) {
-        leat_row_read row = { .fd = 5, .offset = i * 7919 % 100000, .size = 1000 + i % 3000 };
-        assert_int_equal(leat_layout_place(&layout, &row, 1, used_from, NULL, &end), 1);
-        assert_true(row.bytes + row.size <= memory + layout.span);
-        leat_layout_close(&layout);
-        used_from = end;
-    }
-    /* a longer one: all of the memory is used before it is full */
-    uint64_t placed = 0;
-    layout.span = sizeof memory;
-    used_from = leat_layout_rewind(&layout);
-    for (leat_row_read row = { .fd = 5, .size = 1000 };
-         leat_layout_place(&layout, &row, 1, used_from, NULL, &end) >= 0; leat_layout_close(&layout))
-        placed += row.size;
-    assert_true(placed > sizeof memory / 8 * 7);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_find_their_bytes),
-        cmocka_unit_test(a_span_keeps_to_itself),
         cmocka_unit_test(what_joins_a_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

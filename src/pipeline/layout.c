@@ -66,12 +66,10 @@ static bool begin(leat_layout *layout, leat_row_read *row, uint64_t used_from)
 {
     const uint64_t from = round_down(row->offset, row->direct);
     const uint64_t length = round_up(row->offset + row->size, row->direct) - from;
-    const uint64_t here = round_up(layout->to, row->direct), in = here % layout->bytes;
-    const uint64_t anew = here + (in ? layout->bytes - in : 0);
-    const bool is_far = in + length > layout->span, fits = in + length <= layout->bytes;
-    const bool is_anew = (is_far || !fits) && anew + length - used_from <= layout->bytes;
-    const uint64_t at = is_anew ? anew : here;
-    if (!is_anew && (!fits || here + length - used_from > layout->bytes))
+    uint64_t at = round_up(layout->to, row->direct);
+    if (at % layout->bytes + length > layout->bytes) /* does not fit before the end: begin anew */
+        at += layout->bytes - at % layout->bytes;
+    if (at + length - used_from > layout->bytes)
         return false;
     row->from = from;
     row->length = (size_t)length;
@@ -129,11 +127,4 @@ no_room:
 void leat_layout_close(leat_layout *layout)
 {
     layout->first = layout->last = NULL;
-}
-
-uint64_t leat_layout_rewind(leat_layout *layout)
-{
-    const uint64_t in = layout->to % layout->bytes;
-    layout->to += in ? layout->bytes - in : 0;
-    return layout->to;
 }

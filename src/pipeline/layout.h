@@ -8,10 +8,6 @@
  * what lies between comes along. So sequential records, and those of a block that a block shuffle keeps
  * together, come in few large reads. A read may go on from one run into the next of the same group.
  *
- * The ring need not go round all of the memory: behind `span` bytes it begins anew where that is free.
- * When little is in use at a time, as when files are in the page cache, the same little memory is written
- * again and again, and stays in the processor's caches until it is used.
- *
  * Files read directly (past the page cache) want offset, length and memory in whole blocks: a read is
  * rounded outwards to them. The rows are the same bytes in either way. */
 #ifndef LEAT_LAYOUT_H
@@ -44,7 +40,6 @@ typedef struct leat_row_read {
 typedef struct leat_layout {
     uint8_t *memory;
     uint64_t bytes;              /* of it; a multiple of LEAT_LAYOUT_ALIGN */
-    uint64_t span;  /* how much of it to use, about; more than is in use at a time */
     uint64_t most;               /* bytes of a joined read */
     uint64_t to;                 /* where the next read may begin */
     leat_row_read *first, *last; /* rows of the read that may still grow; NULL: none */
@@ -58,10 +53,6 @@ typedef struct leat_layout {
  * returns   the number of new reads, or -1 when there is no room: then nothing has changed */
 int leat_layout_place(leat_layout *layout, leat_row_read *rows, uint32_t n, uint64_t used_from,
                       uint64_t *before_end, uint64_t *end);
-
-/* Nothing is in use: the next run begins at the start of the memory, where every run has room. Returns
- * the new used_from. */
-uint64_t leat_layout_rewind(leat_layout *layout);
 
 /* No read may grow any more: they are handed over. */
 void leat_layout_close(leat_layout *layout);

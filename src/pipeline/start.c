@@ -63,7 +63,6 @@ int leat_start_open(leat_loader *loader, leat_error *err)
              leat_reader_note(a->reader));
     a->layout = (leat_layout){ .memory = leat_reader_memory(a->reader),
                                .bytes = a->bytes,
-                               .span = a->bytes,
                                .most = leat_reader_fault.separate   ? 0
                                        : a->bytes / 4 < JOINED_MOST ? a->bytes / 4
                                                                     : JOINED_MOST };
@@ -308,8 +307,6 @@ void leat_start_group_locked(leat_loader *loader)
     const int64_t end =
         loader->plan->prefetch || loader->asked > loader->end ? loader->end : loader->asked;
     const uint64_t run_rows = loader->run_rows < LEAT_RUN_MAX ? loader->run_rows : LEAT_RUN_MAX;
-    if (a->head == a->tail)
-        a->used_from = a->used_to = leat_layout_rewind(&a->layout);
     const uint64_t tail = a->tail, used_from = a->used_from, first = a->head;
     const uint32_t room = LEAT_READER_DEPTH - a->in_flight;
     a->starting = true;
