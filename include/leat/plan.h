@@ -14,7 +14,7 @@ extern "C" {
 
 typedef struct leat_plan leat_plan;
 
-/* Checks a config and opens its source (files, index; no record but the first is read).
+/* Checks a config and opens its source (files, index; a few records are read, to know sizes).
  * section  NULL: keys `source`, `pipeline`, `engine` at the top; otherwise the name of a top-level
  *          map that has `source` and `pipeline` of its own ("eval")
  * out      owned by the caller: leat_plan_close(), after the loaders opened from it
@@ -38,7 +38,7 @@ typedef struct leat_plan_info {
     uint64_t n_records; /* of the source */
     int64_t n_batches;  /* in one pass of the pipeline; -1 = endless (`repeat: forever`) */
     int64_t batch_size;
-    int64_t prefetch; /* batches that may stand ready ahead of the consumer */
+    int64_t prefetch; /* batches that may stand ready ahead of the consumer; auto: to begin with */
     int32_t n_tensors;
     int32_t n_classes; /* from the source's label map; 0 = unknown */
     uint64_t seed;

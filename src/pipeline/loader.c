@@ -5,21 +5,18 @@
 #include <string.h>
 
 #include "clock.h"
-#include "cores.h"
 #include "engine.h"
 #include "scratch.h"
 #include "state.h"
 
-/* Address space of a worker's scratch; memory is committed by touch. */
-#define SCRATCH_BYTES ((size_t)4 << 30)
-#define SCRATCH_LEAST ((size_t)64 << 20)
+#define SCRATCH_LEAST ((size_t)64 << 20) /* address space; memory is committed by touch */
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
-static int open_worker(leat_worker *worker, leat_error *err)
+static int open_worker(leat_worker *worker, size_t reserve, leat_error *err)
 {
     int rc = LEAT_E_NOMEM;
-    for (size_t bytes = SCRATCH_BYTES; rc < 0 && bytes >= SCRATCH_LEAST; bytes /= 2)
+    for (size_t bytes = reserve; rc < 0 && bytes >= SCRATCH_LEAST; bytes /= 2)
         rc = leat_scratch_open(&worker->scratch, bytes, err);
     return rc;
 }
@@ -40,12 +37,13 @@ static void set_range(leat_loader *loader, const leat_loader_options *o)
 static void set_sizes(leat_loader *loader, const leat_loader_options *o)
 {
     const leat_plan *const plan = loader->plan;
-    loader->prefetch = loader->prefetch_most = plan->prefetch;
+    loader->prefetch = loader->budget.prefetch;
+    loader->prefetch_most = loader->budget.prefetch_most;
     loader->hold = o->hold ? o->hold : 1;
-    loader->n_slots = loader->prefetch_most + (loader->device ? 1 : loader->hold);
-    loader->n_buffers = loader->prefetch_most + loader->hold;
+    loader->n_slots = loader->budget.n_slots;
+    loader->n_buffers = loader->budget.n_buffers;
     loader->n_batches = loader->prefetch_most + loader->hold + LEAT_INFO_RING;
-    loader->n_threads = (int)(plan->engine.threads < 0 ? leat_cores_count() : plan->engine.threads);
+    loader->n_threads = loader->budget.threads;
     loader->fixed_run = plan->engine.run;
     loader->run_rows = plan->engine.run ? (uint64_t)plan->engine.run : 1;
 }
@@ -74,7 +72,7 @@ static int open_parts(leat_loader *loader, leat_error *err)
     for (int64_t i = 0; i < loader->n_batches; i++)
         loader->batches[i].loader = loader;
     for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
-        rc = open_worker(&loader->workers[i], err);
+        rc = open_worker(&loader->workers[i], (size_t)loader->budget.scratch_reserve, err);
     if (rc >= 0)
         rc = leat_slot_open_all(loader, err);
     if (rc >= 0)
@@ -105,8 +103,12 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
     loader->device = o->device && !o->device->table->host_memory ? o->device : NULL;
     loader->opened_ns = leat_clock_ns();
     set_range(loader, o);
-    set_sizes(loader, o);
-    if ((rc = open_parts(loader, err)) < 0) {
+    rc = leat_plan_budget(plan, o, &loader->budget, err);
+    if (rc >= 0) {
+        set_sizes(loader, o);
+        rc = open_parts(loader, err);
+    }
+    if (rc < 0) {
         leat_loader_close(&loader);
         return rc;
     }
@@ -339,13 +341,29 @@ void leat_batch_release(leat_batch *batch)
 
 /* --- statistics ------------------------------------------------------------------------------------ */
 
+/* What was planned, but for slots that were never made and scratch beyond or below its share. */
+static int64_t memory_peak_locked(const leat_loader *loader)
+{
+    const leat_budget *const b = &loader->budget;
+    int64_t bytes = b->total_bytes;
+    bytes -= (b->n_slots - loader->n_slots_made + b->n_buffers - loader->n_buffers_made) * b->slot_bytes;
+    for (int i = 0; i <= loader->n_threads; i++)
+        bytes += (int64_t)leat_scratch_most(loader->workers[i].scratch) - b->scratch_bytes;
+    return bytes;
+}
+
+const leat_budget *leat_loader_budget(const leat_loader *loader)
+{
+    return &loader->budget;
+}
+
 void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
 {
     const leat_ahead *const a = &loader->ahead;
     memset(out, 0, sizeof *out);
     out->wall_ns = leat_clock_ns() - loader->opened_ns;
     out->threads = loader->n_threads;
-    out->memory_bytes = loader->memory_bytes;
+    out->memory_bytes = loader->budget.total_bytes;
     snprintf(out->reader, sizeof out->reader, "%s",
              !loader->plan->source->table->locate ? "direct"
              : a->reader                          ? "io_uring"
@@ -355,6 +373,8 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     for (int i = 0; i <= loader->n_threads; i++)
         leat_trace_sum(&loader->workers[i].trace, out->n_stages, out->stages);
     pthread_mutex_lock(&loader->lock);
+    out->prefetch = loader->prefetch;
+    out->memory_peak = memory_peak_locked(loader);
     out->batches = loader->n_batches_out;
     out->samples = loader->n_samples_out;
     out->bytes_out = loader->n_bytes_out;

@@ -5,6 +5,7 @@
 #define LEAT_PLAN_IMPL_H
 
 #include "ops/fused.h"
+#include "look.h"
 #include "order.h"
 #include "source.h"
 
@@ -12,6 +13,7 @@
 
 /* Runtime options: they never change what is in a batch. */
 typedef struct leat_engine_options {
+    int64_t memory;     /* bytes of all that is planned; -1 = auto */
     int64_t threads;    /* -1 = auto */
     int32_t reader;     /* leat_reader_choice */
     int64_t read_bytes; /* memory of reads in flight; 0 = auto */
@@ -50,7 +52,10 @@ struct leat_plan {
     leat_source *source; /* owned */
     leat_order order;
     uint64_t seed;
-    int64_t prefetch;
+    int64_t prefetch; /* batches; where it is auto: to begin with */
+    bool has_prefetch, prefetch_auto;
+    int64_t cache_bytes; /* that a cache in memory may take; 0: there is none */
+    leat_look look;
     leat_engine_options engine;
     int32_t n_chains;
     leat_chain chains[LEAT_MAX_FEATURES];

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget_impl.h"
+
 #define COUNT_MAX 9e15
 
 static const char *const autos[] = { "auto", NULL };
@@ -145,8 +147,6 @@ static int add_batch(leat_build *build, const void *options, const leat_node *wh
 
 /* --- prefetch --- */
 
-#define PREFETCH_AUTO 2 /* the least that hides one slow batch behind another */
-
 typedef struct prefetch_options {
     int64_t batches;
 } prefetch_options;
@@ -155,7 +155,8 @@ static const leat_option prefetch_table[] = {
     LEAT_OPTION_ROW(
         prefetch_options, batches, I64, "auto", 0, 4096, autos,
         "full batches that may stand ready ahead of the consumer; 0: each batch is read, "
-        "mapped and copied only when it is asked for; auto: 2"),
+        "mapped and copied only when it is asked for; auto: 2 or more, as many as outlast the slowest "
+        "sample"),
     LEAT_OPTION_END
 };
 
@@ -169,7 +170,9 @@ static int add_prefetch(leat_build *build, const void *options, const leat_node 
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "prefetch counts batches: put it after batch");
     build->prefetch = where;
-    build->plan->prefetch = batches < 0 ? PREFETCH_AUTO : batches;
+    build->plan->has_prefetch = true;
+    build->plan->prefetch_auto = batches < 0;
+    build->plan->prefetch = batches < 0 ? LEAT_PREFETCH_FIRST : batches;
     return LEAT_OK;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "engine.h"
 
 #define GROUP 32 /* reads per submission, about */
@@ -27,13 +28,7 @@ int leat_start_open(leat_loader *loader, leat_error *err)
         return LEAT_OK;
     if (plan->engine.reader == LEAT_READER_PREAD)
         return LEAT_OK;
-    uint64_t bytes = (uint64_t)plan->engine.read_bytes;
-    if (!bytes) { /* two windows of mean records, within bounds */
-        const uint64_t mean = plan->source->n_bytes / plan->source->n_records + 1;
-        bytes = 2 * (uint64_t)(loader->prefetch + 1) * plan->order.batch_size * mean;
-        bytes = bytes < 4 << 20 ? 4 << 20 : bytes > 64 << 20 ? 64 << 20 : bytes;
-    }
-    a->bytes = (bytes + 4095) / 4096 * 4096;
+    a->bytes = a->window = (uint64_t)loader->budget.read_bytes;
     const int rc = leat_reader_open(&a->reader, a->bytes, err);
     if (rc == LEAT_E_UNSUPPORTED && plan->engine.reader == LEAT_READER_AUTO) {
         snprintf(loader->reader_reason, sizeof loader->reader_reason, "%.150s",
@@ -49,8 +44,14 @@ int leat_start_open(leat_loader *loader, leat_error *err)
     a->runs = calloc(LEAT_RUNS, sizeof *a->runs);
     if (!a->runs)
         return leat_fail(err, LEAT_E_NOMEM, "%d runs", LEAT_RUNS);
-    loader->memory_bytes += (int64_t)(a->bytes + LEAT_RUNS * sizeof *a->runs);
     return LEAT_OK;
+}
+
+/* All reads of a run are there. */
+static void run_ready_locked(leat_loader *loader, leat_run *run)
+{
+    run->state = LEAT_RUN_READY;
+    leat_tune_read_locked(loader, leat_clock_ns() - run->submitted_ns);
 }
 
 static void finished(void *arg, void *tag, int result)
@@ -63,7 +64,7 @@ static void finished(void *arg, void *tag, int result)
     else
         loader->n_bytes_read += row->size;
     if (--row->run->n_pending == 0)
-        row->run->state = LEAT_RUN_READY;
+        run_ready_locked(loader, row->run);
 }
 
 void leat_start_reap_locked(leat_loader *loader)
@@ -105,7 +106,7 @@ bool leat_start_can_locked(const leat_loader *loader)
         return false;
     /* Refill in groups: when a quarter is free, or nothing is left to wait for. A run takes at most a
      * quarter of the memory, and up to another quarter is lost at the end of the ring. */
-    if (a->blocked && a->used_to - a->used_from > a->bytes / 2)
+    if (a->blocked && a->used_to - a->used_from > a->window / 2)
         return open == 0;
     return open <= LEAT_RUNS / 4 * 3;
 }
@@ -141,13 +142,15 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
 }
 
 /* Gives the run its part of the read memory. */
-static bool place(leat_ahead *a, leat_run *run, uint64_t used_from, uint64_t *used_to)
+static bool place(leat_ahead *a, leat_run *run, uint64_t used_from, uint64_t window,
+                  uint64_t *used_to)
 {
     const uint64_t total = run->end;
     uint64_t from = *used_to;
     if (from % a->bytes + total > a->bytes) /* does not fit before the end: begin anew */
         from += a->bytes - from % a->bytes;
-    if (from + total - used_from > a->bytes)
+    const uint64_t used = from + total - used_from;
+    if (used > a->bytes || (used > window && *used_to != used_from)) /* one run always fits */
         return false;
     uint8_t *to = leat_reader_memory(a->reader) + from % a->bytes;
     run->end = from + total;
@@ -189,7 +192,7 @@ void leat_start_group_locked(leat_loader *loader)
     const int64_t end =
         loader->plan->prefetch || loader->asked > loader->end ? loader->end : loader->asked;
     const uint64_t run_rows = loader->run_rows < LEAT_RUN_MAX ? loader->run_rows : LEAT_RUN_MAX;
-    const uint64_t tail = a->tail, used_from = a->used_from;
+    const uint64_t tail = a->tail, used_from = a->used_from, window = a->window;
     const uint32_t room = LEAT_READER_DEPTH - a->in_flight;
     uint64_t head = a->head, used_to = a->used_to;
     uint32_t n_reads = 0;
@@ -201,7 +204,7 @@ void leat_start_group_locked(leat_loader *loader)
         leat_run *const run = &a->runs[head % LEAT_RUNS];
         if (!a->stashed)
             prepare(loader, run, run_rows);
-        a->stashed = blocked = !place(a, run, used_from, &used_to);
+        a->stashed = blocked = !place(a, run, used_from, window, &used_to);
         if (blocked)
             break;
         advance(a, run);
@@ -219,8 +222,11 @@ void leat_start_group_locked(leat_loader *loader)
     a->in_flight += n_reads;
     a->blocked = blocked;
     pthread_mutex_unlock(&loader->lock);
-    for (uint64_t i = first; i < head; i++)
+    const int64_t now = leat_clock_ns();
+    for (uint64_t i = first; i < head; i++) {
+        a->runs[i % LEAT_RUNS].submitted_ns = now;
         queue(a, &a->runs[i % LEAT_RUNS]);
+    }
     const int n_left = leat_reader_submit(a->reader);
     if (n_left) /* the kernel lacks something: do not ask again at once */
         nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
