@@ -66,7 +66,7 @@ static int make(void **state)
     mkdir(path, 0700);
     for (int i = 0; i < N_PHOTOS; i++) {
         snprintf(path, sizeof path, "%s/photos/a/%02d.jpg", folder, i);
-        write_jpeg(path, 1600 + i * 40 % 300, 1200 + i * 70 % 200, i % 6 == 5);
+        write_jpeg(path, 1000 + i * 40 % 300, 900 + i * 70 % 200, i % 6 == 5);
     }
     return 0;
 }
@@ -197,6 +197,8 @@ static void the_least_opens_and_one_byte_less_does_not(void **state)
                 for (size_t e = 0; e < 4; e++)
                     for (size_t k = 0; k < 2; k++) {
                         leat_loader_options options = { .hold = 1 + (int32_t)(b + d) % 3 };
+                        if ((b + d + e + k + (size_t)source) % 3)
+                            continue; /* a third of them, with every value of each */
                         if (devices[k])
                             check(leat_device_open(devices[k], &options.device, &err), &err);
                         check_least(&(recipe){ source, batches[b], depths[d], engines[e] }, &options);
@@ -318,7 +320,7 @@ static void check_resident(const recipe *r, const char *device)
     const int64_t before = resident();
     leat_loader *loader = open_loader(plan, &options);
     int64_t most = 0;
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 40; i++) {
         check(leat_loader_next(loader, &batch, &err), &err);
         leat_batch_release(batch);
         if (i % 10 == 9)
@@ -348,7 +350,7 @@ static void no_more_is_resident_than_was_planned(void **state)
     check_resident(&(recipe){ ROWS, "4096", "50", "threads: 2" }, NULL);
     check_resident(&(recipe){ RECORDS, "64", "4", "threads: 2" }, "sim");
     check_resident(&(recipe){ RECORDS, "256", "auto", "threads: 4, reader: pread" }, NULL);
-    check_resident(&(recipe){ PHOTOS, "8", "auto", "threads: 2" }, NULL);
+    check_resident(&(recipe){ PHOTOS, "4", "auto", "threads: 2" }, NULL);
     check_resident(&(recipe){ PHOTOS, "4", "2", "threads: 3, fuse: false" }, NULL);
 }
 #endif

@@ -74,7 +74,7 @@ static void add_workers(const division *d)
     const int64_t n = b->threads + 1;
     char how[96];
     if (look->n_run)
-        snprintf(how, sizeof how, "the most of %llu records that were tried, and a half more",
+        snprintf(how, sizeof how, "the most of %llu records that were tried, times 2.5 for others",
                  (unsigned long long)look->n_run);
     else
         snprintf(how, sizeof how, "by the shapes of the ops and the largest record");
@@ -274,7 +274,7 @@ static void set_numbers(const division *d)
                                                     : plan->engine.threads);
     b->prefetch = plan->prefetch;
     b->slot_bytes = round_up((int64_t)plan->slot_bytes);
-    b->scratch_bytes = round_up(tried + tried / 2 + 65536);
+    b->scratch_bytes = round_up((plan->look.n_run ? tried * 5 / 2 : tried) + 65536);
 }
 
 int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat_budget *out,
