@@ -149,8 +149,7 @@ double leat_cgroup_least(const char *root, const char *controller, leat_cgroup_l
 {
     char folder_v1[512] = "";
     const double limit = least_of(root, true, controller, level, folder, size);
-    const double limit_v1 =
-        least_of(root, false, controller, level, folder_v1, sizeof folder_v1);
+    const double limit_v1 = least_of(root, false, controller, level, folder_v1, sizeof folder_v1);
     if (limit_v1 >= limit)
         return limit;
     snprintf(folder, size, "%s", folder_v1);

@@ -9,8 +9,8 @@
 typedef struct leat_machine {
     int32_t cores;
     char cores_why[200];
-    int64_t memory_bytes; /* the least of what the rules below leave */
-    char memory_why[200]; /* which rule that is */
+    int64_t memory_bytes;  /* the least of what the rules below leave */
+    char memory_why[200];  /* which rule that is */
     int64_t address_bytes; /* address space that may still be mapped; INT64_MAX: any */
 } leat_machine;
 

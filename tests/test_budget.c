@@ -104,7 +104,8 @@ static leat_plan *plan_of(const recipe *r, int64_t memory)
         leat_builder_source(b, "images", text);
     }
     if (memory >= 0)
-        snprintf(text, sizeof text, "{digest: true, memory: %lld, %s}", (long long)memory, r->engine);
+        snprintf(text, sizeof text, "{digest: true, memory: %lld, %s}", (long long)memory,
+                 r->engine);
     else
         snprintf(text, sizeof text, "{digest: true, %s}", r->engine);
     leat_builder_engine(b, text);
@@ -201,7 +202,8 @@ static void the_least_opens_and_one_byte_less_does_not(void **state)
                             continue; /* a third of them, with every value of each */
                         if (devices[k])
                             check(leat_device_open(devices[k], &options.device, &err), &err);
-                        check_least(&(recipe){ source, batches[b], depths[d], engines[e] }, &options);
+                        check_least(&(recipe){ source, batches[b], depths[d], engines[e] },
+                                    &options);
                         leat_device_close(&options.device);
                     }
 }
@@ -335,8 +337,8 @@ static void check_resident(const recipe *r, const char *device)
     if (stats.memory_peak > b->total_bytes)
         fail_msg("%lld bytes counted where %lld are planned", (long long)stats.memory_peak,
                  (long long)b->total_bytes);
-    printf("    source %d, %s: %lld KiB planned, %lld counted, %lld resident\n", r->source, r->engine,
-           (long long)b->total_bytes >> 10, (long long)stats.memory_peak >> 10,
+    printf("    source %d, %s: %lld KiB planned, %lld counted, %lld resident\n", r->source,
+           r->engine, (long long)b->total_bytes >> 10, (long long)stats.memory_peak >> 10,
            (long long)most >> 10);
     leat_loader_close(&loader);
     leat_plan_close(&plan);
@@ -355,12 +357,89 @@ static void no_more_is_resident_than_was_planned(void **state)
 }
 #endif
 
+/* --- what changes while running ------------------------------------------------------------------------ */
+
+/* Slow rows far apart: the window grows to outlast them, and says so; batches stay what they are. */
+static void the_window_grows_and_says_why(void **state)
+{
+    const int64_t dims[] = { ROW_FLOATS };
+    const leat_rows table = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
+    const leat_loader_options options = { .epochs = 40 };
+    leat_decision changes[LEAT_DECISIONS];
+    leat_error err;
+    uint64_t wanted = 0;
+    (void)state;
+    for (int deep = 0; deep < 2; deep++) {
+        leat_plan *plan;
+        leat_batch *batch;
+        uint64_t digest = 0;
+        leat_builder *b = leat_builder_open();
+        leat_builder_rows(b, N_ROWS, &table, 1);
+        leat_builder_engine(b, "{threads: 3, digest: true, run: 1}");
+        leat_builder_op(b, &stall_op);
+        leat_builder_stage(b, "map", "stall");
+        leat_builder_stage(b, "batch", "4");
+        leat_builder_stage(b, "prefetch", deep ? "auto" : "2");
+        check(leat_builder_plan(b, &plan, &err), &err);
+        leat_builder_close(&b);
+        leat_loader *loader = open_loader(plan, &options);
+        while (leat_loader_next(loader, &batch, &err) == LEAT_OK) {
+            digest = leat_digest_chain(digest, leat_batch_get_info(batch)->digest);
+            leat_batch_release(batch);
+        }
+        const size_t n = leat_loader_decisions(loader, changes, LEAT_DECISIONS);
+        size_t n_grown = 0;
+        for (size_t i = 0; i < n && i < LEAT_DECISIONS; i++) {
+            assert_true(changes[i].reason[0] && changes[i].from != changes[i].to);
+            assert_true(i == 0 || changes[i].at_ns >= changes[i - 1].at_ns);
+            if (!strcmp(changes[i].name, "prefetch")) {
+                n_grown += changes[i].to > changes[i].from;
+                assert_in_range(changes[i].to, LEAT_PREFETCH_FIRST, LEAT_PREFETCH_MOST);
+            }
+        }
+        assert_true(deep ? n_grown > 0 : n == 0);
+        assert_int_equal(leat_loader_decisions(loader, NULL, 0), n);
+        wanted = deep ? wanted : digest;
+        assert_true(digest == wanted);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+    }
+}
+
+static void a_plan_tells_what_it_came_to(void **state)
+{
+    leat_plan *plan = plan_of(&(recipe){ PHOTOS, "7", "auto", "threads: 1" }, -1);
+    leat_source_info source;
+    leat_link_info link;
+    (void)state;
+    leat_plan_source(plan, &source);
+    assert_string_equal(source.name, "images");
+    assert_int_equal(source.n_records, N_PHOTOS);
+    assert_int_equal(source.n_files, N_PHOTOS);
+    assert_true(source.mean_bytes > 1000);
+    assert_string_equal(leat_plan_stage(plan, 0)->name, "shuffle");
+    assert_int_equal(leat_plan_stage(plan, 2)->n_in, N_PHOTOS);
+    assert_int_equal(leat_plan_stage(plan, 2)->n_out, (N_PHOTOS + 6) / 7);
+    assert_true(!leat_plan_stage(plan, 1)->batches && leat_plan_stage(plan, 2)->batches);
+    assert_null(leat_plan_stage(plan, 4));
+    assert_null(leat_plan_stage(plan, -1));
+    assert_int_equal(leat_plan_link(plan, 0, 1, &link), LEAT_OK);
+    assert_string_equal(link.op, "random_resized_crop");
+    assert_true(link.random);
+    assert_int_equal(leat_shape_bytes(&link.shape), 64 * 64 * 3);
+    assert_int_equal(leat_plan_link(plan, 0, 3, &link), LEAT_E_END);
+    assert_int_equal(leat_plan_link(plan, 2, 0, &link), LEAT_E_END);
+    leat_plan_close(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_opens_and_one_byte_less_does_not),
         cmocka_unit_test(auto_takes_a_share_of_the_machine),
         cmocka_unit_test(memory_has_the_least_of_all_limits),
+        cmocka_unit_test(the_window_grows_and_says_why),
+        cmocka_unit_test(a_plan_tells_what_it_came_to),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(no_more_is_resident_than_was_planned),
 #endif

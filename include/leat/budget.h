@@ -28,11 +28,11 @@ typedef struct leat_budget_row {
 
 /* Something the engine chose, and why. */
 typedef struct leat_decision {
-    int64_t at_ns;     /* since the loader was opened; 0: at open */
-    int64_t batch;     /* next to be handed out then; -1: at open */
-    char name[24];     /* "threads", "prefetch", "read-ahead", "run", … */
-    int64_t from, to;  /* in the unit of `unit`; from -1: there was none before */
-    char unit[12];     /* "batches", "bytes", "rows", … */
+    int64_t at_ns;    /* since the loader was opened; 0: at open */
+    int64_t batch;    /* next to be handed out then; -1: at open */
+    char name[24];    /* "threads", "prefetch", "read-ahead", "run", … */
+    int64_t from, to; /* in the unit of `unit`; from -1: there was none before */
+    char unit[12];    /* "batches", "bytes", "rows", … */
     char reason[200];
 } leat_decision;
 
@@ -55,8 +55,8 @@ typedef struct leat_budget {
     int64_t n_slots, n_buffers;      /* host slots and device buffers at most */
     int64_t slot_bytes;              /* of one batch */
     int64_t read_bytes;              /* of reads in flight; 0: workers read by themselves */
-    int64_t scratch_bytes;           /* per thread; what a sample needs beyond is given back after it */
-    int64_t scratch_reserve;         /* address space per thread */
+    int64_t scratch_bytes;   /* per thread; what a sample needs beyond is given back after it */
+    int64_t scratch_reserve; /* address space per thread */
 } leat_budget;
 
 /* What a loader with these options would take and how it would run, on this machine now. Reads a few

@@ -52,6 +52,40 @@ LEAT_API const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t
 /* Index of the tensor of that name, -1 if none. */
 LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name);
 
+/* --- what a plan came to -------------------------------------------------------------------- */
+
+typedef struct leat_source_info {
+    const char *name; /* "tfrecord", "images", …; "rows": tensors in memory */
+    uint64_t n_records;
+    uint64_t n_bytes;    /* as stored; 0: unknown */
+    uint64_t n_files;    /* 0: not in files */
+    uint64_t mean_bytes; /* of a record; 0: unknown */
+    uint64_t most_bytes; /* of those records whose size was looked up; 0: unknown */
+} leat_source_info;
+
+#define LEAT_WITHOUT_END UINT64_MAX
+
+typedef struct leat_stage_info {
+    char name[32];
+    char options[192];    /* as written, "" where nothing was given; cut where it is long */
+    uint64_t n_in, n_out; /* elements in one pass: samples up to batch, batches after it */
+    int32_t batches;      /* 1: n_out counts batches */
+} leat_stage_info;
+
+typedef struct leat_link_info {
+    const char *op;
+    leat_shape shape; /* put out; dims may be unknown */
+    int32_t fused;    /* 1: done in one go with the ops beside it that are fused too */
+    int32_t random;   /* 1: draws random numbers */
+} leat_link_info;
+
+/* Of the source that the plan reads. */
+LEAT_API void leat_plan_source(const leat_plan *plan, leat_source_info *out);
+/* i-th entry of the pipeline, from 0; NULL past the end. Valid until the plan is closed. */
+LEAT_API const leat_stage_info *leat_plan_stage(const leat_plan *plan, int32_t i);
+/* i-th op that tensor t goes through, from 0. Returns LEAT_OK, or LEAT_E_END past the last. */
+LEAT_API int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *out);
+
 /* --- stage by stage in C ------------------------------------------------------------------ */
 
 typedef struct leat_builder leat_builder;

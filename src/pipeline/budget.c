@@ -12,7 +12,7 @@
 
 #include "engine.h"
 
-#define AUTO_SHARE    4                 /* a loader may take one part in so many of what is there */
+#define AUTO_SHARE    4 /* a loader may take one part in so many of what is there */
 #define READ_FIRST    ((int64_t)4 << 20) /* read memory that one would like, at least and … */
 #define READ_MOST     ((int64_t)64 << 20)
 #define READ_LEAST    ((int64_t)64 << 10)
@@ -149,7 +149,8 @@ static void decide_depth(const division *d)
                plan->has_prefetch ? "as stage prefetch says" : "there is no stage prefetch");
     else if (b->prefetch_most < LEAT_PREFETCH_MOST)
         decide(b, "prefetch", b->prefetch, "batches",
-               "auto: to begin with; then as many as outlast the slowest sample, at most %lld: more do "
+               "auto: to begin with; then as many as outlast the slowest sample, at most %lld: "
+               "more do "
                "not fit in the budget",
                (long long)b->prefetch_most);
     else
@@ -168,13 +169,14 @@ static void decide_reading(const division *d, int64_t wanted)
         decide(b, "reader", 0, "", "pread, in the worker: as engine.reader says");
     else {
         decide(b, "reader", 0, "", "io_uring%s",
-               plan->engine.reader == LEAT_READER_AUTO ? ", or pread where the kernel refuses it" : "");
+               plan->engine.reader == LEAT_READER_AUTO ? ", or pread where the kernel refuses it"
+                                                       : "");
         decide(b, "read-ahead", b->read_bytes, "bytes", "%s%s",
-               plan->engine.read_bytes    ? "as engine.read_bytes says"
-               : wanted > b->read_bytes   ? "auto: what the budget leaves"
-               : wanted == READ_FIRST     ? "auto: the least that one would like"
-               : wanted == READ_MOST      ? "auto: the most that is of use"
-                                          : "auto: two windows of records of mean size",
+               plan->engine.read_bytes  ? "as engine.read_bytes says"
+               : wanted > b->read_bytes ? "auto: what the budget leaves"
+               : wanted == READ_FIRST   ? "auto: the least that one would like"
+               : wanted == READ_MOST    ? "auto: the most that is of use"
+                                        : "auto: two windows of records of mean size",
                plan->prefetch ? "; used as far as the latency of reads asks for"
                               : "; with prefetch 0 only the batch asked for is read");
     }
@@ -257,12 +259,13 @@ static int refuse(const division *d, leat_error *err)
     for (int32_t i = 1; i < b->n_rows; i++)
         if (b->rows[i].kind != LEAT_MEMORY_MAPPED && b->rows[i].bytes > most->bytes)
             most = &b->rows[i];
-    return leat_fail(err, LEAT_E_CONFIG,
-                     "%lld bytes of memory (%s) do not hold this pipeline: it takes at least %lld, of "
-                     "these %lld for %s (%s); raise engine.memory, or lower batch.size, "
-                     "prefetch.batches, engine.read_bytes or engine.threads",
-                     (long long)b->limit_bytes, b->limit_reason, (long long)b->least_bytes,
-                     (long long)most->bytes, most->name, most->text);
+    return leat_fail(
+        err, LEAT_E_CONFIG,
+        "%lld bytes of memory (%s) do not hold this pipeline: it takes at least %lld, of "
+        "these %lld for %s (%s); raise engine.memory, or lower batch.size, "
+        "prefetch.batches, engine.read_bytes or engine.threads",
+        (long long)b->limit_bytes, b->limit_reason, (long long)b->least_bytes,
+        (long long)most->bytes, most->name, most->text);
 }
 
 static void set_numbers(const division *d)
@@ -270,8 +273,8 @@ static void set_numbers(const division *d)
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
     const int64_t tried = (int64_t)plan->look.scratch_bytes;
-    b->threads = (int32_t)(plan->engine.threads < 0 ? d->facts->machine.cores
-                                                    : plan->engine.threads);
+    b->threads =
+        (int32_t)(plan->engine.threads < 0 ? d->facts->machine.cores : plan->engine.threads);
     b->prefetch = plan->prefetch;
     b->slot_bytes = round_up((int64_t)plan->slot_bytes);
     b->scratch_bytes = round_up((plan->look.n_run ? tried * 5 / 2 : tried) + 65536);
@@ -290,10 +293,10 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
     if (out->least_bytes > out->limit_bytes)
         return refuse(&d, err);
     fit(&d, out->limit_bytes, wanted);
-    const int64_t left = facts->machine.address_bytes == INT64_MAX
-                             ? RESERVE_MOST
-                             : (facts->machine.address_bytes - out->total_bytes) / 2 /
-                                   (out->threads + 1);
+    const int64_t left =
+        facts->machine.address_bytes == INT64_MAX
+            ? RESERVE_MOST
+            : (facts->machine.address_bytes - out->total_bytes) / 2 / (out->threads + 1);
     out->scratch_reserve = left > RESERVE_MOST    ? RESERVE_MOST
                            : left < RESERVE_LEAST ? RESERVE_LEAST
                                                   : left / 4096 * 4096;

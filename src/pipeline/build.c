@@ -37,14 +37,16 @@ const leat_option leat_engine_option_table[] = {
         leat_engine_options, threads, I64, "auto", 0, 1024, autos,
         "threads that work at once, the consumer included while it waits; 0: the consumer "
         "does all; auto: the CPUs this process may use"),
-    LEAT_OPTION_ROW(leat_engine_options, memory, BYTES, "auto", 1, 0x1p50, autos,
-                    "most memory that a loader plans for: host, pinned and device; auto: a quarter of "
-                    "what is available and allowed, more where less does not work"),
+    LEAT_OPTION_ROW(
+        leat_engine_options, memory, BYTES, "auto", 1, 0x1p50, autos,
+        "most memory that a loader plans for: host, pinned and device; auto: a quarter of "
+        "what is available and allowed, more where less does not work"),
     LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
                      "how files are read; auto: io_uring, or pread where it is refused"),
-    LEAT_OPTION_BYTES(leat_engine_options, read_bytes, "0", 0, 0x1p40,
-                      "memory of reads in flight; 0: two windows of mean records, 4 to 64 MiB, less where "
-                      "the budget asks for it, and used as far as the latency of reads asks for"),
+    LEAT_OPTION_BYTES(
+        leat_engine_options, read_bytes, "0", 0, 0x1p40,
+        "memory of reads in flight; 0: two windows of mean records, 4 to 64 MiB, less where "
+        "the budget asks for it, and used as far as the latency of reads asks for"),
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
                     "rows per task; 0: as many as make 20 microseconds"),
     LEAT_OPTION_BOOL(leat_engine_options, fuse, "true",

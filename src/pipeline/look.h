@@ -10,11 +10,11 @@
 typedef struct leat_plan leat_plan;
 
 typedef struct leat_look {
-    uint64_t mean_bytes;   /* of a record as stored; 0: unknown */
-    uint64_t most_bytes;   /* the largest of those looked at */
-    uint64_t n_looked;     /* records whose size was looked up */
+    uint64_t mean_bytes;    /* of a record as stored; 0: unknown */
+    uint64_t most_bytes;    /* the largest of those looked at */
+    uint64_t n_looked;      /* records whose size was looked up */
     uint64_t scratch_bytes; /* what a sample takes of a worker's scratch, all ops one by one */
-    uint64_t n_run;        /* records that were carried through all ops to know that; 0: by shapes */
+    uint64_t n_run; /* records that were carried through all ops to know that; 0: by shapes */
 } leat_look;
 
 /* Looks up sizes spread over the source, and, where shapes are unknown before the data are seen,

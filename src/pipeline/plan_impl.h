@@ -4,8 +4,8 @@
 #ifndef LEAT_PLAN_IMPL_H
 #define LEAT_PLAN_IMPL_H
 
-#include "ops/fused.h"
 #include "look.h"
+#include "ops/fused.h"
 #include "order.h"
 #include "source.h"
 
@@ -47,6 +47,8 @@ typedef struct leat_chain {
 /* The first links of a chain as its fused run takes them; returns their number. */
 int leat_plan_fused_links(const leat_chain *chain, leat_fused_link out[LEAT_FUSED_MAX]);
 
+#define LEAT_MAX_STAGE_INFOS 64
+
 struct leat_plan {
     leat_plan_info info;
     leat_source *source; /* owned */
@@ -56,6 +58,8 @@ struct leat_plan {
     bool has_prefetch, prefetch_auto;
     int64_t cache_bytes; /* that a cache in memory may take; 0: there is none */
     leat_look look;
+    int32_t n_stages;
+    leat_stage_info stages[LEAT_MAX_STAGE_INFOS];
     leat_engine_options engine;
     int32_t n_chains;
     leat_chain chains[LEAT_MAX_FEATURES];

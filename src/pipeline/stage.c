@@ -155,7 +155,8 @@ static const leat_option prefetch_table[] = {
     LEAT_OPTION_ROW(
         prefetch_options, batches, I64, "auto", 0, 4096, autos,
         "full batches that may stand ready ahead of the consumer; 0: each batch is read, "
-        "mapped and copied only when it is asked for; auto: 2 or more, as many as outlast the slowest "
+        "mapped and copied only when it is asked for; auto: 2 or more, as many as outlast the "
+        "slowest "
         "sample"),
     LEAT_OPTION_END
 };
@@ -252,6 +253,21 @@ static int fail_empty(const leat_build *build, const char *name, uint64_t n, con
                           (unsigned long long)n, unit);
 }
 
+/* For those who ask what the plan came to. */
+static void remember(leat_build *build, const char *name, const leat_node *given, uint64_t before)
+{
+    leat_plan *const plan = build->plan;
+    if (plan->n_stages == LEAT_MAX_STAGE_INFOS)
+        return;
+    leat_stage_info *const info = &plan->stages[plan->n_stages++];
+    *info = (leat_stage_info){ .n_in = before,
+                               .n_out = count_of(&plan->order),
+                               .batches = plan->order.batch_size != 0 };
+    snprintf(info->name, sizeof info->name, "%s", name);
+    if (given)
+        leat_node_text(given, info->options, sizeof info->options);
+}
+
 int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
 {
     const char *name;
@@ -274,6 +290,8 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
     rc = leat_node_options(given, entry, what, stage->kind.options, options, err);
     if (rc >= 0)
         rc = stage->add(build, options, entry, err);
+    if (rc >= 0)
+        remember(build, name, given, before);
     if (rc >= 0 && before && count_of(&build->plan->order) == 0)
         rc = fail_empty(build, name, before, entry, err);
     free(options);

@@ -31,10 +31,9 @@ static void log_locked(leat_loader *loader, const char *name, int64_t from, int6
     leat_tune *const t = &loader->tune;
     leat_decision *const one = &t->log[t->n_decisions++ % LEAT_DECISIONS];
     va_list args;
-    *one = (leat_decision){ .at_ns = leat_clock_ns() - loader->opened_ns,
-                            .batch = loader->next,
-                            .from = from,
-                            .to = to };
+    *one = (leat_decision){
+        .at_ns = leat_clock_ns() - loader->opened_ns, .batch = loader->next, .from = from, .to = to
+    };
     snprintf(one->name, sizeof one->name, "%s", name);
     snprintf(one->unit, sizeof one->unit, "%s", unit);
     va_start(args, format);
@@ -72,7 +71,8 @@ void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns)
 {
     leat_tune *const t = &loader->tune;
     const double one = (double)ns / (double)n;
-    const double others = loader->sample_ns > 0 && loader->sample_ns < one ? loader->sample_ns : one;
+    const double others =
+        loader->sample_ns > 0 && loader->sample_ns < one ? loader->sample_ns : one;
     const double longest = (double)ns - (double)(n - 1) * others;
     loader->sample_ns = loader->sample_ns > 0 ? loader->sample_ns * 0.9 + one * 0.1 : one;
     t->window_ns += (double)ns;
@@ -108,8 +108,7 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
 {
     leat_tune *const t = &loader->tune;
     const double longest = t->longest > t->longest_before ? t->longest : t->longest_before;
-    const double mean =
-        t->window_rows ? t->window_ns / (double)t->window_rows : t->mean_before;
+    const double mean = t->window_rows ? t->window_ns / (double)t->window_rows : t->mean_before;
     const int64_t now = loader->prefetch, wanted = outlasting(loader, longest, mean);
     if (wanted == now || (wanted < now && !may_shrink))
         return;
@@ -118,7 +117,8 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
                "the slowest sample of late took %.3g ms, %.3g times the mean; %d thread%s%s",
                longest * 1e-6, longest / (mean > 1 ? mean : 1), loader->n_threads,
                loader->n_threads == 1 ? "" : "s",
-               wanted == loader->prefetch_most ? "; more does not fit in the budget or the limit" : "");
+               wanted == loader->prefetch_most ? "; more does not fit in the budget or the limit"
+                                               : "");
 }
 
 /* --- read-ahead ------------------------------------------------------------------------------------ */
