@@ -271,6 +271,14 @@ static json_t *stages_json(const struct bench *b)
     return list;
 }
 
+static json_t *notes_json(const leat_plan *plan)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; leat_plan_note(plan, i); i++)
+        json_array_append_new(list, json_string(leat_plan_note(plan, i)));
+    return list;
+}
+
 static json_t *report_json(struct bench *b)
 {
     const leat_device_info *device = b->device ? leat_device_get_info(b->device) : NULL;
@@ -303,6 +311,7 @@ static json_t *report_json(struct bench *b)
         leat_json_add(json, "budget", leat_explain_budget_json(leat_loader_budget(b->loader)));
         leat_json_add(json, "decisions", leat_explain_changes_json(b->loader));
     }
+    leat_json_add(json, "notes", notes_json(b->plan));
     leat_json_add(json, "stages", stages_json(b));
     leat_json_add(json, "epochs", b->epochs);
     b->epochs = NULL;
@@ -328,6 +337,8 @@ static void print_report(const struct bench *b)
            leat_files_bytes_text((double)b->after.memory_bytes, memory));
     if (b->device && leat_device_get_info(b->device)->simulated)
         printf("copies to %s are simulated\n", leat_device_get_info(b->device)->name);
+    for (int32_t i = 0; leat_plan_note(b->plan, i); i++)
+        printf("note: %s\n", leat_plan_note(b->plan, i));
     printf("\n%-32s %12s %14s\n", "stage", "us/sample", "worker time");
     for (int32_t i = 0; i < b->after.n_stages; i++) {
         const leat_stage_stats stage = stage_of(b, i);

@@ -36,9 +36,12 @@ typedef struct leat_tensor_info {
 
 typedef struct leat_plan_info {
     uint64_t n_records; /* of the source */
+    int64_t n_samples;  /* in one pass, before they are batched; -1 = endless */
     int64_t n_batches;  /* in one pass of the pipeline; -1 = endless (`repeat: forever`) */
-    int64_t batch_size;
-    int64_t prefetch; /* batches that may stand ready ahead of the consumer; auto: to begin with */
+    int64_t batch_size; /* of all ranks */
+    int32_t rank;       /* which part of every batch's rows its loaders make … */
+    int32_t ranks;      /* … of how many; see leat_batch_info */
+    int64_t prefetch;   /* batches that may stand ready ahead of the consumer; auto: to begin with */
     int32_t n_tensors;
     int32_t n_classes; /* from the source's label map; 0 = unknown */
     uint64_t seed;
@@ -51,6 +54,10 @@ LEAT_API const leat_plan_info *leat_plan_get_info(const leat_plan *plan);
 LEAT_API const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i);
 /* Index of the tensor of that name, -1 if none. */
 LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name);
+/* What is worth knowing about the plan though nothing is wrong with it: what a stage costs, what it
+ * cannot keep. i from 0; one line each, no full stop; NULL past the end. Valid until the plan is
+ * closed. */
+LEAT_API const char *leat_plan_note(const leat_plan *plan, int32_t i);
 
 /* --- what a plan came to -------------------------------------------------------------------- */
 

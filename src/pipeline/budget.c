@@ -91,6 +91,10 @@ static void add_reading(const division *d)
     leat_budget *const b = d->out;
     const int64_t runs = b->read_bytes ? LEAT_RUNS * (int64_t)sizeof(leat_run) : 0;
     const int64_t n_batches = b->prefetch_most + d->facts->hold + LEAT_INFO_RING;
+    add_row(b, "spans", LEAT_MEMORY_HOST,
+            (b->threads + 3) * (int64_t)leat_trace_ring_bytes((uint64_t)d->plan->engine.spans),
+            "%lld per thread, of reads and of steps (engine.spans)",
+            (long long)d->plan->engine.spans);
     add_row(b, "read memory", LEAT_MEMORY_HOST, b->read_bytes,
             "reads in flight and records read ahead");
     add_row(b, "bookkeeping", LEAT_MEMORY_HOST,
@@ -209,7 +213,7 @@ static int64_t wanted_read(const leat_plan *plan)
         return 0;
     if (plan->engine.read_bytes)
         return round_up(plan->engine.read_bytes);
-    const double rows = (double)(plan->prefetch + 1) * (double)plan->order.batch_size;
+    const double rows = (double)(plan->prefetch + 1) * (double)leat_order_slot_rows(&plan->order);
     const double bytes = 2 * rows * (double)(plan->look.mean_bytes + 1);
     return bytes < (double)READ_FIRST  ? READ_FIRST
            : bytes > (double)READ_MOST ? READ_MOST

@@ -7,6 +7,7 @@ void leat_order_init(leat_order *order, uint64_t n_records)
 {
     memset(order, 0, sizeof *order);
     order->n_records = order->n_samples = n_records;
+    order->ranks = 1;
 }
 
 static uint64_t times(uint64_t n, uint64_t count)
@@ -37,7 +38,7 @@ static uint64_t count_out(const leat_order_step *step)
     return n;
 }
 
-int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t b, leat_error *err)
+static int add(leat_order *order, const leat_order_step *step, leat_error *err)
 {
     leat_order_step *const steps = order->batch_size ? order->after : order->before;
     int32_t *const n = order->batch_size ? &order->n_after : &order->n_before;
@@ -45,18 +46,33 @@ int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t
     if (*n == LEAT_ORDER_MAX_STEPS)
         return leat_fail(err, LEAT_E_CONFIG, "more than %d stages that count or order",
                          LEAT_ORDER_MAX_STEPS);
-    if (kind == LEAT_ORDER_SHUFFLE && *count == LEAT_ENDLESS)
+    const bool in_row = step->shuffle.window && !step->shuffle.block;
+    if (step->kind == LEAT_ORDER_SHUFFLE && *count == LEAT_ENDLESS && !in_row)
         return leat_fail(err, LEAT_E_CONFIG,
                          "shuffle after an endless repeat has no last element: put shuffle before "
                          "repeat");
-    if (kind == LEAT_ORDER_REPEAT && *count == LEAT_ENDLESS)
+    if (step->kind == LEAT_ORDER_REPEAT && *count == LEAT_ENDLESS)
         return leat_fail(err, LEAT_E_CONFIG,
                          "repeat after an endless repeat has no effect: "
                          "remove one of them");
-    leat_order_step *const step = &steps[(*n)++];
-    *step = (leat_order_step){ .kind = kind, .a = a, .b = b, .n_in = *count };
-    *count = step->n_out = count_out(step);
+    leat_order_step *const added = &steps[(*n)++];
+    *added = *step;
+    added->n_in = *count;
+    *count = added->n_out = count_out(added);
     return LEAT_OK;
+}
+
+int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t b, leat_error *err)
+{
+    leat_order_step step = { .kind = kind, .a = a, .b = b };
+    if (kind == LEAT_ORDER_SHUFFLE)
+        step.shuffle = (leat_shuffle){ .seed = a, .reshuffle = b != 0 };
+    return add(order, &step, err);
+}
+
+int leat_order_add_shuffle(leat_order *order, const leat_shuffle *shuffle, leat_error *err)
+{
+    return add(order, &(leat_order_step){ .kind = LEAT_ORDER_SHUFFLE, .shuffle = *shuffle }, err);
 }
 
 void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
@@ -68,18 +84,6 @@ void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
         order->n_batches = LEAT_ENDLESS;
     else
         order->n_batches = n / size + (!drop_remainder && n % size);
-}
-
-static uint64_t shuffled(const leat_order_step *step, leat_order_perm *last, uint32_t purpose,
-                         uint64_t p, uint64_t epoch)
-{
-    const uint64_t e = step->b ? epoch : 0;
-    if (!last->valid || last->epoch != e) {
-        last->perm = leat_perm_make(step->n_in, step->a, e, purpose);
-        last->epoch = e;
-        last->valid = true;
-    }
-    return leat_perm_at(&last->perm, p);
 }
 
 /* Walks steps backwards: output position *p of pass *epoch to the input position. `purpose` keeps
@@ -103,7 +107,8 @@ static void walk(const leat_order_step *steps, int32_t n, leat_order_perm *perms
             *p %= step->n_in;
             break;
         case LEAT_ORDER_SHUFFLE:
-            *p = shuffled(step, &perms[i], purpose + (uint32_t)i, *p, *epoch);
+            *p = leat_shuffle_at(&step->shuffle, step->n_in, purpose + (uint32_t)i, *epoch,
+                                 &perms[i], *p);
             break;
         }
     }
@@ -121,15 +126,17 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
     walk(order->after, order->n_after, cache->after, LEAT_ORDER_MAX_STEPS, &place.number,
          &place.epoch);
     const uint64_t first = place.number * order->batch_size;
-    place.rows =
+    place.global_rows =
         order->n_samples - first < order->batch_size ? order->n_samples - first : order->batch_size;
+    place.first_row = order->rank * place.global_rows / order->ranks;
+    place.rows = (order->rank + 1) * place.global_rows / order->ranks - place.first_row;
     return place;
 }
 
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *record, uint64_t *epoch)
 {
-    *record = place->number * order->batch_size + j;
+    *record = place->number * order->batch_size + place->first_row + j;
     *epoch = place->epoch;
     walk(order->before, order->n_before, cache->before, 0, record, epoch);
 }

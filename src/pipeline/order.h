@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #include "leat/error.h"
-#include "perm.h"
+#include "shuffle.h"
 
 #define LEAT_ORDER_MAX_STEPS 16
 #define LEAT_ENDLESS         UINT64_MAX
@@ -24,13 +24,14 @@ typedef enum leat_order_kind {
     LEAT_ORDER_TAKE,    /* a = count */
     LEAT_ORDER_SKIP,    /* a = count */
     LEAT_ORDER_SHARD,   /* a = count, b = index */
-    LEAT_ORDER_SHUFFLE, /* a = seed, b = 1: a new order in every epoch */
+    LEAT_ORDER_SHUFFLE, /* shuffle */
     LEAT_ORDER_REPEAT   /* a = count or LEAT_ENDLESS */
 } leat_order_kind;
 
 typedef struct leat_order_step {
     leat_order_kind kind;
     uint64_t a, b;
+    leat_shuffle shuffle;
     uint64_t n_in, n_out; /* elements; n_out may be LEAT_ENDLESS */
 } leat_order_step;
 
@@ -41,38 +42,47 @@ typedef struct leat_order {
     uint64_t n_samples; /* after `before`; may be LEAT_ENDLESS */
     uint64_t batch_size;
     bool drop_remainder;
-    uint64_t n_batches; /* in one pass; may be LEAT_ENDLESS */
+    uint64_t n_batches;   /* in one pass; may be LEAT_ENDLESS */
+    uint64_t rank, ranks; /* which part of every batch's rows, see leat_order_find */
 } leat_order;
 
 /* Begins with n records; then add steps, batch, steps. */
 void leat_order_init(leat_order *order, uint64_t n_records);
-/* Appends a step (before or after the batch, by whether batch was called). LEAT_E_CONFIG: too many
- * steps, or a shuffle of endless data. */
+/* Appends a step (before or after the batch, by whether batch was called). For a shuffle a = seed and
+ * b = 1: a new order in every epoch. LEAT_E_CONFIG: too many steps, or a global shuffle of endless
+ * data. */
 int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t b,
                    leat_error *err);
+/* The same with blocks or windows. */
+int leat_order_add_shuffle(leat_order *order, const leat_shuffle *shuffle, leat_error *err);
 /* size ≥ 1; once. */
 void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder);
 
 /* One thread's memory of the permutations last used; zero it before the first use. */
-typedef struct leat_order_perm {
-    uint64_t epoch;
-    bool valid;
-    leat_perm perm;
-} leat_order_perm;
+typedef leat_shuffle_cache leat_order_perm;
 typedef struct leat_order_cache {
     leat_order_perm before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
 } leat_order_cache;
 
-/* A batch found by its number in the run. */
+/* A batch found by its number in the run, and the rows of it that this rank holds. */
 typedef struct leat_order_place {
     uint64_t number; /* batch of the pass before the `after` steps were applied */
     uint64_t epoch;
-    uint64_t rows;
+    uint64_t global_rows; /* of all ranks */
+    uint64_t first_row;   /* of them: this rank's row 0 */
+    uint64_t rows;        /* this rank's; 0 is possible where a batch has fewer rows than ranks */
 } leat_order_place;
 
-/* Batch b (counted over all epochs; must exist). */
+/* Most rows a rank holds of a batch. */
+static inline uint64_t leat_order_slot_rows(const leat_order *order)
+{
+    return order->batch_size / order->ranks + (order->batch_size % order->ranks != 0);
+}
+
+/* Batch b (counted over all epochs; must exist). Of its m rows rank r of R holds
+ * [⌊r·m/R⌋, ⌊(r+1)·m/R⌋): the ranks' rows one after the other are the batch, for every R. */
 leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b);
-/* Record and its epoch in row j of that batch. */
+/* Record and its epoch in this rank's row j of that batch. */
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *record, uint64_t *epoch);
 

@@ -10,19 +10,25 @@
 #include "source.h"
 
 #define LEAT_MAX_CHAIN 32 /* ops on one tensor */
+#define LEAT_MAX_NOTES 16
+#define LEAT_NOTE_SIZE 256
 
 /* Runtime options: they never change what is in a batch. */
 typedef struct leat_engine_options {
     int64_t memory;     /* bytes of all that is planned; -1 = auto */
     int64_t threads;    /* -1 = auto */
     int32_t reader;     /* leat_reader_choice */
+    int32_t io;         /* leat_io_choice */
     int64_t read_bytes; /* memory of reads in flight; 0 = auto */
     int64_t run;        /* rows per task; 0 = auto */
     int32_t digest;
     int32_t timing;
     int32_t fuse;
+    int64_t spans; /* of a trace, per thread */
+    int64_t rank, ranks;
 } leat_engine_options;
 
+enum { LEAT_IO_BUFFERED, LEAT_IO_DIRECT };
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
 
 /* One op of a map, with its options as parsed. */
@@ -37,15 +43,16 @@ typedef struct leat_chain {
     int32_t feature;
     int32_t n_links;
     leat_link links[LEAT_MAX_CHAIN];
-    const leat_fused *fused; /* does the first n_fused links in one go; NULL: none */
-    int n_fused;
+    const leat_fused *fused; /* does n_fused links from fused_from on in one go; NULL: none */
+    int32_t fused_from, n_fused;
     leat_shape shape; /* of one row; no unknown dims */
     size_t row_bytes;
     size_t offset; /* of row 0 in a slot */
 } leat_chain;
 
-/* The first links of a chain as its fused run takes them; returns their number. */
-int leat_plan_fused_links(const leat_chain *chain, leat_fused_link out[LEAT_FUSED_MAX]);
+/* Links `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
+int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
+                          leat_fused_link out[LEAT_FUSED_MAX]);
 
 #define LEAT_MAX_STAGE_INFOS 64
 
@@ -65,6 +72,8 @@ struct leat_plan {
     leat_chain chains[LEAT_MAX_FEATURES];
     leat_tensor_info tensors[LEAT_MAX_FEATURES];
     size_t slot_bytes;
+    int32_t n_notes;
+    char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];
 };
 
 extern const leat_option leat_engine_option_table[];

@@ -27,6 +27,10 @@ typedef struct leat_stage_table {
 /* Adds one entry of `pipeline`. */
 int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
 
+/* note.c: something the plan's user should know, though nothing is wrong: "shuffle: …". Said once,
+ * however often it is given; cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES left out. */
+void leat_build_note(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 3);
+
 /* map.c */
 extern const leat_stage_table leat_stage_map;
 /* All ops are there: looks for a run that can be done in one go. */

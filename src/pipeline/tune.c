@@ -50,7 +50,7 @@ static double n_workers(const leat_loader *loader)
 
 static void tune_run_locked(leat_loader *loader)
 {
-    const double share = ((double)loader->plan->order.batch_size + 2 * n_workers(loader) - 1) /
+    const double share = ((double)leat_order_slot_rows(&loader->plan->order) + 2 * n_workers(loader) - 1) /
                          (2 * n_workers(loader));
     const double wanted = GRAIN_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
     const uint64_t now = loader->run_rows;
@@ -70,6 +70,8 @@ static void tune_run_locked(leat_loader *loader)
 void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns)
 {
     leat_tune *const t = &loader->tune;
+    if (n == 0) /* of a batch with fewer rows than ranks */
+        return;
     const double one = (double)ns / (double)n;
     const double others =
         loader->sample_ns > 0 && loader->sample_ns < one ? loader->sample_ns : one;
@@ -88,7 +90,7 @@ void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns)
 /* Batches that outlast the longest row of this window and the last. */
 static int64_t outlasting(const leat_loader *loader, double longest, double mean)
 {
-    const double batch = (double)loader->plan->order.batch_size * mean;
+    const double batch = (double)leat_order_slot_rows(&loader->plan->order) * mean;
     const double n = ceil(longest * n_workers(loader) / (batch > 1 ? batch : 1));
     return n < LEAT_PREFETCH_FIRST             ? LEAT_PREFETCH_FIRST
            : n > (double)loader->prefetch_most ? loader->prefetch_most

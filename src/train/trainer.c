@@ -218,6 +218,10 @@ static int step_there(leat_trainer *trainer, leat_batch *batch, const leat_view 
 
 int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err)
 {
+    if (leat_batch_get_info(batch)->rows == 0) { /* a rank's part of a short batch: no step */
+        leat_batch_release(batch);
+        return LEAT_OK;
+    }
     const leat_view x = leat_batch_tensor(batch, trainer->input_at);
     const leat_view y = leat_batch_tensor(batch, trainer->target_at);
     const int rc = check_views(trainer, &x, &y, leat_batch_get_info(batch)->rows, err);
@@ -267,9 +271,10 @@ static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *
 {
     const leat_view x = leat_batch_tensor(batch, trainer->input_at);
     const leat_view y = leat_batch_tensor(batch, trainer->target_at);
+    const int64_t rows = leat_batch_get_info(batch)->rows;
     int rc = trainer->stream ? leat_batch_wait_on(batch, trainer->stream) : LEAT_OK;
-    if (rc == LEAT_OK)
-        rc = leat_trainer_step_views(trainer, &x, &y, leat_batch_get_info(batch)->rows, false, err);
+    if (rc == LEAT_OK && rows > 0)
+        rc = leat_trainer_step_views(trainer, &x, &y, rows, false, err);
     if (trainer->stream)
         leat_batch_release_on(batch, trainer->stream);
     else
