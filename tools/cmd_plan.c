@@ -92,6 +92,8 @@ static void print_plan(const leat_plan *plan, const leat_budget *budget, const c
     printf("\nbatch: %lld rows, a slot of %s\n\n", (long long)info->batch_size,
            leat_files_bytes_text((double)budget->slot_bytes, bytes));
     leat_explain_budget(budget);
+    for (int32_t i = 0; leat_plan_note(plan, i); i++)
+        printf("%snote: %s\n", i ? "" : "\n", leat_plan_note(plan, i));
 }
 
 /* --- as JSON --------------------------------------------------------------------------------------*/
@@ -155,7 +157,7 @@ static json_t *tensor_json(const leat_plan *plan, int32_t t)
 static json_t *plan_json(const leat_plan *plan, const leat_budget *budget, const char *path)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
-    json_t *json = leat_json_open("plan"), *tensors = json_array();
+    json_t *json = leat_json_open("plan"), *tensors = json_array(), *notes = json_array();
     for (int32_t t = 0; t < info->n_tensors; t++)
         json_array_append_new(tensors, tensor_json(plan, t));
     leat_json_text(json, "config", path);
@@ -166,6 +168,9 @@ static json_t *plan_json(const leat_plan *plan, const leat_budget *budget, const
     leat_json_add(json, "source", source_json(plan));
     leat_json_add(json, "stages", stages_json(plan));
     leat_json_add(json, "tensors", tensors);
+    for (int32_t i = 0; leat_plan_note(plan, i); i++)
+        json_array_append_new(notes, json_string(leat_plan_note(plan, i)));
+    leat_json_add(json, "notes", notes);
     leat_json_add(json, "budget", leat_explain_budget_json(budget));
     return json;
 }

@@ -41,7 +41,7 @@ typedef struct leat_plan_info {
     int64_t batch_size; /* of all ranks */
     int32_t rank;       /* which part of every batch's rows its loaders make … */
     int32_t ranks;      /* … of how many; see leat_batch_info */
-    int64_t prefetch;   /* batches that may stand ready ahead of the consumer; auto: to begin with */
+    int64_t prefetch; /* batches that may stand ready ahead of the consumer; auto: to begin with */
     int32_t n_tensors;
     int32_t n_classes; /* from the source's label map; 0 = unknown */
     uint64_t seed;

@@ -227,11 +227,11 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     int rc = read_engine(plan, parts->engine, err);
     if (rc < 0)
         return rc;
-    if (!plan->source && (rc = leat_source_open(parts->source, &plan->source, err)) < 0)
+    if (!plan->source && (rc = leat_source_open(parts->source, plan->seed, &plan->source, err)) < 0)
         return rc;
     if (plan->source->n_records == 0)
         return leat_node_fail(parts->source, err, LEAT_E_DATA, "the source has no records");
-    leat_order_init(&plan->order, plan->source->n_records);
+    leat_source_order(plan->source, &plan->order);
     plan->order.rank = (uint64_t)plan->engine.rank;
     plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);

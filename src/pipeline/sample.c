@@ -56,8 +56,13 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, co
 {
     const leat_source *const source = plan->source;
     leat_trace_stage *const stages = worker->trace.stages;
-    int rc;
-    if (source->table->load) {
+    leat_extent extent = { .fd = -1 };
+    int rc = LEAT_OK;
+    if (!bytes && source->table->locate)
+        rc = source->table->locate(source, record, &extent, err);
+    if (rc < 0)
+        return rc;
+    if (!bytes && extent.fd < 0) {
         size_t n_read = 0;
         rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
@@ -65,10 +70,6 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, co
         return rc;
     }
     if (!bytes) {
-        leat_extent extent;
-        rc = source->table->locate(source, record, &extent, err);
-        if (rc < 0)
-            return rc;
         uint8_t *const memory = leat_scratch_take(worker->scratch, extent.size);
         if (!memory)
             return leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch",

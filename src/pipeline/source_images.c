@@ -186,10 +186,12 @@ static uint64_t digest_of(const images_source *source, size_t root_length)
     return digest;
 }
 
-static int open_images(const void *opts, const leat_node *where, leat_source **out, leat_error *err)
+static int open_images(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
+                       leat_error *err)
 {
     extern const leat_source_table leat_source_images;
     const char *const root = ((const images_options *)opts)->path.text;
+    (void)seed;
     images_source *source = calloc(1, sizeof *source);
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "images: %zu bytes", sizeof *source);
@@ -256,7 +258,6 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
 {
     image_file *const file = &((const images_source *)base)->files[record];
     leat_file_id id;
-    *n_read = 0;
     const int fd = open_file(file->path, &id, err);
     if (fd < 0)
         return fd;
@@ -271,7 +272,7 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     close(fd);
     if (rc < 0)
         return rc;
-    *n_read = size;
+    *n_read += size;
     *label = file->label;
     const int64_t n_bytes = (int64_t)size;
     features[0] = (leat_view){ leat_shape_make(LEAT_U8, 1, &n_bytes), bytes };

@@ -406,13 +406,14 @@ static int describe_features(tfrecord_source *source, const tfrecord_options *o,
     return rc;
 }
 
-static int open_tfrecord(const void *opts, const leat_node *where, leat_source **out,
+static int open_tfrecord(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
                          leat_error *err)
 {
     const tfrecord_options *const o = opts;
     char **paths = NULL;
     size_t n_paths = 0;
     tfrecord_source *source = NULL;
+    (void)seed;
     int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
     if (rc < 0)
         return rc;

@@ -174,7 +174,7 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
         leat_extent at;
         *row = (leat_row_read){ .run = run };
         leat_order_row(&plan->order, &a->order, &run->place, a->row + i, &row->record, &row->epoch);
-        if (source->table->locate(source, row->record, &at, NULL) >= 0) {
+        if (source->table->locate(source, row->record, &at, NULL) >= 0 && at.fd >= 0) {
             row->fd = at.fd;
             row->offset = at.offset;
             row->size = at.size;

@@ -50,8 +50,9 @@ static double n_workers(const leat_loader *loader)
 
 static void tune_run_locked(leat_loader *loader)
 {
-    const double share = ((double)leat_order_slot_rows(&loader->plan->order) + 2 * n_workers(loader) - 1) /
-                         (2 * n_workers(loader));
+    const double share =
+        ((double)leat_order_slot_rows(&loader->plan->order) + 2 * n_workers(loader) - 1) /
+        (2 * n_workers(loader));
     const double wanted = GRAIN_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
     const uint64_t now = loader->run_rows;
     uint64_t rows = 1;
