@@ -164,6 +164,11 @@ static void refuse_row(int where, const char *name, const leat_option *row)
     case LEAT_OPTION_TYPE_BYTES:
         refuse_numbers(where, name, row);
         break;
+    case LEAT_OPTION_TYPE_F64:
+        refuse(where, name, row->name, "several");
+        refuse(where, name, row->name, "nan");
+        refuse(where, name, row->name, "1e999");
+        break;
     case LEAT_OPTION_TYPE_STRING:
         memset(longer, 'x', 300);
         refuse(where, name, row->name, longer);
@@ -250,7 +255,7 @@ static const struct {
       "bad.yaml:3:5: there is no stage 'batchh'; did you mean 'batch'? There are: …" },
     { "pipeline:\n  - window\n", "bad.yaml:3:5: there is no stage 'window'. There are: shuffle, "
                                  "repeat, take, skip, shard, batch, "
-                                 "prefetch, map" },
+                                 "prefetch, map, filter, cache" },
     { "pipeline:\n  - decode_jpeg\n  - batch: 4\n",
       "bad.yaml:3:5: 'decode_jpeg' is an op, not a stage: put it in `map: {ops: [decode_jpeg]}`" },
     { "pipeline:\n  - map: [decode_jpg]\n", "bad.yaml:3:11: there is no op 'decode_jpg'; did you "

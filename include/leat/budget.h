@@ -56,6 +56,7 @@ typedef struct leat_budget {
     int64_t slot_bytes;              /* of one batch */
     int64_t read_bytes;              /* of reads in flight; 0: workers read by themselves */
     int64_t scratch_bytes;   /* per thread; what a sample needs beyond is given back after it */
+    int64_t cache_bytes;     /* of samples in a cache in memory */
     int64_t scratch_reserve; /* address space per thread */
 } leat_budget;
 

@@ -103,8 +103,25 @@ static void add_reading(const division *d)
             "runs read ahead, batches whose times can be asked, the log of decisions");
 }
 
-/* The whole table for a depth and a read memory. */
-static void fill(const division *d, int64_t prefetch_most, int64_t read_bytes)
+/* A cache in memory takes what it was given; or, where nobody said, what the others leave of the limit. */
+static void add_cache(const division *d, int64_t limit)
+{
+    leat_budget *const b = d->out;
+    const leat_cache *const cache = d->plan->cache;
+    if (!cache || leat_cache_is_file(cache))
+        return;
+    const int64_t places = round_up(leat_cache_memory_least(cache));
+    const int64_t most = leat_cache_memory_most(cache), left = limit - b->total_bytes - places;
+    b->cache_bytes = !leat_cache_is_auto(cache) || most <= left ? most : left > 0 ? left : 0;
+    add_row(b, "cache", LEAT_MEMORY_HOST, b->cache_bytes + places,
+            "%lld bytes of samples%s, and where each of them is", (long long)b->cache_bytes,
+            !leat_cache_is_auto(cache) ? " as cache.bytes says, at most"
+            : b->cache_bytes == most   ? ": all"
+                                       : ": what the budget leaves");
+}
+
+/* The whole table for a depth and a read memory; only a cache looks at the limit. */
+static void fill(const division *d, int64_t prefetch_most, int64_t read_bytes, int64_t limit)
 {
     leat_budget *const b = d->out;
     b->n_rows = 0;
@@ -116,7 +133,7 @@ static void fill(const division *d, int64_t prefetch_most, int64_t read_bytes)
     add_batches(d);
     add_reading(d);
     add_workers(d);
-    add_row(b, "cache", LEAT_MEMORY_HOST, d->plan->cache_bytes, "of stage cache, at most");
+    add_cache(d, limit);
     add_row(b, "index", LEAT_MEMORY_MAPPED, (int64_t)d->plan->source->index_bytes,
             "where each record begins: files, mapped; the pages in use");
 }
@@ -226,13 +243,13 @@ static void fit(const division *d, int64_t limit, int64_t wanted)
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
     int64_t prefetch = plan->prefetch_auto ? LEAT_PREFETCH_MOST : plan->prefetch, read = wanted;
-    fill(d, prefetch, read);
+    fill(d, prefetch, read, limit);
     while (b->total_bytes > limit && plan->prefetch_auto && prefetch > LEAT_PREFETCH_FIRST)
-        fill(d, --prefetch, read);
+        fill(d, --prefetch, read, limit);
     if (b->total_bytes > limit && read > READ_LEAST && !plan->engine.read_bytes) {
         const int64_t rest = limit - (b->total_bytes - read);
         read = rest > READ_LEAST ? rest / 4096 * 4096 : READ_LEAST;
-        fill(d, prefetch, read);
+        fill(d, prefetch, read, limit);
     }
 }
 

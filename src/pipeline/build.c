@@ -162,7 +162,13 @@ static uint64_t digest_of(const leat_node *node, uint64_t digest)
     return digest;
 }
 
-/* Of all that decides what is in a batch: records, seed, stages but prefetch. */
+static bool is_stage(const leat_node *entry, const char *name)
+{
+    return !strcmp(entry->kind == LEAT_NODE_MAP ? entry->first->key : entry->text, name);
+}
+
+/* Of all that decides what is in a batch: records, seed, stages but prefetch. A cache changes a batch
+ * only by what an op before it drew. */
 static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
 {
     uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
@@ -170,8 +176,9 @@ static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
     if (parts->source && parts->source->first)
         digest = digest_of(parts->source, digest);
     for (const leat_node *stage = parts->pipeline->first; stage; stage = stage->next)
-        if (!(stage->kind == LEAT_NODE_MAP && !strcmp(stage->first->key, "prefetch")) &&
-            !(stage->kind == LEAT_NODE_SCALAR && !strcmp(stage->text, "prefetch")))
+        if (is_stage(stage, "cache"))
+            digest = plan->is_cache_random ? leat_digest_chain(digest, 1) : digest;
+        else if (!is_stage(stage, "prefetch"))
             digest = digest_of(stage, digest);
     return digest;
 }
@@ -236,7 +243,8 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);
     if ((rc = add_stages(build, parts->pipeline, err)) < 0 ||
-        (rc = lay_out(plan, build->batch, err)) < 0)
+        (rc = lay_out(plan, build->batch, err)) < 0 ||
+        (rc = leat_cache_settle(build, parts, err)) < 0)
         return rc;
     leat_look_at(plan, &plan->look);
     fill_info(plan, parts);
@@ -308,6 +316,8 @@ void leat_plan_close(leat_plan **out)
         return;
     for (int32_t c = 0; c < plan->n_chains; c++)
         leat_map_free_chain(&plan->chains[c]);
+    leat_cache_close(&plan->cache);
+    leat_order_fini(&plan->order);
     leat_source_close(&plan->source);
     free(plan);
     *out = NULL;

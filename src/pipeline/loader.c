@@ -78,6 +78,10 @@ static int open_parts(leat_loader *loader, leat_error *err)
         rc = open_worker(&loader->workers[i], loader, err);
     if (rc >= 0)
         rc = leat_trace_ring_open(&loader->step_spans, (uint64_t)loader->plan->engine.spans, err);
+    if (rc >= 0 && loader->plan->cache) {
+        leat_cache_set_most(loader->plan->cache, loader->budget.cache_bytes);
+        rc = leat_cache_open(loader->plan->cache, err);
+    }
     if (rc >= 0)
         rc = leat_slot_open_all(loader, err);
     if (rc >= 0)

@@ -106,7 +106,7 @@ static void run(const leat_plan *plan, leat_worker *worker, uint8_t *slot, uint6
                 leat_look *out)
 {
     leat_error err;
-    leat_sample_run(plan, worker, record, 0, NULL, 0, slot, 0, false, &err);
+    leat_sample_run(plan, worker, record, 0, &(leat_stored){ .bytes = NULL }, slot, 0, false, &err);
     out->n_run++;
     out->scratch_bytes = leat_scratch_most(worker->scratch);
 }
@@ -120,6 +120,7 @@ static void look_at_scratch(const leat_plan *plan, leat_look *out, const largest
         leat_scratch_open(&room, plan->slot_bytes, NULL) >= 0) {
         uint8_t *const slot = leat_scratch_take(room, plan->slot_bytes);
         *plain = *plan;
+        plain->cache = NULL;
         for (int32_t c = 0; c < plain->n_chains; c++)
             plain->chains[c].fused = NULL;
         for (int i = 0; i < l->n && slot; i++)

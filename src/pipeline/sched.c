@@ -118,6 +118,8 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_span 
         else
             leat_order_row(&plan->order, &worker->order, &span->place, span->row + row + i,
                            &ids[i].record, &ids[i].epoch);
+        if (plan->cache && leat_cache_hint(plan->cache, ids[i].record))
+            continue;
         if (source->table->hint)
             source->table->hint(source, ids[i].record);
     }
@@ -129,12 +131,13 @@ static int compute_row(const leat_plan *plan, leat_worker *worker, const leat_sp
                        leat_error *err)
 {
     const leat_row_read *const read = span->run ? &span->run->rows[i] : NULL;
-    const uint8_t *const bytes = read && !read->failed ? read->bytes : NULL;
+    leat_stored stored = { 0 };
+    if (read && read->bytes && !read->failed)
+        stored = (leat_stored){ read->bytes, read->size, read->is_entry };
     const bool timed = worker->until_timed <= 1 && timed_every != UINT32_MAX;
     worker->until_timed = timed ? timed_every : worker->until_timed - 1;
-    const int rc =
-        leat_sample_run(plan, worker, id->record, id->epoch, bytes, bytes ? read->size : 0,
-                        span->slot->memory, span->row + i, timed, err);
+    const int rc = leat_sample_run(plan, worker, id->record, id->epoch, &stored, span->slot->memory,
+                                   span->row + i, timed, err);
     if (rc >= 0 && plan->engine.digest)
         *digest += digest_row(plan, span->slot->memory, span->row + i, span->place.first_row);
     return rc;

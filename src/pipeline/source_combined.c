@@ -64,6 +64,18 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     return rc;
 }
 
+static int known(const leat_source *base, uint64_t record, int32_t feature, leat_scratch *scratch,
+                 leat_view *out)
+{
+    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    int32_t own = 0;
+    while (part->place[own] != feature)
+        own++;
+    return part->source->table->known
+               ? part->source->table->known(part->source, record - part->first, own, scratch, out)
+               : LEAT_E_UNSUPPORTED;
+}
+
 static void hint(const leat_source *base, uint64_t record)
 {
     const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
@@ -75,6 +87,11 @@ static void describe(const leat_source *base, uint64_t record, char *text, size_
 {
     const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
     part->source->table->describe(part->source, record - part->first, text, size);
+}
+
+static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
+{
+    return leat_source_parts_stamp(parts_of(base), out, err);
 }
 
 static void close_combined(leat_source *base)
@@ -98,6 +115,7 @@ static void add_parts(combined_source *source)
         source->table.locate = table->locate ? locate : source->table.locate;
         source->table.parse = table->parse ? parse : source->table.parse;
         source->table.load = table->load ? load : source->table.load;
+        source->table.known = table->known ? known : source->table.known;
         source->table.hint = table->hint ? hint : source->table.hint;
     }
 }
@@ -133,6 +151,7 @@ int leat_combined_open(const leat_source_table *kind, const leat_node *sources,
         return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", kind->kind.name, sizeof *source);
     source->table = *kind;
     source->table.describe = describe;
+    source->table.stamp = stamp;
     source->table.close = close_combined;
     source->base.table = &source->table;
     const int rc = open_all(source, sources, where, seed, settle, options, err);

@@ -280,9 +280,34 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     return LEAT_OK;
 }
 
+/* The label is that of the folder. */
+static int known(const leat_source *base, uint64_t record, int32_t feature, leat_scratch *scratch,
+                 leat_view *out)
+{
+    const images_source *const source = (const images_source *)base;
+    (void)scratch;
+    if (feature != 1)
+        return LEAT_E_UNSUPPORTED;
+    *out = (leat_view){ leat_shape_make(LEAT_I64, 0, NULL), &source->files[record].label };
+    return LEAT_OK;
+}
+
 static void describe(const leat_source *base, uint64_t record, char *text, size_t size)
 {
     snprintf(text, size, "%s", ((const images_source *)base)->files[record].path);
+}
+
+static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
+{
+    const images_source *const source = (const images_source *)base;
+    *out = 0;
+    for (size_t i = 0; i < source->n_files; i++) {
+        struct stat status;
+        if (stat(source->files[i].path, &status) < 0)
+            return leat_fail(err, LEAT_E_IO, "%s: %s", source->files[i].path, strerror(errno));
+        *out = leat_source_stamp(*out, &status);
+    }
+    return LEAT_OK;
 }
 
 const leat_source_table leat_source_images = {
@@ -291,5 +316,7 @@ const leat_source_table leat_source_images = {
     .open = open_images,
     .close = close_images,
     .load = load,
+    .stamp = stamp,
+    .known = known,
     .describe = describe,
 };

@@ -101,8 +101,10 @@ int leat_source_parts_open(const char *name, const leat_node *sources, const lea
 
 void leat_source_parts_close(leat_source_parts *parts)
 {
-    for (size_t i = 0; i < parts->n; i++)
+    for (size_t i = 0; i < parts->n; i++) {
+        leat_order_fini(&parts->list[i].order);
         leat_source_close(&parts->list[i].source);
+    }
     free(parts->list);
     *parts = (leat_source_parts){ 0 };
 }
@@ -195,6 +197,24 @@ int leat_source_parts_join(leat_source_parts *parts, leat_source *whole, leat_er
         whole->digest = leat_digest_chain(whole->digest, part->source->n_records);
         if (part->source->n_classes != whole->n_classes)
             whole->n_classes = 0;
+    }
+    return LEAT_OK;
+}
+
+int leat_source_parts_stamp(const leat_source_parts *parts, uint64_t *out, leat_error *err)
+{
+    *out = 0;
+    for (size_t i = 0; i < parts->n; i++) {
+        const leat_source *const source = parts->list[i].source;
+        uint64_t stamp = 0;
+        const int rc = source->table->stamp
+                           ? source->table->stamp(source, &stamp, err)
+                           : leat_fail(err, LEAT_E_UNSUPPORTED,
+                                       "%s: nothing tells whether its records are still the same",
+                                       source->table->kind.name);
+        if (rc < 0)
+            return rc;
+        *out = leat_digest_chain(*out, stamp);
     }
     return LEAT_OK;
 }

@@ -252,7 +252,11 @@ static const leat_stage_table count_stages[] = {
 
 static const leat_stage_table *stage_at(size_t i)
 {
-    return i < N_COUNT_STAGES ? &count_stages[i] : i == N_COUNT_STAGES ? &leat_stage_map : NULL;
+    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_filter,
+                                                      &leat_stage_cache };
+    if (i < N_COUNT_STAGES)
+        return &count_stages[i];
+    return i - N_COUNT_STAGES < sizeof others / sizeof *others ? others[i - N_COUNT_STAGES] : NULL;
 }
 
 const leat_kind *leat_stage_kind(size_t i)
@@ -354,7 +358,7 @@ static void remember(leat_build *build, const char *name, const leat_node *given
 static bool only_orders(const leat_stage_table *stage)
 {
     return stage->add == add_shuffle || stage->add == add_repeat || stage->add == add_take ||
-           stage->add == add_skip || stage->add == add_shard;
+           stage->add == add_skip || stage->add == add_shard || stage == &leat_stage_filter;
 }
 
 static int fail_inside(const leat_node *entry, const char *name, leat_error *err)

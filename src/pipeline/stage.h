@@ -14,7 +14,7 @@ typedef struct leat_build {
     leat_plan *plan;
     const leat_op *user_ops[LEAT_MAX_USER_OPS];
     size_t n_user_ops;
-    const leat_node *batch, *prefetch; /* where these stages stood, NULL: not yet */
+    const leat_node *batch, *prefetch, *cache; /* where these stages stood, NULL: not yet */
     bool inside; /* the pipeline of one of several sources: only stages that count and order */
 } leat_build;
 
@@ -32,6 +32,9 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
  * however often it is given; cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES left out. */
 void leat_build_note(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 3);
 
+/* filter.c */
+extern const leat_stage_table leat_stage_filter;
+
 /* map.c */
 extern const leat_stage_table leat_stage_map;
 /* All ops are there: looks for a run that can be done in one go. */
@@ -44,5 +47,10 @@ typedef struct leat_parts {
     const leat_node *source, *pipeline, *engine;
 } leat_parts;
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err);
+
+/* stage_cache.c */
+extern const leat_stage_table leat_stage_cache;
+/* All stages and shapes are there: tells the cache what it keeps. */
+int leat_cache_settle(const leat_build *build, const leat_parts *parts, leat_error *err);
 
 #endif

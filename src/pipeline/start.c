@@ -26,7 +26,7 @@ static void look_at_first_file(const leat_loader *loader)
 {
     const leat_source *const source = loader->plan->source;
     leat_extent at;
-    if (source->table->locate(source, 0, &at, NULL) >= 0)
+    if (source->table->locate(source, 0, &at, NULL) >= 0 && at.fd >= 0)
         leat_reader_is_direct(loader->ahead.reader, at.fd);
 }
 
@@ -143,9 +143,26 @@ bool leat_start_can_locked(const leat_loader *loader)
         return false;
     /* Refill in groups: when a quarter is free, or nothing is left to wait for. A run takes at most a
      * quarter of the memory, and up to another quarter is lost at the end of the ring. */
-    if (a->blocked && a->used_to - a->used_from > a->window / 2)
+    if (a->blocked && (a->open_bytes > a->window / 2 || a->tail == a->blocked_at))
         return open == 0;
     return open <= LEAT_RUNS / 4 * 3;
+}
+
+/* Where a row's bytes are read from; false: from nowhere, or by whoever runs it. */
+static bool locate(const leat_plan *plan, leat_row_read *row, leat_extent *at)
+{
+    const leat_source *const source = plan->source;
+    switch (plan->cache ? leat_cache_find(plan->cache, row->record, at) : LEAT_CACHE_NONE) {
+    case LEAT_CACHE_IN_MEMORY:
+        return false;
+    case LEAT_CACHE_IN_FILE:
+        row->is_entry = true;
+        break;
+    case LEAT_CACHE_NONE:
+        if (!source->table->locate || source->table->locate(source, row->record, at, NULL) < 0)
+            return false;
+    }
+    return at->fd >= 0;
 }
 
 /* Bytes of read memory that a row may take; 0: it is not read ahead. */
@@ -161,7 +178,6 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
 {
     leat_ahead *const a = &loader->ahead;
     const leat_plan *const plan = loader->plan;
-    const leat_source *const source = plan->source;
     uint64_t total = 0;
     run->batch = a->batch;
     run->row = a->row;
@@ -174,7 +190,7 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
         leat_extent at;
         *row = (leat_row_read){ .run = run };
         leat_order_row(&plan->order, &a->order, &run->place, a->row + i, &row->record, &row->epoch);
-        if (source->table->locate(source, row->record, &at, NULL) >= 0 && at.fd >= 0) {
+        if (locate(plan, row, &at)) {
             row->fd = at.fd;
             row->offset = at.offset;
             row->size = at.size;
@@ -225,6 +241,7 @@ static void advance(leat_ahead *a, const leat_run *run)
 /* Runs that are submitted together. */
 typedef struct leat_group {
     uint64_t head; /* behind the last */
+    uint64_t tail; /* oldest run that was open when it was made */
     uint32_t n_reads, n_rows;
     bool blocked; /* the next run has no room */
 } leat_group;
@@ -234,7 +251,7 @@ static leat_group make_group(leat_loader *loader, int64_t end, uint64_t run_rows
                              uint64_t used_from, uint64_t window, uint32_t room)
 {
     leat_ahead *const a = &loader->ahead;
-    leat_group g = { .head = a->head };
+    leat_group g = { .head = a->head, .tail = tail };
     leat_run *before = NULL;
     uint64_t bytes = 0;
     while (g.head - tail < LEAT_RUNS && g.n_reads < GROUP && g.n_reads + LEAT_RUN_MAX <= room &&
@@ -242,9 +259,9 @@ static leat_group make_group(leat_loader *loader, int64_t end, uint64_t run_rows
         leat_run *const run = &a->runs[g.head % LEAT_RUNS];
         if (!a->stashed)
             prepare(loader, run, run_rows);
-        /* Beyond the window only where nothing else is open. */
-        const bool near = g.head == tail || a->layout.to + run->bytes - used_from <= window;
-        const int n_reads = near ? place(a, run, before, used_from) : -1;
+        const uint64_t whole = 2 * (run->bytes + run->n * BLOCK_COST); /* a run always fits */
+        a->layout.end = window > whole ? window : whole < a->bytes ? whole : a->bytes;
+        const int n_reads = place(a, run, before, used_from);
         a->stashed = g.blocked = n_reads < 0;
         if (g.blocked)
             break;
@@ -274,6 +291,7 @@ static void publish_locked(leat_ahead *a, const leat_group *g)
     a->n_reads += g->n_reads;
     a->n_rows += g->n_rows;
     a->blocked = g->blocked;
+    a->blocked_at = g->tail;
 }
 
 void leat_start_group_locked(leat_loader *loader)
@@ -282,6 +300,9 @@ void leat_start_group_locked(leat_loader *loader)
     const int64_t end =
         loader->plan->prefetch || loader->asked > loader->end ? loader->end : loader->asked;
     const uint64_t run_rows = loader->run_rows < LEAT_RUN_MAX ? loader->run_rows : LEAT_RUN_MAX;
+    if (a->head == a->tail) /* nothing is open: from the start again */
+        a->used_from = a->used_to = a->layout.to =
+            (a->used_to + a->bytes - 1) / a->bytes * a->bytes;
     const uint64_t tail = a->tail, used_from = a->used_from, first = a->head;
     const uint64_t window = a->window;
     const uint32_t room = LEAT_READER_DEPTH - a->in_flight;
@@ -320,6 +341,7 @@ void leat_start_done_locked(leat_loader *loader, leat_run *run)
     while (a->tail < a->head && a->runs[a->tail % LEAT_RUNS].state == LEAT_RUN_DONE) {
         leat_run *const oldest = &a->runs[a->tail % LEAT_RUNS];
         oldest->state = LEAT_RUN_FREE;
+        a->open_bytes -= oldest->bytes;
         a->used_from = oldest->end;
         a->tail++;
     }

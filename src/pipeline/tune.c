@@ -58,9 +58,9 @@ static void tune_run_locked(leat_loader *loader)
     uint64_t rows = 1;
     while ((double)rows < wanted && (double)rows * 2 <= share)
         rows *= 2;
-    /* Near the border between two powers the mean would tip it to and fro. */
-    if (rows == now || (rows == now / 2 && wanted > 0.4 * (double)now) ||
-        (rows == now * 2 && wanted < 1.2 * (double)now))
+    /* Near the border between two powers noise would tip it to and fro. */
+    if (rows == now || (rows == now / 2 && wanted > 0.3 * (double)now) ||
+        (rows == now * 2 && wanted < 1.6 * (double)now))
         return;
     loader->run_rows = rows;
     log_locked(loader, "run", (int64_t)now, (int64_t)rows, "rows",
