@@ -128,7 +128,9 @@ typedef struct leat_loader_stats_info {
     int32_t threads;         /* workers */
     char reader[16];         /* "io_uring", "pread"; "direct": the source fetches by itself */
     char reader_reason[160]; /* why this reader; "" when it is the one asked for */
-    int64_t memory_bytes;    /* slots, read buffers and scratch, as planned at open */
+    int64_t prefetch;        /* batches ahead, now */
+    int64_t memory_bytes;    /* all that is planned, see leat/budget.h */
+    int64_t memory_peak;     /* the most of it that was in use so far */
 
     /* Where the threads' time went, summed over them since the loader was opened. */
     int64_t busy_ns;  /* rows computed, by workers and by the consumer while it waited */

@@ -29,6 +29,7 @@
 
 #include <pthread.h>
 
+#include "budget_impl.h"
 #include "device_impl.h"
 #include "layout.h"
 #include "plan_impl.h"
@@ -38,6 +39,7 @@
 
 #define LEAT_RUN_MAX   64  /* rows of a run that is read ahead */
 #define LEAT_RUNS      128 /* runs read ahead */
+#define LEAT_DECISIONS 128 /* changes that are remembered */
 #define LEAT_INFO_RING 64  /* batches whose info stays readable after release */
 #define LEAT_MADE_EARLY                                                                            \
     16 /* slots made at open; what a deeper window needs is made when it is used */
@@ -119,9 +121,14 @@ typedef enum leat_role { LEAT_NOBODY, LEAT_WORKER, LEAT_CONSUMER } leat_role;
 typedef struct leat_ahead {
     leat_reader *reader; /* [const after open] */
     uint64_t bytes;      /* of read memory [const after open] */
+    uint64_t window;     /* of it that is used now [engine lock] */
+    double latency_ns;   /* from submitting a run's reads to the last of them [engine lock] */
+    uint64_t n_timed;    /* [engine lock] */
     leat_run *runs;      /* ring of LEAT_RUNS */
     leat_layout layout;  /* [start token] */
     uint64_t head, tail; /* runs published / freed, counted without wrapping [engine lock] */
+    uint64_t open_bytes; /* of rows in open runs [engine lock] */
+    uint64_t blocked_at; /* tail when the last start found no room [engine lock] */
     uint64_t used_to, used_from; /* read memory in use, counted without wrapping [engine lock] */
     uint32_t in_flight;          /* reads [engine lock] */
     bool starting;               /* somebody holds the start token [engine lock] */
@@ -139,6 +146,15 @@ typedef struct leat_ahead {
     int64_t reaped_ns; /* when the last look found reads done; 0: it found none [engine lock] */
 } leat_ahead;
 
+/* What is learned while running. [engine lock] */
+typedef struct leat_tune {
+    double longest, longest_before; /* row, ns: of this window of batches and of the last */
+    double window_ns, mean_before;
+    uint64_t window_rows, window_batches;
+    size_t n_decisions; /* ever made; the last of them are in the ring */
+    leat_decision log[LEAT_DECISIONS];
+} leat_tune;
+
 struct leat_loader {
     /* [const after open] */
     const leat_plan *plan;
@@ -150,7 +166,7 @@ struct leat_loader {
     int n_threads;
     int64_t fixed_run;
     int64_t opened_ns;
-    int64_t memory_bytes;
+    leat_budget budget;
     char reader_reason[160];
     leat_worker *workers; /* n_threads + 1: the last is the consumer's */
     leat_pool *pool;
@@ -188,6 +204,7 @@ struct leat_loader {
     uint64_t run_rows;  /* rows per run */
     uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
     int64_t wait_ns, busy_ns, sleep_ns;
+    leat_tune tune;
 };
 
 /* --- slot.c ------------------------------------------------------------------------------------ */
@@ -228,6 +245,12 @@ void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer);
 void leat_ship_next_locked(leat_loader *loader);
 /* Puts copies that are done into the trace. */
 void leat_ship_note_locked(leat_loader *loader);
+
+/* --- tune.c ----------------------------------------------------------------------------------- */
+/* n rows took ns; the last reads of a run came ns after they were submitted; a batch is complete. */
+void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns);
+void leat_tune_read_locked(leat_loader *loader, int64_t ns);
+void leat_tune_batch_locked(leat_loader *loader);
 
 /* --- loader.c ---------------------------------------------------------------------------------- */
 /* What a full slot says about its batch. */

@@ -125,7 +125,6 @@ int leat_ship_open(leat_loader *loader, leat_error *err)
         rc = table_of(loader)->stream_open(loader->device, &loader->copies, err);
     if (rc >= 0)
         rc = leat_trace_ring_open(&loader->copy_spans, (uint64_t)loader->plan->engine.spans, err);
-    loader->memory_bytes += (int64_t)leat_trace_ring_bytes((uint64_t)loader->plan->engine.spans);
     for (int64_t i = 0; i < loader->n_batches && rc >= 0; i++)
         rc = open_events(loader, &loader->batches[i], err);
     return rc;
