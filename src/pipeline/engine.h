@@ -37,10 +37,12 @@
 #include "reader.h"
 #include "sample.h"
 
-#define LEAT_RUN_MAX   64  /* rows of a run that is read ahead */
-#define LEAT_RUNS      128 /* runs read ahead */
-#define LEAT_DECISIONS 128 /* changes that are remembered */
-#define LEAT_INFO_RING 64  /* batches whose info stays readable after release */
+#define LEAT_RUN_MAX 64  /* rows of a run that is read ahead */
+#define LEAT_RUNS    128 /* runs read ahead */
+/* Read by one submission, about: what the page cache has is copied in it. */
+#define LEAT_GROUP_BYTES (1 << 20)
+#define LEAT_DECISIONS   128 /* changes that are remembered */
+#define LEAT_INFO_RING   64  /* batches whose info stays readable after release */
 #define LEAT_MADE_EARLY                                                                            \
     16 /* slots made at open; what a deeper window needs is made when it is used */
 
@@ -143,6 +145,8 @@ typedef struct leat_ahead {
     leat_trace_ring spans;             /* of reads [engine lock] */
     uint64_t n_reads, n_rows, n_again; /* reads, rows they brought, rows to read again
                                           [engine lock] */
+    /* When the group that is being submitted was published; 0: none is [engine lock] */
+    int64_t submitting_ns;
     int64_t reaped_ns; /* when the last look found reads done; 0: it found none [engine lock] */
 } leat_ahead;
 

@@ -17,7 +17,6 @@
 #include "engine.h"
 
 #define GROUP       32                      /* reads per submission, about */
-#define GROUP_BYTES (1 << 20)               /* of joined reads in one */
 #define JOINED_MOST (256 << 10)             /* bytes of one joined read */
 #define BLOCK_COST  (3 * LEAT_LAYOUT_ALIGN) /* what a direct read may take beyond its rows */
 
@@ -99,7 +98,10 @@ static void finished(void *arg, void *tag, int result)
         if (--row->run->n_pending == 0) {
             row->run->state = LEAT_RUN_READY;
             note_read_locked(a, row->run);
-            leat_tune_read_locked(loader, a->reaped_ns - row->run->started_ns);
+            /* There already when its submission returned: from the page cache, nothing to wait for. */
+            leat_tune_read_locked(loader, row->run->started_ns == a->submitting_ns
+                                              ? 0
+                                              : a->reaped_ns - row->run->started_ns);
         }
     }
 }
@@ -259,7 +261,7 @@ static leat_group make_group(leat_loader *loader, int64_t end, uint64_t run_rows
     leat_run *before = NULL;
     uint64_t bytes = 0;
     while (g.head - tail < LEAT_RUNS && g.n_reads < GROUP && g.n_reads + LEAT_RUN_MAX <= room &&
-           a->batch < end && (bytes < GROUP_BYTES || g.n_rows == g.n_reads)) {
+           a->batch < end && bytes < LEAT_GROUP_BYTES) {
         leat_run *const run = &a->runs[g.head % LEAT_RUNS];
         if (!a->stashed)
             prepare(loader, run, run_rows);
@@ -286,7 +288,7 @@ static void publish_locked(leat_ahead *a, const leat_group *g)
     const int64_t now = leat_clock_ns();
     for (uint64_t i = a->head; i < g->head; i++) {
         leat_run *const run = &a->runs[i % LEAT_RUNS];
-        run->started_ns = now;
+        run->started_ns = a->submitting_ns = now;
         run->state = run->n_pending ? LEAT_RUN_READING : LEAT_RUN_READY;
     }
     a->head = g->head;
@@ -322,6 +324,8 @@ void leat_start_group_locked(leat_loader *loader)
     if (n_left) /* the kernel lacks something: do not ask again at once */
         nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
     pthread_mutex_lock(&loader->lock);
+    leat_start_reap_locked(loader);
+    a->submitting_ns = 0;
     a->unsubmitted = n_left > 0;
     a->starting = false;
 }

@@ -134,7 +134,9 @@ static void tune_reading_locked(leat_loader *loader)
         return;
     const double record = (double)plan->look.mean_bytes;
     const double rows = 2 * a->latency_ns * n_workers(loader) / loader->sample_ns;
-    const double held = 4 * n_workers(loader) * (double)loader->run_rows + 2 * GROUP_ROWS;
+    const double group =
+        LEAT_GROUP_BYTES / record < GROUP_ROWS ? LEAT_GROUP_BYTES / record + 1 : GROUP_ROWS;
+    const double held = 4 * n_workers(loader) * (double)loader->run_rows + 2 * group;
     double wanted = (rows > held ? rows : held) * record;
     wanted = wanted > (double)a->bytes ? (double)a->bytes : wanted;
     if (wanted < 1.5 * (double)a->window && wanted > 0.5 * (double)a->window)
