@@ -97,7 +97,8 @@ static void finished(void *arg, void *tag, int result)
         if (--row->run->n_pending == 0) {
             row->run->state = LEAT_RUN_READY;
             note_read_locked(a, row->run);
-            leat_tune_read_locked(loader, a->reaped_ns - row->run->started_ns);
+            leat_tune_read_locked(
+                loader, row->run->submitted_ns ? a->reaped_ns - row->run->submitted_ns : 0);
         }
     }
 }
@@ -283,6 +284,8 @@ static void publish_locked(leat_ahead *a, const leat_group *g)
     for (uint64_t i = a->head; i < g->head; i++) {
         leat_run *const run = &a->runs[i % LEAT_RUNS];
         run->started_ns = now;
+        run->submitted_ns = 0;
+        a->open_bytes += run->bytes;
         run->state = run->n_pending ? LEAT_RUN_READING : LEAT_RUN_READY;
     }
     a->head = g->head;
@@ -317,7 +320,10 @@ void leat_start_group_locked(leat_loader *loader)
     const int n_left = leat_reader_submit(a->reader);
     if (n_left) /* the kernel lacks something: do not ask again at once */
         nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+    const int64_t now = leat_clock_ns();
     pthread_mutex_lock(&loader->lock);
+    for (uint64_t i = first; i < group.head; i++) /* nobody else fills the ring meanwhile */
+        a->runs[i % LEAT_RUNS].submitted_ns = now;
     a->unsubmitted = n_left > 0;
     a->starting = false;
 }
