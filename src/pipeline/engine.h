@@ -112,9 +112,10 @@ typedef struct leat_run {
     leat_order_place place;
     uint64_t row;
     uint32_t n;
-    uint64_t bytes;     /* that are read ahead */
-    int64_t started_ns; /* its reads were submitted [engine lock] */
-    uint64_t end;       /* of its part of the read memory, counted without wrapping */
+    uint64_t bytes;       /* that are read ahead */
+    int64_t started_ns;   /* its reads were submitted [engine lock] */
+    int64_t submitted_ns; /* the kernel had them all; 0: not yet [engine lock] */
+    uint64_t end;         /* of its part of the read memory, counted without wrapping */
     leat_row_read rows[LEAT_RUN_MAX];
 } leat_run;
 
@@ -125,7 +126,8 @@ typedef struct leat_ahead {
     leat_reader *reader; /* [const after open] */
     uint64_t bytes;      /* of read memory [const after open] */
     uint64_t window;     /* of it that is used now [engine lock] */
-    double latency_ns;   /* from submitting a run's reads to the last of them [engine lock] */
+    double
+        latency_ns; /* from the end of a submission until a run's last read is there [engine lock] */
     uint64_t n_timed;    /* [engine lock] */
     leat_run *runs;      /* ring of LEAT_RUNS */
     leat_layout layout;  /* [start token] */
@@ -146,8 +148,6 @@ typedef struct leat_ahead {
     leat_trace_ring spans;             /* of reads [engine lock] */
     uint64_t n_reads, n_rows, n_again; /* reads, rows they brought, rows to read again
                                           [engine lock] */
-    /* When the group that is being submitted was published; 0: none is [engine lock] */
-    int64_t submitting_ns;
     int64_t reaped_ns; /* when the last look found reads done; 0: it found none [engine lock] */
 } leat_ahead;
 
@@ -156,6 +156,7 @@ typedef struct leat_tune {
     double longest, longest_before; /* row, ns: of this window of batches and of the last */
     double window_ns, mean_before;
     uint64_t window_rows, window_batches;
+    uint64_t n_spans, n_starved;
     size_t n_decisions; /* ever made; the last of them are in the ring */
     leat_decision log[LEAT_DECISIONS];
 } leat_tune;
@@ -269,6 +270,8 @@ void leat_ship_map_close(leat_loader *loader);
 void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns);
 void leat_tune_read_locked(leat_loader *loader, int64_t ns);
 void leat_tune_batch_locked(leat_loader *loader);
+/* A worker found nothing to do. */
+void leat_tune_idle_locked(leat_loader *loader);
 
 /* --- loader.c ---------------------------------------------------------------------------------- */
 /* What a full slot says about its batch. */

@@ -323,6 +323,7 @@ void leat_sched_work(void *arg, int i)
             lead_locked(loader, worker, LEAT_WORKER);
             continue;
         }
+        leat_tune_idle_locked(loader);
         loader->n_sleepers++;
         while (!loader->n_calls && !loader->stop)
             sleep_locked(loader, worker, &loader->work);

@@ -98,10 +98,8 @@ static void finished(void *arg, void *tag, int result)
         if (--row->run->n_pending == 0) {
             row->run->state = LEAT_RUN_READY;
             note_read_locked(a, row->run);
-            /* There already when its submission returned: from the page cache, nothing to wait for. */
-            leat_tune_read_locked(loader, row->run->started_ns == a->submitting_ns
-                                              ? 0
-                                              : a->reaped_ns - row->run->started_ns);
+            leat_tune_read_locked(
+                loader, row->run->submitted_ns ? a->reaped_ns - row->run->submitted_ns : 0);
         }
     }
 }
@@ -288,7 +286,9 @@ static void publish_locked(leat_ahead *a, const leat_group *g)
     const int64_t now = leat_clock_ns();
     for (uint64_t i = a->head; i < g->head; i++) {
         leat_run *const run = &a->runs[i % LEAT_RUNS];
-        run->started_ns = a->submitting_ns = now;
+        run->started_ns = now;
+        run->submitted_ns = 0;
+        a->open_bytes += run->bytes;
         run->state = run->n_pending ? LEAT_RUN_READING : LEAT_RUN_READY;
     }
     a->head = g->head;
@@ -323,9 +323,11 @@ void leat_start_group_locked(leat_loader *loader)
     const int n_left = leat_reader_submit(a->reader);
     if (n_left) /* the kernel lacks something: do not ask again at once */
         nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+    const int64_t now = leat_clock_ns();
     pthread_mutex_lock(&loader->lock);
-    leat_start_reap_locked(loader);
-    a->submitting_ns = 0;
+    leat_start_reap_locked(loader);               /* what the page cache had is there already */
+    for (uint64_t i = first; i < group.head; i++) /* nobody else fills the ring meanwhile */
+        a->runs[i % LEAT_RUNS].submitted_ns = now;
     a->unsubmitted = n_left > 0;
     a->starting = false;
 }

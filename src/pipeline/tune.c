@@ -11,7 +11,12 @@
  *                a read is under way, twice; and no less than the runs that threads hold
  *
  * The longest row is that of a window of batches and the window before it, so one old outlier is
- * forgotten. A run is timed as a whole; what it took beyond its rows' mean counts as one row's. */
+ * forgotten. A run is timed as a whole; what it took beyond its rows' usual cost counts as one row's.
+ * The window of batches grows only when it held work back: a worker had nothing to do but batches
+ * beyond it, and the consumer waited. Then it doubles, up to the formula.
+ *
+ * What a row usually costs, and how long a read usually takes, are quantiles, followed by small steps up
+ * or down: a thread that loses its core for 20 ms in the middle of a row says nothing about rows. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +27,8 @@
 #define GRAIN_NS   20000 /* a task shorter than this costs more to hand over than to do */
 #define WINDOW     64    /* batches whose longest row is remembered together */
 #define SETTLE     32    /* reads before read-ahead is changed */
-#define GROUP_ROWS 32    /* rows that one submission reads, about */
+#define GROUP_ROWS 8     /* rows that make a submission worth its system call */
+#define STARVED    2     /* times that a worker had to wait for the window before it is widened */
 
 LEAT_PRINTF(6, 7)
 static void log_locked(leat_loader *loader, const char *name, int64_t from, int64_t to,
@@ -39,6 +45,19 @@ static void log_locked(leat_loader *loader, const char *name, int64_t from, int6
     va_start(args, format);
     vsnprintf(one->reason, sizeof one->reason, format, args);
     va_end(args);
+}
+
+/* Follows the quantile up / (up + down) of what comes, by steps of `up` or `down` per cent; the first
+ * values move it further. */
+static void follow(double *quantile, uint64_t *n, double value, double up, double down)
+{
+    const double step = ++*n < 16 ? 0.08 : 0.01;
+    if (*n == 1)
+        *quantile = value;
+    else if (value > *quantile)
+        *quantile *= 1 + step * up;
+    else
+        *quantile /= 1 + step * down;
 }
 
 static double n_workers(const leat_loader *loader)
@@ -74,10 +93,9 @@ void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns)
     if (n == 0) /* of a batch with fewer rows than ranks */
         return;
     const double one = (double)ns / (double)n;
-    const double others =
-        loader->sample_ns > 0 && loader->sample_ns < one ? loader->sample_ns : one;
-    const double longest = (double)ns - (double)(n - 1) * others;
-    loader->sample_ns = loader->sample_ns > 0 ? loader->sample_ns * 0.9 + one * 0.1 : one;
+    follow(&loader->sample_ns, &t->n_spans, one > 1 ? one : 1, 4, 4);
+    const double usual = loader->sample_ns < one ? loader->sample_ns : one;
+    const double longest = (double)ns - (double)(n - 1) * usual;
     t->window_ns += (double)ns;
     t->window_rows += n;
     if (longest > t->longest)
@@ -112,16 +130,25 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
     leat_tune *const t = &loader->tune;
     const double longest = t->longest > t->longest_before ? t->longest : t->longest_before;
     const double mean = t->window_rows ? t->window_ns / (double)t->window_rows : t->mean_before;
-    const int64_t now = loader->prefetch, wanted = outlasting(loader, longest, mean);
-    if (wanted == now || (wanted < now && !may_shrink))
+    const int64_t now = loader->prefetch, enough = outlasting(loader, longest, mean);
+    int64_t wanted = now;
+    if (enough > now && t->n_starved >= STARVED)
+        wanted = 2 * now < enough ? 2 * now : enough;
+    else if (enough < now && may_shrink && !t->n_starved)
+        wanted = now / 2 > enough ? now / 2 : enough;
+    if (may_shrink || wanted != now)
+        t->n_starved = 0;
+    if (wanted == now)
         return;
     loader->prefetch = wanted;
-    log_locked(loader, "prefetch", now, wanted, "batches",
-               "the slowest sample of late took %.3g ms, %.3g times the mean; %d thread%s%s",
-               longest * 1e-6, longest / (mean > 1 ? mean : 1), loader->n_threads,
-               loader->n_threads == 1 ? "" : "s",
-               wanted == loader->prefetch_most ? "; more does not fit in the budget or the limit"
-                                               : "");
+    log_locked(
+        loader, "prefetch", now, wanted, "batches",
+        "%s; the slowest sample of late took %.3g ms, %.3g times the mean: %d thread%s would "
+        "want %lld",
+        wanted > now ? "workers waited for the window, the consumer for a batch"
+                     : "the window held nobody back",
+        longest * 1e-6, longest / (mean > 1 ? mean : 1), loader->n_threads,
+        loader->n_threads == 1 ? "" : "s", (long long)enough);
 }
 
 /* --- read-ahead ------------------------------------------------------------------------------------ */
@@ -152,8 +179,28 @@ static void tune_reading_locked(leat_loader *loader)
 void leat_tune_read_locked(leat_loader *loader, int64_t ns)
 {
     leat_ahead *const a = &loader->ahead;
-    a->latency_ns = a->n_timed ? a->latency_ns * 0.95 + (double)ns * 0.05 : (double)ns;
-    a->n_timed++;
+    follow(&a->latency_ns, &a->n_timed, ns > 1000 ? (double)ns : 1000, 6, 2);
+}
+
+/* Rows could be computed, but their batches lie beyond the window. */
+static bool held_back_locked(const leat_loader *loader)
+{
+    const int64_t limit = loader->asked + loader->prefetch;
+    const leat_ahead *const a = &loader->ahead;
+    if (limit >= loader->end)
+        return false;
+    if (!a->reader)
+        return loader->claim_batch >= limit;
+    for (uint64_t i = a->tail; i < a->head; i++)
+        if (a->runs[i % LEAT_RUNS].state == LEAT_RUN_READY)
+            return a->runs[i % LEAT_RUNS].batch >= limit;
+    return false;
+}
+
+void leat_tune_idle_locked(leat_loader *loader)
+{
+    if (loader->plan->prefetch_auto && loader->asked > loader->next && held_back_locked(loader))
+        loader->tune.n_starved++;
 }
 
 void leat_tune_batch_locked(leat_loader *loader)
