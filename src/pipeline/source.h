@@ -71,6 +71,7 @@ struct leat_source {
     int32_t n_classes; /* 0 = unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
+    const char *notes; /* of the pipelines of its parts, each with a line end; NULL: none. Owned */
     const struct leat_combine *combine; /* order of the elements; NULL: the records, one by one.
                                            Owned */
 };
