@@ -58,7 +58,7 @@ static void softmax_is_right(void **state)
         for (uint64_t seed = 0; seed < 5; seed++) {
             float *logits = random_floats(seed, ROWS * MOST);
             int64_t *labels = random_labels(seed, ROWS, (uint32_t)n);
-            leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ ROWS }), labels };
+            leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ ROWS }), labels, NULL };
             long double wanted = 0;
             double right, hits = 0;
             for (int64_t r = 0; r < ROWS; r++) {
@@ -87,7 +87,7 @@ static void softmax_bears_large_logits(void **state)
     int64_t labels[] = { 0, 1 };
     float grad[6];
     double sum = 0, right = 0;
-    const leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 2 }), labels };
+    const leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 2 }), labels, NULL };
     leat_loss_softmax_cross_entropy.eval(NULL, logits, 3, &target, 2, 2, grad, &sum, &right);
     assert_true(fabs(sum - 600) < 1e-3);
     assert_true(right == 1);
@@ -106,7 +106,8 @@ static void labels_of_every_type_mean_the_same(void **state)
     void *data[] = { wide, half, byte };
     const leat_dtype types[] = { LEAT_I64, LEAT_I32, LEAT_U8 };
     for (int i = 0; i < 3; i++) {
-        const leat_view target = { leat_shape_make(types[i], 2, (int64_t[]){ 3, 1 }), data[i] };
+        const leat_view target = { leat_shape_make(types[i], 2, (int64_t[]){ 3, 1 }), data[i],
+                                   NULL };
         leat_loss_softmax_cross_entropy.eval(NULL, logits, 3, &target, 3, 3, NULL, &sums[i],
                                              &right);
     }
@@ -134,7 +135,7 @@ static void binary_is_right(void **state)
                 hits += ((p > 0.5L) == (t > 0.5L)) / (double)n;
             }
             const leat_view target = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ ROWS, n }),
-                                       targets };
+                                       targets, NULL };
             const double got = loss_of(loss, options, logits, n, &target, ROWS, &right);
             assert_true(fabs(got - (double)wanted) < 1e-5 * ROWS);
             assert_true(fabs(right - hits) < 1e-9);
@@ -155,7 +156,7 @@ static void binary_bears_extremes(void **state)
         int64_t labels[] = { 1, 0 };
         float grad[2];
         double sum = 0, right = 0;
-        const leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 2 }), labels };
+        const leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 2 }), labels, NULL };
         leat_loss_binary_cross_entropy.eval(options, logits, 1, &target, 2, 2, grad, &sum, &right);
         assert_true(sum >= 0 && sum < 1e-6 && right == 2);
         assert_true(isfinite(grad[0]) && isfinite(grad[1]));
@@ -175,8 +176,8 @@ static void impossible_targets_are_named(void **state)
         int64_t labels[4] = { 0, 1, 2, 0 };
         float targets[4] = { 0, 1, 0.5f, 0 };
         char where[32];
-        const leat_view view = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 4 }), labels };
-        const leat_view floats = { leat_shape_make(LEAT_F32, 1, (int64_t[]){ 4 }), targets };
+        const leat_view view = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 4 }), labels, NULL };
+        const leat_view floats = { leat_shape_make(LEAT_F32, 1, (int64_t[]){ 4 }), targets, NULL };
         assert_int_equal(softmax->check_targets(NULL, &logits, &view, 4, &err), LEAT_OK);
         assert_int_equal(binary->check_targets(NULL, &one, &floats, 4, &err), LEAT_OK);
         snprintf(where, sizeof where, "row %d ", (int)row);

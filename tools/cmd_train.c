@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "files.h"
+#include "jpeg_side.h"
 #include "json.h"
 #include "progress.h"
 #include "setup.h"
@@ -382,6 +383,7 @@ static void print_end(const struct train *t, double seconds)
     if (t->o->save)
         printf("; weights in %s", t->o->save);
     putchar('\n');
+    leat_jpeg_side_print(&stats);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
 }
 

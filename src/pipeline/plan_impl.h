@@ -23,10 +23,12 @@ typedef struct leat_engine_options {
     int32_t digest;
     int32_t timing;
     int32_t fuse;
-    int64_t spans; /* of a trace, per thread */
+    int32_t jpeg_index; /* leat_jpeg_index_choice */
+    int64_t spans;      /* of a trace, per thread */
     int64_t rank, ranks;
 } leat_engine_options;
 
+enum { LEAT_JPEG_INDEX_AUTO, LEAT_JPEG_INDEX_OFF, LEAT_JPEG_INDEX_REQUIRE };
 enum { LEAT_IO_BUFFERED, LEAT_IO_DIRECT };
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
 
