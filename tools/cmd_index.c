@@ -171,7 +171,8 @@ const leat_command leat_command_index = {
         "where a decoder may start inside each. Loaders use it by themselves (engine.jpeg_index), "
         "so that files without restart markers are read in parts too; they stay as they are. It "
         "takes about 2 % of the data. Batches are the same with and without; a record that was "
-        "changed since is found out and read without it.",
+        "changed since is found out and read without it. Making it takes as long as decoding the "
+        "files once on one core; several processes may do different files at once.",
     .example = "  leat index 'data/train-*.tfrecord'\n  leat index --check data/*.tfrecord\n"
                "  leat index --jpeg 'data/train-*.tfrecord'",
     .n_min = 1,

@@ -383,8 +383,8 @@ static void print_end(const struct train *t, double seconds)
     if (t->o->save)
         printf("; weights in %s", t->o->save);
     putchar('\n');
-    leat_jpeg_side_print(&stats);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
+    leat_jpeg_side_print(&stats);
 }
 
 static json_t *input_json(const struct train *t)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * resize.c: what happens to a picture behind its decoder (resize, flip, colour, normalise) at each CPU
+ * pixels.c: what happens to a picture behind its decoder (resize, flip, colour, normalise) at each CPU
  * level, against plain C and, in the same run, against Pillow and NumPy, which do it in the usual
  * Python loaders:
  *
- *     LEAT_BENCH_PYTHON=venv/bin/python bench/resize [options]
+ *     LEAT_BENCH_PYTHON=venv/bin/python bench/pixels [options]
  *
  * One core, a picture of 500 x 375 in memory. Pillow runs in a process of its own, which waits for a
  * line, does the work, and answers with the nanoseconds it took; so nothing but the work is timed, and
@@ -329,7 +329,7 @@ static int fill(data *d)
 
 int main(int argc, char **argv)
 {
-    bench *b = bench_open(argc, argv, "resize");
+    bench *b = bench_open(argc, argv, "pixels");
     data *d = calloc(1, sizeof *d);
     if (!d || leat_scratch_open(&d->scratch, 1 << 26, NULL) || fill(d))
         return 1;
