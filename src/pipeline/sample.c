@@ -304,6 +304,7 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->stages = stages;
         j->record = record;
         j->epoch = epoch;
+        j->seek = NULL;
         j->owned = false;
         j->row = slot + chain->offset + row * chain->row_bytes;
         stages += chain->n_links + (chain->fused != NULL);
