@@ -118,6 +118,47 @@ static int check_memory(const leat_plan *plan, const leat_node *batch, leat_erro
         slots, (double)plan->slot_bytes / 0x1p30, there / 0x1p30);
 }
 
+/* Room in a slot for `bytes` of every row; false: too large. */
+static bool add_rows(const leat_plan *plan, size_t bytes, size_t *offset, size_t *at)
+{
+    size_t all;
+    *offset = *at;
+    return !__builtin_mul_overflow(bytes, leat_order_slot_rows(&plan->order), &all) &&
+           !__builtin_add_overflow(*at, (all + 63) / 64 * 64, at) && *at <= (size_t)1 << 46;
+}
+
+/* Room for the rows of a chain, in batches of whichever bucket. */
+static bool add_chain(const leat_plan *plan, leat_chain *chain, size_t *at)
+{
+    const leat_buckets *const buckets = plan->order.buckets;
+    size_t most = 0, all;
+    if (!chain->pad.by_bucket)
+        return add_rows(plan, chain->row_bytes, &chain->offset, at);
+    for (uint32_t k = 0; k < buckets->n; k++) {
+        const uint64_t size = buckets->list[k].size, ranks = plan->order.ranks;
+        if (__builtin_mul_overflow(leat_chain_row_bytes(chain, &plan->order, k),
+                                   size / ranks + (size % ranks != 0), &all))
+            return false;
+        most = all > most ? all : most;
+    }
+    chain->offset = *at;
+    return most <= (size_t)1 << 46 && (*at += (most + 63) / 64 * 64) <= (size_t)1 << 46;
+}
+
+/* The sizes of a padded chain's samples become a tensor of their own. */
+static bool add_lengths(leat_plan *plan, int32_t c, size_t *at)
+{
+    leat_pad *const pad = &plan->chains[c].pad;
+    const int32_t i = plan->n_tensors++;
+    const int64_t n = pad->n_lengths;
+    char *const name = plan->lengths_names[i];
+    snprintf(name, LEAT_FEATURE_NAME, "%.*s_length", LEAT_FEATURE_NAME - 8,
+             plan->source->features[plan->chains[c].feature].name);
+    plan->lengths_of[i] = c;
+    plan->tensors[i] = (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0 };
+    return add_rows(plan, (size_t)n * sizeof(int64_t), &pad->lengths_at, at);
+}
+
 /* All shapes are settled: lays out a slot. */
 static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
 {
@@ -126,7 +167,6 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
         leat_chain *const chain = &plan->chains[c];
         const char *const name = plan->source->features[c].name;
         const int64_t bytes = leat_shape_bytes(&chain->shape);
-        size_t all;
         if (bytes < 0)
             return fail_unsettled(chain, name, batch, err);
         if (chain->shape.rank == LEAT_MAX_RANK)
@@ -137,15 +177,18 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
         if (plan->engine.fuse)
             leat_map_fuse(chain);
         chain->row_bytes = (size_t)bytes;
-        chain->offset = at;
-        if (__builtin_mul_overflow(chain->row_bytes, leat_order_slot_rows(&plan->order), &all) ||
-            __builtin_add_overflow(at, (all + 63) / 64 * 64, &at) || at > (size_t)1 << 46)
+        if (!add_chain(plan, chain, &at))
             return leat_node_fail(batch, err, LEAT_E_CONFIG,
                                   "a batch of %llu rows of '%s' (%lld bytes each) is too large",
                                   (unsigned long long)leat_order_slot_rows(&plan->order), name,
                                   (long long)bytes);
         plan->tensors[c] = (leat_tensor_info){ name, chain->shape, chain->n_fused };
     }
+    plan->n_tensors = plan->n_chains;
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        if (plan->chains[c].pad.on && !add_lengths(plan, c, &at))
+            return leat_node_fail(batch, err, LEAT_E_CONFIG,
+                                  "a batch of so many rows is too large");
     plan->slot_bytes = at ? at : 64;
     return check_memory(plan, batch, err);
 }
@@ -193,7 +236,7 @@ static void fill_info(leat_plan *plan, const leat_parts *parts)
         .rank = (int32_t)plan->engine.rank,
         .ranks = (int32_t)plan->engine.ranks,
         .prefetch = plan->prefetch,
-        .n_tensors = plan->n_chains,
+        .n_tensors = plan->n_tensors,
         .n_classes = plan->source->n_classes,
         .seed = plan->seed,
         .digest = plan_digest(plan, parts),
@@ -343,8 +386,8 @@ void leat_plan_close(leat_plan **out)
         return;
     for (int32_t c = 0; c < plan->n_chains; c++)
         leat_map_free_chain(&plan->chains[c]);
-    leat_cache_close(&plan->cache);
     leat_order_fini(&plan->order);
+    leat_cache_close(&plan->cache);
     leat_source_close(&plan->source);
     free(plan);
     *out = NULL;
@@ -357,12 +400,12 @@ const leat_plan_info *leat_plan_get_info(const leat_plan *plan)
 
 const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i)
 {
-    return i >= 0 && i < plan->n_chains ? &plan->tensors[i] : NULL;
+    return i >= 0 && i < plan->n_tensors ? &plan->tensors[i] : NULL;
 }
 
 int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
 {
-    for (int32_t i = 0; i < plan->n_chains; i++)
+    for (int32_t i = 0; i < plan->n_tensors; i++)
         if (!strcmp(plan->tensors[i].name, name))
             return i;
     return -1;

@@ -86,6 +86,7 @@ struct leat_batch {
     leat_loader *loader; /* [const after open] */
     leat_batch_state state;
     leat_batch_info info;
+    uint32_t bucket;                 /* whose samples it holds */
     leat_slot *slot;                 /* may have gone on to another batch: see leat_loader_slot() */
     leat_buffer *buffer;             /* on devices with copies, from SHIPPED on */
     uint8_t *memory;                 /* host slot or device buffer */

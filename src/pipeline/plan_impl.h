@@ -4,9 +4,11 @@
 #ifndef LEAT_PLAN_IMPL_H
 #define LEAT_PLAN_IMPL_H
 
+#include "bucket.h"
 #include "cache.h"
 #include "ops/fused.h"
 #include "order.h"
+#include "padding.h"
 #include "source.h"
 
 #define LEAT_MAX_CHAIN 32 /* ops on one tensor */
@@ -52,7 +54,32 @@ typedef struct leat_chain {
     leat_shape shape;     /* of one row; no unknown dims */
     size_t row_bytes;
     size_t offset; /* of row 0 in a slot */
+    leat_pad pad;
 } leat_chain;
+
+/* The shape of a chain's rows in a batch of that bucket (0 without buckets), and their bytes. */
+static inline leat_shape leat_chain_shape(const leat_chain *chain, const leat_order *order,
+                                          uint32_t bucket)
+{
+    leat_shape shape = chain->shape;
+    if (chain->pad.by_bucket)
+        shape.dims[0] = order->buckets->list[bucket].room;
+    return shape;
+}
+static inline size_t leat_chain_row_bytes(const leat_chain *chain, const leat_order *order,
+                                          uint32_t bucket)
+{
+    if (!chain->pad.by_bucket)
+        return chain->row_bytes;
+    return chain->row_bytes / (size_t)chain->shape.dims[0] *
+           (size_t)order->buckets->list[bucket].room;
+}
+
+/* Sizes of a padded row in a slot: pad.n_lengths of them. */
+static inline int64_t *leat_chain_lengths(const leat_chain *chain, uint8_t *slot, uint64_t row)
+{
+    return (int64_t *)(void *)(slot + chain->pad.lengths_at) + row * (uint64_t)chain->pad.n_lengths;
+}
 
 /* Links `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
 int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
@@ -69,7 +96,11 @@ struct leat_plan {
     leat_engine_options engine;
     int32_t n_chains;
     leat_chain chains[LEAT_MAX_FEATURES];
-    leat_tensor_info tensors[LEAT_MAX_FEATURES];
+    /* Tensor i is chain i; behind them come the lengths of padded chains, lengths_of[i] their chain. */
+    int32_t n_tensors;
+    leat_tensor_info tensors[2 * LEAT_MAX_FEATURES];
+    int32_t lengths_of[2 * LEAT_MAX_FEATURES];
+    char lengths_names[2 * LEAT_MAX_FEATURES][LEAT_FEATURE_NAME];
     size_t slot_bytes;
     int32_t n_notes;
     char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];

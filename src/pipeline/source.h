@@ -20,9 +20,11 @@ typedef struct leat_extent {
     size_t size;
 } leat_extent;
 
+#define LEAT_FEATURE_NAME 64 /* bytes with the 0 */
+
 /* One named tensor of every record; dims are LEAT_UNKNOWN_DIM where records differ. */
 typedef struct leat_feature_info {
-    char name[64];
+    char name[LEAT_FEATURE_NAME];
     leat_shape shape;
 } leat_feature_info;
 
