@@ -76,6 +76,9 @@ static inline void random_write_set(const char *name, int64_t first, int64_t n)
         assert_int_equal(leat_example_add_int64s(builder, "id", &r, 1, &err), 0);
         assert_int_equal(leat_example_add_int64s(builder, "label", &label, 1, &err), 0);
         random_add_bytes(builder, "pix", pixels, sizeof pixels);
+        const int64_t list[9] = { r, r + 1, r + 2, r + 3, r + 4, r + 5, r + 6, r + 7, r + 8 };
+        assert_int_equal(
+            leat_example_add_int64s(builder, "list", list, 1 + (size_t)r * 7 % 9, &err), 0);
         snprintf(text, sizeof text, "%03d,%04.2f,%03d", (int)r, (double)(r % 7) / 4, (int)r % 11);
         random_add_bytes(builder, "text", text, strlen(text));
         for (int k = 0; k < 5; k++) {

@@ -42,6 +42,11 @@ static const struct random_stage {
       RANDOM_SAMPLES,
       { "", "{bytes: 3000}", "{file: FILE}", "{file: FILE, bytes: 9000}" } },
     { "batch", RANDOM_BATCH, { "4", "7", "{size: 16, drop_remainder: true}", "1", "33" } },
+    { "padded_batch", RANDOM_BATCH, { "5", "{size: 8, drop_remainder: true}", "16" } },
+    { "bucket_by_length",
+      RANDOM_BATCH,
+      { "{feature: list, boundaries: [3, 6, 9], sizes: [8, 5, 2]}",
+        "{feature: list, boundaries: [4, 9], sizes: 4, drop_remainder: true}" } },
     { "prefetch", RANDOM_LAST, { "0", "1", "2", "4", "" } },
 };
 enum { N_STAGE_EXAMPLES = sizeof stage_examples / sizeof *stage_examples };

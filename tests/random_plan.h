@@ -141,8 +141,11 @@ static inline void random_draw_stage(leat_rng *rng, random_plan *plan, random_wh
     for (int tries = 0; tries < 50 && plan->n_stages < RANDOM_STAGES; tries++) {
         const struct random_stage *const row =
             &stage_examples[leat_rng_below(rng, N_STAGE_EXAMPLES)];
-        if ((row->where == a || row->where == b) && random_draw_row(rng, plan, row))
+        if ((row->where != a && row->where != b) || !random_draw_row(rng, plan, row))
+            continue;
+        if (random_has_feature(plan, plan->stages[plan->n_stages - 1].options))
             return;
+        plan->n_stages--;
     }
 }
 
@@ -162,13 +165,13 @@ static inline void random_draw_samples(leat_rng *rng, random_plan *plan)
         const size_t f = leat_rng_below(rng, (uint32_t)plan->n_features);
         if (leat_rng_below(rng, 2)) {
             random_draw_stage(rng, plan, RANDOM_SAMPLES, RANDOM_EITHER);
-        } else if (plan->n_stages < RANDOM_STAGES - 7) {
+        } else if (plan->n_stages < RANDOM_STAGES - 7 && strcmp(plan->features[f]->name, "list")) {
             random_draw_map(rng, plan, f, !mapped[f]);
             mapped[f] = true;
         }
     }
     for (size_t f = 0; f < plan->n_features; f++)
-        if (!mapped[f] && leat_shape_bytes(&plan->shapes[f]) < 0)
+        if (!mapped[f] && plan->features[f]->decoders[0])
             random_draw_map(rng, plan, f, true);
 }
 
@@ -185,6 +188,7 @@ static inline void random_draw_plan(leat_rng *rng, random_plan *plan)
                              : k == n_kinds                           ? "rows"
                                                                       : "tfrecord";
     plan->images = plan->images || !strcmp(name, "images");
+    plan->lists = leat_rng_below(rng, 6) == 0;
     snprintf(plan->source.name, sizeof plan->source.name, "%s", name);
     random_draw_features(rng, plan);
     for (size_t f = 0; f < plan->n_features; f++)

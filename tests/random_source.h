@@ -25,6 +25,7 @@ typedef struct random_plan {
     size_t n_features;
     int64_t seed;
     bool images; /* features are those of an image folder */
+    bool lists;  /* there may be one whose length differs */
 } random_plan;
 
 static const random_feature random_image = {
@@ -42,7 +43,7 @@ static inline void random_draw_features(leat_rng *rng, random_plan *plan)
     }
     for (uint32_t tries = 1 + leat_rng_below(rng, 3); tries || !plan->n_features;) {
         const random_feature *const one = &random_features[leat_rng_below(rng, N_RANDOM_FEATURES)];
-        bool fits = !rows || one->in_rows;
+        bool fits = (!rows || one->in_rows) && (plan->lists || strcmp(one->name, "list"));
         for (size_t i = 0; i < plan->n_features; i++)
             fits = fits && plan->features[i] != one;
         if (fits)
