@@ -32,6 +32,7 @@ static const random_feature random_features[] = {
     { "webp", "{}", { LEAT_U8, 1, { -1 } }, { "decode_webp", "decode_image" }, false },
     { "bmp", "{}", { LEAT_U8, 1, { -1 } }, { "decode_bmp", "decode_image" }, false },
     { "pnm", "{}", { LEAT_U8, 1, { -1 } }, { "decode_pnm" }, false },
+    { "list", "{type: int64, shape: [-1]}", { LEAT_I64, 1, { -1 } }, { NULL }, false },
     { "text",
       "{}",
       { LEAT_U8, 1, { -1 } },

@@ -141,7 +141,8 @@ static inline void random_draw_stage(leat_rng *rng, random_plan *plan, random_wh
     for (int tries = 0; tries < 50 && plan->n_stages < RANDOM_STAGES; tries++) {
         const struct random_stage *const row =
             &stage_examples[leat_rng_below(rng, N_STAGE_EXAMPLES)];
-        if ((row->where != a && row->where != b) || !random_draw_row(rng, plan, row))
+        if ((row->where != a && row->where != b) || (plan->lists && !strcmp(row->name, "batch")) ||
+            !random_draw_row(rng, plan, row))
             continue;
         if (random_has_feature(plan, plan->stages[plan->n_stages - 1].options))
             return;
@@ -188,7 +189,7 @@ static inline void random_draw_plan(leat_rng *rng, random_plan *plan)
                              : k == n_kinds                           ? "rows"
                                                                       : "tfrecord";
     plan->images = plan->images || !strcmp(name, "images");
-    plan->lists = leat_rng_below(rng, 6) == 0;
+    plan->lists = leat_rng_below(rng, 6) == 0 && !plan->images && strcmp(name, "rows");
     snprintf(plan->source.name, sizeof plan->source.name, "%s", name);
     random_draw_features(rng, plan);
     for (size_t f = 0; f < plan->n_features; f++)

@@ -41,12 +41,15 @@ static inline void random_draw_features(leat_rng *rng, random_plan *plan)
         plan->features[plan->n_features++] = &random_features[2];
         return;
     }
+    for (size_t f = 0; plan->lists && f < N_RANDOM_FEATURES; f++)
+        if (!strcmp(random_features[f].name, "list"))
+            plan->features[plan->n_features++] = &random_features[f];
     for (uint32_t tries = 1 + leat_rng_below(rng, 3); tries || !plan->n_features;) {
         const random_feature *const one = &random_features[leat_rng_below(rng, N_RANDOM_FEATURES)];
         bool fits = (!rows || one->in_rows) && (plan->lists || strcmp(one->name, "list"));
         for (size_t i = 0; i < plan->n_features; i++)
             fits = fits && plan->features[i] != one;
-        if (fits)
+        if (fits && plan->n_features < 3)
             plan->features[plan->n_features++] = one;
         tries -= tries > 0;
     }
