@@ -68,8 +68,6 @@ static const struct random_option {
     { "mix", "stop", { "longest", "shortest", "50" }, false },
     { "engine", "threads", { NULL }, false }, /* these are drawn by the tests */
     { "engine", "digest", { NULL }, false },
-    { "engine", "memory", { "auto", "1 GiB" }, false },
-    { "engine", "jpeg_index", { "auto", "off" }, false },
     { "engine", "reader", { "auto", "io_uring", "pread", "auto" }, false },
     { "engine", "read_bytes", { "0", "12000", "64 KiB" }, false },
     { "engine", "jpeg_index", { "auto", "off" }, false },
