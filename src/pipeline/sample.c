@@ -325,6 +325,7 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->record = record;
         j->epoch = epoch;
         j->owned = false;
+        j->seek = NULL; /* what a cache gives is not looked for in the record */
         j->row = slot + chain->host_offset + row * chain->host_bytes;
         stages += chain->n_host + (chain->fused != NULL);
     }
