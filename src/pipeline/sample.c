@@ -330,7 +330,6 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->stages = stages;
         j->record = record;
         j->epoch = epoch;
-        j->seek = NULL;
         j->owned = false;
         j->seek = NULL; /* what comes out of a cache has none */
         j->row = slot + chain->host_offset +
