@@ -188,6 +188,11 @@ static const struct random_stage {
       RANDOM_SAMPLES,
       { "", "{bytes: 3000}", "{file: FILE}", "{file: FILE, bytes: 9000}" } },
     { "batch", RANDOM_BATCH, { "4", "7", "{size: 16, drop_remainder: true}", "1", "33" } },
+    { "padded_batch", RANDOM_BATCH, { "5", "{size: 12, drop_remainder: true}", "9" } },
+    { "bucket_by_length",
+      RANDOM_BATCH,
+      { "{feature: text, boundaries: [6, 12, 40], sizes: [9, 5, 3], truncate: true}",
+        "{feature: jpg, boundaries: [700, 100000], sizes: 7}" } },
     { "prefetch", RANDOM_LAST, { "0", "1", "2", "4", "" } },
 };
 enum { N_STAGE_EXAMPLES = sizeof stage_examples / sizeof *stage_examples };
@@ -200,6 +205,14 @@ static const struct random_option {
 } option_examples[] = {
     { "map", "device", { "auto", "cpu" }, false },
     { "filter", "feature", { "id", "label" }, false },
+    { "padded_batch", "shapes", { NULL }, false },
+    { "padded_batch", "values", { NULL }, false },
+    { "padded_batch", "size", { "6", "10" }, false },
+    { "bucket_by_length", "feature", { NULL }, false },
+    { "bucket_by_length", "boundaries", { NULL }, false },
+    { "bucket_by_length", "sizes", { NULL }, false },
+    { "bucket_by_length", "shapes", { NULL }, false },
+    { "bucket_by_length", "values", { NULL }, false },
     { "sleep", "ms", { "0", "0.01" }, true },
     { "shard", "count", { "2", "3" }, false },
     { "shard", "index", { "0", "1" }, false },
