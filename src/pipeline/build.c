@@ -89,6 +89,7 @@ static void begin_chains(leat_plan *plan)
     for (int32_t c = 0; c < plan->n_chains; c++) {
         plan->chains[c].feature = c;
         plan->chains[c].shape = plan->source->features[c].shape;
+        plan->chains[c].host_shape = plan->chains[c].shape;
     }
 }
 
@@ -118,7 +119,7 @@ static int check_memory(const leat_plan *plan, const leat_node *batch, leat_erro
         slots, (double)plan->slot_bytes / 0x1p30, there / 0x1p30);
 }
 
-/* Room in a slot for `bytes` of every row; false: too large. */
+/* Room for `bytes` per row of a batch, from *at on, which goes to its end. */
 static bool add_rows(const leat_plan *plan, size_t bytes, size_t *offset, size_t *at)
 {
     size_t all;
@@ -127,13 +128,38 @@ static bool add_rows(const leat_plan *plan, size_t bytes, size_t *offset, size_t
            !__builtin_add_overflow(*at, (all + 63) / 64 * 64, at) && *at <= (size_t)1 << 46;
 }
 
+/* What the device's links need: their plans in the slot, their results behind it. */
+static bool lay_out_device(leat_plan *plan)
+{
+    bool fits = true;
+    for (int32_t c = 0; c < plan->n_chains && fits; c++) {
+        leat_chain *const chain = &plan->chains[c];
+        const size_t n = (size_t)(chain->n_links - chain->n_host);
+        fits = add_rows(plan, n * sizeof(leat_plan64), &chain->plans_offset, &plan->slot_bytes);
+    }
+    plan->buffer_bytes = (plan->slot_bytes + 255) / 256 * 256;
+    for (int32_t c = 0; c < plan->n_chains && fits; c++)
+        if (plan->chains[c].n_links > plan->chains[c].n_host)
+            fits = add_rows(plan, plan->chains[c].row_bytes, &plan->chains[c].offset,
+                            &plan->buffer_bytes);
+    return fits;
+}
+
+static int fail_large(const leat_plan *plan, const char *name, int64_t bytes,
+                      const leat_node *batch, leat_error *err)
+{
+    return leat_node_fail(
+        batch, err, LEAT_E_CONFIG, "a batch of %llu rows of '%s' (%lld bytes each) is too large",
+        (unsigned long long)leat_order_slot_rows(&plan->order), name, (long long)bytes);
+}
+
 /* Room for the rows of a chain, in batches of whichever bucket. */
 static bool add_chain(const leat_plan *plan, leat_chain *chain, size_t *at)
 {
     const leat_buckets *const buckets = plan->order.buckets;
     size_t most = 0, all;
     if (!chain->pad.by_bucket)
-        return add_rows(plan, chain->row_bytes, &chain->offset, at);
+        return add_rows(plan, chain->host_bytes, &chain->host_offset, at);
     for (uint32_t k = 0; k < buckets->n; k++) {
         const uint64_t size = buckets->list[k].size, ranks = plan->order.ranks;
         if (__builtin_mul_overflow(leat_chain_row_bytes(chain, &plan->order, k),
@@ -141,7 +167,7 @@ static bool add_chain(const leat_plan *plan, leat_chain *chain, size_t *at)
             return false;
         most = all > most ? all : most;
     }
-    chain->offset = *at;
+    chain->host_offset = *at;
     return most <= (size_t)1 << 46 && (*at += (most + 63) / 64 * 64) <= (size_t)1 << 46;
 }
 
@@ -163,6 +189,10 @@ static bool add_lengths(leat_plan *plan, int32_t c, size_t *at)
 static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
 {
     size_t at = 0;
+    if (plan->on_device && plan->engine.digest)
+        return leat_node_fail(batch, err, LEAT_E_CONFIG,
+                              "engine.digest reads batches in host memory, but a map with device: "
+                              "gpu finishes them on the device");
     for (int32_t c = 0; c < plan->n_chains; c++) {
         leat_chain *const chain = &plan->chains[c];
         const char *const name = plan->source->features[c].name;
@@ -177,11 +207,17 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
         if (plan->engine.fuse)
             leat_map_fuse(chain);
         chain->row_bytes = (size_t)bytes;
+        if (chain->pad.on && chain->n_links > chain->n_host)
+            return leat_node_fail(batch, err, LEAT_E_UNSUPPORTED,
+                                  "'%s' is padded, and a map with device: gpu works on samples of "
+                                  "one size: write device: cpu",
+                                  name);
+        if (chain->pad.on)
+            chain->host_shape = chain->shape;
+        chain->host_bytes = (size_t)leat_shape_bytes(&chain->host_shape);
         if (!add_chain(plan, chain, &at))
-            return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                                  "a batch of %llu rows of '%s' (%lld bytes each) is too large",
-                                  (unsigned long long)leat_order_slot_rows(&plan->order), name,
-                                  (long long)bytes);
+            return fail_large(plan, name, (int64_t)chain->host_bytes, batch, err);
+        chain->offset = chain->host_offset;
         plan->tensors[c] = (leat_tensor_info){ name, chain->shape, chain->n_fused };
     }
     plan->n_tensors = plan->n_chains;
@@ -190,6 +226,8 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
             return leat_node_fail(batch, err, LEAT_E_CONFIG,
                                   "a batch of so many rows is too large");
     plan->slot_bytes = at ? at : 64;
+    if (!lay_out_device(plan))
+        return fail_large(plan, "plans and results on the device", -1, batch, err);
     return check_memory(plan, batch, err);
 }
 

@@ -53,7 +53,12 @@ typedef struct leat_chain {
     leat_shape cut_shape; /* there; dims may be unknown */
     leat_shape shape;     /* of one row; no unknown dims */
     size_t row_bytes;
-    size_t offset; /* of row 0 in a slot */
+    size_t offset; /* of row 0 in a slot; in a device's buffer if the device has links to do */
+    /* What workers write: the same unless the device has links to do. */
+    int32_t n_host; /* links that workers do */
+    leat_shape host_shape;
+    size_t host_bytes, host_offset; /* of a row; of row 0 in a slot */
+    size_t plans_offset;            /* of row 0's plans for the device's links, in a slot */
     leat_pad pad;
 } leat_chain;
 
@@ -73,6 +78,13 @@ static inline size_t leat_chain_row_bytes(const leat_chain *chain, const leat_or
         return chain->row_bytes;
     return chain->row_bytes / (size_t)chain->shape.dims[0] *
            (size_t)order->buckets->list[bucket].room;
+}
+
+/* The same as workers write them. Padded rows are finished on the host. */
+static inline size_t leat_chain_host_bytes(const leat_chain *chain, const leat_order *order,
+                                           uint32_t bucket)
+{
+    return chain->pad.by_bucket ? leat_chain_row_bytes(chain, order, bucket) : chain->host_bytes;
 }
 
 /* Sizes of a padded row in a slot: pad.n_lengths of them. */
@@ -102,6 +114,9 @@ struct leat_plan {
     int32_t lengths_of[2 * LEAT_MAX_FEATURES];
     char lengths_names[2 * LEAT_MAX_FEATURES][LEAT_FEATURE_NAME];
     size_t slot_bytes;
+    size_t buffer_bytes; /* of a batch on a device: a slot, and what the device's links put out */
+    bool on_device;      /* some chain has links for the device */
+    bool pageable;       /* slots are not pinned */
     int32_t n_notes;
     char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];
 };

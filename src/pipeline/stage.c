@@ -206,6 +206,7 @@ static int add_batch(leat_build *build, const void *options, const leat_node *wh
 
 typedef struct prefetch_options {
     int64_t batches;
+    int32_t pinned;
 } prefetch_options;
 
 static const leat_option prefetch_table[] = {
@@ -213,6 +214,9 @@ static const leat_option prefetch_table[] = {
         prefetch_options, batches, I64, "auto", 0, 4096, autos,
         "full batches that may stand ready ahead of the consumer; 0: each batch is read, "
         "mapped and copied only when it is asked for; auto: 2"),
+    LEAT_OPTION_BOOL(prefetch_options, pinned, "true",
+                     "copies to a device start from pinned memory, so that they overlap with "
+                     "other work; false shows what that is worth"),
     LEAT_OPTION_END
 };
 
@@ -227,6 +231,7 @@ static int add_prefetch(leat_build *build, const void *options, const leat_node 
                               "prefetch counts batches: put it after batch");
     build->prefetch = where;
     build->plan->prefetch = batches < 0 ? PREFETCH_AUTO : batches;
+    build->plan->pageable = !((const prefetch_options *)options)->pinned;
     return LEAT_OK;
 }
 
