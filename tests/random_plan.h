@@ -159,6 +159,7 @@ typedef enum random_where {
     RANDOM_SAMPLES, /* before the batch */
     RANDOM_EITHER,  /* before or after it */
     RANDOM_BATCH,   /* makes batches */
+    RANDOM_PADDED,  /* too, in its place now and then: often not of what there is */
     RANDOM_BATCHES, /* after the batch */
     RANDOM_MAP,     /* by tensor: drawn op by op */
     RANDOM_LAST
@@ -188,9 +189,9 @@ static const struct random_stage {
       RANDOM_SAMPLES,
       { "", "{bytes: 3000}", "{file: FILE}", "{file: FILE, bytes: 9000}" } },
     { "batch", RANDOM_BATCH, { "4", "7", "{size: 16, drop_remainder: true}", "1", "33" } },
-    { "padded_batch", RANDOM_BATCH, { "5", "{size: 12, drop_remainder: true}", "9" } },
+    { "padded_batch", RANDOM_PADDED, { "5", "{size: 12, drop_remainder: true}", "9" } },
     { "bucket_by_length",
-      RANDOM_BATCH,
+      RANDOM_PADDED,
       { "{feature: text, boundaries: [6, 12, 40], sizes: [9, 5, 3], truncate: true}",
         "{feature: jpg, boundaries: [700, 100000], sizes: 7}" } },
     { "prefetch", RANDOM_LAST, { "0", "1", "2", "4", "" } },
@@ -222,6 +223,7 @@ static const struct random_option {
     { "mix", "stop", { "longest", "shortest", "50" }, false },
     { "engine", "threads", { NULL }, false }, /* these are drawn by the tests */
     { "engine", "digest", { NULL }, false },
+    { "engine", "jpeg_index", { "auto", "off" }, false },
     { "engine", "reader", { "auto", "io_uring", "pread", "auto" }, false },
     { "engine", "read_bytes", { "0", "12000", "64 KiB" }, false },
     { "engine", "rank", { NULL }, false }, /* what is in a rank's batch is its part of it */
@@ -693,7 +695,8 @@ static inline void random_draw_plan(leat_rng *rng, random_plan *plan)
                            sizeof plan->source.options);
     plan->seed = leat_rng_below(rng, 1000);
     random_draw_samples(rng, plan);
-    random_draw_stage(rng, plan, RANDOM_BATCH, RANDOM_BATCH);
+    const random_where makes = leat_rng_below(rng, 8) ? RANDOM_BATCH : RANDOM_PADDED;
+    random_draw_stage(rng, plan, makes, makes);
     for (uint32_t n = leat_rng_below(rng, 3); n-- > 0;)
         random_draw_stage(rng, plan, RANDOM_BATCHES, RANDOM_EITHER);
 }
