@@ -41,14 +41,20 @@ const leat_option leat_engine_option_table[] = {
         leat_engine_options, threads, I64, "auto", 0, 1024, autos,
         "threads that work at once, the consumer included while it waits; 0: the consumer "
         "does all; auto: the CPUs this process may use"),
+    LEAT_OPTION_ROW(
+        leat_engine_options, memory, BYTES, "auto", 1, 0x1p50, autos,
+        "most memory that a loader plans for: host, pinned and device; auto: a quarter of "
+        "what is available and allowed, more where less does not work"),
     LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
                      "how files are read; auto: io_uring, or pread where it is refused"),
+    LEAT_OPTION_BYTES(
+        leat_engine_options, read_bytes, "0", 0, 0x1p40,
+        "memory of reads in flight; 0: two windows of mean records, 4 to 64 MiB, less where "
+        "the budget asks for it, and used as far as the latency of reads asks for"),
     LEAT_OPTION_ENUM(leat_engine_options, io, "buffered", ios,
                      "buffered: through the page cache; direct: past it (O_DIRECT), for sets that "
                      "are larger than memory; falls back, and says so, where the file system "
                      "refuses"),
-    LEAT_OPTION_BYTES(leat_engine_options, read_bytes, "0", 0, 0x1p40,
-                      "memory of reads in flight; 0: two windows of mean records, 4 to 64 MiB"),
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
                     "rows per task; 0: as many as make 20 microseconds"),
     LEAT_OPTION_BOOL(leat_engine_options, fuse, "true",
@@ -60,7 +66,7 @@ const leat_option leat_engine_option_table[] = {
         "error"),
     LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
                      "time the stages (on some samples only, so that it costs under 1 %)"),
-    LEAT_OPTION_I64(leat_engine_options, spans, "4096", 0, 1 << 24,
+    LEAT_OPTION_I64(leat_engine_options, spans, "1024", 0, 1 << 24,
                     "spans of a trace kept per thread, the newest (64 bytes each); 0: none"),
     LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
                      "compute a digest of every batch (reads every byte put out)"),
@@ -326,6 +332,13 @@ static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err
                           (long long)plan->engine.ranks, (long long)plan->engine.rank);
 }
 
+/* What the source has to say. */
+static void take_notes(leat_build *build)
+{
+    for (const char *at = build->plan->source->notes; at && *at; at = strchr(at, '\n') + 1)
+        leat_build_note(build, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
 {
     leat_plan *const plan = build->plan;
@@ -340,6 +353,7 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     if ((rc = check_jpeg_index(build, parts->source, err)) < 0)
         return rc;
     leat_source_order(plan->source, &plan->order);
+    take_notes(build);
     plan->order.rank = (uint64_t)plan->engine.rank;
     plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);
@@ -347,6 +361,7 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         (rc = lay_out(plan, build->batch, err)) < 0 ||
         (rc = leat_cache_settle(build, parts, err)) < 0)
         return rc;
+    leat_look_at(plan, &plan->look);
     fill_info(plan, parts);
     return LEAT_OK;
 }

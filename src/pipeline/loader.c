@@ -5,24 +5,22 @@
 #include <string.h>
 
 #include "clock.h"
-#include "cores.h"
 #include "engine.h"
 #include "scratch.h"
 #include "state.h"
 
-/* Address space of a worker's scratch; memory is committed by touch. */
-#define SCRATCH_BYTES ((size_t)4 << 30)
-#define SCRATCH_LEAST ((size_t)64 << 20)
+#define SCRATCH_LEAST ((size_t)64 << 20) /* address space; memory is committed by touch */
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
-static int open_worker(leat_worker *worker, int64_t n_spans, leat_error *err)
+static int open_worker(leat_worker *worker, const leat_loader *loader, leat_error *err)
 {
     int rc = LEAT_E_NOMEM;
-    for (size_t bytes = SCRATCH_BYTES; rc < 0 && bytes >= SCRATCH_LEAST; bytes /= 2)
+    for (size_t bytes = (size_t)loader->budget.scratch_reserve; rc < 0 && bytes >= SCRATCH_LEAST;
+         bytes /= 2)
         rc = leat_scratch_open(&worker->scratch, bytes, err);
     if (rc >= 0)
-        rc = leat_trace_ring_open(&worker->trace.spans, (uint64_t)n_spans, err);
+        rc = leat_trace_ring_open(&worker->trace.spans, (uint64_t)loader->plan->engine.spans, err);
     return rc;
 }
 
@@ -42,12 +40,13 @@ static void set_range(leat_loader *loader, const leat_loader_options *o)
 static void set_sizes(leat_loader *loader, const leat_loader_options *o)
 {
     const leat_plan *const plan = loader->plan;
-    loader->prefetch = loader->prefetch_most = plan->prefetch;
+    loader->prefetch = loader->budget.prefetch;
+    loader->prefetch_most = loader->budget.prefetch_most;
     loader->hold = o->hold ? o->hold : 1;
-    loader->n_slots = loader->prefetch_most + (loader->device ? 1 : loader->hold);
-    loader->n_buffers = loader->prefetch_most + loader->hold;
+    loader->n_slots = loader->budget.n_slots;
+    loader->n_buffers = loader->budget.n_buffers;
     loader->n_batches = loader->prefetch_most + loader->hold + LEAT_INFO_RING;
-    loader->n_threads = (int)(plan->engine.threads < 0 ? leat_cores_count() : plan->engine.threads);
+    loader->n_threads = loader->budget.threads;
     loader->fixed_run = plan->engine.run;
     loader->run_rows = plan->engine.run ? (uint64_t)plan->engine.run : 1;
 }
@@ -82,11 +81,13 @@ static int open_parts(leat_loader *loader, leat_error *err)
     for (int64_t i = 0; i < loader->n_batches; i++)
         loader->batches[i].loader = loader;
     for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
-        rc = open_worker(&loader->workers[i], loader->plan->engine.spans, err);
+        rc = open_worker(&loader->workers[i], loader, err);
     if (rc >= 0)
         rc = leat_trace_ring_open(&loader->step_spans, (uint64_t)loader->plan->engine.spans, err);
-    if (rc >= 0 && loader->plan->cache)
+    if (rc >= 0 && loader->plan->cache) {
+        leat_cache_set_most(loader->plan->cache, loader->budget.cache_bytes);
         rc = leat_cache_open(loader->plan->cache, err);
+    }
     if (rc >= 0)
         rc = leat_slot_open_all(loader, err);
     if (rc >= 0)
@@ -121,8 +122,12 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
     loader->device = o->device && !o->device->table->host_memory ? o->device : NULL;
     loader->opened_ns = leat_clock_ns();
     set_range(loader, o);
-    set_sizes(loader, o);
-    if ((rc = open_parts(loader, err)) < 0) {
+    rc = leat_plan_budget(plan, o, &loader->budget, err);
+    if (rc >= 0) {
+        set_sizes(loader, o);
+        rc = open_parts(loader, err);
+    }
+    if (rc < 0) {
         leat_loader_close(&loader);
         return rc;
     }

@@ -6,6 +6,7 @@
 
 #include "bucket.h"
 #include "cache.h"
+#include "look.h"
 #include "ops/fused.h"
 #include "order.h"
 #include "padding.h"
@@ -17,6 +18,7 @@
 
 /* Runtime options: they never change what is in a batch. */
 typedef struct leat_engine_options {
+    int64_t memory;     /* bytes of all that is planned; -1 = auto */
     int64_t threads;    /* -1 = auto */
     int32_t reader;     /* leat_reader_choice */
     int32_t io;         /* leat_io_choice */
@@ -97,6 +99,8 @@ static inline int64_t *leat_chain_lengths(const leat_chain *chain, uint8_t *slot
 int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
                           leat_fused_link out[LEAT_FUSED_MAX]);
 
+#define LEAT_MAX_STAGE_INFOS 64
+
 struct leat_plan {
     leat_plan_info info;
     leat_source *source; /* owned */
@@ -104,7 +108,11 @@ struct leat_plan {
     leat_cache *cache;    /* owned; NULL: none. What is in it changes, under its own rules */
     bool is_cache_random; /* an op before it draws random numbers */
     uint64_t seed;
-    int64_t prefetch;
+    int64_t prefetch; /* batches; where it is auto: to begin with */
+    bool has_prefetch, prefetch_auto;
+    leat_look look;
+    int32_t n_stages;
+    leat_stage_info stages[LEAT_MAX_STAGE_INFOS];
     leat_engine_options engine;
     int32_t n_chains;
     leat_chain chains[LEAT_MAX_FEATURES];

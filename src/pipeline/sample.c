@@ -331,6 +331,7 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->record = record;
         j->epoch = epoch;
         j->owned = false;
+        j->seek = NULL; /* what comes out of a cache has none */
         j->row = slot + chain->host_offset +
                  row * leat_chain_host_bytes(chain, &plan->order, worker->bucket);
         j->lengths = leat_chain_lengths(chain, slot, row);

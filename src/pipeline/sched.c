@@ -10,8 +10,9 @@
 #include "clock.h"
 #include "digest.h"
 #include "engine.h"
+#include "scratch.h"
 
-#define GRAIN_NS    20000     /* a task shorter than this costs more to hand over than to do */
+#define GRAIN_NS    20000     /* work below two of these is not worth a wake-up */
 #define CHECK_NS    100000000 /* between questions whether a device that keeps us waiting is lost */
 #define STAMP_NS    30        /* one look at the clock */
 #define STAMP_SHARE 0.005     /* of a sample's time may go into timing its stages */
@@ -194,25 +195,6 @@ static void compute(const leat_loader *loader, leat_worker *worker, const leat_s
         note(worker, LEAT_TRACE_ROWS, start, span->batch, span->row, span->n, first_record) - start;
 }
 
-/* Learns what a row costs, and from that how many rows make a task worth handing over. */
-static void learn_locked(leat_loader *loader, const leat_span *span, int64_t ns)
-{
-    if (span->n == 0) /* of a batch with fewer rows than ranks */
-        return;
-    const double one = (double)ns / (double)span->n;
-    loader->sample_ns = loader->sample_ns > 0 ? loader->sample_ns * 0.9 + one * 0.1 : one;
-    if (loader->fixed_run)
-        return;
-    const uint64_t threads = (uint64_t)(loader->n_threads > 1 ? loader->n_threads : 1);
-    const uint64_t rows_most = leat_order_slot_rows(&loader->plan->order);
-    const uint64_t share = (rows_most + 2 * threads - 1) / (2 * threads);
-    const double wanted = GRAIN_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
-    uint64_t rows = 1;
-    while ((double)rows < wanted && rows * 2 <= share)
-        rows *= 2;
-    loader->run_rows = rows;
-}
-
 static uint32_t timed_every_locked(const leat_loader *loader)
 {
     if (!loader->plan->engine.timing)
@@ -240,7 +222,9 @@ static void book_locked(leat_loader *loader, const leat_span *span, const leat_o
     }
     if (span->run)
         leat_start_done_locked(loader, span->run);
-    learn_locked(loader, span, outcome->ns);
+    leat_tune_span_locked(loader, span->n, outcome->ns);
+    if (slot->state == LEAT_SLOT_FULL)
+        leat_tune_batch_locked(loader);
 }
 
 static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat_span *span)
@@ -251,6 +235,8 @@ static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat
     leat_sched_balance_locked(loader); /* what is left may be for others */
     pthread_mutex_unlock(&loader->lock);
     compute(loader, worker, span, timed_every, &outcome);
+    leat_scratch_reset(worker->scratch);
+    leat_scratch_trim(worker->scratch, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
     loader->n_computing--;
     book_locked(loader, span, &outcome);
@@ -344,6 +330,7 @@ void leat_sched_work(void *arg, int i)
             lead_locked(loader, worker, LEAT_WORKER);
             continue;
         }
+        leat_tune_idle_locked(loader);
         loader->n_sleepers++;
         while (!loader->n_calls && !loader->stop)
             sleep_locked(loader, worker, &loader->work);

@@ -70,12 +70,15 @@ typedef struct leat_source_table {
 struct leat_source {
     const leat_source_table *table;
     uint64_t n_records;
-    uint64_t n_bytes;  /* of all records as stored; 0 = unknown */
-    uint64_t digest;   /* of what the records are, as far as known without reading them */
-    int32_t n_classes; /* 0 = unknown */
+    uint64_t n_bytes;     /* of all records as stored; 0 = unknown */
+    uint64_t digest;      /* of what the records are, as far as known without reading them */
+    uint64_t n_files;     /* 0: not in files */
+    uint64_t index_bytes; /* of index files that are mapped */
+    int32_t n_classes;    /* 0 = unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
-    bool seek_complete;  /* all JPEG files were indexed (leat_seek), as far as opening tells */
+    const char *notes;  /* of the pipelines of its parts, each with a line end; NULL: none. Owned */
+    bool seek_complete; /* all JPEG files were indexed (leat_seek), as far as opening tells */
     char seek_note[200]; /* an index that is there and does not fit: which, why; "": none */
     const struct leat_combine *combine; /* order of the elements; NULL: the records, one by one.
                                            Owned */

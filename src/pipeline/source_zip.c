@@ -129,6 +129,8 @@ static int add_part(const leat_source_parts *parts, size_t i, leat_source *whole
                               "the pipeline after zip");
     whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
     whole->n_bytes += part->source->n_bytes;
+    whole->n_files += part->source->n_files;
+    whole->index_bytes += part->source->index_bytes;
     whole->digest = leat_digest_chain(whole->digest, part->source->digest);
     whole->digest = leat_digest_chain(whole->digest, part->source->n_records);
     if (!whole->n_classes)
@@ -146,6 +148,7 @@ static int open_zip(const void *opts, const leat_node *where, uint64_t seed, lea
         return leat_fail(err, LEAT_E_NOMEM, "zip: %zu bytes", sizeof *source);
     source->base.table = &leat_source_zip;
     int rc = leat_source_parts_open("zip", o->sources, where, seed, &source->parts, err);
+    source->base.notes = source->parts.notes;
     for (size_t i = 0; i < source->parts.n && rc >= 0; i++)
         rc = add_part(&source->parts, i, &source->base, err);
     if (rc >= 0)

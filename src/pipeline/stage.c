@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget_impl.h"
+
 #define COUNT_MAX 9e15
 
 static const char *const autos[] = { "auto", NULL };
@@ -202,8 +204,6 @@ static int add_batch(leat_build *build, const void *options, const leat_node *wh
 
 /* --- prefetch --- */
 
-#define PREFETCH_AUTO 2 /* the least that hides one slow batch behind another */
-
 typedef struct prefetch_options {
     int64_t batches;
     int32_t pinned;
@@ -213,7 +213,9 @@ static const leat_option prefetch_table[] = {
     LEAT_OPTION_ROW(
         prefetch_options, batches, I64, "auto", 0, 4096, autos,
         "full batches that may stand ready ahead of the consumer; 0: each batch is read, "
-        "mapped and copied only when it is asked for; auto: 2"),
+        "mapped and copied only when it is asked for; auto: 2 or more, as many as outlast the "
+        "slowest "
+        "sample"),
     LEAT_OPTION_BOOL(prefetch_options, pinned, "true",
                      "copies to a device start from pinned memory, so that they overlap with "
                      "other work; false shows what that is worth"),
@@ -230,7 +232,9 @@ static int add_prefetch(leat_build *build, const void *options, const leat_node 
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "prefetch counts batches: put it after batch");
     build->prefetch = where;
-    build->plan->prefetch = batches < 0 ? PREFETCH_AUTO : batches;
+    build->plan->has_prefetch = true;
+    build->plan->prefetch_auto = batches < 0;
+    build->plan->prefetch = batches < 0 ? LEAT_PREFETCH_FIRST : batches;
     build->plan->pageable = !((const prefetch_options *)options)->pinned;
     return LEAT_OK;
 }
@@ -352,6 +356,21 @@ static int fail_empty(const leat_build *build, const char *name, uint64_t n, con
                           (unsigned long long)n, unit);
 }
 
+/* For those who ask what the plan came to. */
+static void remember(leat_build *build, const char *name, const leat_node *given, uint64_t before)
+{
+    leat_plan *const plan = build->plan;
+    if (plan->n_stages == LEAT_MAX_STAGE_INFOS)
+        return;
+    leat_stage_info *const info = &plan->stages[plan->n_stages++];
+    *info = (leat_stage_info){ .n_in = before,
+                               .n_out = count_of(&plan->order),
+                               .batches = plan->order.batch_size != 0 };
+    snprintf(info->name, sizeof info->name, "%s", name);
+    if (given)
+        leat_node_text(given, info->options, sizeof info->options);
+}
+
 /* Stages that only count and order: what the pipeline of one of several sources may have. */
 static bool only_orders(const leat_stage_table *stage)
 {
@@ -397,6 +416,8 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
     rc = leat_node_options(given, entry, what, stage->kind.options, options, err);
     if (rc >= 0)
         rc = stage->add(build, options, entry, err);
+    if (rc >= 0)
+        remember(build, name, given, before);
     if (rc >= 0 && before && count_of(&build->plan->order) == 0)
         rc = fail_empty(build, name, before, entry, err);
     free(options);
