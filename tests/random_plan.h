@@ -211,6 +211,7 @@ static const struct random_option {
     { "engine", "digest", { NULL }, false },
     { "engine", "reader", { "auto", "io_uring", "pread", "auto" }, false },
     { "engine", "read_bytes", { "0", "12000", "64 KiB" }, false },
+    { "engine", "jpeg_index", { "auto", "off" }, false }, /* require: an error without an index */
     { "engine", "rank", { NULL }, false }, /* what is in a rank's batch is its part of it */
     { "engine", "ranks", { NULL }, false },
     { "mix", "weights", { NULL }, false }, /* as many as there are sources: drawn with them */
