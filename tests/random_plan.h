@@ -210,6 +210,8 @@ static const struct random_option {
     { "engine", "threads", { NULL }, false }, /* these are drawn by the tests */
     { "engine", "digest", { NULL }, false },
     { "engine", "reader", { "auto", "io_uring", "pread", "auto" }, false },
+    { "engine", "memory", { "auto", "1 GiB" }, false },
+    { "engine", "jpeg_index", { "auto", "off" }, false },
     { "engine", "read_bytes", { "0", "12000", "64 KiB" }, false },
     { "engine", "jpeg_index", { "auto", "off" }, false }, /* require: an error without an index */
     { "engine", "rank", { NULL }, false }, /* what is in a rank's batch is its part of it */
