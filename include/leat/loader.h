@@ -131,8 +131,8 @@ typedef struct leat_loader_stats_info {
     int64_t prefetch;        /* batches ahead, now */
     int64_t memory_bytes;    /* all that is planned, see leat/budget.h */
     int64_t memory_peak;     /* the most of it that was in use so far */
-    /* Encoded features that came with a table of the source's JPEG index (leat_seek), and those whose
-     * table was not of their bytes, so that they were read without; the batches are the same. */
+    /* Encoded features that were read by their table in the source's index of JPEG files (leat_seek),
+     * and those whose table was not of their bytes, so that they were read without. */
     uint64_t n_seek, n_seek_refused;
 
     /* Where the threads' time went, summed over them since the loader was opened. */
