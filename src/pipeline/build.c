@@ -126,6 +126,9 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
                                   (long long)bytes);
         plan->tensors[c] = (leat_tensor_info){ name, chain->shape, chain->n_fused };
     }
+    plan->valid_offset = at;
+    if (plan->on_error == LEAT_ON_ERROR_MASK)
+        at += (plan->order.batch_size + 63) / 64 * 64;
     plan->slot_bytes = at ? at : 64;
     return check_memory(plan, batch, err);
 }
@@ -142,7 +145,15 @@ static uint64_t digest_of(const leat_node *node, uint64_t digest)
     return digest;
 }
 
-/* Of all that decides what is in a batch: records, seed, stages but prefetch. */
+static bool is_stage(const leat_node *entry, const char *name)
+{
+    return entry->kind == LEAT_NODE_MAP
+               ? !strcmp(entry->first->key, name)
+               : entry->kind == LEAT_NODE_SCALAR && !strcmp(entry->text, name);
+}
+
+/* Of all that decides what is in a batch: records, seed, stages but prefetch, and of on_error what it
+ * does, not how often: a run that met its limit may go on with a higher one. */
 static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
 {
     uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
@@ -150,10 +161,9 @@ static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
     if (parts->source && parts->source->first)
         digest = digest_of(parts->source, digest);
     for (const leat_node *stage = parts->pipeline->first; stage; stage = stage->next)
-        if (!(stage->kind == LEAT_NODE_MAP && !strcmp(stage->first->key, "prefetch")) &&
-            !(stage->kind == LEAT_NODE_SCALAR && !strcmp(stage->text, "prefetch")))
+        if (!is_stage(stage, "prefetch") && !is_stage(stage, "on_error"))
             digest = digest_of(stage, digest);
-    return digest;
+    return plan->on_error ? leat_digest_chain(digest, plan->on_error) : digest;
 }
 
 static void fill_info(leat_plan *plan, const leat_parts *parts)
@@ -202,6 +212,7 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     if ((rc = add_stages(build, parts->pipeline, err)) < 0 ||
         (rc = lay_out(plan, build->batch, err)) < 0)
         return rc;
+    leat_on_error_settle(plan);
     fill_info(plan, parts);
     return LEAT_OK;
 }

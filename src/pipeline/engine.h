@@ -17,6 +17,10 @@
  * the calls of leat_loader_next. Reads run ahead of that as far as the read buffers go, but never
  * with prefetch 0.
  *
+ * Bad records: with `on_error: fail` the lowest bad row of a slot stops the run when its batch's turn
+ * comes. Otherwise bad rows are masked or replaced by who meets them and listed in the slot's log; they
+ * count, and limits take effect, in batch order too (bad_rows.c).
+ *
  * Threads: workers and, inside leat_loader_next, the consumer, which helps with the batch it waits
  * for. No more of them compute at once than engine.threads says, the consumer included. Who finds nothing to do sleeps: one of them as leader on the reader's eventfd (when reads
  * are in flight), the others on `work`. balance_locked() in sched.c is the one place that decides
@@ -44,6 +48,15 @@ typedef enum leat_slot_state {
     LEAT_SLOT_HELD
 } leat_slot_state;
 
+/* The bad rows of one batch that were masked or replaced: counted, and the lowest ones listed. It goes
+ * with the batch: from its slot to what the consumer holds. [engine lock] */
+typedef struct leat_bad_log {
+    struct leat_bad_log *next; /* free one */
+    int64_t n_masked, n_replaced;
+    int32_t n; /* listed, in row order */
+    leat_row_error rows[LEAT_BATCH_ERRORS];
+} leat_bad_log;
+
 /* Host memory of one batch. [engine lock, but memory and place: who holds a run of it] */
 typedef struct leat_slot {
     leat_loader *loader; /* [const after open] */
@@ -56,6 +69,7 @@ typedef struct leat_slot {
     int64_t ready_ns;
     uint64_t bad_row; /* lowest row that failed; meaningful when error.code < 0 */
     leat_error error;
+    leat_bad_log *log; /* NULL unless bad records are masked or replaced */
 } leat_slot;
 
 typedef enum leat_batch_state {
@@ -70,6 +84,7 @@ struct leat_batch {
     leat_loader *loader; /* [const after open] */
     leat_batch_state state;
     leat_batch_info info;
+    leat_bad_log *log;                          /* owned from its slot's end to its release */
     uint8_t *memory;                            /* host slot or device buffer */
     leat_event *copy_start, *copied, *consumed; /* [const after open], on devices with copies */
     bool consumed_recorded;
@@ -156,6 +171,12 @@ struct leat_loader {
     int64_t ship;  /* next batch to copy */
     bool shipping; /* somebody does it */
     leat_ahead ahead;
+    leat_bad_log *logs, *free_logs; /* all [const after open]; those nobody has */
+    int64_t bad_epoch;              /* n_bad bad records were in it so far */
+    int64_t n_bad;
+    uint64_t n_masked, n_replaced; /* handed out */
+    int32_t n_errors;              /* the first ones of the run */
+    leat_row_error *errors;        /* [const after open] */
     int n_computing;         /* threads that run rows: never more than n_threads (at least 1) */
     int n_sleepers, n_calls; /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
@@ -194,6 +215,23 @@ void leat_ship_close(leat_loader *loader);
 bool leat_ship_can_locked(const leat_loader *loader);
 /* Enqueues the copy of the next full batch; lets the lock go in between. */
 void leat_ship_next_locked(leat_loader *loader);
+
+/* --- bad_rows.c -------------------------------------------------------------------------------- */
+int leat_bad_open(leat_loader *loader, leat_error *err);
+void leat_bad_close(leat_loader *loader);
+/* Row i of a span failed with *err: masks or replaces it if that is the plan's policy and the error is
+ * the record's. Returns LEAT_OK, or the error that stops the run. Takes the lock. */
+int leat_bad_row(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint64_t row,
+                 uint64_t record, uint64_t epoch, leat_error *err);
+/* A slot begins a batch. */
+void leat_bad_begin_locked(leat_loader *loader, leat_slot *slot);
+/* A full slot's turn has come: counts its bad rows; sets its error when they are too many. */
+void leat_bad_settle_locked(leat_loader *loader, leat_slot *slot);
+/* The log goes from the slot to the batch. */
+void leat_bad_move_locked(leat_slot *slot, leat_batch *batch);
+/* A batch is handed out, or released. */
+void leat_bad_count_locked(leat_loader *loader, const leat_batch *batch);
+void leat_bad_release_locked(leat_loader *loader, leat_batch *batch);
 
 /* --- loader.c ---------------------------------------------------------------------------------- */
 /* What a full slot says about its batch. */

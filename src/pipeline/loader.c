@@ -78,6 +78,8 @@ static int open_parts(leat_loader *loader, leat_error *err)
     if (rc >= 0)
         rc = leat_slot_open_all(loader, err);
     if (rc >= 0)
+        rc = leat_bad_open(loader, err);
+    if (rc >= 0)
         rc = leat_ship_open(loader, err);
     if (rc >= 0)
         rc = leat_start_open(loader, err);
@@ -120,6 +122,7 @@ static void free_all(leat_loader *loader)
 {
     leat_ship_close(loader);
     leat_slot_close_all(loader);
+    leat_bad_close(loader);
     free(loader->batches);
     pthread_cond_destroy(&loader->ready);
     pthread_cond_destroy(&loader->work);
@@ -184,8 +187,10 @@ static leat_batch *hand_out_locked(leat_loader *loader)
         slot->state = LEAT_SLOT_HELD;
         batch->memory = slot->memory;
         leat_loader_fill_info(batch, slot);
+        leat_bad_move_locked(slot, batch);
     }
     batch->state = LEAT_BATCH_HELD;
+    leat_bad_count_locked(loader, batch);
     loader->next++;
     loader->held++;
     loader->n_batches_out++;
@@ -228,7 +233,9 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
     loader->asked = loader->next + 1;
     leat_sched_balance_locked(loader);
     leat_sched_help_locked(loader, next_is_there);
-    const leat_slot *const slot = leat_loader_slot(loader, loader->next);
+    leat_slot *const slot = leat_loader_slot(loader, loader->next);
+    if (!loader->device)
+        leat_bad_settle_locked(loader, slot);
     if (slot->batch == loader->next && slot->state == LEAT_SLOT_FULL && slot->error.code < 0) {
         loader->failure = slot->error;
         return refuse_locked(loader, err);
@@ -324,6 +331,7 @@ void leat_batch_release(leat_batch *batch)
         return;
     }
     batch->state = LEAT_BATCH_RELEASED;
+    leat_bad_release_locked(loader, batch);
     if (!loader->device)
         leat_loader_slot(loader, batch->info.number)->state = LEAT_SLOT_FREE;
     loader->held--;
@@ -355,6 +363,8 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     pthread_mutex_lock(&loader->lock);
     out->batches = loader->n_batches_out;
     out->samples = loader->n_samples_out;
+    out->n_masked = loader->n_masked;
+    out->n_replaced = loader->n_replaced;
     out->bytes_out = loader->n_bytes_out;
     out->wait_ns = loader->wait_ns;
     out->bytes_read = loader->n_bytes_read + out->stages[LEAT_STAGE_READ].bytes_out;

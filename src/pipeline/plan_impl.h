@@ -23,6 +23,16 @@ typedef struct leat_engine_options {
     int32_t fuse;
 } leat_engine_options;
 
+/* What becomes of a record that cannot be read, parsed, decoded or sent through its ops. */
+typedef enum leat_on_error {
+    LEAT_ON_ERROR_FAIL,
+    LEAT_ON_ERROR_MASK,
+    LEAT_ON_ERROR_REPLACE
+} leat_on_error;
+
+#define LEAT_ERRORS_AUTO LEAT_OPTION_CHOICE(0)
+#define LEAT_ERRORS_ANY  LEAT_OPTION_CHOICE(1)
+
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
 
 /* One op of a map, with its options as parsed. */
@@ -57,10 +67,16 @@ struct leat_plan {
     int32_t n_chains;
     leat_chain chains[LEAT_MAX_FEATURES];
     leat_tensor_info tensors[LEAT_MAX_FEATURES];
+    leat_on_error on_error;
+    int64_t max_errors;  /* in leat_plan_epoch_batches() batches; INT64_MAX: no limit */
+    size_t valid_offset; /* of a byte per row in a slot, where rows can be masked */
     size_t slot_bytes;
     int32_t n_notes;
     char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];
 };
+
+/* Batches of one pass; of endless pipelines as many as the source's records make. (on_error.c) */
+uint64_t leat_plan_epoch_batches(const leat_order *order);
 
 extern const leat_option leat_engine_option_table[];
 

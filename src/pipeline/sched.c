@@ -94,6 +94,8 @@ static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t 
         digest += leat_digest_row(slot + chain->offset + row * chain->row_bytes, chain->row_bytes,
                                   row * LEAT_MAX_FEATURES + (uint64_t)c);
     }
+    if (plan->on_error == LEAT_ON_ERROR_MASK && !slot[plan->valid_offset + row])
+        digest += leat_digest_row("masked", 6, row);
     return digest;
 }
 
@@ -122,23 +124,27 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_span 
 }
 
 /* One row; its digest, if wanted, goes into *digest. */
-static int compute_row(const leat_plan *plan, leat_worker *worker, const leat_span *span,
-                       uint64_t i, const leat_row_id *id, uint32_t timed_every, uint64_t *digest,
+static int compute_row(leat_loader *loader, leat_worker *worker, const leat_span *span, uint64_t i,
+                       const leat_row_id *id, uint32_t timed_every, uint64_t *digest,
                        leat_error *err)
 {
+    const leat_plan *const plan = loader->plan;
     const leat_row_read *const read = span->run ? &span->run->rows[i] : NULL;
     const uint8_t *const bytes = read && !read->failed ? read->bytes : NULL;
     const bool timed = worker->until_timed <= 1 && timed_every != UINT32_MAX;
     worker->until_timed = timed ? timed_every : worker->until_timed - 1;
-    const int rc =
-        leat_sample_run(plan, worker, id->record, id->epoch, bytes, bytes ? read->size : 0,
-                        span->slot->memory, span->row + i, timed, err);
+    if (plan->on_error == LEAT_ON_ERROR_MASK)
+        span->slot->memory[plan->valid_offset + span->row + i] = 1;
+    int rc = leat_sample_run(plan, worker, id->record, id->epoch, bytes, bytes ? read->size : 0,
+                             span->slot->memory, span->row + i, timed, err);
+    if (rc < 0)
+        rc = leat_bad_row(loader, worker, span->slot, span->row + i, id->record, id->epoch, err);
     if (rc >= 0 && plan->engine.digest)
         *digest += digest_row(plan, span->slot->memory, span->row + i);
     return rc;
 }
 
-static void compute(const leat_loader *loader, leat_worker *worker, const leat_span *span,
+static void compute(leat_loader *loader, leat_worker *worker, const leat_span *span,
                     uint32_t timed_every, leat_outcome *out)
 {
     const int64_t start = leat_clock_ns();
@@ -149,7 +155,7 @@ static void compute(const leat_loader *loader, leat_worker *worker, const leat_s
     for (uint64_t i = 0; i < span->n; i++) {
         if (i % AHEAD == 0)
             look_up(loader->plan, worker, span, i, ids);
-        if (compute_row(loader->plan, worker, span, i, &ids[i % AHEAD], timed_every, &out->digest,
+        if (compute_row(loader, worker, span, i, &ids[i % AHEAD], timed_every, &out->digest,
                         &error) < 0 &&
             out->error.code == LEAT_OK) {
             out->error = error;

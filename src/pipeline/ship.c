@@ -114,12 +114,18 @@ void leat_ship_next_locked(leat_loader *loader)
     const leat_batch *const before = b - loader->n_buffers < loader->first
                                          ? NULL
                                          : leat_loader_batch(loader, b - loader->n_buffers);
+    leat_bad_settle_locked(loader, slot);
+    if (slot->error.code < 0) { /* stays where it is, for leat_loader_next to find */
+        leat_sched_balance_locked(loader);
+        return;
+    }
     slot->state = LEAT_SLOT_SHIPPING;
     loader->shipping = true;
     batch->memory = loader->device_memory + (size_t)(b % loader->n_buffers) *
                                                 ((loader->plan->slot_bytes + 255) / 256 * 256);
     batch->consumed_recorded = false;
     leat_loader_fill_info(batch, slot);
+    leat_bad_move_locked(slot, batch);
     batch->info.sent_ns = leat_clock_ns();
     pthread_mutex_unlock(&loader->lock);
     const int rc = enqueue(loader, slot, batch, before);

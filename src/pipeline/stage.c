@@ -20,8 +20,8 @@ static int add_order(leat_build *build, leat_order_kind kind, uint64_t a, uint64
     return rc < 0 ? leat_node_fail(where, err, rc, "%s", inner.message) : rc;
 }
 
-static int fail_second(const leat_node *first, const leat_node *where, const char *name,
-                       leat_error *err)
+int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
+                           leat_error *err)
 {
     if (first->line == 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG, "a second %s stage: keep one", name);
@@ -132,7 +132,7 @@ static int add_batch(leat_build *build, const void *options, const leat_node *wh
 {
     const batch_options *const o = options;
     if (build->batch)
-        return fail_second(build->batch, where, "batch", err);
+        return leat_stage_fail_second(build->batch, where, "batch", err);
     build->batch = where;
     leat_order_batch(&build->plan->order, (uint64_t)o->size, o->drop_remainder);
     if (build->plan->order.n_batches == 0)
@@ -164,7 +164,7 @@ static int add_prefetch(leat_build *build, const void *options, const leat_node 
 {
     const int64_t batches = ((const prefetch_options *)options)->batches;
     if (build->prefetch)
-        return fail_second(build->prefetch, where, "prefetch", err);
+        return leat_stage_fail_second(build->prefetch, where, "prefetch", err);
     if (!build->batch)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "prefetch counts batches: put it after batch");
@@ -197,7 +197,10 @@ static const leat_stage_table count_stages[] = {
 
 static const leat_stage_table *stage_at(size_t i)
 {
-    return i < N_COUNT_STAGES ? &count_stages[i] : i == N_COUNT_STAGES ? &leat_stage_map : NULL;
+    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_on_error };
+    if (i < N_COUNT_STAGES)
+        return &count_stages[i];
+    return i - N_COUNT_STAGES < sizeof others / sizeof *others ? others[i - N_COUNT_STAGES] : NULL;
 }
 
 const leat_kind *leat_stage_kind(size_t i)

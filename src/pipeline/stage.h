@@ -14,7 +14,7 @@ typedef struct leat_build {
     leat_plan *plan;
     const leat_op *user_ops[LEAT_MAX_USER_OPS];
     size_t n_user_ops;
-    const leat_node *batch, *prefetch; /* where these stages stood, NULL: not yet */
+    const leat_node *batch, *prefetch, *on_error; /* where these stages stood, NULL: not yet */
 } leat_build;
 
 typedef struct leat_stage_table {
@@ -26,6 +26,15 @@ typedef struct leat_stage_table {
 
 /* Adds one entry of `pipeline`. */
 int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
+
+/* on_error.c */
+extern const leat_stage_table leat_stage_on_error;
+/* Batches are known: settles the limit. */
+void leat_on_error_settle(leat_plan *plan);
+
+/* Refuses a second stage of a kind that stands once. first: where the first one stands. */
+int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
+                           leat_error *err);
 
 /* note.c: something the plan's user should know, though nothing is wrong: "shuffle: …". Said once,
  * however often it is given; cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES left out. */
