@@ -536,9 +536,8 @@ static void a_raised_limit_goes_on_from_the_state(void **state)
     assert_int_equal(take_all(loader, &rest, &err), LEAT_E_END);
     assert_int_equal(n + rest, N_BATCHES);
     leat_loader_close(&loader);
-    assert_int_equal(
-        leat_loader_open(other, &(leat_loader_options){ .state = &at }, &loader, &err),
-        LEAT_E_ARGUMENT);
+    assert_int_equal(leat_loader_open(other, &(leat_loader_options){ .state = &at }, &loader, &err),
+                     LEAT_E_ARGUMENT);
     leat_plan_close(&low);
     leat_plan_close(&high);
     leat_plan_close(&other);
@@ -784,8 +783,8 @@ static void errors_allocate_nothing(void **state)
     static const char *const policies[] = { "mask", "replace" };
     (void)state;
     for (int i = 0; i < 4; i++) {
-        leat_plan *plan = file_plan(i / 2 ? "{threads: 2}" : "{threads: 2, reader: pread}",
-                                    policies[i % 2], 2);
+        leat_plan *plan =
+            file_plan(i / 2 ? "{threads: 2}" : "{threads: 2, reader: pread}", policies[i % 2], 2);
         leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = -1 });
         leat_batch *batch;
         leat_error err;
@@ -820,8 +819,9 @@ static void wrong_places_are_refused(void **state)
         leat_config *config;
         leat_plan *plan;
         leat_error err;
-        snprintf(text, sizeof text, "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
-                                    "pipeline: [%s]\n",
+        snprintf(text, sizeof text,
+                 "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
+                 "pipeline: [%s]\n",
                  path, wrong[i].stages);
         check(leat_config_parse(text, "wrong.yaml", &config, &err), &err);
         assert_int_equal(leat_plan_open(config, NULL, &plan, &err), LEAT_E_CONFIG);
