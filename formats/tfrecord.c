@@ -35,17 +35,36 @@ uint32_t leat_tfrecord_masked_crc(const void *bytes, size_t size)
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
 
+/* TensorFlow's two ways to compress a whole file, by their first bytes (RFC 1952, RFC 1950). The top
+ * bytes of a length are 0, also where it is damaged elsewhere. */
+static const char *compression_of(const uint8_t *bytes)
+{
+    if (!(bytes[6] | bytes[7]))
+        return NULL;
+    if (bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == 8)
+        return "GZIP";
+    if ((bytes[0] & 0x0f) == 8 && (bytes[0] << 8 | bytes[1]) % 31 == 0 && bytes[0] >> 4 <= 7)
+        return "ZLIB";
+    return NULL;
+}
+
 int leat_tfrecord_check_length(const uint8_t *header, uint64_t *length, leat_format_error *err)
 {
     const uint32_t stored = leat_load_u32(header + 8);
     const uint32_t crc = leat_tfrecord_masked_crc(header, 8);
     *length = leat_load_u64(header);
-    if (stored != crc)
+    if (stored == crc)
+        return LEAT_FORMAT_OK;
+    const char *const packed = compression_of(header);
+    if (packed)
         return leat_format_fail(err, LEAT_FORMAT_BAD, 8,
-                                "length CRC is %08x but the length's bytes give %08x: damaged, or "
-                                "not a TFRecord file",
-                                stored, crc);
-    return LEAT_FORMAT_OK;
+                                "this looks like a %s-compressed TFRecord file: decompress it "
+                                "first, since records are read from their places in any order",
+                                packed);
+    return leat_format_fail(err, LEAT_FORMAT_BAD, 8,
+                            "length CRC is %08x but the length's bytes give %08x: damaged, or not "
+                            "a TFRecord file",
+                            stored, crc);
 }
 
 static int check_data(const uint8_t *data, size_t size, leat_format_error *err)

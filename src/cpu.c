@@ -21,7 +21,7 @@ int leat_cpu_best(void)
         return LEAT_CPU_C;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vbmi"))
+        __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni"))
         return LEAT_CPU_AVX512;
     return LEAT_CPU_AVX2;
 #else

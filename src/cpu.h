@@ -19,7 +19,7 @@ enum {
 };
 
 /* The highest level of this machine. AVX2 stands for AVX2 and BMI2; AVX512 for F, BW, VL, DQ and
- * VBMI besides. */
+ * VBMI and VNNI besides. */
 int leat_cpu_best(void);
 /* The level in use. Any thread. */
 int leat_cpu_level(void);

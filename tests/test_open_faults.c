@@ -42,7 +42,8 @@ static int go(const char *engine, const char *device_name, leat_error *err)
     snprintf(text, sizeof text,
              "source: {tfrecord: {files: '%s', features: {x: {}, id: {shape: []}}}}\n"
              "engine: %s\n"
-             "pipeline: [shuffle, {map: [reshape: {shape: [2, 12]}]}, {batch: 8}, {prefetch: 2}]\n",
+             "pipeline: [shuffle, {map: [reshape: {shape: [2, 12]}]}, {on_error: mask}, {batch: "
+             "8}, {prefetch: 2}]\n",
              path, engine);
     int rc = leat_config_parse(text, "faults.yaml", &config, err);
     if (rc >= 0)

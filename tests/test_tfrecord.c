@@ -255,6 +255,29 @@ static void flip_every_bit(void **state)
     unlink(path);
 }
 
+/* What gzip and zlib write before the first bytes of a record, and what only looks a little like it. */
+static void a_compressed_file_is_named(void **state)
+{
+    static const struct {
+        uint8_t bytes[12];
+        const char *says;
+    } cases[] = {
+        { { 0x1f, 0x8b, 8, 0, 0x5e, 1, 2, 3, 0, 3, 0xbd, 0x95 }, "GZIP" },
+        { { 0x78, 0x9c, 0xbd, 0x95, 0x4d, 0x6f, 0xe2, 0x30, 1, 2, 3, 4 }, "ZLIB" },
+        { { 0x78, 0x01, 0xbd, 0x95, 0x4d, 0x6f, 0xe2, 0x30, 1, 2, 3, 4 }, "ZLIB" },
+        { { 0x78, 0x9c, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4 }, "length CRC" },
+        { { 0x78, 0x9d, 0xbd, 0x95, 0x4d, 0x6f, 0xe2, 0x30, 1, 2, 3, 4 }, "length CRC" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_format_error err = { 0 };
+        uint64_t length;
+        assert_int_equal(leat_tfrecord_check_length(cases[i].bytes, &length, &err),
+                         LEAT_FORMAT_BAD);
+        assert_non_null(strstr(err.text, cases[i].says));
+    }
+}
+
 static void things_that_are_no_file(void **state)
 {
     leat_tfrecord_reader *reader;
@@ -338,11 +361,17 @@ static void writer_that_gives_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_checksums),         cmocka_unit_test(check_takes_what_is_whole),
-        cmocka_unit_test(check_finds_all_damage),  cmocka_unit_test(round_trip),
-        cmocka_unit_test(cut_at_every_byte),       cmocka_unit_test(flip_every_bit),
-        cmocka_unit_test(things_that_are_no_file), cmocka_unit_test(file_that_shrinks),
-        cmocka_unit_test(memory_runs_out),         cmocka_unit_test(writer_that_gives_up),
+        cmocka_unit_test(known_checksums),
+        cmocka_unit_test(check_takes_what_is_whole),
+        cmocka_unit_test(check_finds_all_damage),
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(cut_at_every_byte),
+        cmocka_unit_test(flip_every_bit),
+        cmocka_unit_test(a_compressed_file_is_named),
+        cmocka_unit_test(things_that_are_no_file),
+        cmocka_unit_test(file_that_shrinks),
+        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(writer_that_gives_up),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -7,7 +7,6 @@
  * waits for another read, and what stands in a row depends on nothing but the order. Each bad row is
  * entered in its slot's log. What they add up to counts when the batch's turn comes: with a device
  * before its copy is enqueued, otherwise when it is handed out; both are in batch order. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,10 +23,6 @@ int leat_bad_open(leat_loader *loader, leat_error *err)
     loader->errors = calloc(LEAT_BATCH_ERRORS, sizeof *loader->errors);
     if (!loader->logs || !loader->errors)
         return leat_fail(err, LEAT_E_NOMEM, "loader: %zu lists of bad records", n_logs);
-    for (size_t i = 0; i < n_logs; i++) {
-        loader->logs[i].next = loader->free_logs;
-        loader->free_logs = &loader->logs[i];
-    }
     loader->memory_bytes += (int64_t)(n_logs * sizeof *loader->logs);
     return LEAT_OK;
 }
@@ -126,10 +121,11 @@ void leat_bad_begin_locked(leat_loader *loader, leat_slot *slot)
 {
     if (!loader->logs)
         return;
-    if (!slot->log) {
-        assert(loader->free_logs);
+    if (!slot->log && loader->free_logs) {
         slot->log = loader->free_logs;
         loader->free_logs = slot->log->next;
+    } else if (!slot->log) { /* a window that stays small touches few of them */
+        slot->log = &loader->logs[loader->n_logs_used++];
     }
     slot->log->n_masked = slot->log->n_replaced = slot->log->n = 0;
 }

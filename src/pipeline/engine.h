@@ -3,18 +3,21 @@
  * engine.h: the state of a running plan, shared by sched.c (what to do next), start.c (reading
  * ahead), slot.c (memory of batches), ship.c (copies to a device) and loader.c (the public calls).
  *
- * DESIGN. Batch b fills slot b mod n_slots; row j of it has a fixed place there. Work is cut into
- * runs: a few neighbouring rows of one batch. Runs are claimed in order and finished in any order;
+ * DESIGN. Every batch has one slot while it is made; row j of it has a fixed place there. Work is cut
+ * into runs: a few neighbouring rows of one batch. Runs are claimed in order and finished in any order;
  * a batch is complete when its `left` is 0. One lock guards everything below; nothing is computed,
  * read, copied or allocated under it.
  *
- *   slot:  FREE ─first run claimed▶ FILLING ─left = 0▶ FULL ─next▶ HELD ─release▶ FREE      (host)
- *                                                        └─ship▶ SHIPPING ─copied▶ FREE    (device)
+ *   slot:  FREE ─in batch order▶ RESERVED ─first run claimed▶ FILLING ─left = 0▶ FULL
+ *          FULL ─next▶ HELD ─release▶ FREE                                                 (host)
+ *          FULL ─ship▶ SHIPPING ─copied▶ FREE                                              (device)
  *   batch: EMPTY ─ship▶ SHIPPED ─next▶ HELD ─release▶ RELEASED ─ring comes round▶ EMPTY
  *   run:   FREE ─start▶ READING ─all reads done▶ READY ─taken▶ RUNNING ─▶ DONE ─oldest▶ FREE
  *
- * The window: batch b may be computed when b < asked + prefetch and its slot is free; asked counts
- * the calls of leat_loader_next. Reads run ahead of that as far as the read buffers go, but never
+ * The window: batch b may be computed when b < asked + prefetch and there is a slot for it and for all
+ * before it; asked counts the calls of leat_loader_next. Free slots are a stack, so that the memory
+ * used last is used next and no more is touched than is needed at once; `prefetch` may change while
+ * the loader runs. Reads run ahead of that as far as the read buffers go, but never
  * with prefetch 0.
  *
  * Bad records: with `on_error: fail` the lowest bad row of a slot stops the run when its batch's turn
@@ -39,9 +42,12 @@
 #define LEAT_RUN_MAX   64  /* rows of a run that is read ahead */
 #define LEAT_RUNS      128 /* runs read ahead */
 #define LEAT_INFO_RING 64  /* batches whose info stays readable after release */
+#define LEAT_MADE_EARLY                                                                            \
+    16 /* slots made at open; what a deeper window needs is made when it is used */
 
 typedef enum leat_slot_state {
     LEAT_SLOT_FREE,
+    LEAT_SLOT_RESERVED,
     LEAT_SLOT_FILLING,
     LEAT_SLOT_FULL,
     LEAT_SLOT_SHIPPING,
@@ -60,9 +66,10 @@ typedef struct leat_bad_log {
 /* Host memory of one batch. [engine lock, but memory and place: who holds a run of it] */
 typedef struct leat_slot {
     leat_loader *loader; /* [const after open] */
-    uint8_t *memory;     /* [const after open] */
+    uint8_t *memory;     /* [const once made] */
+    struct leat_slot *next_free;
     leat_slot_state state;
-    int64_t batch;
+    int64_t batch; /* -1: none */
     leat_order_place place;
     uint64_t left; /* rows not done */
     uint64_t digest;
@@ -79,15 +86,24 @@ typedef enum leat_batch_state {
     LEAT_BATCH_RELEASED
 } leat_batch_state;
 
+/* Device memory of one batch. [engine lock] */
+typedef struct leat_buffer {
+    struct leat_buffer *next_free;
+    uint8_t *memory;      /* [const once made] */
+    leat_event *consumed; /* [const once made] of the batch that was in it last */
+    bool consumed_recorded;
+} leat_buffer;
+
 /* What the consumer holds. A ring of them, longer than what can be held. [engine lock] */
 struct leat_batch {
     leat_loader *loader; /* [const after open] */
     leat_batch_state state;
     leat_batch_info info;
-    leat_bad_log *log;                          /* owned from its slot's end to its release */
-    uint8_t *memory;                            /* host slot or device buffer */
-    leat_event *copy_start, *copied, *consumed; /* [const after open], on devices with copies */
-    bool consumed_recorded;
+    leat_bad_log *log;               /* owned from its slot's end to its release */
+    leat_slot *slot;                 /* may have gone on to another batch: see leat_loader_slot() */
+    leat_buffer *buffer;             /* on devices with copies, from SHIPPED on */
+    uint8_t *memory;                 /* host slot or device buffer */
+    leat_event *copy_start, *copied; /* [const after open], on devices with copies */
 };
 
 /* A row whose bytes the reader fetches. */
@@ -146,9 +162,9 @@ struct leat_loader {
     const leat_plan *plan;
     leat_device *device; /* NULL: host memory, no copies */
     leat_stream *copies;
-    uint8_t *device_memory;
-    int64_t prefetch, hold, first, end; /* batches; end = INT64_MAX when endless */
-    int64_t n_slots, n_buffers, n_batches;
+    int64_t hold, first, end; /* batches; end = INT64_MAX when endless */
+    int64_t prefetch_most;
+    int64_t n_slots, n_buffers, n_batches; /* the most there may be */
     int n_threads;
     int64_t fixed_run;
     int64_t opened_ns;
@@ -160,10 +176,18 @@ struct leat_loader {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t work;  /* workers sleep here */
     pthread_cond_t ready; /* the consumer sleeps here */
-    leat_slot *slots;
+    int64_t prefetch;     /* batches ahead, now; 0 stays 0 */
+    leat_slot *slots, *free_slots;
+    int64_t n_slots_made, n_slots_free;
+    leat_buffer *buffers, *free_buffers, **last_buffer; /* a queue: the one free longest is first */
+    int64_t n_buffers_made;
+    bool making; /* somebody makes a slot or a buffer */
+    bool
+        short_of_memory; /* a slot or buffer beyond the first could not be made: go on with fewer */
     leat_batch *batches;
-    int64_t asked; /* batches asked for, counted from 0 of the run */
-    int64_t next;  /* to hand out */
+    int64_t opened; /* first batch that has no slot yet */
+    int64_t asked;  /* batches asked for, counted from 0 of the run */
+    int64_t next;   /* to hand out */
     int64_t held;
     int64_t claim_batch; /* next rows to compute, without read-ahead */
     uint64_t claim_row;
@@ -171,7 +195,8 @@ struct leat_loader {
     int64_t ship;  /* next batch to copy */
     bool shipping; /* somebody does it */
     leat_ahead ahead;
-    leat_bad_log *logs, *free_logs; /* all [const after open]; those nobody has */
+    leat_bad_log *logs, *free_logs; /* all [const after open]; those given back */
+    int64_t n_logs_used;            /* logs from here on were never given out */
     int64_t bad_epoch;              /* n_bad bad records were in it so far */
     int64_t n_bad;
     uint64_t n_masked, n_replaced; /* handed out */
@@ -191,7 +216,12 @@ struct leat_loader {
 /* --- slot.c ------------------------------------------------------------------------------------ */
 int leat_slot_open_all(leat_loader *loader, leat_error *err);
 void leat_slot_close_all(leat_loader *loader);
-/* Slot of a batch if rows of it may be written: begins it when it is free. NULL: not yet. */
+/* Whether the window wants one more slot than there is memory for. */
+bool leat_slot_can_make_locked(const leat_loader *loader);
+/* Makes one; lets the lock go in between. */
+void leat_slot_make_locked(leat_loader *loader);
+void leat_slot_free_locked(leat_slot *slot);
+/* Slot of a batch if rows of it may be written: begins it at the first call. NULL: not yet. */
 leat_slot *leat_slot_claim_locked(leat_loader *loader, int64_t batch,
                                   const leat_order_place *place);
 bool leat_slot_can_claim_locked(const leat_loader *loader, int64_t batch);
@@ -213,6 +243,10 @@ void leat_start_done_locked(leat_loader *loader, leat_run *run);
 int leat_ship_open(leat_loader *loader, leat_error *err);
 void leat_ship_close(leat_loader *loader);
 bool leat_ship_can_locked(const leat_loader *loader);
+/* Whether a full batch waits for a buffer that may be made; makes one, lets the lock go meanwhile. */
+bool leat_ship_can_make_locked(const leat_loader *loader);
+void leat_ship_make_locked(leat_loader *loader);
+void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer);
 /* Enqueues the copy of the next full batch; lets the lock go in between. */
 void leat_ship_next_locked(leat_loader *loader);
 
@@ -245,13 +279,21 @@ void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
 void leat_sched_balance_locked(leat_loader *loader);
 void leat_sched_stop(leat_loader *loader);
 
-static inline leat_slot *leat_loader_slot(const leat_loader *loader, int64_t batch)
-{
-    return &loader->slots[batch % loader->n_slots];
-}
 static inline leat_batch *leat_loader_batch(const leat_loader *loader, int64_t batch)
 {
     return &loader->batches[batch % loader->n_batches];
+}
+/* The slot that a batch has; NULL: none yet, or not any more. */
+static inline leat_slot *leat_loader_slot(const leat_loader *loader, int64_t batch)
+{
+    leat_slot *const slot = leat_loader_batch(loader, batch)->slot;
+    return slot && slot->batch == batch ? slot : NULL;
+}
+/* Slots and buffers made at open, of those that the window may use: without more the consumer may
+ * have to wait, but not for ever. */
+static inline int64_t leat_loader_made_early(const leat_loader *loader)
+{
+    return loader->hold > LEAT_MADE_EARLY ? loader->hold : LEAT_MADE_EARLY;
 }
 /* First batch that may not be computed yet. */
 static inline int64_t leat_loader_limit(const leat_loader *loader)

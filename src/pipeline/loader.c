@@ -34,17 +34,17 @@ static void set_range(leat_loader *loader, const leat_loader_options *o)
         end = INT64_MAX;
     loader->end = (int64_t)end;
     loader->first = o->state ? o->state->next_batch : o->first_batch;
-    loader->next = loader->asked = loader->claim_batch = loader->first;
+    loader->next = loader->asked = loader->claim_batch = loader->opened = loader->first;
 }
 
 static void set_sizes(leat_loader *loader, const leat_loader_options *o)
 {
     const leat_plan *const plan = loader->plan;
-    loader->prefetch = plan->prefetch;
+    loader->prefetch = loader->prefetch_most = plan->prefetch;
     loader->hold = o->hold ? o->hold : 1;
-    loader->n_slots = loader->prefetch + (loader->device ? 1 : loader->hold);
-    loader->n_buffers = loader->prefetch + loader->hold;
-    loader->n_batches = loader->prefetch + loader->hold + LEAT_INFO_RING;
+    loader->n_slots = loader->prefetch_most + (loader->device ? 1 : loader->hold);
+    loader->n_buffers = loader->prefetch_most + loader->hold;
+    loader->n_batches = loader->prefetch_most + loader->hold + LEAT_INFO_RING;
     loader->n_threads = (int)(plan->engine.threads < 0 ? leat_cores_count() : plan->engine.threads);
     loader->fixed_run = plan->engine.run;
     loader->run_rows = plan->engine.run ? (uint64_t)plan->engine.run : 1;
@@ -171,7 +171,7 @@ void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot)
 static bool next_is_there(const leat_loader *loader)
 {
     const leat_slot *const slot = leat_loader_slot(loader, loader->next);
-    const bool full = slot->state == LEAT_SLOT_FULL && slot->batch == loader->next;
+    const bool full = slot && slot->state == LEAT_SLOT_FULL;
     if (full && slot->error.code < 0)
         return true;
     return loader->device ? leat_loader_batch(loader, loader->next)->state == LEAT_BATCH_SHIPPED
@@ -181,9 +181,9 @@ static bool next_is_there(const leat_loader *loader)
 /* Takes the batch that is there; the host's slot itself where there is no copy. */
 static leat_batch *hand_out_locked(leat_loader *loader)
 {
-    leat_slot *const slot = leat_loader_slot(loader, loader->next);
     leat_batch *const batch = leat_loader_batch(loader, loader->next);
     if (!loader->device) {
+        leat_slot *const slot = batch->slot;
         slot->state = LEAT_SLOT_HELD;
         batch->memory = slot->memory;
         leat_loader_fill_info(batch, slot);
@@ -219,9 +219,9 @@ static int refuse_locked(const leat_loader *loader, leat_error *err)
  * the next one begun. */
 static int wait_for_last(const leat_loader *loader)
 {
-    if (!loader->device || loader->prefetch || loader->next == loader->first)
+    if (!loader->device || loader->plan->prefetch || loader->next == loader->first)
         return LEAT_OK;
-    const leat_batch *const last = leat_loader_batch(loader, loader->next - 1);
+    const leat_buffer *const last = leat_loader_batch(loader, loader->next - 1)->buffer;
     return last->consumed_recorded ? loader->device->table->event_sync(last->consumed) : LEAT_OK;
 }
 
@@ -234,14 +234,14 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
     leat_sched_balance_locked(loader);
     leat_sched_help_locked(loader, next_is_there);
     leat_slot *const slot = leat_loader_slot(loader, loader->next);
-    if (!loader->device)
+    if (slot && !loader->device)
         leat_bad_settle_locked(loader, slot);
-    if (slot->batch == loader->next && slot->state == LEAT_SLOT_FULL && slot->error.code < 0) {
+    if (slot && slot->state == LEAT_SLOT_FULL && slot->error.code < 0) {
         loader->failure = slot->error;
         return refuse_locked(loader, err);
     }
     leat_batch *const batch = hand_out_locked(loader);
-    if (loader->device && loader->prefetch == 0) { /* as it says: nothing overlaps */
+    if (loader->device && loader->plan->prefetch == 0) { /* as it says: nothing overlaps */
         pthread_mutex_unlock(&loader->lock);
         rc = loader->device->table->event_sync(batch->copied);
         pthread_mutex_lock(&loader->lock);
@@ -313,8 +313,8 @@ int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
     const leat_device *const device = batch->loader->device;
     int rc = LEAT_OK;
     if (device) {
-        rc = device->table->event_record(batch->consumed, stream);
-        batch->consumed_recorded = rc >= 0;
+        rc = device->table->event_record(batch->buffer->consumed, stream);
+        batch->buffer->consumed_recorded = rc >= 0;
     } else if (stream) {
         rc = stream->device->table->stream_sync(stream, NULL);
     }
@@ -332,8 +332,10 @@ void leat_batch_release(leat_batch *batch)
     }
     batch->state = LEAT_BATCH_RELEASED;
     leat_bad_release_locked(loader, batch);
-    if (!loader->device)
-        leat_loader_slot(loader, batch->info.number)->state = LEAT_SLOT_FREE;
+    if (loader->device)
+        leat_ship_free_locked(loader, batch->buffer);
+    else
+        leat_slot_free_locked(batch->slot);
     loader->held--;
     const bool last = loader->closed && loader->held == 0;
     if (!last && !loader->closed)

@@ -176,18 +176,20 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
     return rc;
 }
 
-int leat_plan_fused_links(const leat_chain *chain, leat_fused_link out[LEAT_FUSED_MAX])
+int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
+                          leat_fused_link out[LEAT_FUSED_MAX])
 {
     int n = 0;
-    for (; n < chain->n_links && n < LEAT_FUSED_MAX; n++)
-        out[n] = (leat_fused_link){ chain->links[n].op, chain->links[n].options };
+    for (int32_t i = from; i < to && n < LEAT_FUSED_MAX; i++)
+        out[n++] = (leat_fused_link){ chain->links[i].op, chain->links[i].options };
     return n;
 }
 
 void leat_map_fuse(leat_chain *chain)
 {
     leat_fused_link links[LEAT_FUSED_MAX];
-    chain->fused = leat_fused_find(links, leat_plan_fused_links(chain, links), &chain->n_fused);
+    chain->fused = leat_fused_find(links, leat_plan_fused_links(chain, 0, chain->n_links, links),
+                                   &chain->n_fused);
 }
 
 void leat_map_free_chain(leat_chain *chain)

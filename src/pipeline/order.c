@@ -37,7 +37,7 @@ static uint64_t count_out(const leat_order_step *step)
     return n;
 }
 
-int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t b, leat_error *err)
+static int add(leat_order *order, const leat_order_step *step, leat_error *err)
 {
     leat_order_step *const steps = order->batch_size ? order->after : order->before;
     int32_t *const n = order->batch_size ? &order->n_after : &order->n_before;
@@ -45,18 +45,33 @@ int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t
     if (*n == LEAT_ORDER_MAX_STEPS)
         return leat_fail(err, LEAT_E_CONFIG, "more than %d stages that count or order",
                          LEAT_ORDER_MAX_STEPS);
-    if (kind == LEAT_ORDER_SHUFFLE && *count == LEAT_ENDLESS)
+    const bool in_row = step->shuffle.window && !step->shuffle.block;
+    if (step->kind == LEAT_ORDER_SHUFFLE && *count == LEAT_ENDLESS && !in_row)
         return leat_fail(err, LEAT_E_CONFIG,
                          "shuffle after an endless repeat has no last element: put shuffle before "
                          "repeat");
-    if (kind == LEAT_ORDER_REPEAT && *count == LEAT_ENDLESS)
+    if (step->kind == LEAT_ORDER_REPEAT && *count == LEAT_ENDLESS)
         return leat_fail(err, LEAT_E_CONFIG,
                          "repeat after an endless repeat has no effect: "
                          "remove one of them");
-    leat_order_step *const step = &steps[(*n)++];
-    *step = (leat_order_step){ .kind = kind, .a = a, .b = b, .n_in = *count };
-    *count = step->n_out = count_out(step);
+    leat_order_step *const added = &steps[(*n)++];
+    *added = *step;
+    added->n_in = *count;
+    *count = added->n_out = count_out(added);
     return LEAT_OK;
+}
+
+int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t b, leat_error *err)
+{
+    leat_order_step step = { .kind = kind, .a = a, .b = b };
+    if (kind == LEAT_ORDER_SHUFFLE)
+        step.shuffle = (leat_shuffle){ .seed = a, .reshuffle = b != 0 };
+    return add(order, &step, err);
+}
+
+int leat_order_add_shuffle(leat_order *order, const leat_shuffle *shuffle, leat_error *err)
+{
+    return add(order, &(leat_order_step){ .kind = LEAT_ORDER_SHUFFLE, .shuffle = *shuffle }, err);
 }
 
 void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
@@ -68,18 +83,6 @@ void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
         order->n_batches = LEAT_ENDLESS;
     else
         order->n_batches = n / size + (!drop_remainder && n % size);
-}
-
-static uint64_t shuffled(const leat_order_step *step, leat_order_perm *last, uint32_t purpose,
-                         uint64_t p, uint64_t epoch)
-{
-    const uint64_t e = step->b ? epoch : 0;
-    if (!last->valid || last->epoch != e) {
-        last->perm = leat_perm_make(step->n_in, step->a, e, purpose);
-        last->epoch = e;
-        last->valid = true;
-    }
-    return leat_perm_at(&last->perm, p);
 }
 
 /* Walks steps backwards: output position *p of pass *epoch to the input position. `purpose` keeps
@@ -103,7 +106,8 @@ static void walk(const leat_order_step *steps, int32_t n, leat_order_perm *perms
             *p %= step->n_in;
             break;
         case LEAT_ORDER_SHUFFLE:
-            *p = shuffled(step, &perms[i], purpose + (uint32_t)i, *p, *epoch);
+            *p = leat_shuffle_at(&step->shuffle, step->n_in, purpose + (uint32_t)i, *epoch,
+                                 &perms[i], *p);
             break;
         }
     }

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #include "leat/error.h"
-#include "perm.h"
+#include "shuffle.h"
 
 #define LEAT_ORDER_MAX_STEPS 16
 #define LEAT_ENDLESS         UINT64_MAX
@@ -24,13 +24,14 @@ typedef enum leat_order_kind {
     LEAT_ORDER_TAKE,    /* a = count */
     LEAT_ORDER_SKIP,    /* a = count */
     LEAT_ORDER_SHARD,   /* a = count, b = index */
-    LEAT_ORDER_SHUFFLE, /* a = seed, b = 1: a new order in every epoch */
+    LEAT_ORDER_SHUFFLE, /* shuffle */
     LEAT_ORDER_REPEAT   /* a = count or LEAT_ENDLESS */
 } leat_order_kind;
 
 typedef struct leat_order_step {
     leat_order_kind kind;
     uint64_t a, b;
+    leat_shuffle shuffle;
     uint64_t n_in, n_out; /* elements; n_out may be LEAT_ENDLESS */
 } leat_order_step;
 
@@ -46,19 +47,18 @@ typedef struct leat_order {
 
 /* Begins with n records; then add steps, batch, steps. */
 void leat_order_init(leat_order *order, uint64_t n_records);
-/* Appends a step (before or after the batch, by whether batch was called). LEAT_E_CONFIG: too many
- * steps, or a shuffle of endless data. */
+/* Appends a step (before or after the batch, by whether batch was called). For a shuffle a = seed and
+ * b = 1: a new order in every epoch. LEAT_E_CONFIG: too many steps, or a global shuffle of endless
+ * data. */
 int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t b,
                    leat_error *err);
+/* The same with blocks or windows. */
+int leat_order_add_shuffle(leat_order *order, const leat_shuffle *shuffle, leat_error *err);
 /* size ≥ 1; once. */
 void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder);
 
 /* One thread's memory of the permutations last used; zero it before the first use. */
-typedef struct leat_order_perm {
-    uint64_t epoch;
-    bool valid;
-    leat_perm perm;
-} leat_order_perm;
+typedef leat_shuffle_cache leat_order_perm;
 typedef struct leat_order_cache {
     leat_order_perm before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
 } leat_order_cache;

@@ -47,15 +47,16 @@ typedef struct leat_chain {
     int32_t feature;
     int32_t n_links;
     leat_link links[LEAT_MAX_CHAIN];
-    const leat_fused *fused; /* does the first n_fused links in one go; NULL: none */
-    int n_fused;
+    const leat_fused *fused; /* does n_fused links from fused_from on in one go; NULL: none */
+    int32_t fused_from, n_fused;
     leat_shape shape; /* of one row; no unknown dims */
     size_t row_bytes;
     size_t offset; /* of row 0 in a slot */
 } leat_chain;
 
-/* The first links of a chain as its fused run takes them; returns their number. */
-int leat_plan_fused_links(const leat_chain *chain, leat_fused_link out[LEAT_FUSED_MAX]);
+/* Links `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
+int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
+                          leat_fused_link out[LEAT_FUSED_MAX]);
 
 struct leat_plan {
     leat_plan_info info;

@@ -19,24 +19,31 @@ int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out)
                      chain->links[i].op->name);
         if (chain->fused)
             snprintf(out[n++].name, sizeof out->name, "%s: %s to %s", plan->tensors[c].name,
-                     chain->links[0].op->name, chain->links[chain->n_fused - 1].op->name);
+                     chain->links[chain->fused_from].op->name,
+                     chain->links[chain->fused_from + chain->n_fused - 1].op->name);
     }
     return n;
 }
 
-/* Charges the time since *since to a stage. */
-static void charge(leat_trace_stage *stage, bool timed, int64_t *since)
+/* The clock of one sample, when it is timed. */
+typedef struct leat_watch {
+    bool on;
+    int64_t since;
+} leat_watch;
+
+/* Charges the time since the last call to a stage. */
+static void charge(leat_trace_stage *stage, leat_watch *watch)
 {
-    if (timed) {
+    if (watch->on) {
         const int64_t now = leat_clock_ns();
-        leat_trace_time(stage, 1, now - *since);
-        *since = now;
+        leat_trace_time(stage, 1, now - watch->since);
+        watch->since = now;
     }
 }
 
 /* Fetches a record's features: from bytes the engine has read, or by reading here. */
 static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, const uint8_t *bytes,
-                 size_t size, leat_view *features, bool timed, int64_t *since, leat_error *err)
+                 size_t size, leat_view *features, leat_watch *watch, leat_error *err)
 {
     const leat_source *const source = plan->source;
     leat_trace_stage *const stages = worker->trace.stages;
@@ -45,7 +52,7 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, co
         size_t n_read = 0;
         rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
-        charge(&stages[LEAT_STAGE_READ], timed, since);
+        charge(&stages[LEAT_STAGE_READ], watch);
         return rc;
     }
     if (!bytes) {
@@ -63,35 +70,36 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, co
         bytes = memory;
         size = extent.size;
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, size);
-        charge(&stages[LEAT_STAGE_READ], timed, since);
+        charge(&stages[LEAT_STAGE_READ], watch);
     }
     rc = source->table->parse(source, record, bytes, size, worker->scratch, features, err);
     leat_trace_count(&stages[LEAT_STAGE_PARSE], 1, size);
-    charge(&stages[LEAT_STAGE_PARSE], timed, since);
+    charge(&stages[LEAT_STAGE_PARSE], watch);
     return rc;
-}
-
-/* Where the output of link i goes: the row, the input itself, or new scratch. */
-static void *destination(const leat_chain *chain, int32_t i, const leat_view *in, bool owned,
-                         size_t bytes, leat_scratch *scratch, uint8_t *row)
-{
-    if (i == chain->n_links - 1)
-        return row;
-    if (owned && chain->links[i].op->flags & LEAT_OP_IN_PLACE)
-        return in->data;
-    return leat_scratch_take(scratch, bytes);
 }
 
 /* One sample under way through one chain. */
 typedef struct leat_journey {
     const leat_plan *plan;
     const leat_chain *chain;
+    const char *name; /* of its tensor */
     leat_worker *worker;
+    leat_trace_stage *stages; /* of its links and, behind them, of its fused run */
     uint64_t record, epoch;
     leat_view view; /* where it has come to */
     bool owned;     /* view's memory is this worker's to change */
     uint8_t *row;   /* where it must end */
 } leat_journey;
+
+/* Where the output of link i goes: the row, the input itself, or new scratch. */
+static void *destination(const leat_journey *j, int32_t i, size_t bytes)
+{
+    if (i == j->chain->n_links - 1)
+        return j->row;
+    if (j->owned && j->chain->links[i].op->flags & LEAT_OP_IN_PLACE)
+        return j->view.data;
+    return leat_scratch_take(j->worker->scratch, bytes);
+}
 
 /* Shape that link i makes of a view; where options do not fit it, it is this record that is odd. */
 static int shape_after(const leat_journey *j, int32_t i, const leat_view *in, leat_shape *out,
@@ -126,8 +134,7 @@ static int make_room(leat_journey *j, int32_t i, leat_view *out, leat_error *err
                          leat_shape_text(&out->shape, got, sizeof got),
                          leat_shape_text(&j->chain->shape, want, sizeof want));
     }
-    out->data =
-        destination(j->chain, i, &j->view, j->owned, (size_t)bytes, j->worker->scratch, j->row);
+    out->data = destination(j, i, (size_t)bytes);
     return out->data
                ? LEAT_OK
                : leat_fail(err, LEAT_E_NOMEM, "%lld bytes do not fit in scratch", (long long)bytes);
@@ -150,24 +157,25 @@ static int run_link(leat_journey *j, int32_t i, leat_error *err)
     return rc;
 }
 
-/* The first n_fused links at once. LEAT_E_UNSUPPORTED: not for this sample. */
+/* The n_fused links from fused_from on at once. LEAT_E_UNSUPPORTED: not for this sample. */
 static int run_fused(leat_journey *j, leat_error *err)
 {
     const leat_chain *const chain = j->chain;
     leat_fused_link links[LEAT_FUSED_MAX];
     leat_plan64 plans[LEAT_FUSED_MAX];
     leat_view at = j->view, out = { 0 };
+    const int32_t from = chain->fused_from;
     int rc;
-    leat_plan_fused_links(chain, links);
+    leat_plan_fused_links(chain, from, from + chain->n_fused, links);
     for (int32_t i = 0; i < chain->n_fused; i++) {
-        rc = shape_after(j, i, &at, &out.shape, err);
+        rc = shape_after(j, from + i, &at, &out.shape, err);
         if (rc < 0)
             return LEAT_E_UNSUPPORTED; /* one by one it fails again, by its name */
-        draw(j, i, &at.shape, &plans[i]);
+        draw(j, from + i, &at.shape, &plans[i]);
         at.shape = out.shape;
     }
     const size_t mark = leat_scratch_mark(j->worker->scratch);
-    rc = make_room(j, chain->n_fused - 1, &out, err);
+    rc = make_room(j, from + chain->n_fused - 1, &out, err);
     if (rc < 0)
         return rc;
     const size_t inner = leat_scratch_mark(j->worker->scratch);
@@ -181,54 +189,76 @@ static int run_fused(leat_journey *j, leat_error *err)
 }
 
 /* Says which op it was, unless its message begins with that. */
-static int blame(const leat_journey *j, int32_t i, const char *name, int rc, leat_error *err)
+static int blame(const leat_journey *j, int32_t i, int rc, leat_error *err)
 {
     const char *const op = j->chain->links[i].op->name;
     const size_t n = strlen(op);
     if (err && !strncmp(err->message, op, n) && err->message[n] == ':')
-        return leat_fail_in(err, rc, "'%s': ", name);
-    return leat_fail_in(err, rc, "'%s': %s: ", name, op);
+        return leat_fail_in(err, rc, "'%s': ", j->name);
+    return leat_fail_in(err, rc, "'%s': %s: ", j->name, op);
 }
 
-static int copy_row(const leat_journey *j, const char *name, leat_error *err)
+static void book(const leat_journey *j, int32_t stage, leat_watch *watch)
+{
+    leat_trace_count(&j->stages[stage], 1, (uint64_t)leat_shape_bytes(&j->view.shape));
+    charge(&j->stages[stage], watch);
+}
+
+/* Links `from` to `to` - 1. */
+static int run_links(leat_journey *j, int32_t from, int32_t to, leat_watch *watch, leat_error *err)
+{
+    const leat_chain *const chain = j->chain;
+    int32_t i = from;
+    int rc;
+    if (chain->fused && chain->fused_from == from && from + chain->n_fused <= to) {
+        rc = run_fused(j, err);
+        if (rc == LEAT_OK) {
+            book(j, chain->n_links, watch);
+            i += chain->n_fused;
+        } else if (rc != LEAT_E_UNSUPPORTED) {
+            return blame(j, from, rc, err);
+        }
+    }
+    for (; i < to; i++) {
+        rc = run_link(j, i, err);
+        if (rc < 0)
+            return blame(j, i, rc, err);
+        book(j, i, watch);
+    }
+    return LEAT_OK;
+}
+
+/* Puts what was not written there by the last link into the row. */
+static int finish(const leat_journey *j, leat_error *err)
 {
     char got[96], want[96];
+    if (j->view.data == j->row)
+        return LEAT_OK;
     if (!leat_shape_equal(&j->view.shape, &j->chain->shape))
-        return leat_fail(err, LEAT_E_DATA, "'%s' is %s where batches hold %s", name,
+        return leat_fail(err, LEAT_E_DATA, "'%s' is %s where batches hold %s", j->name,
                          leat_shape_text(&j->view.shape, got, sizeof got),
                          leat_shape_text(&j->chain->shape, want, sizeof want));
     memcpy(j->row, j->view.data, j->chain->row_bytes);
     return LEAT_OK;
 }
 
-/* All of a chain; stages are those of its links and, behind them, of its fused run. */
-static int run_chain(leat_journey *j, const char *name, leat_trace_stage *stages, bool timed,
-                     int64_t *since, leat_error *err)
+/* The start of every chain's journey, for row `row` of a slot's memory. */
+static void begin(const leat_plan *plan, leat_worker *worker, uint64_t record, uint64_t epoch,
+                  uint8_t *slot, uint64_t row, leat_journey *journeys)
 {
-    const leat_chain *const chain = j->chain;
-    int32_t i = 0;
-    int rc = LEAT_OK;
-    if (chain->n_links == 0)
-        return copy_row(j, name, err);
-    if (chain->fused) {
-        rc = run_fused(j, err);
-        if (rc == LEAT_OK) {
-            leat_trace_count(&stages[chain->n_links], 1,
-                             (uint64_t)leat_shape_bytes(&j->view.shape));
-            charge(&stages[chain->n_links], timed, since);
-            i = chain->n_fused;
-        } else if (rc != LEAT_E_UNSUPPORTED) {
-            return blame(j, 0, name, rc, err);
-        }
+    leat_trace_stage *stages = &worker->trace.stages[LEAT_STAGE_FIRST_LINK];
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        const leat_chain *const chain = &plan->chains[c];
+        journeys[c] = (leat_journey){ .plan = plan,
+                                      .chain = chain,
+                                      .name = plan->tensors[c].name,
+                                      .worker = worker,
+                                      .stages = stages,
+                                      .record = record,
+                                      .epoch = epoch,
+                                      .row = slot + chain->offset + row * chain->row_bytes };
+        stages += chain->n_links + (chain->fused != NULL);
     }
-    for (; i < chain->n_links; i++) {
-        rc = run_link(j, i, err);
-        if (rc < 0)
-            return blame(j, i, name, rc, err);
-        leat_trace_count(&stages[i], 1, (uint64_t)leat_shape_bytes(&j->view.shape));
-        charge(&stages[i], timed, since);
-    }
-    return LEAT_OK;
 }
 
 int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record, uint64_t epoch,
@@ -236,22 +266,16 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record,
                     leat_error *err)
 {
     leat_view features[LEAT_MAX_FEATURES];
-    int64_t since = timed ? leat_clock_ns() : 0;
-    int32_t stage = LEAT_STAGE_FIRST_LINK;
+    leat_journey journeys[LEAT_MAX_FEATURES];
+    leat_watch watch = { timed, timed ? leat_clock_ns() : 0 };
     leat_scratch_reset(worker->scratch);
-    int rc = fetch(plan, worker, record, bytes, size, features, timed, &since, err);
+    begin(plan, worker, record, epoch, slot, j, journeys);
+    int rc = fetch(plan, worker, record, bytes, size, features, &watch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
-        const leat_chain *const chain = &plan->chains[c];
-        leat_journey journey = { .plan = plan,
-                                 .chain = chain,
-                                 .worker = worker,
-                                 .record = record,
-                                 .epoch = epoch,
-                                 .view = features[chain->feature],
-                                 .row = slot + chain->offset + j * chain->row_bytes };
-        rc = run_chain(&journey, plan->tensors[c].name, &worker->trace.stages[stage], timed, &since,
-                       err);
-        stage += chain->n_links + (chain->fused != NULL);
+        journeys[c].view = features[plan->chains[c].feature];
+        rc = run_links(&journeys[c], 0, plan->chains[c].n_links, &watch, err);
+        if (rc >= 0)
+            rc = finish(&journeys[c], err);
     }
     if (rc < 0) {
         char where[512];

@@ -235,6 +235,10 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
         leat_ship_next_locked(loader);
     else if (leat_start_can_locked(loader))
         leat_start_group_locked(loader);
+    else if (leat_ship_can_make_locked(loader))
+        leat_ship_make_locked(loader);
+    else if (leat_slot_can_make_locked(loader))
+        leat_slot_make_locked(loader);
     else if (take_span_locked(loader, only, &span))
         run_span_locked(loader, worker, &span);
     else
@@ -300,11 +304,18 @@ void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
 
 /* --- whom to wake -------------------------------------------------------------------------------- */
 
+/* Something short that is done first: a copy, reads, memory. */
+static bool can_start_locked(const leat_loader *loader)
+{
+    return leat_ship_can_locked(loader) || leat_start_can_locked(loader) ||
+           leat_ship_can_make_locked(loader) || leat_slot_can_make_locked(loader);
+}
+
 /* Work that is worth a wake-up: all but a handful of cheap rows, which the consumer does itself when
  * it comes for them. */
 static bool worth_waking_locked(const leat_loader *loader)
 {
-    if (leat_ship_can_locked(loader) || leat_start_can_locked(loader))
+    if (can_start_locked(loader))
         return true;
     if (!can_compute_locked(loader, -1))
         return false;
@@ -318,7 +329,7 @@ static bool worth_waking_locked(const leat_loader *loader)
 /* What the sleeping consumer waits for, or could do. */
 static bool concerns_consumer_locked(const leat_loader *loader)
 {
-    return loader->done(loader) || leat_ship_can_locked(loader) || leat_start_can_locked(loader) ||
+    return loader->done(loader) || can_start_locked(loader) ||
            can_compute_locked(loader, loader->next) || leaderless_locked(loader);
 }
 

@@ -2,13 +2,15 @@
  *
  * ship.c: copies full batches to a device, in order, each in one piece.
  *
- * DESIGN. Buffer j of the device holds batch b with b mod n_buffers = j. Events both ways:
+ * DESIGN. A batch takes the device buffer that has been free longest. Events both ways:
  *
- *   copy stream:     wait(consumed of batch b - n_buffers) · copy slot → buffer · record(copied[b])
- *   compute stream:  wait(copied[b]) · step · record(consumed[b])          by leat_batch_wait_on and
+ *   copy stream:     wait(consumed[buffer]) · copy slot → buffer · record(copied[b])
+ *   compute stream:  wait(copied[b]) · step · record(consumed[buffer])     by leat_batch_wait_on and
  *                                                                          leat_batch_release_on
  * No host thread waits for either. The slot comes free in a call-back after the copy. With prefetch 0
  * leat_loader_next waits for the copy: the baseline that everything is compared with. */
+#include <stdlib.h>
+
 #include "clock.h"
 #include "engine.h"
 
@@ -19,28 +21,108 @@ static const leat_device_table *table_of(const leat_loader *loader)
 
 static int open_events(leat_loader *loader, leat_batch *batch, leat_error *err)
 {
-    leat_event **const events[] = { &batch->copy_start, &batch->copied, &batch->consumed };
-    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
-        const int rc = table_of(loader)->event_open(loader->device, events[i], err);
-        if (rc < 0)
-            return rc;
-    }
-    return LEAT_OK;
+    const int rc = table_of(loader)->event_open(loader->device, &batch->copy_start, err);
+    return rc < 0 ? rc : table_of(loader)->event_open(loader->device, &batch->copied, err);
 }
+
+/* --- buffers ------------------------------------------------------------------------------------ */
+
+/* Behind all that are free: its batch was consumed last. */
+void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer)
+{
+    buffer->next_free = NULL;
+    *loader->last_buffer = buffer;
+    loader->last_buffer = &buffer->next_free;
+}
+
+static leat_buffer *take_buffer_locked(leat_loader *loader)
+{
+    leat_buffer *const buffer = loader->free_buffers;
+    loader->free_buffers = buffer->next_free;
+    if (!loader->free_buffers)
+        loader->last_buffer = &loader->free_buffers;
+    return buffer;
+}
+
+/* Memory and event of a buffer nobody knows of yet. */
+static int fill_buffer(leat_loader *loader, leat_buffer *buffer, leat_error *err)
+{
+    const size_t bytes = loader->plan->slot_bytes;
+    buffer->memory = table_of(loader)->device_alloc(loader->device, bytes);
+    if (!buffer->memory)
+        return leat_fail(err, LEAT_E_NOMEM,
+                         "buffer %lld of %lld: %zu bytes on %s: lower batch.size or "
+                         "prefetch.batches",
+                         (long long)loader->n_buffers_made + 1, (long long)loader->n_buffers, bytes,
+                         loader->device->info.name);
+    const int rc = table_of(loader)->event_open(loader->device, &buffer->consumed, err);
+    if (rc < 0) {
+        table_of(loader)->device_free(loader->device, buffer->memory);
+        buffer->memory = NULL;
+    }
+    return rc;
+}
+
+static int open_buffers(leat_loader *loader, leat_error *err)
+{
+    const int64_t n = loader->prefetch + loader->hold;
+    loader->last_buffer = &loader->free_buffers;
+    loader->buffers = calloc((size_t)loader->n_buffers, sizeof *loader->buffers);
+    if (!loader->buffers)
+        return leat_fail(err, LEAT_E_NOMEM, "%lld buffers", (long long)loader->n_buffers);
+    int rc = LEAT_OK;
+    for (int64_t i = 0; i < n && i < leat_loader_made_early(loader) && rc >= 0; i++) {
+        rc = fill_buffer(loader, &loader->buffers[i], err);
+        if (rc >= 0) {
+            leat_ship_free_locked(loader, &loader->buffers[i]);
+            loader->n_buffers_made++;
+        }
+    }
+    return rc;
+}
+
+/* The next batch to copy is there. */
+static bool full_locked(const leat_loader *loader)
+{
+    if (!loader->device || loader->shipping || loader->stop)
+        return false;
+    const leat_slot *const slot = leat_loader_slot(loader, loader->ship);
+    return slot && slot->state == LEAT_SLOT_FULL && slot->error.code >= 0;
+}
+
+bool leat_ship_can_make_locked(const leat_loader *loader)
+{
+    return !loader->making && !loader->short_of_memory && !loader->free_buffers &&
+           loader->n_buffers_made < loader->prefetch + loader->hold && full_locked(loader);
+}
+
+void leat_ship_make_locked(leat_loader *loader)
+{
+    leat_buffer *const buffer = &loader->buffers[loader->n_buffers_made];
+    loader->making = true;
+    pthread_mutex_unlock(&loader->lock);
+    const int rc = fill_buffer(loader, buffer, NULL);
+    pthread_mutex_lock(&loader->lock);
+    loader->making = false;
+    if (rc >= 0) {
+        loader->n_buffers_made++;
+        leat_ship_free_locked(loader, buffer);
+    } else {
+        loader->short_of_memory = true;
+    }
+    leat_sched_balance_locked(loader);
+}
+
+/* --- open and close ------------------------------------------------------------------------------ */
 
 int leat_ship_open(leat_loader *loader, leat_error *err)
 {
     loader->ship = loader->first;
     if (!loader->device)
         return LEAT_OK;
-    const size_t bytes = (loader->plan->slot_bytes + 255) / 256 * 256;
-    const size_t total = bytes * (size_t)loader->n_buffers;
-    loader->device_memory = table_of(loader)->device_alloc(loader->device, total);
-    if (!loader->device_memory)
-        return leat_fail(err, LEAT_E_NOMEM,
-                         "%zu bytes on %s for %lld batches: lower batch.size or prefetch.batches",
-                         total, loader->device->info.name, (long long)loader->n_buffers);
-    int rc = table_of(loader)->stream_open(loader->device, &loader->copies, err);
+    int rc = open_buffers(loader, err);
+    if (rc >= 0)
+        rc = table_of(loader)->stream_open(loader->device, &loader->copies, err);
     for (int64_t i = 0; i < loader->n_batches && rc >= 0; i++)
         rc = open_events(loader, &loader->batches[i], err);
     return rc;
@@ -50,29 +132,28 @@ void leat_ship_close(leat_loader *loader)
 {
     if (!loader->device)
         return;
+    const leat_device_table *const t = table_of(loader);
     if (loader->copies)
-        table_of(loader)->stream_close(loader->copies);
+        t->stream_close(loader->copies);
     for (int64_t i = 0; loader->batches && i < loader->n_batches; i++) {
-        leat_event *const events[] = { loader->batches[i].copy_start, loader->batches[i].copied,
-                                       loader->batches[i].consumed };
-        for (size_t k = 0; k < sizeof events / sizeof *events; k++)
-            if (events[k])
-                table_of(loader)->event_close(events[k]);
+        if (loader->batches[i].copy_start)
+            t->event_close(loader->batches[i].copy_start);
+        if (loader->batches[i].copied)
+            t->event_close(loader->batches[i].copied);
     }
-    if (loader->device_memory)
-        table_of(loader)->device_free(loader->device, loader->device_memory);
+    for (int64_t i = 0; i < loader->n_buffers_made; i++) {
+        t->event_close(loader->buffers[i].consumed);
+        t->device_free(loader->device, loader->buffers[i].memory);
+    }
+    free(loader->buffers);
+    loader->buffers = NULL;
 }
+
+/* --- copies --------------------------------------------------------------------------------------- */
 
 bool leat_ship_can_locked(const leat_loader *loader)
 {
-    if (!loader->device || loader->shipping || loader->stop)
-        return false;
-    const leat_slot *const slot = leat_loader_slot(loader, loader->ship);
-    if (slot->state != LEAT_SLOT_FULL || slot->batch != loader->ship || slot->error.code < 0)
-        return false;
-    const int64_t before = loader->ship - loader->n_buffers;
-    return before < loader->first ||
-           leat_loader_batch(loader, before)->state == LEAT_BATCH_RELEASED;
+    return loader->free_buffers && full_locked(loader);
 }
 
 /* The copy of a slot is done: on a thread of the device. */
@@ -81,19 +162,18 @@ static void copied(void *arg)
     leat_slot *const slot = arg;
     leat_loader *const loader = slot->loader;
     pthread_mutex_lock(&loader->lock);
-    slot->state = LEAT_SLOT_FREE;
+    leat_slot_free_locked(slot);
     leat_sched_balance_locked(loader);
     pthread_mutex_unlock(&loader->lock);
 }
 
 /* Enqueues wait, copy and call-back. */
-static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch,
-                   const leat_batch *before)
+static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool in_use)
 {
     const leat_device_table *const t = table_of(loader);
     int rc = LEAT_OK;
-    if (before && before->consumed_recorded)
-        rc = t->stream_wait(loader->copies, before->consumed);
+    if (in_use)
+        rc = t->stream_wait(loader->copies, batch->buffer->consumed);
     if (rc >= 0)
         rc = t->event_record(batch->copy_start, loader->copies);
     if (rc >= 0)
@@ -111,24 +191,23 @@ void leat_ship_next_locked(leat_loader *loader)
     const int64_t b = loader->ship;
     leat_slot *const slot = leat_loader_slot(loader, b);
     leat_batch *const batch = leat_loader_batch(loader, b);
-    const leat_batch *const before = b - loader->n_buffers < loader->first
-                                         ? NULL
-                                         : leat_loader_batch(loader, b - loader->n_buffers);
     leat_bad_settle_locked(loader, slot);
     if (slot->error.code < 0) { /* stays where it is, for leat_loader_next to find */
         leat_sched_balance_locked(loader);
         return;
     }
+    leat_buffer *const buffer = take_buffer_locked(loader);
+    const bool in_use = buffer->consumed_recorded; /* work that reads it may be under way */
     slot->state = LEAT_SLOT_SHIPPING;
     loader->shipping = true;
-    batch->memory = loader->device_memory + (size_t)(b % loader->n_buffers) *
-                                                ((loader->plan->slot_bytes + 255) / 256 * 256);
-    batch->consumed_recorded = false;
+    buffer->consumed_recorded = false;
+    batch->buffer = buffer;
+    batch->memory = buffer->memory;
     leat_loader_fill_info(batch, slot);
     leat_bad_move_locked(slot, batch);
     batch->info.sent_ns = leat_clock_ns();
     pthread_mutex_unlock(&loader->lock);
-    const int rc = enqueue(loader, slot, batch, before);
+    const int rc = enqueue(loader, slot, batch, in_use);
     pthread_mutex_lock(&loader->lock);
     loader->shipping = false;
     if (rc < 0) {

@@ -32,24 +32,75 @@ int leat_stage_fail_second(const leat_node *first, const leat_node *where, const
 
 /* --- shuffle --- */
 
+#define WINDOW_BLOCKS 16 /* blocks of a window, where only the block is given */
+
+static const char *const nones[] = { "none", NULL };
+
 typedef struct shuffle_options {
     int64_t seed;
     int32_t reshuffle;
+    int64_t block, window;
 } shuffle_options;
 
 static const leat_option shuffle_table[] = {
     LEAT_OPTION_ROW(shuffle_options, seed, I64, "auto", 0, COUNT_MAX, autos,
                     "key of the order; auto: the config's seed"),
     LEAT_OPTION_BOOL(shuffle_options, reshuffle, "true", "a new order in every epoch"),
+    LEAT_OPTION_I64_OR(shuffle_options, block, "none", 1, COUNT_MAX, nones,
+                       "for slow disks: neighbouring samples that stay in one window; blocks are "
+                       "shuffled, then the samples of each window of blocks"),
+    LEAT_OPTION_I64_OR(
+        shuffle_options, window, "auto", 2, COUNT_MAX, autos,
+        "samples that are shuffled together: a multiple of block, or, without block, "
+        "none moves by 1.5 windows or more; auto: all, or 16 blocks"),
     LEAT_OPTION_END
 };
+
+static int read_window(const shuffle_options *o, const leat_node *where, leat_shuffle *out,
+                       leat_error *err)
+{
+    out->block = o->block < 0 ? 0 : (uint64_t)o->block;
+    out->window = o->window < 0 ? out->block * WINDOW_BLOCKS : (uint64_t)o->window;
+    if (out->block && out->window % out->block)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "shuffle: window must be a multiple of block (%lld samples), got "
+                              "%lld: %lld would be one",
+                              (long long)out->block, (long long)out->window,
+                              (long long)((out->window / out->block + 1) * out->block));
+    return LEAT_OK;
+}
+
+static void note_window(leat_build *build, const leat_shuffle *shuffle)
+{
+    const char *const unit = build->batch ? "batches" : "samples";
+    const unsigned long long window = shuffle->window, block = shuffle->block;
+    if (block)
+        leat_build_note(build,
+                        "shuffle: each window of %llu %s is read from %llu blocks of %llu "
+                        "neighbours, and holds no others: not as random as a global shuffle",
+                        window, unit, window / block, block);
+    else if (window)
+        leat_build_note(build,
+                        "shuffle: within a window of %llu %s, none moves further than %llu places: "
+                        "what is sorted in the source stays nearly so",
+                        window, unit, window + (window + 1) / 2 - 1);
+}
 
 static int add_shuffle(leat_build *build, const void *options, const leat_node *where,
                        leat_error *err)
 {
     const shuffle_options *const o = options;
-    const uint64_t seed = o->seed < 0 ? build->plan->seed : (uint64_t)o->seed;
-    return add_order(build, LEAT_ORDER_SHUFFLE, seed, (uint64_t)o->reshuffle, where, err);
+    leat_shuffle shuffle = { .seed = o->seed < 0 ? build->plan->seed : (uint64_t)o->seed,
+                             .reshuffle = o->reshuffle != 0 };
+    leat_error inner;
+    int rc = read_window(o, where, &shuffle, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_order_add_shuffle(&build->plan->order, &shuffle, &inner);
+    if (rc < 0)
+        return leat_node_fail(where, err, rc, "%s", inner.message);
+    note_window(build, &shuffle);
+    return LEAT_OK;
 }
 
 /* --- repeat, take, skip --- */
@@ -235,6 +286,37 @@ static int unknown(const leat_build *build, const leat_node *entry, const char *
                           near.best ? "'?" : ".", known.text);
 }
 
+/* Options as other libraries call them, or that nothing here corresponds to. */
+static const struct {
+    const char *stage, *option, *instead;
+} elsewhere[] = {
+    { "shuffle", "buffer_size",
+      "there is no buffer, the shuffle is global and costs no memory: leave it out, or write "
+      "window: "
+      "N where samples must stay near their place" },
+    { "shuffle", "reshuffle_each_iteration", "write reshuffle" },
+    { "batch", "batch_size", "write size" },
+    { "shard", "num_shards", "write count" },
+    { "prefetch", "buffer_size", "write batches" },
+};
+
+static int check_words(const leat_stage_table *stage, const leat_node *given, leat_error *err)
+{
+    const bool map = given && given->kind == LEAT_NODE_MAP;
+    for (const leat_node *entry = map ? given->first : NULL; entry; entry = entry->next)
+        for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+            leat_node key = *entry;
+            if (strcmp(stage->kind.name, elsewhere[i].stage) ||
+                strcmp(entry->key, elsewhere[i].option))
+                continue;
+            key.line = entry->key_line;
+            key.column = entry->key_column;
+            return leat_node_fail(&key, err, LEAT_E_CONFIG, "stage '%s' has no option '%s': %s",
+                                  stage->kind.name, entry->key, elsewhere[i].instead);
+        }
+    return LEAT_OK;
+}
+
 /* What a stage gets, or gives: samples before the batch, batches after it. */
 static uint64_t count_of(const leat_order *order)
 {
@@ -266,6 +348,8 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
             stage = stage_at(i);
     if (!stage)
         return unknown(build, entry, name, err);
+    if ((rc = check_words(stage, given, err)) < 0)
+        return rc;
     void *options = calloc(1, stage->options_size);
     if (!options)
         return leat_fail(err, LEAT_E_NOMEM, "stage '%s': %zu bytes", name, stage->options_size);

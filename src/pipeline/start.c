@@ -98,7 +98,7 @@ bool leat_start_can_locked(const leat_loader *loader)
         return false;
     if (a->unsubmitted)
         return true;
-    if (a->batch >= loader->end || (loader->prefetch == 0 && a->batch >= loader->asked))
+    if (a->batch >= loader->end || (loader->plan->prefetch == 0 && a->batch >= loader->asked))
         return false;
     const uint64_t open = a->head - a->tail;
     if (open == LEAT_RUNS || a->in_flight + LEAT_RUN_MAX > LEAT_READER_DEPTH)
@@ -187,7 +187,7 @@ void leat_start_group_locked(leat_loader *loader)
 {
     leat_ahead *const a = &loader->ahead;
     const int64_t end =
-        loader->prefetch || loader->asked > loader->end ? loader->end : loader->asked;
+        loader->plan->prefetch || loader->asked > loader->end ? loader->end : loader->asked;
     const uint64_t run_rows = loader->run_rows < LEAT_RUN_MAX ? loader->run_rows : LEAT_RUN_MAX;
     const uint64_t tail = a->tail, used_from = a->used_from;
     const uint32_t room = LEAT_READER_DEPTH - a->in_flight;

@@ -67,13 +67,18 @@ typedef int leat_jpeg_flat(leat_jpeg_bits *bits, const leat_jpeg_node *node,
 
 /* The horizontal pass of a resize, laid out for vectors of 16 sums. Group g is output values
  * 16g … 16g + 15 of a row; for each pair of taps p it has 32 pairs of places, counted from
- * base[g * n_pairs + p], and their weights. */
+ * base[g * n_pairs + p], and their weights. Where all places are below LEAT_JPEG_SAMPLER_NEAR, `place`
+ * has those of the two bytes of each value, low byte first. */
 typedef struct leat_jpeg_sampler {
     int32_t n_groups, n_pairs;
+    int32_t is_near;
     int32_t *base;
     int16_t *place, *weight;
 } leat_jpeg_sampler;
-enum { LEAT_JPEG_SAMPLER_REACH = 64 }; /* places are below this, and so far may be read */
+enum {
+    LEAT_JPEG_SAMPLER_NEAR = 32,
+    LEAT_JPEG_SAMPLER_REACH = 64
+}; /* places are below this, and so far may be read */
 
 /* Kernels. All levels give the same bytes; plain C is the definition. */
 typedef struct leat_jpeg_dsp {

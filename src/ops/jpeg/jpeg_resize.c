@@ -21,36 +21,60 @@ typedef struct resizer {
     uint8_t *sampled;
 } resizer;
 
-/* The pixel that output value j of a row samples, and its channel. */
-static int32_t pixel_of(const resizer *r, int32_t j, int32_t *channel)
+/* What output values 16g … 16g + 15 of a row sample: output pixel and channel. */
+typedef struct group {
+    int32_t pixel[16], channel[16];
+} group;
+
+/* The next group; *i and *channel stand at its first value and are moved behind it. Values past the
+ * row's end are those of its last pixel. */
+static group next_group(const resizer *r, int32_t *i, int32_t *channel)
 {
     const int32_t channels = r->target->channels, last = r->target->width - 1;
-    const int32_t i = j / channels < last ? j / channels : last;
-    *channel = j % channels;
-    return r->target->is_mirrored ? last - i : i;
+    group g;
+    for (int32_t lane = 0; lane < 16; lane++) {
+        const int32_t at = *i < last ? *i : last;
+        g.pixel[lane] = r->target->is_mirrored ? last - at : at;
+        g.channel[lane] = *channel;
+        if (++*channel == channels) {
+            *channel = 0;
+            ++*i;
+        }
+    }
+    return g;
 }
 
-/* Fills pair p of group g. Returns 0 if the places are too far apart. */
-static int fill_pair(resizer *r, int32_t g, int32_t p)
+/* Fills pair p of group number n. Returns how far its places go. */
+static int32_t fill_pair(resizer *r, const group *g, int32_t n, int32_t p)
 {
     const leat_axis *axis = &r->across;
-    const int32_t channels = r->target->channels, at = g * r->sampler.n_pairs + p;
+    const int32_t channels = r->target->channels, at = n * r->sampler.n_pairs + p;
     int16_t *place = r->sampler.place + 32 * (ptrdiff_t)at;
     int16_t *weight = r->sampler.weight + 32 * (ptrdiff_t)at;
+    const int32_t second = 2 * p + 1 < axis->n_taps; /* else it weighs 0 */
     int32_t from[32], least = INT32_MAX, most = 0;
-    for (int32_t lane = 0; lane < 32; lane++) {
-        int32_t channel;
-        const int32_t i = pixel_of(r, 16 * g + lane / 2, &channel), k = 2 * p + lane % 2;
-        const int32_t tap = k < axis->n_taps ? k : axis->n_taps - 1; /* the one added weighs 0 */
-        from[lane] = (axis->start[i] + tap) * channels + channel;
-        weight[lane] = axis->weights[(ptrdiff_t)i * axis->stride + k];
-        least = from[lane] < least ? from[lane] : least;
-        most = from[lane] > most ? from[lane] : most;
+    for (int32_t lane = 0; lane < 16; lane++) {
+        const int32_t i = g->pixel[lane];
+        const int32_t first = (axis->start[i] + 2 * p) * channels + g->channel[lane];
+        from[2 * lane] = first;
+        from[2 * lane + 1] = first + second * channels;
+        memcpy(weight + 2 * lane, axis->weights + (ptrdiff_t)i * axis->stride + 2 * p,
+               2 * sizeof *weight);
+        least = first < least ? first : least;
+        most = from[2 * lane + 1] > most ? from[2 * lane + 1] : most;
     }
     for (int32_t lane = 0; lane < 32; lane++)
         place[lane] = (int16_t)(from[lane] - least);
     r->sampler.base[at] = least;
-    return most - least < LEAT_JPEG_SAMPLER_REACH;
+    return most - least;
+}
+
+/* Places of values become places of their bytes. */
+static void make_near(leat_jpeg_sampler *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        s->place[i] = (int16_t)(2 * s->place[i] + ((2 * s->place[i] + 1) << 8));
+    s->is_near = 1;
 }
 
 /* Without kernel, or where the size shrinks too far, the sampler stays empty. */
@@ -58,6 +82,7 @@ static int make_sampler(resizer *r, leat_scratch *scratch)
 {
     leat_jpeg_sampler *s = &r->sampler;
     const int32_t n_groups = (r->target->width * r->target->channels + 15) / 16;
+    int32_t reach = 0, i = 0, channel = 0;
     if (!r->kernels->sample_row)
         return LEAT_OK;
     s->n_pairs = r->across.stride / 2;
@@ -67,10 +92,17 @@ static int make_sampler(resizer *r, leat_scratch *scratch)
     s->weight = leat_scratch_take(scratch, n * 32 * sizeof *s->weight);
     if (!s->base || !s->place || !s->weight)
         return LEAT_E_NOMEM;
-    for (int32_t g = 0; g < n_groups; g++)
-        for (int32_t p = 0; p < s->n_pairs; p++)
-            if (!fill_pair(r, g, p))
-                return LEAT_OK;
+    for (int32_t k = 0; k < n_groups; k++) {
+        const group g = next_group(r, &i, &channel);
+        for (int32_t p = 0; p < s->n_pairs; p++) {
+            const int32_t far = fill_pair(r, &g, k, p);
+            reach = far > reach ? far : reach;
+        }
+        if (reach >= LEAT_JPEG_SAMPLER_REACH)
+            return LEAT_OK;
+    }
+    if (reach < LEAT_JPEG_SAMPLER_NEAR)
+        make_near(s, n * 32);
     s->n_groups = n_groups;
     return LEAT_OK;
 }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "shuffle.h"
+
+#include "digest.h"
+
+/* Purposes of permutations inside one shuffle; the global one has none, so that adding the others
+ * changed no order. */
+enum { BLOCKS = 1 << 28, IN_WINDOW = 2 << 28, FIRST_PASS = 3 << 28, SECOND_PASS = 4 << 28 };
+
+/* One shuffle of n elements in one epoch. */
+typedef struct mixing {
+    const leat_shuffle *shuffle;
+    uint64_t n, epoch;
+    uint32_t purpose;
+    leat_shuffle_cache *cache;
+} mixing;
+
+/* Element at place i of one part's permutation. slot: where it is remembered. */
+static uint64_t permuted(const mixing *m, int slot, uint32_t purpose, uint64_t part, uint64_t n,
+                         uint64_t i)
+{
+    leat_shuffle_perm *const last = &m->cache->perms[slot];
+    const uint64_t epoch = m->shuffle->reshuffle ? m->epoch : 0;
+    const uint32_t whole = m->purpose | purpose;
+    if (!last->valid || last->epoch != epoch || last->part != part || last->purpose != whole) {
+        const uint64_t seed = m->shuffle->seed;
+        *last =
+            (leat_shuffle_perm){ .valid = true, .purpose = whole, .epoch = epoch, .part = part };
+        last->perm = leat_perm_make(n, part ? leat_digest_chain(seed, part) : seed, epoch, whole);
+    }
+    return leat_perm_at(&last->perm, i);
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Neighbouring windows take turns in the cache, as positions near a border ask for both. */
+static int slot_of(uint64_t part)
+{
+    return 1 + (int)(part & 1);
+}
+
+static uint64_t in_blocks(const mixing *m, uint64_t p)
+{
+    const uint64_t block = m->shuffle->block, window = m->shuffle->window;
+    const uint64_t n_blocks = m->n / block + (m->n % block != 0);
+    do {
+        const uint64_t w = p / window, first = w * (window / block);
+        const uint64_t n_here = lesser(window / block, n_blocks - first);
+        const uint64_t y = permuted(m, slot_of(w), IN_WINDOW, w, n_here * block, p % window);
+        p = permuted(m, 0, BLOCKS, 0, n_blocks, first + y / block) * block + y % block;
+    } while (p >= m->n);
+    return p;
+}
+
+/* Windows in a row, the first of them `first` long. */
+static uint64_t one_pass(const mixing *m, uint32_t purpose, uint64_t first, uint64_t p)
+{
+    const uint64_t window = m->shuffle->window;
+    const uint64_t part = p < first ? 0 : 1 + (p - first) / window;
+    const uint64_t start = part ? first + (part - 1) * window : 0;
+    const uint64_t length = lesser(part ? window : first, m->n - start);
+    const int slot = purpose == SECOND_PASS ? 0 : slot_of(part);
+    return start + permuted(m, slot, purpose, part, length, p - start);
+}
+
+uint64_t leat_shuffle_at(const leat_shuffle *shuffle, uint64_t n, uint32_t purpose, uint64_t epoch,
+                         leat_shuffle_cache *cache, uint64_t p)
+{
+    const mixing m = { shuffle, n, epoch, purpose, cache };
+    const uint64_t window = shuffle->window;
+    if (window == 0 || (window >= n && !shuffle->block))
+        return permuted(&m, 0, 0, 0, n, p);
+    if (shuffle->block)
+        return in_blocks(&m, p);
+    p = one_pass(&m, SECOND_PASS, window / 2, p);
+    return one_pass(&m, FIRST_PASS, window, p);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_shuffle.c: shuffles in blocks and in windows: each element once, as near or as few blocks at a
+ * time as promised, every element equally likely where it can come. */
+#include "engine_fixture.h"
+
+#include <math.h>
+
+#include "shuffle.h"
+
+static const leat_shuffle kinds[] = {
+    { .window = 0 },
+    { .block = 1, .window = 2 },
+    { .block = 3, .window = 3 },
+    { .block = 4, .window = 16 },
+    { .block = 7, .window = 35 },
+    { .block = 64, .window = 128 },
+    { .block = 100, .window = 1600 },
+    { .window = 2 },
+    { .window = 3 },
+    { .window = 8 },
+    { .window = 65 },
+    { .window = 1000 },
+};
+#define N_KINDS (sizeof kinds / sizeof *kinds)
+
+static leat_shuffle kind(size_t k, uint64_t seed)
+{
+    leat_shuffle shuffle = kinds[k];
+    shuffle.seed = seed;
+    shuffle.reshuffle = true;
+    return shuffle;
+}
+
+/* Forwards, and backwards with another memory: no answer depends on what was asked before. */
+static void check_bijection(const leat_shuffle *shuffle, uint64_t n, uint64_t epoch)
+{
+    static leat_shuffle_cache forwards, backwards;
+    uint32_t seen[4000] = { 0 };
+    for (uint64_t p = 0; p < n; p++) {
+        const uint64_t at = leat_shuffle_at(shuffle, n, 0, epoch, &forwards, p);
+        assert_true(at < n);
+        seen[at] += (uint32_t)p + 1;
+    }
+    memset(&backwards, 0, sizeof backwards);
+    for (uint64_t p = n; p-- > 0;) {
+        const uint64_t at = leat_shuffle_at(shuffle, n, 0, epoch, &backwards, p);
+        if (seen[at] != p + 1)
+            fail_msg("n %llu, block %llu, window %llu: element %llu", (unsigned long long)n,
+                     (unsigned long long)shuffle->block, (unsigned long long)shuffle->window,
+                     (unsigned long long)at);
+    }
+    memset(&forwards, 0, sizeof forwards);
+}
+
+static void every_element_once(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < N_KINDS; k++) {
+        const leat_shuffle shuffle = kind(k, k);
+        for (uint64_t n = 1; n <= 300; n++)
+            check_bijection(&shuffle, n, n % 3);
+        check_bijection(&shuffle, 3999, 1);
+    }
+}
+
+static void a_window_reads_few_blocks(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = { 700, 703, 1599, 1601, 3501 };
+    for (size_t k = 1; k < 7; k++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            static leat_shuffle_cache cache;
+            const leat_shuffle shuffle = kind(k, s);
+            const uint64_t n = sizes[s], most = shuffle.window / shuffle.block;
+            const uint64_t ragged = n % shuffle.block ? n / shuffle.block : UINT64_MAX;
+            memset(&cache, 0, sizeof cache);
+            for (uint64_t start = 0; start < n; start += shuffle.window) {
+                uint8_t touched[4000] = { 0 };
+                uint64_t n_touched = 0;
+                for (uint64_t p = start; p < n && p < start + shuffle.window; p++) {
+                    const uint64_t block =
+                        leat_shuffle_at(&shuffle, n, 0, 0, &cache, p) / shuffle.block;
+                    n_touched += !touched[block];
+                    touched[block] = 1;
+                }
+                /* what lies behind the end is made good from the last window's blocks */
+                const bool holds_ragged = ragged != UINT64_MAX && touched[ragged];
+                assert_in_range(n_touched, 1, holds_ragged ? 2 * most : most);
+            }
+        }
+}
+
+static void nothing_moves_far_in_windows(void **state)
+{
+    (void)state;
+    for (size_t k = 7; k < N_KINDS; k++)
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            static leat_shuffle_cache cache;
+            const leat_shuffle shuffle = kind(k, seed);
+            const uint64_t n = 3000 + seed, w = shuffle.window;
+            uint64_t furthest = 0;
+            for (uint64_t p = 0; p < n; p++) {
+                const uint64_t at = leat_shuffle_at(&shuffle, n, 0, 0, &cache, p);
+                const uint64_t moved = at > p ? at - p : p - at;
+                furthest = moved > furthest ? moved : furthest;
+            }
+            assert_in_range(furthest, w / 2, w + (w + 1) / 2 - 1); /* and beyond its own window */
+            memset(&cache, 0, sizeof cache);
+        }
+}
+
+/* Over many seeds (or epochs), the element at place p is each of [from, from + n_likely) equally often:
+ * chi-square with n_likely - 1 degrees of freedom, as a number of deviations. */
+static void check_place(const leat_shuffle *given, uint64_t n, uint64_t p, uint64_t from,
+                        uint64_t n_likely, bool by_epoch)
+{
+    static leat_shuffle_cache cache;
+    uint32_t counts[1000] = { 0 };
+    const uint64_t n_orders = 60 * n_likely;
+    double sum = 0;
+    memset(&cache, 0, sizeof cache);
+    for (uint64_t k = 0; k < n_orders; k++) {
+        leat_shuffle shuffle = *given;
+        shuffle.seed = by_epoch ? 9 : k;
+        memset(&cache, 0, by_epoch ? 0 : sizeof cache);
+        const uint64_t at = leat_shuffle_at(&shuffle, n, 0, by_epoch ? k : 0, &cache, p);
+        assert_in_range(at, from, from + n_likely - 1);
+        counts[at - from]++;
+    }
+    for (uint64_t i = 0; i < n_likely; i++)
+        sum += ((double)counts[i] - 60) * ((double)counts[i] - 60) / 60;
+    const double freedom = (double)(n_likely - 1), z = (sum - freedom) / sqrt(2 * freedom);
+    if (!(fabs(z) < 4.5))
+        fail_msg("block %llu, window %llu, place %llu: %.1f deviations",
+                 (unsigned long long)given->block, (unsigned long long)given->window,
+                 (unsigned long long)p, z);
+}
+
+static void every_element_is_as_likely_where_it_can_come(void **state)
+{
+    (void)state;
+    const leat_shuffle blocks = { .reshuffle = true, .block = 16, .window = 64 };
+    const leat_shuffle windows = { .reshuffle = true, .window = 100 };
+    static const uint64_t places[] = { 0, 1, 17, 63, 64, 300, 639 };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        for (int by_epoch = 0; by_epoch < 2; by_epoch++)
+            check_place(&blocks, 640, places[i], 0, 640, by_epoch);
+    /* places 50 to 149 draw from windows 0 and 1, and so on */
+    static const uint64_t inner[] = { 50, 99, 100, 149, 150, 449 };
+    for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
+        for (int by_epoch = 0; by_epoch < 2; by_epoch++)
+            check_place(&windows, 1000, inner[i], (inner[i] - 50) / 100 * 100, 200, by_epoch);
+}
+
+/* --- in a plan ------------------------------------------------------------------------------------- */
+
+#define N_ROWS 1003
+
+static leat_plan *open_plan(const float *rows, const char *const *stages, const char *engine,
+                            leat_error *err)
+{
+    const int64_t dim = ROW_FLOATS;
+    const leat_rows tensor = { "x", leat_shape_make(LEAT_F32, 1, &dim), rows };
+    leat_plan *plan;
+    leat_builder *builder = leat_builder_open();
+    leat_builder_rows(builder, N_ROWS, &tensor, 1);
+    for (; stages[0]; stages += 2)
+        leat_builder_stage(builder, stages[0], stages[1]);
+    leat_builder_engine(builder, engine);
+    leat_builder_plan(builder, &plan, err);
+    leat_builder_close(&builder);
+    return plan;
+}
+
+static void an_epoch_has_each_record_once(void **state)
+{
+    static const char *const options[] = { "{block: 10}", "{block: 8, window: 64, seed: 3}",
+                                           "{window: 50}" };
+    float *const rows = make_rows(N_ROWS);
+    (void)state;
+    for (size_t o = 0; o < 3; o++) {
+        const char *const stages[] = { "shuffle", options[o], "batch", "32", NULL };
+        uint64_t digests[2];
+        int64_t n;
+        leat_error err;
+        uint8_t seen[2][N_ROWS] = { { 0 } };
+        uint64_t n_same = 0;
+        float first[N_ROWS];
+        for (int threads = 0; threads < 2; threads++) {
+            leat_plan *plan = open_plan(rows, stages,
+                                        threads ? "{threads: 3, digest: true, run: 5}"
+                                                : "{threads: 0, digest: true}",
+                                        &err);
+            check(plan ? 0 : -1, &err);
+            digests[threads] = run_digest(plan, NULL, &n);
+            assert_non_null(strstr(leat_plan_note(plan, 0), "shuffle: "));
+            leat_plan_close(&plan);
+        }
+        assert_int_equal(digests[0], digests[1]);
+        leat_plan *plan = open_plan(rows, stages, "{threads: 2}", &err);
+        leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = 2 });
+        leat_batch *batch;
+        while (leat_loader_next(loader, &batch, &err) == LEAT_OK) {
+            const leat_batch_info *const info = leat_batch_get_info(batch);
+            const float *const x = leat_batch_tensor(batch, 0).data;
+            for (int64_t j = 0; j < info->rows; j++) {
+                const int64_t p = info->in_epoch * 32 + j;
+                seen[info->epoch][(int)x[j * ROW_FLOATS]]++;
+                n_same += info->epoch && first[p] == x[j * ROW_FLOATS];
+                if (!info->epoch)
+                    first[p] = x[j * ROW_FLOATS];
+            }
+            leat_batch_release(batch);
+        }
+        for (int i = 0; i < N_ROWS; i++)
+            assert_true(seen[0][i] == 1 && seen[1][i] == 1);
+        assert_in_range(n_same, 0, N_ROWS / 10); /* the next epoch is in another order */
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+    }
+    free(rows);
+}
+
+static void windows_need_no_last_element(void **state)
+{
+    static const char *const stages[] = { "repeat", NULL,   "shuffle", "{window: 100}",
+                                          "batch",  "1000", NULL };
+    (void)state;
+    float *const rows = make_rows(N_ROWS);
+    leat_error err;
+    leat_plan *plan = open_plan(rows, stages, "{threads: 1}", &err);
+    check(plan ? 0 : -1, &err);
+    assert_int_equal(leat_plan_get_info(plan)->n_batches, -1);
+    leat_loader *loader = open_loader(plan, &(leat_loader_options){ .first_batch = 12345 });
+    leat_batch *batch;
+    check(leat_loader_next(loader, &batch, &err), &err);
+    const float *const x = leat_batch_tensor(batch, 0).data;
+    for (int64_t j = 0; j < 1000; j++) { /* near its place in the endless row */
+        const int64_t at = (12345 * 1000 + j) % N_ROWS;
+        const int64_t moved = llabs((int64_t)x[j * ROW_FLOATS] - at);
+        assert_true(moved < 150 || moved > N_ROWS - 150);
+    }
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    free(rows);
+}
+
+static void expect(const char *options, const char *part)
+{
+    const char *const stages[] = { "shuffle", options, "batch", "4", NULL };
+    float *const rows = make_rows(N_ROWS);
+    leat_error err;
+    leat_plan *plan = open_plan(rows, stages, "{}", &err);
+    assert_null(plan);
+    assert_int_equal(err.code, LEAT_E_CONFIG);
+    if (!strstr(err.message, part))
+        fail_msg("%s lacks '%s'", err.message, part);
+    free(rows);
+}
+
+static void wrong_options_say_what_is_right(void **state)
+{
+    (void)state;
+    expect("{block: 10, window: 25}", "got 25: 30 would be one");
+    expect("{buffer_size: 1000}",
+           "no option 'buffer_size': there is no buffer, the shuffle is global");
+    expect("{buffer_size: 1000}", "builder:3:15: ");
+    expect("{reshuffle_each_iteration: false}", "write reshuffle");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_element_once),
+        cmocka_unit_test(a_window_reads_few_blocks),
+        cmocka_unit_test(nothing_moves_far_in_windows),
+        cmocka_unit_test(every_element_is_as_likely_where_it_can_come),
+        cmocka_unit_test(an_epoch_has_each_record_once),
+        cmocka_unit_test(windows_need_no_last_element),
+        cmocka_unit_test(wrong_options_say_what_is_right),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_window.c: the window of batches ahead: slots and buffers are made when they are used, batches
+ * can be released in any order, and none of it changes what is in a batch. */
+#include "engine_fixture.h"
+
+#include "engine.h"
+
+#define N_ROWS 512
+
+static float *rows;
+
+static int make(void **state)
+{
+    (void)state;
+    rows = make_rows(N_ROWS);
+    return 0;
+}
+
+static int unmake(void **state)
+{
+    (void)state;
+    free(rows);
+    return 0;
+}
+
+static leat_plan *plan_of(const char *engine, const char *prefetch)
+{
+    const int64_t dims[] = { ROW_FLOATS };
+    const leat_rows table = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
+    leat_plan *plan;
+    leat_error err;
+    leat_builder *b = leat_builder_open();
+    leat_builder_rows(b, N_ROWS, &table, 1);
+    leat_builder_engine(b, engine);
+    leat_builder_stage(b, "shuffle", NULL);
+    leat_builder_stage(b, "batch", "8");
+    leat_builder_stage(b, "prefetch", prefetch);
+    check(leat_builder_plan(b, &plan, &err), &err);
+    leat_builder_close(&b);
+    return plan;
+}
+
+static int64_t n_made(leat_loader *loader)
+{
+    pthread_mutex_lock(&loader->lock);
+    const int64_t n = loader->n_slots_made;
+    pthread_mutex_unlock(&loader->lock);
+    return n;
+}
+
+static leat_batch *take(leat_loader *loader)
+{
+    leat_batch *batch;
+    leat_error err;
+    check(leat_loader_next(loader, &batch, &err), &err);
+    return batch;
+}
+
+static void a_deep_window_makes_slots_when_it_uses_them(void **state)
+{
+    (void)state;
+    leat_plan *plan = plan_of("{threads: 0}", "4096");
+    const leat_loader_options endless = { .epochs = -1 };
+    leat_loader *loader = open_loader(plan, &endless);
+    for (int i = 0; i < 500; i++)
+        leat_batch_release(take(loader));
+    assert_int_equal(n_made(loader), LEAT_MADE_EARLY);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+/* Workers fill the whole window when nobody takes anything, and not one batch more. */
+static void the_window_fills_to_its_depth(void **state)
+{
+    static const char *const devices[] = { NULL, "sim" };
+    (void)state;
+    for (size_t d = 0; d < 2; d++) {
+        leat_device *device = NULL;
+        leat_error err;
+        if (devices[d])
+            check(leat_device_open(devices[d], &device, &err), &err);
+        leat_plan *plan = plan_of("{threads: 2}", "50");
+        const leat_loader_options options = { .epochs = -1, .device = device };
+        leat_loader *loader = open_loader(plan, &options);
+        leat_batch_release(take(loader));
+        int64_t done = 0;
+        for (int i = 0; i < 5000 && done < 51; i++) {
+            pause_ns(1000000);
+            pthread_mutex_lock(&loader->lock);
+            for (done = 0; done < 60; done++) {
+                const leat_slot *const slot = leat_loader_slot(loader, done);
+                const bool full = slot && slot->state == LEAT_SLOT_FULL;
+                if (!full && done >= loader->next &&
+                    leat_loader_batch(loader, done)->state != LEAT_BATCH_SHIPPED)
+                    break;
+            }
+            pthread_mutex_unlock(&loader->lock);
+        }
+        assert_int_equal(done, 51);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+        leat_device_close(&device);
+    }
+}
+
+/* One batch kept while many others come and go: it keeps its bytes, they keep coming. */
+static void a_batch_can_be_kept_long(void **state)
+{
+    (void)state;
+    leat_plan *plan = plan_of("{threads: 2}", "3");
+    const leat_loader_options options = { .epochs = -1, .hold = 3 };
+    leat_loader *loader = open_loader(plan, &options);
+    leat_batch *const kept = take(loader);
+    float copy[8 * ROW_FLOATS];
+    memcpy(copy, leat_batch_tensor(kept, 0).data, sizeof copy);
+    for (int i = 0; i < LEAT_INFO_RING; i++) {
+        leat_batch *const a = take(loader), *const b = i % 2 ? take(loader) : NULL;
+        leat_batch_release(a); /* before the one taken after it */
+        if (b)
+            leat_batch_release(b);
+        if (i > 40)
+            break;
+    }
+    assert_memory_equal(copy, leat_batch_tensor(kept, 0).data, sizeof copy);
+    assert_int_equal(leat_batch_get_info(kept)->number, 0);
+    leat_batch_release(kept);
+    for (int i = 0; i < 200; i++)
+        leat_batch_release(take(loader));
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+static void depth_and_hold_change_no_batch(void **state)
+{
+    static const char *const depths[] = { "0", "1", "2", "17", "300" };
+    static const char *const devices[] = { NULL, "sim" };
+    uint64_t wanted = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++)
+        for (int threads = 0; threads < 4; threads += 3)
+            for (size_t d = 0; d < 2; d++) {
+                char engine[80];
+                int64_t n;
+                leat_device *device = NULL;
+                leat_error err;
+                if (devices[d])
+                    check(leat_device_open(devices[d], &device, &err), &err);
+                snprintf(engine, sizeof engine, "{threads: %d, digest: true}", threads);
+                leat_plan *plan = plan_of(engine, depths[i]);
+                const leat_loader_options options = { .epochs = 3,
+                                                      .device = device,
+                                                      .hold = 1 + (int32_t)i * 9 };
+                const uint64_t got = run_digest(plan, &options, &n);
+                assert_int_equal(n, 3 * N_ROWS / 8);
+                wanted = wanted ? wanted : got;
+                assert_int_equal(got, wanted);
+                leat_plan_close(&plan);
+                leat_device_close(&device);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_deep_window_makes_slots_when_it_uses_them),
+        cmocka_unit_test(the_window_fills_to_its_depth),
+        cmocka_unit_test(a_batch_can_be_kept_long),
+        cmocka_unit_test(depth_and_hold_change_no_batch),
+    };
+    return cmocka_run_group_tests(tests, make, unmake);
+}
