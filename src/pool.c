@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct member {
     leat_pool *pool;
@@ -59,6 +60,19 @@ int leat_pool_open(leat_pool **out, int n, const char *name, void (*work)(void *
                              strerror(rc));
     }
     return LEAT_OK;
+}
+
+int64_t leat_pool_cpu_ns(const leat_pool *pool)
+{
+    int64_t sum = 0;
+    for (int i = 0; pool && i < pool->n; i++) {
+        struct timespec t;
+        clockid_t clock;
+        if (pthread_getcpuclockid(pool->members[i].thread, &clock) == 0 &&
+            clock_gettime(clock, &t) == 0)
+            sum += (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    }
+    return sum;
 }
 
 void leat_pool_close(leat_pool **out)

@@ -5,6 +5,8 @@
 #ifndef LEAT_POOL_H
 #define LEAT_POOL_H
 
+#include <stdint.h>
+
 #include "leat/error.h"
 
 typedef struct leat_pool leat_pool;
@@ -13,6 +15,8 @@ typedef struct leat_pool leat_pool;
  * handlers run on the program's own threads. */
 int leat_pool_open(leat_pool **out, int n, const char *name, void (*work)(void *arg, int i),
                    void *arg, leat_error *err);
+/* CPU time that they have taken together, ns. Any thread, until close. */
+int64_t leat_pool_cpu_ns(const leat_pool *pool);
 /* Waits until all have returned. */
 void leat_pool_close(leat_pool **pool);
 

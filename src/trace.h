@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * trace.h: what stages did, per thread. Each thread adds to totals of its own; anybody may read
- * them at any time (relaxed atomics: a snapshot, no order). Stages of cheap samples are timed on
- * some samples only and scaled by count, so that timing costs under 1 % of the run. */
+ * trace.h: what a thread did: totals per stage, and its latest spans. Each thread writes its own;
+ * anybody may read them at any time.
+ *
+ * Totals are relaxed atomics: a snapshot, no order. Stages of cheap samples are timed on some samples
+ * only and scaled by count, so that timing costs under 1 % of the run.
+ *
+ * Spans go into a ring of fixed size that forgets the oldest, so a trace is bounded however long the
+ * run. One thread writes a ring. A reader copies it and then drops what may have been overwritten
+ * meanwhile: every word of a span is stored with release after the store of `head` that precedes it,
+ * so who loads (acquire) a word of span k sees head >= k. */
 #ifndef LEAT_TRACE_H
 #define LEAT_TRACE_H
 
@@ -19,8 +26,40 @@ typedef struct leat_trace_stage {
     _Atomic uint64_t bytes;   /* put out */
 } leat_trace_stage;
 
+typedef enum leat_trace_kind {
+    LEAT_TRACE_NEXT,   /* inside leat_loader_next */
+    LEAT_TRACE_ROWS,   /* a run of rows computed */
+    LEAT_TRACE_SLEEP,  /* nothing to do */
+    LEAT_TRACE_WAIT,   /* the same, as the one that listens for reads */
+    LEAT_TRACE_START,  /* reads worked out and submitted */
+    LEAT_TRACE_SHIP,   /* a copy enqueued */
+    LEAT_TRACE_FINISH, /* batch ops */
+    LEAT_TRACE_READ,   /* reads of a run in flight; these overlap */
+    LEAT_TRACE_COPY,
+    LEAT_TRACE_STEP,
+    LEAT_TRACE_STAGE /* + number of the stage */
+} leat_trace_kind;
+
+typedef struct leat_trace_span {
+    int64_t start_ns, end_ns;
+    int64_t batch;   /* -1: of none */
+    uint64_t record; /* the (first) one; meaningful when n > 0 */
+    uint64_t bytes;  /* 0: not counted */
+    uint32_t row, n; /* rows of that batch */
+    uint32_t kind;   /* leat_trace_kind */
+} leat_trace_span;
+
+enum { LEAT_TRACE_WORDS = 8 }; /* of a span in a ring: a cache line */
+
+typedef struct leat_trace_ring {
+    _Atomic uint64_t *words; /* NULL: no spans are kept */
+    uint64_t mask;           /* spans − 1 */
+    _Atomic uint64_t head;   /* spans written, counted without wrapping */
+} leat_trace_ring;
+
 typedef struct leat_trace {
     leat_trace_stage stages[LEAT_MAX_STAGES];
+    leat_trace_ring spans;
 } leat_trace;
 
 /* Adds to a total. [owner] */
@@ -45,5 +84,23 @@ static inline void leat_trace_time(leat_trace_stage *stage, uint64_t n, int64_t 
 
 /* Adds a thread's stages to *out, times scaled from timed samples to all. Any thread. */
 void leat_trace_sum(const leat_trace *trace, int32_t n_stages, leat_stage_stats *out);
+
+/* A ring of n spans (rounded up to a power of two; 0: it keeps none). Memory is committed by touch.
+ * Returns LEAT_OK or LEAT_E_NOMEM. */
+int leat_trace_ring_open(leat_trace_ring *ring, uint64_t n, leat_error *err);
+/* Takes one that was zeroed. */
+void leat_trace_ring_close(leat_trace_ring *ring);
+/* Bytes that a ring of n spans takes. */
+uint64_t leat_trace_ring_bytes(uint64_t n);
+
+/* Adds a span. [owner] */
+void leat_trace_put(leat_trace_ring *ring, const leat_trace_span *span);
+
+/* Spans that a copy can give at most. Any thread. */
+uint64_t leat_trace_ring_most(const leat_trace_ring *ring);
+/* Copies the spans that are there, oldest first, at most n of them: the newest. Returns their number;
+ * *n_lost is how many older ones are gone. Any thread. */
+uint64_t leat_trace_ring_copy(const leat_trace_ring *ring, leat_trace_span *out, uint64_t n,
+                              uint64_t *n_lost);
 
 #endif

@@ -239,8 +239,9 @@ static void replacements_are_a_permutation_within_the_pass(void **state)
                     uint64_t record, epoch, was, was_epoch;
                     const leat_order_place place =
                         leat_order_find(&order, &cache, pass * 10 + p / 10);
-                    leat_order_replace(&order, &cache, 9, &place, p % 10, attempt, &record, &epoch);
                     leat_order_row(&order, &cache, &place, p % 10, &was, &was_epoch);
+                    leat_order_replace(&order, &cache, 9, &place, p % 10, was, attempt, &record,
+                                       &epoch);
                     assert_int_equal(seen[record]++, 0);
                     assert_int_equal(epoch, pass);
                     n_moved += record != was;

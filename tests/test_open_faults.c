@@ -30,21 +30,33 @@ static int remove_file(void **state)
     return remove(path);
 }
 
+#define FILE_WITH(features) "{tfrecord: {files: '%1$s', features: {" features "}}"
+#define PLAIN               FILE_WITH("x: {}, id: {shape: []}")
+
+/* %1$s: the file */
+static const char *const sources[] = {
+    PLAIN "}",
+    "{mix: {weights: [2, 1], sources: [" PLAIN ", pipeline: [shuffle]}, {interleave: [" PLAIN
+    "}, " PLAIN ", pipeline: [{repeat: 2}]}]}]}}",
+    "{zip: [" PLAIN "}, {concat: [" FILE_WITH("y: {key: x}") "}]}]}",
+};
+
 /* Opens all, takes two batches, closes all. */
-static int go(const char *engine, const char *device_name, leat_error *err)
+static int go(const char *source, const char *engine, const char *device_name, leat_error *err)
 {
-    char text[600];
+    char text[2000], from[1600];
     leat_config *config = NULL;
     leat_plan *plan = NULL;
     leat_loader *loader = NULL;
     leat_device *device = NULL;
     leat_batch *batch;
+    snprintf(from, sizeof from, source, path);
     snprintf(text, sizeof text,
-             "source: {tfrecord: {files: '%s', features: {x: {}, id: {shape: []}}}}\n"
+             "source: %s\n"
              "engine: %s\n"
              "pipeline: [shuffle, {map: [reshape: {shape: [2, 12]}]}, {on_error: mask}, {batch: "
              "8}, {prefetch: 2}]\n",
-             path, engine);
+             from, engine);
     int rc = leat_config_parse(text, "faults.yaml", &config, err);
     if (rc >= 0)
         rc = leat_plan_open(config, NULL, &plan, err);
@@ -70,14 +82,16 @@ static void every_allocation_may_fail(void **state)
     static const char *const engines[] = { "{threads: 0, reader: pread}", "{threads: 2}" };
     static const char *const devices[] = { "cpu", "sim" };
     (void)state;
-    for (size_t e = 0; e < 2; e++)
-        for (size_t d = 0; d < 2; d++) {
+    for (size_t s = 0; s < sizeof sources / sizeof *sources; s++)
+        for (size_t k = 0; k < 4; k++) {
+            const char *const source = sources[s], *const engine = engines[k / 2];
+            const char *const device = devices[k % 2];
             leat_error err = { 0 };
-            check(go(engines[e], devices[d], &err), &err);
+            check(go(source, engine, device, &err), &err);
             int rc, hit, n_failed = 0;
             for (long n = 0;; n++) {
                 failing_malloc_at(n);
-                rc = go(engines[e], devices[d], &err);
+                rc = go(source, engine, device, &err);
                 hit = failing_malloc_hit();
                 if (!hit)
                     break;

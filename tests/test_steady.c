@@ -82,14 +82,15 @@ static int remove_file(void **state)
 }
 
 #ifdef COUNTING_MALLOC
-static leat_plan *plan_of(const char *engine)
+static leat_plan *plan_of(const char *source, const char *engine)
 {
-    char text[1000];
+    char text[1000], from[600];
     leat_config *config;
     leat_plan *plan;
     leat_error err;
+    snprintf(from, sizeof from, source, path, path);
     snprintf(text, sizeof text,
-             "source: {tfrecord: '%s'}\n"
+             "source: %s\n"
              "engine: %s\n"
              "pipeline:\n"
              "  - shuffle\n"
@@ -97,7 +98,7 @@ static leat_plan *plan_of(const char *engine)
              "          {random_brightness: 0.2}, {normalize: {mean: [0.5], std: [0.2]}}]\n"
              "  - batch: 8\n"
              "  - prefetch: 2\n",
-             path, engine);
+             from, engine);
     check(leat_config_parse(text, "steady.yaml", &config, &err), &err);
     check(leat_plan_open(config, NULL, &plan, &err), &err);
     leat_config_close(&config);
@@ -119,9 +120,16 @@ static void nothing_is_allocated_once_warm(void **state)
     static const char *const engines[] = { "{threads: 0, reader: pread}",
                                            "{threads: 2, reader: pread}", "{threads: 2}",
                                            "{threads: 3, read_bytes: 32 KiB, digest: true}" };
+    static const char *const sources[] = {
+        "{tfrecord: '%s'}",
+        "{mix: {weights: [3, 1], sources: [{tfrecord: '%s', pipeline: [shuffle]}, {tfrecord: "
+        "'%s'}]}}",
+        "{zip: [{tfrecord: '%s'}, {tfrecord: {files: '%s', features: {other: {key: "
+        "image/class/label}}}}]}",
+    };
     (void)state;
-    for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
-        leat_plan *plan = plan_of(engines[e]);
+    for (size_t k = 0; k < 3 * sizeof engines / sizeof *engines; k++) {
+        leat_plan *plan = plan_of(sources[k % 3], engines[k / 3]);
         const leat_loader_options options = { .epochs = -1 };
         leat_loader *loader = open_loader(plan, &options);
         /* Warm: every worker has seen a sample. One that the system lets sleep through all of this

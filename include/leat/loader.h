@@ -16,7 +16,8 @@ typedef struct leat_batch leat_batch;
 
 /* Where a run stands, as plain bytes that can be written to a file and read on any machine of the same
  * byte order. It names a position in the order, nothing of what was prepared, so a loader opened from
- * it goes on with the very next batch at once, also with other threads, reader or prefetch. */
+ * it goes on with the very next batch at once, also with other threads, reader, prefetch or number of
+ * ranks. */
 typedef struct leat_loader_state {
     char magic[8];        /* "leatrun" */
     uint32_t version;     /* 1 */
@@ -70,10 +71,14 @@ typedef struct leat_batch_info {
     int64_t number;   /* from 0, counted from the start of the run, not of this loader */
     int64_t epoch;    /* pass of the pipeline that this batch belongs to */
     int64_t in_epoch; /* number inside the epoch, from 0 */
-    int64_t rows;     /* samples in this batch: batch_size, fewer in a short last one */
-    int64_t n_masked,
-        n_replaced;   /* of them: rows that are marked invalid, or stand in for others */
-    uint64_t digest;  /* of all rows' bytes; 0 unless engine.digest is on */
+    int64_t rows;     /* samples in this batch: batch_size, fewer in a short last one; where several
+                         ranks share it (engine.ranks) this rank's, which may be 0 */
+    int64_t global_rows; /* samples of all ranks together: the weight of this rank's rows in a mean
+                            over the batch is 1 / global_rows each */
+    int64_t first_row;   /* of them: this rank's row 0; ranks in order make the whole batch */
+    int64_t n_masked, n_replaced; /* of `rows`: marked invalid; standing in for others */
+    uint64_t digest;  /* of all rows' bytes; 0 unless engine.digest is on. The ranks' digests add up
+                         (modulo 2^64) to that of the whole batch */
     int64_t asked_ns; /* leat_loader_next was called */
     int64_t ready_ns; /* its last row was written in host memory */
     int64_t sent_ns;  /* its copy to the device was enqueued; 0 where there is none */
@@ -134,6 +139,23 @@ typedef struct leat_loader_stats_info {
     char reader[16];               /* "io_uring", "pread"; "direct": the source fetches by itself */
     char reader_reason[160];       /* why this reader; "" when it is the one asked for */
     int64_t memory_bytes;          /* slots, read buffers and scratch, as planned at open */
+
+    /* Where the threads' time went, summed over them since the loader was opened. */
+    int64_t busy_ns;  /* rows computed, by workers and by the consumer while it waited */
+    int64_t sleep_ns; /* workers without anything to do */
+    int64_t cpu_ns;   /* CPU time of the workers */
+
+    /* What is under way now. */
+    int32_t slots, slots_full, slots_filling; /* host memory of batches */
+    int32_t batches_ready;                    /* that leat_loader_next would give at once */
+    int32_t reads_in_flight, runs_read;       /* reads; runs of rows read and not computed yet */
+    int64_t read_bytes, read_bytes_used;      /* memory of reads */
+
+    /* How reading went. */
+    uint64_t reads;       /* submitted to io_uring */
+    uint64_t reads_rows;  /* records they brought: more than reads where neighbours were joined */
+    uint64_t reads_again; /* records read a second time: the read failed or came back short */
+
     int32_t n_stages;
     leat_stage_stats stages[LEAT_MAX_STAGES];
 } leat_loader_stats_info;
@@ -144,6 +166,22 @@ LEAT_API void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out
 /* The first bad rows of the batches handed out by this loader, in order; the first LEAT_BATCH_ERRORS
  * are kept. Returns how many were written to out (≤ n). Any thread. */
 LEAT_API int32_t leat_loader_errors(leat_loader *loader, leat_row_error *out, int32_t n);
+
+/* --- traces ----------------------------------------------------------------------------------- */
+
+/* Writes what the loader's threads did lately as a trace that Perfetto (ui.perfetto.dev) and
+ * chrome://tracing show: JSON of the Trace Event Format, a row per worker and for the consumer, the
+ * reader, the copies and the steps, with batch and record numbers. Each thread keeps its newest
+ * engine.spans spans. Stages of cheap samples appear for the samples that are timed.
+ * path     the file appears whole or not at all
+ * returns  LEAT_OK; LEAT_E_IO; LEAT_E_NOMEM
+ * threads  any, also while the loader runs */
+LEAT_API int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *err);
+
+/* Tells the trace what the loader cannot know: that the step on batch `number` ran from start to end
+ * (ns of CLOCK_MONOTONIC). One thread at a time. */
+LEAT_API void leat_loader_trace_step(leat_loader *loader, int64_t number, int64_t start_ns,
+                                     int64_t end_ns);
 
 #ifdef __cplusplus
 }

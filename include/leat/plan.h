@@ -36,9 +36,12 @@ typedef struct leat_tensor_info {
 
 typedef struct leat_plan_info {
     uint64_t n_records; /* of the source */
+    int64_t n_samples;  /* in one pass, before they are batched; -1 = endless */
     int64_t n_batches;  /* in one pass of the pipeline; -1 = endless (`repeat: forever`) */
-    int64_t batch_size;
-    int64_t prefetch; /* batches that may stand ready ahead of the consumer */
+    int64_t batch_size; /* of all ranks */
+    int32_t rank;       /* which part of every batch's rows its loaders make … */
+    int32_t ranks;      /* … of how many; see leat_batch_info */
+    int64_t prefetch;   /* batches that may stand ready ahead of the consumer */
     int32_t n_tensors;
     int32_t n_classes; /* from the source's label map; 0 = unknown */
     uint64_t seed;

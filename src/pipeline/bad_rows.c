@@ -69,13 +69,13 @@ static void mask(const leat_plan *plan, uint8_t *slot, uint64_t row)
 
 /* Tries other samples until one is good; *err stays the first error where none is. */
 static int replace(const leat_plan *plan, leat_worker *worker, const leat_slot *slot, uint64_t row,
-                   uint64_t *record, leat_error *err)
+                   uint64_t bad, uint64_t *record, leat_error *err)
 {
     leat_error again;
     uint64_t epoch;
     for (uint32_t attempt = 0; attempt < LEAT_REPLACE_ATTEMPTS; attempt++) {
-        leat_order_replace(&plan->order, &worker->order, plan->seed, &slot->place, row, attempt,
-                           record, &epoch);
+        leat_order_replace(&plan->order, &worker->order, plan->seed, &slot->place, row, bad,
+                           attempt, record, &epoch);
         const int rc = leat_sample_run(plan, worker, *record, epoch, NULL, 0, slot->memory, row,
                                        false, &again);
         if (rc >= 0)
@@ -103,7 +103,7 @@ int leat_bad_row(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint
         return err->code;
     snprintf(bad.message, sizeof bad.message, "%.*s", (int)sizeof bad.message - 1, err->message);
     if (bad.replaced) {
-        const int rc = replace(plan, worker, slot, row, &bad.replacement, err);
+        const int rc = replace(plan, worker, slot, row, record, &bad.replacement, err);
         if (rc < 0)
             return rc;
     } else {

@@ -29,7 +29,10 @@ static const leat_option top_table[] = {
 static const leat_option section_table[] = { SOURCE_ROW, PIPELINE_ROW, ENGINE_ROW,
                                              LEAT_OPTION_END };
 
+#define RANKS_MAX (1 << 20)
+
 static const char *const autos[] = { "auto", NULL };
+static const char *const ios[] = { "buffered", "direct", NULL };
 static const char *const readers[] = { "auto", "io_uring", "pread", NULL };
 
 const leat_option leat_engine_option_table[] = {
@@ -39,6 +42,10 @@ const leat_option leat_engine_option_table[] = {
         "does all; auto: the CPUs this process may use"),
     LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
                      "how files are read; auto: io_uring, or pread where it is refused"),
+    LEAT_OPTION_ENUM(leat_engine_options, io, "buffered", ios,
+                     "buffered: through the page cache; direct: past it (O_DIRECT), for sets that "
+                     "are larger than memory; falls back, and says so, where the file system "
+                     "refuses"),
     LEAT_OPTION_BYTES(leat_engine_options, read_bytes, "0", 0, 0x1p40,
                       "memory of reads in flight; 0: two windows of mean records, 4 to 64 MiB"),
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
@@ -47,8 +54,15 @@ const leat_option leat_engine_option_table[] = {
                      "do neighbouring ops in one go where that gives the same bytes"),
     LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
                      "time the stages (on some samples only, so that it costs under 1 %)"),
+    LEAT_OPTION_I64(leat_engine_options, spans, "4096", 0, 1 << 24,
+                    "spans of a trace kept per thread, the newest (64 bytes each); 0: none"),
     LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
                      "compute a digest of every batch (reads every byte put out)"),
+    LEAT_OPTION_I64(leat_engine_options, rank, "0", 0, RANKS_MAX - 1,
+                    "which part of every batch this process makes, from 0 to ranks - 1"),
+    LEAT_OPTION_I64(leat_engine_options, ranks, "1", 1, RANKS_MAX,
+                    "processes that share every batch: each makes its part of the rows, and all "
+                    "parts together are the same batch for any number"),
     LEAT_OPTION_END
 };
 
@@ -118,17 +132,17 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
             leat_map_fuse(chain);
         chain->row_bytes = (size_t)bytes;
         chain->offset = at;
-        if (__builtin_mul_overflow(chain->row_bytes, plan->order.batch_size, &all) ||
+        if (__builtin_mul_overflow(chain->row_bytes, leat_order_slot_rows(&plan->order), &all) ||
             __builtin_add_overflow(at, (all + 63) / 64 * 64, &at) || at > (size_t)1 << 46)
             return leat_node_fail(batch, err, LEAT_E_CONFIG,
                                   "a batch of %llu rows of '%s' (%lld bytes each) is too large",
-                                  (unsigned long long)plan->order.batch_size, name,
+                                  (unsigned long long)leat_order_slot_rows(&plan->order), name,
                                   (long long)bytes);
         plan->tensors[c] = (leat_tensor_info){ name, chain->shape, chain->n_fused };
     }
     plan->valid_offset = at;
     if (plan->on_error == LEAT_ON_ERROR_MASK)
-        at += (plan->order.batch_size + 63) / 64 * 64;
+        at += (leat_order_slot_rows(&plan->order) + 63) / 64 * 64;
     plan->slot_bytes = at ? at : 64;
     return check_memory(plan, batch, err);
 }
@@ -170,8 +184,11 @@ static void fill_info(leat_plan *plan, const leat_parts *parts)
 {
     plan->info = (leat_plan_info){
         .n_records = plan->source->n_records,
+        .n_samples = plan->order.n_samples > INT64_MAX ? -1 : (int64_t)plan->order.n_samples,
         .n_batches = plan->order.n_batches > INT64_MAX ? -1 : (int64_t)plan->order.n_batches,
         .batch_size = (int64_t)plan->order.batch_size,
+        .rank = (int32_t)plan->engine.rank,
+        .ranks = (int32_t)plan->engine.ranks,
         .prefetch = plan->prefetch,
         .n_tensors = plan->n_chains,
         .n_classes = plan->source->n_classes,
@@ -195,19 +212,32 @@ static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *
     return rc;
 }
 
+/* The engine's options, checked against each other. */
+static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err)
+{
+    const int rc =
+        leat_node_options(engine, engine, "engine", leat_engine_option_table, &plan->engine, err);
+    if (rc < 0 || plan->engine.rank < plan->engine.ranks)
+        return rc;
+    return leat_node_fail(engine, err, LEAT_E_CONFIG,
+                          "engine: rank must be below ranks %lld, got %lld",
+                          (long long)plan->engine.ranks, (long long)plan->engine.rank);
+}
+
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
 {
     leat_plan *const plan = build->plan;
     plan->seed = (uint64_t)parts->seed;
-    int rc = leat_node_options(parts->engine, parts->engine, "engine", leat_engine_option_table,
-                               &plan->engine, err);
+    int rc = read_engine(plan, parts->engine, err);
     if (rc < 0)
         return rc;
-    if (!plan->source && (rc = leat_source_open(parts->source, &plan->source, err)) < 0)
+    if (!plan->source && (rc = leat_source_open(parts->source, plan->seed, &plan->source, err)) < 0)
         return rc;
     if (plan->source->n_records == 0)
         return leat_node_fail(parts->source, err, LEAT_E_DATA, "the source has no records");
-    leat_order_init(&plan->order, plan->source->n_records);
+    leat_source_order(plan->source, &plan->order);
+    plan->order.rank = (uint64_t)plan->engine.rank;
+    plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);
     if ((rc = add_stages(build, parts->pipeline, err)) < 0 ||
         (rc = lay_out(plan, build->batch, err)) < 0)

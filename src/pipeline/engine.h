@@ -34,6 +34,7 @@
 #include <pthread.h>
 
 #include "device_impl.h"
+#include "layout.h"
 #include "plan_impl.h"
 #include "pool.h"
 #include "reader.h"
@@ -106,17 +107,6 @@ struct leat_batch {
     leat_event *copy_start, *copied; /* [const after open], on devices with copies */
 };
 
-/* A row whose bytes the reader fetches. */
-typedef struct leat_row_read {
-    struct leat_run *run;
-    uint64_t record, epoch;
-    uint8_t *bytes; /* NULL: too large to be read ahead */
-    bool failed;    /* read it again when it runs [engine lock, then who runs it] */
-    size_t size;
-    uint64_t offset;
-    int fd;
-} leat_row_read;
-
 typedef enum leat_run_state {
     LEAT_RUN_FREE,
     LEAT_RUN_READING,
@@ -132,7 +122,9 @@ typedef struct leat_run {
     leat_order_place place;
     uint64_t row;
     uint32_t n;
-    uint64_t end; /* of its part of the read memory, counted without wrapping */
+    uint64_t bytes;     /* that are read ahead */
+    int64_t started_ns; /* its reads were submitted [engine lock] */
+    uint64_t end;       /* of its part of the read memory, counted without wrapping */
     leat_row_read rows[LEAT_RUN_MAX];
 } leat_run;
 
@@ -143,6 +135,7 @@ typedef struct leat_ahead {
     leat_reader *reader; /* [const after open] */
     uint64_t bytes;      /* of read memory [const after open] */
     leat_run *runs;      /* ring of LEAT_RUNS */
+    leat_layout layout;  /* [start token] */
     uint64_t head, tail; /* runs published / freed, counted without wrapping [engine lock] */
     uint64_t used_to, used_from; /* read memory in use, counted without wrapping [engine lock] */
     uint32_t in_flight;          /* reads [engine lock] */
@@ -152,9 +145,13 @@ typedef struct leat_ahead {
     bool unsubmitted; /* the kernel left reads queued [start token; engine lock to change] */
     int64_t batch;    /* next row to read [start token; engine lock to change] */
     uint64_t row;
-    leat_order_cache order; /* [start token] */
-    leat_role leader;       /* who sleeps on the eventfd [engine lock] */
-    bool leader_called;     /* and has been woken [engine lock] */
+    leat_order_cache order;            /* [start token] */
+    leat_role leader;                  /* who sleeps on the eventfd [engine lock] */
+    bool leader_called;                /* and has been woken [engine lock] */
+    leat_trace_ring spans;             /* of reads [engine lock] */
+    uint64_t n_reads, n_rows, n_again; /* reads, rows they brought, rows to read again
+                                          [engine lock] */
+    int64_t reaped_ns; /* when the last look found reads done; 0: it found none [engine lock] */
 } leat_ahead;
 
 struct leat_loader {
@@ -192,8 +189,10 @@ struct leat_loader {
     int64_t claim_batch; /* next rows to compute, without read-ahead */
     uint64_t claim_row;
     leat_order_cache claim_order;
-    int64_t ship;  /* next batch to copy */
-    bool shipping; /* somebody does it */
+    int64_t ship;                           /* next batch to copy */
+    bool shipping;                          /* somebody does it */
+    int64_t noted;                          /* next batch whose copy is not in the trace yet */
+    leat_trace_ring copy_spans, step_spans; /* of copies; of what the consumer told */
     leat_ahead ahead;
     leat_bad_log *logs, *free_logs; /* all [const after open]; those given back */
     int64_t n_logs_used;            /* logs from here on were never given out */
@@ -210,7 +209,7 @@ struct leat_loader {
     double sample_ns;   /* running mean of a row's cost; 0 = not known yet */
     uint64_t run_rows;  /* rows per run */
     uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
-    int64_t wait_ns;
+    int64_t wait_ns, busy_ns, sleep_ns;
 };
 
 /* --- slot.c ------------------------------------------------------------------------------------ */
@@ -249,6 +248,8 @@ void leat_ship_make_locked(leat_loader *loader);
 void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer);
 /* Enqueues the copy of the next full batch; lets the lock go in between. */
 void leat_ship_next_locked(leat_loader *loader);
+/* Puts copies that are done into the trace. */
+void leat_ship_note_locked(leat_loader *loader);
 
 /* --- bad_rows.c -------------------------------------------------------------------------------- */
 int leat_bad_open(leat_loader *loader, leat_error *err);

@@ -16,11 +16,13 @@
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
-static int open_worker(leat_worker *worker, leat_error *err)
+static int open_worker(leat_worker *worker, int64_t n_spans, leat_error *err)
 {
     int rc = LEAT_E_NOMEM;
     for (size_t bytes = SCRATCH_BYTES; rc < 0 && bytes >= SCRATCH_LEAST; bytes /= 2)
         rc = leat_scratch_open(&worker->scratch, bytes, err);
+    if (rc >= 0)
+        rc = leat_trace_ring_open(&worker->trace.spans, (uint64_t)n_spans, err);
     return rc;
 }
 
@@ -74,7 +76,9 @@ static int open_parts(leat_loader *loader, leat_error *err)
     for (int64_t i = 0; i < loader->n_batches; i++)
         loader->batches[i].loader = loader;
     for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
-        rc = open_worker(&loader->workers[i], err);
+        rc = open_worker(&loader->workers[i], loader->plan->engine.spans, err);
+    if (rc >= 0)
+        rc = leat_trace_ring_open(&loader->step_spans, (uint64_t)loader->plan->engine.spans, err);
     if (rc >= 0)
         rc = leat_slot_open_all(loader, err);
     if (rc >= 0)
@@ -141,8 +145,11 @@ void leat_loader_close(leat_loader **out)
     if (loader->copies) /* no call-back comes after this */
         loader->device->table->stream_sync(loader->copies, NULL);
     leat_start_close(loader);
-    for (int i = 0; loader->workers && i <= loader->n_threads; i++)
+    for (int i = 0; loader->workers && i <= loader->n_threads; i++) {
         leat_scratch_close(&loader->workers[i].scratch);
+        leat_trace_ring_close(&loader->workers[i].trace.spans);
+    }
+    leat_trace_ring_close(&loader->step_spans);
     free(loader->workers);
     loader->workers = NULL;
     pthread_mutex_lock(&loader->lock);
@@ -162,6 +169,8 @@ void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot)
         .epoch = (int64_t)slot->place.epoch,
         .in_epoch = (int64_t)slot->place.number,
         .rows = (int64_t)slot->place.rows,
+        .global_rows = (int64_t)slot->place.global_rows,
+        .first_row = (int64_t)slot->place.first_row,
         .digest = slot->digest,
         .ready_ns = slot->ready_ns,
     };
@@ -249,6 +258,12 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
     batch->info.asked_ns = asked_ns;
     batch->info.got_ns = leat_clock_ns();
     loader->wait_ns += batch->info.got_ns - asked_ns;
+    leat_trace_put(&loader->workers[loader->n_threads].trace.spans,
+                   &(leat_trace_span){ .start_ns = asked_ns,
+                                       .end_ns = batch->info.got_ns,
+                                       .batch = batch->info.number,
+                                       .n = (uint32_t)batch->info.rows,
+                                       .kind = LEAT_TRACE_NEXT });
     *out = batch;
     return rc < 0 ? leat_fail(err, rc, "%s: the copy of a batch failed", loader->device->info.name)
                   : LEAT_OK;
@@ -343,32 +358,4 @@ void leat_batch_release(leat_batch *batch)
     pthread_mutex_unlock(&loader->lock);
     if (last)
         free_all(loader);
-}
-
-/* --- statistics ------------------------------------------------------------------------------------ */
-
-void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
-{
-    const leat_ahead *const a = &loader->ahead;
-    memset(out, 0, sizeof *out);
-    out->wall_ns = leat_clock_ns() - loader->opened_ns;
-    out->threads = loader->n_threads;
-    out->memory_bytes = loader->memory_bytes;
-    snprintf(out->reader, sizeof out->reader, "%s",
-             !loader->plan->source->table->locate ? "direct"
-             : a->reader                          ? "io_uring"
-                                                  : "pread");
-    snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);
-    out->n_stages = leat_sample_stages(loader->plan, out->stages);
-    for (int i = 0; i <= loader->n_threads; i++)
-        leat_trace_sum(&loader->workers[i].trace, out->n_stages, out->stages);
-    pthread_mutex_lock(&loader->lock);
-    out->batches = loader->n_batches_out;
-    out->samples = loader->n_samples_out;
-    out->n_masked = loader->n_masked;
-    out->n_replaced = loader->n_replaced;
-    out->bytes_out = loader->n_bytes_out;
-    out->wait_ns = loader->wait_ns;
-    out->bytes_read = loader->n_bytes_read + out->stages[LEAT_STAGE_READ].bytes_out;
-    pthread_mutex_unlock(&loader->lock);
 }

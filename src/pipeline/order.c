@@ -3,10 +3,20 @@
 
 #include <string.h>
 
+#include "combine.h"
+
 void leat_order_init(leat_order *order, uint64_t n_records)
 {
     memset(order, 0, sizeof *order);
     order->n_records = order->n_samples = n_records;
+    order->ranks = 1;
+}
+
+void leat_order_init_combined(leat_order *order, uint64_t n_records, const leat_combine *combine)
+{
+    leat_order_init(order, n_records);
+    order->combine = combine;
+    order->n_samples = combine->n_elements;
 }
 
 static uint64_t times(uint64_t n, uint64_t count)
@@ -113,6 +123,14 @@ static void walk(const leat_order_step *steps, int32_t n, leat_order_perm *perms
     }
 }
 
+void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_order_perm *perms,
+                     uint32_t purpose, uint64_t *p, uint64_t *epoch)
+{
+    walk(order->before, order->n_before, perms, purpose, p, epoch);
+    if (order->combine)
+        leat_combine_walk(order->combine, cache, purpose, p, epoch);
+}
+
 leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b)
 {
     leat_order_place place = { 0 };
@@ -125,15 +143,17 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
     walk(order->after, order->n_after, cache->after, LEAT_ORDER_MAX_STEPS, &place.number,
          &place.epoch);
     const uint64_t first = place.number * order->batch_size;
-    place.rows =
+    place.global_rows =
         order->n_samples - first < order->batch_size ? order->n_samples - first : order->batch_size;
+    place.first_row = order->rank * place.global_rows / order->ranks;
+    place.rows = (order->rank + 1) * place.global_rows / order->ranks - place.first_row;
     return place;
 }
 
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *record, uint64_t *epoch)
 {
-    *record = place->number * order->batch_size + j;
+    *record = place->number * order->batch_size + place->first_row + j;
     *epoch = place->epoch;
-    walk(order->before, order->n_before, cache->before, 0, record, epoch);
+    leat_order_walk(order, cache, cache->before, 0, record, epoch);
 }

@@ -35,18 +35,25 @@ typedef struct leat_order_step {
     uint64_t n_in, n_out; /* elements; n_out may be LEAT_ENDLESS */
 } leat_order_step;
 
+struct leat_combine; /* combine.h */
+
 typedef struct leat_order {
     uint64_t n_records;
+    const struct leat_combine *combine; /* several sources below all steps; NULL: one. Borrowed */
     int32_t n_before, n_after;
     leat_order_step before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
     uint64_t n_samples; /* after `before`; may be LEAT_ENDLESS */
     uint64_t batch_size;
     bool drop_remainder;
-    uint64_t n_batches; /* in one pass; may be LEAT_ENDLESS */
+    uint64_t n_batches;   /* in one pass; may be LEAT_ENDLESS */
+    uint64_t rank, ranks; /* which part of every batch's rows, see leat_order_find */
 } leat_order;
 
 /* Begins with n records; then add steps, batch, steps. */
 void leat_order_init(leat_order *order, uint64_t n_records);
+/* Begins with what several sources put together give. combine: borrowed. */
+void leat_order_init_combined(leat_order *order, uint64_t n_records,
+                              const struct leat_combine *combine);
 /* Appends a step (before or after the batch, by whether batch was called). For a shuffle a = seed and
  * b = 1: a new order in every epoch. LEAT_E_CONFIG: too many steps, or a global shuffle of endless
  * data. */
@@ -59,21 +66,41 @@ void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder);
 
 /* One thread's memory of the permutations last used; zero it before the first use. */
 typedef leat_shuffle_cache leat_order_perm;
+#define LEAT_ORDER_INNER 8 /* combined sources whose permutations are remembered at once */
+typedef struct leat_order_inner {
+    const void *owner; /* the source they belong to */
+    leat_order_perm perms[LEAT_ORDER_MAX_STEPS];
+} leat_order_inner;
 typedef struct leat_order_cache {
     leat_order_perm before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
+    leat_order_inner inner[LEAT_ORDER_INNER];
 } leat_order_cache;
 
-/* A batch found by its number in the run. */
+/* A batch found by its number in the run, and the rows of it that this rank holds. */
 typedef struct leat_order_place {
     uint64_t number; /* batch of the pass before the `after` steps were applied */
     uint64_t epoch;
-    uint64_t rows;
+    uint64_t global_rows; /* of all ranks */
+    uint64_t first_row;   /* of them: this rank's row 0 */
+    uint64_t rows;        /* this rank's; 0 is possible where a batch has fewer rows than ranks */
 } leat_order_place;
 
-/* Batch b (counted over all epochs; must exist). */
+/* Most rows a rank holds of a batch. */
+static inline uint64_t leat_order_slot_rows(const leat_order *order)
+{
+    return order->batch_size / order->ranks + (order->batch_size % order->ranks != 0);
+}
+
+/* Batch b (counted over all epochs; must exist). Of its m rows rank r of R holds
+ * [⌊r·m/R⌋, ⌊(r+1)·m/R⌋): the ranks' rows one after the other are the batch, for every R. */
 leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b);
-/* Record and its epoch in row j of that batch. */
+/* Record and its epoch in this rank's row j of that batch. */
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *record, uint64_t *epoch);
+
+/* For combine.c: walks the steps before a batch back from position *p of pass *epoch to the record and
+ * its epoch. perms: of those steps. */
+void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_order_perm *perms,
+                     uint32_t purpose, uint64_t *p, uint64_t *epoch);
 
 #endif

@@ -16,11 +16,14 @@
 typedef struct leat_engine_options {
     int64_t threads;    /* -1 = auto */
     int32_t reader;     /* leat_reader_choice */
+    int32_t io;         /* leat_io_choice */
     int64_t read_bytes; /* memory of reads in flight; 0 = auto */
     int64_t run;        /* rows per task; 0 = auto */
     int32_t digest;
     int32_t timing;
     int32_t fuse;
+    int64_t spans; /* of a trace, per thread */
+    int64_t rank, ranks;
 } leat_engine_options;
 
 /* What becomes of a record that cannot be read, parsed, decoded or sent through its ops. */
@@ -33,6 +36,7 @@ typedef enum leat_on_error {
 #define LEAT_ERRORS_AUTO LEAT_OPTION_CHOICE(0)
 #define LEAT_ERRORS_ANY  LEAT_OPTION_CHOICE(1)
 
+enum { LEAT_IO_BUFFERED, LEAT_IO_DIRECT };
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
 
 /* One op of a map, with its options as parsed. */

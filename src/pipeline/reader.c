@@ -2,18 +2,35 @@
 #include "reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <liburing.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#define FILES_MAX 16384 /* descriptors with an entry of their own; those above are read plainly */
+#define BLOCK     4096  /* of direct reads */
+
 leat_reader_faults leat_reader_fault;
+
+/* What the ring knows of a file, found by its descriptor. */
+typedef struct file_entry {
+    bool known, registered;
+    int direct_fd; /* a second descriptor, past the page cache; -1: none. [owned] */
+} file_entry;
 
 struct leat_reader {
     struct io_uring ring;
     bool ring_open, registered; /* [const after open] */
+    bool direct;                /* wanted [const after open] */
+    bool files_registered;      /* the ring has a table of them [const after open] */
+    file_entry *files;          /* by descriptor [start token] */
+    int n_files;                /* [const after open] */
     int wake_fd;                /* [const after open] */
     uint8_t *memory;            /* [const after open] */
     size_t bytes;
@@ -39,6 +56,19 @@ static int open_ring(leat_reader *reader, leat_error *err)
     return LEAT_OK;
 }
 
+/* Adds to what there is to say. */
+static void note(leat_reader *reader, const char *format, ...) LEAT_PRINTF(2, 3);
+static void note(leat_reader *reader, const char *format, ...)
+{
+    const size_t used = strlen(reader->note);
+    va_list args;
+    char text[sizeof reader->note];
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    snprintf(reader->note + used, sizeof reader->note - used, "%s%s", used ? "; " : "", text);
+}
+
 static void register_memory(leat_reader *reader)
 {
     const struct iovec all = { reader->memory, reader->bytes };
@@ -47,12 +77,82 @@ static void register_memory(leat_reader *reader)
                        : io_uring_register_buffers(&reader->ring, &all, 1);
     reader->registered = rc >= 0;
     if (rc < 0)
-        snprintf(reader->note, sizeof reader->note,
-                 "read buffers are not registered (%s; RLIMIT_MEMLOCK may be below %zu KiB)",
-                 strerror(-rc), reader->bytes >> 10);
+        note(reader, "read buffers are not registered (%s; RLIMIT_MEMLOCK may be below %zu KiB)",
+             strerror(-rc), reader->bytes >> 10);
 }
 
-int leat_reader_open(leat_reader **out, size_t bytes, leat_error *err)
+/* Room for every descriptor that this process may have. The ring's own table of files is a saving, and
+ * older kernels have none that can be filled later: then files are given by descriptor. */
+static int open_files(leat_reader *reader, leat_error *err)
+{
+    struct rlimit limit;
+    reader->n_files = FILES_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FILES_MAX)
+        reader->n_files = (int)limit.rlim_cur;
+    reader->files = calloc((size_t)reader->n_files + 1, sizeof *reader->files);
+    if (!reader->files)
+        return leat_fail(err, LEAT_E_NOMEM, "reader: %d files", reader->n_files);
+    reader->files_registered =
+        !reader->faults.refuse_registration &&
+        io_uring_register_files_sparse(&reader->ring, (unsigned)reader->n_files) >= 0;
+    return LEAT_OK;
+}
+
+/* The same file once more, read past the page cache; -1 where the file system has no such thing. */
+static int open_direct(const leat_reader *reader, int fd)
+{
+    char path[64];
+    struct statx status;
+    if (reader->faults.refuse_direct) {
+        errno = EINVAL;
+        return -1;
+    }
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    const int direct = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    if (direct < 0)
+        return -1;
+#ifdef STATX_DIOALIGN
+    if (statx(direct, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
+        status.stx_mask & STATX_DIOALIGN &&
+        (!status.stx_dio_offset_align || BLOCK % status.stx_dio_offset_align ||
+         BLOCK % status.stx_dio_mem_align)) {
+        close(direct);
+        errno = EINVAL;
+        return -1;
+    }
+#else
+    (void)status;
+#endif
+    return direct;
+}
+
+static void get_to_know(leat_reader *reader, int fd)
+{
+    file_entry *const file = &reader->files[fd];
+    file->known = true;
+    file->direct_fd = -1;
+    if (reader->direct) {
+        file->direct_fd = open_direct(reader, fd);
+        if (file->direct_fd < 0)
+            note(reader, "io: direct is refused (%s): read through the page cache",
+                 strerror(errno));
+        reader->direct = file->direct_fd >= 0; /* asked once: the set is of one file system */
+    }
+    const int used = file->direct_fd >= 0 ? file->direct_fd : fd;
+    file->registered = reader->files_registered &&
+                       io_uring_register_files_update(&reader->ring, (unsigned)fd, &used, 1) == 1;
+}
+
+bool leat_reader_is_direct(leat_reader *reader, int fd)
+{
+    if (fd >= reader->n_files)
+        return false;
+    if (!reader->files[fd].known)
+        get_to_know(reader, fd);
+    return reader->files[fd].direct_fd >= 0;
+}
+
+int leat_reader_open(leat_reader **out, size_t bytes, bool direct, leat_error *err)
 {
     *out = NULL;
     leat_reader *reader = calloc(1, sizeof *reader);
@@ -61,7 +161,10 @@ int leat_reader_open(leat_reader **out, size_t bytes, leat_error *err)
     reader->wake_fd = -1;
     reader->faults = leat_reader_fault;
     reader->bytes = bytes;
+    reader->direct = direct;
     int rc = open_ring(reader, err);
+    if (rc >= 0)
+        rc = open_files(reader, err);
     if (rc >= 0) {
         void *memory =
             mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -87,6 +190,10 @@ void leat_reader_close(leat_reader **out)
         return;
     if (reader->ring_open)
         io_uring_queue_exit(&reader->ring);
+    for (int fd = 0; reader->files && fd < reader->n_files; fd++)
+        if (reader->files[fd].known && reader->files[fd].direct_fd >= 0)
+            close(reader->files[fd].direct_fd);
+    free(reader->files);
     if (reader->memory)
         munmap(reader->memory, reader->bytes);
     if (reader->wake_fd >= 0)
@@ -109,10 +216,15 @@ void leat_reader_queue(leat_reader *reader, int fd, uint64_t offset, void *to, s
                        void *tag)
 {
     struct io_uring_sqe *const sqe = io_uring_get_sqe(&reader->ring);
+    const file_entry *const file = fd < reader->n_files ? &reader->files[fd] : NULL;
+    const bool known = file && file->known, in_table = known && file->registered;
+    const int used = in_table ? fd : known && file->direct_fd >= 0 ? file->direct_fd : fd;
     if (reader->registered)
-        io_uring_prep_read_fixed(sqe, fd, to, (unsigned)size, offset, 0);
+        io_uring_prep_read_fixed(sqe, used, to, (unsigned)size, offset, 0);
     else
-        io_uring_prep_read(sqe, fd, to, (unsigned)size, offset);
+        io_uring_prep_read(sqe, used, to, (unsigned)size, offset);
+    if (in_table)
+        io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
     io_uring_sqe_set_data(sqe, tag);
     reader->n_queued++;
 }
@@ -134,7 +246,7 @@ static int spoil(leat_reader *reader, int result)
 {
     const uint64_t n = ++reader->n_read;
     if (reader->faults.error_every && n % reader->faults.error_every == 0)
-        return -EAGAIN;
+        return reader->faults.error ? -reader->faults.error : -EAGAIN;
     if (reader->faults.short_every && n % reader->faults.short_every == 0 && result > 0)
         return result / 2;
     return result;

@@ -21,15 +21,20 @@
 
 typedef struct leat_reader leat_reader;
 
-/* Opens a ring and `bytes` of memory to read into. LEAT_E_UNSUPPORTED with the reason when the
- * kernel refuses a ring: the caller then reads with pread. */
-int leat_reader_open(leat_reader **out, size_t bytes, leat_error *err);
+/* Opens a ring and `bytes` of memory to read into (whole pages). LEAT_E_UNSUPPORTED with the reason
+ * when the kernel refuses a ring: the caller then reads with pread.
+ * direct   read past the page cache where the file system can */
+int leat_reader_open(leat_reader **out, size_t bytes, bool direct, leat_error *err);
 /* Waits for reads in flight. */
 void leat_reader_close(leat_reader **reader);
 
 uint8_t *leat_reader_memory(leat_reader *reader);
 /* "" or what is not as it could be ("buffers are not registered: …"). */
 const char *leat_reader_note(const leat_reader *reader);
+
+/* Makes a file known to the ring, at its first use; fd stays open as long as the reader. True when it
+ * is read directly: then offset, length and memory of its reads are whole blocks. [who queues] */
+bool leat_reader_is_direct(leat_reader *reader, int fd);
 
 /* Queues a read; at most LEAT_READER_DEPTH may be in flight. `to` lies in the reader's memory. */
 void leat_reader_queue(leat_reader *reader, int fd, uint64_t offset, void *to, size_t size,
@@ -51,7 +56,9 @@ typedef struct leat_reader_faults {
     bool refuse_ring;         /* as kernels or containers without io_uring do */
     bool refuse_registration; /* as a low RLIMIT_MEMLOCK does */
     uint32_t short_every;     /* every n-th read comes back half */
-    uint32_t error_every;     /* every n-th read comes back as -EAGAIN */
+    uint32_t error_every;     /* every n-th read comes back as -error */
+    int error;                /* 0: EAGAIN */
+    bool refuse_direct;       /* as file systems without O_DIRECT do */
 } leat_reader_faults;
 extern leat_reader_faults leat_reader_fault;
 

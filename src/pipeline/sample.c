@@ -29,16 +29,25 @@ int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out)
 typedef struct leat_watch {
     bool on;
     int64_t since;
+    leat_worker *worker;
+    uint64_t record;
 } leat_watch;
 
-/* Charges the time since the last call to a stage. */
+/* Charges the time since the last call to a stage, and keeps it as a span. */
 static void charge(leat_trace_stage *stage, leat_watch *watch)
 {
-    if (watch->on) {
-        const int64_t now = leat_clock_ns();
-        leat_trace_time(stage, 1, now - watch->since);
-        watch->since = now;
-    }
+    if (!watch->on)
+        return;
+    leat_trace *const trace = &watch->worker->trace;
+    const leat_trace_span span = { .start_ns = watch->since,
+                                   .end_ns = leat_clock_ns(),
+                                   .batch = watch->worker->batch,
+                                   .record = watch->record,
+                                   .n = 1,
+                                   .kind = LEAT_TRACE_STAGE + (uint32_t)(stage - trace->stages) };
+    leat_trace_time(stage, 1, span.end_ns - span.start_ns);
+    leat_trace_put(&trace->spans, &span);
+    watch->since = span.end_ns;
 }
 
 /* Fetches a record's features: from bytes the engine has read, or by reading here. */
@@ -47,8 +56,13 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, co
 {
     const leat_source *const source = plan->source;
     leat_trace_stage *const stages = worker->trace.stages;
-    int rc;
-    if (source->table->load) {
+    leat_extent extent = { .fd = -1 };
+    int rc = LEAT_OK;
+    if (!bytes && source->table->locate)
+        rc = source->table->locate(source, record, &extent, err);
+    if (rc < 0)
+        return rc;
+    if (!bytes && extent.fd < 0) {
         size_t n_read = 0;
         rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
@@ -56,10 +70,6 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, co
         return rc;
     }
     if (!bytes) {
-        leat_extent extent;
-        rc = source->table->locate(source, record, &extent, err);
-        if (rc < 0)
-            return rc;
         uint8_t *const memory = leat_scratch_take(worker->scratch, extent.size);
         if (!memory)
             return leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch",
@@ -267,7 +277,7 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record,
 {
     leat_view features[LEAT_MAX_FEATURES];
     leat_journey journeys[LEAT_MAX_FEATURES];
-    leat_watch watch = { timed, timed ? leat_clock_ns() : 0 };
+    leat_watch watch = { timed, timed ? leat_clock_ns() : 0, worker, record };
     leat_scratch_reset(worker->scratch);
     begin(plan, worker, record, epoch, slot, j, journeys);
     int rc = fetch(plan, worker, record, bytes, size, features, &watch, err);

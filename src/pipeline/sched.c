@@ -86,16 +86,17 @@ typedef struct leat_outcome {
     leat_error error; /* of the lowest row that failed */
 } leat_outcome;
 
-static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t row)
+/* first: the batch's row that is row 0 here, so that the digests of all ranks add up to the batch's. */
+static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t row, uint64_t first)
 {
     uint64_t digest = 0;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
         digest += leat_digest_row(slot + chain->offset + row * chain->row_bytes, chain->row_bytes,
-                                  row * LEAT_MAX_FEATURES + (uint64_t)c);
+                                  (first + row) * LEAT_MAX_FEATURES + (uint64_t)c);
     }
     if (plan->on_error == LEAT_ON_ERROR_MASK && !slot[plan->valid_offset + row])
-        digest += leat_digest_row("masked", 6, row);
+        digest += leat_digest_row("masked", 6, first + row);
     return digest;
 }
 
@@ -140,8 +141,23 @@ static int compute_row(leat_loader *loader, leat_worker *worker, const leat_span
     if (rc < 0)
         rc = leat_bad_row(loader, worker, span->slot, span->row + i, id->record, id->epoch, err);
     if (rc >= 0 && plan->engine.digest)
-        *digest += digest_row(plan, span->slot->memory, span->row + i);
+        *digest += digest_row(plan, span->slot->memory, span->row + i, span->place.first_row);
     return rc;
+}
+
+/* Puts what a thread did since start_ns into its trace. Returns the time it ended. */
+static int64_t note(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
+                    uint64_t row, uint64_t n, uint64_t record)
+{
+    const leat_trace_span span = { .start_ns = start_ns,
+                                   .end_ns = leat_clock_ns(),
+                                   .batch = batch,
+                                   .record = record,
+                                   .row = (uint32_t)row,
+                                   .n = (uint32_t)n,
+                                   .kind = kind };
+    leat_trace_put(&worker->trace.spans, &span);
+    return span.end_ns;
 }
 
 static void compute(leat_loader *loader, leat_worker *worker, const leat_span *span,
@@ -149,12 +165,16 @@ static void compute(leat_loader *loader, leat_worker *worker, const leat_span *s
 {
     const int64_t start = leat_clock_ns();
     leat_row_id ids[AHEAD];
+    uint64_t first_record = 0;
     leat_error error;
+    worker->batch = span->batch;
     out->digest = 0;
     out->error.code = LEAT_OK;
     for (uint64_t i = 0; i < span->n; i++) {
         if (i % AHEAD == 0)
             look_up(loader->plan, worker, span, i, ids);
+        if (i == 0)
+            first_record = ids[0].record;
         if (compute_row(loader, worker, span, i, &ids[i % AHEAD], timed_every, &out->digest,
                         &error) < 0 &&
             out->error.code == LEAT_OK) {
@@ -162,18 +182,22 @@ static void compute(leat_loader *loader, leat_worker *worker, const leat_span *s
             out->bad_row = span->row + i;
         }
     }
-    out->ns = leat_clock_ns() - start;
+    out->ns =
+        note(worker, LEAT_TRACE_ROWS, start, span->batch, span->row, span->n, first_record) - start;
 }
 
 /* Learns what a row costs, and from that how many rows make a task worth handing over. */
 static void learn_locked(leat_loader *loader, const leat_span *span, int64_t ns)
 {
+    if (span->n == 0) /* of a batch with fewer rows than ranks */
+        return;
     const double one = (double)ns / (double)span->n;
     loader->sample_ns = loader->sample_ns > 0 ? loader->sample_ns * 0.9 + one * 0.1 : one;
     if (loader->fixed_run)
         return;
     const uint64_t threads = (uint64_t)(loader->n_threads > 1 ? loader->n_threads : 1);
-    const uint64_t share = (loader->plan->order.batch_size + 2 * threads - 1) / (2 * threads);
+    const uint64_t rows_most = leat_order_slot_rows(&loader->plan->order);
+    const uint64_t share = (rows_most + 2 * threads - 1) / (2 * threads);
     const double wanted = GRAIN_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
     uint64_t rows = 1;
     while ((double)rows < wanted && rows * 2 <= share)
@@ -201,6 +225,7 @@ static void book_locked(leat_loader *loader, const leat_span *span, const leat_o
         slot->bad_row = outcome->bad_row;
     }
     slot->left -= span->n;
+    loader->busy_ns += outcome->ns;
     if (slot->left == 0) {
         slot->state = LEAT_SLOT_FULL;
         slot->ready_ns = leat_clock_ns();
@@ -231,33 +256,51 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
 {
     leat_span span;
     leat_start_reap_locked(loader);
-    if (leat_ship_can_locked(loader))
+    if (leat_ship_can_locked(loader)) {
+        const int64_t start = leat_clock_ns(), batch = loader->ship;
         leat_ship_next_locked(loader);
-    else if (leat_start_can_locked(loader))
+        note(worker, LEAT_TRACE_SHIP, start, batch, 0, 0, 0);
+    } else if (leat_start_can_locked(loader)) {
+        const int64_t start = leat_clock_ns(), batch = loader->ahead.batch;
         leat_start_group_locked(loader);
-    else if (leat_ship_can_make_locked(loader))
+        note(worker, LEAT_TRACE_START, start, batch, 0, 0, 0);
+    } else if (leat_ship_can_make_locked(loader)) {
         leat_ship_make_locked(loader);
-    else if (leat_slot_can_make_locked(loader))
+    } else if (leat_slot_can_make_locked(loader)) {
         leat_slot_make_locked(loader);
-    else if (take_span_locked(loader, only, &span))
+    } else if (take_span_locked(loader, only, &span)) {
         run_span_locked(loader, worker, &span);
-    else
+    } else {
         return false;
+    }
     return true;
 }
 
 /* Sleeps on the eventfd until a read is done or somebody calls. */
-static void lead_locked(leat_loader *loader, leat_role role)
+static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role)
 {
     leat_ahead *const a = &loader->ahead;
+    const int64_t start = leat_clock_ns();
     a->leader = role;
     a->leader_called = false;
     pthread_mutex_unlock(&loader->lock);
     leat_reader_wait(a->reader);
     pthread_mutex_lock(&loader->lock);
     a->leader = LEAT_NOBODY;
+    const int64_t end = note(worker, LEAT_TRACE_WAIT, start, -1, 0, 0, 0);
+    if (role == LEAT_WORKER)
+        loader->sleep_ns += end - start;
     leat_start_reap_locked(loader);
     leat_sched_balance_locked(loader);
+}
+
+static void sleep_locked(leat_loader *loader, leat_worker *worker, pthread_cond_t *until)
+{
+    const int64_t start = leat_clock_ns();
+    pthread_cond_wait(until, &loader->lock);
+    const int64_t end = note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
+    if (until == &loader->work)
+        loader->sleep_ns += end - start;
 }
 
 static bool leaderless_locked(const leat_loader *loader)
@@ -274,12 +317,12 @@ void leat_sched_work(void *arg, int i)
         if (step_locked(loader, worker, -1))
             continue;
         if (leaderless_locked(loader)) {
-            lead_locked(loader, LEAT_WORKER);
+            lead_locked(loader, worker, LEAT_WORKER);
             continue;
         }
         loader->n_sleepers++;
         while (!loader->n_calls && !loader->stop)
-            pthread_cond_wait(&loader->work, &loader->lock);
+            sleep_locked(loader, worker, &loader->work);
         if (loader->n_calls) /* who called has taken one off n_sleepers */
             loader->n_calls--;
     }
@@ -294,9 +337,9 @@ void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
             continue;
         loader->done = done;
         if (leaderless_locked(loader))
-            lead_locked(loader, LEAT_CONSUMER);
+            lead_locked(loader, worker, LEAT_CONSUMER);
         else
-            pthread_cond_wait(&loader->ready, &loader->lock);
+            sleep_locked(loader, worker, &loader->ready);
         loader->done = NULL;
     }
     leat_sched_balance_locked(loader); /* it may have led, or left something */
@@ -322,7 +365,7 @@ static bool worth_waking_locked(const leat_loader *loader)
     if (loader->ahead.reader || loader->device || loader->sample_ns <= 0)
         return true;
     const int64_t n_open = leat_loader_limit(loader) - loader->claim_batch;
-    const double rows = (double)n_open * (double)loader->plan->order.batch_size;
+    const double rows = (double)n_open * (double)leat_order_slot_rows(&loader->plan->order);
     return rows * loader->sample_ns >= 2 * GRAIN_NS;
 }
 

@@ -117,12 +117,14 @@ void leat_ship_make_locked(leat_loader *loader)
 
 int leat_ship_open(leat_loader *loader, leat_error *err)
 {
-    loader->ship = loader->first;
+    loader->ship = loader->noted = loader->first;
     if (!loader->device)
         return LEAT_OK;
     int rc = open_buffers(loader, err);
     if (rc >= 0)
         rc = table_of(loader)->stream_open(loader->device, &loader->copies, err);
+    if (rc >= 0)
+        rc = leat_trace_ring_open(&loader->copy_spans, (uint64_t)loader->plan->engine.spans, err);
     for (int64_t i = 0; i < loader->n_batches && rc >= 0; i++)
         rc = open_events(loader, &loader->batches[i], err);
     return rc;
@@ -141,6 +143,7 @@ void leat_ship_close(leat_loader *loader)
         if (loader->batches[i].copied)
             t->event_close(loader->batches[i].copied);
     }
+    leat_trace_ring_close(&loader->copy_spans);
     for (int64_t i = 0; i < loader->n_buffers_made; i++) {
         t->event_close(loader->buffers[i].consumed);
         t->device_free(loader->device, loader->buffers[i].memory);
@@ -186,6 +189,35 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
     return rc;
 }
 
+/* Copies that are done since the last look, in order. [who ships] */
+static void note_copies(leat_loader *loader)
+{
+    while (loader->noted < loader->ship) {
+        const leat_batch *const batch = leat_loader_batch(loader, loader->noted);
+        if (table_of(loader)->event_query(batch->copied) != LEAT_OK)
+            return;
+        const leat_trace_span span = { .start_ns = table_of(loader)->event_ns(batch->copy_start),
+                                       .end_ns = table_of(loader)->event_ns(batch->copied),
+                                       .batch = loader->noted,
+                                       .bytes = loader->plan->slot_bytes,
+                                       .kind = LEAT_TRACE_COPY };
+        leat_trace_put(&loader->copy_spans, &span);
+        loader->noted++;
+    }
+}
+
+void leat_ship_note_locked(leat_loader *loader)
+{
+    if (!loader->device || loader->shipping) /* who ships does it */
+        return;
+    loader->shipping = true;
+    pthread_mutex_unlock(&loader->lock);
+    note_copies(loader);
+    pthread_mutex_lock(&loader->lock);
+    loader->shipping = false;
+    leat_sched_balance_locked(loader);
+}
+
 void leat_ship_next_locked(leat_loader *loader)
 {
     const int64_t b = loader->ship;
@@ -207,6 +239,7 @@ void leat_ship_next_locked(leat_loader *loader)
     leat_bad_move_locked(slot, batch);
     batch->info.sent_ns = leat_clock_ns();
     pthread_mutex_unlock(&loader->lock);
+    note_copies(loader);
     const int rc = enqueue(loader, slot, batch, in_use);
     pthread_mutex_lock(&loader->lock);
     loader->shipping = false;

@@ -7,10 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const leat_source_table leat_source_tfrecord, leat_source_images;
+extern const leat_source_table leat_source_tfrecord, leat_source_images, leat_source_concat,
+    leat_source_mix, leat_source_interleave, leat_source_zip;
 
 /* Every source, one line each. */
-static const leat_source_table *const tables[] = { &leat_source_tfrecord, &leat_source_images,
+static const leat_source_table *const tables[] = { &leat_source_tfrecord,
+                                                   &leat_source_images,
+                                                   &leat_source_concat,
+                                                   &leat_source_mix,
+                                                   &leat_source_interleave,
+                                                   &leat_source_zip,
                                                    NULL };
 
 const leat_source_table *const *leat_source_tables(void)
@@ -34,7 +40,7 @@ static const leat_source_table *find(const char *name)
 static int unknown(const leat_node *node, const char *name, leat_error *err)
 {
     const char *names[sizeof tables / sizeof *tables];
-    char list[256] = "";
+    char list[512] = "";
     size_t n = 0;
     for (; tables[n]; n++) {
         names[n] = tables[n]->kind.name;
@@ -47,15 +53,21 @@ static int unknown(const leat_node *node, const char *name, leat_error *err)
                           list);
 }
 
-int leat_source_open(const leat_node *node, leat_source **out, leat_error *err)
+int leat_source_open(const leat_node *node, uint64_t seed, leat_source **out, leat_error *err)
 {
     *out = NULL;
     if (node->kind != LEAT_NODE_MAP || leat_node_count(node) != 1)
         return leat_node_fail(node, err, LEAT_E_CONFIG,
                               "a source is one name with its options, such as "
                               "`tfrecord: data/train-*.tfrecord`");
-    const leat_node *const given = node->first;
+    return leat_source_open_entry(node->first, seed, out, err);
+}
+
+int leat_source_open_entry(const leat_node *given, uint64_t seed, leat_source **out,
+                           leat_error *err)
+{
     const leat_source_table *const table = find(given->key);
+    *out = NULL;
     char what[80];
     if (!table)
         return unknown(given, given->key, err);
@@ -65,7 +77,7 @@ int leat_source_open(const leat_node *node, leat_source **out, leat_error *err)
     snprintf(what, sizeof what, "source '%s'", table->kind.name);
     int rc = leat_node_options(given, given, what, table->kind.options, options, err);
     if (rc >= 0)
-        rc = table->open(options, given, out, err);
+        rc = table->open(options, given, seed, out, err);
     free(options);
     return rc;
 }
@@ -75,6 +87,35 @@ void leat_source_close(leat_source **source)
     if (*source)
         (*source)->table->close(*source);
     *source = NULL;
+}
+
+void leat_source_order(const leat_source *source, leat_order *out)
+{
+    if (source->combine)
+        leat_order_init_combined(out, source->n_records, source->combine);
+    else
+        leat_order_init(out, source->n_records);
+}
+
+int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *scratch,
+                      leat_view *features, size_t *n_read, leat_error *err)
+{
+    const leat_source_table *const table = source->table;
+    leat_extent at = { .fd = -1 };
+    int rc = table->locate ? table->locate(source, record, &at, err) : LEAT_OK;
+    if (rc < 0)
+        return rc;
+    if (at.fd < 0)
+        return table->load(source, record, scratch, features, n_read, err);
+    uint8_t *const bytes = leat_scratch_take(scratch, at.size);
+    if (!bytes)
+        return leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch",
+                         at.size);
+    rc = leat_source_pread(at.fd, bytes, at.size, at.offset, NULL, err);
+    if (rc < 0)
+        return rc;
+    *n_read += at.size;
+    return table->parse(source, record, bytes, at.size, scratch, features, err);
 }
 
 static int compare_paths(const void *a, const void *b)

@@ -7,12 +7,13 @@
 
 #include "leat/plan.h"
 #include "node.h"
+#include "order.h"
 
 #define LEAT_MAX_FEATURES 16
 
 /* Bytes of a record in an open file. */
 typedef struct leat_extent {
-    int fd;
+    int fd; /* -1: this record is fetched by `load` */
     uint64_t offset;
     size_t size;
 } leat_extent;
@@ -29,18 +30,20 @@ typedef struct leat_source_table {
     leat_kind kind; /* name, help, option table */
     size_t options_size;
 
-    /* options: by the table. where: node for messages. */
-    int (*open)(const void *options, const leat_node *where, leat_source **out, leat_error *err);
+    /* options: by the table. where: node for messages. seed: the plan's. */
+    int (*open)(const void *options, const leat_node *where, uint64_t seed, leat_source **out,
+                leat_error *err);
     void (*close)(leat_source *source);
 
-    /* Where record's bytes are; the engine reads them, possibly long before. NULL: `load`. */
+    /* Where record's bytes are; the engine reads them, possibly long before. NULL: `load` for all
+     * records; fd = -1: for this one. */
     int (*locate)(const leat_source *source, uint64_t record, leat_extent *out, leat_error *err);
     /* Features from those bytes: views into `bytes` or into scratch. */
     int (*parse)(const leat_source *source, uint64_t record, const uint8_t *bytes, size_t size,
                  leat_scratch *scratch, leat_view *features, leat_error *err);
 
-    /* Sources that fetch by themselves: features of a record, views into scratch or memory, and how
-     * many bytes were read for them. */
+    /* Sources that fetch by themselves: features of a record, views into scratch or memory;
+     * *n_read += bytes read for them. */
     int (*load)(const leat_source *source, uint64_t record, leat_scratch *scratch,
                 leat_view *features, size_t *n_read, leat_error *err);
 
@@ -59,16 +62,27 @@ struct leat_source {
     int32_t n_classes; /* 0 = unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
+    const struct leat_combine *combine; /* order of the elements; NULL: the records, one by one.
+                                           Owned */
 };
 
 /* Every source, NULL-terminated: source.c's list, one line each. */
 const leat_source_table *const *leat_source_tables(void);
-/* Opens `source: {NAME: options}`. */
-int leat_source_open(const leat_node *node, leat_source **out, leat_error *err);
+/* Opens `source: {NAME: options}`. seed: of the plan. */
+int leat_source_open(const leat_node *node, uint64_t seed, leat_source **out, leat_error *err);
+/* The same from the entry of the map: NAME is its key. */
+int leat_source_open_entry(const leat_node *given, uint64_t seed, leat_source **out,
+                           leat_error *err);
 /* A source over rows in memory. */
 int leat_source_rows_open(uint64_t n_records, const leat_rows *rows, int32_t n_rows,
                           leat_source **out, leat_error *err);
 void leat_source_close(leat_source **source);
+/* Begins an order with the source's elements. */
+void leat_source_order(const leat_source *source, leat_order *out);
+
+/* A record's features, read here and now, whichever way the source has; *n_read += bytes read. */
+int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *scratch,
+                      leat_view *features, size_t *n_read, leat_error *err);
 
 /* Files of patterns (glob(3)), sorted, without duplicates. *paths is NULL-terminated; free with
  * leat_source_free_paths. A pattern without a match is an error that names it. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "digest.h"
+#include "file_id.h"
 #include "scratch.h"
 #include "source.h"
 
@@ -30,6 +31,7 @@ static const leat_option options[] = { LEAT_OPTION_STRING(
 typedef struct image_file {
     char *path;
     int64_t label;
+    _Atomic uint64_t seen; /* digest of size and mtime when it was first read; 0: not yet */
 } image_file;
 
 typedef struct images_source {
@@ -149,7 +151,7 @@ static int visit_image(walk *w, char **path, char kind)
         source->files = files;
         source->room = room;
     }
-    source->files[source->n_files++] = (image_file){ *path, w->label };
+    source->files[source->n_files++] = (image_file){ .path = *path, .label = w->label };
     *path = NULL;
     return LEAT_OK;
 }
@@ -184,10 +186,12 @@ static uint64_t digest_of(const images_source *source, size_t root_length)
     return digest;
 }
 
-static int open_images(const void *opts, const leat_node *where, leat_source **out, leat_error *err)
+static int open_images(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
+                       leat_error *err)
 {
     extern const leat_source_table leat_source_images;
     const char *const root = ((const images_options *)opts)->path.text;
+    (void)seed;
     images_source *source = calloc(1, sizeof *source);
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "images: %zu bytes", sizeof *source);
@@ -211,40 +215,64 @@ static int open_images(const void *opts, const leat_node *where, leat_source **o
 }
 
 /* Opens a file that was one when it was listed; O_NONBLOCK: what took its place may be a pipe. */
-static int open_file(const char *path, size_t *size, leat_error *err)
+static int open_file(const char *path, leat_file_id *id, leat_error *err)
 {
     struct stat status;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
         return leat_fail(err, LEAT_E_IO, "cannot open: %s", strerror(errno));
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || leat_file_id_of(fd, id) < 0) {
         close(fd);
         return leat_fail(err, LEAT_E_IO, "is not a file any more");
     }
-    *size = (size_t)status.st_size;
     return fd;
+}
+
+/* Whether it is the file that was read before, if it was. */
+static int recognise(image_file *file, const leat_file_id *id, leat_error *err)
+{
+    const uint64_t words[] = { id->bytes, (uint64_t)id->mtime_ns };
+    const uint64_t now = leat_digest_row(words, sizeof words, 0) | 1;
+    uint64_t seen = 0;
+    if (atomic_compare_exchange_strong_explicit(&file->seen, &seen, now, memory_order_relaxed,
+                                                memory_order_relaxed) ||
+        seen == now)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_DATA,
+                     "the file was changed since it was first read (it has %llu bytes now); open "
+                     "the data anew",
+                     (unsigned long long)id->bytes);
+}
+
+static int read_file(image_file *file, int fd, const leat_file_id *id, uint8_t *bytes,
+                     leat_error *err)
+{
+    int rc = recognise(file, id, err);
+    if (rc >= 0)
+        rc = leat_source_pread(fd, bytes, id->bytes, 0, NULL, err);
+    return rc < 0 ? rc : leat_file_id_check(id, fd, "", err);
 }
 
 static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
                 leat_view *features, size_t *n_read, leat_error *err)
 {
-    const image_file *const file = &((const images_source *)base)->files[record];
-    size_t size = 0;
-    *n_read = 0;
-    const int fd = open_file(file->path, &size, err);
+    image_file *const file = &((const images_source *)base)->files[record];
+    leat_file_id id;
+    const int fd = open_file(file->path, &id, err);
     if (fd < 0)
         return fd;
+    const size_t size = (size_t)id.bytes;
     uint8_t *const bytes = leat_scratch_take(scratch, size);
     int64_t *const label = leat_scratch_take(scratch, sizeof *label);
     int rc = LEAT_OK;
     if (!bytes || !label)
         rc = leat_fail(err, LEAT_E_NOMEM, "a file of %zu bytes does not fit in scratch", size);
     else
-        rc = leat_source_pread(fd, bytes, size, 0, NULL, err);
+        rc = read_file(file, fd, &id, bytes, err);
     close(fd);
     if (rc < 0)
         return rc;
-    *n_read = size;
+    *n_read += size;
     *label = file->label;
     const int64_t n_bytes = (int64_t)size;
     features[0] = (leat_view){ leat_shape_make(LEAT_U8, 1, &n_bytes), bytes };

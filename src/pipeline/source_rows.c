@@ -15,10 +15,9 @@ typedef struct rows_source {
 static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
                 leat_view *features, size_t *n_read, leat_error *err)
 {
-    *n_read = 0;
-
     const rows_source *const source = (const rows_source *)base;
     (void)scratch;
+    (void)n_read;
     (void)err;
     for (int32_t i = 0; i < base->n_features; i++)
         features[i] = (leat_view){

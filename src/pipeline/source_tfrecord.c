@@ -11,6 +11,7 @@
 
 #include "digest.h"
 #include "example.h"
+#include "file_id.h"
 #include "index.h"
 #include "scratch.h"
 #include "source.h"
@@ -52,6 +53,7 @@ static const leat_option feature_table[] = {
 typedef struct shard {
     char *path;
     int fd;
+    leat_file_watch watch; /* any thread */
     leat_index index;
     uint64_t first; /* record of the set that its record 0 is */
 } shard;
@@ -92,7 +94,7 @@ static void close_tfrecord(leat_source *base)
     free(source);
 }
 
-static const shard *shard_of(const tfrecord_source *source, uint64_t record)
+static shard *shard_of(const tfrecord_source *source, uint64_t record)
 {
     size_t low = 0, high = source->n_shards;
     while (high - low > 1) {
@@ -120,6 +122,7 @@ static int open_shard(tfrecord_source *source, const char *path, leat_error *err
     shard *const s = &source->shards[source->n_shards];
     leat_format_error inner;
     struct stat status;
+    int rc;
     *s = (shard){ .fd = -1, .first = source->base.n_records };
     source->n_shards++;
     if (!(s->path = strdup(path)))
@@ -131,6 +134,11 @@ static int open_shard(tfrecord_source *source, const char *path, leat_error *err
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
     if (open_index(path, (uint64_t)status.st_size, &s->index, &inner) < 0)
         return from_format(err, &inner);
+    /* The index was made of what has the name; that must be what is open here. */
+    const leat_file_id id = { s->index.data_bytes, s->index.data_mtime_ns };
+    if ((rc = leat_file_id_check(&id, s->fd, path, err)) < 0)
+        return rc;
+    leat_file_watch_init(&s->watch, &id);
     source->base.n_records += s->index.n_records;
     source->base.n_bytes += (uint64_t)status.st_size;
     source->base.digest = leat_digest_chain(
@@ -142,10 +150,13 @@ static int open_shard(tfrecord_source *source, const char *path, leat_error *err
 
 static int locate(const leat_source *base, uint64_t record, leat_extent *out, leat_error *err)
 {
-    const shard *const s = shard_of((const tfrecord_source *)base, record);
+    shard *const s = shard_of((const tfrecord_source *)base, record);
     uint64_t offset, size;
     leat_format_error inner;
-    const int rc = leat_index_extent(&s->index, record - s->first, &offset, &size);
+    int rc = leat_file_watch_check(&s->watch, s->fd, "", err);
+    if (rc < 0)
+        return rc;
+    rc = leat_index_extent(&s->index, record - s->first, &offset, &size);
     if (rc < 0) {
         leat_format_fail(&inner, rc, 0,
                          "the index of %s is damaged at record %llu: remove %s.idx, it is "
@@ -213,11 +224,14 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
     size_t payload_size;
     leat_feature found[LEAT_MAX_FEATURES];
     leat_format_error inner;
-    (void)record;
     if (leat_tfrecord_check(bytes, size, &payload, &payload_size, &inner) < 0 ||
         leat_example_scan(payload, payload_size, source->keys, (size_t)base->n_features, found,
-                          &inner) < 0)
-        return from_format(err, &inner);
+                          &inner) < 0) {
+        /* Written to while it was in use: then that is what is wrong with it. */
+        shard *const s = shard_of(source, record);
+        const int rc = leat_file_watch_check_now(&s->watch, s->fd, "", err);
+        return rc < 0 ? rc : from_format(err, &inner);
+    }
     for (int32_t i = 0; i < base->n_features; i++) {
         const int rc =
             view_of(&source->wanted[i], &base->features[i], &found[i], scratch, &features[i], err);
@@ -390,13 +404,14 @@ static int describe_features(tfrecord_source *source, const tfrecord_options *o,
     return rc;
 }
 
-static int open_tfrecord(const void *opts, const leat_node *where, leat_source **out,
+static int open_tfrecord(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
                          leat_error *err)
 {
     const tfrecord_options *const o = opts;
     char **paths = NULL;
     size_t n_paths = 0;
     tfrecord_source *source = NULL;
+    (void)seed;
     int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
     if (rc < 0)
         return rc;

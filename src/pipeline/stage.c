@@ -334,6 +334,25 @@ static int fail_empty(const leat_build *build, const char *name, uint64_t n, con
                           (unsigned long long)n, unit);
 }
 
+/* Stages that only count and order: what the pipeline of one of several sources may have. */
+static bool only_orders(const leat_stage_table *stage)
+{
+    return stage->add == add_shuffle || stage->add == add_repeat || stage->add == add_take ||
+           stage->add == add_skip || stage->add == add_shard;
+}
+
+static int fail_inside(const leat_node *entry, const char *name, leat_error *err)
+{
+    leat_words known = { .length = 0 };
+    for (size_t i = 0; stage_at(i); i++)
+        if (only_orders(stage_at(i)))
+            leat_words_add(&known, stage_at(i)->kind.name);
+    return leat_node_fail(entry, err, LEAT_E_CONFIG,
+                          "%s cannot stand in the pipeline of one of several sources: move it to "
+                          "the pipeline after them. Here there may be: %s",
+                          name, known.text);
+}
+
 int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
 {
     const char *name;
@@ -348,6 +367,8 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
             stage = stage_at(i);
     if (!stage)
         return unknown(build, entry, name, err);
+    if (build->inside && !only_orders(stage))
+        return fail_inside(entry, name, err);
     if ((rc = check_words(stage, given, err)) < 0)
         return rc;
     void *options = calloc(1, stage->options_size);

@@ -15,6 +15,7 @@ typedef struct leat_build {
     const leat_op *user_ops[LEAT_MAX_USER_OPS];
     size_t n_user_ops;
     const leat_node *batch, *prefetch, *on_error; /* where these stages stood, NULL: not yet */
+    bool inside; /* the pipeline of one of several sources: only stages that count and order */
 } leat_build;
 
 typedef struct leat_stage_table {

@@ -13,9 +13,22 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "engine.h"
 
-#define GROUP 32 /* reads per submission, about */
+#define GROUP       32                      /* reads per submission, about */
+#define GROUP_BYTES (1 << 20)               /* of joined reads in one */
+#define JOINED_MOST (256 << 10)             /* bytes of one joined read */
+#define BLOCK_COST  (3 * LEAT_LAYOUT_ALIGN) /* what a direct read may take beyond its rows */
+
+/* What cannot be done with the files of this set is known, and said, from the start. */
+static void look_at_first_file(const leat_loader *loader)
+{
+    const leat_source *const source = loader->plan->source;
+    leat_extent at;
+    if (source->table->locate(source, 0, &at, NULL) >= 0)
+        leat_reader_is_direct(loader->ahead.reader, at.fd);
+}
 
 int leat_start_open(leat_loader *loader, leat_error *err)
 {
@@ -23,18 +36,19 @@ int leat_start_open(leat_loader *loader, leat_error *err)
     const leat_plan *const plan = loader->plan;
     const bool fetches = plan->source->table->locate != NULL;
     a->batch = loader->first;
-    if (!fetches)
-        return LEAT_OK;
-    if (plan->engine.reader == LEAT_READER_PREAD)
+    if (plan->engine.io == LEAT_IO_DIRECT && fetches)
+        snprintf(loader->reader_reason, sizeof loader->reader_reason,
+                 "io: direct needs reader: io_uring");
+    if (!fetches || plan->engine.reader == LEAT_READER_PREAD)
         return LEAT_OK;
     uint64_t bytes = (uint64_t)plan->engine.read_bytes;
     if (!bytes) { /* two windows of mean records, within bounds */
         const uint64_t mean = plan->source->n_bytes / plan->source->n_records + 1;
-        bytes = 2 * (uint64_t)(loader->prefetch + 1) * plan->order.batch_size * mean;
+        bytes = 2 * (uint64_t)(loader->prefetch + 1) * leat_order_slot_rows(&plan->order) * mean;
         bytes = bytes < 4 << 20 ? 4 << 20 : bytes > 64 << 20 ? 64 << 20 : bytes;
     }
     a->bytes = (bytes + 4095) / 4096 * 4096;
-    const int rc = leat_reader_open(&a->reader, a->bytes, err);
+    const int rc = leat_reader_open(&a->reader, a->bytes, plan->engine.io == LEAT_IO_DIRECT, err);
     if (rc == LEAT_E_UNSUPPORTED && plan->engine.reader == LEAT_READER_AUTO) {
         snprintf(loader->reader_reason, sizeof loader->reader_reason, "%.150s",
                  err ? err->message : "io_uring is refused");
@@ -44,30 +58,59 @@ int leat_start_open(leat_loader *loader, leat_error *err)
         return leat_fail_in(err, rc, "engine.read_bytes is more than there is: ");
     if (rc < 0)
         return leat_fail_in(err, rc, "engine.reader: io_uring: ");
+    look_at_first_file(loader);
     snprintf(loader->reader_reason, sizeof loader->reader_reason, "%s",
              leat_reader_note(a->reader));
+    a->layout = (leat_layout){ .memory = leat_reader_memory(a->reader),
+                               .bytes = a->bytes,
+                               .most = a->bytes / 4 < JOINED_MOST ? a->bytes / 4 : JOINED_MOST };
     a->runs = calloc(LEAT_RUNS, sizeof *a->runs);
     if (!a->runs)
         return leat_fail(err, LEAT_E_NOMEM, "%d runs", LEAT_RUNS);
     loader->memory_bytes += (int64_t)(a->bytes + LEAT_RUNS * sizeof *a->runs);
-    return LEAT_OK;
+    return leat_trace_ring_open(&a->spans, (uint64_t)plan->engine.spans, err);
 }
 
+/* All reads of a run are done: a span. One look at the clock serves all that end together. */
+static void note_read_locked(leat_ahead *a, const leat_run *run)
+{
+    if (!a->reaped_ns)
+        a->reaped_ns = leat_clock_ns();
+    const leat_trace_span span = { .start_ns = run->started_ns,
+                                   .end_ns = a->reaped_ns,
+                                   .batch = run->batch,
+                                   .record = run->rows[0].record,
+                                   .bytes = run->bytes,
+                                   .row = (uint32_t)run->row,
+                                   .n = run->n,
+                                   .kind = LEAT_TRACE_READ };
+    leat_trace_put(&a->spans, &span);
+}
+
+/* A read is done: each of its rows has its bytes, or will be read again by who runs it. */
 static void finished(void *arg, void *tag, int result)
 {
     leat_loader *const loader = arg;
-    leat_row_read *const row = tag;
-    loader->ahead.in_flight--;
-    if (result < 0 || (size_t)result != row->size)
-        row->failed = true;
-    else
-        loader->n_bytes_read += row->size;
-    if (--row->run->n_pending == 0)
-        row->run->state = LEAT_RUN_READY;
+    leat_ahead *const a = &loader->ahead;
+    const leat_row_read *const first = tag;
+    a->in_flight--;
+    for (leat_row_read *row = tag, *next; row; row = next) {
+        next = row->next;
+        row->failed = result < 0 || (uint64_t)result < row->offset - first->from + row->size;
+        if (row->failed)
+            a->n_again++;
+        else
+            loader->n_bytes_read += row->size;
+        if (--row->run->n_pending == 0) {
+            row->run->state = LEAT_RUN_READY;
+            note_read_locked(a, row->run);
+        }
+    }
 }
 
 void leat_start_reap_locked(leat_loader *loader)
 {
+    loader->ahead.reaped_ns = 0;
     if (loader->ahead.in_flight)
         leat_reader_reap(loader->ahead.reader, finished, loader);
 }
@@ -87,6 +130,7 @@ void leat_start_close(leat_loader *loader)
         pthread_mutex_unlock(&loader->lock);
     }
     leat_reader_close(&a->reader);
+    leat_trace_ring_close(&a->spans);
     free(a->runs);
     a->runs = NULL;
 }
@@ -110,7 +154,15 @@ bool leat_start_can_locked(const leat_loader *loader)
     return open <= LEAT_RUNS / 4 * 3;
 }
 
-/* Fills in the next rows of the run at the head of the ring: where their bytes are. */
+/* Bytes of read memory that a row may take; 0: it is not read ahead. */
+static uint64_t cost_of(const leat_ahead *a, const leat_row_read *row)
+{
+    const uint64_t cost = row->size + (row->direct ? BLOCK_COST : 0);
+    return cost <= a->bytes / 4 ? cost : 0;
+}
+
+/* Fills in the next rows of the run at the head of the ring: where their bytes are. Its rows take at
+ * most an eighth of the memory unless it is a single one; twice that with what lies between them. */
 static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
 {
     leat_ahead *const a = &loader->ahead;
@@ -120,6 +172,7 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
     run->batch = a->batch;
     run->row = a->row;
     run->place = leat_order_find(&plan->order, &a->order, (uint64_t)a->batch);
+    run->bytes = 0;
     const uint64_t rest = run->place.rows - a->row;
     run->n = 0;
     for (uint64_t i = 0; i < n_rows && i < rest; i++) {
@@ -127,49 +180,41 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
         leat_extent at;
         *row = (leat_row_read){ .run = run };
         leat_order_row(&plan->order, &a->order, &run->place, a->row + i, &row->record, &row->epoch);
-        if (source->table->locate(source, row->record, &at, NULL) >= 0 && at.size <= a->bytes / 4) {
-            if (i && total + at.size > a->bytes / 4)
-                break;
+        if (source->table->locate(source, row->record, &at, NULL) >= 0 && at.fd >= 0) {
             row->fd = at.fd;
             row->offset = at.offset;
             row->size = at.size;
-            total += at.size;
+            row->direct = leat_reader_is_direct(a->reader, at.fd);
+            const uint64_t cost = cost_of(a, row);
+            if (i && total + cost > a->bytes / 8)
+                break;
+            if (!cost)
+                row->size = 0;
+            total += cost;
+            run->bytes += row->size;
         }
         run->n++;
     }
-    run->end = total; /* until it is placed */
 }
 
-/* Gives the run its part of the read memory. */
-static bool place(leat_ahead *a, leat_run *run, uint64_t used_from, uint64_t *used_to)
+/* Gives the run its part of the read memory; its reads, or -1: no room. */
+static int place(leat_ahead *a, leat_run *run, leat_run *before, uint64_t used_from)
 {
-    const uint64_t total = run->end;
-    uint64_t from = *used_to;
-    if (from % a->bytes + total > a->bytes) /* does not fit before the end: begin anew */
-        from += a->bytes - from % a->bytes;
-    if (from + total - used_from > a->bytes)
-        return false;
-    uint8_t *to = leat_reader_memory(a->reader) + from % a->bytes;
-    run->end = from + total;
+    const int n_reads = leat_layout_place(&a->layout, run->rows, run->n, used_from,
+                                          before ? &before->end : NULL, &run->end);
     run->n_pending = 0;
-    for (uint32_t i = 0; i < run->n; i++) {
-        leat_row_read *const row = &run->rows[i];
-        if (row->size) {
-            row->bytes = to;
-            to += row->size;
-            run->n_pending++;
-        }
-    }
-    *used_to = run->end;
-    return true;
+    for (uint32_t i = 0; i < run->n && n_reads >= 0; i++)
+        run->n_pending += run->rows[i].bytes != NULL;
+    return n_reads;
 }
 
 static void queue(leat_ahead *a, leat_run *run)
 {
     for (uint32_t i = 0; i < run->n; i++) {
         leat_row_read *const row = &run->rows[i];
-        if (row->bytes)
-            leat_reader_queue(a->reader, row->fd, row->offset, row->bytes, row->size, row);
+        if (row->length)
+            leat_reader_queue(a->reader, row->fd, row->from, row->bytes - (row->offset - row->from),
+                              row->length, row);
     }
 }
 
@@ -183,43 +228,73 @@ static void advance(leat_ahead *a, const leat_run *run)
     }
 }
 
+/* Runs that are submitted together. */
+typedef struct leat_group {
+    uint64_t head; /* behind the last */
+    uint32_t n_reads, n_rows;
+    bool blocked; /* the next run has no room */
+} leat_group;
+
+/* Prepares and places runs from the head of the ring on. */
+static leat_group make_group(leat_loader *loader, int64_t end, uint64_t run_rows, uint64_t tail,
+                             uint64_t used_from, uint32_t room)
+{
+    leat_ahead *const a = &loader->ahead;
+    leat_group g = { .head = a->head };
+    leat_run *before = NULL;
+    uint64_t bytes = 0;
+    while (g.head - tail < LEAT_RUNS && g.n_reads < GROUP && g.n_reads + LEAT_RUN_MAX <= room &&
+           a->batch < end && (bytes < GROUP_BYTES || g.n_rows == g.n_reads)) {
+        leat_run *const run = &a->runs[g.head % LEAT_RUNS];
+        if (!a->stashed)
+            prepare(loader, run, run_rows);
+        const int n_reads = place(a, run, before, used_from);
+        a->stashed = g.blocked = n_reads < 0;
+        if (g.blocked)
+            break;
+        advance(a, run);
+        g.n_reads += (uint32_t)n_reads;
+        g.n_rows += run->n_pending;
+        bytes += run->bytes;
+        before = run;
+        g.head++;
+    }
+    leat_layout_close(&a->layout);
+    return g;
+}
+
+/* Makes the runs of a group known to all. */
+static void publish_locked(leat_ahead *a, const leat_group *g)
+{
+    const int64_t now = leat_clock_ns();
+    for (uint64_t i = a->head; i < g->head; i++) {
+        leat_run *const run = &a->runs[i % LEAT_RUNS];
+        run->started_ns = now;
+        run->state = run->n_pending ? LEAT_RUN_READING : LEAT_RUN_READY;
+    }
+    a->head = g->head;
+    a->used_to = a->layout.to;
+    a->in_flight += g->n_reads;
+    a->n_reads += g->n_reads;
+    a->n_rows += g->n_rows;
+    a->blocked = g->blocked;
+}
+
 void leat_start_group_locked(leat_loader *loader)
 {
     leat_ahead *const a = &loader->ahead;
     const int64_t end =
         loader->plan->prefetch || loader->asked > loader->end ? loader->end : loader->asked;
     const uint64_t run_rows = loader->run_rows < LEAT_RUN_MAX ? loader->run_rows : LEAT_RUN_MAX;
-    const uint64_t tail = a->tail, used_from = a->used_from;
+    const uint64_t tail = a->tail, used_from = a->used_from, first = a->head;
     const uint32_t room = LEAT_READER_DEPTH - a->in_flight;
-    uint64_t head = a->head, used_to = a->used_to;
-    uint32_t n_reads = 0;
-    bool blocked = false;
     a->starting = true;
     pthread_mutex_unlock(&loader->lock);
-    while (head - tail < LEAT_RUNS && n_reads < GROUP && n_reads + LEAT_RUN_MAX <= room &&
-           a->batch < end) {
-        leat_run *const run = &a->runs[head % LEAT_RUNS];
-        if (!a->stashed)
-            prepare(loader, run, run_rows);
-        a->stashed = blocked = !place(a, run, used_from, &used_to);
-        if (blocked)
-            break;
-        advance(a, run);
-        n_reads += run->n_pending;
-        head++;
-    }
+    const leat_group group = make_group(loader, end, run_rows, tail, used_from, room);
     pthread_mutex_lock(&loader->lock);
-    for (uint64_t i = a->head; i < head; i++) {
-        leat_run *const run = &a->runs[i % LEAT_RUNS];
-        run->state = run->n_pending ? LEAT_RUN_READING : LEAT_RUN_READY;
-    }
-    const uint64_t first = a->head;
-    a->head = head;
-    a->used_to = used_to;
-    a->in_flight += n_reads;
-    a->blocked = blocked;
+    publish_locked(a, &group);
     pthread_mutex_unlock(&loader->lock);
-    for (uint64_t i = first; i < head; i++)
+    for (uint64_t i = first; i < group.head; i++)
         queue(a, &a->runs[i % LEAT_RUNS]);
     const int n_left = leat_reader_submit(a->reader);
     if (n_left) /* the kernel lacks something: do not ask again at once */

@@ -241,6 +241,10 @@ static int step_there(leat_trainer *trainer, leat_batch *batch, const leat_net_r
 
 int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err)
 {
+    if (leat_batch_get_info(batch)->rows == 0) { /* a rank's part of a short batch: no step */
+        leat_batch_release(batch);
+        return LEAT_OK;
+    }
     const leat_net_rows rows = rows_of(trainer, batch);
     const int rc = check_rows(trainer, &rows, err);
     if (rc < 0) {
@@ -289,7 +293,7 @@ static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *
 {
     const leat_net_rows rows = rows_of(trainer, batch);
     int rc = trainer->stream ? leat_batch_wait_on(batch, trainer->stream) : LEAT_OK;
-    if (rc == LEAT_OK)
+    if (rc == LEAT_OK && rows.rows > 0)
         rc = leat_trainer_step_rows(trainer, &rows, false, err);
     if (trainer->stream)
         leat_batch_release_on(batch, trainer->stream);

@@ -225,6 +225,12 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
     leat_train_options options;
     const leat_node *node;
     *out = NULL;
+    if (info->ranks > 1)
+        return leat_fail(
+            err, LEAT_E_UNSUPPORTED,
+            "training on several ranks is not part of this version: each of the %d would "
+            "train a model of its own on its rows; leave out engine.ranks",
+            info->ranks);
     int rc = read_train(config, &options, &node, err);
     if (rc < 0 || (rc = find_tensors(&options, node, plan, &feed, err)) < 0)
         return rc;

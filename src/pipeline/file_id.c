@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "file_id.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define LOOK_EVERY_NS 1000000000
+#define CHANGED       INT64_MIN
+
+int leat_file_id_of(int fd, leat_file_id *out)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        return LEAT_E_IO;
+    *out = (leat_file_id){ .bytes = (uint64_t)status.st_size,
+                           .mtime_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 +
+                                       status.st_mtim.tv_nsec };
+    return LEAT_OK;
+}
+
+int leat_file_id_check(const leat_file_id *id, int fd, const char *path, leat_error *err)
+{
+    leat_file_id now;
+    const char *const colon = *path ? ": " : "";
+    if (leat_file_id_of(fd, &now) < 0)
+        return leat_fail(err, LEAT_E_IO, "%s%s%s", path, colon, strerror(errno));
+    if (now.bytes != id->bytes)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s%sthe file was changed while it was in use: it had %llu bytes and has "
+                         "%llu now; open the data anew",
+                         path, colon, (unsigned long long)id->bytes, (unsigned long long)now.bytes);
+    if (now.mtime_ns != id->mtime_ns)
+        return leat_fail(
+            err, LEAT_E_DATA,
+            "%s%sthe file was changed while it was in use: it was written to; open the "
+            "data anew",
+            path, colon);
+    return LEAT_OK;
+}
+
+/* Exact to some milliseconds, and cheap. */
+static int64_t coarse_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void leat_file_watch_init(leat_file_watch *watch, const leat_file_id *id)
+{
+    watch->id = *id;
+    atomic_init(&watch->next_look_ns, coarse_ns() + LOOK_EVERY_NS);
+}
+
+int leat_file_watch_check_now(leat_file_watch *watch, int fd, const char *path, leat_error *err)
+{
+    const int rc = leat_file_id_check(&watch->id, fd, path, err);
+    if (rc == LEAT_E_DATA)
+        atomic_store_explicit(&watch->next_look_ns, CHANGED, memory_order_relaxed);
+    return rc;
+}
+
+int leat_file_watch_check(leat_file_watch *watch, int fd, const char *path, leat_error *err)
+{
+    const int64_t now = coarse_ns();
+    int64_t next = atomic_load_explicit(&watch->next_look_ns, memory_order_relaxed);
+    if (now < next && next != CHANGED)
+        return LEAT_OK;
+    /* One of those who come now looks; the others go on. */
+    if (next != CHANGED &&
+        !atomic_compare_exchange_strong_explicit(&watch->next_look_ns, &next, now + LOOK_EVERY_NS,
+                                                 memory_order_relaxed, memory_order_relaxed))
+        return LEAT_OK;
+    return leat_file_watch_check_now(watch, fd, path, err);
+}

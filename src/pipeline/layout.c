@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "layout.h"
+
+#include <stdlib.h>
+
+#define GAP      4096 /* bytes between two records that are cheaper to read than a second read */
+#define ROWS_MAX 64   /* of a run */
+
+static uint64_t round_down(uint64_t x, bool direct)
+{
+    return direct ? x / LEAT_LAYOUT_ALIGN * LEAT_LAYOUT_ALIGN : x;
+}
+
+static uint64_t round_up(uint64_t x, bool direct)
+{
+    return direct ? (x + LEAT_LAYOUT_ALIGN - 1) / LEAT_LAYOUT_ALIGN * LEAT_LAYOUT_ALIGN : x;
+}
+
+static bool is_before(const leat_row_read *a, const leat_row_read *b)
+{
+    return a->fd != b->fd ? a->fd < b->fd : a->offset < b->offset;
+}
+
+/* Rows to read, by their place in the files. Mostly they are in that order, or few. */
+static uint32_t sort(leat_row_read *rows, uint32_t n, leat_row_read *sorted[ROWS_MAX])
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!rows[i].size)
+            continue;
+        uint32_t k = count++;
+        for (; k && is_before(&rows[i], sorted[k - 1]); k--)
+            sorted[k] = sorted[k - 1];
+        sorted[k] = &rows[i];
+    }
+    return count;
+}
+
+/* Bytes before the row that are read only because its read does not end there. Never more than the
+ * row itself: what a run takes is at most twice what its rows are. */
+static bool is_close(const leat_row_read *last, const leat_row_read *row)
+{
+    const uint64_t end = last->offset + last->size;
+    return last->fd == row->fd && row->offset >= end && row->offset - end <= GAP &&
+           row->offset - end <= row->size;
+}
+
+/* Lets the row come with the read that is open, if it lies close behind. */
+static bool join(leat_layout *layout, leat_row_read *row, uint64_t used_from)
+{
+    leat_row_read *const first = layout->first, *const last = layout->last;
+    if (!first || !is_close(last, row))
+        return false;
+    const uint64_t length = round_up(row->offset + row->size, row->direct) - first->from;
+    if (length > layout->most || layout->at % layout->bytes + length > layout->bytes ||
+        layout->at + length - used_from > layout->bytes)
+        return false;
+    first->length = (size_t)length;
+    last->next = row;
+    layout->last = row;
+    layout->to = layout->at + length;
+    return true;
+}
+
+static bool begin(leat_layout *layout, leat_row_read *row, uint64_t used_from)
+{
+    const uint64_t from = round_down(row->offset, row->direct);
+    const uint64_t length = round_up(row->offset + row->size, row->direct) - from;
+    uint64_t at = round_up(layout->to, row->direct);
+    if (at % layout->bytes + length > layout->bytes) /* does not fit before the end: begin anew */
+        at += layout->bytes - at % layout->bytes;
+    if (at + length - used_from > layout->bytes)
+        return false;
+    row->from = from;
+    row->length = (size_t)length;
+    layout->first = layout->last = row;
+    layout->at = at;
+    layout->to = at + length;
+    return true;
+}
+
+static uint64_t place_of(const leat_layout *layout, const leat_row_read *row)
+{
+    return layout->at + (row->offset - layout->first->from);
+}
+
+int leat_layout_place(leat_layout *layout, leat_row_read *rows, uint32_t n, uint64_t used_from,
+                      uint64_t *before_end, uint64_t *end)
+{
+    const leat_layout before = *layout;
+    const size_t before_length = before.first ? before.first->length : 0;
+    const uint64_t before_ended = before_end ? *before_end : 0;
+    leat_row_read *sorted[ROWS_MAX];
+    const uint32_t count = sort(rows, n, sorted);
+    int n_reads = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        rows[i].bytes = NULL;
+        rows[i].next = NULL;
+        rows[i].length = 0;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        leat_row_read *const row = sorted[i];
+        if (!join(layout, row, used_from)) {
+            if (!begin(layout, row, used_from))
+                goto no_room;
+            n_reads++;
+        }
+        row->bytes = layout->memory + place_of(layout, row) % layout->bytes;
+        if (i == 0 && n_reads == 0 && before_end && *before_end > place_of(layout, row))
+            *before_end = place_of(layout, row);
+    }
+    if (!count) /* a run between two others would get their shared block */
+        leat_layout_close(layout);
+    *end = layout->to;
+    return n_reads;
+no_room:
+    *layout = before;
+    if (before.first) {
+        before.first->length = before_length;
+        before.last->next = NULL;
+    }
+    if (before_end)
+        *before_end = before_ended;
+    return -1;
+}
+
+void leat_layout_close(leat_layout *layout)
+{
+    layout->first = layout->last = NULL;
+}

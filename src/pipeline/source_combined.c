@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source_combined.c: what concat, mix and interleave share. Which record stands where is combine.c's;
+ * here a record is handed to the source that has it. Sources that the engine reads and sources that
+ * fetch by themselves can stand side by side: the latter give -1 as the file of their records. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "source_combined.h"
+#include "source_parts.h"
+
+typedef struct combined_source {
+    leat_source base;
+    leat_source_table table; /* only what the parts can do */
+    leat_source_parts parts;
+    leat_combine *combine;
+} combined_source;
+
+/* --- a record ------------------------------------------------------------------------------------ */
+
+static const leat_source_parts *parts_of(const leat_source *base)
+{
+    return &((const combined_source *)base)->parts;
+}
+
+static int locate(const leat_source *base, uint64_t record, leat_extent *out, leat_error *err)
+{
+    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    *out = (leat_extent){ .fd = -1 };
+    return part->source->table->locate
+               ? part->source->table->locate(part->source, record - part->first, out, err)
+               : LEAT_OK;
+}
+
+/* Brings a part's features into the order of the whole. */
+static void sort_features(const leat_source_part *part, leat_view *features)
+{
+    leat_view own[LEAT_MAX_FEATURES];
+    const size_t n = (size_t)part->source->n_features;
+    if (part->in_place)
+        return;
+    memcpy(own, features, n * sizeof *own);
+    for (size_t i = 0; i < n; i++)
+        features[part->place[i]] = own[i];
+}
+
+static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
+                 leat_scratch *scratch, leat_view *features, leat_error *err)
+{
+    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    const int rc = part->source->table->parse(part->source, record - part->first, bytes, size,
+                                              scratch, features, err);
+    sort_features(part, features);
+    return rc;
+}
+
+static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
+                leat_view *features, size_t *n_read, leat_error *err)
+{
+    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    const int rc = part->source->table->load(part->source, record - part->first, scratch, features,
+                                             n_read, err);
+    sort_features(part, features);
+    return rc;
+}
+
+static void hint(const leat_source *base, uint64_t record)
+{
+    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    if (part->source->table->hint)
+        part->source->table->hint(part->source, record - part->first);
+}
+
+static void describe(const leat_source *base, uint64_t record, char *text, size_t size)
+{
+    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    part->source->table->describe(part->source, record - part->first, text, size);
+}
+
+static void close_combined(leat_source *base)
+{
+    combined_source *const source = (combined_source *)base;
+    leat_combine_close(&source->combine);
+    leat_source_parts_close(&source->parts);
+    free(source);
+}
+
+/* --- open ---------------------------------------------------------------------------------------- */
+
+/* Lends the parts' orders to the arithmetic, and takes on what the parts can do. */
+static void add_parts(combined_source *source)
+{
+    for (size_t i = 0; i < source->parts.n; i++) {
+        const leat_source_part *const part = &source->parts.list[i];
+        const leat_source_table *const table = part->source->table;
+        source->combine->children[i].order = part->order;
+        source->combine->children[i].first = part->first;
+        source->table.locate = table->locate ? locate : source->table.locate;
+        source->table.parse = table->parse ? parse : source->table.parse;
+        source->table.load = table->load ? load : source->table.load;
+        source->table.hint = table->hint ? hint : source->table.hint;
+    }
+}
+
+static int open_all(combined_source *source, const leat_node *sources, const leat_node *where,
+                    uint64_t seed, leat_combined_settle *settle, const void *options,
+                    leat_error *err)
+{
+    leat_source_parts *const parts = &source->parts;
+    const leat_node *bad = where;
+    int rc = leat_source_parts_open(source->table.kind.name, sources, where, seed, parts, err);
+    if (rc >= 0)
+        rc = leat_source_parts_join(parts, &source->base, err);
+    if (rc >= 0)
+        rc = leat_combine_open(&source->combine, parts->n, err);
+    if (rc < 0)
+        return rc;
+    add_parts(source);
+    size_t culprit = parts->n;
+    rc = settle(source->combine, options, &bad, &culprit, err);
+    if (rc == LEAT_E_CONFIG)
+        leat_node_fail_in(culprit < parts->n ? parts->list[culprit].where : bad, err, rc);
+    source->base.combine = source->combine;
+    return rc;
+}
+
+int leat_combined_open(const leat_source_table *kind, const leat_node *sources,
+                       const leat_node *where, uint64_t seed, leat_combined_settle *settle,
+                       const void *options, leat_source **out, leat_error *err)
+{
+    combined_source *const source = calloc(1, sizeof *source);
+    if (!source)
+        return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", kind->kind.name, sizeof *source);
+    source->table = *kind;
+    source->table.describe = describe;
+    source->table.close = close_combined;
+    source->base.table = &source->table;
+    const int rc = open_all(source, sources, where, seed, settle, options, err);
+    if (rc < 0)
+        close_combined(&source->base);
+    else
+        *out = &source->base;
+    return rc;
+}

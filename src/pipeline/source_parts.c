@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "source_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "digest.h"
+#include "stage.h"
+
+/* --- open ---------------------------------------------------------------------------------------- */
+
+/* The two keys of an entry: what it is called does not matter, it is not `pipeline`. */
+static int split(const char *name, const leat_node *entry, const leat_node **source,
+                 const leat_node **pipeline, leat_error *err)
+{
+    *source = *pipeline = NULL;
+    if (entry->kind == LEAT_NODE_MAP)
+        for (const leat_node *at = entry->first; at; at = at->next) {
+            const leat_node **const is = strcmp(at->key, "pipeline") ? source : pipeline;
+            if (*is)
+                return leat_node_fail(at, err, LEAT_E_CONFIG,
+                                      "%s: '%s' and '%s' in one entry: begin each source with a "
+                                      "dash of its own",
+                                      name, (*is)->key, at->key);
+            *is = at;
+        }
+    if (!*source)
+        return leat_node_fail(entry, err, LEAT_E_CONFIG,
+                              "%s: each entry is a source, such as `- tfrecord: "
+                              "data/train-*.tfrecord`, with a `pipeline` of its own if it wants "
+                              "one",
+                              name);
+    return LEAT_OK;
+}
+
+/* Puts the stages of a part's own pipeline on its order. */
+static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (pipeline->kind != LEAT_NODE_LIST)
+        return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
+                              "pipeline must be a list of stages: `pipeline: [shuffle, {repeat: "
+                              "2}]`");
+    for (const leat_node *entry = pipeline->first; entry && rc >= 0; entry = entry->next)
+        rc = leat_stage_add(build, entry, err);
+    return rc;
+}
+
+static int arrange(leat_source_part *part, const leat_node *pipeline, uint64_t seed,
+                   leat_error *err)
+{
+    int rc = LEAT_OK;
+    leat_build build = { .plan = calloc(1, sizeof *build.plan), .inside = true };
+    if (!build.plan)
+        return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", sizeof *build.plan);
+    build.plan->source = part->source; /* lent */
+    build.plan->seed = seed;
+    leat_source_order(part->source, &build.plan->order);
+    if (!leat_node_is_null(pipeline))
+        rc = add_stages(&build, pipeline, err);
+    part->order = build.plan->order;
+    free(build.plan);
+    return rc;
+}
+
+static int open_part(leat_source_part *part, const char *name, const leat_node *entry,
+                     uint64_t seed, leat_error *err)
+{
+    const leat_node *source, *pipeline;
+    int rc = split(name, entry, &source, &pipeline, err);
+    if (rc < 0)
+        return rc;
+    part->where = source;
+    rc = leat_source_open_entry(source, seed, &part->source, err);
+    if (rc < 0)
+        return rc;
+    if (part->source->n_records == 0)
+        return leat_node_fail(source, err, LEAT_E_DATA, "the source has no records");
+    return arrange(part, pipeline, seed, err);
+}
+
+int leat_source_parts_open(const char *name, const leat_node *sources, const leat_node *where,
+                           uint64_t seed, leat_source_parts *out, leat_error *err)
+{
+    const size_t n = leat_node_count(sources);
+    int rc = LEAT_OK;
+    *out = (leat_source_parts){ 0 };
+    if (!sources || sources->kind != LEAT_NODE_LIST || n == 0)
+        return leat_node_fail(sources ? sources : where, err, LEAT_E_CONFIG,
+                              "%s: sources is a list with a dash before each source", name);
+    if (n > LEAT_COMBINE_MAX)
+        return leat_node_fail(sources, err, LEAT_E_CONFIG, "%s: %zu sources, at most %d", name, n,
+                              LEAT_COMBINE_MAX);
+    out->list = calloc(n, sizeof *out->list);
+    if (!out->list)
+        return leat_fail(err, LEAT_E_NOMEM, "%zu sources", n);
+    for (const leat_node *entry = sources->first; entry && rc >= 0; entry = entry->next)
+        rc = open_part(&out->list[out->n++], name, entry, seed, err);
+    return rc;
+}
+
+void leat_source_parts_close(leat_source_parts *parts)
+{
+    for (size_t i = 0; i < parts->n; i++)
+        leat_source_close(&parts->list[i].source);
+    free(parts->list);
+    *parts = (leat_source_parts){ 0 };
+}
+
+/* --- as one -------------------------------------------------------------------------------------- */
+
+const char *leat_source_part_name(const leat_source_parts *parts, size_t i, char *text, size_t size)
+{
+    const leat_node *const where = parts->list[i].where;
+    char value[120];
+    leat_node_text(where, value, sizeof value);
+    snprintf(text, size, "source %zu (%s: %s)", i + 1, where->key, value);
+    return text;
+}
+
+static int fail_features(const leat_source_parts *parts, size_t i, const char *what,
+                         const char *here, const char *there, leat_error *err)
+{
+    char a[200], b[200];
+    return leat_node_fail(parts->list[i].where, err, LEAT_E_CONFIG,
+                          "the sources do not agree: %s has %s%s%s and %s has %s; make them alike "
+                          "with `features:` of the sources",
+                          leat_source_part_name(parts, i, a, sizeof a), what, *what ? " " : "",
+                          here, leat_source_part_name(parts, 0, b, sizeof b), there);
+}
+
+/* Features of a source by name, for messages. */
+static leat_words names_of(const leat_source *source)
+{
+    leat_words words = { .length = 0 };
+    for (int32_t i = 0; i < source->n_features; i++)
+        leat_words_add(&words, source->features[i].name);
+    return words;
+}
+
+/* Feature k of part i against that of the whole, which loses the dims that differ. */
+static int meet(const leat_source_parts *parts, size_t i, int32_t k, leat_feature_info *whole,
+                leat_error *err)
+{
+    const leat_shape *const mine = &parts->list[i].source->features[k].shape;
+    char what[100], here[96], there[96];
+    if (mine->dtype != whole->shape.dtype || mine->rank != whole->shape.rank) {
+        snprintf(what, sizeof what, "'%s' as", whole->name);
+        return fail_features(parts, i, what, leat_shape_text(mine, here, sizeof here),
+                             leat_shape_text(&whole->shape, there, sizeof there), err);
+    }
+    for (int32_t d = 0; d < mine->rank; d++)
+        if (mine->dims[d] != whole->shape.dims[d])
+            whole->shape.dims[d] = LEAT_UNKNOWN_DIM;
+    return LEAT_OK;
+}
+
+/* Finds the features of part i among those of the whole. */
+static int match(leat_source_parts *parts, size_t i, leat_source *whole, leat_error *err)
+{
+    leat_source_part *const part = &parts->list[i];
+    const leat_source *const source = part->source;
+    int rc = LEAT_OK;
+    part->in_place = true;
+    for (int32_t k = 0; k < source->n_features && rc >= 0; k++) {
+        int32_t at = 0;
+        while (at < whole->n_features && strcmp(source->features[k].name, whole->features[at].name))
+            at++;
+        if (at == whole->n_features || source->n_features != whole->n_features)
+            return fail_features(parts, i, "", names_of(source).text, names_of(whole).text, err);
+        part->place[k] = at;
+        part->in_place = part->in_place && at == k;
+        rc = meet(parts, i, k, &whole->features[at], err);
+    }
+    return rc;
+}
+
+int leat_source_parts_join(leat_source_parts *parts, leat_source *whole, leat_error *err)
+{
+    const leat_source *const model = parts->list[0].source;
+    whole->n_classes = model->n_classes;
+    whole->n_features = model->n_features;
+    memcpy(whole->features, model->features, sizeof whole->features);
+    for (size_t i = 0; i < parts->n; i++) {
+        leat_source_part *const part = &parts->list[i];
+        const int rc = match(parts, i, whole, err);
+        if (rc < 0)
+            return rc;
+        part->first = whole->n_records;
+        whole->n_records += part->source->n_records;
+        whole->n_bytes += part->source->n_bytes;
+        whole->digest = leat_digest_chain(whole->digest, part->source->digest);
+        whole->digest = leat_digest_chain(whole->digest, part->source->n_records);
+        if (part->source->n_classes != whole->n_classes)
+            whole->n_classes = 0;
+    }
+    return LEAT_OK;
+}
+
+const leat_source_part *leat_source_part_of(const leat_source_parts *parts, uint64_t record)
+{
+    size_t low = 0, high = parts->n; /* list[low].first ≤ record < list[high].first */
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        if (parts->list[middle].first <= record)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &parts->list[low];
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source_parts.h: the list `sources` of a source made of several: each entry is a source, with a
+ * `pipeline` of its own if it wants one. Immutable once open. */
+#ifndef LEAT_SOURCE_PARTS_H
+#define LEAT_SOURCE_PARTS_H
+
+#include "combine.h"
+#include "source.h"
+
+typedef struct leat_source_part {
+    leat_source *source;              /* owned */
+    leat_order order;                 /* of its elements, by its own pipeline */
+    uint64_t first;                   /* number of its record 0 among all */
+    int32_t place[LEAT_MAX_FEATURES]; /* its feature i is feature place[i] of the whole */
+    bool in_place;                    /* place[i] = i for all */
+    const leat_node *where;           /* [during open] */
+} leat_source_part;
+
+typedef struct leat_source_parts {
+    size_t n;
+    leat_source_part *list;
+} leat_source_parts;
+
+/* Opens all of them, and works out their orders. name: of the whole ("mix"). What was opened before
+ * an error is closed by leat_source_parts_close(). */
+int leat_source_parts_open(const char *name, const leat_node *sources, const leat_node *where,
+                           uint64_t seed, leat_source_parts *out, leat_error *err);
+void leat_source_parts_close(leat_source_parts *parts);
+
+/* Numbers the records of all, adds up bytes and digests, and settles the features, which must be the
+ * same everywhere by name and type; a dim in which sources differ becomes unknown. */
+int leat_source_parts_join(leat_source_parts *parts, leat_source *whole, leat_error *err);
+
+/* "source 2 of mix (tfrecord: b-*.tfrecord)": for messages during open. */
+const char *leat_source_part_name(const leat_source_parts *parts, size_t i, char *text,
+                                  size_t size);
+
+/* The part that a record belongs to. */
+const leat_source_part *leat_source_part_of(const leat_source_parts *parts, uint64_t record);
+
+#endif

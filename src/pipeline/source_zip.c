@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source_zip.c: several sources side by side: record k is element k of each, with the features of all.
+ * A record is fetched by the worker that needs it, part by part. The orders of the parts may not
+ * depend on the epoch: the parts belong together. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "digest.h"
+#include "source_combined.h"
+#include "source_parts.h"
+
+typedef struct zip_options {
+    const leat_node *sources;
+} zip_options;
+
+static const leat_option options[] = { LEAT_SOURCES_ROW(zip_options), LEAT_OPTION_END };
+
+typedef struct zip_source {
+    leat_source base;
+    leat_source_parts parts;
+} zip_source;
+
+/* Element k of a part. */
+static uint64_t record_of(const leat_source_part *part, uint64_t k)
+{
+    uint64_t record = k, epoch = 0;
+    leat_order_walk(&part->order, NULL, NULL, 0, &record, &epoch);
+    return record;
+}
+
+static int load(const leat_source *base, uint64_t k, leat_scratch *scratch, leat_view *features,
+                size_t *n_read, leat_error *err)
+{
+    const leat_source_parts *const parts = &((const zip_source *)base)->parts;
+    for (size_t i = 0; i < parts->n; i++) {
+        const leat_source_part *const part = &parts->list[i];
+        const int rc =
+            leat_source_fetch(part->source, record_of(part, k), scratch, features, n_read, err);
+        if (rc < 0)
+            return leat_fail_in(err, rc, "source %zu: ", i + 1);
+        features += part->source->n_features;
+    }
+    return LEAT_OK;
+}
+
+static void hint(const leat_source *base, uint64_t k)
+{
+    const leat_source_parts *const parts = &((const zip_source *)base)->parts;
+    for (size_t i = 0; i < parts->n; i++)
+        if (parts->list[i].source->table->hint)
+            parts->list[i].source->table->hint(parts->list[i].source,
+                                               record_of(&parts->list[i], k));
+}
+
+static void describe(const leat_source *base, uint64_t k, char *text, size_t size)
+{
+    const leat_source_parts *const parts = &((const zip_source *)base)->parts;
+    size_t used = 0;
+    if (size)
+        *text = 0;
+    for (size_t i = 0; i < parts->n && used < size; i++) {
+        const leat_source *const part = parts->list[i].source;
+        used += (size_t)snprintf(text + used, size - used, "%s", i ? " with " : "");
+        if (used < size)
+            part->table->describe(part, record_of(&parts->list[i], k), text + used, size - used);
+        used += used < size ? strlen(text + used) : 0;
+    }
+}
+
+static void close_zip(leat_source *base)
+{
+    zip_source *const source = (zip_source *)base;
+    leat_source_parts_close(&source->parts);
+    free(source);
+}
+
+/* --- open ---------------------------------------------------------------------------------------- */
+
+static int fail_clash(const leat_source_parts *parts, size_t i, size_t other, const char *name,
+                      leat_error *err)
+{
+    char a[200], b[200];
+    return leat_node_fail(parts->list[i].where, err, LEAT_E_CONFIG,
+                          "zip: %s and %s both have a tensor '%s': give it another name in one of "
+                          "them, such as `features: {%s_%zu: {key: %s}}`",
+                          leat_source_part_name(parts, other, a, sizeof a),
+                          leat_source_part_name(parts, i, b, sizeof b), name, name, i + 1, name);
+}
+
+static bool has_feature(const leat_source *source, const char *name)
+{
+    for (int32_t i = 0; i < source->n_features; i++)
+        if (!strcmp(source->features[i].name, name))
+            return true;
+    return false;
+}
+
+/* Puts the features of part i behind those of the parts before it. */
+static int add_features(const leat_source_parts *parts, size_t i, leat_source *whole,
+                        leat_error *err)
+{
+    const leat_source *const source = parts->list[i].source;
+    if (whole->n_features + source->n_features > LEAT_MAX_FEATURES)
+        return leat_node_fail(parts->list[i].where, err, LEAT_E_CONFIG, "zip: more than %d tensors",
+                              LEAT_MAX_FEATURES);
+    for (int32_t k = 0; k < source->n_features; k++) {
+        for (size_t other = 0; other < i; other++)
+            if (has_feature(parts->list[other].source, source->features[k].name))
+                return fail_clash(parts, i, other, source->features[k].name, err);
+        whole->features[whole->n_features++] = source->features[k];
+    }
+    return LEAT_OK;
+}
+
+static int add_part(const leat_source_parts *parts, size_t i, leat_source *whole, leat_error *err)
+{
+    const leat_source_part *const part = &parts->list[i];
+    const uint64_t n = part->order.n_samples;
+    if (!leat_combine_is_static(&part->order))
+        return leat_node_fail(part->where, err, LEAT_E_CONFIG,
+                              "zip: the order of a source may not change from epoch to epoch, or "
+                              "what belongs together is torn apart: put shuffle and repeat into "
+                              "the pipeline after zip");
+    whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
+    whole->n_bytes += part->source->n_bytes;
+    whole->digest = leat_digest_chain(whole->digest, part->source->digest);
+    whole->digest = leat_digest_chain(whole->digest, part->source->n_records);
+    if (!whole->n_classes)
+        whole->n_classes = part->source->n_classes;
+    return add_features(parts, i, whole, err);
+}
+
+static int open_zip(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
+                    leat_error *err)
+{
+    extern const leat_source_table leat_source_zip;
+    const zip_options *const o = opts;
+    zip_source *source = calloc(1, sizeof *source);
+    if (!source)
+        return leat_fail(err, LEAT_E_NOMEM, "zip: %zu bytes", sizeof *source);
+    source->base.table = &leat_source_zip;
+    int rc = leat_source_parts_open("zip", o->sources, where, seed, &source->parts, err);
+    for (size_t i = 0; i < source->parts.n && rc >= 0; i++)
+        rc = add_part(&source->parts, i, &source->base, err);
+    if (rc < 0)
+        close_zip(&source->base);
+    else
+        *out = &source->base;
+    return rc;
+}
+
+const leat_source_table leat_source_zip = {
+    .kind = { "zip", "several sources side by side: the features of all", options },
+    .options_size = sizeof(zip_options),
+    .open = open_zip,
+    .close = close_zip,
+    .load = load,
+    .hint = hint,
+    .describe = describe,
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stats.c: what a loader tells about itself while it runs. Nothing here slows it down: totals are kept
+ * by who does the work, the rest is counted when somebody asks. */
+#include <string.h>
+
+#include "clock.h"
+#include "engine.h"
+
+static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info *out)
+{
+    out->slots = (int32_t)loader->n_slots_made;
+    for (int64_t i = 0; i < loader->n_slots_made; i++) {
+        out->slots_full += loader->slots[i].state == LEAT_SLOT_FULL;
+        out->slots_filling += loader->slots[i].state == LEAT_SLOT_FILLING;
+    }
+    out->batches_ready = out->slots_full;
+    if (!loader->device)
+        return;
+    out->batches_ready = 0;
+    for (int64_t i = 0; i < loader->n_batches; i++)
+        out->batches_ready += loader->batches[i].state == LEAT_BATCH_SHIPPED;
+}
+
+static void count_reads_locked(const leat_ahead *a, leat_loader_stats_info *out)
+{
+    out->reads = a->n_reads;
+    out->reads_rows = a->n_rows;
+    out->reads_again = a->n_again;
+    out->reads_in_flight = (int32_t)a->in_flight;
+    out->read_bytes = (int64_t)a->bytes;
+    out->read_bytes_used = (int64_t)(a->used_to - a->used_from);
+    for (uint64_t i = a->tail; i < a->head; i++)
+        out->runs_read += a->runs[i % LEAT_RUNS].state == LEAT_RUN_READY;
+}
+
+static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
+{
+    out->n_stages = leat_sample_stages(loader->plan, out->stages);
+    for (int i = 0; i <= loader->n_threads; i++)
+        leat_trace_sum(&loader->workers[i].trace, out->n_stages, out->stages);
+}
+
+void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
+{
+    const leat_ahead *const a = &loader->ahead;
+    memset(out, 0, sizeof *out);
+    out->wall_ns = leat_clock_ns() - loader->opened_ns;
+    out->threads = loader->n_threads;
+    out->memory_bytes = loader->memory_bytes;
+    out->cpu_ns = leat_pool_cpu_ns(loader->pool);
+    snprintf(out->reader, sizeof out->reader, "%s",
+             !loader->plan->source->table->locate ? "direct"
+             : a->reader                          ? "io_uring"
+                                                  : "pread");
+    snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);
+    sum_stages(loader, out);
+    pthread_mutex_lock(&loader->lock);
+    out->batches = loader->n_batches_out;
+    out->samples = loader->n_samples_out;
+    out->n_masked = loader->n_masked;
+    out->n_replaced = loader->n_replaced;
+    out->bytes_out = loader->n_bytes_out;
+    out->wait_ns = loader->wait_ns;
+    out->busy_ns = loader->busy_ns;
+    out->sleep_ns = loader->sleep_ns;
+    out->bytes_read = loader->n_bytes_read + out->stages[LEAT_STAGE_READ].bytes_out;
+    count_slots_locked(loader, out);
+    if (a->reader)
+        count_reads_locked(a, out);
+    pthread_mutex_unlock(&loader->lock);
+}

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_combined.c: concat, mix, interleave and zip through the whole engine: what comes out, where it
+ * came from, and what is refused. */
+#include "engine_fixture.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define N_A 40
+#define N_B 25
+#define N_C 10
+
+static char folder[] = "/tmp/leat-test-combined-XXXXXX";
+static char a[64], b[64], c[64], images[64];
+
+/* Two classes of files of 96 bytes, named as images. */
+static void write_images(void)
+{
+    char path[128];
+    mkdir(images, 0700);
+    for (int i = 0; i < 12; i++) {
+        float pixels[24];
+        snprintf(path, sizeof path, "%s/class%d", images, i % 2);
+        mkdir(path, 0700);
+        snprintf(path, sizeof path, "%s/class%d/%02d.png", images, i % 2, i);
+        for (int k = 0; k < 24; k++)
+            pixels[k] = (float)(1000 + i);
+        FILE *f = fopen(path, "wb");
+        assert_int_equal(fwrite(pixels, sizeof pixels, 1, f), 1);
+        fclose(f);
+    }
+}
+
+/* c: like a and b, with its features in another order, and `image` and `label` as image sets have. */
+static void write_c(void)
+{
+    leat_tfrecord_writer *writer;
+    leat_format_error err;
+    leat_example_builder *builder = leat_example_builder_open();
+    assert_int_equal(leat_tfrecord_writer_open(&writer, c, &err), 0);
+    for (int64_t r = 0; r < N_C; r++) {
+        const uint8_t *bytes;
+        size_t size;
+        float x[ROW_FLOATS];
+        for (int i = 0; i < ROW_FLOATS; i++)
+            x[i] = (float)(200 + r);
+        leat_example_builder_clear(builder);
+        assert_int_equal(leat_example_add_bytes(builder, "image", x, sizeof x, &err), 0);
+        assert_int_equal(leat_example_add_int64s(builder, "label", &r, 1, &err), 0);
+        assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, &err), 0);
+        assert_int_equal(leat_tfrecord_writer_write(writer, bytes, size, &err), 0);
+    }
+    assert_int_equal(leat_tfrecord_writer_commit(writer, &err), 0);
+    leat_tfrecord_writer_close(&writer);
+    leat_example_builder_close(&builder);
+}
+
+static int make_files(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(a, sizeof a, "%s/a.tfrecord", folder);
+    snprintf(b, sizeof b, "%s/b.tfrecord", folder);
+    snprintf(c, sizeof c, "%s/c.tfrecord", folder);
+    snprintf(images, sizeof images, "%s/images", folder);
+    write_records(a, 0, N_A, 900);
+    write_records(b, 100, N_B, 300);
+    write_c();
+    write_images();
+    return 0;
+}
+
+static int remove_files(void **state)
+{
+    char command[100];
+    (void)state;
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+/* Replaces A, B, C and I in quotes by the files' paths. */
+static char *with_paths(const char *text, char *out, size_t size)
+{
+    size_t n = 0;
+    for (const char *at = text; *at; at++) {
+        const char *const path = !strncmp(at, "'A'", 3)   ? a
+                                 : !strncmp(at, "'B'", 3) ? b
+                                 : !strncmp(at, "'C'", 3) ? c
+                                 : !strncmp(at, "'I'", 3) ? images
+                                                          : NULL;
+        if (!path)
+            n += (size_t)snprintf(out + n, size - n, "%c", *at);
+        else
+            n += (size_t)snprintf(out + n, size - n, "'%s'", path);
+        at += path ? 2 : 0;
+        assert_true(n < size);
+    }
+    return out;
+}
+
+static int plan_of(const char *source, const char *engine, const char *pipeline, leat_plan **out,
+                   leat_error *err)
+{
+    char text[3000], paths[2000];
+    leat_config *config;
+    snprintf(text, sizeof text, "source: %s\nengine: {%s%sdigest: true}\npipeline: %s\n",
+             with_paths(source, paths, sizeof paths), engine, *engine ? ", " : "", pipeline);
+    check(leat_config_parse(text, "c.yaml", &config, err), err);
+    const int rc = leat_plan_open(config, NULL, out, err);
+    leat_config_close(&config);
+    return rc;
+}
+
+#define XA "{tfrecord: {files: 'A', features: {x: {}, id: {shape: []}}}"
+#define XB "{tfrecord: {files: 'B', features: {x: {}, id: {shape: []}}}"
+
+/* The ids of one pass, and that x belongs to them. */
+static size_t ids_of(const char *source, const char *pipeline, int64_t first_batch, int64_t *ids,
+                     size_t most)
+{
+    leat_plan *plan;
+    leat_error err;
+    leat_batch *batch;
+    size_t n = 0;
+    check(plan_of(source, "", pipeline, &plan, &err), &err);
+    const int32_t x = leat_plan_tensor_index(plan, "x"), id = leat_plan_tensor_index(plan, "id");
+    const leat_loader_options options = { .first_batch = first_batch, .epochs = -1 };
+    leat_loader *loader = open_loader(plan, &options);
+    const int64_t n_batches = leat_plan_get_info(plan)->n_batches;
+    for (int64_t i = 0; i < n_batches; i++) {
+        check(leat_loader_next(loader, &batch, &err), &err);
+        const leat_view all = leat_batch_tensor(batch, id), rows = leat_batch_tensor(batch, x);
+        for (int64_t j = 0; j < all.shape.dims[0]; j++) {
+            assert_true(n < most);
+            ids[n] = ((const int64_t *)all.data)[j];
+            assert_true(((const float *)rows.data)[j * ROW_FLOATS] == (float)ids[n]);
+            n++;
+        }
+        leat_batch_release(batch);
+    }
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    return n;
+}
+
+static void concat_gives_one_after_another(void **state)
+{
+    int64_t ids[200];
+    (void)state;
+    assert_int_equal(ids_of("{concat: [" XA "}, " XB "}]}", "[{batch: 7}]", 0, ids, 200),
+                     N_A + N_B);
+    for (int64_t i = 0; i < N_A + N_B; i++)
+        assert_int_equal(ids[i], i < N_A ? i : 100 + i - N_A);
+    assert_int_equal(ids_of("{concat: {sources: [" XA ", pipeline: [{skip: 30}]}, " XB
+                            ", pipeline: [{take: 3}, {repeat: 2}]}]}}",
+                            "[{batch: 5}]", 0, ids, 200),
+                     16);
+    static const int64_t want[] = { 30, 31, 32,  33,  34,  35,  36,  37,
+                                    38, 39, 100, 101, 102, 100, 101, 102 };
+    assert_memory_equal(ids, want, sizeof want);
+}
+
+static void shuffled_sources_keep_their_places(void **state)
+{
+    int64_t ids[200];
+    uint32_t seen[200] = { 0 };
+    size_t moved = 0;
+    (void)state;
+    ids_of("{concat: [" XA ", pipeline: [shuffle]}, " XB ", pipeline: [shuffle]}]}", "[{batch: 7}]",
+           0, ids, 200);
+    for (int64_t i = 0; i < N_A + N_B; i++) {
+        assert_true((i < N_A) == (ids[i] < N_A));
+        assert_int_equal(seen[ids[i]]++, 0);
+        moved += ids[i] != (i < N_A ? i : 100 + i - N_A);
+    }
+    assert_true(moved > 40);
+}
+
+static void mix_holds_its_shares_and_goes_on(void **state)
+{
+    static const char source[] =
+        "{mix: {weights: [0.75, 0.25], stop: shortest, sources: [" XA "}, " XB "}]}}";
+    int64_t ids[200], next_a = 0, next_b = 0;
+    (void)state;
+    const size_t n = ids_of(source, "[{batch: 4}]", 0, ids, 200);
+    assert_in_range(n, 53, 55);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(ids[i], ids[i] < 100 ? next_a : 100 + next_b);
+        ids[i] < 100 ? next_a++ : next_b++;
+        assert_in_range(4 * (uint64_t)next_a + 3, 3 * (i + 1), 3 * (i + 1) + 6);
+    }
+    assert_int_equal(next_a, N_A); /* the one that ended the pass */
+    /* The second pass goes on in b where the first one stopped. */
+    ids_of(source, "[{batch: 4}]", (int64_t)(n + 3) / 4, ids, 200);
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] >= 100) {
+            assert_int_equal(ids[i], 100 + next_b % N_B);
+            next_b++;
+        }
+}
+
+static void longest_brings_everything(void **state)
+{
+    int64_t ids[400];
+    uint32_t seen[200] = { 0 };
+    (void)state;
+    const size_t n =
+        ids_of("{mix: [" XA ", pipeline: [shuffle]}, " XB "}]}", "[{batch: 9}]", 0, ids, 400);
+    assert_in_range(n, 2 * N_A - 1, 2 * N_A);
+    for (size_t i = 0; i < n; i++)
+        seen[ids[i]]++;
+    for (size_t i = 0; i < N_A; i++)
+        assert_int_equal(seen[i], 1);
+    for (size_t i = 0; i < N_B; i++)
+        assert_in_range(seen[100 + i], 1, 2);
+}
+
+static void interleave_drops_what_has_ended(void **state)
+{
+    int64_t ids[200];
+    (void)state;
+    assert_int_equal(ids_of("{interleave: {block_length: 2, sources: [" XA
+                            ", pipeline: [{take: 7}]}, " XB ", pipeline: [{take: 3}]}]}}",
+                            "[{batch: 3}]", 0, ids, 200),
+                     10);
+    static const int64_t want[] = { 0, 1, 100, 101, 2, 3, 102, 4, 5, 6 };
+    assert_memory_equal(ids, want, sizeof want);
+}
+
+#define ZIP                                                                                        \
+    "{zip: [" XA ", pipeline: [{skip: 1}, {shard: {count: 2, index: 1}}]}, "                       \
+    "{tfrecord: {files: 'B', features: {y: {key: x}, id_b: {key: id, shape: []}}}}]}"
+
+static void zip_puts_side_by_side(void **state)
+{
+    int64_t ids[200];
+    (void)state;
+    assert_int_equal(ids_of(ZIP, "[{batch: 6}]", 0, ids, 200), 19);
+    for (int64_t i = 0; i < 19; i++)
+        assert_int_equal(ids[i], 2 + 2 * i);
+    leat_plan *plan;
+    leat_error err;
+    leat_batch *batch;
+    check(plan_of(ZIP, "", "[shuffle, {batch: 19}]", &plan, &err), &err);
+    assert_int_equal(leat_plan_get_info(plan)->n_tensors, 4);
+    leat_loader *loader = open_loader(plan, NULL);
+    check(leat_loader_next(loader, &batch, &err), &err);
+    const int64_t *const id = leat_batch_tensor(batch, leat_plan_tensor_index(plan, "id")).data;
+    const int64_t *const id_b = leat_batch_tensor(batch, leat_plan_tensor_index(plan, "id_b")).data;
+    const float *const y = leat_batch_tensor(batch, leat_plan_tensor_index(plan, "y")).data;
+    for (int i = 0; i < 19; i++) {
+        assert_int_equal(id_b[i], 100 + (id[i] - 2) / 2);
+        assert_true(y[i * ROW_FLOATS] == (float)id_b[i]);
+    }
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+/* Sources that the engine reads, sources that open their own files, and both inside one another:
+ * nothing of how it is run changes a byte. */
+static void any_way_of_running_gives_the_same(void **state)
+{
+    static const char *const sources[] = {
+        "{concat: [" XA "}, " XB "}]}",
+        "{mix: {weights: [2, 5], sources: [" XA ", pipeline: [shuffle]}, " XB
+        ", pipeline: [{repeat: 3}]}]}}",
+        "{interleave: {block_length: 3, sources: [" XA "}, {concat: [" XB "}, " XA "}]}]}}",
+        "{mix: [{images: 'I'}, {tfrecord: 'C', pipeline: [shuffle]}]}",
+        "{concat: [{tfrecord: 'C'}, {mix: [{images: 'I', pipeline: [shuffle]}, {tfrecord: "
+        "'C'}]}]}",
+        "{interleave: [{images: 'I'}, {images: 'I', pipeline: [{skip: 2}]}]}",
+        ZIP,
+        "{zip: [" XA "}, {concat: [{tfrecord: {files: 'C', features: {image: {}}}}, {tfrecord: "
+        "{files: 'C', features: {image: {}}}}]}]}",
+    };
+    static const char *const engines[] = { "threads: 0, reader: pread", "threads: 1",
+                                           "threads: 3, reader: pread, run: 2",
+                                           "threads: 4, read_bytes: 8 KiB",
+                                           "threads: 8, fuse: false" };
+    (void)state;
+    for (size_t s = 0; s < sizeof sources / sizeof *sources; s++) {
+        const bool raw = strstr(sources[s], "image") && !strstr(sources[s], "zip");
+        uint64_t want = 0;
+        for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
+            for (int prefetch = 0; prefetch <= 3; prefetch += 3) {
+                char pipeline[300];
+                const leat_loader_options options = { .epochs = 3 };
+                leat_plan *plan;
+                leat_error err;
+                int64_t n;
+                snprintf(pipeline, sizeof pipeline, "[%s{batch: 5}, {prefetch: %d}]",
+                         raw ? "shuffle, {map: [{decode_raw: {dtype: float32, shape: [24]}}]}, "
+                         : strstr(sources[s], "image")
+                             ? "{map: {tensor: image, ops: [{decode_raw: {shape: [96]}}]}}, "
+                             : "",
+                         prefetch);
+                check(plan_of(sources[s], engines[e], pipeline, &plan, &err), &err);
+                const uint64_t got = run_digest(plan, &options, &n);
+                leat_plan_close(&plan);
+                assert_true(n > 3);
+                if (want && got != want)
+                    fail_msg("%s differs with %s, prefetch %d", sources[s], engines[e], prefetch);
+                want = got;
+            }
+    }
+}
+
+/* --- what is refused, and how it is said ---------------------------------------------------------- */
+
+static void refused(const char *source, const char *says)
+{
+    leat_plan *plan;
+    leat_error err;
+    if (plan_of(source, "", "[{batch: 4}]", &plan, &err) >= 0)
+        fail_msg("%s opens", source);
+    assert_null(plan);
+    if (!strstr(err.message, says) || strncmp(err.message, "c.yaml:1:", 9))
+        fail_msg("%s\nsays: %s\nnot: %s", source, err.message, says);
+}
+
+static void errors_say_what_and_where(void **state)
+{
+    (void)state;
+    refused("{concat: []}", "sources is a list");
+    refused("{concat: {tfrecord: 'A'}}", "option");
+    refused("{concat: [7]}", "each entry is a source");
+    refused("{concat: [{pipeline: [shuffle]}]}", "each entry is a source");
+    refused("{concat: [{tfrecord: 'A', images: 'I'}]}", "a dash of its own");
+    refused("{concat: [{tfrecrd: 'A'}]}", "did you mean 'tfrecord'");
+    refused("{concat: [" XA ", pipeline: [{batch: 3}]}]}", "batch cannot stand in the pipeline");
+    refused("{concat: [" XA ", pipeline: [{map: [cast]}]}]}", "map cannot stand in the pipeline");
+    refused("{concat: [" XA ", pipeline: shuffle}]}", "pipeline must be a list");
+    refused("{concat: [" XA ", pipeline: [{skip: 99}]}]}", "skip leaves none of the 40");
+    refused("{concat: [" XA ", pipeline: [{repeat: forever}]}, " XB "}]}", "never come up");
+    refused("{interleave: {cycle_length: 1, sources: [" XA ", pipeline: [repeat]}, " XB "}]}}",
+            "never come up");
+    refused("{mix: {weights: [1], sources: [" XA "}, " XB "}]}}", "a list of 2 numbers");
+    refused("{mix: {weights: [1, 0], sources: [" XA "}, " XB "}]}}",
+            "a weight is a number above 0");
+    refused("{mix: {weights: [1, -1], sources: [" XA "}, " XB "}]}}", "above 0");
+    refused("{mix: {weights: [1, 1e3], sources: [" XA "}, " XB "}]}}", "above 0");
+    refused("{mix: {weights: [1, .], sources: [" XA "}, " XB "}]}}", "above 0");
+    refused("{mix: {weights: [1, [2]], sources: [" XA "}, " XB "}]}}", "above 0");
+    refused("{mix: {weights: [1, 0.0000000001], sources: [" XA "}, " XB "}]}}", "above 0");
+    refused("{mix: {weights: [1, 65536], sources: [" XA "}, " XB "}]}}", "round them");
+    refused("{mix: {stop: 0, sources: [" XA "}]}}", "stop");
+    refused("{mix: [" XA "}, {tfrecord: {files: 'B', features: {x: {}}}}]}",
+            "source 2 (tfrecord: {features: {x: {}}");
+    refused("{mix: [" XA "}, {tfrecord: {files: 'B', features: {x: {}}}}]}",
+            "and source 1 (tfrecord:");
+    refused("{mix: [" XA "}, {tfrecord: {files: 'B', features: {x: {key: id}, id: {shape: []}}}}]}",
+            "'x' as int64[] and source 1");
+    refused("{zip: [" XA "}, " XB "}]}", "both have a tensor 'x'");
+    refused("{zip: [" XA ", pipeline: [shuffle]}]}", "may not change from epoch to epoch");
+    refused("{zip: [" XA ", pipeline: [{repeat: 2}]}]}", "may not change from epoch to epoch");
+    refused("{zip: [{concat: [" XA ", pipeline: [shuffle]}]}]}", "may not change");
+}
+
+static void weights_are_exact(void **state)
+{
+    leat_plan *plan;
+    leat_error err;
+    uint64_t want = 0;
+    (void)state;
+    static const char *const same[] = { "[0.7, 0.3]", "[7, 3]", "[700000000, 300000000]",
+                                        "['0.700', .3]" };
+    for (size_t i = 0; i < 4; i++) {
+        char text[600];
+        int64_t n;
+        snprintf(text, sizeof text, "{mix: {weights: %s, sources: [" XA "}, " XB "}]}}", same[i]);
+        check(plan_of(text, "", "[{batch: 4}]", &plan, &err), &err);
+        const uint64_t got = run_digest(plan, NULL, &n);
+        leat_plan_close(&plan);
+        assert_true(!want || got == want);
+        want = got;
+    }
+}
+
+/* Same names and types in another order, and a dim that differs, which then has no fixed size. */
+static void features_are_matched_by_name(void **state)
+{
+    int64_t ids[200];
+    leat_plan *plan;
+    leat_error err;
+    (void)state;
+    assert_int_equal(ids_of("{concat: [" XA "}, {tfrecord: {files: 'B', features: {id: {shape: "
+                            "[]}, x: {}}}}]}",
+                            "[{batch: 7}]", 0, ids, 200),
+                     N_A + N_B);
+    for (int64_t i = 0; i < N_A + N_B; i++)
+        assert_int_equal(ids[i], i < N_A ? i : 100 + i - N_A);
+    assert_true(plan_of("{concat: [" XA "}, {tfrecord: {files: 'B', features: {x: {shape: [24, "
+                        "1]}, id: {shape: []}}}}]}",
+                        "", "[{batch: 7}]", &plan, &err) < 0);
+    assert_int_equal(plan_of("{concat: [{tfrecord: {files: 'A', features: {x: {shape: [4, 6]}}}}, "
+                             "{tfrecord: {files: 'B', features: {x: {shape: [6, 4]}}}}]}",
+                             "", "[{batch: 7}]", &plan, &err),
+                     LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "no fixed shape"));
+    check(plan_of("{concat: [{tfrecord: {files: 'A', features: {x: {shape: [4, 6]}}}}, "
+                  "{tfrecord: {files: 'B', features: {x: {shape: [6, 4]}}}}]}",
+                  "", "[{map: [{reshape: [24]}]}, {batch: 7}]", &plan, &err),
+          &err);
+    leat_plan_close(&plan);
+}
+
+static uint64_t digest_of(const char *source)
+{
+    leat_plan *plan;
+    leat_error err;
+    check(plan_of(source, "", "[{batch: 4}]", &plan, &err), &err);
+    const uint64_t digest = leat_plan_get_info(plan)->digest;
+    leat_plan_close(&plan);
+    return digest;
+}
+
+/* A state of one of these may not be taken up by another. */
+static void each_plan_has_its_digest(void **state)
+{
+    static const char *const sources[] = {
+        "{concat: [" XA "}, " XB "}]}",
+        "{concat: [" XB "}, " XA "}]}",
+        "{concat: [" XA "}, " XB ", pipeline: [shuffle]}]}",
+        "{concat: [" XA "}, " XB ", pipeline: [{take: 25}]}]}",
+        "{mix: [" XA "}, " XB "}]}",
+        "{mix: {weights: [2, 1], sources: [" XA "}, " XB "}]}}",
+        "{mix: {weights: [2, 1], stop: shortest, sources: [" XA "}, " XB "}]}}",
+        "{interleave: [" XA "}, " XB "}]}",
+        "{interleave: {block_length: 2, sources: [" XA "}, " XB "}]}}",
+        ZIP,
+    };
+    const size_t n = sizeof sources / sizeof *sources;
+    (void)state;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            assert_int_equal(digest_of(sources[i]) == digest_of(sources[k]), i == k);
+}
+
+/* A damaged record is named by its own file and number there. */
+static void a_bad_record_is_named_by_its_file(void **state)
+{
+    static const struct {
+        const char *source, *first;
+    } cases[] = {
+        { "{concat: [" XA "}, " XB "}]}", NULL },
+        { "{mix: [" XA "}, {concat: [" XB "}]}]}", NULL },
+        { "{zip: [" XB "}, {tfrecord: {files: 'A', features: {y: {key: x}}}}]}", "a.tfrecord" },
+    };
+    char bad[80], side[90], command[400];
+    (void)state;
+    snprintf(bad, sizeof bad, "%s/b.good", folder);
+    snprintf(command, sizeof command, "cp %s %s", b, bad);
+    assert_int_equal(system(command), 0);
+    leat_plan *plan;
+    leat_error err;
+    check(plan_of(cases[0].source, "", "[{batch: 4}]", &plan, &err), &err); /* makes the index */
+    leat_plan_close(&plan);
+    FILE *f = fopen(b, "r+b"); /* a byte near the end: in the last record */
+    fseek(f, -8, SEEK_END);
+    const int byte = fgetc(f);
+    fseek(f, -8, SEEK_END);
+    fputc(byte ^ 1, f);
+    fclose(f);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int ahead = 0; ahead < 2; ahead++) {
+            leat_batch *batch;
+            int rc;
+            check(
+                plan_of(cases[i].source, ahead ? "" : "reader: pread", "[{batch: 4}]", &plan, &err),
+                &err);
+            leat_loader *loader = open_loader(plan, NULL);
+            while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK)
+                leat_batch_release(batch);
+            assert_int_equal(rc, LEAT_E_DATA);
+            if (!strstr(err.message, "b.tfrecord, record 24"))
+                fail_msg("%s", err.message);
+            if (cases[i].first && !strstr(err.message, cases[i].first))
+                fail_msg("%s", err.message);
+            leat_loader_close(&loader);
+            leat_plan_close(&plan);
+        }
+    snprintf(side, sizeof side, "%s.idx", b);
+    snprintf(command, sizeof command, "mv %s %s; rm -f %s", bad, b, side);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(concat_gives_one_after_another),
+        cmocka_unit_test(shuffled_sources_keep_their_places),
+        cmocka_unit_test(mix_holds_its_shares_and_goes_on),
+        cmocka_unit_test(longest_brings_everything),
+        cmocka_unit_test(interleave_drops_what_has_ended),
+        cmocka_unit_test(zip_puts_side_by_side),
+        cmocka_unit_test(any_way_of_running_gives_the_same),
+        cmocka_unit_test(errors_say_what_and_where),
+        cmocka_unit_test(weights_are_exact),
+        cmocka_unit_test(features_are_matched_by_name),
+        cmocka_unit_test(each_plan_has_its_digest),
+        cmocka_unit_test(a_bad_record_is_named_by_its_file),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_files);
+}
