@@ -62,6 +62,7 @@ typedef struct setup {
     const char *more_options;
     const char *after; /* options of a repeat after batch, or NULL */
     int threads, prefetch;
+    int rank, ranks; /* 0: one */
 } setup;
 
 static inline int try_plan(const setup *s, const float *rows, leat_plan **plan, leat_error *err)
@@ -78,7 +79,8 @@ static inline int try_plan(const setup *s, const float *rows, leat_plan **plan, 
     leat_builder_op(b, &jitter_op);
     leat_builder_op(b, &bad_op);
     leat_builder_seed(b, 5);
-    snprintf(text, sizeof text, "{threads: %d, digest: true}", s->threads);
+    snprintf(text, sizeof text, "{threads: %d, digest: true, rank: %d, ranks: %d}", s->threads,
+             s->rank, s->ranks ? s->ranks : 1);
     leat_builder_engine(b, text);
     leat_builder_stage(b, "shuffle", NULL);
     if (s->more)

@@ -4,6 +4,8 @@
  * order. */
 #include "on_error_fixture.h"
 
+#include "combine.h"
+
 /* Rows of one epoch as they are when none is bad, by record. */
 static float *good_rows(const float *rows)
 {
@@ -280,6 +282,77 @@ static void without_a_good_sample_the_first_error_stops_it(void **state)
     free(rows);
 }
 
+/* The parts of all ranks, one after the other, are the batch of one. */
+static void ranks_mask_and_replace_the_same(void **state)
+{
+    static const char *const policies[] = { "{policy: mask, max_errors: unlimited}",
+                                            "{policy: replace, max_errors: unlimited}" };
+    enum { RANKS = 3 };
+    float *const rows = make_rows(N);
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        setup s = { .on_error = policies[i], .bad = "{every: 4}", .threads = 2, .prefetch = 1 };
+        leat_plan *plans[RANKS + 1];
+        leat_loader *loaders[RANKS + 1];
+        leat_batch *batches[RANKS + 1];
+        for (int r = 0; r <= RANKS; r++) { /* the last one is alone */
+            s.rank = r < RANKS ? r : 0;
+            s.ranks = r < RANKS ? RANKS : 1;
+            plans[r] = plan_of(&s, rows);
+            loaders[r] = open_loader(plans[r], NULL);
+        }
+        for (int64_t b = 0; b < N_BATCHES; b++) {
+            uint64_t digest = 0;
+            int64_t n_bad = 0;
+            for (int r = 0; r <= RANKS; r++)
+                check(leat_loader_next(loaders[r], &batches[r], NULL), NULL);
+            for (int r = 0; r < RANKS; r++) {
+                const leat_batch_info *const info = leat_batch_get_info(batches[r]);
+                digest += info->digest;
+                n_bad += info->n_masked + info->n_replaced;
+            }
+            const leat_batch_info *const whole = leat_batch_get_info(batches[RANKS]);
+            assert_true(digest == whole->digest);
+            assert_int_equal(n_bad, whole->n_masked + whole->n_replaced);
+            for (int r = 0; r <= RANKS; r++)
+                leat_batch_release(batches[r]);
+        }
+        for (int r = 0; r <= RANKS; r++) {
+            leat_loader_close(&loaders[r]);
+            leat_plan_close(&plans[r]);
+        }
+    }
+    free(rows);
+}
+
+/* Of several sources a bad row is replaced by one of its own. */
+static void replacements_are_of_the_same_source(void **state)
+{
+    leat_combine *combine;
+    leat_order order;
+    leat_order_cache cache = { 0 };
+    leat_error err;
+    size_t bad_child;
+    (void)state;
+    check(leat_combine_open(&combine, 3, &err), &err);
+    for (size_t i = 0; i < 3; i++) {
+        leat_order_init(&combine->children[i].order, 30 * (i + 1));
+        combine->children[i].first = i == 0 ? 0 : i == 1 ? 30 : 90;
+    }
+    check(leat_combine_concat(combine, &bad_child, &err), &err);
+    leat_order_init_combined(&order, 180, combine);
+    check(leat_order_add(&order, LEAT_ORDER_SHUFFLE, 3, 1, &err), &err);
+    leat_order_batch(&order, 10, false);
+    for (uint64_t p = 0; p < 180; p++) {
+        uint64_t record, epoch, was;
+        const leat_order_place place = leat_order_find(&order, &cache, p / 10);
+        leat_order_row(&order, &cache, &place, p % 10, &was, &epoch);
+        leat_order_replace(&order, &cache, 9, &place, p % 10, was, 0, &record, &epoch);
+        assert_int_equal((record >= 30) + (record >= 90), (was >= 30) + (was >= 90));
+    }
+    leat_combine_close(&combine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +360,8 @@ int main(void)
         cmocka_unit_test(the_digest_knows_what_is_masked),
         cmocka_unit_test(replaced_rows_are_samples_of_the_same_epoch),
         cmocka_unit_test(replacements_are_of_the_pipeline),
+        cmocka_unit_test(ranks_mask_and_replace_the_same),
+        cmocka_unit_test(replacements_are_of_the_same_source),
         cmocka_unit_test(replacements_are_a_permutation_within_the_pass),
         cmocka_unit_test(without_a_good_sample_the_first_error_stops_it),
     };

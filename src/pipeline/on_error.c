@@ -20,8 +20,8 @@ static const leat_option table[] = {
                      "replace: another sample of the epoch takes its place"),
     LEAT_OPTION_I64_OR(
         on_error_options, max_errors, "auto", 0, 9e15, limits,
-        "bad records in one epoch beyond which the run stops; auto: 1 in 100 samples, "
-        "at least 10"),
+        "bad records in one epoch beyond which the run stops (each rank counts its own); "
+        "auto: 1 in 100 samples, at least 10"),
     LEAT_OPTION_END
 };
 
