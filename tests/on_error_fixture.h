@@ -71,7 +71,7 @@ static inline int try_plan(const setup *s, const float *rows, leat_plan **plan, 
     char text[200];
     const int64_t dims[] = { ROW_FLOATS };
     static int64_t ids[1000];
-    for (int64_t i = 0; i < 1000; i++)
+    for (int64_t i = 0; i < 1000 && !ids[999]; i++)
         ids[i] = i + 1;
     const leat_rows tensors[] = { { "x", leat_shape_make(LEAT_F32, 1, dims), rows },
                                   { "id", leat_shape_make(LEAT_I64, 0, NULL), ids } };

@@ -258,7 +258,9 @@ static const struct {
     { "pipeline:\n  - map: [decode_jpeg, {batch: 4}]\n",
       "bad.yaml:3:24: 'batch' is a stage, not an op: make it an entry of `pipeline`, beside map" },
     { "pipeline:\n  - batch: 4\n  - map: [decode_jpeg]\n",
-      "bad.yaml:4:5: map works on samples: put it before batch" },
+      "bad.yaml:4:11: op 'decode_jpeg' works on samples: put its map before batch. After batch a "
+      "map "
+      "has: mixup, cutmix" },
     { "pipeline:\n  - prefetch: 2\n  - batch: 4\n",
       "bad.yaml:3:5: prefetch counts batches: put it after batch" },
     { "pipeline:\n  - batch: 4\n  - batch: 4\n",

@@ -99,6 +99,8 @@ typedef struct leat_kind {
     const leat_option *options; /* ends with LEAT_OPTION_END */
 } leat_kind;
 
+/* The i-th op of a map after batch. */
+LEAT_API const leat_kind *leat_batch_op_kind(size_t i);
 /* i-th stage, or source, or (i = 0) the engine's options and (i = 1) the keys at the top of a config;
  * NULL past the end. Static storage. */
 LEAT_API const leat_kind *leat_stage_kind(size_t i);

@@ -312,6 +312,8 @@ void leat_plan_close(leat_plan **out)
         return;
     for (int32_t c = 0; c < plan->n_chains; c++)
         leat_map_free_chain(&plan->chains[c]);
+    for (int32_t i = 0; i < plan->n_batch_links; i++)
+        free(plan->batch_links[i].options);
     leat_source_close(&plan->source);
     free(plan);
     *out = NULL;

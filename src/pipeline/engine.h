@@ -34,6 +34,7 @@
 #include <pthread.h>
 
 #include "device_impl.h"
+#include "finish.h"
 #include "layout.h"
 #include "plan_impl.h"
 #include "pool.h"
@@ -50,6 +51,7 @@ typedef enum leat_slot_state {
     LEAT_SLOT_FREE,
     LEAT_SLOT_RESERVED,
     LEAT_SLOT_FILLING,
+    LEAT_SLOT_FINISHING,
     LEAT_SLOT_FULL,
     LEAT_SLOT_SHIPPING,
     LEAT_SLOT_HELD
@@ -72,7 +74,9 @@ typedef struct leat_slot {
     leat_slot_state state;
     int64_t batch; /* -1: none */
     leat_order_place place;
-    uint64_t left; /* rows not done */
+    uint64_t left;        /* rows not done; while FINISHING: pairs or rows of this step not done */
+    int32_t finish_op;    /* the step: a batch op, or behind them the digests */
+    uint64_t finish_next; /* of them to be taken */
     uint64_t digest;
     int64_t ready_ns;
     uint64_t bad_row; /* lowest row that failed; meaningful when error.code < 0 */
@@ -201,6 +205,7 @@ struct leat_loader {
     uint64_t n_masked, n_replaced; /* handed out */
     int32_t n_errors;              /* the first ones of the run */
     leat_row_error *errors;        /* [const after open] */
+    int64_t n_finishing;           /* slots in that state */
     int n_computing;         /* threads that run rows: never more than n_threads (at least 1) */
     int n_sleepers, n_calls; /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
@@ -250,6 +255,22 @@ void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer);
 void leat_ship_next_locked(leat_loader *loader);
 /* Puts copies that are done into the trace. */
 void leat_ship_note_locked(leat_loader *loader);
+
+/* --- finish.c ---------------------------------------------------------------------------------- */
+/* The last row of a slot is there: FINISHING, or FULL if there is nothing left to do. */
+void leat_finish_begin_locked(leat_loader *loader, leat_slot *slot);
+/* A part of the oldest batch that has any, only of batch `only` unless that is -1. */
+bool leat_finish_can_locked(const leat_loader *loader, int64_t only);
+bool leat_finish_take_locked(leat_loader *loader, int64_t only, leat_finish_task *out);
+/* Does it, without the lock. *digest: what it adds to the batch's. */
+int leat_finish_run(const leat_plan *plan, leat_worker *worker, const leat_finish_task *task,
+                    uint64_t *digest, leat_error *err);
+/* failed: NULL, or why it did not work. */
+void leat_finish_done_locked(leat_loader *loader, const leat_finish_task *task, uint64_t digest,
+                             const leat_error *failed);
+/* A row's part of the digest; first: number of the slot's row 0 in the batch of all ranks. */
+uint64_t leat_finish_digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t row,
+                                uint64_t first);
 
 /* --- bad_rows.c -------------------------------------------------------------------------------- */
 int leat_bad_open(leat_loader *loader, leat_error *err);

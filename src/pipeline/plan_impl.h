@@ -4,13 +4,15 @@
 #ifndef LEAT_PLAN_IMPL_H
 #define LEAT_PLAN_IMPL_H
 
+#include "ops/batch_op.h"
 #include "ops/fused.h"
 #include "order.h"
 #include "source.h"
 
-#define LEAT_MAX_CHAIN 32 /* ops on one tensor */
-#define LEAT_MAX_NOTES 16
-#define LEAT_NOTE_SIZE 256
+#define LEAT_MAX_CHAIN     32 /* ops on one tensor */
+#define LEAT_MAX_BATCH_OPS 4
+#define LEAT_MAX_NOTES     16
+#define LEAT_NOTE_SIZE     256
 
 /* Runtime options: they never change what is in a batch. */
 typedef struct leat_engine_options {
@@ -62,6 +64,14 @@ typedef struct leat_chain {
 int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
                           leat_fused_link out[LEAT_FUSED_MAX]);
 
+/* One op of a map after batch. */
+typedef struct leat_batch_link {
+    const leat_batch_op *op;
+    void *options; /* owned */
+    uint32_t stream;
+    int32_t chain, label; /* what is mixed; label -1: none */
+} leat_batch_link;
+
 struct leat_plan {
     leat_plan_info info;
     leat_source *source; /* owned */
@@ -72,6 +82,8 @@ struct leat_plan {
     int32_t n_chains;
     leat_chain chains[LEAT_MAX_FEATURES];
     leat_tensor_info tensors[LEAT_MAX_FEATURES];
+    int32_t n_batch_links;
+    leat_batch_link batch_links[LEAT_MAX_BATCH_OPS];
     leat_on_error on_error;
     int64_t max_errors;  /* in leat_plan_epoch_batches() batches; INT64_MAX: no limit */
     size_t valid_offset; /* of a byte per row in a slot, where rows can be masked */

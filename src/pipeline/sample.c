@@ -22,6 +22,18 @@ int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out)
                      chain->links[chain->fused_from].op->name,
                      chain->links[chain->fused_from + chain->n_fused - 1].op->name);
     }
+    for (int32_t i = 0; i < plan->n_batch_links; i++)
+        snprintf(out[n++].name, sizeof out->name, "%s: %s",
+                 plan->tensors[plan->batch_links[i].chain].name,
+                 plan->batch_links[i].op->kind.name);
+    return n;
+}
+
+int32_t leat_sample_n_stages(const leat_plan *plan)
+{
+    int32_t n = LEAT_STAGE_FIRST_LINK + plan->n_batch_links;
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        n += plan->chains[c].n_links + (plan->chains[c].fused != NULL);
     return n;
 }
 

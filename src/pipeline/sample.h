@@ -16,9 +16,10 @@ typedef struct leat_worker {
     uint32_t until_timed; /* samples until the next one whose stages are timed */
 } leat_worker;
 
-/* Names the stages of a plan in trace order: read, parse, the links of all chains. Returns their
- * number. */
+/* Names the stages of a plan in trace order: read, parse, the links of all chains, batch ops. Returns
+ * their number. */
 int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out);
+int32_t leat_sample_n_stages(const leat_plan *plan);
 enum { LEAT_STAGE_READ, LEAT_STAGE_PARSE, LEAT_STAGE_FIRST_LINK };
 
 /* One sample to row j of a slot's memory.

@@ -6,7 +6,6 @@
  * reads; then runs of rows, oldest batch first. Everything here is a function of the state in
  * engine.h; no decision changes what is in a batch, only when. */
 #include "clock.h"
-#include "digest.h"
 #include "engine.h"
 
 #define GRAIN_NS    20000 /* a task shorter than this costs more to hand over than to do */
@@ -24,14 +23,30 @@ typedef struct leat_span {
 
 /* --- which rows --------------------------------------------------------------------------------- */
 
-static bool can_compute_locked(const leat_loader *loader, int64_t only)
+/* Somebody may compute: no more at once than engine.threads. */
+static bool has_room_locked(const leat_loader *loader)
 {
-    if (loader->n_computing >= (loader->n_threads ? loader->n_threads : 1))
+    return loader->n_computing < (loader->n_threads ? loader->n_threads : 1);
+}
+
+static bool can_run_rows_locked(const leat_loader *loader, int64_t only)
+{
+    if (!has_room_locked(loader))
         return false;
     if (loader->ahead.reader)
         return leat_start_find_locked(loader, only) != NULL;
     return (only < 0 || loader->claim_batch == only) &&
            leat_slot_can_claim_locked(loader, loader->claim_batch);
+}
+
+static bool can_finish_locked(const leat_loader *loader, int64_t only)
+{
+    return has_room_locked(loader) && leat_finish_can_locked(loader, only);
+}
+
+static bool can_compute_locked(const leat_loader *loader, int64_t only)
+{
+    return can_finish_locked(loader, only) || can_run_rows_locked(loader, only);
 }
 
 /* Claims the next rows in order. */
@@ -59,7 +74,7 @@ static void claim_next_locked(leat_loader *loader, leat_span *out)
 
 static bool take_span_locked(leat_loader *loader, int64_t only, leat_span *out)
 {
-    if (loader->stop || !can_compute_locked(loader, only))
+    if (loader->stop || !can_run_rows_locked(loader, only))
         return false;
     if (!loader->ahead.reader) {
         claim_next_locked(loader, out);
@@ -87,19 +102,6 @@ typedef struct leat_outcome {
 } leat_outcome;
 
 /* first: the batch's row that is row 0 here, so that the digests of all ranks add up to the batch's. */
-static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t row, uint64_t first)
-{
-    uint64_t digest = 0;
-    for (int32_t c = 0; c < plan->n_chains; c++) {
-        const leat_chain *const chain = &plan->chains[c];
-        digest += leat_digest_row(slot + chain->offset + row * chain->row_bytes, chain->row_bytes,
-                                  (first + row) * LEAT_MAX_FEATURES + (uint64_t)c);
-    }
-    if (plan->on_error == LEAT_ON_ERROR_MASK && !slot[plan->valid_offset + row])
-        digest += leat_digest_row("masked", 6, first + row);
-    return digest;
-}
-
 #define AHEAD 16 /* rows whose records are looked up together */
 
 typedef struct leat_row_id {
@@ -140,8 +142,9 @@ static int compute_row(leat_loader *loader, leat_worker *worker, const leat_span
                              span->slot->memory, span->row + i, timed, err);
     if (rc < 0)
         rc = leat_bad_row(loader, worker, span->slot, span->row + i, id->record, id->epoch, err);
-    if (rc >= 0 && plan->engine.digest)
-        *digest += digest_row(plan, span->slot->memory, span->row + i, span->place.first_row);
+    if (rc >= 0 && plan->engine.digest && !plan->n_batch_links)
+        *digest +=
+            leat_finish_digest_row(plan, span->slot->memory, span->row + i, span->place.first_row);
     return rc;
 }
 
@@ -226,10 +229,8 @@ static void book_locked(leat_loader *loader, const leat_span *span, const leat_o
     }
     slot->left -= span->n;
     loader->busy_ns += outcome->ns;
-    if (slot->left == 0) {
-        slot->state = LEAT_SLOT_FULL;
-        slot->ready_ns = leat_clock_ns();
-    }
+    if (slot->left == 0)
+        leat_finish_begin_locked(loader, slot);
     if (span->run)
         leat_start_done_locked(loader, span->run);
     learn_locked(loader, span, outcome->ns);
@@ -247,6 +248,29 @@ static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat
     loader->n_computing--;
     book_locked(loader, span, &outcome);
     leat_sched_balance_locked(loader);
+}
+
+/* A part of a batch whose rows are all there. */
+static bool finish_part_locked(leat_loader *loader, leat_worker *worker, int64_t only)
+{
+    leat_finish_task task;
+    leat_error error;
+    uint64_t digest;
+    if (loader->stop || !has_room_locked(loader) || !leat_finish_take_locked(loader, only, &task))
+        return false;
+    const int64_t batch = task.slot->batch;
+    loader->n_computing++;
+    leat_sched_balance_locked(loader);
+    pthread_mutex_unlock(&loader->lock);
+    const int64_t start = leat_clock_ns();
+    const int rc = leat_finish_run(loader->plan, worker, &task, &digest, &error);
+    const int64_t end = note(worker, LEAT_TRACE_FINISH, start, batch, 0, 0, 0);
+    pthread_mutex_lock(&loader->lock);
+    loader->n_computing--;
+    loader->busy_ns += end - start;
+    leat_finish_done_locked(loader, &task, digest, rc < 0 ? &error : NULL);
+    leat_sched_balance_locked(loader);
+    return true;
 }
 
 /* --- who does what ------------------------------------------------------------------------------- */
@@ -268,6 +292,8 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
         leat_ship_make_locked(loader);
     } else if (leat_slot_can_make_locked(loader)) {
         leat_slot_make_locked(loader);
+    } else if (finish_part_locked(loader, worker, only)) {
+        return true;
     } else if (take_span_locked(loader, only, &span)) {
         run_span_locked(loader, worker, &span);
     } else {
@@ -360,7 +386,9 @@ static bool worth_waking_locked(const leat_loader *loader)
 {
     if (can_start_locked(loader))
         return true;
-    if (!can_compute_locked(loader, -1))
+    if (can_finish_locked(loader, -1))
+        return true;
+    if (!can_run_rows_locked(loader, -1))
         return false;
     if (loader->ahead.reader || loader->device || loader->sample_ns <= 0)
         return true;

@@ -43,6 +43,14 @@ void leat_build_note(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 
 
 /* map.c */
 extern const leat_stage_table leat_stage_map;
+/* The chain of a tensor ("": the first one), NULL if there is none of that name. */
+leat_chain *leat_map_find_chain(leat_plan *plan, const char *tensor);
+int leat_map_fail_tensor(const leat_plan *plan, const char *name, const leat_node *where,
+                         leat_error *err);
+/* Stream of the random numbers of an op's n-th occurrence. */
+uint32_t leat_map_stream(const char *op, uint32_t n);
+/* batch_map.c: `ops` of a map after batch, on a tensor. */
+int leat_batch_map_add(leat_build *build, leat_chain *chain, const leat_node *ops, leat_error *err);
 /* All ops are there: looks for a run that can be done in one go. */
 void leat_map_fuse(leat_chain *chain);
 void leat_map_free_chain(leat_chain *chain);
