@@ -9,6 +9,7 @@
 #include "failing_malloc.h"
 
 static char path[] = "/tmp/leat-test-faults-XXXXXX.tfrecord";
+static char kept[sizeof path + 8]; /* the file of a cache */
 
 static int make_file(void **state)
 {
@@ -18,6 +19,7 @@ static int make_file(void **state)
         return -1;
     close(fd);
     write_records(path, 0, 30, 50);
+    snprintf(kept, sizeof kept, "%s.cache", path);
     return 0;
 }
 
@@ -25,6 +27,7 @@ static int remove_file(void **state)
 {
     char side[sizeof path + 8];
     (void)state;
+    remove(kept);
     snprintf(side, sizeof side, "%s.idx", path);
     remove(side);
     return remove(path);
@@ -42,7 +45,8 @@ static const char *const sources[] = {
 };
 
 /* Opens all, takes two batches, closes all. */
-static int go(const char *source, const char *engine, const char *device_name, leat_error *err)
+static int go(const char *source, const char *engine, const char *device_name, const char *cache,
+              leat_error *err)
 {
     char text[2000], from[1600];
     leat_config *config = NULL;
@@ -51,12 +55,13 @@ static int go(const char *source, const char *engine, const char *device_name, l
     leat_device *device = NULL;
     leat_batch *batch;
     snprintf(from, sizeof from, source, path);
-    snprintf(text, sizeof text,
-             "source: %s\n"
-             "engine: %s\n"
-             "pipeline: [shuffle, {map: [reshape: {shape: [2, 12]}]}, {on_error: mask}, {batch: "
-             "8}, {prefetch: 2}]\n",
-             from, engine);
+    snprintf(
+        text, sizeof text,
+        "source: %s\n"
+        "engine: %s\n"
+        "pipeline: [shuffle, {map: [reshape: {shape: [2, 12]}]}, {cache: '%s'}, {on_error: mask},\n"
+        "           {batch: 8}, {prefetch: 2}]\n",
+        from, engine, cache);
     int rc = leat_config_parse(text, "faults.yaml", &config, err);
     if (rc >= 0)
         rc = leat_plan_open(config, NULL, &plan, err);
@@ -86,12 +91,14 @@ static void every_allocation_may_fail(void **state)
         for (size_t k = 0; k < 4; k++) {
             const char *const source = sources[s], *const engine = engines[k / 2];
             const char *const device = devices[k % 2];
+            const char *const cache = k / 2 == k % 2 ? kept : "memory";
+            unlink(kept);
             leat_error err = { 0 };
-            check(go(source, engine, device, &err), &err);
+            check(go(source, engine, device, cache, &err), &err);
             int rc, hit, n_failed = 0;
             for (long n = 0;; n++) {
                 failing_malloc_at(n);
-                rc = go(source, engine, device, &err);
+                rc = go(source, engine, device, cache, &err);
                 hit = failing_malloc_hit();
                 if (!hit)
                     break;

@@ -280,6 +280,23 @@ static json_t *notes_json(const leat_plan *plan)
     return list;
 }
 
+static json_t *cache_json(const struct bench *b)
+{
+    const leat_cache_stats *const cache = &b->after.cache;
+    if (!cache->is_on)
+        return json_null();
+    json_t *json = json_object();
+    leat_json_text(json, "place", cache->place);
+    leat_json_int(json, "hits", (int64_t)(cache->hits - b->before.cache.hits));
+    leat_json_int(json, "misses", (int64_t)(cache->misses - b->before.cache.misses));
+    leat_json_int(json, "entries", (int64_t)cache->entries);
+    leat_json_int(json, "bytes", (int64_t)cache->bytes);
+    leat_json_int(json, "limit_bytes", (int64_t)cache->limit_bytes);
+    leat_json_int(json, "damaged", (int64_t)cache->damaged);
+    leat_json_text(json, "note", cache->note);
+    return json;
+}
+
 static json_t *report_json(struct bench *b)
 {
     const leat_device_info *device = b->device ? leat_device_get_info(b->device) : NULL;
@@ -308,10 +325,28 @@ static json_t *report_json(struct bench *b)
     leat_json_text(json, "reader_reason", b->after.reader_reason);
     leat_json_int(json, "memory_bytes", b->after.memory_bytes);
     leat_json_add(json, "notes", notes_json(b->plan));
+    leat_json_add(json, "cache", cache_json(b));
     leat_json_add(json, "stages", stages_json(b));
     leat_json_add(json, "epochs", b->epochs);
     b->epochs = NULL;
     return json;
+}
+
+static void print_cache(const struct bench *b)
+{
+    const leat_cache_stats *const cache = &b->after.cache;
+    const uint64_t hits = cache->hits - b->before.cache.hits;
+    const uint64_t all = hits + cache->misses - b->before.cache.misses;
+    char bytes[32], limit[32];
+    if (!cache->is_on)
+        return;
+    printf("cache in %s: %.1f %% hits; %llu sample%s, %s of at most %s", cache->place,
+           all ? (double)hits * 100 / (double)all : 0.0, (unsigned long long)cache->entries,
+           cache->entries == 1 ? "" : "s", leat_files_bytes_text((double)cache->bytes, bytes),
+           leat_files_bytes_text((double)cache->limit_bytes, limit));
+    if (cache->damaged)
+        printf("; %llu were damaged", (unsigned long long)cache->damaged);
+    printf("%s%s\n", cache->note[0] ? "; " : "", cache->note);
 }
 
 static void print_report(const struct bench *b)
@@ -333,6 +368,7 @@ static void print_report(const struct bench *b)
            leat_files_bytes_text((double)b->after.memory_bytes, memory));
     if (b->device && leat_device_get_info(b->device)->simulated)
         printf("copies to %s are simulated\n", leat_device_get_info(b->device)->name);
+    print_cache(b);
     for (int32_t i = 0; leat_plan_note(b->plan, i); i++)
         printf("note: %s\n", leat_plan_note(b->plan, i));
     leat_bad_list_print("", b->loader);

@@ -127,6 +127,18 @@ typedef struct leat_stage_stats {
     uint64_t bytes_out;
 } leat_stage_stats;
 
+/* What the stage `cache` keeps. All loaders of a plan share one cache. */
+typedef struct leat_cache_stats {
+    int32_t is_on;         /* 0: the pipeline has no cache; the rest is 0 then */
+    char place[256];       /* "memory", or the file */
+    uint64_t hits, misses; /* samples of this loader that came from it, and that did not */
+    uint64_t entries;      /* samples in it now */
+    uint64_t bytes;        /* that they take */
+    uint64_t limit_bytes;  /* that they may take */
+    uint64_t damaged;      /* entries of a file that were not as written, and were computed again */
+    char note[160];        /* why it is not filled (any further); "" when it is */
+} leat_cache_stats;
+
 #define LEAT_MAX_STAGES 64
 typedef struct leat_loader_stats_info {
     int64_t wall_ns; /* since the loader was opened */
@@ -156,6 +168,7 @@ typedef struct leat_loader_stats_info {
     uint64_t reads_rows;  /* records they brought: more than reads where neighbours were joined */
     uint64_t reads_again; /* records read a second time: the read failed or came back short */
 
+    leat_cache_stats cache;
     int32_t n_stages;
     leat_stage_stats stages[LEAT_MAX_STAGES];
 } leat_loader_stats_info;

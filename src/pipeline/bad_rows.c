@@ -76,8 +76,8 @@ static int replace(const leat_plan *plan, leat_worker *worker, const leat_slot *
     for (uint32_t attempt = 0; attempt < LEAT_REPLACE_ATTEMPTS; attempt++) {
         leat_order_replace(&plan->order, &worker->order, plan->seed, &slot->place, row, bad,
                            attempt, record, &epoch);
-        const int rc = leat_sample_run(plan, worker, *record, epoch, NULL, 0, slot->memory, row,
-                                       false, &again);
+        const int rc = leat_sample_run(plan, worker, *record, epoch, &(leat_stored){ 0 },
+                                       slot->memory, row, false, &again);
         if (rc >= 0)
             return LEAT_OK;
         if (!is_of_record(rc)) {

@@ -161,13 +161,12 @@ static uint64_t digest_of(const leat_node *node, uint64_t digest)
 
 static bool is_stage(const leat_node *entry, const char *name)
 {
-    return entry->kind == LEAT_NODE_MAP
-               ? !strcmp(entry->first->key, name)
-               : entry->kind == LEAT_NODE_SCALAR && !strcmp(entry->text, name);
+    return !strcmp(entry->kind == LEAT_NODE_MAP ? entry->first->key : entry->text, name);
 }
 
-/* Of all that decides what is in a batch: records, seed, stages but prefetch, and of on_error what it
- * does, not how often: a run that met its limit may go on with a higher one. */
+/* Of all that decides what is in a batch: records, seed, stages but prefetch. A cache changes a batch
+ * only by what an op before it drew. Of on_error it is what it does, not how often: a run that met its
+ * limit may go on with a higher one. */
 static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
 {
     uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
@@ -175,7 +174,9 @@ static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
     if (parts->source && parts->source->first)
         digest = digest_of(parts->source, digest);
     for (const leat_node *stage = parts->pipeline->first; stage; stage = stage->next)
-        if (!is_stage(stage, "prefetch") && !is_stage(stage, "on_error"))
+        if (is_stage(stage, "cache"))
+            digest = plan->is_cache_random ? leat_digest_chain(digest, 1) : digest;
+        else if (!is_stage(stage, "prefetch") && !is_stage(stage, "on_error"))
             digest = digest_of(stage, digest);
     return plan->on_error ? leat_digest_chain(digest, plan->on_error) : digest;
 }
@@ -240,7 +241,8 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);
     if ((rc = add_stages(build, parts->pipeline, err)) < 0 ||
-        (rc = lay_out(plan, build->batch, err)) < 0)
+        (rc = lay_out(plan, build->batch, err)) < 0 ||
+        (rc = leat_cache_settle(build, parts, err)) < 0)
         return rc;
     leat_on_error_settle(plan);
     fill_info(plan, parts);
@@ -314,6 +316,7 @@ void leat_plan_close(leat_plan **out)
         leat_map_free_chain(&plan->chains[c]);
     for (int32_t i = 0; i < plan->n_batch_links; i++)
         free(plan->batch_links[i].options);
+    leat_cache_close(&plan->cache);
     leat_source_close(&plan->source);
     free(plan);
     *out = NULL;

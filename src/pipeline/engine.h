@@ -8,7 +8,7 @@
  * a batch is complete when its `left` is 0. One lock guards everything below; nothing is computed,
  * read, copied or allocated under it.
  *
- *   slot:  FREE ─in batch order▶ RESERVED ─first run claimed▶ FILLING ─left = 0▶ FULL
+ *   slot:  FREE ─in batch order▶ RESERVED ─first run claimed▶ FILLING ─left = 0▶ [FINISHING ▶] FULL
  *          FULL ─next▶ HELD ─release▶ FREE                                                 (host)
  *          FULL ─ship▶ SHIPPING ─copied▶ FREE                                              (device)
  *   batch: EMPTY ─ship▶ SHIPPED ─next▶ HELD ─release▶ RELEASED ─ring comes round▶ EMPTY

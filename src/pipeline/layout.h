@@ -29,6 +29,7 @@ typedef struct leat_row_read {
     uint8_t *bytes; /* NULL: not read ahead */
     bool failed;    /* read it again when it runs [engine lock, then who runs it] */
     bool direct;    /* reads of its file are in whole blocks */
+    bool is_entry;  /* they are those of the cache's entry */
     int fd;
     size_t size;
     uint64_t offset;

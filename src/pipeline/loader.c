@@ -79,6 +79,8 @@ static int open_parts(leat_loader *loader, leat_error *err)
         rc = open_worker(&loader->workers[i], loader->plan->engine.spans, err);
     if (rc >= 0)
         rc = leat_trace_ring_open(&loader->step_spans, (uint64_t)loader->plan->engine.spans, err);
+    if (rc >= 0 && loader->plan->cache)
+        rc = leat_cache_open(loader->plan->cache, err);
     if (rc >= 0)
         rc = leat_slot_open_all(loader, err);
     if (rc >= 0)

@@ -7,8 +7,8 @@
 #include "leat/loader.h"
 #include "stage.h"
 
-/* Stages that are timed: read, parse, the links, a fused run per chain, and batch ops. */
-#define MAX_LINKS (LEAT_MAX_STAGES - 2 - LEAT_MAX_FEATURES - LEAT_MAX_BATCH_OPS)
+/* Stages that are timed: read, parse, the links, a fused run per chain, two of a cache, and batch ops. */
+#define MAX_LINKS (LEAT_MAX_STAGES - 4 - LEAT_MAX_FEATURES - LEAT_MAX_BATCH_OPS)
 
 typedef struct map_options {
     const leat_node *ops;
@@ -196,8 +196,12 @@ int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
 void leat_map_fuse(leat_chain *chain)
 {
     leat_fused_link links[LEAT_FUSED_MAX];
-    chain->fused = leat_fused_find(links, leat_plan_fused_links(chain, 0, chain->n_links, links),
-                                   &chain->n_fused);
+    const int32_t ends[] = { 0, chain->cut, chain->n_links };
+    for (int i = 0; i < 2 && !chain->fused; i++) {
+        chain->fused_from = ends[i];
+        chain->fused = leat_fused_find(
+            links, leat_plan_fused_links(chain, ends[i], ends[i + 1], links), &chain->n_fused);
+    }
 }
 
 void leat_map_free_chain(leat_chain *chain)

@@ -4,6 +4,7 @@
 #ifndef LEAT_PLAN_IMPL_H
 #define LEAT_PLAN_IMPL_H
 
+#include "cache.h"
 #include "ops/batch_op.h"
 #include "ops/fused.h"
 #include "order.h"
@@ -55,7 +56,10 @@ typedef struct leat_chain {
     leat_link links[LEAT_MAX_CHAIN];
     const leat_fused *fused; /* does n_fused links from fused_from on in one go; NULL: none */
     int32_t fused_from, n_fused;
-    leat_shape shape; /* of one row; no unknown dims */
+    int32_t
+        cut; /* links before it run once per record, as the cache keeps what they give; 0 without */
+    leat_shape cut_shape; /* there; dims may be unknown */
+    leat_shape shape;     /* of one row; no unknown dims */
     size_t row_bytes;
     size_t offset; /* of row 0 in a slot */
 } leat_chain;
@@ -76,6 +80,8 @@ struct leat_plan {
     leat_plan_info info;
     leat_source *source; /* owned */
     leat_order order;
+    leat_cache *cache;    /* owned; NULL: none. What is in it changes, under its own rules */
+    bool is_cache_random; /* an op before it draws random numbers */
     uint64_t seed;
     int64_t prefetch;
     leat_engine_options engine;

@@ -22,6 +22,10 @@ int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out)
                      chain->links[chain->fused_from].op->name,
                      chain->links[chain->fused_from + chain->n_fused - 1].op->name);
     }
+    if (plan->cache) {
+        snprintf(out[n++].name, sizeof out->name, "cache: hit");
+        snprintf(out[n++].name, sizeof out->name, "cache: fill");
+    }
     for (int32_t i = 0; i < plan->n_batch_links; i++)
         snprintf(out[n++].name, sizeof out->name, "%s: %s",
                  plan->tensors[plan->batch_links[i].chain].name,
@@ -31,7 +35,7 @@ int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out)
 
 int32_t leat_sample_n_stages(const leat_plan *plan)
 {
-    int32_t n = LEAT_STAGE_FIRST_LINK + plan->n_batch_links;
+    int32_t n = LEAT_STAGE_FIRST_LINK + (plan->cache ? 2 : 0) + plan->n_batch_links;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n += plan->chains[c].n_links + (plan->chains[c].fused != NULL);
     return n;
@@ -63,9 +67,11 @@ static void charge(leat_trace_stage *stage, leat_watch *watch)
 }
 
 /* Fetches a record's features: from bytes the engine has read, or by reading here. */
-static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record, const uint8_t *bytes,
-                 size_t size, leat_view *features, leat_watch *watch, leat_error *err)
+static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
+                 const leat_stored *stored, leat_view *features, leat_watch *watch, leat_error *err)
 {
+    const uint8_t *bytes = stored->is_entry ? NULL : stored->bytes;
+    size_t size = stored->size;
     const leat_source *const source = plan->source;
     leat_trace_stage *const stages = worker->trace.stages;
     leat_extent extent = { .fd = -1 };
@@ -140,7 +146,8 @@ static void draw(const leat_journey *j, int32_t i, const leat_shape *in, leat_pl
     const leat_link *const link = &j->chain->links[i];
     if (!link->op->plan)
         return;
-    leat_rng rng = leat_rng_make(j->plan->seed, j->record, j->epoch, link->stream);
+    const uint64_t epoch = i < j->chain->cut ? 0 : j->epoch;
+    leat_rng rng = leat_rng_make(j->plan->seed, j->record, epoch, link->stream);
     memset(out, 0, sizeof *out);
     link->op->plan(link->options, &rng, in, out);
 }
@@ -264,9 +271,10 @@ static int finish(const leat_journey *j, leat_error *err)
     return LEAT_OK;
 }
 
-/* The start of every chain's journey, for row `row` of a slot's memory. */
-static void begin(const leat_plan *plan, leat_worker *worker, uint64_t record, uint64_t epoch,
-                  uint8_t *slot, uint64_t row, leat_journey *journeys)
+/* The start of every chain's journey, for row `row` of a slot's memory. Returns the stages behind
+ * those of all chains. */
+static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint64_t record,
+                               uint64_t epoch, uint8_t *slot, uint64_t row, leat_journey *journeys)
 {
     leat_trace_stage *stages = &worker->trace.stages[LEAT_STAGE_FIRST_LINK];
     for (int32_t c = 0; c < plan->n_chains; c++) {
@@ -281,21 +289,73 @@ static void begin(const leat_plan *plan, leat_worker *worker, uint64_t record, u
                                       .row = slot + chain->offset + row * chain->row_bytes };
         stages += chain->n_links + (chain->fused != NULL);
     }
+    return stages;
+}
+
+/* All chains to the cut, by what the cache has; false: by nothing. */
+static bool jump(const leat_plan *plan, leat_journey *journeys, const leat_stored *stored,
+                 leat_trace_stage *hits, leat_watch *watch)
+{
+    leat_worker *const worker = journeys->worker;
+    leat_cache_sample kept;
+    uint64_t n_bytes = 0;
+    const uint8_t *const entry = stored->is_entry ? stored->bytes : NULL;
+    if (!leat_cache_take(plan->cache, journeys->record, entry, stored->size, worker->scratch,
+                         &kept))
+        return false;
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        journeys[c].view = kept.views[c];
+        journeys[c].owned = kept.owned;
+        n_bytes += (uint64_t)leat_shape_bytes(&kept.views[c].shape);
+    }
+    if (kept.n_read)
+        leat_trace_count(&worker->trace.stages[LEAT_STAGE_READ], 1, kept.n_read);
+    leat_trace_count(hits, 1, n_bytes);
+    charge(hits, watch);
+    return true;
+}
+
+/* All chains to the cut, from the record, for the cache to keep. */
+static int walk(const leat_plan *plan, leat_journey *journeys, leat_trace_stage *fills,
+                leat_watch *watch, leat_error *err)
+{
+    leat_view views[LEAT_MAX_FEATURES];
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        const int rc = run_links(&journeys[c], 0, plan->chains[c].cut, watch, err);
+        if (rc < 0)
+            return rc;
+        views[c] = journeys[c].view;
+    }
+    leat_cache_put(plan->cache, journeys->record, views, journeys->worker->scratch);
+    leat_trace_count(fills, 1, 0);
+    charge(fills, watch);
+    return LEAT_OK;
+}
+
+/* All chains to the cut (which is their start when nothing is kept). */
+static int reach_cut(const leat_plan *plan, leat_journey *journeys, const leat_stored *stored,
+                     leat_trace_stage *stages, leat_watch *watch, leat_error *err)
+{
+    leat_view features[LEAT_MAX_FEATURES];
+    if (plan->cache && jump(plan, journeys, stored, &stages[0], watch))
+        return LEAT_OK;
+    const int rc = fetch(plan, journeys->worker, journeys->record, stored, features, watch, err);
+    for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++)
+        journeys[c].view = features[plan->chains[c].feature];
+    return rc >= 0 && plan->cache ? walk(plan, journeys, &stages[1], watch, err) : rc;
 }
 
 int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record, uint64_t epoch,
-                    const uint8_t *bytes, size_t size, uint8_t *slot, uint64_t j, bool timed,
+                    const leat_stored *stored, uint8_t *slot, uint64_t j, bool timed,
                     leat_error *err)
 {
-    leat_view features[LEAT_MAX_FEATURES];
     leat_journey journeys[LEAT_MAX_FEATURES];
     leat_watch watch = { timed, timed ? leat_clock_ns() : 0, worker, record };
     leat_scratch_reset(worker->scratch);
-    begin(plan, worker, record, epoch, slot, j, journeys);
-    int rc = fetch(plan, worker, record, bytes, size, features, &watch, err);
+    leat_trace_stage *const stages = begin(plan, worker, record, epoch, slot, j, journeys);
+    int rc = reach_cut(plan, journeys, stored, stages, &watch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
-        journeys[c].view = features[plan->chains[c].feature];
-        rc = run_links(&journeys[c], 0, plan->chains[c].n_links, &watch, err);
+        rc = run_links(&journeys[c], plan->chains[c].cut, plan->chains[c].n_links, &watch, err);
         if (rc >= 0)
             rc = finish(&journeys[c], err);
     }

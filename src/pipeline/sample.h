@@ -16,18 +16,24 @@ typedef struct leat_worker {
     uint32_t until_timed; /* samples until the next one whose stages are timed */
 } leat_worker;
 
-/* Names the stages of a plan in trace order: read, parse, the links of all chains, batch ops. Returns
- * their number. */
+/* Names the stages of a plan in trace order: read, parse, the links of all chains, what a cache gives and
+ * takes, batch ops. Returns their number. */
 int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out);
 int32_t leat_sample_n_stages(const leat_plan *plan);
 enum { LEAT_STAGE_READ, LEAT_STAGE_PARSE, LEAT_STAGE_FIRST_LINK };
 
+/* What was read ahead of a sample: the record as stored, or its entry in the cache's file. */
+typedef struct leat_stored {
+    const uint8_t *bytes; /* NULL: nothing; the source loads it (or it is read here when located) */
+    size_t size;
+    bool is_entry;
+} leat_stored;
+
 /* One sample to row j of a slot's memory.
- * bytes    as stored, or NULL: the source loads it (or it is read here by pread when located)
  * timed    each stage's time goes into the trace
  * returns  LEAT_OK, or the error with record and op in its message */
 int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record, uint64_t epoch,
-                    const uint8_t *bytes, size_t size, uint8_t *slot, uint64_t j, bool timed,
+                    const leat_stored *stored, uint8_t *slot, uint64_t j, bool timed,
                     leat_error *err);
 
 #endif

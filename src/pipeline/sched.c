@@ -121,6 +121,8 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_span 
         else
             leat_order_row(&plan->order, &worker->order, &span->place, span->row + row + i,
                            &ids[i].record, &ids[i].epoch);
+        if (plan->cache && leat_cache_hint(plan->cache, ids[i].record))
+            continue;
         if (source->table->hint)
             source->table->hint(source, ids[i].record);
     }
@@ -133,13 +135,15 @@ static int compute_row(leat_loader *loader, leat_worker *worker, const leat_span
 {
     const leat_plan *const plan = loader->plan;
     const leat_row_read *const read = span->run ? &span->run->rows[i] : NULL;
-    const uint8_t *const bytes = read && !read->failed ? read->bytes : NULL;
+    leat_stored stored = { 0 };
+    if (read && read->bytes && !read->failed)
+        stored = (leat_stored){ read->bytes, read->size, read->is_entry };
     const bool timed = worker->until_timed <= 1 && timed_every != UINT32_MAX;
     worker->until_timed = timed ? timed_every : worker->until_timed - 1;
     if (plan->on_error == LEAT_ON_ERROR_MASK)
         span->slot->memory[plan->valid_offset + span->row + i] = 1;
-    int rc = leat_sample_run(plan, worker, id->record, id->epoch, bytes, bytes ? read->size : 0,
-                             span->slot->memory, span->row + i, timed, err);
+    int rc = leat_sample_run(plan, worker, id->record, id->epoch, &stored, span->slot->memory,
+                             span->row + i, timed, err);
     if (rc < 0)
         rc = leat_bad_row(loader, worker, span->slot, span->row + i, id->record, id->epoch, err);
     if (rc >= 0 && plan->engine.digest && !plan->n_batch_links)

@@ -5,7 +5,10 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "digest.h"
 
 extern const leat_source_table leat_source_tfrecord, leat_source_images, leat_source_concat,
     leat_source_mix, leat_source_interleave, leat_source_zip;
@@ -171,6 +174,13 @@ void leat_source_free_paths(char **paths)
     for (size_t i = 0; paths && paths[i]; i++)
         free(paths[i]);
     free(paths);
+}
+
+uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status)
+{
+    const uint64_t facts[] = { (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
+                               (uint64_t)status->st_mtim.tv_nsec };
+    return leat_digest_chain(stamp, leat_digest_row(facts, sizeof facts, 0));
 }
 
 int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char *path,

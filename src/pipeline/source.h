@@ -50,6 +50,10 @@ typedef struct leat_source_table {
     /* This record will be asked for in a moment; NULL: of no use to this source. */
     void (*hint)(const leat_source *source, uint64_t record);
 
+    /* A digest of all that tells whether the source's files were changed since (size, time); NULL:
+     * there is nothing to tell by. */
+    int (*stamp)(const leat_source *source, uint64_t *out, leat_error *err);
+
     /* "file.tfrecord, record 7 (byte 1234)": for messages. */
     void (*describe)(const leat_source *source, uint64_t record, char *text, size_t size);
 } leat_source_table;
@@ -89,6 +93,10 @@ int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *
 int leat_source_glob(const leat_strings *patterns, const leat_node *where, char ***paths,
                      size_t *n_paths, leat_error *err);
 void leat_source_free_paths(char **paths);
+
+struct stat;
+/* Goes on from a stamp with one more file. */
+uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status);
 
 /* Reads exactly size bytes at an offset: EINTR and short reads are handled; an early end of file
  * is LEAT_E_DATA. `path` is for the message. */

@@ -77,6 +77,11 @@ static void describe(const leat_source *base, uint64_t record, char *text, size_
     part->source->table->describe(part->source, record - part->first, text, size);
 }
 
+static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
+{
+    return leat_source_parts_stamp(parts_of(base), out, err);
+}
+
 static void close_combined(leat_source *base)
 {
     combined_source *const source = (combined_source *)base;
@@ -133,6 +138,7 @@ int leat_combined_open(const leat_source_table *kind, const leat_node *sources,
         return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", kind->kind.name, sizeof *source);
     source->table = *kind;
     source->table.describe = describe;
+    source->table.stamp = stamp;
     source->table.close = close_combined;
     source->base.table = &source->table;
     const int rc = open_all(source, sources, where, seed, settle, options, err);

@@ -285,11 +285,25 @@ static void describe(const leat_source *base, uint64_t record, char *text, size_
     snprintf(text, size, "%s", ((const images_source *)base)->files[record].path);
 }
 
+static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
+{
+    const images_source *const source = (const images_source *)base;
+    *out = 0;
+    for (size_t i = 0; i < source->n_files; i++) {
+        struct stat status;
+        if (stat(source->files[i].path, &status) < 0)
+            return leat_fail(err, LEAT_E_IO, "%s: %s", source->files[i].path, strerror(errno));
+        *out = leat_source_stamp(*out, &status);
+    }
+    return LEAT_OK;
+}
+
 const leat_source_table leat_source_images = {
     .kind = { "images", "a folder per class with JPEG and PNG files, read directly", options },
     .options_size = sizeof(images_options),
     .open = open_images,
     .close = close_images,
     .load = load,
+    .stamp = stamp,
     .describe = describe,
 };

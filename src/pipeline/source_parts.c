@@ -197,6 +197,24 @@ int leat_source_parts_join(leat_source_parts *parts, leat_source *whole, leat_er
     return LEAT_OK;
 }
 
+int leat_source_parts_stamp(const leat_source_parts *parts, uint64_t *out, leat_error *err)
+{
+    *out = 0;
+    for (size_t i = 0; i < parts->n; i++) {
+        const leat_source *const source = parts->list[i].source;
+        uint64_t stamp = 0;
+        const int rc = source->table->stamp
+                           ? source->table->stamp(source, &stamp, err)
+                           : leat_fail(err, LEAT_E_UNSUPPORTED,
+                                       "%s: nothing tells whether its records are still the same",
+                                       source->table->kind.name);
+        if (rc < 0)
+            return rc;
+        *out = leat_digest_chain(*out, stamp);
+    }
+    return LEAT_OK;
+}
+
 const leat_source_part *leat_source_part_of(const leat_source_parts *parts, uint64_t record)
 {
     size_t low = 0, high = parts->n; /* list[low].first ≤ record < list[high].first */

@@ -36,6 +36,9 @@ int leat_source_parts_join(leat_source_parts *parts, leat_source *whole, leat_er
 const char *leat_source_part_name(const leat_source_parts *parts, size_t i, char *text,
                                   size_t size);
 
+/* A stamp of all, as leat_source_table has it; LEAT_E_UNSUPPORTED where a part has none. */
+int leat_source_parts_stamp(const leat_source_parts *parts, uint64_t *out, leat_error *err);
+
 /* The part that a record belongs to. */
 const leat_source_part *leat_source_part_of(const leat_source_parts *parts, uint64_t record);
 

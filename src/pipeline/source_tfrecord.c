@@ -404,6 +404,19 @@ static int describe_features(tfrecord_source *source, const tfrecord_options *o,
     return rc;
 }
 
+static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
+{
+    const tfrecord_source *const source = (const tfrecord_source *)base;
+    *out = 0;
+    for (size_t i = 0; i < source->n_shards; i++) {
+        struct stat status;
+        if (fstat(source->shards[i].fd, &status) < 0)
+            return leat_fail(err, LEAT_E_IO, "%s: %s", source->shards[i].path, strerror(errno));
+        *out = leat_source_stamp(*out, &status);
+    }
+    return LEAT_OK;
+}
+
 static int open_tfrecord(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
                          leat_error *err)
 {
@@ -452,5 +465,6 @@ const leat_source_table leat_source_tfrecord = {
     .close = close_tfrecord,
     .locate = locate,
     .parse = parse,
+    .stamp = stamp,
     .describe = describe,
 };

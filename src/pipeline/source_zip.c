@@ -53,6 +53,11 @@ static void hint(const leat_source *base, uint64_t k)
                                                record_of(&parts->list[i], k));
 }
 
+static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
+{
+    return leat_source_parts_stamp(&((const zip_source *)base)->parts, out, err);
+}
+
 static void describe(const leat_source *base, uint64_t k, char *text, size_t size)
 {
     const leat_source_parts *const parts = &((const zip_source *)base)->parts;
@@ -157,5 +162,6 @@ const leat_source_table leat_source_zip = {
     .close = close_zip,
     .load = load,
     .hint = hint,
+    .stamp = stamp,
     .describe = describe,
 };

@@ -248,10 +248,9 @@ static const leat_stage_table count_stages[] = {
 
 static const leat_stage_table *stage_at(size_t i)
 {
-    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_on_error };
-    if (i < N_COUNT_STAGES)
-        return &count_stages[i];
-    return i - N_COUNT_STAGES < sizeof others / sizeof *others ? others[i - N_COUNT_STAGES] : NULL;
+    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_cache,
+                                                      &leat_stage_on_error, NULL };
+    return i < N_COUNT_STAGES ? &count_stages[i] : others[i - N_COUNT_STAGES];
 }
 
 const leat_kind *leat_stage_kind(size_t i)

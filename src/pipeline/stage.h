@@ -14,7 +14,8 @@ typedef struct leat_build {
     leat_plan *plan;
     const leat_op *user_ops[LEAT_MAX_USER_OPS];
     size_t n_user_ops;
-    const leat_node *batch, *prefetch, *on_error; /* where these stages stood, NULL: not yet */
+    /* where these stages stood, NULL: not yet */
+    const leat_node *batch, *prefetch, *cache, *on_error;
     bool inside; /* the pipeline of one of several sources: only stages that count and order */
 } leat_build;
 
@@ -61,5 +62,10 @@ typedef struct leat_parts {
     const leat_node *source, *pipeline, *engine;
 } leat_parts;
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err);
+
+/* stage_cache.c */
+extern const leat_stage_table leat_stage_cache;
+/* All stages and shapes are there: tells the cache what it keeps. */
+int leat_cache_settle(const leat_build *build, const leat_parts *parts, leat_error *err);
 
 #endif

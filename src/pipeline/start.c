@@ -154,6 +154,23 @@ bool leat_start_can_locked(const leat_loader *loader)
     return open <= LEAT_RUNS / 4 * 3;
 }
 
+/* Where a row's bytes are read from; false: from nowhere, or by whoever runs it. */
+static bool locate(const leat_plan *plan, leat_row_read *row, leat_extent *at)
+{
+    const leat_source *const source = plan->source;
+    switch (plan->cache ? leat_cache_find(plan->cache, row->record, at) : LEAT_CACHE_NONE) {
+    case LEAT_CACHE_IN_MEMORY:
+        return false;
+    case LEAT_CACHE_IN_FILE:
+        row->is_entry = true;
+        break;
+    case LEAT_CACHE_NONE:
+        if (!source->table->locate || source->table->locate(source, row->record, at, NULL) < 0)
+            return false;
+    }
+    return at->fd >= 0;
+}
+
 /* Bytes of read memory that a row may take; 0: it is not read ahead. */
 static uint64_t cost_of(const leat_ahead *a, const leat_row_read *row)
 {
@@ -167,7 +184,6 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
 {
     leat_ahead *const a = &loader->ahead;
     const leat_plan *const plan = loader->plan;
-    const leat_source *const source = plan->source;
     uint64_t total = 0;
     run->batch = a->batch;
     run->row = a->row;
@@ -180,7 +196,7 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
         leat_extent at;
         *row = (leat_row_read){ .run = run };
         leat_order_row(&plan->order, &a->order, &run->place, a->row + i, &row->record, &row->epoch);
-        if (source->table->locate(source, row->record, &at, NULL) >= 0 && at.fd >= 0) {
+        if (locate(plan, row, &at)) {
             row->fd = at.fd;
             row->offset = at.offset;
             row->size = at.size;

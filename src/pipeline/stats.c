@@ -39,6 +39,11 @@ static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
     out->n_stages = leat_sample_stages(loader->plan, out->stages);
     for (int i = 0; i <= loader->n_threads; i++)
         leat_trace_sum(&loader->workers[i].trace, out->n_stages, out->stages);
+    if (loader->plan->cache) {
+        leat_cache_get_stats(loader->plan->cache, &out->cache);
+        out->cache.hits = out->stages[out->n_stages - 2].samples;
+        out->cache.misses = out->stages[out->n_stages - 1].samples;
+    }
 }
 
 void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cache_file.c: a cache's file: opening it, making it when it is not there, reading and writing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cache_impl.h"
+
+#define CHUNK_PLACES 4096
+
+/* --- reading and writing ------------------------------------------------------------------------- */
+
+bool leat_cache_file_read(leat_cache *cache, uint8_t *to, size_t size, uint64_t offset)
+{
+    const uint32_t every = cache->faults.unread_every;
+    if (every && (atomic_fetch_add(&cache->n_accesses, 1) + 1) % every == 0)
+        return false;
+    for (size_t done = 0; done < size;) {
+        const ssize_t n = pread(cache->fd, to + done, size - done, (off_t)(offset + done));
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
+/* pwrite(), with the faults of tests. */
+static ssize_t write_some(leat_cache *cache, const uint8_t *from, size_t size, uint64_t offset)
+{
+    const leat_cache_faults *const f = &cache->faults;
+    if (f->write_errno || (f->room && offset + size > f->room)) {
+        errno = f->write_errno ? f->write_errno : ENOSPC;
+        return -1;
+    }
+    if (f->short_every && size > 1 &&
+        (atomic_fetch_add(&cache->n_accesses, 1) + 1) % f->short_every == 0)
+        size /= 2;
+    return pwrite(cache->fd, from, size, (off_t)offset);
+}
+
+/* LEAT_OK or an errno. */
+static int write_all(leat_cache *cache, const uint8_t *from, size_t size, uint64_t offset)
+{
+    for (size_t done = 0; done < size;) {
+        const ssize_t n = write_some(cache, from + done, size - done, offset + done);
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0)
+            return ENOSPC;
+        else if (errno != EINTR)
+            return errno;
+    }
+    return 0;
+}
+
+bool leat_cache_file_write(leat_cache *cache, uint64_t record, const uint8_t *entry, size_t size,
+                           uint64_t offset)
+{
+    const leat_cache_place place = { offset, size };
+    uint8_t bytes[LEAT_CACHE_PLACE_BYTES];
+    leat_cache_place_write(&place, bytes);
+    int failed = write_all(cache, entry, size, offset);
+    if (!failed)
+        failed = write_all(cache, bytes, sizeof bytes,
+                           LEAT_CACHE_HEADER_BYTES + record * LEAT_CACHE_PLACE_BYTES);
+    if (failed)
+        leat_cache_stop(cache, "it is not filled any further: writing failed: %s",
+                        strerror(failed));
+    return !failed;
+}
+
+/* --- opening ------------------------------------------------------------------------------------- */
+
+static int fail_path(const leat_cache *cache, leat_error *err, const char *what)
+{
+    return leat_fail(err, LEAT_E_IO, "%s: %s: %s", cache->path, what, strerror(errno));
+}
+
+static void become_reader(leat_cache *cache, const char *why)
+{
+    cache->is_reader = true;
+    snprintf(cache->note, sizeof cache->note, "%s", why);
+}
+
+/* Opens for writing, or only for reading where that is all that is allowed. */
+static int open_path(leat_cache *cache, struct stat *status, leat_error *err)
+{
+    const int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK; /* a pipe must not hold us up */
+    cache->fd = open(cache->path, O_RDWR | O_CREAT | flags, 0666);
+    if (cache->fd < 0 && (errno == EACCES || errno == EROFS || errno == EPERM)) {
+        cache->fd = open(cache->path, O_RDONLY | flags);
+        become_reader(cache, "it is only read: this process may not write to it");
+    }
+    if (cache->fd < 0)
+        return fail_path(cache, err, "cannot open it");
+    if (fstat(cache->fd, status) < 0)
+        return fail_path(cache, err, "cannot look at it");
+    if (!S_ISREG(status->st_mode))
+        return leat_fail(err, LEAT_E_IO, "%s is not a regular file", cache->path);
+    if (cache->is_reader || flock(cache->fd, LOCK_EX | LOCK_NB) == 0)
+        return LEAT_OK;
+    if (errno != EWOULDBLOCK)
+        return fail_path(cache, err, "cannot lock it; choose a folder on a local disk");
+    become_reader(cache, "it is only read: another process or plan writes to it");
+    return LEAT_OK;
+}
+
+/* How long a file may get by this process: to go beyond would be a signal. */
+static uint64_t size_limit(void)
+{
+    const uint64_t most = (uint64_t)INT64_MAX / 2;
+    struct rlimit file;
+    if (getrlimit(RLIMIT_FSIZE, &file) < 0 || file.rlim_cur > most)
+        return most;
+    return (uint64_t)file.rlim_cur;
+}
+
+/* The writer makes a new file whole; a reader that comes first gives it a second for that. */
+static int settle_header(leat_cache *cache, struct stat *status, leat_error *err)
+{
+    uint8_t header[LEAT_CACHE_HEADER_BYTES];
+    if (status->st_size == 0 && !cache->is_reader) {
+        leat_cache_header_write(&cache->origin, header);
+        errno = size_limit() < sizeof header ? EFBIG : write_all(cache, header, sizeof header, 0);
+        if (errno)
+            return fail_path(cache, err, "cannot write its header");
+    }
+    for (int i = 0; status->st_size < (off_t)sizeof header && i < 100; i++) {
+        if (fstat(cache->fd, status) < 0)
+            return fail_path(cache, err, "cannot look at it");
+        if (status->st_size < (off_t)sizeof header && cache->is_reader)
+            nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+    }
+    return LEAT_OK;
+}
+
+static int check_header(leat_cache *cache, leat_error *err)
+{
+    uint8_t header[LEAT_CACHE_HEADER_BYTES];
+    leat_cache_origin is;
+    ssize_t n;
+    do
+        n = pread(cache->fd, header, sizeof header, 0);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return fail_path(cache, err, "cannot read it");
+    int rc = leat_cache_header_read(header, (size_t)n, &is, err);
+    if (rc >= 0)
+        rc = leat_cache_origin_check(&is, &cache->origin, err);
+    if (rc >= 0)
+        return rc;
+    return leat_fail_in(err, rc, "delete %s or give the cache another file: ", cache->path);
+}
+
+/* Takes in the places of a chunk. *end: where the last entry of them ends. */
+static void take_places(leat_cache *cache, const uint8_t *bytes, uint64_t record, uint64_t n,
+                        uint64_t file_bytes, uint64_t *end)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        leat_cache_place place;
+        if (!leat_cache_place_read(bytes + i * LEAT_CACHE_PLACE_BYTES, cache->first, file_bytes,
+                                   &place) ||
+            place.bytes / LEAT_CACHE_UNIT > UINT32_MAX)
+            continue;
+        atomic_store_explicit(&cache->units[record + i], (uint32_t)(place.bytes / LEAT_CACHE_UNIT),
+                              memory_order_relaxed);
+        atomic_store_explicit(&cache->words[record + i], leat_entry_word(place.offset),
+                              memory_order_relaxed);
+        cache->n_entries++;
+        cache->n_bytes += place.bytes;
+        if (*end < place.offset + place.bytes)
+            *end = place.offset + place.bytes;
+    }
+}
+
+/* Reads the places; parts of the file that were never written hold none, and are passed over. */
+static int load_places(leat_cache *cache, uint64_t file_bytes, uint64_t *end, leat_error *err)
+{
+    const uint64_t n_records = cache->origin.n_records;
+    const size_t chunk_bytes = CHUNK_PLACES * LEAT_CACHE_PLACE_BYTES;
+    uint8_t *const chunk = malloc(chunk_bytes);
+    if (!chunk)
+        return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", chunk_bytes);
+    for (uint64_t record = 0; record < n_records;) {
+        const uint64_t at = LEAT_CACHE_HEADER_BYTES + record * LEAT_CACHE_PLACE_BYTES;
+        const off_t data = lseek(cache->fd, (off_t)at, SEEK_DATA);
+        if (data < 0 && errno == ENXIO)
+            break;
+        if (data > (off_t)at && (uint64_t)data - at >= LEAT_CACHE_PLACE_BYTES) {
+            record += ((uint64_t)data - at) / LEAT_CACHE_PLACE_BYTES;
+            continue;
+        }
+        ssize_t n = pread(cache->fd, chunk, chunk_bytes, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        uint64_t n_places = n < 0 ? 0 : (uint64_t)n / LEAT_CACHE_PLACE_BYTES;
+        if (n_places == 0) /* the end, or a disk that fails: as if there were none */
+            break;
+        if (n_places > n_records - record)
+            n_places = n_records - record;
+        take_places(cache, chunk, record, n_places, file_bytes, end);
+        record += n_places;
+    }
+    free(chunk);
+    return LEAT_OK;
+}
+
+/* Where entries must end: what was asked for, or half of what is free. */
+static uint64_t limit(const leat_cache *cache, uint64_t used)
+{
+    struct statvfs disk;
+    const uint64_t most = size_limit();
+    uint64_t end = most;
+    if (cache->bytes >= 0)
+        end = cache->first + (uint64_t)cache->bytes;
+    else if (fstatvfs(cache->fd, &disk) == 0)
+        end = used + (uint64_t)disk.f_bavail * disk.f_frsize / 2;
+    end = (end < most ? end : most) / LEAT_CACHE_UNIT * LEAT_CACHE_UNIT;
+    return end > used ? end : used;
+}
+
+int leat_cache_file_open(leat_cache *cache, leat_error *err)
+{
+    struct stat status;
+    uint64_t end;
+    cache->is_reader = false;
+    cache->first = leat_cache_first_entry(cache->origin.n_records);
+    if (!cache->first)
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "too many records for a cache in a file");
+    int rc = open_path(cache, &status, err);
+    if (rc >= 0)
+        rc = settle_header(cache, &status, err);
+    if (rc >= 0)
+        rc = check_header(cache, err);
+    if (rc < 0)
+        return rc;
+    end = cache->first;
+    rc = load_places(cache, (uint64_t)status.st_size, &end, err);
+    cache->used = end;
+    cache->end = limit(cache, end);
+    return rc;
+}

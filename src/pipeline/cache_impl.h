@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cache_impl.h: the inside of a cache, shared by cache.c (states, memory) and cache_file.c. */
+#ifndef LEAT_CACHE_IMPL_H
+#define LEAT_CACHE_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "cache.h"
+
+/* A record's word: state in the two lowest bits, above them its place in units. */
+enum { LEAT_ENTRY_EMPTY, LEAT_ENTRY_WRITING, LEAT_ENTRY_VALID };
+
+/* Why nothing more is written. */
+enum { LEAT_CACHE_FILLS, LEAT_CACHE_STOPPING, LEAT_CACHE_STOPPED };
+
+struct leat_cache {
+    /* [const after leat_cache_describe] */
+    char path[LEAT_OPTION_STRING_MAX]; /* "": memory */
+    char where[300];
+    int64_t bytes; /* as asked for */
+    leat_cache_layout layout;
+    leat_cache_origin origin;
+
+    pthread_mutex_t opening; /* guards `opened`, while the first loader opens the cache */
+    bool opened;
+
+    /* [const after open] */
+    leat_cache_faults faults;
+    int fd; /* -1: memory */
+    uint8_t *memory;
+    size_t memory_size;
+    _Atomic uint64_t *words; /* one per record: release when VALID, acquire before use */
+    _Atomic uint32_t *units; /* size of its entry; set before its word */
+    uint64_t first, end;     /* entries lie between */
+    bool is_reader;          /* another process writes, or nobody may */
+
+    _Atomic uint64_t used; /* where the next entry goes [atomic] */
+    _Atomic uint64_t n_entries, n_bytes, n_damaged, n_accesses; /* [atomic; counts] */
+    _Atomic int stopped; /* note is readable once it is STOPPED (acquire) */
+    char note[160];      /* [who made `stopped` STOPPING] */
+};
+
+static inline uint64_t leat_entry_word(uint64_t offset)
+{
+    return offset / LEAT_CACHE_UNIT << 2 | LEAT_ENTRY_VALID;
+}
+static inline uint64_t leat_entry_state(uint64_t word)
+{
+    return word & 3;
+}
+static inline uint64_t leat_entry_offset(uint64_t word)
+{
+    return (word >> 2) * LEAT_CACHE_UNIT;
+}
+
+/* --- cache.c ----------------------------------------------------------------------------------- */
+/* Room for an entry; false: there is none. */
+bool leat_cache_reserve(leat_cache *cache, uint64_t size, uint64_t *offset);
+/* Nothing is written from here on; the first reason is kept. */
+void leat_cache_stop(leat_cache *cache, const char *format, ...) LEAT_PRINTF(2, 3);
+
+/* --- cache_file.c ------------------------------------------------------------------------------ */
+int leat_cache_file_open(leat_cache *cache, leat_error *err);
+/* Reads size bytes at an offset; false: not all of them are there. */
+bool leat_cache_file_read(leat_cache *cache, uint8_t *to, size_t size, uint64_t offset);
+/* Writes an entry, then its place; false: it cannot, and the cache has stopped. */
+bool leat_cache_file_write(leat_cache *cache, uint64_t record, const uint8_t *entry, size_t size,
+                           uint64_t offset);
+
+#endif

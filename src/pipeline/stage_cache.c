@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stage_cache.c: the stage `cache`: cuts every chain where it stands. Links before the cut run once
+ * per record, with the draws of epoch 0, and what they give is kept; links after it run for every
+ * sample. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache.h"
+#include "digest.h"
+#include "stage.h"
+
+static const char *const autos[] = { "auto", NULL };
+
+static const leat_option table[] = {
+    LEAT_OPTION_STRING(
+        leat_cache_options, file, "memory",
+        "where samples are kept: memory, as long as the plan is open, or the path of "
+        "a file, for later runs too"),
+    LEAT_OPTION_BYTES_OR(leat_cache_options, bytes, "auto", 0, 0x1p50, autos,
+                         "most bytes of samples; what does not fit is computed again each time; "
+                         "auto: half of the memory, or disk, that is free"),
+    LEAT_OPTION_END
+};
+
+static const char *random_op(const leat_plan *plan)
+{
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        for (int32_t i = 0; i < plan->chains[c].cut; i++)
+            if (plan->chains[c].links[i].op->plan)
+                return plan->chains[c].links[i].op->name;
+    return NULL;
+}
+
+static int add_cache(leat_build *build, const void *options, const leat_node *where,
+                     leat_error *err)
+{
+    leat_plan *const plan = build->plan;
+    const leat_cache_options *const o = options;
+    leat_error at;
+    if (build->cache)
+        return leat_node_fail(where, err, LEAT_E_CONFIG, "a second cache stage: keep one of them");
+    if (build->batch)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "cache keeps samples: put it before batch");
+    if (!o->file.text[0])
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "cache: the name of the file is empty; for memory leave it out");
+    build->cache = where;
+    leat_node_fail(where, &at, LEAT_E_CONFIG, "cache: ");
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        plan->chains[c].cut = plan->chains[c].n_links;
+        plan->chains[c].cut_shape = plan->chains[c].shape;
+    }
+    const char *const random = random_op(plan);
+    plan->is_cache_random = random != NULL;
+    if (random)
+        leat_build_note(build,
+                        "cache: '%s' stands before it and is random: what it gives for the first "
+                        "epoch is kept, and stays the same in all others",
+                        random);
+    return leat_cache_new(&plan->cache, o, at.message, err);
+}
+
+/* Stages that decide which records come, and when, but not what is in a sample. */
+static bool orders_only(const char *name)
+{
+    static const char *const names[] = { "shuffle", "repeat", "take", "skip", "shard", "filter" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+/* The text of all stages before the cache that decide what is in a sample; free(). NULL: no memory. */
+static char *stages_text(const leat_build *build, const leat_node *pipeline)
+{
+    size_t size = 1;
+    const leat_node *stage;
+    const char *name;
+    leat_error ignored;
+    for (stage = pipeline->first; stage != build->cache; stage = stage->next)
+        size += leat_node_text(stage, NULL, 0) + 2;
+    char *const text = calloc(1, size), *end = text;
+    for (stage = pipeline->first; text && stage != build->cache; stage = stage->next) {
+        const leat_node *given;
+        if (leat_node_named(stage, "stage", &name, &given, &ignored) >= 0 && orders_only(name))
+            continue;
+        if (end > text)
+            end += snprintf(end, size - (size_t)(end - text), ", ");
+        end += leat_node_text(stage, end, size - (size_t)(end - text));
+    }
+    return text;
+}
+
+static uint64_t text_digest(const char *text)
+{
+    return leat_digest_row(text, strlen(text), 0);
+}
+
+/* What the samples are made of: a file that was filled by another pipeline is told by it. */
+static int find_origin(const leat_build *build, const leat_parts *parts,
+                       const leat_cache_layout *layout, leat_cache_origin *out, leat_error *err)
+{
+    const leat_plan *const plan = build->plan;
+    char shape[96];
+    char *const text = stages_text(build, parts->pipeline);
+    const size_t size = parts->source ? leat_node_text(parts->source, NULL, 0) + 1 : 1;
+    char *const source = calloc(1, size);
+    int rc = LEAT_OK;
+    memset(out, 0, sizeof *out);
+    out->n_records = plan->source->n_records;
+    if (text && source) {
+        if (parts->source)
+            leat_node_text(parts->source, source, size);
+        out->source = leat_digest_chain(plan->source->digest, text_digest(source));
+        out->stages = text_digest(text);
+        for (int32_t t = 0; t < layout->n; t++)
+            out->stages = leat_digest_chain(
+                out->stages, text_digest(leat_shape_text(&layout->shapes[t], shape, sizeof shape)));
+        out->seed = plan->is_cache_random ? plan->seed : 0;
+        snprintf(out->version, sizeof out->version, "%s", LEAT_VERSION);
+        snprintf(out->text, sizeof out->text, "%s", *text ? text : "none");
+    } else {
+        rc = leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", size);
+    }
+    free(source);
+    free(text);
+    return rc;
+}
+
+int leat_cache_settle(const leat_build *build, const leat_parts *parts, leat_error *err)
+{
+    const leat_plan *const plan = build->plan;
+    leat_cache_origin *origin;
+    leat_cache_layout layout = { .n = plan->n_chains };
+    uint64_t stamp = 0;
+    if (!plan->cache)
+        return LEAT_OK;
+    if (leat_cache_is_file(plan->cache)) {
+        if (!plan->source->table->stamp)
+            return leat_node_fail(build->cache, err, LEAT_E_UNSUPPORTED,
+                                  "cache: a file would outlive these records, and nothing tells "
+                                  "whether they are still the same then: use cache: memory");
+        const int rc = plan->source->table->stamp(plan->source, &stamp, err);
+        if (rc < 0)
+            return rc;
+    }
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        layout.shapes[c] = plan->chains[c].cut_shape;
+    origin = calloc(1, sizeof *origin);
+    if (!origin)
+        return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", sizeof *origin);
+    const int rc = find_origin(build, parts, &layout, origin, err);
+    origin->source = leat_digest_chain(origin->source, stamp);
+    if (rc >= 0)
+        leat_cache_describe(plan->cache, &layout, origin);
+    free(origin);
+    return rc;
+}
+
+const leat_stage_table leat_stage_cache = {
+    { "cache", "keep samples as they are here, for the next epochs", table },
+    sizeof(leat_cache_options),
+    add_cache
+};

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_cache_file.c: a cache's file outlives the process, however that ends; belongs to one pipeline;
+ * and whatever happens to its bytes or its disk, batches are the same and the run goes on. */
+#include "cache_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#define BEFORE "[count, shrink]"
+#define AFTER  "[widen, jitter]"
+
+static pipe_parts parts_with(const char *cache)
+{
+    return (pipe_parts){ .before = BEFORE, .cache = cache, .after = AFTER, .prefetch = 2 };
+}
+
+static uint64_t plain_digest(int64_t n_epochs)
+{
+    const pipe_parts parts = parts_with(NULL);
+    return digest_of_parts(&parts, n_epochs, NULL);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    leat_cache_fault = (leat_cache_faults){ 0 };
+    unlink(cache_path);
+    return 0;
+}
+
+static uint8_t *read_file(size_t *size)
+{
+    FILE *const file = fopen(cache_path, "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    uint8_t *const bytes = malloc(*size);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    fclose(file);
+    return bytes;
+}
+
+static void write_file(const void *bytes, size_t size)
+{
+    FILE *const file = fopen(cache_path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+/* --- it stays ------------------------------------------------------------------------------------ */
+
+static void a_later_plan_finds_all(void **state)
+{
+    static const char *const engines[] = { "{threads: 0, digest: true, reader: pread}",
+                                           "{threads: 3, digest: true}" };
+    const uint64_t want = plain_digest(2);
+    pipe_parts parts = parts_with(cache_path);
+    leat_cache_stats cache;
+    (void)state;
+    n_counted = 0;
+    for (int i = 0; i < 4; i++) {
+        parts.engine = engines[i % 2];
+        assert_true(digest_of_parts(&parts, 2, &cache) == want);
+        assert_int_equal(cache.misses, i ? 0 : N_RECORDS);
+        assert_int_equal(cache.entries, N_RECORDS);
+        assert_int_equal(cache.damaged, 0);
+        assert_string_equal(cache.place, cache_path);
+        assert_string_equal(cache.note, "");
+    }
+    assert_int_equal(n_counted, N_RECORDS);
+}
+
+static void a_part_is_filled_up_later(void **state)
+{
+    const uint64_t want = plain_digest(1);
+    char text[100];
+    snprintf(text, sizeof text, "{file: %s, bytes: 3 KiB}", cache_path);
+    pipe_parts parts = parts_with(text);
+    leat_cache_stats cache;
+    (void)state;
+    assert_true(digest_of_parts(&parts, 1, &cache) == want);
+    const uint64_t n_first = cache.entries;
+    assert_in_range(n_first, 1, N_RECORDS - 1);
+    parts.cache = cache_path;
+    assert_true(digest_of_parts(&parts, 1, &cache) == want);
+    assert_int_equal(cache.hits, n_first);
+    assert_int_equal(cache.entries, N_RECORDS);
+}
+
+/* --- whose it is --------------------------------------------------------------------------------- */
+
+static void refused(const pipe_parts *parts, int code, const char *why)
+{
+    leat_plan *plan = plan_of(parts);
+    leat_loader *loader;
+    leat_error err;
+    size_t size, size_after;
+    uint8_t *const bytes = read_file(&size);
+    const int rc = leat_loader_open(plan, NULL, &loader, &err);
+    if (rc != code || !strstr(err.message, why) || !strstr(err.message, cache_path) ||
+        !strstr(err.message, "delete") || !strstr(err.message, "builder:"))
+        fail_msg("%s: %s", leat_code_name(rc), err.message);
+    uint8_t *const after = read_file(&size_after);
+    assert_int_equal(size, size_after);
+    assert_memory_equal(bytes, after, size); /* whatever it is, it is somebody's */
+    free(bytes);
+    free(after);
+    leat_plan_close(&plan);
+}
+
+static void another_pipelines_file_is_refused(void **state)
+{
+    const pipe_parts mine = parts_with(cache_path);
+    (void)state;
+    digest_of_parts(&mine, 1, NULL);
+    pipe_parts other = mine;
+    other.before = "[count, shrink, shrink]";
+    refused(&other, LEAT_E_CONFIG, "other stages");
+    other.before = NULL;
+    other.after = NULL;
+    refused(&other, LEAT_E_CONFIG, "other stages");
+    /* The seed counts for random ops before the cache, and only for those. */
+    other = mine;
+    other.seed = 5;
+    leat_cache_stats cache;
+    digest_of_parts(&other, 1, &cache);
+    assert_int_equal(cache.misses, 0);
+    unlink(cache_path);
+    other.before = "[jitter, shrink]";
+    digest_of_parts(&other, 1, NULL);
+    other.seed = 6;
+    refused(&other, LEAT_E_CONFIG, "seed 5, here it is 6");
+}
+
+static void a_changed_source_is_seen(void **state)
+{
+    const pipe_parts parts = parts_with(cache_path);
+    struct stat status;
+    (void)state;
+    digest_of_parts(&parts, 1, NULL);
+    assert_int_equal(stat(data_path, &status), 0);
+    struct timespec times[2] = { status.st_atim, status.st_mtim };
+    times[1].tv_sec++; /* the same size, written a moment later */
+    assert_int_equal(utimensat(AT_FDCWD, data_path, times, 0), 0);
+    refused(&parts, LEAT_E_CONFIG, "changed");
+    write_records(data_path, 0, N_RECORDS + 1, 300);
+    refused(&parts, LEAT_E_CONFIG, "151 here");
+    write_records(data_path, 0, N_RECORDS, 300);
+}
+
+static void other_files_are_left_alone(void **state)
+{
+    const pipe_parts parts = parts_with(cache_path);
+    leat_error err;
+    leat_loader *loader;
+    (void)state;
+    write_file("my thesis", 9);
+    refused(&parts, LEAT_E_DATA, "no cache of leat");
+    unlink(cache_path);
+    assert_int_equal(mkdir(cache_path, 0777), 0);
+    leat_plan *plan = plan_of(&parts);
+    assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_IO);
+    rmdir(cache_path);
+    assert_int_equal(mkfifo(cache_path, 0666), 0);
+    assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_IO);
+    unlink(cache_path);
+    /* The same plan: nothing of what failed is left. */
+    assert_true(digest_of(plan, 1, NULL) == plain_digest(1));
+    leat_plan_close(&plan);
+    const pipe_parts nowhere = parts_with("/nonexistent/folder/file");
+    plan = plan_of(&nowhere);
+    assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_IO);
+    assert_non_null(strstr(err.message, "/nonexistent/folder/file"));
+    leat_plan_close(&plan);
+}
+
+static void one_writes_the_others_read(void **state)
+{
+    const uint64_t want = plain_digest(1);
+    const pipe_parts parts = parts_with(cache_path);
+    leat_cache_stats cache;
+    (void)state;
+    leat_plan *writer = plan_of(&parts), *reader = plan_of(&parts), *late = plan_of(&parts);
+    leat_loader *loader = open_loader(writer, NULL); /* it has the file from here on */
+    assert_true(digest_of(reader, 1, &cache) == want);
+    assert_non_null(strstr(cache.note, "another process"));
+    assert_true(cache.hits < N_RECORDS); /* the writer has just begun */
+    leat_loader_close(&loader);
+    assert_true(digest_of(writer, 1, &cache) == want);
+    assert_int_equal(cache.entries, N_RECORDS);
+    assert_true(digest_of(late, 1, &cache) == want);
+    assert_int_equal(cache.hits, N_RECORDS);
+    leat_plan_close(&writer);
+    leat_plan_close(&reader);
+    leat_plan_close(&late);
+}
+
+static void a_file_that_may_not_be_written_is_read(void **state)
+{
+    const uint64_t want = plain_digest(1);
+    const pipe_parts parts = parts_with(cache_path);
+    leat_cache_stats cache;
+    (void)state;
+    digest_of_parts(&parts, 1, NULL);
+    if (geteuid() == 0) /* root may write everywhere */
+        return;
+    assert_int_equal(chmod(cache_path, 0444), 0);
+    assert_true(digest_of_parts(&parts, 1, &cache) == want);
+    assert_int_equal(cache.hits, N_RECORDS);
+    assert_non_null(strstr(cache.note, "only read"));
+}
+
+/* --- what disks do ------------------------------------------------------------------------------- */
+
+static void a_full_disk_stops_the_filling_only(void **state)
+{
+    const uint64_t want = plain_digest(2);
+    const uint64_t first = leat_cache_first_entry(N_RECORDS);
+    const pipe_parts parts = parts_with(cache_path);
+    leat_cache_stats cache;
+    (void)state;
+    for (uint64_t room = 0; room < 9000; room += 611) {
+        unlink(cache_path);
+        leat_cache_fault = (leat_cache_faults){ .room = first + room, .short_every = 3 };
+        assert_true(digest_of_parts(&parts, 2, &cache) == want);
+        assert_non_null(strstr(cache.note, strerror(ENOSPC)));
+        assert_true(cache.entries < N_RECORDS);
+        leat_cache_fault = (leat_cache_faults){ 0 };
+        const uint64_t n_kept = cache.entries;
+        assert_true(digest_of_parts(&parts, 2, &cache) == want);
+        assert_true(cache.hits >= N_RECORDS + n_kept);
+        assert_int_equal(cache.damaged, 0);
+        assert_int_equal(cache.entries, N_RECORDS);
+    }
+    leat_cache_fault = (leat_cache_faults){ .write_errno = EIO };
+    leat_plan *plan = plan_of(&parts);
+    assert_true(digest_of(plan, 2, &cache) == want);
+    assert_string_equal(cache.note, ""); /* all is there */
+    leat_plan_close(&plan);
+    unlink(cache_path);
+    plan = plan_of(&parts);
+    leat_loader *loader;
+    leat_error err;
+    assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_IO);
+    assert_non_null(strstr(err.message, strerror(EIO)));
+    leat_plan_close(&plan);
+}
+
+/* Beyond RLIMIT_FSIZE a write is a signal. In a child, since a limit cannot be raised again. */
+static void a_file_size_limit_is_kept(void **state)
+{
+    const uint64_t want = plain_digest(2);
+    const pipe_parts parts = parts_with(cache_path);
+    (void)state;
+    for (rlim_t limit = 0; limit < 24000; limit += 3000) {
+        unlink(cache_path);
+        fflush(NULL);
+        const pid_t child = fork();
+        if (child == 0) {
+            leat_cache_stats cache;
+            leat_plan *plan = plan_of(&parts);
+            leat_loader *loader;
+            leat_error err;
+            setrlimit(RLIMIT_FSIZE, &(struct rlimit){ limit, limit });
+            if (leat_loader_open(plan, NULL, &loader, &err) < 0)
+                _exit(limit < 4096 && strstr(err.message, cache_path) ? 0 : 2);
+            leat_loader_close(&loader);
+            const uint64_t got = digest_of(plan, 2, &cache);
+            _exit(got == want && cache.entries < N_RECORDS ? 0 : 3);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (status)
+            fail_msg("limit %llu: status %x", (unsigned long long)limit, status);
+    }
+}
+
+static void failing_reads_are_computed_again(void **state)
+{
+    static const char *const engines[] = { "{threads: 0, digest: true, reader: pread}",
+                                           "{threads: 3, digest: true}" };
+    const uint64_t want = plain_digest(3);
+    pipe_parts parts = parts_with(cache_path);
+    leat_cache_stats cache;
+    (void)state;
+    digest_of_parts(&parts, 1, NULL);
+    for (uint32_t every = 1; every < 9; every += 3)
+        for (int e = 0; e < 2; e++) {
+            leat_cache_fault = (leat_cache_faults){ .unread_every = every };
+            parts.engine = engines[e];
+            assert_true(digest_of_parts(&parts, 3, &cache) == want);
+            assert_true(e || cache.damaged);
+        }
+}
+
+static void a_file_cut_while_it_is_used_costs_nothing_but_time(void **state)
+{
+    const uint64_t want = plain_digest(1);
+    const pipe_parts parts = parts_with(cache_path);
+    leat_cache_stats cache;
+    (void)state;
+    leat_plan *plan = plan_of(&parts);
+    assert_true(digest_of(plan, 1, &cache) == want);
+    assert_int_equal(truncate(cache_path, (off_t)(leat_cache_first_entry(N_RECORDS) + 1000)), 0);
+    assert_true(digest_of(plan, 1, &cache) == want);
+    assert_true(cache.damaged > 0);
+    assert_int_equal(cache.entries, N_RECORDS); /* filled again */
+    assert_true(digest_of(plan, 1, &cache) == want);
+    assert_int_equal(cache.misses, 0);
+    leat_plan_close(&plan);
+}
+
+/* --- damage -------------------------------------------------------------------------------------- */
+
+/* Opens with the file as it is: either refused with a message, or every batch is right. */
+static void try_damaged(const pipe_parts *parts, uint64_t want, const char *what, size_t at)
+{
+    leat_plan *plan = plan_of(parts);
+    leat_loader *loader;
+    leat_error err;
+    const int rc = leat_loader_open(plan, NULL, &loader, &err);
+    if (rc >= 0) {
+        leat_loader_close(&loader);
+        if (digest_of(plan, 1, NULL) != want)
+            fail_msg("%s at %zu: another batch", what, at);
+    } else if (at >= LEAT_CACHE_HEADER_BYTES || !strstr(err.message, "delete")) {
+        fail_msg("%s at %zu: %s", what, at, err.message);
+    }
+    leat_plan_close(&plan);
+}
+
+static void no_damage_reaches_a_batch(void **state)
+{
+    pipe_parts parts = { .before = "[shrink]",
+                         .after = AFTER,
+                         .engine = "{threads: 0, digest: true, reader: pread}" };
+    size_t size;
+    (void)state;
+    const uint64_t want = digest_of_parts(&parts, 1, NULL);
+    parts.cache = cache_path;
+    digest_of_parts(&parts, 1, NULL);
+    uint8_t *const good = read_file(&size);
+    for (size_t at = 0; at < size; at += at < 200 ? 1 : 11) {
+        good[at] ^= (uint8_t)(1 << at % 8);
+        write_file(good, size);
+        try_damaged(&parts, want, "flip", at);
+        good[at] ^= (uint8_t)(1 << at % 8);
+    }
+    for (size_t at = 1; at<size; at += at> 4000 && at < 4200 ? 1 : 29) {
+        write_file(good, at);
+        try_damaged(&parts, want, "cut", at);
+    }
+    /* Places that point into each other's entries, and beyond. */
+    for (uint64_t r = 0; r < N_RECORDS; r++) {
+        uint8_t *const place = good + LEAT_CACHE_HEADER_BYTES + r * LEAT_CACHE_PLACE_BYTES;
+        uint8_t *const next =
+            good + LEAT_CACHE_HEADER_BYTES + (r + 1) % N_RECORDS * LEAT_CACHE_PLACE_BYTES;
+        if (r % 3 == 0)
+            memcpy(place, next, LEAT_CACHE_PLACE_BYTES);
+        else if (r % 3 == 1)
+            memset(place, 0xff, LEAT_CACHE_PLACE_BYTES - 1);
+    }
+    write_file(good, size);
+    try_damaged(&parts, want, "places", LEAT_CACHE_HEADER_BYTES);
+    free(good);
+}
+
+/* --- the end of a process ------------------------------------------------------------------------ */
+
+/* Waits until a child has written so many bytes. */
+static void wait_for_size(uint64_t bytes)
+{
+    struct stat status;
+    while (stat(cache_path, &status) < 0 || (uint64_t)status.st_size < bytes)
+        pause_ns(50000);
+}
+
+static void a_killed_process_leaves_a_good_file(void **state)
+{
+    const uint64_t want = plain_digest(1);
+    const pipe_parts parts = parts_with(cache_path);
+    leat_cache_stats cache;
+    uint64_t n_partial = 0;
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        unlink(cache_path);
+        fflush(NULL);
+        const pid_t child = fork();
+        if (child == 0) {
+            count_pause_ns = 500000;
+            digest_of_parts(&parts, 1000000, NULL);
+            _exit(0);
+        }
+        wait_for_size(leat_cache_first_entry(N_RECORDS) + 800 * (uint64_t)i);
+        pause_ns(31000L * i);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        assert_true(digest_of_parts(&parts, 1, &cache) == want);
+        assert_int_equal(cache.damaged, 0);
+        assert_int_equal(cache.entries, N_RECORDS);
+        assert_string_equal(cache.note, ""); /* its lock went with it */
+        n_partial += cache.hits && cache.misses;
+    }
+    printf("%llu of 12 were killed while they filled the file\n", (unsigned long long)n_partial);
+    assert_true(n_partial > 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, begin)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_later_plan_finds_all),
+        TEST(a_part_is_filled_up_later),
+        TEST(another_pipelines_file_is_refused),
+        TEST(a_changed_source_is_seen),
+        TEST(other_files_are_left_alone),
+        TEST(one_writes_the_others_read),
+        TEST(a_file_that_may_not_be_written_is_read),
+        TEST(a_full_disk_stops_the_filling_only),
+        TEST(a_file_size_limit_is_kept),
+        TEST(failing_reads_are_computed_again),
+        TEST(a_file_cut_while_it_is_used_costs_nothing_but_time),
+        TEST(no_damage_reaches_a_batch),
+        TEST(a_killed_process_leaves_a_good_file),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
