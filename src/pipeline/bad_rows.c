@@ -78,8 +78,10 @@ static int replace(const leat_plan *plan, leat_worker *worker, const leat_slot *
                            attempt, record, &epoch);
         const int rc = leat_sample_run(plan, worker, *record, epoch, &(leat_stored){ 0 },
                                        slot->memory, row, false, &again);
-        if (rc >= 0)
+        if (rc >= 0) {
+            *record /= plan->order.parts;
             return LEAT_OK;
+        }
         if (!is_of_record(rc)) {
             *err = again;
             return rc;
@@ -95,7 +97,7 @@ int leat_bad_row(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint
     const leat_plan *const plan = loader->plan;
     leat_row_error bad = { .batch = slot->batch,
                            .row = (int64_t)row,
-                           .record = record,
+                           .record = record / plan->order.parts,
                            .epoch = epoch,
                            .replaced = plan->on_error == LEAT_ON_ERROR_REPLACE,
                            .code = err->code };

@@ -128,6 +128,8 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
                                   "tensor '%s' has %d dimensions; a batch of it would have one too "
                                   "many",
                                   name, LEAT_MAX_RANK);
+        if (!plan->unbatches)
+            chain->unbatch_at = chain->n_links;
         if (plan->engine.fuse)
             leat_map_fuse(chain);
         chain->row_bytes = (size_t)bytes;

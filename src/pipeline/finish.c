@@ -187,6 +187,7 @@ static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_fini
     if (own >= 1)
         return LEAT_OK;
     leat_scratch_reset(worker->scratch);
+    worker->kept.valid = false;
     const int rc = list_valid(plan, worker, slot, &list, &n, err);
     if (rc < 0)
         return rc;

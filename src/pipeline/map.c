@@ -196,8 +196,8 @@ int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
 void leat_map_fuse(leat_chain *chain)
 {
     leat_fused_link links[LEAT_FUSED_MAX];
-    const int32_t ends[] = { 0, chain->cut, chain->n_links };
-    for (int i = 0; i < 2 && !chain->fused; i++) {
+    const int32_t ends[] = { 0, chain->cut, chain->unbatch_at, chain->n_links };
+    for (int i = 0; i < 3 && !chain->fused; i++) {
         chain->fused_from = ends[i];
         chain->fused = leat_fused_find(
             links, leat_plan_fused_links(chain, ends[i], ends[i + 1], links), &chain->n_fused);

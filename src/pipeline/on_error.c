@@ -44,7 +44,7 @@ uint64_t leat_plan_epoch_batches(const leat_order *order)
 {
     if (order->n_batches != LEAT_ENDLESS)
         return order->n_batches;
-    return (order->n_records + order->batch_size - 1) / order->batch_size;
+    return (order->n_records * order->parts + order->batch_size - 1) / order->batch_size;
 }
 
 void leat_on_error_settle(leat_plan *plan)

@@ -59,10 +59,17 @@ typedef struct leat_chain {
     int32_t
         cut; /* links before it run once per record, as the cache keeps what they give; 0 without */
     leat_shape cut_shape; /* there; dims may be unknown */
+    int32_t unbatch_at;   /* links before it run once per record, those after it on its parts */
     leat_shape shape;     /* of one row; no unknown dims */
     size_t row_bytes;
     size_t offset; /* of row 0 in a slot */
 } leat_chain;
+
+/* One row of a tensor. */
+static inline leat_shape leat_shape_part(const leat_shape *shape)
+{
+    return leat_shape_make(shape->dtype, shape->rank - 1, shape->dims + 1);
+}
 
 /* Links `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
 int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
@@ -85,6 +92,7 @@ struct leat_plan {
     uint64_t seed;
     int64_t prefetch;
     leat_engine_options engine;
+    bool unbatches; /* into order.parts samples */
     int32_t n_chains;
     leat_chain chains[LEAT_MAX_FEATURES];
     leat_tensor_info tensors[LEAT_MAX_FEATURES];

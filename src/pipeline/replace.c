@@ -10,7 +10,7 @@
 static size_t source_of(const leat_order *order, uint64_t record)
 {
     size_t i = order->combine ? order->combine->n_children : 1;
-    while (i > 1 && order->combine->children[i - 1].first > record)
+    while (i > 1 && order->combine->children[i - 1].first > record / order->parts)
         i--;
     return i - 1;
 }
@@ -19,10 +19,10 @@ void leat_order_replace(const leat_order *order, leat_order_cache *cache, uint64
                         const leat_order_place *place, uint64_t j, uint64_t bad, uint32_t attempt,
                         uint64_t *record, uint64_t *epoch)
 {
-    const uint64_t p = place->number * order->batch_size + place->first_row + j;
+    const uint64_t p = leat_order_position(order, place, j);
     /* Endless data has no last sample: as many as there are records stand for a pass. */
     const bool endless = order->n_samples == LEAT_ENDLESS;
-    const uint64_t n = endless ? order->n_records : order->n_samples;
+    const uint64_t n = endless ? order->n_records * order->parts : order->n_samples;
     const uint64_t pass = endless ? p / n : 0;
     leat_order_place there = *place;
     there.first_row = 0;

@@ -7,10 +7,19 @@
 #include "plan_impl.h"
 #include "trace.h"
 
+/* A record whose parts are samples: what it came to before unbatch, for its next part. */
+typedef struct leat_kept_record {
+    bool valid;
+    uint64_t record, epoch;
+    size_t mark; /* of scratch, behind the views */
+    leat_view views[LEAT_MAX_FEATURES];
+} leat_kept_record;
+
 /* What one worker needs. [its worker] */
 typedef struct leat_worker {
     leat_scratch *scratch;
     leat_order_cache order;
+    leat_kept_record kept;
     leat_trace trace;     /* totals per stage and spans; read by others as atomics */
     int64_t batch;        /* whose rows it computes; for spans */
     uint32_t until_timed; /* samples until the next one whose stages are timed */
@@ -29,7 +38,7 @@ typedef struct leat_stored {
     bool is_entry;
 } leat_stored;
 
-/* One sample to row j of a slot's memory.
+/* One sample to row j of a slot's memory. record: as leat_order_row gives it.
  * timed    each stage's time goes into the trace
  * returns  LEAT_OK, or the error with record and op in its message */
 int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record, uint64_t epoch,

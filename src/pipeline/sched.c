@@ -60,11 +60,15 @@ static void claim_next_locked(leat_loader *loader, leat_span *out)
     }
     leat_slot *const slot = leat_loader_slot(loader, batch);
     const uint64_t rest = slot->place.rows - loader->claim_row;
+    const leat_order *const order = &loader->plan->order;
+    const uint64_t n =
+        leat_order_whole_rows(order, leat_order_position(order, &slot->place, loader->claim_row),
+                              loader->run_rows, UINT64_MAX);
     *out = (leat_span){ .slot = slot,
                         .place = slot->place,
                         .batch = batch,
                         .row = loader->claim_row,
-                        .n = rest < loader->run_rows ? rest : loader->run_rows };
+                        .n = rest < n ? rest : n };
     loader->claim_row += out->n;
     if (loader->claim_row == slot->place.rows) {
         loader->claim_row = 0;
@@ -124,7 +128,7 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_span 
         if (plan->cache && leat_cache_hint(plan->cache, ids[i].record))
             continue;
         if (source->table->hint)
-            source->table->hint(source, ids[i].record);
+            source->table->hint(source, ids[i].record / plan->order.parts);
     }
 }
 

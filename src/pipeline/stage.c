@@ -100,6 +100,13 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
     if (rc < 0)
         return leat_node_fail(where, err, rc, "%s", inner.message);
     note_window(build, &shuffle);
+    if (build->unbatch && !build->batch)
+        leat_build_note(
+            build,
+            "unbatch: the shuffle after it parts the samples of a record, so each record "
+            "is read and decoded up to %llu times an epoch; shuffle before it, or keep "
+            "records in a cache",
+            (unsigned long long)build->plan->order.parts);
     return LEAT_OK;
 }
 
@@ -249,8 +256,10 @@ static const leat_stage_table count_stages[] = {
 static const leat_stage_table *stage_at(size_t i)
 {
     static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_cache,
-                                                      &leat_stage_on_error, NULL };
-    return i < N_COUNT_STAGES ? &count_stages[i] : others[i - N_COUNT_STAGES];
+                                                      &leat_stage_unbatch, &leat_stage_on_error };
+    if (i < N_COUNT_STAGES)
+        return &count_stages[i];
+    return i - N_COUNT_STAGES < sizeof others / sizeof *others ? others[i - N_COUNT_STAGES] : NULL;
 }
 
 const leat_kind *leat_stage_kind(size_t i)

@@ -15,7 +15,7 @@ typedef struct leat_build {
     const leat_op *user_ops[LEAT_MAX_USER_OPS];
     size_t n_user_ops;
     /* where these stages stood, NULL: not yet */
-    const leat_node *batch, *prefetch, *cache, *on_error;
+    const leat_node *batch, *prefetch, *cache, *on_error, *unbatch;
     bool inside; /* the pipeline of one of several sources: only stages that count and order */
 } leat_build;
 
@@ -28,6 +28,8 @@ typedef struct leat_stage_table {
 
 /* Adds one entry of `pipeline`. */
 int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
+
+extern const leat_stage_table leat_stage_unbatch; /* unbatch.c */
 
 /* on_error.c */
 extern const leat_stage_table leat_stage_on_error;
