@@ -130,8 +130,9 @@ static void allowed_text(const leat_option *row, const char *name, const char *k
 
 static int fail_range(const leat_option *row, const char *name, const char *got, leat_error *err)
 {
-    char allowed[600];
-    allowed_text(row, name, "", allowed, sizeof allowed);
+    char allowed[600], range[96];
+    range_text(row, range, sizeof range);
+    allowed_text(row, name, *range ? "" : "a number that fits in 64 bits", allowed, sizeof allowed);
     return leat_fail(err, LEAT_E_CONFIG, "%s, got %.*s", allowed, GOT_MAX, got);
 }
 

@@ -1,193 +1,217 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_engine_random.c: random plans, readers, faults, thread counts and windows: every run gives the
- * batches of the simplest run (no thread, pread, no prefetch), and none hangs (a watchdog ends the
- * program). LEAT_TEST_SECONDS sets how long it goes on (default 4), LEAT_TEST_SEED where it starts. */
-#include "engine_fixture.h"
-
-#include <unistd.h>
+ * test_engine_random.c: random plans, drawn from the tables of what there is, give the same batches (or
+ * the same error after the same batches) however they are run: threads, reader, prefetch, CPU level,
+ * device, faults of the reader, ops that stall, a consumer that dawdles; and none hangs (a watchdog
+ * ends the program). LEAT_TEST_PLANS sets how many plans are run (default 300, at most 20 s),
+ * LEAT_TEST_SEED where it starts. */
+#include "random_plan.h"
 
 #include "clock.h"
+#include "cpu.h"
 #include "reader.h"
 
-#define N_RECORDS 500
+#define N_DEFAULT   300
+#define MOST_BATCH  40 /* batches of a run */
+#define DEFAULT_SEC 20
 
-static char path[] = "/tmp/leat-test-random-XXXXXX.tfrecord";
+/* How often something was in a plan that opened. */
+typedef struct tally {
+    uint64_t stages[64], ops[128], sources[32];
+} tally;
 
-static int make_file(void **state)
-{
-    (void)state;
-    const int fd = mkstemps(path, 9);
-    if (fd < 0)
-        return -1;
-    close(fd);
-    write_records(path, 0, N_RECORDS, 2000);
-    return 0;
-}
+/* --- one run ------------------------------------------------------------------------------------- */
 
-static int remove_file(void **state)
-{
-    char side[sizeof path + 8];
-    (void)state;
-    snprintf(side, sizeof side, "%s.idx", path);
-    remove(side);
-    return remove(path);
-}
-
-/* What decides the content. */
-typedef struct content {
-    char stages[600];
+typedef struct run {
     int64_t epochs, first;
-} content;
+    int32_t hold;
+    leat_device *device;
+} run;
 
-static const char *pick(leat_rng *rng, const char *const *texts, uint32_t n)
+static uint64_t add_batch(uint64_t digest, leat_batch *batch)
 {
-    return texts[leat_rng_below(rng, n)];
+    const leat_batch_info *const info = leat_batch_get_info(batch);
+    const uint64_t about[] = { info->digest, (uint64_t)info->number, (uint64_t)info->epoch,
+                               (uint64_t)info->in_epoch, (uint64_t)info->rows };
+    return leat_digest_chain(digest, leat_digest_row(about, sizeof about, 0));
 }
 
-static void random_content(leat_rng *rng, content *out)
-{
-    static const char *const before[] = { "",
-                                          "  - shuffle\n",
-                                          "  - shuffle: {seed: 5}\n",
-                                          "  - take: 77\n",
-                                          "  - skip: 130\n",
-                                          "  - shard: {count: 3, index: 1}\n",
-                                          "  - repeat: 2\n" };
-    static const char *const maps[] = { "", "  - map: [stall]\n", "  - map: [jitter]\n",
-                                        "  - map: [jitter, stall, jitter]\n",
-                                        "  - map: [{reshape: {shape: [4, 6]}}]\n" };
-    static const char *const after[] = { "", "  - take: 9\n", "  - repeat: 2\n", "  - shuffle\n",
-                                         "  - skip: 1\n" };
-    const uint32_t size = 1 + leat_rng_below(rng, leat_rng_below(rng, 2) ? 8 : 90);
-    snprintf(out->stages, sizeof out->stages, "%s%s%s  - batch: {size: %u, drop_remainder: %s}\n%s",
-             pick(rng, before, 7), pick(rng, before, 7), pick(rng, maps, 5), size,
-             leat_rng_below(rng, 2) ? "true" : "false", pick(rng, after, 5));
-    out->epochs = 1 + leat_rng_below(rng, 2);
-    out->first = leat_rng_below(rng, 4);
-}
-
-static int plan_of(const content *what, const char *engine, uint32_t prefetch, leat_plan **out,
-                   leat_error *err)
-{
-    char text[200];
-    leat_builder *b = leat_builder_open();
-    snprintf(text, sizeof text, "{files: '%s', features: {x: {}, id: {}}}", path);
-    leat_builder_source(b, "tfrecord", text);
-    leat_builder_engine(b, engine);
-    leat_builder_op(b, &stall_op);
-    leat_builder_op(b, &jitter_op);
-    char stages[600], *rest = stages;
-    snprintf(stages, sizeof stages, "%s", what->stages);
-    for (char *line;
-         (line = strsep(&rest, "\n")) && *line;) { /* "  - name: options" or "  - name" */
-        char *const name = line + 4, *const colon = strchr(name, ':');
-        if (colon)
-            *colon = 0;
-        leat_builder_stage(b, name, colon ? colon + 1 : NULL);
-    }
-    snprintf(text, sizeof text, "%u", prefetch);
-    leat_builder_stage(b, "prefetch", text);
-    const int rc = leat_builder_plan(b, out, err);
-    leat_builder_close(&b);
-    return rc;
-}
-
-/* Chain of all digests; the consumer holds up to `hold` batches and sometimes dawdles. */
-static uint64_t drive(const leat_plan *plan, const content *what, leat_device *device, int32_t hold,
-                      leat_rng *rng)
+/* Chain of all batches and, if there is one, of the error after them. The consumer holds up to `hold`
+ * batches and sometimes dawdles. */
+static uint64_t drive(const leat_plan *plan, const run *how, leat_rng *rng)
 {
     const leat_loader_options options = {
-        .device = device, .epochs = what->epochs, .first_batch = what->first, .hold = hold
+        .device = how->device, .epochs = how->epochs, .first_batch = how->first, .hold = how->hold
     };
     leat_loader *loader = open_loader(plan, &options);
     leat_batch *held[4] = { 0 };
-    leat_error err;
+    leat_error err = { 0 };
     uint64_t digest = 0;
-    int rc;
-    for (int32_t n = 0;; n = (n + 1) % hold) {
+    int rc = LEAT_OK;
+    for (int32_t i = 0; i < MOST_BATCH && rc == LEAT_OK; i++) {
+        const int32_t n = i % how->hold;
         if (held[n])
             leat_batch_release(held[n]);
         held[n] = NULL;
         rc = leat_loader_next(loader, &held[n], &err);
-        if (rc < 0)
-            break;
-        digest = leat_digest_chain(digest, leat_batch_get_info(held[n])->digest);
-        if (leat_rng_below(rng, 40) == 0)
+        if (rc == LEAT_OK)
+            digest = add_batch(digest, held[n]);
+        if (leat_rng_below(rng, 100) == 0)
             pause_ns(leat_rng_below(rng, 300) * 1000L);
     }
-    if (rc != LEAT_E_END)
-        check(rc, &err);
-    if (leat_rng_below(rng, 2)) { /* either order is legal */
-        for (int32_t n = 0; n < hold; n++)
-            if (held[n])
-                leat_batch_release(held[n]);
+    if (rc < 0)
+        digest = leat_digest_chain(digest, leat_digest_row(err.message, strlen(err.message), 0));
+    const bool early = leat_rng_below(rng, 2); /* either order is legal */
+    if (early)
         leat_loader_close(&loader);
-    } else {
+    for (int32_t n = 0; n < how->hold; n++)
+        if (held[n])
+            leat_batch_release(held[n]);
+    if (!early)
         leat_loader_close(&loader);
-        for (int32_t n = 0; n < hold; n++)
-            if (held[n])
-                leat_batch_release(held[n]);
-    }
     return digest;
+}
+
+/* The same plan, run in some other way. */
+static void run_otherwise(const random_plan *what, const run *as, int threads, leat_rng *rng,
+                          uint64_t want, uint64_t n)
+{
+    random_plan other = *what;
+    char engine[sizeof other.engine + 100];
+    leat_plan *plan;
+    leat_error err;
+    run how = *as;
+    const int prefetch = (int)leat_rng_below(rng, 5);
+    random_draw_engine(rng, &other);
+    snprintf(engine, sizeof engine, "{threads: %d, digest: true", threads);
+    random_put(engine, sizeof engine, "%s%s", strlen(other.engine) > 2 ? ", " : "",
+               other.engine + 1);
+    how.hold = 1 + (int32_t)leat_rng_below(rng, 4);
+    leat_cpu_use((int)leat_rng_below(rng, (uint32_t)leat_cpu_best() + 1));
+    leat_reader_fault = (leat_reader_faults){
+        .refuse_registration = leat_rng_below(rng, 3) == 0,
+        .short_every = leat_rng_below(rng, 3) ? 0 : 1 + leat_rng_below(rng, 5),
+        .error_every = leat_rng_below(rng, 3) ? 0 : 1 + leat_rng_below(rng, 5),
+    };
+    if (leat_rng_below(rng, 4) == 0)
+        check(leat_device_open("sim", &how.device, &err), &err);
+    check(random_open_plan(&other, engine, prefetch, &plan, &err), &err);
+    const uint64_t got = drive(plan, &how, rng);
+    if (got != want) {
+        random_print_plan(what);
+        fail_msg("plan %llu differs with engine %s, prefetch %d, hold %d, %s, %s",
+                 (unsigned long long)n, engine, prefetch, how.hold, leat_cpu_name(leat_cpu_level()),
+                 how.device ? "sim" : "cpu");
+    }
+    leat_plan_close(&plan);
+    leat_device_close(&how.device);
+}
+
+/* --- all of them --------------------------------------------------------------------------------- */
+
+static void count_words(const char *text, const char *name, uint64_t *n)
+{
+    const size_t length = strlen(name);
+    for (const char *at = strstr(text, name); at; at = strstr(at + length, name)) {
+        const bool begins = at == text || strchr(" {[", at[-1]);
+        *n += begins && strchr(":,] }", at[length]) != NULL;
+    }
+}
+
+static void count(const random_plan *plan, tally *seen)
+{
+    for (size_t i = 0; leat_stage_kind(i); i++)
+        for (size_t k = 0; k < plan->n_stages; k++)
+            seen->stages[i] += !strcmp(plan->stages[k].name, leat_stage_kind(i)->name);
+    for (size_t i = 0; leat_ops()[i]; i++)
+        for (size_t k = 0; k < plan->n_stages; k++)
+            if (!strcmp(plan->stages[k].name, "map"))
+                count_words(plan->stages[k].options, leat_ops()[i]->name, &seen->ops[i]);
+    for (size_t i = 0; leat_source_kind(i); i++) {
+        seen->sources[i] += !strcmp(plan->source.name, leat_source_kind(i)->name);
+        count_words(plan->source.options, leat_source_kind(i)->name, &seen->sources[i]);
+    }
+}
+
+static void nothing_is_left_out(const tally *seen)
+{
+    for (size_t i = 0; leat_stage_kind(i); i++)
+        if (!seen->stages[i] && strcmp(leat_stage_kind(i)->name, "prefetch"))
+            fail_msg("no plan with stage '%s' was run", leat_stage_kind(i)->name);
+    for (size_t i = 0; leat_ops()[i]; i++)
+        if (!seen->ops[i])
+            fail_msg("no plan with op '%s' was run", leat_ops()[i]->name);
+    for (size_t i = 0; leat_source_kind(i); i++)
+        if (!seen->sources[i])
+            fail_msg("no plan with source '%s' was run", leat_source_kind(i)->name);
+}
+
+static uint64_t number_from(const char *name, uint64_t initial)
+{
+    const char *const text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : initial;
+}
+
+/* Runs plan n in several ways; false: it is refused. */
+static bool run_plan(uint64_t seed, uint64_t n, tally *seen)
+{
+    static const char simple[] = "{threads: 0, reader: pread, digest: true}";
+    leat_rng rng = leat_rng_make(seed, n, 0, 9);
+    random_plan what;
+    leat_plan *plan;
+    leat_error err;
+    random_draw_plan(&rng, &what);
+    if (random_open_plan(&what, simple, 0, &plan, &err) < 0) {
+        if (getenv("LEAT_TEST_SAY")) {
+            random_print_plan(&what);
+            printf("%s\n\n", err.message);
+        }
+        return false;
+    }
+    const run how = { .epochs = 1 + leat_rng_below(&rng, 2),
+                      .first = leat_rng_below(&rng, 4),
+                      .hold = 1 };
+    leat_cpu_use(leat_cpu_best());
+    leat_reader_fault = (leat_reader_faults){ 0 };
+    const uint64_t want = drive(plan, &how, &rng);
+    leat_plan_close(&plan);
+    count(&what, seen);
+    run_otherwise(&what, &how, 1, &rng, want, n);
+    run_otherwise(&what, &how, 8, &rng, want, n);
+    run_otherwise(&what, &how, (int)leat_rng_below(&rng, 9), &rng, want, n);
+    return true;
 }
 
 static void any_way_of_running_gives_the_same_batches(void **state)
 {
-    static const char *const readers[] = { "pread", "auto", "auto" };
-    const char *const seconds = getenv("LEAT_TEST_SECONDS"), *seed = getenv("LEAT_TEST_SEED");
-    const int64_t limit = leat_clock_ns() + (seconds ? atol(seconds) : 4) * 1000000000ll;
-    uint64_t n = 0, n_runs = 0;
+    static tally seen;
+    const uint64_t n_plans = number_from("LEAT_TEST_PLANS", N_DEFAULT);
+    const uint64_t seed = number_from("LEAT_TEST_SEED", 1);
+    const int64_t end =
+        getenv("LEAT_TEST_PLANS") ? INT64_MAX : leat_clock_ns() + DEFAULT_SEC * 1000000000ll;
+    uint64_t n = 0, n_run = 0;
     (void)state;
-    for (; leat_clock_ns() < limit; n++) {
-        leat_rng rng = leat_rng_make(seed ? (uint64_t)atoll(seed) : 1, n, 0, 9);
-        content what;
-        leat_plan *plan;
-        leat_error err;
+    for (; n_run < n_plans && leat_clock_ns() < end; n++) {
         alarm(60);
-        random_content(&rng, &what);
-        int rc = plan_of(&what, "{threads: 0, reader: pread, digest: true}", 0, &plan, &err);
-        if (rc == LEAT_E_CONFIG) /* it gives no batch */
-            continue;
-        check(rc, &err);
-        const uint64_t want = drive(plan, &what, NULL, 1, &rng);
-        leat_plan_close(&plan);
-        for (int k = 0; k < 3; k++, n_runs++) {
-            char engine[200];
-            leat_device *device = NULL;
-            const uint32_t threads = leat_rng_below(&rng, 9), prefetch = leat_rng_below(&rng, 5);
-            snprintf(engine, sizeof engine,
-                     "{threads: %u, reader: %s, digest: true, read_bytes: %u, run: %u}", threads,
-                     pick(&rng, readers, 3), leat_rng_below(&rng, 3) * 12000,
-                     leat_rng_below(&rng, 2) * (1 + leat_rng_below(&rng, 70)));
-            leat_reader_fault = (leat_reader_faults){
-                .refuse_registration = leat_rng_below(&rng, 3) == 0,
-                .short_every = leat_rng_below(&rng, 3) ? 0 : 1 + leat_rng_below(&rng, 5),
-                .error_every = leat_rng_below(&rng, 3) ? 0 : 1 + leat_rng_below(&rng, 5),
-            };
-            if (leat_rng_below(&rng, 3) == 0)
-                check(leat_device_open("sim", &device, &err), &err);
-            check(plan_of(&what, engine, prefetch, &plan, &err), &err);
-            const uint64_t got =
-                drive(plan, &what, device, 1 + (int32_t)leat_rng_below(&rng, 4), &rng);
-            if (got != want)
-                fail_msg("plan %llu differs with engine %s, prefetch %u, %s:\n%s",
-                         (unsigned long long)n, engine, prefetch, device ? "sim" : "cpu",
-                         what.stages);
-            leat_plan_close(&plan);
-            leat_device_close(&device);
-        }
+        n_run += run_plan(seed, n, &seen);
+        if (n_run % 1000 == 0 && n_run)
+            printf("%llu plans\n", (unsigned long long)n_run);
     }
     alarm(0);
     leat_reader_fault = (leat_reader_faults){ 0 };
-    printf("%llu plans, %llu runs\n", (unsigned long long)n, (unsigned long long)n_runs);
-    assert_true(n_runs >= 3);
+    leat_cpu_use(leat_cpu_best());
+    printf("%llu plans drawn, %llu run in 4 ways each\n", (unsigned long long)n,
+           (unsigned long long)n_run);
+    assert_true(n_run * 10 > n * 6); /* most of what is drawn makes sense */
+    if (n_run >= N_DEFAULT)
+        nothing_is_left_out(&seen);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_check_tables),
         cmocka_unit_test(any_way_of_running_gives_the_same_batches),
     };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return cmocka_run_group_tests(tests, random_plan_setup, random_plan_teardown);
 }

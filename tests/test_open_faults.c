@@ -35,13 +35,14 @@ static int remove_file(void **state)
 
 #define FILE_WITH(features) "{tfrecord: {files: '%1$s', features: {" features "}}"
 #define PLAIN               FILE_WITH("x: {}, id: {shape: []}")
+#define FILTERED            PLAIN ", pipeline: [{filter: {feature: id, equals: [3, 4], invert: true}}]}"
 
 /* %1$s: the file */
 static const char *const sources[] = {
     PLAIN "}",
-    "{mix: {weights: [2, 1], sources: [" PLAIN ", pipeline: [shuffle]}, {interleave: [" PLAIN
-    "}, " PLAIN ", pipeline: [{repeat: 2}]}]}]}}",
-    "{zip: [" PLAIN "}, {concat: [" FILE_WITH("y: {key: x}") "}]}]}",
+    "{mix: {weights: [2, 1], sources: [" PLAIN ", pipeline: [shuffle]}, {interleave: [" FILTERED
+    ", " PLAIN ", pipeline: [{repeat: 2}]}]}]}}",
+    "{zip: [" FILTERED ", {concat: [" FILE_WITH("y: {key: x}") "}]}]}",
 };
 
 /* Opens all, takes two batches, closes all. */

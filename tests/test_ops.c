@@ -27,6 +27,12 @@ static int64_t integer_in(uint64_t *seed, double low, double high)
     return (int64_t)(number_in(seed, low, high) + 0.5);
 }
 
+static void draw_word(char *text, uint64_t *seed)
+{
+    static const char *const words[] = { "", ",", ";", "0", "-1.5", "na" };
+    strcpy(text, words[op_next(seed) % (sizeof words / sizeof *words)]);
+}
+
 static void draw_option(const leat_option *row, void *options, uint64_t *seed)
 {
     void *field = (char *)options + row->offset;
@@ -67,6 +73,14 @@ static void draw_option(const leat_option *row, void *options, uint64_t *seed)
         for (int32_t i = 0; i < n; i++)
             ((leat_f32s *)field)->values[i] = (float)number_in(seed, row->low, row->high);
         break;
+    case LEAT_OPTION_TYPE_STRING:
+        draw_word(((leat_string *)field)->text, seed);
+        break;
+    case LEAT_OPTION_TYPE_STRINGS:
+        ((leat_strings *)field)->n = n - 1;
+        for (int32_t i = 0; i < n - 1; i++)
+            draw_word(((leat_strings *)field)->values[i].text, seed);
+        break;
     default:
         fail_msg("%s.%s: an option type that this test does not know", current->name, row->name);
     }
@@ -94,12 +108,40 @@ static leat_view file_bytes(uint64_t *seed)
     return out;
 }
 
+/* A line of small numbers, some in quotes, some missing. */
+static leat_view line_bytes(uint64_t *seed)
+{
+    static const char *const fields[] = { "1", "-20", "3.5", "", "na", "\"7\"", " 8 " };
+    char text[200] = "";
+    const size_t n = 1 + op_next(seed) % 6;
+    for (size_t i = 0; i < n; i++) {
+        strcat(text, i ? "," : "");
+        strcat(text, fields[op_next(seed) % (sizeof fields / sizeof *fields)]);
+    }
+    return op_bytes(text, strlen(text));
+}
+
+/* Numbers of fields hardly ever fit by chance: a line, and options with about as many. */
+static void draw_line(void *options, leat_view *in, uint64_t *seed)
+{
+    static const char *const columns[] = { "1", "2", "3" };
+    const char *const set[] = {
+        "columns", columns[op_next(seed) % 3],   "first",     "0", "fields", "0",
+        "fill",    op_next(seed) & 1 ? "0" : "", "delimiter", ","
+    };
+    free(in->data);
+    *in = line_bytes(seed);
+    for (size_t i = 0; i < sizeof set / sizeof *set; i += 2)
+        CHECK(leat_option_set(leat_option_find(current->options, set[i]), options, set[i + 1],
+                              NULL) == LEAT_OK);
+}
+
 static leat_view draw_input(uint64_t *seed)
 {
     const int64_t height = 1 + (int64_t)(op_next(seed) % 60),
                   width = 1 + (int64_t)(op_next(seed) % 60);
     leat_view view;
-    switch (op_next(seed) % 12) {
+    switch (op_next(seed) % 13) {
     case 0:
     case 1:
     case 2:
@@ -118,6 +160,8 @@ static leat_view draw_input(uint64_t *seed)
         for (int64_t i = 0; i < view.shape.dims[0]; i++)
             ((uint8_t *)view.data)[i] = (uint8_t)(op_next(seed) % 10);
         return view;
+    case 12:
+        return line_bytes(seed);
     case 6: /* fits nothing */
         return op_noise(LEAT_U8, height, width, 5, op_next(seed));
     default:
@@ -245,6 +289,8 @@ static void every_op_keeps_its_promises(void **state)
             for (const leat_option *row = current->options; row->name; row++)
                 draw_option(row, options, &seed);
             leat_view in = draw_input(&seed);
+            if (op_next(&seed) & 1 && !strcmp(current->name, "parse_csv"))
+                draw_line(options, &in, &seed);
             n_ran += check_once(options, &in, &seed);
             free(in.data);
             free(options);

@@ -164,6 +164,11 @@ static void refuse_row(int where, const char *name, const leat_option *row)
     case LEAT_OPTION_TYPE_BYTES:
         refuse_numbers(where, name, row);
         break;
+    case LEAT_OPTION_TYPE_F64:
+        refuse(where, name, row->name, "several");
+        refuse(where, name, row->name, "nan");
+        refuse(where, name, row->name, "1e999");
+        break;
     case LEAT_OPTION_TYPE_STRING:
         memset(longer, 'x', 300);
         refuse(where, name, row->name, longer);

@@ -15,6 +15,7 @@
     X(decode_bmp)                                                                                  \
     X(decode_pnm)                                                                                  \
     X(decode_raw)                                                                                  \
+    X(parse_csv)                                                                                   \
     X(reshape)                                                                                     \
     X(resize)                                                                                      \
     X(center_crop)                                                                                 \

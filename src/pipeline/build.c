@@ -319,6 +319,7 @@ void leat_plan_close(leat_plan **out)
     for (int32_t i = 0; i < plan->n_batch_links; i++)
         free(plan->batch_links[i].options);
     leat_cache_close(&plan->cache);
+    leat_order_fini(&plan->order);
     leat_source_close(&plan->source);
     free(plan);
     *out = NULL;

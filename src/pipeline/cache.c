@@ -25,7 +25,7 @@ int leat_cache_new(leat_cache **out, const leat_cache_options *options, const ch
     if (!cache)
         return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", sizeof *cache);
     pthread_mutex_init(&cache->opening, NULL);
-    cache->fd = -1;
+    cache->fd = cache->lock_fd = -1;
     cache->bytes = options->bytes;
     if (strcmp(options->file.text, "memory"))
         snprintf(cache->path, sizeof cache->path, "%s", options->file.text);
@@ -85,10 +85,12 @@ static void unmap(leat_cache *cache)
         munmap(cache->memory, cache->memory_size);
     if (cache->fd >= 0)
         close(cache->fd);
+    if (cache->lock_fd >= 0)
+        close(cache->lock_fd);
     cache->words = NULL;
     cache->units = NULL;
     cache->memory = NULL;
-    cache->fd = -1;
+    cache->fd = cache->lock_fd = -1;
 }
 
 static int open_parts(leat_cache *cache, leat_error *err)

@@ -92,6 +92,25 @@ static void become_reader(leat_cache *cache, const char *why)
     snprintf(cache->note, sizeof cache->note, "%s", why);
 }
 
+/* Takes the writer's lock, on a descriptor of its own: the kernel may hold on to one that a reader uses
+ * for a moment after it was closed, or its process killed. */
+static int take_lock(leat_cache *cache, const struct stat *status, leat_error *err)
+{
+    struct stat locked;
+    cache->lock_fd = open(cache->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (cache->lock_fd < 0 || fstat(cache->lock_fd, &locked) < 0)
+        return fail_path(cache, err, "cannot open it to lock it");
+    if (locked.st_ino != status->st_ino || locked.st_dev != status->st_dev)
+        return leat_fail(err, LEAT_E_IO, "%s was replaced while it was opened: try again",
+                         cache->path);
+    if (flock(cache->lock_fd, LOCK_EX | LOCK_NB) == 0)
+        return LEAT_OK;
+    if (errno != EWOULDBLOCK)
+        return fail_path(cache, err, "cannot lock it; choose a folder on a local disk");
+    become_reader(cache, "it is only read: another process or plan writes to it");
+    return LEAT_OK;
+}
+
 /* Opens for writing, or only for reading where that is all that is allowed. */
 static int open_path(leat_cache *cache, struct stat *status, leat_error *err)
 {
@@ -107,12 +126,7 @@ static int open_path(leat_cache *cache, struct stat *status, leat_error *err)
         return fail_path(cache, err, "cannot look at it");
     if (!S_ISREG(status->st_mode))
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", cache->path);
-    if (cache->is_reader || flock(cache->fd, LOCK_EX | LOCK_NB) == 0)
-        return LEAT_OK;
-    if (errno != EWOULDBLOCK)
-        return fail_path(cache, err, "cannot lock it; choose a folder on a local disk");
-    become_reader(cache, "it is only read: another process or plan writes to it");
-    return LEAT_OK;
+    return cache->is_reader ? LEAT_OK : take_lock(cache, status, err);
 }
 
 /* How long a file may get by this process: to go beyond would be a signal. */

@@ -28,7 +28,8 @@ struct leat_cache {
 
     /* [const after open] */
     leat_cache_faults faults;
-    int fd; /* -1: memory */
+    int fd;      /* -1: memory */
+    int lock_fd; /* holds the writer's lock; -1: none */
     uint8_t *memory;
     size_t memory_size;
     _Atomic uint64_t *words; /* one per record: release when VALID, acquire before use */

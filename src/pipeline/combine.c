@@ -250,11 +250,26 @@ bool leat_combine_is_static(const leat_order *order)
 {
     for (int32_t i = 0; i < order->n_before; i++) {
         const leat_order_kind kind = order->before[i].kind;
-        if (kind != LEAT_ORDER_TAKE && kind != LEAT_ORDER_SKIP && kind != LEAT_ORDER_SHARD)
+        if (kind == LEAT_ORDER_SHUFFLE || kind == LEAT_ORDER_REPEAT)
             return false;
     }
     for (size_t i = 0; order->combine && i < order->combine->n_children; i++)
         if (!leat_combine_is_static(&order->combine->children[i].order))
             return false;
     return true;
+}
+
+static bool mixes(const leat_order *order)
+{
+    if (!order->combine)
+        return false;
+    bool found = order->combine->kind == LEAT_COMBINE_MIX;
+    for (size_t i = 0; i < order->combine->n_children && !found; i++)
+        found = mixes(&order->combine->children[i].order);
+    return found;
+}
+
+bool leat_combine_is_fixed(const leat_order *order)
+{
+    return leat_combine_is_static(order) && !mixes(order);
 }

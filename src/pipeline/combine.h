@@ -106,7 +106,9 @@ leat_combine_place leat_combine_at(const leat_combine *combine, uint64_t p, uint
 void leat_combine_walk(const leat_combine *combine, leat_order_cache *cache, uint32_t purpose,
                        uint64_t *p, uint64_t *epoch);
 
-/* Shuffles or repeats somewhere inside: what it gives depends on the epoch. */
+/* Nothing shuffles or repeats inside: a pass is the same in every epoch, but for what is mixed. */
 bool leat_combine_is_static(const leat_order *order);
+/* Static, and nothing is mixed: the same in every epoch. */
+bool leat_combine_is_fixed(const leat_order *order);
 
 #endif

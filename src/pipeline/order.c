@@ -41,6 +41,8 @@ static uint64_t count_out(const leat_order_step *step)
         return n == LEAT_ENDLESS ? n : n > step->b ? (n - step->b - 1) / step->a + 1 : 0;
     case LEAT_ORDER_REPEAT:
         return times(n, step->a);
+    case LEAT_ORDER_FILTER:
+        return step->kept->n_members;
     case LEAT_ORDER_SHUFFLE:
         break;
     }
@@ -91,6 +93,21 @@ void leat_order_unbatch(leat_order *order, uint64_t parts)
     order->n_samples = times(order->n_samples, parts);
 }
 
+int leat_order_add_filter(leat_order *order, leat_bitset **kept, leat_error *err)
+{
+    const int rc = add(order, &(leat_order_step){ .kind = LEAT_ORDER_FILTER, .kept = *kept }, err);
+    if (rc >= 0)
+        *kept = NULL;
+    return rc;
+}
+
+void leat_order_fini(leat_order *order)
+{
+    for (int32_t i = 0; i < order->n_before; i++)
+        leat_bitset_close(&order->before[i].kept);
+    order->n_before = 0;
+}
+
 void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
 {
     const uint64_t n = order->n_samples;
@@ -121,6 +138,9 @@ static void walk(const leat_order_step *steps, int32_t n, leat_order_perm *perms
         case LEAT_ORDER_REPEAT:
             *epoch = (step->a == LEAT_ENDLESS ? 0 : *epoch * step->a) + *p / step->n_in;
             *p %= step->n_in;
+            break;
+        case LEAT_ORDER_FILTER:
+            *p = leat_bitset_member(step->kept, *p);
             break;
         case LEAT_ORDER_SHUFFLE:
             *p = leat_shuffle_at(&step->shuffle, step->n_in, purpose + (uint32_t)i, *epoch,

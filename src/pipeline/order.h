@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+#include "bitset.h"
 #include "leat/error.h"
 #include "shuffle.h"
 
@@ -25,13 +26,15 @@ typedef enum leat_order_kind {
     LEAT_ORDER_SKIP,    /* a = count */
     LEAT_ORDER_SHARD,   /* a = count, b = index */
     LEAT_ORDER_SHUFFLE, /* shuffle */
-    LEAT_ORDER_REPEAT   /* a = count or LEAT_ENDLESS */
+    LEAT_ORDER_REPEAT,  /* a = count or LEAT_ENDLESS */
+    LEAT_ORDER_FILTER   /* kept */
 } leat_order_kind;
 
 typedef struct leat_order_step {
     leat_order_kind kind;
     uint64_t a, b;
     leat_shuffle shuffle;
+    leat_bitset *kept;    /* input positions that come through. Owned */
     uint64_t n_in, n_out; /* elements; n_out may be LEAT_ENDLESS */
 } leat_order_step;
 
@@ -63,6 +66,10 @@ int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t
                    leat_error *err);
 /* The same with blocks or windows. */
 int leat_order_add_shuffle(leat_order *order, const leat_shuffle *shuffle, leat_error *err);
+/* Appends a filter; takes over *kept (over n_samples positions, finished) when it succeeds. */
+int leat_order_add_filter(leat_order *order, leat_bitset **kept, leat_error *err);
+/* Frees what the steps own. Of copies of an order only one is freed. */
+void leat_order_fini(leat_order *order);
 /* From here on each record is `parts` samples, and what leat_order_row gives is record · parts + part.
  * Once, before the batch. */
 void leat_order_unbatch(leat_order *order, uint64_t parts);

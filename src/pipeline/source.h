@@ -47,6 +47,11 @@ typedef struct leat_source_table {
     int (*load)(const leat_source *source, uint64_t record, leat_scratch *scratch,
                 leat_view *features, size_t *n_read, leat_error *err);
 
+    /* A feature of a record that is known without reading it: a view into memory or scratch.
+     * LEAT_E_UNSUPPORTED: not this one. NULL: none is. */
+    int (*known)(const leat_source *source, uint64_t record, int32_t feature, leat_scratch *scratch,
+                 leat_view *out);
+
     /* This record will be asked for in a moment; NULL: of no use to this source. */
     void (*hint)(const leat_source *source, uint64_t record);
 

@@ -64,6 +64,18 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     return rc;
 }
 
+static int known(const leat_source *base, uint64_t record, int32_t feature, leat_scratch *scratch,
+                 leat_view *out)
+{
+    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    int32_t own = 0;
+    while (part->place[own] != feature)
+        own++;
+    return part->source->table->known
+               ? part->source->table->known(part->source, record - part->first, own, scratch, out)
+               : LEAT_E_UNSUPPORTED;
+}
+
 static void hint(const leat_source *base, uint64_t record)
 {
     const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
@@ -103,6 +115,7 @@ static void add_parts(combined_source *source)
         source->table.locate = table->locate ? locate : source->table.locate;
         source->table.parse = table->parse ? parse : source->table.parse;
         source->table.load = table->load ? load : source->table.load;
+        source->table.known = table->known ? known : source->table.known;
         source->table.hint = table->hint ? hint : source->table.hint;
     }
 }

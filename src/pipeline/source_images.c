@@ -280,6 +280,18 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     return LEAT_OK;
 }
 
+/* The label is that of the folder. */
+static int known(const leat_source *base, uint64_t record, int32_t feature, leat_scratch *scratch,
+                 leat_view *out)
+{
+    const images_source *const source = (const images_source *)base;
+    (void)scratch;
+    if (feature != 1)
+        return LEAT_E_UNSUPPORTED;
+    *out = (leat_view){ leat_shape_make(LEAT_I64, 0, NULL), &source->files[record].label };
+    return LEAT_OK;
+}
+
 static void describe(const leat_source *base, uint64_t record, char *text, size_t size)
 {
     snprintf(text, size, "%s", ((const images_source *)base)->files[record].path);
@@ -305,5 +317,6 @@ const leat_source_table leat_source_images = {
     .close = close_images,
     .load = load,
     .stamp = stamp,
+    .known = known,
     .describe = describe,
 };

@@ -101,8 +101,10 @@ int leat_source_parts_open(const char *name, const leat_node *sources, const lea
 
 void leat_source_parts_close(leat_source_parts *parts)
 {
-    for (size_t i = 0; i < parts->n; i++)
+    for (size_t i = 0; i < parts->n; i++) {
+        leat_order_fini(&parts->list[i].order);
         leat_source_close(&parts->list[i].source);
+    }
     free(parts->list);
     *parts = (leat_source_parts){ 0 };
 }

@@ -255,8 +255,9 @@ static const leat_stage_table count_stages[] = {
 
 static const leat_stage_table *stage_at(size_t i)
 {
-    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_cache,
-                                                      &leat_stage_unbatch, &leat_stage_on_error };
+    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_filter,
+                                                      &leat_stage_cache, &leat_stage_unbatch,
+                                                      &leat_stage_on_error };
     if (i < N_COUNT_STAGES)
         return &count_stages[i];
     return i - N_COUNT_STAGES < sizeof others / sizeof *others ? others[i - N_COUNT_STAGES] : NULL;
@@ -346,7 +347,7 @@ static int fail_empty(const leat_build *build, const char *name, uint64_t n, con
 static bool only_orders(const leat_stage_table *stage)
 {
     return stage->add == add_shuffle || stage->add == add_repeat || stage->add == add_take ||
-           stage->add == add_skip || stage->add == add_shard;
+           stage->add == add_skip || stage->add == add_shard || stage == &leat_stage_filter;
 }
 
 static int fail_inside(const leat_node *entry, const char *name, leat_error *err)

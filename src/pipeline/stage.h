@@ -44,6 +44,9 @@ int leat_stage_fail_second(const leat_node *first, const leat_node *where, const
  * however often it is given; cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES left out. */
 void leat_build_note(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 3);
 
+/* filter.c */
+extern const leat_stage_table leat_stage_filter;
+
 /* map.c */
 extern const leat_stage_table leat_stage_map;
 /* The chain of a tensor ("": the first one), NULL if there is none of that name. */

@@ -26,7 +26,7 @@ static void look_at_first_file(const leat_loader *loader)
 {
     const leat_source *const source = loader->plan->source;
     leat_extent at;
-    if (source->table->locate(source, 0, &at, NULL) >= 0)
+    if (source->table->locate(source, 0, &at, NULL) >= 0 && at.fd >= 0)
         leat_reader_is_direct(loader->ahead.reader, at.fd);
 }
 

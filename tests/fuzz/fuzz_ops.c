@@ -46,6 +46,14 @@ static double next_number(reader *r, const leat_option *row)
     return x == 0xffff || value > row->high ? row->high : value;
 }
 
+/* Up to three bytes. */
+static void read_word(reader *r, char *text)
+{
+    const uint32_t n = next_byte(r) % 4;
+    for (uint32_t i = 0; i < n; i++)
+        text[i] = (char)next_byte(r);
+}
+
 static void read_option(reader *r, const leat_option *row, void *options)
 {
     void *field = (char *)options + row->offset;
@@ -76,6 +84,14 @@ static void read_option(reader *r, const leat_option *row, void *options)
         ((leat_f32s *)field)->n = (int32_t)(next_byte(r) % (LEAT_OPTION_LIST_MAX + 1));
         for (int32_t i = 0; i < ((leat_f32s *)field)->n; i++)
             ((leat_f32s *)field)->values[i] = (float)next_number(r, row);
+        break;
+    case LEAT_OPTION_TYPE_STRING:
+        read_word(r, ((leat_string *)field)->text);
+        break;
+    case LEAT_OPTION_TYPE_STRINGS:
+        ((leat_strings *)field)->n = (int32_t)(next_byte(r) % 3);
+        for (int32_t i = 0; i < ((leat_strings *)field)->n; i++)
+            read_word(r, ((leat_strings *)field)->values[i].text);
         break;
     default: /* the pause of `sleep` stays 0 */
         break;

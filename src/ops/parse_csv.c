@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * parse_csv: the bytes of one line of comma-separated values as a vector of numbers. Fields are as in
+ * RFC 4180: one that begins with a quote ends with a quote, and two quotes inside stand for one. */
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "number.h"
+#include "op_list.h"
+
+#define MOST_DIGITS 63 /* bytes of a number */
+
+static const char *const dtypes[] = { "float32", "int64", NULL };
+enum { DTYPE_FLOAT32, DTYPE_INT64 };
+
+typedef struct csv_options {
+    int64_t columns, first, fields;
+    int32_t dtype;
+    leat_string delimiter, fill;
+    leat_strings na;
+} csv_options;
+
+static const leat_option options[] = {
+    LEAT_OPTION_I64(csv_options, columns, NULL, 1, 1 << 20, "numbers to take from each line"),
+    LEAT_OPTION_I64(csv_options, first, "0", 0, 1 << 20,
+                    "field that the first of them stands in, from 0"),
+    LEAT_OPTION_I64(csv_options, fields, "0", 0, 1 << 20,
+                    "fields that every line must have; 0: first + columns"),
+    LEAT_OPTION_ENUM(csv_options, dtype, "float32", dtypes, "element type of the result"),
+    LEAT_OPTION_STRING(csv_options, delimiter, ",", "the byte between two fields"),
+    LEAT_OPTION_STRING(csv_options, fill, "",
+                       "number for fields that are empty or one of `na`; default: they are errors"),
+    LEAT_OPTION_STRINGS(csv_options, na, "[]", "words that stand for a missing value"),
+    LEAT_OPTION_END
+};
+
+/* --- a field ------------------------------------------------------------------------------------- */
+
+/* Where in a line the next field begins. */
+typedef struct cursor {
+    const uint8_t *at, *end;
+    char delimiter;
+    bool done; /* the last field was taken */
+} cursor;
+
+/* What a field says, without quotes; bytes past `most` are counted and left out. */
+typedef struct field {
+    char text[MOST_DIGITS + 1];
+    size_t n;
+} field;
+
+static void put(field *to, uint8_t byte)
+{
+    if (to->n < MOST_DIGITS)
+        to->text[to->n] = (char)byte;
+    to->n++;
+}
+
+/* After the first quote: up to the one that ends the field. */
+static bool take_quoted(cursor *c, field *out)
+{
+    for (; c->at < c->end; c->at++) {
+        if (*c->at == '"') {
+            c->at++;
+            if (c->at == c->end || *c->at != '"')
+                return true;
+        }
+        put(out, *c->at);
+    }
+    return false;
+}
+
+/* Takes the next field; false: quotes that RFC 4180 does not allow. */
+static bool take_field(cursor *c, field *out)
+{
+    bool good = true;
+    out->n = 0;
+    if (c->at < c->end && *c->at == '"') {
+        c->at++;
+        good = take_quoted(c, out) && (c->at == c->end || *c->at == (uint8_t)c->delimiter);
+    } else {
+        for (; c->at < c->end && *c->at != (uint8_t)c->delimiter; c->at++) {
+            put(out, *c->at);
+            good = good && *c->at != '"';
+        }
+    }
+    c->done = c->at == c->end;
+    c->at += !c->done;
+    out->text[out->n < MOST_DIGITS ? out->n : MOST_DIGITS] = 0;
+    return good;
+}
+
+/* Spaces around a number do not count. */
+static const char *trim(field *f)
+{
+    size_t n = f->n < MOST_DIGITS ? f->n : MOST_DIGITS;
+    while (n && (f->text[n - 1] == ' ' || f->text[n - 1] == '\t'))
+        n--;
+    f->text[n] = 0;
+    return f->text + strspn(f->text, " \t");
+}
+
+/* --- a number ------------------------------------------------------------------------------------ */
+
+static bool convert(int32_t dtype, const char *text, void *out, int64_t i)
+{
+    double value;
+    if (dtype == DTYPE_INT64)
+        return leat_number_i64(text, (int64_t *)out + i) == LEAT_NUMBER_OK;
+    if (leat_number_f64(text, &value) != LEAT_NUMBER_OK || (isinf((float)value) && !isinf(value)))
+        return false;
+    ((float *)out)[i] = (float)value;
+    return true;
+}
+
+static bool is_missing(const csv_options *o, const char *text)
+{
+    for (int32_t i = 0; i < o->na.n; i++)
+        if (!strcmp(o->na.values[i].text, text))
+            return true;
+    return !*text;
+}
+
+static int read_number(const csv_options *o, field *from, int64_t number, void *out, int64_t i,
+                       leat_error *err)
+{
+    const char *const text = trim(from);
+    if (is_missing(o, text) && *o->fill.text)
+        return convert(o->dtype, o->fill.text, out, i) ? LEAT_OK : LEAT_E_DATA;
+    if (from->n <= MOST_DIGITS && convert(o->dtype, text, out, i))
+        return LEAT_OK;
+    if (is_missing(o, text))
+        return leat_fail(err, LEAT_E_DATA,
+                         "parse_csv: field %lld is %s%s: give `fill` a number for such fields",
+                         (long long)number, *text ? "the missing value " : "empty", text);
+    return leat_fail(err, LEAT_E_DATA, "parse_csv: field %lld is no %s: '%s'%s", (long long)number,
+                     dtypes[o->dtype], text, from->n > MOST_DIGITS ? "…" : "");
+}
+
+/* --- the op -------------------------------------------------------------------------------------- */
+
+static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+{
+    const csv_options *const o = opts;
+    const char *const delimiter = o->delimiter.text;
+    char text[128];
+    union {
+        int64_t whole;
+        float real;
+    } number;
+    if (in->dtype != LEAT_U8 || in->rank != 1)
+        return leat_fail(err, LEAT_E_CONFIG, "parse_csv expects bytes (uint8[n]), got %s",
+                         leat_shape_text(in, text, sizeof text));
+    if (strlen(delimiter) != 1 || strchr("\"\r\n", *delimiter))
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "parse_csv: delimiter is one byte, and no quote or line end");
+    if (o->fields && o->fields < o->first + o->columns)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "parse_csv: %lld columns from field %lld on do not fit in %lld fields",
+                         (long long)o->columns, (long long)o->first, (long long)o->fields);
+    if (*o->fill.text && !convert(o->dtype, o->fill.text, &number, 0))
+        return leat_fail(err, LEAT_E_CONFIG, "parse_csv: fill is no %s: '%.60s'", dtypes[o->dtype],
+                         o->fill.text);
+    *out = leat_shape_make(o->dtype == DTYPE_INT64 ? LEAT_I64 : LEAT_F32, 1, &o->columns);
+    return LEAT_OK;
+}
+
+static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
+                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    const csv_options *const o = opts;
+    const uint8_t *const bytes = in->data ? in->data : (const uint8_t *)"";
+    const int64_t wanted = o->fields ? o->fields : o->first + o->columns;
+    size_t size = (size_t)in->shape.dims[0];
+    int64_t n = 0;
+    (void)plan;
+    (void)scratch;
+    size -= size && bytes[size - 1] == '\n';
+    size -= size && bytes[size - 1] == '\r';
+    cursor c = { .at = bytes, .end = bytes + size, .delimiter = *o->delimiter.text };
+    for (; !c.done; n++) {
+        field f;
+        if (!take_field(&c, &f))
+            return leat_fail(err, LEAT_E_DATA,
+                             "parse_csv: a quote in field %lld that RFC 4180 does not allow",
+                             (long long)n);
+        if (n < o->first || n >= o->first + o->columns)
+            continue;
+        const int rc = read_number(o, &f, n, out->data, n - o->first, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (n != wanted)
+        return leat_fail(err, LEAT_E_DATA, "parse_csv: %lld fields where %lld are expected",
+                         (long long)n, (long long)wanted);
+    return LEAT_OK;
+}
+
+const leat_op leat_op_parse_csv = {
+    .name = "parse_csv",
+    .help = "a line of comma-separated values as a vector of numbers",
+    .options_size = sizeof(csv_options),
+    .options = options,
+    .shape = shape,
+    .apply = apply,
+};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "bitset.h"
+
+#include <stdlib.h>
+
+#define BLOCK 512 /* numbers, and members, per entry */
+#define WORDS (BLOCK / 64)
+
+static uint64_t n_blocks(uint64_t n)
+{
+    return n / BLOCK + (n % BLOCK != 0);
+}
+
+int leat_bitset_open(leat_bitset **out, uint64_t n, leat_error *err)
+{
+    leat_bitset *set = calloc(1, sizeof *set);
+    *out = NULL;
+    if (set) {
+        set->n = n;
+        set->words = calloc(n_blocks(n) + 1, WORDS * sizeof *set->words);
+        set->before = calloc(n_blocks(n) + 1, sizeof *set->before);
+    }
+    if (!set || !set->words || !set->before) {
+        leat_bitset_close(&set);
+        return leat_fail(err, LEAT_E_NOMEM, "a set of %llu numbers", (unsigned long long)n);
+    }
+    *out = set;
+    return LEAT_OK;
+}
+
+void leat_bitset_close(leat_bitset **out)
+{
+    leat_bitset *const set = *out;
+    *out = NULL;
+    if (!set)
+        return;
+    free(set->words);
+    free(set->before);
+    free(set->blocks);
+    free(set);
+}
+
+void leat_bitset_add(leat_bitset *set, uint64_t i)
+{
+    set->words[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+bool leat_bitset_has(const leat_bitset *set, uint64_t i)
+{
+    return set->words[i / 64] >> i % 64 & 1;
+}
+
+static unsigned count_bits(uint64_t word)
+{
+    return (unsigned)__builtin_popcountll(word);
+}
+
+int leat_bitset_finish(leat_bitset *set, leat_error *err)
+{
+    const uint64_t n = n_blocks(set->n);
+    set->n_members = 0;
+    for (uint64_t b = 0; b < n; b++) {
+        set->before[b] = set->n_members;
+        for (int w = 0; w < WORDS; w++)
+            set->n_members += count_bits(set->words[b * WORDS + (uint64_t)w]);
+    }
+    set->before[n] = set->n_members;
+    set->blocks = calloc(n_blocks(set->n_members) + 1, sizeof *set->blocks);
+    if (!set->blocks)
+        return leat_fail(err, LEAT_E_NOMEM, "a set of %llu numbers", (unsigned long long)set->n);
+    for (uint64_t b = 0, i = 0; b < n; b++)
+        for (; i * BLOCK < set->before[b + 1]; i++)
+            set->blocks[i] = b;
+    set->blocks[n_blocks(set->n_members)] = n ? n - 1 : 0;
+    return LEAT_OK;
+}
+
+/* Place of bit i (counted from 0) among those set in a word. */
+static uint64_t bit_place(uint64_t word, uint64_t i)
+{
+    uint64_t at = 0;
+    for (unsigned half = 32; half; half /= 2) {
+        const uint64_t low = word & (((uint64_t)1 << half) - 1);
+        const unsigned n = count_bits(low);
+        if (i >= n) {
+            i -= n;
+            at += half;
+            word >>= half;
+        } else {
+            word = low;
+        }
+    }
+    return at;
+}
+
+uint64_t leat_bitset_member(const leat_bitset *set, uint64_t i)
+{
+    uint64_t low = set->blocks[i / BLOCK], high = set->blocks[i / BLOCK + 1];
+    while (low < high) { /* the last block with no more than i members before it */
+        const uint64_t middle = high - (high - low) / 2;
+        if (set->before[middle] <= i)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    uint64_t left = i - set->before[low], word = low * WORDS;
+    for (unsigned n; left >= (n = count_bits(set->words[word])); word++)
+        left -= n;
+    return word * 64 + bit_place(set->words[word], left);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * filter.c: the stage `filter`: keeps the samples whose stored feature meets a condition. It is settled
+ * at open: the feature of every record is read once, and what stays is a set that finds its i-th
+ * member, so that everything after it is arithmetic over fewer elements. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bitset.h"
+#include "combine.h"
+#include "number.h"
+#include "source_scan.h"
+#include "stage.h"
+
+static const char *const nones[] = { "none", NULL };
+
+typedef struct filter_options {
+    leat_string feature;
+    const leat_node *equals;
+    double min, max;
+    int64_t min_length, max_length;
+    int32_t invert;
+} filter_options;
+
+static const leat_option table[] = {
+    LEAT_OPTION_STRING(filter_options, feature, NULL, "stored feature that is looked at"),
+    LEAT_OPTION_NODE(filter_options, equals, "",
+                     "keep where it is this value, or one of a list: numbers, or texts of a bytes "
+                     "feature"),
+    LEAT_OPTION_F64(filter_options, min, "-inf", -INFINITY, INFINITY,
+                    "keep where its value is at least this"),
+    LEAT_OPTION_F64(filter_options, max, "inf", -INFINITY, INFINITY,
+                    "keep where its value is at most this"),
+    LEAT_OPTION_I64_OR(filter_options, min_length, "none", 0, 9e15, nones,
+                       "keep where it has at least so many values, or bytes"),
+    LEAT_OPTION_I64_OR(filter_options, max_length, "none", 0, 9e15, nones,
+                       "keep where it has at most so many values, or bytes"),
+    LEAT_OPTION_BOOL(filter_options, invert, "false", "keep all others instead"),
+    LEAT_OPTION_END
+};
+
+/* What a feature is compared with. */
+typedef struct condition {
+    const filter_options *options;
+    leat_dtype dtype;
+    bool values; /* it has conditions on its value, else on its length only */
+    size_t n_equals;
+    union {
+        double *numbers;
+        int64_t *integers;
+        const char **texts; /* of the config's nodes */
+    } equals;
+    leat_bitset *kept;
+} condition;
+
+/* --- the condition ------------------------------------------------------------------------------- */
+
+static bool holds_texts(const condition *c)
+{
+    return c->dtype == LEAT_U8;
+}
+
+static int read_value(condition *c, const leat_node *node, size_t i, leat_error *err)
+{
+    leat_number rc = LEAT_NUMBER_OK;
+    if (node->kind != LEAT_NODE_SCALAR)
+        rc = LEAT_NUMBER_BAD;
+    else if (holds_texts(c))
+        c->equals.texts[i] = node->text;
+    else if (c->dtype == LEAT_F32)
+        rc = leat_number_f64(node->text, &c->equals.numbers[i]);
+    else
+        rc = leat_number_i64(node->text, &c->equals.integers[i]);
+    if (rc == LEAT_NUMBER_OK)
+        return LEAT_OK;
+    return leat_node_fail(node, err, LEAT_E_CONFIG, "filter: equals must be %s%s, got %s",
+                          holds_texts(c)         ? "texts"
+                          : c->dtype == LEAT_F32 ? "numbers"
+                                                 : "integers",
+                          rc == LEAT_NUMBER_LARGE ? " that fit in 64 bits" : "",
+                          node->kind == LEAT_NODE_SCALAR ? node->text : "a list or mapping");
+}
+
+static int read_equals(condition *c, leat_error *err)
+{
+    const leat_node *const node = c->options->equals;
+    const bool list = node && node->kind == LEAT_NODE_LIST;
+    size_t i = 0;
+    int rc = LEAT_OK;
+    c->n_equals = list ? leat_node_count(node) : node != NULL;
+    if (list && c->n_equals == 0)
+        return leat_node_fail(node, err, LEAT_E_CONFIG, "filter: equals is an empty list");
+    c->equals.numbers = calloc(c->n_equals + 1, sizeof *c->equals.numbers);
+    if (!c->equals.numbers)
+        return leat_fail(err, LEAT_E_NOMEM, "filter: %zu values", c->n_equals);
+    if (!list)
+        return node ? read_value(c, node, 0, err) : LEAT_OK;
+    for (const leat_node *item = node->first; item && rc >= 0; item = item->next)
+        rc = read_value(c, item, i++, err);
+    return rc;
+}
+
+/* Checks that what is asked can be asked of the feature. */
+static int check_condition(condition *c, const leat_feature_info *info, const leat_node *where,
+                           leat_error *err)
+{
+    const filter_options *const o = c->options;
+    const bool range = o->min > -INFINITY || o->max < INFINITY;
+    const bool lengths = o->min_length >= 0 || o->max_length >= 0;
+    const bool text = info->shape.dtype == LEAT_U8 && info->shape.rank == 1;
+    char shape[96];
+    c->dtype = info->shape.dtype;
+    c->values = o->equals || range;
+    leat_shape_text(&info->shape, shape, sizeof shape);
+    if (!c->values && !lengths)
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "filter needs a condition: equals, min, max, min_length or max_length");
+    if (range && text)
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "filter: min and max compare numbers, and '%s' holds bytes: use equals, "
+            "min_length or max_length",
+            info->name);
+    if (c->values && !text && leat_shape_elements(&info->shape) != 1)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "filter: equals, min and max look at one value, and '%s' is %s",
+                              info->name, shape);
+    if (lengths && (info->shape.rank == 0 || info->shape.dims[0] != LEAT_UNKNOWN_DIM))
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "filter: min_length and max_length look at what differs in length, and "
+            "every '%s' is %s",
+            info->name, shape);
+    return read_equals(c, err);
+}
+
+static bool equals_text(const condition *c, const leat_view *feature)
+{
+    const size_t size = (size_t)feature->shape.dims[0];
+    for (size_t i = 0; i < c->n_equals; i++)
+        if (strlen(c->equals.texts[i]) == size && !memcmp(c->equals.texts[i], feature->data, size))
+            return true;
+    return c->n_equals == 0;
+}
+
+static bool fits_integer(const condition *c, int64_t value)
+{
+    bool found = c->n_equals == 0;
+    for (size_t i = 0; i < c->n_equals && !found; i++)
+        found = c->equals.integers[i] == value;
+    return found && (double)value >= c->options->min && (double)value <= c->options->max;
+}
+
+/* The feature's values are float32, so that is how the config's are compared. */
+static bool fits_number(const condition *c, float value)
+{
+    bool found = c->n_equals == 0;
+    for (size_t i = 0; i < c->n_equals && !found; i++)
+        found = (float)c->equals.numbers[i] == value;
+    return found && value >= (float)c->options->min && value <= (float)c->options->max;
+}
+
+static bool fits_value(const condition *c, const leat_view *feature)
+{
+    switch (c->dtype) {
+    case LEAT_U8:
+        return feature->shape.rank == 1 ? equals_text(c, feature)
+                                        : fits_integer(c, *(const uint8_t *)feature->data);
+    case LEAT_I32:
+        return fits_integer(c, *(const int32_t *)feature->data);
+    case LEAT_I64:
+        return fits_integer(c, *(const int64_t *)feature->data);
+    default:
+        return fits_number(c, *(const float *)feature->data);
+    }
+}
+
+static bool fits(const condition *c, const leat_view *feature)
+{
+    const filter_options *const o = c->options;
+    const int64_t length = feature->shape.rank ? feature->shape.dims[0] : 1;
+    return (o->min_length < 0 || length >= o->min_length) &&
+           (o->max_length < 0 || length <= o->max_length) && (!c->values || fits_value(c, feature));
+}
+
+static int visit(void *arg, uint64_t position, const leat_view *feature, leat_error *err)
+{
+    const condition *const c = arg;
+    (void)err;
+    if (fits(c, feature) != (c->options->invert != 0))
+        leat_bitset_add(c->kept, position);
+    return LEAT_OK;
+}
+
+/* --- the stage ----------------------------------------------------------------------------------- */
+
+static int fail_feature(const leat_source *source, const char *name, const leat_node *where,
+                        leat_error *err)
+{
+    leat_near near = leat_near_init(name);
+    leat_words known = { .length = 0 };
+    for (int32_t i = 0; i < source->n_features; i++) {
+        leat_near_offer(&near, source->features[i].name);
+        leat_words_add(&known, source->features[i].name);
+    }
+    return leat_node_fail(where, err, LEAT_E_CONFIG,
+                          "filter: the source has no feature '%.80s'%s%s%s It has: %s", name,
+                          near.best ? "; did you mean '" : "", near.best ? near.best : "",
+                          near.best ? "'?" : ".", known.text);
+}
+
+/* A filter looks at features as they are stored, in an order that never changes. */
+static int check_place(const leat_build *build, int32_t feature, const leat_node *where,
+                       leat_error *err)
+{
+    const leat_plan *const plan = build->plan;
+    if (build->batch)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "filter works on samples: put it before batch");
+    if (build->unbatch)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "filter looks at records: put it before unbatch");
+    if (!leat_combine_is_fixed(&plan->order))
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "filter looks at every record once, when the plan is opened: put it "
+                              "first, before shuffle and repeat, and with sources that are mixed "
+                              "into the pipeline of each source");
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        if (plan->chains[c].feature == feature && plan->chains[c].n_links)
+            return leat_node_fail(
+                where, err, LEAT_E_CONFIG,
+                "filter looks at '%s' as it is stored: put it before the map that "
+                "changes it",
+                plan->source->features[feature].name);
+    return LEAT_OK;
+}
+
+/* Reads the feature of all records and puts those that are kept into the order. */
+static int settle(leat_build *build, condition *c, int32_t feature, const leat_node *where,
+                  leat_error *err)
+{
+    leat_order *const order = &build->plan->order;
+    const unsigned long long n = order->n_samples;
+    int rc = leat_bitset_open(&c->kept, n, err);
+    if (rc >= 0)
+        rc = leat_source_scan(build->plan->source, order, feature, visit, c, err);
+    if (rc >= 0)
+        rc = leat_bitset_finish(c->kept, err);
+    if (rc < 0)
+        return leat_node_fail_in(where, err, leat_fail_in(err, rc, "filter: "));
+    if (c->kept->n_members == 0)
+        return leat_node_fail(where, err, LEAT_E_CONFIG, "filter keeps none of %llu samples", n);
+    leat_build_note(build, "filter: keeps %llu of %llu samples; all of them are read once, at open",
+                    (unsigned long long)c->kept->n_members, n);
+    leat_error inner;
+    rc = leat_order_add_filter(order, &c->kept, &inner);
+    return rc < 0 ? leat_node_fail(where, err, rc, "%s", inner.message) : rc;
+}
+
+static int add_filter(leat_build *build, const void *options, const leat_node *where,
+                      leat_error *err)
+{
+    const filter_options *const o = options;
+    const leat_source *const source = build->plan->source;
+    condition c = { .options = o };
+    int32_t feature = 0;
+    while (feature < source->n_features && strcmp(source->features[feature].name, o->feature.text))
+        feature++;
+    if (feature == source->n_features)
+        return fail_feature(source, o->feature.text, where, err);
+    int rc = check_place(build, feature, where, err);
+    if (rc >= 0)
+        rc = check_condition(&c, &source->features[feature], where, err);
+    if (rc >= 0)
+        rc = settle(build, &c, feature, where, err);
+    free(c.equals.numbers);
+    leat_bitset_close(&c.kept);
+    return rc;
+}
+
+const leat_stage_table leat_stage_filter = {
+    { "filter", "keep the samples whose stored feature meets a condition", table },
+    sizeof(filter_options),
+    add_filter
+};

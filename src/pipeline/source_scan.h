@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source_scan.h: reads records once, in order, when a plan is opened: for stages that are settled by
+ * what is stored (filter, bucket_by_length, the capacity of padded_batch). */
+#ifndef LEAT_SOURCE_SCAN_H
+#define LEAT_SOURCE_SCAN_H
+
+#include "order.h"
+#include "source.h"
+
+/* feature: of the element at that position. Anything but LEAT_OK stops the scan. */
+typedef int leat_scan_visit(void *arg, uint64_t position, const leat_view *feature,
+                            leat_error *err);
+
+/* Visits one feature of all elements that an order gives before its batch, in their order: positions 0
+ * to n_samples - 1. The order must have no step that differs between epochs. Neighbouring records are
+ * read together; nothing is read where the source knows the feature without it.
+ * returns  LEAT_OK, what `visit` returned, or the error with file, record and offset */
+int leat_source_scan(const leat_source *source, const leat_order *order, int32_t feature,
+                     leat_scan_visit *visit, void *arg, leat_error *err);
+
+#endif

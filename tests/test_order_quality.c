@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_order_quality.c: the order of records as a consumer sees it, through the whole loader: every
+ * record exactly once in each epoch, and a global shuffle that no chi-square test tells from chance. */
+#include "engine_fixture.h"
+
+#include <math.h>
+
+#define MOST 1000
+
+static int64_t ids[MOST];
+
+/* Rows whose only tensor is their number. */
+static leat_loader *open_ids(const char *const *stages, uint64_t n, int64_t seed, int64_t epochs,
+                             leat_plan **plan)
+{
+    const leat_rows rows = { "id", { LEAT_I64, 0, { 0 } }, ids };
+    const leat_loader_options options = { .epochs = epochs };
+    leat_builder *b = leat_builder_open();
+    leat_error err;
+    leat_builder_rows(b, n, &rows, 1);
+    leat_builder_seed(b, seed);
+    leat_builder_engine(b, "{threads: 1}");
+    for (; stages[0]; stages += 2)
+        leat_builder_stage(b, stages[0], stages[1]);
+    check(leat_builder_plan(b, plan, &err), &err);
+    leat_builder_close(&b);
+    return open_loader(*plan, &options);
+}
+
+/* Calls visit(arg, epoch, position in it, id) for all. */
+static void for_all(leat_loader *loader,
+                    void (*visit)(void *arg, int64_t epoch, uint64_t p, int64_t id), void *arg)
+{
+    leat_batch *batch;
+    leat_error err;
+    uint64_t p = 0;
+    int64_t epoch = 0;
+    int rc;
+    while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {
+        const leat_batch_info *const info = leat_batch_get_info(batch);
+        const int64_t *const id = leat_batch_tensor(batch, 0).data;
+        p = info->epoch == epoch ? p : 0;
+        epoch = info->epoch;
+        for (int64_t j = 0; j < info->rows; j++)
+            visit(arg, epoch, p++, id[j]);
+        leat_batch_release(batch);
+    }
+    assert_int_equal(rc, LEAT_E_END);
+}
+
+/* --- once each ----------------------------------------------------------------------------------- */
+
+typedef struct census {
+    uint64_t n;
+    uint32_t seen[MOST];
+} census;
+
+static void see(void *arg, int64_t epoch, uint64_t p, int64_t id)
+{
+    census *const c = arg;
+    (void)p;
+    assert_in_range(id, 0, c->n - 1);
+    if (c->seen[id]++ != (uint64_t)epoch)
+        fail_msg("record %lld came %u times by epoch %lld", (long long)id, c->seen[id],
+                 (long long)epoch);
+}
+
+static void every_record_once_in_each_epoch(void **state)
+{
+    static const char *const orders[][11] = {
+        { "batch", "7" },
+        { "shuffle", NULL, "batch", "7" },
+        { "shuffle", "{seed: 3}", "shuffle", NULL, "batch", "1" },
+        { "shuffle", "{reshuffle: false}", "batch", "64" },
+        { "shuffle", "{block: 8}", "batch", "7" },
+        { "shuffle", "{block: 5, window: 40}", "batch", "7" },
+        { "shuffle", "{window: 30}", "batch", "7" },
+        { "batch", "9", "shuffle", NULL },
+        { "shuffle", NULL, "batch", "10", "shuffle", NULL },
+        { "shuffle", "{block: 4}", "shuffle", "{window: 16}", "batch", "3", "shuffle", NULL },
+    };
+    (void)state;
+    for (size_t o = 0; o < sizeof orders / sizeof *orders; o++)
+        for (uint64_t n = 1; n <= MOST; n = n * 2 + n % 7) {
+            static census c;
+            leat_plan *plan;
+            memset(&c, 0, sizeof c);
+            c.n = n;
+            leat_loader *loader = open_ids(orders[o], n, (int64_t)o, 4, &plan);
+            for_all(loader, see, &c);
+            for (uint64_t i = 0; i < n; i++)
+                assert_int_equal(c.seen[i], 4);
+            leat_loader_close(&loader);
+            leat_plan_close(&plan);
+        }
+}
+
+/* A repeat is epochs inside a pass: each record comes that often, and no sooner than all others. */
+static void repeats_are_epochs(void **state)
+{
+    static const char *const order[] = { "shuffle", NULL, "repeat", "3", "batch", "7", NULL };
+    static census c;
+    leat_plan *plan;
+    leat_batch *batch;
+    leat_error err;
+    uint64_t p = 0;
+    (void)state;
+    c.n = 100;
+    leat_loader *loader = open_ids(order, c.n, 1, 2, &plan);
+    while (leat_loader_next(loader, &batch, &err) == LEAT_OK) {
+        const int64_t *const id = leat_batch_tensor(batch, 0).data;
+        for (int64_t j = 0; j < leat_batch_get_info(batch)->rows; j++, p++)
+            see(&c, (int64_t)(p / c.n), 0, id[j]);
+        leat_batch_release(batch);
+    }
+    assert_int_equal(p, 600);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+/* --- chi-square ---------------------------------------------------------------------------------- */
+
+typedef struct table {
+    uint64_t n;
+    uint32_t *cells; /* [n][n] */
+    int64_t last;    /* id before this one in the epoch */
+    bool pairs;      /* count (id before, id); otherwise (position, id) */
+} table;
+
+static void tell(void *arg, int64_t epoch, uint64_t p, int64_t id)
+{
+    table *const t = arg;
+    (void)epoch;
+    if (!t->pairs)
+        t->cells[p * t->n + (uint64_t)id]++;
+    else if (p)
+        t->cells[(uint64_t)t->last * t->n + (uint64_t)id]++;
+    t->last = id;
+}
+
+/* How many standard deviations the chi-square statistic of the cells is from its mean, which for
+ * permutations is exactly n(n − 1) over positions, n / (n − 1) times (n − 1)² degrees of freedom, and
+ * (n − 1)² over neighbours. */
+static double deviation(const table *t, double expected)
+{
+    const double n = (double)t->n, mean = t->pairs ? (n - 1) * (n - 1) : n * (n - 1);
+    double chi = 0;
+    for (uint64_t i = 0; i < t->n; i++)
+        for (uint64_t k = 0; k < t->n; k++)
+            if (!t->pairs || i != k) {
+                const double off = t->cells[i * t->n + k] - expected;
+                chi += off * off / expected;
+            }
+    return (chi - mean) / (sqrt(2) * (t->pairs ? n - 1 : n));
+}
+
+/* Positions against records, and records against the ones before them, over many epochs and one seed. */
+static void a_shuffle_looks_like_chance(void **state)
+{
+    static const struct {
+        uint64_t n;
+        int64_t epochs;
+    } sizes[] = { { 5, 20000 }, { 17, 8000 },  { 50, 3000 },
+                  { 65, 3000 }, { 100, 2000 }, { 257, 800 } };
+    static const char *const orders[][5] = { { "shuffle", NULL, "batch", "7" },
+                                             { "shuffle", "{seed: 77}", "batch", "16" } };
+    (void)state;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int o = 0; o < 2; o++)
+            for (int pairs = 0; pairs < 2; pairs++) {
+                const double n = (double)sizes[s].n, epochs = (double)sizes[s].epochs;
+                table t = { .n = sizes[s].n, .pairs = pairs };
+                leat_plan *plan;
+                t.cells = calloc(t.n * t.n, sizeof *t.cells);
+                leat_loader *loader = open_ids(orders[o], t.n, 1, sizes[s].epochs, &plan);
+                for_all(loader, tell, &t);
+                const double off = deviation(&t, epochs / n);
+                if (fabs(off) > 4)
+                    fail_msg("%llu records, %s: %.1f standard deviations off",
+                             (unsigned long long)t.n, pairs ? "neighbours" : "positions", off);
+                free(t.cells);
+                leat_loader_close(&loader);
+                leat_plan_close(&plan);
+            }
+}
+
+/* The same statistic does tell an order that is not global from chance. */
+static void the_test_can_fail(void **state)
+{
+    static const char *const order[] = { "shuffle", "{window: 20}", "batch", "7", NULL };
+    table t = { .n = 100 };
+    leat_plan *plan;
+    (void)state;
+    t.cells = calloc(t.n * t.n, sizeof *t.cells);
+    leat_loader *loader = open_ids(order, t.n, 1, 500, &plan);
+    for_all(loader, tell, &t);
+    assert_true(deviation(&t, 5) > 20);
+    free(t.cells);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_record_once_in_each_epoch),
+        cmocka_unit_test(repeats_are_epochs),
+        cmocka_unit_test(a_shuffle_looks_like_chance),
+        cmocka_unit_test(the_test_can_fail),
+    };
+    for (int64_t i = 0; i < MOST; i++)
+        ids[i] = i;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

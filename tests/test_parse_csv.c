@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_parse_csv.c: lines of comma-separated values as vectors, and what is said about others. */
+#include <locale.h>
+
+#include "op_test.h"
+
+/* Options as text, by name. */
+static void *given(const char *const *options)
+{
+    const leat_op *const op = leat_op_find("parse_csv");
+    void *const out = calloc(1, op->options_size);
+    leat_error err;
+    leat_option_init(op->options, out);
+    for (; options[0]; options += 2)
+        if (leat_option_set(leat_option_find(op->options, options[0]), out, options[1], &err) < 0)
+            fail_msg("%s: %s", options[0], err.message);
+    return out;
+}
+
+static op_result parse(const char *const *options, const char *line, size_t n)
+{
+    void *const o = given(options);
+    leat_view in = op_bytes(line, n);
+    op_result r = op_run(leat_op_find("parse_csv"), o, in, 0);
+    free(in.data);
+    free(o);
+    return r;
+}
+
+static void lines_become_numbers(void **state)
+{
+    static const struct {
+        const char *options[9];
+        const char *line;
+        int64_t n;
+        double values[6];
+    } cases[] = {
+        { { "columns", "3" }, "1,2.5,-3e2", 3, { 1, 2.5, -300 } },
+        { { "columns", "3" }, "1,2,3\n", 3, { 1, 2, 3 } },
+        { { "columns", "3" }, "1,2,3\r\n", 3, { 1, 2, 3 } },
+        { { "columns", "1" }, "7", 1, { 7 } },
+        { { "columns", "2" }, " 1 ,\t2 ", 2, { 1, 2 } },
+        { { "columns", "3" }, "\"1\",\"2.5\",3", 3, { 1, 2.5, 3 } },
+        { { "columns", "2", "delimiter", ";" }, "1;2", 2, { 1, 2 } },
+        { { "columns", "2", "delimiter", "\t" }, "1\t2", 2, { 1, 2 } },
+        { { "columns", "2", "delimiter", "." }, "1.2", 2, { 1, 2 } },
+        { { "columns", "3", "fill", "-1" }, ",2,", 3, { -1, 2, -1 } },
+        { { "columns", "3", "fill", "0.5" }, "\"\", ,1", 3, { 0.5, 0.5, 1 } },
+        { { "columns", "1", "fill", "9" }, "", 1, { 9 } },
+        { { "columns", "1", "fill", "9" }, "\n", 1, { 9 } },
+        { { "columns", "3", "fill", "0", "na", "[NA, '?']" }, "NA,?,\"NA\"", 3, { 0, 0, 0 } },
+        { { "columns", "2", "first", "1", "fields", "4" }, "a b,1,2,x", 2, { 1, 2 } },
+        { { "columns", "1", "first", "2" }, "\"one, two\",\"said \"\"no\"\"\",3", 1, { 3 } },
+        { { "columns", "1", "first", "1" }, "\"two\nlines\",3", 1, { 3 } },
+        { { "columns", "2" }, "3.4028235e38,1e-46", 2, { 3.4028234663852886e38, 0 } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        op_result r = parse(cases[i].options, cases[i].line, strlen(cases[i].line));
+        if (r.rc < 0)
+            fail_msg("'%s': %s", cases[i].line, r.err.message);
+        assert_int_equal(r.out.shape.dtype, LEAT_F32);
+        assert_int_equal(r.out.shape.rank, 1);
+        assert_int_equal(r.out.shape.dims[0], cases[i].n);
+        for (int64_t k = 0; k < cases[i].n; k++)
+            if ((double)op_f32(r.out)[k] != cases[i].values[k])
+                fail_msg("'%s', field %d: %.9g", cases[i].line, (int)k, (double)op_f32(r.out)[k]);
+        free(r.out.data);
+    }
+}
+
+static void whole_numbers_are_exact(void **state)
+{
+    static const char *const options[] = { "columns", "4",  "dtype", "int64", "fill",
+                                           "-7",      "na", "[x]",   NULL };
+    static const char line[] = "9223372036854775807,-9223372036854775808,x,\"12\"";
+    (void)state;
+    op_result r = parse(options, line, sizeof line - 1);
+    assert_int_equal(r.rc, LEAT_OK);
+    assert_int_equal(r.out.shape.dtype, LEAT_I64);
+    static const int64_t want[] = { INT64_MAX, INT64_MIN, -7, 12 };
+    assert_memory_equal(r.out.data, want, sizeof want);
+    free(r.out.data);
+}
+
+static void bad_lines_are_named(void **state)
+{
+    static const struct {
+        const char *options[7];
+        const char *line, *says;
+    } cases[] = {
+        { { "columns", "3" }, "1,2", "parse_csv: 2 fields where 3 are expected" },
+        { { "columns", "1" }, "1,2", "parse_csv: 2 fields where 1 are expected" },
+        { { "columns", "1", "fields", "3" }, "1,2", "parse_csv: 2 fields where 3 are expected" },
+        { { "columns", "2" }, "1,x2", "parse_csv: field 1 is no float32: 'x2'" },
+        { { "columns", "1" }, "1.5.2", "parse_csv: field 0 is no float32: '1.5.2'" },
+        { { "columns", "1" }, "nan", "parse_csv: field 0 is no float32: 'nan'" },
+        { { "columns", "1" }, "1e39", "parse_csv: field 0 is no float32: '1e39'" },
+        { { "columns", "1" }, "0x10", "parse_csv: field 0 is no float32: '0x10'" },
+        { { "columns", "1", "dtype", "int64" }, "1.0", "parse_csv: field 0 is no int64: '1.0'" },
+        { { "columns", "1", "dtype", "int64" },
+          "9223372036854775808",
+          "parse_csv: field 0 is no int64: '9223372036854775808'" },
+        { { "columns", "2" },
+          "1,",
+          "parse_csv: field 1 is empty: give `fill` a number for such fields" },
+        { { "columns", "1", "na", "[NA]" },
+          "NA",
+          "parse_csv: field 0 is the missing value NA: give `fill` a number for such fields" },
+        { { "columns", "1" }, "\"1", "parse_csv: a quote in field 0 that RFC 4180 does not allow" },
+        { { "columns", "1" }, "1\"", "parse_csv: a quote in field 0 that RFC 4180 does not allow" },
+        { { "columns", "1" },
+          "\"1\"2",
+          "parse_csv: a quote in field 0 that RFC 4180 does not allow" },
+        { { "columns", "1", "first", "1" },
+          "a \"b\" c,1",
+          "parse_csv: a quote in field 0 that RFC 4180 does not allow" },
+        { { "columns", "1" },
+          "0000000000000000000000000000000000000000000000000000000000000000000000000001",
+          "parse_csv: field 0 is no float32: "
+          "'000000000000000000000000000000000000000000000000000000000000000'…" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        op_result r = parse(cases[i].options, cases[i].line, strlen(cases[i].line));
+        assert_int_equal(r.rc, LEAT_E_DATA);
+        assert_string_equal(r.err.message, cases[i].says);
+        free(r.out.data);
+    }
+}
+
+/* Any prefix of a line, from memory that ends right there, is a result or an error. */
+static void nothing_is_read_past_the_end(void **state)
+{
+    static const char *const options[] = { "columns", "2", "fill", "0", NULL };
+    static const char line[] = "\"1\"\"2\",\"\",3.5e-2,\"x\"\r\n";
+    (void)state;
+    for (size_t n = 0; n < sizeof line; n++) {
+        op_result r = parse(options, line, n);
+        assert_true(r.rc == LEAT_OK || r.rc == LEAT_E_DATA);
+        free(r.out.data);
+    }
+}
+
+static void options_are_checked(void **state)
+{
+    const leat_shape bytes = { LEAT_U8, 1, { LEAT_UNKNOWN_DIM } };
+    (void)state;
+    op_expect_refusal("parse_csv", given((const char *[]){ "columns", "1", NULL }),
+                      (leat_shape){ LEAT_F32, 1, { 4 } },
+                      "parse_csv expects bytes (uint8[n]), got float32[4]");
+    op_expect_refusal("parse_csv",
+                      given((const char *[]){ "columns", "1", "delimiter", ", ", NULL }), bytes,
+                      "parse_csv: delimiter is one byte, and no quote or line end");
+    op_expect_refusal("parse_csv",
+                      given((const char *[]){ "columns", "1", "delimiter", "\"", NULL }), bytes,
+                      "parse_csv: delimiter is one byte, and no quote or line end");
+    op_expect_refusal("parse_csv",
+                      given((const char *[]){ "columns", "2", "first", "3", "fields", "4", NULL }),
+                      bytes, "parse_csv: 2 columns from field 3 on do not fit in 4 fields");
+    op_expect_refusal(
+        "parse_csv",
+        given((const char *[]){ "columns", "2", "dtype", "int64", "fill", "0.5", NULL }), bytes,
+        "parse_csv: fill is no int64: '0.5'");
+}
+
+/* A decimal comma in the program's locale changes nothing. */
+static void the_locale_does_not_matter(void **state)
+{
+    static const char *const options[] = { "columns", "2", NULL };
+    (void)state;
+    if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
+        return;
+    op_result r = parse(options, "1.5,2", 5);
+    setlocale(LC_NUMERIC, "C");
+    assert_int_equal(r.rc, LEAT_OK);
+    assert_true(op_f32(r.out)[0] == 1.5f && op_f32(r.out)[1] == 2);
+    free(r.out.data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_become_numbers), cmocka_unit_test(whole_numbers_are_exact),
+        cmocka_unit_test(bad_lines_are_named),  cmocka_unit_test(nothing_is_read_past_the_end),
+        cmocka_unit_test(options_are_checked),  cmocka_unit_test(the_locale_does_not_matter),
+    };
+    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
+}
