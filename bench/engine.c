@@ -54,7 +54,7 @@ static int64_t loaded(void *arg)
     return 0;
 }
 
-static void open_job(job *j, int threads, bool shuffle, bool timing)
+static void open_job(job *j, int threads, bool shuffle, const char *engine)
 {
     char text[64];
     leat_error err;
@@ -63,7 +63,7 @@ static void open_job(job *j, int threads, bool shuffle, bool timing)
     const leat_rows rows = { "x", leat_shape_make(LEAT_F32, 1, dims), j->rows };
     const leat_loader_options options = { .epochs = -1 };
     leat_builder_rows(b, N_RECORDS, &rows, 1);
-    snprintf(text, sizeof text, "{threads: %d, timing: %s}", threads, timing ? "true" : "false");
+    snprintf(text, sizeof text, "{threads: %d, %s}", threads, engine);
     leat_builder_engine(b, text);
     if (shuffle)
         leat_builder_stage(b, "shuffle", NULL);
@@ -91,12 +91,15 @@ static void compare_rows(bench *b, size_t row_bytes, int64_t batch)
     base.rows = malloc(N_RECORDS * row_bytes);
     base.slot = malloc((size_t)batch * row_bytes);
     memset(base.rows, 1, N_RECORDS * row_bytes);
-    job alone = base, untimed = base, one = base, two = base, straight = base;
-    open_job(&alone, 0, true, true);
-    open_job(&untimed, 0, true, false);
-    open_job(&one, 1, true, true);
-    open_job(&two, 2, true, true);
-    open_job(&straight, 0, false, true);
+    job alone = base, untimed = base, silent = base, one = base, two = base, straight = base;
+    job two_silent = base;
+    open_job(&alone, 0, true, "");
+    open_job(&untimed, 0, true, "timing: false");
+    open_job(&silent, 0, true, "spans: 0");
+    open_job(&one, 1, true, "");
+    open_job(&two, 2, true, "");
+    open_job(&two_silent, 2, true, "spans: 0");
+    open_job(&straight, 0, false, "");
     const double n = (double)(BATCHES * batch);
     const bench_arm arms[] = {
         { "memcpy in order", plain_copy, &base, n, "samples" },
@@ -104,13 +107,17 @@ static void compare_rows(bench *b, size_t row_bytes, int64_t batch)
         { "loader, 0 threads, in order", loaded, &straight, n, "samples" },
         { "loader, 0 threads", loaded, &alone, n, "samples" },
         { "loader, 0 threads, timing off", loaded, &untimed, n, "samples" },
+        { "loader, 0 threads, spans off", loaded, &silent, n, "samples" },
         { "loader, 1 thread", loaded, &one, n, "samples" },
         { "loader, 2 threads", loaded, &two, n, "samples" },
+        { "loader, 2 threads, spans off", loaded, &two_silent, n, "samples" },
     };
     snprintf(group, sizeof group, "rows of %zu bytes, batch %lld", row_bytes, (long long)batch);
     bench_group(b, group, arms, sizeof arms / sizeof *arms, "memcpy permuted");
     close_job(&alone);
     close_job(&untimed);
+    close_job(&silent);
+    close_job(&two_silent);
     close_job(&one);
     close_job(&two);
     close_job(&straight);

@@ -123,6 +123,7 @@ static inline int remove_folder(void **state)
 /* A pipeline; NULL parts are left out. */
 typedef struct pipe_parts {
     const char *before, *cache, *after, *engine; /* maps' op lists, the cache's options */
+    bool is_combined;                            /* the source is two parts of the file */
     int prefetch;
     int64_t seed;
 } pipe_parts;
@@ -132,7 +133,16 @@ static inline int try_plan(const pipe_parts *parts, leat_plan **plan, leat_error
     char text[300];
     leat_builder *b = leat_builder_open();
     snprintf(text, sizeof text, "{files: '%s', features: {x: {}, id: {shape: []}}}", data_path);
-    leat_builder_source(b, "tfrecord", text);
+    if (!parts->is_combined) {
+        leat_builder_source(b, "tfrecord", text);
+    } else {
+        char both[800];
+        snprintf(both, sizeof both,
+                 "{sources: [{tfrecord: %s, pipeline: [{take: 70}]}, {tfrecord: %s, pipeline: "
+                 "[{skip: 70}]}]}",
+                 text, text);
+        leat_builder_source(b, "concat", both);
+    }
     leat_builder_seed(b, parts->seed);
     leat_builder_op(b, &count_op);
     leat_builder_op(b, &shrink_op);

@@ -176,9 +176,21 @@ static const struct random_stage {
         "{block: 3, window: 12}" } },
     { "repeat", RANDOM_EITHER, { "2", "3", "" } },
     { "take", RANDOM_EITHER, { "77", "9", "150" } },
-    { "skip", RANDOM_EITHER, { "1", "3", "12" } },
+    { "skip", RANDOM_EITHER, { "1", "2", "4" } },
     { "shard", RANDOM_EITHER, { "{count: 3, index: 1}", "{count: 2, index: 0}" } },
     { "map", RANDOM_MAP, { NULL } },
+    { "filter",
+      RANDOM_FIRST,
+      { "{feature: id, min: 10, max: 250}", "{feature: label, equals: [1, 2, 5, 9]}",
+        "{feature: label, equals: 0, invert: true}", "{feature: jpg, min_length: 9}",
+        "{feature: text, max_length: 12}", "{feature: id, max: 120}" } },
+    { "cache",
+      RANDOM_SAMPLES,
+      { "", "{bytes: 3000}", "{file: FILE}", "{file: FILE, bytes: 9000}" } },
+    { "unbatch", RANDOM_SAMPLES, { "" } }, /* refused unless all tensors have as many rows */
+    { "on_error",
+      RANDOM_SAMPLES,
+      { "mask", "replace", "{policy: mask, max_errors: unlimited}", "{policy: fail}" } },
     { "batch", RANDOM_BATCH, { "4", "7", "{size: 16, drop_remainder: true}", "1", "33" } },
     { "prefetch", RANDOM_LAST, { "0", "1", "2", "4", "" } },
 };
@@ -191,12 +203,13 @@ static const struct random_option {
     bool always; /* given each time */
 } option_examples[] = {
     { "map", "device", { "auto", "cpu" }, false },
+    { "filter", "feature", { "id", "label" }, false },
     { "sleep", "ms", { "0", "0.01" }, true },
     { "shard", "count", { "2", "3" }, false },
     { "shard", "index", { "0", "1" }, false },
     { "repeat", "count", { "2", "3", "forever" }, false },
     { "take", "count", { "40", "8", "100" }, false },
-    { "skip", "count", { "0", "1", "5" }, false },
+    { "skip", "count", { "0", "1", "3" }, false },
     { "mix", "stop", { "longest", "shortest", "50" }, false },
     { "engine", "threads", { NULL }, false }, /* these are drawn by the tests */
     { "engine", "digest", { NULL }, false },
@@ -246,8 +259,9 @@ static inline const char *random_pick(leat_rng *rng, const char *const *list, si
 /* Small numbers more often than large ones. */
 static inline double random_number(leat_rng *rng, const leat_option *row)
 {
-    const double most = row->high > 48 ? 48 : row->high, share = leat_rng_f32(rng);
-    return row->low + (most - row->low) * share * share;
+    const double least = row->low < -1e9 ? -48 : row->low, share = leat_rng_f32(rng);
+    const double most = row->high > 48 ? 48 : row->high;
+    return least + (most - least) * share * share;
 }
 
 /* A value by the row's type, as text; false: it takes an example. */
@@ -569,6 +583,18 @@ static inline void random_draw_map(leat_rng *rng, random_plan *plan, size_t f, b
 
 /* --- all of it ----------------------------------------------------------------------------------- */
 
+/* The feature that an example names, if it does, is one of the plan's. */
+static inline bool random_has_feature(const random_plan *plan, const char *example)
+{
+    const char *const at = strstr(example, "feature: ");
+    bool found = at == NULL;
+    for (size_t f = 0; f < plan->n_features && !found; f++) {
+        const char *const name = plan->features[f]->name;
+        found = !strncmp(at + 9, name, strlen(name)) && at[9 + strlen(name)] == ',';
+    }
+    return found;
+}
+
 /* A stage of that row behind the others; false: it has options that nobody can draw. */
 static inline bool random_draw_row(leat_rng *rng, random_plan *plan, const struct random_stage *row)
 {
@@ -582,7 +608,9 @@ static inline bool random_draw_row(leat_rng *rng, random_plan *plan, const struc
     snprintf(stage->name, sizeof stage->name, "%s", row->name);
     snprintf(stage->options, sizeof stage->options, "{}");
     if (leat_rng_below(rng, 3) && row->examples[0]) {
-        const char *const example = random_pick(rng, row->examples, 6);
+        const char *example = random_pick(rng, row->examples, 6);
+        for (int tries = 0; tries < 20 && !random_has_feature(plan, example); tries++)
+            example = random_pick(rng, row->examples, 6);
         const char *const file = strstr(example, "FILE");
         if (file)
             snprintf(stage->options, sizeof stage->options, "%.*s'%s/cache%u'%s",

@@ -13,7 +13,7 @@
 static const char *const engines[] = {
     "{threads: 0, digest: true, reader: pread}", "{threads: 1, digest: true}",
     "{threads: 2, digest: true, reader: pread}", "{threads: 4, digest: true, read_bytes: 4 KiB}",
-    "{threads: 4, digest: true, run: 3}",
+    "{threads: 4, digest: true, run: 3}",        "{threads: 2, digest: true, io: direct}",
 };
 #define N_ENGINES (int)(sizeof engines / sizeof *engines)
 

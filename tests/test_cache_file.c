@@ -154,6 +154,25 @@ static void a_changed_source_is_seen(void **state)
     write_records(data_path, 0, N_RECORDS, 300);
 }
 
+static void combined_sources_are_kept_too(void **state)
+{
+    pipe_parts parts = parts_with(NULL);
+    struct stat status;
+    leat_cache_stats cache;
+    (void)state;
+    parts.is_combined = true;
+    const uint64_t want = digest_of_parts(&parts, 2, NULL);
+    parts.cache = cache_path;
+    assert_true(digest_of_parts(&parts, 2, &cache) == want);
+    assert_true(digest_of_parts(&parts, 2, &cache) == want);
+    assert_int_equal(cache.misses, 0);
+    assert_int_equal(stat(data_path, &status), 0);
+    struct timespec times[2] = { status.st_atim, status.st_mtim };
+    times[1].tv_sec++;
+    assert_int_equal(utimensat(AT_FDCWD, data_path, times, 0), 0);
+    refused(&parts, LEAT_E_CONFIG, "changed");
+}
+
 static void other_files_are_left_alone(void **state)
 {
     const pipe_parts parts = parts_with(cache_path);
@@ -420,6 +439,7 @@ int main(void)
         TEST(a_part_is_filled_up_later),
         TEST(another_pipelines_file_is_refused),
         TEST(a_changed_source_is_seen),
+        TEST(combined_sources_are_kept_too),
         TEST(other_files_are_left_alone),
         TEST(one_writes_the_others_read),
         TEST(a_file_that_may_not_be_written_is_read),

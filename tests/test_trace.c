@@ -237,7 +237,7 @@ static void copies_have_a_row(void **state)
     leat_loader_stats_info stats;
     (void)state;
     check(leat_device_open("sim", &device, &err), &err);
-    leat_plan *plan = plan_of("{threads: 1, spans: 4096}");
+    leat_plan *plan = plan_of("{threads: 1, spans: 65536}");
     const leat_loader_options options = { .device = device, .epochs = -1 };
     leat_loader *loader = open_loader(plan, &options);
     take(loader, 100);

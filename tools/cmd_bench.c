@@ -9,11 +9,12 @@
 #include "json.h"
 #include "progress.h"
 #include "setup.h"
+#include "summary.h"
 
 struct bench_options {
     int64_t steps, epochs, warmup, threads, start_batch;
-    int32_t digest, quiet;
-    const char *device, *errors, *json;
+    int32_t digest, quiet, progress;
+    const char *device, *errors, *json, *trace;
     leat_texts set;
 };
 
@@ -35,7 +36,9 @@ static const leat_option options[] = {
                        "have batches copied to this device; otherwise they stay in host memory"),
     LEAT_ROW_ERRORS(struct bench_options),
     LEAT_ROW_SET(struct bench_options),
+    LEAT_ROW_TRACE(struct bench_options),
     LEAT_ROW_QUIET(struct bench_options),
+    LEAT_ROW_PROGRESS(struct bench_options),
     LEAT_ROW_JSON(struct bench_options),
     LEAT_OPTION_END
 };
@@ -59,6 +62,7 @@ struct bench {
     int64_t start_ns, end_ns, open_ns, first_ns;
     leat_loader_stats_info before, after;
     leat_bad_list bad;
+    leat_summary_watching watch;
     struct epoch epoch; /* the current one */
     json_t *epochs;
 };
@@ -133,6 +137,8 @@ static int open_plan(struct bench *b, leat_error *err)
     if (rc == LEAT_OK && b->o->digest)
         rc = leat_config_set(b->config, "engine.digest=true", err);
     if (rc == LEAT_OK)
+        rc = leat_setup_trace(b->config, b->o->trace, err);
+    if (rc == LEAT_OK)
         rc = leat_plan_open(b->config, NULL, &b->plan, err);
     return rc;
 }
@@ -197,7 +203,8 @@ static int run_loader(struct bench *b, leat_error *err)
     leat_progress progress;
     int rc = LEAT_OK;
     leat_progress_init(&progress, "bench", "batches", b->total < 0 ? 0 : (uint64_t)b->total,
-                       b->o->quiet);
+                       b->o->quiet ? LEAT_PROGRESS_OFF : b->o->progress);
+    leat_summary_watch(&b->watch, b->loader, &progress);
     for (int64_t i = 0; i != b->total; i++) {
         leat_batch *batch;
         if (by_time(b) && i && i < b->warmup && leat_files_now_ns() - b->first_ns > AUTO_NS)
@@ -213,7 +220,7 @@ static int run_loader(struct bench *b, leat_error *err)
         count_batch(b, leat_batch_get_info(batch));
         leat_bad_list_take(&b->bad, batch);
         leat_batch_release(batch);
-        leat_progress_show(&progress, (uint64_t)i);
+        leat_progress_show(&progress, (uint64_t)i + 1);
         if (by_time(b) && i > b->warmup && leat_files_now_ns() - b->start_ns > AUTO_NS)
             break;
     }
@@ -229,47 +236,6 @@ static int run_loader(struct bench *b, leat_error *err)
 static double seconds(const struct bench *b)
 {
     return (double)(b->end_ns - b->start_ns) * 1e-9;
-}
-
-/* What stage i did within the measurement. */
-static leat_stage_stats stage_of(const struct bench *b, int32_t i)
-{
-    leat_stage_stats stage = b->after.stages[i];
-    stage.samples -= b->before.stages[i].samples;
-    stage.busy_ns -= b->before.stages[i].busy_ns;
-    if (stage.busy_ns < 0) /* both are estimates */
-        stage.busy_ns = 0;
-    stage.bytes_out -= b->before.stages[i].bytes_out;
-    return stage;
-}
-
-static double us_per_sample(const leat_stage_stats *stage)
-{
-    return stage->samples ? (double)stage->busy_ns * 1e-3 / (double)stage->samples : 0;
-}
-
-/* Of the time that all workers have; with no workers the consumer's thread does the work. */
-static double share(const struct bench *b, const leat_stage_stats *stage)
-{
-    const int32_t threads = b->after.threads > 0 ? b->after.threads : 1;
-    return (double)stage->busy_ns * 1e-9 / (seconds(b) * threads);
-}
-
-static json_t *stages_json(const struct bench *b)
-{
-    json_t *list = json_array();
-    for (int32_t i = 0; i < b->after.n_stages; i++) {
-        const leat_stage_stats stage = stage_of(b, i);
-        json_t *one = json_object();
-        leat_json_text(one, "name", stage.name);
-        leat_json_int(one, "samples", (int64_t)stage.samples);
-        leat_json_int(one, "bytes_out", (int64_t)stage.bytes_out);
-        leat_json_real(one, "busy_s", (double)stage.busy_ns * 1e-9);
-        leat_json_real(one, "us_per_sample", us_per_sample(&stage));
-        leat_json_real(one, "share", share(b, &stage));
-        json_array_append_new(list, one);
-    }
-    return list;
 }
 
 static json_t *notes_json(const leat_plan *plan)
@@ -326,7 +292,7 @@ static json_t *report_json(struct bench *b)
     leat_json_int(json, "memory_bytes", b->after.memory_bytes);
     leat_json_add(json, "notes", notes_json(b->plan));
     leat_json_add(json, "cache", cache_json(b));
-    leat_json_add(json, "stages", stages_json(b));
+    leat_summary_add(json, &b->before, &b->after);
     leat_json_add(json, "epochs", b->epochs);
     b->epochs = NULL;
     return json;
@@ -372,14 +338,7 @@ static void print_report(const struct bench *b)
     for (int32_t i = 0; leat_plan_note(b->plan, i); i++)
         printf("note: %s\n", leat_plan_note(b->plan, i));
     leat_bad_list_print("", b->loader);
-    printf("\n%-32s %12s %14s\n", "stage", "us/sample", "worker time");
-    for (int32_t i = 0; i < b->after.n_stages; i++) {
-        const leat_stage_stats stage = stage_of(b, i);
-        if (stage.samples == 0)
-            continue;
-        printf("%-32s %12.2f %12.1f %%\n", stage.name, us_per_sample(&stage),
-               share(b, &stage) * 100);
-    }
+    leat_summary_print(&b->before, &b->after);
 }
 
 static int run(const leat_call *call)
@@ -396,6 +355,10 @@ static int run(const leat_call *call)
         rc = leat_json_write(report_json(&b), b.o->json, &err);
     const int closed = leat_bad_list_close(&b.bad, rc == LEAT_OK ? &err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
+    if (b.loader && b.o->trace) { /* also of a run that failed; the error to tell is the first */
+        const int written = leat_loader_trace_write(b.loader, b.o->trace, rc < 0 ? NULL : &err);
+        rc = rc < 0 ? rc : written;
+    }
     leat_loader_close(&b.loader);
     leat_device_close(&b.device);
     leat_plan_close(&b.plan);

@@ -168,7 +168,8 @@ static int compare(const struct compare_options *o, const char *path, leat_confi
                    leat_compare_result *result, leat_error *err)
 {
     leat_progress progress;
-    leat_progress_init(&progress, "compare", "runs", 0, o->quiet);
+    leat_progress_init(&progress, "compare", "runs", 0,
+                       o->quiet ? LEAT_PROGRESS_OFF : LEAT_PROGRESS_AUTO);
     const leat_compare_options how = {
         .rounds = o->rounds > 0 ? (int32_t)o->rounds : 0,
         .steps = o->steps > 0 ? (int32_t)o->steps : 0,

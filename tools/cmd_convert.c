@@ -19,7 +19,7 @@ struct convert_options {
     int64_t shards, threads;
     const char *shuffle;
     const char *jpeg;
-    int32_t keep_metadata, verify, skip_bad, recursive, quiet;
+    int32_t keep_metadata, verify, skip_bad, recursive, quiet, progress;
     const char *json;
 };
 
@@ -46,6 +46,7 @@ static const leat_option options[] = {
     LEAT_OPTION_BOOL(struct convert_options, recursive, "false",
                      "take files in folders inside a class as well"),
     LEAT_ROW_QUIET(struct convert_options),
+    LEAT_ROW_PROGRESS(struct convert_options),
     LEAT_ROW_JSON(struct convert_options),
     LEAT_OPTION_END
 };
@@ -152,7 +153,8 @@ static int write_indexes(const struct convert *c, leat_error *err)
 static int write_all(struct convert *c, leat_error *err)
 {
     leat_progress progress;
-    leat_progress_init(&progress, "convert", "images", c->scan.n_files, c->o->quiet);
+    leat_progress_init(&progress, "convert", "images", c->scan.n_files,
+                       c->o->quiet ? LEAT_PROGRESS_OFF : c->o->progress);
     const leat_shards_options shards = {
         .folder = c->folder,
         .scan = &c->scan,

@@ -8,9 +8,10 @@
 #include "index.h"
 #include "json.h"
 #include "paths.h"
+#include "progress.h"
 
 struct index_options {
-    int32_t check, rebuild;
+    int32_t check, rebuild, progress;
     const char *json;
 };
 
@@ -18,7 +19,7 @@ static const leat_option options[] = {
     LEAT_OPTION_BOOL(struct index_options, check, "false",
                      "change nothing; fail if an index is missing, stale or damaged"),
     LEAT_OPTION_BOOL(struct index_options, rebuild, "false", "make it again even if it fits"),
-    LEAT_ROW_JSON(struct index_options), LEAT_OPTION_END
+    LEAT_ROW_PROGRESS(struct index_options), LEAT_ROW_JSON(struct index_options), LEAT_OPTION_END
 };
 
 static json_t *file_json(const char *path, const leat_index *index)
@@ -68,6 +69,8 @@ static int run(const leat_call *call)
         return leat_command_misuse("index", "--check and --rebuild exclude each other");
     int rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err);
     json_t *json = leat_json_open("index"), *list = json_array();
+    leat_progress progress;
+    leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0, o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
         leat_index index = { 0 };
         rc = take_file(paths.items[i], flags, &index, &err);
@@ -78,7 +81,9 @@ static int run(const leat_call *call)
                 print_file(paths.items[i], &index);
         }
         leat_index_close(&index);
+        leat_progress_show(&progress, i + 1);
     }
+    leat_progress_fini(&progress);
     leat_paths_close(&paths);
     leat_json_add(json, "files", list);
     leat_json_int(json, "records", (int64_t)records);

@@ -206,7 +206,8 @@ static int run_workers(struct synth *s, leat_error *err)
 {
     pthread_t *threads = calloc((size_t)s->threads, sizeof *threads);
     int32_t started = 0;
-    leat_progress_init(&s->progress, "synth", "images", (uint64_t)s->o->n, s->o->quiet);
+    leat_progress_init(&s->progress, "synth", "images", (uint64_t)s->o->n,
+                       s->o->quiet ? LEAT_PROGRESS_OFF : LEAT_PROGRESS_AUTO);
     pthread_mutex_init(&s->lock, NULL);
     while (threads && started < s->threads - 1 && !pthread_create(&threads[started], NULL, work, s))
         started++;

@@ -10,6 +10,7 @@
 #include "json.h"
 #include "progress.h"
 #include "setup.h"
+#include "summary.h"
 
 enum {
     TIMES_MAX = 65536, /* what a trainer keeps */
@@ -18,9 +19,9 @@ enum {
 
 struct train_options {
     int64_t epochs, steps, start_epoch, start_batch;
-    const char *device, *save, *restore, *errors, *json;
+    const char *device, *save, *restore, *errors, *json, *trace;
     leat_texts set;
-    int32_t quiet;
+    int32_t quiet, progress;
 };
 
 static const leat_option options[] = {
@@ -39,7 +40,9 @@ static const leat_option options[] = {
                     "begin at this batch of that epoch, counted from 0"),
     LEAT_ROW_ERRORS(struct train_options),
     LEAT_ROW_SET(struct train_options),
+    LEAT_ROW_TRACE(struct train_options),
     LEAT_ROW_QUIET(struct train_options),
+    LEAT_ROW_PROGRESS(struct train_options),
     LEAT_ROW_JSON(struct train_options),
     LEAT_OPTION_END
 };
@@ -65,6 +68,8 @@ struct train {
     leat_bad_list bad;
     bool eval_bad; /* said once */
     leat_progress progress;
+    leat_summary_watching watch;
+    int64_t first; /* batch of the run that it began with */
 };
 
 /* What is known at the end of an epoch. */
@@ -86,6 +91,8 @@ static int open_plans(struct train *t, leat_error *err)
         snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
         rc = leat_config_set(t->config, text, err);
     }
+    if (rc == LEAT_OK)
+        rc = leat_setup_trace(t->config, t->o->trace, err);
     if (rc == LEAT_OK)
         rc = leat_plan_open(t->config, NULL, &t->plan, err);
     if (rc == LEAT_OK && leat_config_get(t->config, "eval", text, sizeof text, NULL) == LEAT_OK)
@@ -161,6 +168,7 @@ static int open_all(struct train *t, leat_error *err)
         rc = leat_bad_list_open(&t->bad, t->o->errors, err);
     how.device = t->device;
     how.epochs = t->epochs;
+    t->first = how.first_batch;
     return rc < 0 ? rc : leat_loader_open(t->plan, &how, &t->loader, err);
 }
 
@@ -171,6 +179,9 @@ static int open_all(struct train *t, leat_error *err)
 static void take_meter(struct train *t, struct epoch *e)
 {
     const size_t n = leat_trainer_times(t->trainer, t->times, TIMES_MAX);
+    for (size_t i = 0; i < n; i++)
+        leat_loader_trace_step(t->loader, t->first + t->steps - (int64_t)(n - i),
+                               t->times[i].compute_start_ns, t->times[i].compute_end_ns);
     size_t first = t->warm ? 1 : leat_meter_warm(t->times, n);
     e->steady = first + MEASURED_MIN <= n;
     if (!e->steady && !t->warm)
@@ -344,7 +355,9 @@ static int run_all(struct train *t, leat_error *err)
 {
     bool end = false;
     int rc = LEAT_OK;
-    leat_progress_init(&t->progress, "train", "steps", steps_expected(t), t->o->quiet);
+    leat_progress_init(&t->progress, "train", "steps", steps_expected(t),
+                       t->o->quiet ? LEAT_PROGRESS_OFF : t->o->progress);
+    leat_summary_watch(&t->watch, t->loader, &t->progress);
     t->epoch_start_ns = leat_files_now_ns();
     while (rc == LEAT_OK && !end)
         rc = step(t, &end, err);
@@ -372,6 +385,8 @@ static void print_head(const struct train *t)
 
 static void print_end(const struct train *t, double seconds)
 {
+    leat_loader_stats_info stats;
+    leat_loader_stats(t->loader, &stats);
     printf("%lld step%s in %.1f s", (long long)t->steps, t->steps == 1 ? "" : "s", seconds);
     if (t->best_accuracy >= 0)
         printf("; best eval accuracy %.2f %% in epoch %lld", t->best_accuracy * 100,
@@ -380,6 +395,17 @@ static void print_end(const struct train *t, double seconds)
         printf("; weights in %s", t->o->save);
     putchar('\n');
     leat_bad_list_print("", t->loader);
+    leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
+}
+
+static json_t *input_json(const struct train *t)
+{
+    static const leat_loader_stats_info none;
+    leat_loader_stats_info stats;
+    leat_loader_stats(t->loader, &stats);
+    json_t *json = json_object();
+    leat_summary_add(json, &none, &stats);
+    return json;
 }
 
 static json_t *run_json(struct train *t, double seconds)
@@ -402,6 +428,7 @@ static json_t *run_json(struct train *t, double seconds)
     leat_json_real(json, "seconds", seconds);
     leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);
     leat_json_bool(json, "diverged", t->diverged);
+    leat_json_add(json, "input", input_json(t));
     leat_json_add(json, "saved",
                   t->o->save && !t->diverged ? json_string(t->o->save) : json_null());
     return json;
@@ -436,6 +463,10 @@ static int run(const leat_call *call)
     const double seconds = (double)(leat_files_now_ns() - start) * 1e-9;
     if (rc == LEAT_OK && talk)
         print_end(&t, seconds);
+    if (t.loader && t.o->trace) { /* also of a run that failed; the error to tell is the first */
+        const int written = leat_loader_trace_write(t.loader, t.o->trace, rc < 0 ? NULL : &err);
+        rc = rc < 0 ? rc : written;
+    }
     if (rc == LEAT_OK)
         rc = leat_json_write(run_json(&t, seconds), t.o->json, &err);
     else if (t.diverged) /* the epochs before it are worth keeping; the error to tell is this one */

@@ -80,6 +80,11 @@ const leat_command *leat_command_find(const char *name);
 extern const char *const leat_command_auto[];
 #define LEAT_ROW_QUIET(s) LEAT_OPTION_BOOL(s, quiet, "false", "print no progress")
 
+#define LEAT_ROW_TRACE(s)                                                                          \
+    LEAT_OPTION_STRING(s, trace, NULL,                                                             \
+                       "write what every thread did to this file, for ui.perfetto.dev: the "       \
+                       "newest engine.spans spans of each, 262144 unless the config says")
+
 /* Prints "leat COMMAND: MESSAGE" to standard error and gives the exit code that fits. */
 int leat_command_fail(const char *command, const leat_error *err);
 /* The same for what is wrong with the command line itself; adds where to read more. */

@@ -7,13 +7,17 @@
 #include "files.h"
 
 enum { BAR = 24 };
-static const int64_t terminal_ns = 100000000, plain_ns = 5000000000;
+static const int64_t terminal_ns = 250000000, plain_ns = 1000000000;
+
+const char *const leat_progress_words[] = { "auto", "on", "off", NULL };
 
 void leat_progress_init(leat_progress *progress, const char *what, const char *unit, uint64_t total,
-                        bool silent)
+                        int32_t when)
 {
-    *progress = (leat_progress){ .what = what, .unit = unit, .total = total, .silent = silent };
+    *progress = (leat_progress){ .what = what, .unit = unit, .total = total };
     progress->terminal = isatty(STDERR_FILENO) == 1;
+    progress->silent =
+        when == LEAT_PROGRESS_OFF || (when == LEAT_PROGRESS_AUTO && !progress->terminal);
     progress->start_ns = progress->shown_ns = leat_files_now_ns();
     pthread_mutex_init(&progress->lock, NULL);
 }
@@ -47,6 +51,11 @@ static void print_line(const leat_progress *p, uint64_t done, double seconds)
     fprintf(stderr, " %s, %s/s", p->unit, leat_files_count_text((uint64_t)rate, count));
     if (p->total > done && rate > 0)
         print_left((double)(p->total - done) / rate);
+    if (p->describe) {
+        char text[160] = "";
+        p->describe(p->user, text, sizeof text);
+        fprintf(stderr, "; %s", text);
+    }
     if (!p->terminal)
         fputc('\n', stderr);
     fflush(stderr);
@@ -58,6 +67,7 @@ void leat_progress_show(leat_progress *progress, uint64_t done)
         return;
     const int64_t now = leat_files_now_ns();
     pthread_mutex_lock(&progress->lock);
+    progress->done = done;
     if (now - progress->shown_ns >= (progress->terminal ? terminal_ns : plain_ns)) {
         progress->shown_ns = now;
         print_line(progress, done, (double)(now - progress->start_ns) * 1e-9);
@@ -69,5 +79,8 @@ void leat_progress_fini(leat_progress *progress)
 {
     if (!progress->silent && progress->terminal)
         fputs("\r\033[K", stderr);
+    else if (!progress->silent)
+        print_line(progress, progress->done,
+                   (double)(leat_files_now_ns() - progress->start_ns) * 1e-9);
     pthread_mutex_destroy(&progress->lock);
 }

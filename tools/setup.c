@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "setup.h"
 
+#include "files.h"
+
 int leat_setup_config(const char *path, const leat_texts *set, leat_config **out, leat_error *err)
 {
     *out = NULL;
@@ -21,4 +23,15 @@ int leat_setup_device(const leat_config *config, const char *name, leat_device *
         return leat_trainer_open_device(config, out, err);
     const int rc = leat_device_open(name, out, err);
     return rc < 0 ? leat_fail_in(err, LEAT_E_ARGUMENT, "--device %s: ", name) : rc;
+}
+
+int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
+{
+    char text[64];
+    if (!path)
+        return LEAT_OK;
+    int rc = leat_files_check(path, err);
+    if (rc == LEAT_OK && leat_config_get(config, "engine.spans", text, sizeof text, NULL) < 0)
+        rc = leat_config_set(config, "engine.spans=262144", err);
+    return rc < 0 ? leat_fail_in(err, rc, "--trace: ") : rc;
 }

@@ -145,7 +145,7 @@ static void get_to_know(leat_reader *reader, int fd)
 
 bool leat_reader_is_direct(leat_reader *reader, int fd)
 {
-    if (fd >= reader->n_files)
+    if (fd < 0 || fd >= reader->n_files)
         return false;
     if (!reader->files[fd].known)
         get_to_know(reader, fd);
@@ -188,6 +188,11 @@ void leat_reader_close(leat_reader **out)
     leat_reader *const reader = *out;
     if (!reader)
         return;
+    /* The kernel takes a ring apart some time later; files and memory are to be free at once. */
+    if (reader->files_registered)
+        io_uring_unregister_files(&reader->ring);
+    if (reader->registered)
+        io_uring_unregister_buffers(&reader->ring);
     if (reader->ring_open)
         io_uring_queue_exit(&reader->ring);
     for (int fd = 0; reader->files && fd < reader->n_files; fd++)

@@ -59,6 +59,7 @@ typedef struct leat_reader_faults {
     uint32_t error_every;     /* every n-th read comes back as -error */
     int error;                /* 0: EAGAIN */
     bool refuse_direct;       /* as file systems without O_DIRECT do */
+    bool separate;            /* neighbours do not share a read: to measure what that brings */
 } leat_reader_faults;
 extern leat_reader_faults leat_reader_fault;
 

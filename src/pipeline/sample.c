@@ -181,6 +181,8 @@ static int run_link(leat_journey *j, int32_t i, leat_error *err)
     const leat_link *const link = &j->chain->links[i];
     leat_view out = { 0 };
     leat_plan64 drawn;
+    if (err)
+        err->message[0] = 0; /* an op may fail without a word */
     int rc = shape_after(j, i, &j->view, &out.shape, err);
     if (rc < 0 || (rc = make_room(j, i, &out, err)) < 0)
         return rc;
@@ -224,9 +226,20 @@ static int run_fused(leat_journey *j, leat_error *err)
     return rc;
 }
 
+/* What may come of an op. A user's op may return anything; "the end" or "not ready" of the loader must
+ * not come from there. */
+static int code_of(int rc)
+{
+    const bool is_known = rc <= LEAT_E_NOMEM && rc >= LEAT_E_INTERNAL;
+    return is_known ? rc : LEAT_E_DATA;
+}
+
 /* Says which op it was, unless its message begins with that. */
 static int blame(const leat_journey *j, int32_t i, int rc, leat_error *err)
 {
+    if (err && !err->message[0])
+        leat_fail(err, rc, "it failed with code %d and no message", rc);
+    rc = code_of(rc);
     const char *const op = j->chain->links[i].op->name;
     const size_t n = strlen(op);
     if (err && !strncmp(err->message, op, n) && err->message[n] == ':')
@@ -286,14 +299,16 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
     leat_trace_stage *stages = &worker->trace.stages[LEAT_STAGE_FIRST_LINK];
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        journeys[c] = (leat_journey){ .plan = plan,
-                                      .chain = chain,
-                                      .name = plan->tensors[c].name,
-                                      .worker = worker,
-                                      .stages = stages,
-                                      .record = record,
-                                      .epoch = epoch,
-                                      .row = slot + chain->offset + row * chain->row_bytes };
+        leat_journey *const j = &journeys[c];
+        j->plan = plan; /* one by one: the view need not be cleared */
+        j->chain = chain;
+        j->name = plan->tensors[c].name;
+        j->worker = worker;
+        j->stages = stages;
+        j->record = record;
+        j->epoch = epoch;
+        j->owned = false;
+        j->row = slot + chain->offset + row * chain->row_bytes;
         stages += chain->n_links + (chain->fused != NULL);
     }
     return stages;

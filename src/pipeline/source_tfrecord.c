@@ -108,13 +108,14 @@ static shard *shard_of(const tfrecord_source *source, uint64_t record)
 }
 
 #define VERIFY_BYTES                                                                               \
-    ((uint64_t)16 << 30) /* of data; the index of larger files is checked as it is used */
+    ((uint64_t)1 << 30) /* of data: the index of what lies beyond is checked as it is used */
 
-static int open_index(const char *path, uint64_t data_bytes, leat_index *out,
+/* before: bytes of the files that were opened before this one. */
+static int open_index(const char *path, uint64_t before, uint64_t data_bytes, leat_index *out,
                       leat_format_error *err)
 {
-    const unsigned flags = data_bytes <= VERIFY_BYTES ? LEAT_INDEX_VERIFY : 0;
-    return leat_index_open(path, flags, out, err);
+    const bool verify = before < VERIFY_BYTES && data_bytes <= VERIFY_BYTES - before;
+    return leat_index_open(path, verify ? LEAT_INDEX_VERIFY : 0, out, err);
 }
 
 static int open_shard(tfrecord_source *source, const char *path, leat_error *err)
@@ -132,7 +133,7 @@ static int open_shard(tfrecord_source *source, const char *path, leat_error *err
         return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", path, strerror(errno));
     if (!S_ISREG(status.st_mode))
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
-    if (open_index(path, (uint64_t)status.st_size, &s->index, &inner) < 0)
+    if (open_index(path, source->base.n_bytes, (uint64_t)status.st_size, &s->index, &inner) < 0)
         return from_format(err, &inner);
     /* The index was made of what has the name; that must be what is open here. */
     const leat_file_id id = { s->index.data_bytes, s->index.data_mtime_ns };

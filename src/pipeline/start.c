@@ -26,7 +26,7 @@ static void look_at_first_file(const leat_loader *loader)
 {
     const leat_source *const source = loader->plan->source;
     leat_extent at;
-    if (source->table->locate(source, 0, &at, NULL) >= 0 && at.fd >= 0)
+    if (source->table->locate && source->table->locate(source, 0, &at, NULL) >= 0 && at.fd >= 0)
         leat_reader_is_direct(loader->ahead.reader, at.fd);
 }
 
@@ -63,7 +63,9 @@ int leat_start_open(leat_loader *loader, leat_error *err)
              leat_reader_note(a->reader));
     a->layout = (leat_layout){ .memory = leat_reader_memory(a->reader),
                                .bytes = a->bytes,
-                               .most = a->bytes / 4 < JOINED_MOST ? a->bytes / 4 : JOINED_MOST };
+                               .most = leat_reader_fault.separate   ? 0
+                                       : a->bytes / 4 < JOINED_MOST ? a->bytes / 4
+                                                                    : JOINED_MOST };
     a->runs = calloc(LEAT_RUNS, sizeof *a->runs);
     if (!a->runs)
         return leat_fail(err, LEAT_E_NOMEM, "%d runs", LEAT_RUNS);
@@ -211,7 +213,9 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
             row->fd = at.fd;
             row->offset = at.offset;
             row->size = at.size;
-            row->direct = leat_reader_is_direct(a->reader, at.fd);
+            /* A cache's file stays unknown to the ring: a ring of a killed process lives on for a
+             * moment, and would keep the file locked. */
+            row->direct = !row->is_entry && leat_reader_is_direct(a->reader, at.fd);
             const uint64_t cost = cost_of(a, row);
             if (i && total + cost > a->bytes / 8)
                 break;

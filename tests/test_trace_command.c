@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_trace_command.c: --trace and --progress of the command: the file is a trace of the run, also of
+ * one that failed; progress is shown where it was asked for and nowhere else. */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LEAT BUILD_DIR "/leat"
+
+static char folder[64];
+static char out[1 << 18], err[1 << 16]; /* of the last run */
+
+static void slurp(const char *name, char *text, size_t size)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    text[fread(text, 1, size - 1, file)] = 0;
+    fclose(file);
+}
+
+/* A line of shell in the test's folder, $L the command; its exit code. */
+static int shell(const char *line)
+{
+    char command[2048];
+    snprintf(command, sizeof command, "cd %s && L=%s && { %s\n} >.out 2>.err", folder, LEAT, line);
+    const int status = system(command);
+    slurp(".out", out, sizeof out);
+    slurp(".err", err, sizeof err);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect(const char *line)
+{
+    const int code = shell(line);
+    if (code)
+        fail_msg("%s: exit code %d: %s", line, code, err);
+}
+
+static int make_set(void **state)
+{
+    char path[128];
+    (void)state;
+    setenv("OMP_NUM_THREADS", "1", 0);
+    strcpy(folder, "/tmp/leat-trace-command-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/x.yaml", folder);
+    FILE *file = fopen(path, "w");
+    fputs("source: {tfrecord: 'x-*.tfrecord'}\n"
+          "pipeline:\n"
+          "  - shuffle\n"
+          "  - map: [decode_jpeg, {resize: [8, 8]}, {cast: float32}]\n"
+          "  - batch: {size: 20, drop_remainder: true}\n"
+          "train:\n  epochs: 2\n  model: [flatten, {dense: {units: 10}}]\n"
+          "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.0001}}\n",
+          file);
+    fclose(file);
+    return shell("$L synth imgs --n 200 --size 16 -q && $L convert images imgs -o x -q");
+}
+
+static int remove_set(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+/* Events of a name in a trace file. */
+static int count_events(const char *file, const char *name)
+{
+    char path[128];
+    json_error_t why;
+    json_t *event;
+    size_t i;
+    int n = 0;
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    json_t *json = json_load_file(path, 0, &why);
+    if (!json)
+        fail_msg("%s: line %d: %s", file, why.line, why.text);
+    json_array_foreach(json_object_get(json, "traceEvents"), i, event)
+    {
+        n += !strcmp(json_string_value(json_object_get(event, "name")), name);
+    }
+    json_decref(json);
+    return n;
+}
+
+static void bench_writes_a_trace(void **state)
+{
+    (void)state;
+    expect("$L bench x.yaml --epochs 3 -q --trace b.json --json=b.txt");
+    assert_int_equal(count_events("b.json", "next"), 30);
+    assert_int_equal(count_events("b.json", "step"), 0);
+    assert_true(count_events("b.json", "image: decode_jpeg") > 0);
+    expect("$L bench x.yaml --epochs 3 -q --trace b.json --set engine.spans=4");
+    assert_in_range(count_events("b.json", "next"), 0, 4);
+    assert_int_equal(shell("$L bench x.yaml --trace none/b.json -q"), 1);
+    assert_non_null(strstr(err, "--trace: "));
+    assert_string_equal(out, "");
+}
+
+static void train_writes_its_steps(void **state)
+{
+    static const struct {
+        const char *line;
+        int n_steps;
+    } cases[] = {
+        { "$L train x.yaml -q --trace t.json", 20 },
+        { "$L train x.yaml -q --trace t.json --device sim", 20 },
+        { "$L train x.yaml -q --trace t.json --steps 7 --start-batch 2", 7 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect(cases[i].line);
+        assert_int_equal(count_events("t.json", "step"), cases[i].n_steps);
+        assert_non_null(strstr(out, "worker time"));
+    }
+}
+
+/* What led to the failure is what one wants to see. */
+static void a_failed_run_leaves_its_trace(void **state)
+{
+    (void)state;
+    expect("rm -f t.json; cp x-*.tfrecord bad.tfrecord; "
+           "printf junk | dd of=bad.tfrecord bs=1 seek=60000 conv=notrunc 2>/dev/null");
+    assert_int_equal(
+        shell("$L bench x.yaml -q --epochs 1 --set source.tfrecord=bad.tfrecord --trace t.json"),
+        1);
+    assert_non_null(strstr(err, "bad.tfrecord, record "));
+    assert_true(count_events("t.json", "rows") > 0);
+}
+
+static void progress_where_it_is_wanted(void **state)
+{
+    static const struct {
+        const char *line, *shown;
+    } cases[] = {
+        { "$L bench x.yaml --epochs 3 --progress on", "bench: 30 of 30 batches" },
+        { "$L train x.yaml --progress on", "train: 20 of 20 steps" },
+        { "$L convert images imgs -o y --progress on", "convert: 200 of 200 images" },
+        { "$L index x-*.tfrecord --progress on", "index: 1 of 1 files" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[300];
+        expect(cases[i].line);
+        if (!strstr(err, cases[i].shown))
+            fail_msg("%s said: %s", cases[i].line, err);
+        /* standard error is no terminal here */
+        snprintf(line, sizeof line, "%.*s", (int)(strstr(cases[i].line, " --p") - cases[i].line),
+                 cases[i].line);
+        expect(line);
+        assert_string_equal(err, "");
+        strcat(line, " --progress off");
+        expect(line);
+        assert_string_equal(err, "");
+    }
+    assert_int_equal(shell("$L bench x.yaml --progress sometimes"), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bench_writes_a_trace),
+        cmocka_unit_test(train_writes_its_steps),
+        cmocka_unit_test(a_failed_run_leaves_its_trace),
+        cmocka_unit_test(progress_where_it_is_wanted),
+    };
+    return cmocka_run_group_tests(tests, make_set, remove_set);
+}

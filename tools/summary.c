@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "summary.h"
+
+#include <stdio.h>
+
+#include "files.h"
+
+typedef leat_loader_stats_info snapshot;
+
+static double seconds(const snapshot *before, const snapshot *after)
+{
+    return (double)(after->wall_ns - before->wall_ns) * 1e-9;
+}
+
+/* Time that all workers have; with no workers the consumer's thread does the work. */
+static double worker_seconds(const snapshot *before, const snapshot *after)
+{
+    return seconds(before, after) * (after->threads > 0 ? after->threads : 1);
+}
+
+static double ratio(double a, double b)
+{
+    return b > 0 ? a / b : 0;
+}
+
+/* What stage i did between the snapshots. */
+static leat_stage_stats stage_of(const snapshot *before, const snapshot *after, int32_t i)
+{
+    leat_stage_stats stage = after->stages[i];
+    stage.samples -= before->stages[i].samples;
+    stage.busy_ns -= before->stages[i].busy_ns;
+    if (stage.busy_ns < 0) /* both are estimates */
+        stage.busy_ns = 0;
+    stage.bytes_out -= before->stages[i].bytes_out;
+    return stage;
+}
+
+static double us_per_sample(const leat_stage_stats *stage)
+{
+    return ratio((double)stage->busy_ns * 1e-3, (double)stage->samples);
+}
+
+/* --- the table ---------------------------------------------------------------------------------*/
+
+static void print_stage(const leat_stage_stats *stage, const snapshot *before,
+                        const snapshot *after)
+{
+    const double s = seconds(before, after);
+    char rate[32], bytes[32];
+    if (stage->samples)
+        printf("%-32s %12s %12.2f %12.1f %% %12s\n", stage->name,
+               leat_files_count_text((uint64_t)ratio((double)stage->samples, s), rate),
+               us_per_sample(stage),
+               ratio((double)stage->busy_ns * 1e-9, worker_seconds(before, after)) * 100,
+               leat_files_bytes_text(ratio((double)stage->bytes_out, s), bytes));
+}
+
+static void print_reads(const snapshot *before, const snapshot *after)
+{
+    const uint64_t reads = after->reads - before->reads;
+    const uint64_t rows = after->reads_rows - before->reads_rows;
+    const uint64_t again = after->reads_again - before->reads_again;
+    char count[32], records[32];
+    if (!reads)
+        return;
+    printf("reads: %s for %s records", leat_files_count_text(reads, count),
+           leat_files_count_text(rows, records));
+    if (again)
+        printf(", %s of them read again", leat_files_count_text(again, count));
+    putchar('\n');
+}
+
+void leat_summary_print(const leat_loader_stats_info *before, const leat_loader_stats_info *after)
+{
+    const double all = worker_seconds(before, after), s = seconds(before, after);
+    printf("\n%-32s %12s %12s %14s %12s\n", "stage", "samples/s", "us/sample", "worker time",
+           "bytes/s");
+    for (int32_t i = 0; i < after->n_stages; i++) {
+        const leat_stage_stats stage = stage_of(before, after, i);
+        print_stage(&stage, before, after);
+    }
+    if (after->threads)
+        printf("workers: asleep %.1f %%, on a CPU %.1f %%; ",
+               ratio((double)(after->sleep_ns - before->sleep_ns) * 1e-9, all) * 100,
+               ratio((double)(after->cpu_ns - before->cpu_ns) * 1e-9, all) * 100);
+    printf("the consumer waited %.1f %% of %.2f s\n",
+           ratio((double)(after->wait_ns - before->wait_ns) * 1e-9, s) * 100, s);
+    print_reads(before, after);
+}
+
+/* --- JSON --------------------------------------------------------------------------------------*/
+
+static json_t *stages_json(const snapshot *before, const snapshot *after)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < after->n_stages; i++) {
+        const leat_stage_stats stage = stage_of(before, after, i);
+        json_t *one = json_object();
+        leat_json_text(one, "name", stage.name);
+        leat_json_int(one, "samples", (int64_t)stage.samples);
+        leat_json_int(one, "bytes_out", (int64_t)stage.bytes_out);
+        leat_json_real(one, "samples_per_s", ratio((double)stage.samples, seconds(before, after)));
+        leat_json_real(one, "busy_s", (double)stage.busy_ns * 1e-9);
+        leat_json_real(one, "us_per_sample", us_per_sample(&stage));
+        leat_json_real(one, "share",
+                       ratio((double)stage.busy_ns * 1e-9, worker_seconds(before, after)));
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+void leat_summary_add(json_t *json, const leat_loader_stats_info *before,
+                      const leat_loader_stats_info *after)
+{
+    json_t *workers = json_object(), *reads = json_object();
+    leat_json_int(workers, "threads", after->threads);
+    leat_json_real(workers, "busy_s", (double)(after->busy_ns - before->busy_ns) * 1e-9);
+    leat_json_real(workers, "sleep_s", (double)(after->sleep_ns - before->sleep_ns) * 1e-9);
+    leat_json_real(workers, "cpu_s", (double)(after->cpu_ns - before->cpu_ns) * 1e-9);
+    leat_json_int(reads, "reads", (int64_t)(after->reads - before->reads));
+    leat_json_int(reads, "records", (int64_t)(after->reads_rows - before->reads_rows));
+    leat_json_int(reads, "again", (int64_t)(after->reads_again - before->reads_again));
+    leat_json_add(json, "stages", stages_json(before, after));
+    leat_json_add(json, "workers", workers);
+    leat_json_add(json, "reads", reads);
+}
+
+/* --- while it runs -----------------------------------------------------------------------------*/
+
+static void describe(void *user, char *text, size_t size)
+{
+    leat_summary_watching *const watch = user;
+    leat_loader_stats_info now;
+    leat_loader_stats(watch->loader, &now);
+    const double waited =
+        ratio((double)(now.wait_ns - watch->wait_ns), (double)(now.wall_ns - watch->wall_ns));
+    snprintf(text, size, "%d of %d batches ready, %d reads in flight, waited %.0f %%",
+             now.batches_ready, now.slots, now.reads_in_flight, (waited > 1 ? 1 : waited) * 100);
+    watch->wall_ns = now.wall_ns;
+    watch->wait_ns = now.wait_ns;
+}
+
+void leat_summary_watch(leat_summary_watching *watch, leat_loader *loader, leat_progress *progress)
+{
+    *watch = (leat_summary_watching){ .loader = loader };
+    progress->describe = describe;
+    progress->user = watch;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * summary.h: what the statistics of a loader say, as a table, as JSON, and as a few words while it
+ * runs. `before` and `after` are two snapshots; what lies between them is told. */
+#ifndef LEAT_SUMMARY_H
+#define LEAT_SUMMARY_H
+
+#include "json.h"
+#include "leat/loader.h"
+#include "progress.h"
+
+/* Prints a row per stage, then where the workers' time went and how reading went. */
+void leat_summary_print(const leat_loader_stats_info *before, const leat_loader_stats_info *after);
+
+/* Adds "stages", "workers" and "reads" to an object. */
+void leat_summary_add(json_t *json, const leat_loader_stats_info *before,
+                      const leat_loader_stats_info *after);
+
+/* Has the progress line say what the loader is doing. Lives as long as both. */
+typedef struct leat_summary_watching {
+    leat_loader *loader;
+    int64_t wall_ns, wait_ns; /* at the last look */
+} leat_summary_watching;
+void leat_summary_watch(leat_summary_watching *watch, leat_loader *loader, leat_progress *progress);
+
+#endif
