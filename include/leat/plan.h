@@ -45,7 +45,7 @@ typedef struct leat_plan_info {
     int32_t n_tensors;
     int32_t n_classes; /* from the source's label map; 0 = unknown */
     uint64_t seed;
-    uint64_t digest; /* of source, stages (but prefetch) and seed as they are written */
+    uint64_t digest; /* of source, stages (but prefetch, limits) and seed as they are written */
 } leat_plan_info;
 
 /* Counts, sizes and digest; valid until the plan is closed. */

@@ -70,6 +70,8 @@ static int add(leat_order *order, const leat_order_step *step, leat_error *err)
     *added = *step;
     added->n_in = *count;
     *count = added->n_out = count_out(added);
+    order->parts_apart |=
+        order->parts > 1 && !order->batch_size && step->kind == LEAT_ORDER_SHUFFLE;
     return LEAT_OK;
 }
 

@@ -47,6 +47,7 @@ typedef struct leat_order {
     leat_order_step before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
     uint64_t parts;     /* samples that unbatch makes of a record; 1 without */
     int32_t parts_at;   /* steps before it */
+    bool parts_apart;   /* a shuffle after it parts the samples of a record */
     uint64_t n_samples; /* after `before`; may be LEAT_ENDLESS */
     uint64_t batch_size;
     bool drop_remainder;
@@ -83,7 +84,7 @@ static inline uint64_t leat_order_whole_rows(const leat_order *order, uint64_t f
 {
     const uint64_t m = order->parts, end = first + n;
     const uint64_t up = (end + m - 1) / m * m - first, down = end / m * m;
-    if (m == 1)
+    if (m == 1 || order->parts_apart)
         return n;
     return up <= most ? up : down > first ? down - first : n;
 }
