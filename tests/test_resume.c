@@ -154,7 +154,7 @@ static bool check_plan(const random_plan *what, int e)
 static void add_stage(leat_rng *rng, random_plan *plan, const struct random_stage *row)
 {
     if (row->where == RANDOM_MAP)
-        random_draw_map(rng, plan, leat_rng_below(rng, 2), false);
+        random_draw_map(rng, plan, leat_rng_below(rng, (uint32_t)plan->n_features), false);
     else
         random_draw_row(rng, plan, row);
 }
@@ -197,13 +197,15 @@ static bool check_pair(size_t n, const struct random_stage *a, const struct rand
     name = strcmp(name, "images") ? name : "rows"; /* those need a decoder */
     snprintf(plan.source.name, sizeof plan.source.name, "%s", name);
     plan.n_features = 2;
-    for (size_t f = 0; f < 2; f++) {
+    if (!strcmp(a->name, "unbatch") || !strcmp(b->name, "unbatch"))
+        plan.n_features = 1; /* all tensors need as many rows */
+    for (size_t f = 0; f < plan.n_features; f++) {
         plan.features[f] = &random_features[f];
         plan.shapes[f] = random_features[f].shape;
     }
     plan.seed = (int64_t)n;
     if (strcmp(name, "rows"))
-        random_draw_source(&rng, &plan, name, 0, 2, 0, false, plan.source.options,
+        random_draw_source(&rng, &plan, name, 0, plan.n_features, 0, false, plan.source.options,
                            sizeof plan.source.options);
     if (!a_after)
         add_stage(&rng, &plan, a);

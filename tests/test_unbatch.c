@@ -238,6 +238,39 @@ static void records_draw_once(void **state)
     leat_plan_close(&plan);
 }
 
+/* A record of one row is that row. */
+static void records_of_one_row(void **state)
+{
+    float *const rows = make_rows(40);
+    const leat_rows wide = { "x", leat_shape_make(LEAT_F32, 2, (int64_t[]){ 1, ROW_FLOATS }),
+                             rows };
+    const leat_rows flat = { "x", leat_shape_make(LEAT_F32, 1, (int64_t[]){ ROW_FLOATS }), rows };
+    uint64_t digests[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        leat_builder *b = leat_builder_open();
+        leat_plan *plan;
+        leat_error err;
+        int64_t n;
+        leat_builder_rows(b, 40, i ? &wide : &flat, 1);
+        leat_builder_op(b, &jitter_op);
+        leat_builder_engine(b, "{threads: 2, digest: true}");
+        leat_builder_stage(b, "skip", "3");
+        leat_builder_stage(b, "shuffle", NULL);
+        if (i)
+            leat_builder_stage(b, "unbatch", NULL);
+        leat_builder_stage(b, "take", "30");
+        leat_builder_stage(b, "map", "[jitter]");
+        leat_builder_stage(b, "batch", "7");
+        check(leat_builder_plan(b, &plan, &err), &err);
+        leat_builder_close(&b);
+        digests[i] = run_digest(plan, &(leat_loader_options){ .epochs = 2 }, &n);
+        leat_plan_close(&plan);
+    }
+    assert_true(digests[0] == digests[1]);
+    free(rows);
+}
+
 /* --- once per record ---------------------------------------------------------------------------------------- */
 
 static int count_calls(const setup *s)
@@ -461,6 +494,7 @@ int main(void)
         cmocka_unit_test(each_row_is_a_sample),
         cmocka_unit_test(rows_as_records_give_the_same_batches),
         cmocka_unit_test(records_draw_once),
+        cmocka_unit_test(records_of_one_row),
         cmocka_unit_test(what_stands_before_runs_once_per_record),
         cmocka_unit_test(any_way_of_running_gives_the_same),
         cmocka_unit_test(a_bad_record_is_all_its_samples),

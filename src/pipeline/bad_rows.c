@@ -97,7 +97,7 @@ int leat_bad_row(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint
     const leat_plan *const plan = loader->plan;
     leat_row_error bad = { .batch = slot->batch,
                            .row = (int64_t)row,
-                           .record = record / plan->order.parts,
+                           .record = leat_order_record(&plan->order, record),
                            .epoch = epoch,
                            .replaced = plan->on_error == LEAT_ON_ERROR_REPLACE,
                            .code = err->code };

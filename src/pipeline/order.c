@@ -156,9 +156,12 @@ void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_orde
                      uint32_t purpose, uint64_t *p, uint64_t *epoch)
 {
     const int32_t at = order->parts_at;
+    uint64_t part = 0;
     walk(order->before + at, order->n_before - at, perms + at, purpose + (uint32_t)at, p, epoch);
-    const uint64_t part = *p % order->parts;
-    *p /= order->parts;
+    if (order->parts > 1) {
+        part = *p % order->parts;
+        *p /= order->parts;
+    }
     walk(order->before, at, perms, purpose, p, epoch);
     if (order->combine)
         leat_combine_walk(order->combine, cache, purpose, p, epoch);

@@ -77,15 +77,21 @@ void leat_order_unbatch(leat_order *order, uint64_t parts);
 /* size ≥ 1; once. */
 void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder);
 
-/* Of n rows from `row` on: so many that the last one is a record's last part, at most `most`; n where
- * that is not to be had. */
+/* The record that a sample is, or is a part of. */
+static inline uint64_t leat_order_record(const leat_order *order, uint64_t sample)
+{
+    return order->parts == 1 ? sample : sample / order->parts; /* a division shows in cheap rows */
+}
+
+/* Of n rows from position `first` of a pass on: so many that the last one is a record's last part, at
+ * most `most`; n where that is not to be had. */
 static inline uint64_t leat_order_whole_rows(const leat_order *order, uint64_t first, uint64_t n,
                                              uint64_t most)
 {
     const uint64_t m = order->parts, end = first + n;
-    const uint64_t up = (end + m - 1) / m * m - first, down = end / m * m;
     if (m == 1 || order->parts_apart)
         return n;
+    const uint64_t up = (end + m - 1) / m * m - first, down = end / m * m;
     return up <= most ? up : down > first ? down - first : n;
 }
 

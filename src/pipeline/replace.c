@@ -10,7 +10,7 @@
 static size_t source_of(const leat_order *order, uint64_t record)
 {
     size_t i = order->combine ? order->combine->n_children : 1;
-    while (i > 1 && order->combine->children[i - 1].first > record / order->parts)
+    while (i > 1 && order->combine->children[i - 1].first > leat_order_record(order, record))
         i--;
     return i - 1;
 }

@@ -441,7 +441,7 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
                     const leat_stored *stored, uint8_t *slot, uint64_t j, bool timed,
                     leat_error *err)
 {
-    const uint64_t record = sample / plan->order.parts;
+    const uint64_t record = leat_order_record(&plan->order, sample);
     leat_journey journeys[LEAT_MAX_FEATURES];
     leat_watch watch = { timed, timed ? leat_clock_ns() : 0, worker, record };
     leat_trace_stage *const stages = begin(plan, worker, record, epoch, slot, j, journeys);

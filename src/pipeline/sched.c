@@ -125,10 +125,11 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_span 
         else
             leat_order_row(&plan->order, &worker->order, &span->place, span->row + row + i,
                            &ids[i].record, &ids[i].epoch);
-        if (plan->cache && leat_cache_hint(plan->cache, ids[i].record))
+        const uint64_t record = leat_order_record(&plan->order, ids[i].record);
+        if (plan->cache && leat_cache_hint(plan->cache, record))
             continue;
         if (source->table->hint)
-            source->table->hint(source, ids[i].record / plan->order.parts);
+            source->table->hint(source, record);
     }
 }
 
@@ -185,7 +186,7 @@ static void compute(leat_loader *loader, leat_worker *worker, const leat_span *s
         if (i % AHEAD == 0)
             look_up(loader->plan, worker, span, i, ids);
         if (i == 0)
-            first_record = ids[0].record;
+            first_record = leat_order_record(&loader->plan->order, ids[0].record);
         if (compute_row(loader, worker, span, i, &ids[i % AHEAD], timed_every, &out->digest,
                         &error) < 0 &&
             out->error.code == LEAT_OK) {

@@ -160,7 +160,7 @@ bool leat_start_can_locked(const leat_loader *loader)
 static bool locate(const leat_plan *plan, leat_row_read *row, leat_extent *at)
 {
     const leat_source *const source = plan->source;
-    const uint64_t record = row->record / plan->order.parts;
+    const uint64_t record = leat_order_record(&plan->order, row->record);
     switch (plan->cache ? leat_cache_find(plan->cache, record, at) : LEAT_CACHE_NONE) {
     case LEAT_CACHE_IN_MEMORY:
         return false;
