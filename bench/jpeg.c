@@ -7,7 +7,8 @@
  * DIR has JPEG files (up to 1000 under a megapixel are read into memory); without it, pictures are
  * drawn. One core, one picture at a time. The tensor is float32 [224, 224, 3] of the box that
  * random_resized_crop would draw, resized with antialiasing, mirrored in half of the cases and
- * normalised; resizing and normalising are the same code in all arms. */
+ * normalised; resizing and normalising are the same code in all arms. The index is that of `leat index
+ * --jpeg`; LEAT_BENCH_EVERY_MCUS=N sets the MCUs from mark to mark. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "cpu.h"
 #include "jpeg/jpeg_impl.h"
 #include "jpeg_turbo.h"
+#include "leat/jpeg_look.h"
 #include "leat/rng.h"
 #include "scratch.h"
 
@@ -29,15 +31,14 @@ enum {
     MOST_BYTES = 4 << 20,
     SIDE = 224,
     RESTART = 4,
-    INDEX = 8,
     DRAWN_WIDTH = 500,
     DRAWN_HEIGHT = 375
 };
 
 typedef struct picture {
     uint8_t *bytes, *marked; /* as it is; with optimised tables and restart markers */
-    leat_jpeg_mark *index;   /* of bytes */
-    uint64_t n_index;
+    uint8_t *table;          /* of bytes, as a side index keeps it */
+    size_t n_table;
     size_t n_bytes, n_marked;
     int32_t width, height, is_mirrored;
     leat_image_box box;
@@ -47,6 +48,7 @@ typedef struct data {
     picture *pictures;
     size_t n, n_refused;
     leat_scratch *scratch;
+    uint32_t every_mcus; /* from mark to mark of the index; 0: as `leat index --jpeg` does */
     uint8_t *pixels;
     float tensor[SIDE * SIDE * 3];
     leat_affine affine;
@@ -123,11 +125,13 @@ static void add_picture(data *d, uint8_t *bytes, size_t n_bytes)
     p->height = jpeg.height;
     draw_box(p, d->n++);
     p->n_marked = add_markers(p, &p->marked);
-    p->n_index = leat_jpeg_count_marks(&jpeg, INDEX);
-    p->index = calloc(p->n_index + 1, sizeof *p->index);
+    const void *table;
     leat_scratch_reset(d->scratch);
-    if (p->n_index && leat_jpeg_make_marks(&jpeg, INDEX, p->index, d->scratch, NULL))
-        p->n_index = 0;
+    if (leat_jpeg_make_table(bytes, n_bytes, d->every_mcus, d->scratch, &table, &p->n_table, NULL))
+        p->n_table = 0;
+    p->table = malloc(p->n_table + 1);
+    if (p->table && p->n_table)
+        memcpy(p->table, table, p->n_table);
 }
 
 static void read_folder(data *d, const char *path)
@@ -201,8 +205,8 @@ static void draw_pictures(data *d)
 
 static leat_view view_of(void *memory, int64_t height, int64_t width)
 {
-    return (leat_view){ leat_shape_make(LEAT_U8, 3, (const int64_t[]){ height, width, 3 }),
-                        memory };
+    return (leat_view){ leat_shape_make(LEAT_U8, 3, (const int64_t[]){ height, width, 3 }), memory,
+                        NULL };
 }
 
 /* Steps 3 and 4 for pixels of libjpeg-turbo, rows stride_bytes apart. */
@@ -311,8 +315,8 @@ static int64_t ours_box(void *arg)
                            a->is_marked ? p->n_marked : p->n_bytes, NULL))
             return -1;
         jpeg.dsp = leat_jpeg_dsp_at(a->level);
-        if (a->is_indexed && p->n_index)
-            leat_jpeg_use_marks(&jpeg, INDEX, p->index, p->n_index, NULL);
+        if (a->is_indexed && p->n_table)
+            leat_jpeg_use_table(&jpeg, p->table, p->n_table, d->scratch, NULL);
         if (a->n_steps < 3
                 ? leat_jpeg_decode_box(&jpeg, &p->box, 3, d->pixels, d->scratch, NULL)
                 : leat_jpeg_decode_resized(&jpeg, &p->box, &target, d->tensor, d->scratch, NULL))
@@ -360,12 +364,12 @@ static void run_crops(bench *b, data *d, const char *group, int n_steps)
 static void note_data(bench *b, const data *d)
 {
     char text[200];
-    double bytes = 0, marked = 0, pixels = 0, box = 0, marks = 0;
+    double bytes = 0, marked = 0, pixels = 0, box = 0, table = 0;
     for (size_t i = 0; i < d->n; i++) {
         const picture *p = &d->pictures[i];
         bytes += (double)p->n_bytes;
         marked += (double)p->n_marked;
-        marks += (double)p->n_index;
+        table += (double)p->n_table;
         pixels += p->width * (double)p->height;
         box += p->box.width * (double)p->box.height;
     }
@@ -375,7 +379,8 @@ static void note_data(bench *b, const data *d)
              pixels / (double)d->n / 1e3, bytes / (double)d->n / 1e3, marked / (double)d->n / 1e3,
              RESTART);
     bench_note(b, "mean", text);
-    snprintf(text, sizeof text, "%.0f marks, one for every %d MCUs", marks / (double)d->n, INDEX);
+    snprintf(text, sizeof text, "%.2f kB, %.2f %% of the files", table / (double)d->n / 1e3,
+             100 * table / bytes);
     bench_note(b, "index", text);
     snprintf(text, sizeof text, "%.1f %% of the pixels", 100 * box / pixels);
     bench_note(b, "boxes", text);
@@ -387,7 +392,7 @@ static void fini(data *d)
     for (size_t i = 0; i < d->n; i++) {
         free(d->pictures[i].bytes);
         free(d->pictures[i].marked);
-        free(d->pictures[i].index);
+        free(d->pictures[i].table);
     }
     jpeg_destroy_decompress(&d->turbo);
     leat_scratch_close(&d->scratch);
@@ -405,6 +410,8 @@ int main(int argc, char **argv)
     data *d = calloc(1, sizeof *d);
     if (!d || leat_scratch_open(&d->scratch, 1 << 28, NULL))
         return 1;
+    const char *every = getenv("LEAT_BENCH_EVERY_MCUS");
+    d->every_mcus = every ? (uint32_t)strtoul(every, NULL, 10) : 0;
     d->pictures = calloc(MOST_FILES, sizeof *d->pictures);
     d->pixels = malloc((size_t)MOST_PIXELS * 3);
     if (!d->pictures || !d->pixels)

@@ -8,6 +8,13 @@
 #include <stdint.h>
 #include <string.h>
 
+static inline uint16_t leat_load_u16(const uint8_t *from)
+{
+    uint16_t value;
+    memcpy(&value, from, sizeof value);
+    return le16toh(value);
+}
+
 static inline uint32_t leat_load_u32(const uint8_t *from)
 {
     uint32_t value;
@@ -20,6 +27,12 @@ static inline uint64_t leat_load_u64(const uint8_t *from)
     uint64_t value;
     memcpy(&value, from, sizeof value);
     return le64toh(value);
+}
+
+static inline void leat_store_u16(uint8_t *to, uint16_t value)
+{
+    value = htole16(value);
+    memcpy(to, &value, sizeof value);
 }
 
 static inline void leat_store_u32(uint8_t *to, uint32_t value)

@@ -59,25 +59,28 @@ typedef struct leat_trace_ring {
 
 typedef struct leat_trace {
     leat_trace_stage stages[LEAT_MAX_STAGES];
+    _Atomic uint64_t n_seek;         /* features that came with a table (leat_seek) that fits */
+    _Atomic uint64_t n_seek_refused; /* and with one that does not */
     leat_trace_ring spans;
 } leat_trace;
 
 /* Adds to a total. [owner] */
-static inline void leat_trace_count(leat_trace_stage *stage, uint64_t n, uint64_t bytes)
+static inline void leat_trace_add(_Atomic uint64_t *total, uint64_t n)
 {
     /* One writer: load and store need no read-modify-write. */
-    atomic_store_explicit(&stage->n, atomic_load_explicit(&stage->n, memory_order_relaxed) + n,
+    atomic_store_explicit(total, atomic_load_explicit(total, memory_order_relaxed) + n,
                           memory_order_relaxed);
-    atomic_store_explicit(&stage->bytes,
-                          atomic_load_explicit(&stage->bytes, memory_order_relaxed) + bytes,
-                          memory_order_relaxed);
+}
+
+static inline void leat_trace_count(leat_trace_stage *stage, uint64_t n, uint64_t bytes)
+{
+    leat_trace_add(&stage->n, n);
+    leat_trace_add(&stage->bytes, bytes);
 }
 
 static inline void leat_trace_time(leat_trace_stage *stage, uint64_t n, int64_t ns)
 {
-    atomic_store_explicit(&stage->n_timed,
-                          atomic_load_explicit(&stage->n_timed, memory_order_relaxed) + n,
-                          memory_order_relaxed);
+    leat_trace_add(&stage->n_timed, n);
     atomic_store_explicit(&stage->ns, atomic_load_explicit(&stage->ns, memory_order_relaxed) + ns,
                           memory_order_relaxed);
 }

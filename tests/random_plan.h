@@ -214,6 +214,7 @@ static const struct random_option {
     { "engine", "threads", { NULL }, false }, /* these are drawn by the tests */
     { "engine", "digest", { NULL }, false },
     { "engine", "reader", { "auto", "io_uring", "pread", "auto" }, false },
+    { "engine", "jpeg_index", { "auto", "off" }, false }, /* the sets have none */
     { "engine", "read_bytes", { "0", "12000", "64 KiB" }, false },
     { "engine", "rank", { NULL }, false }, /* what is in a rank's batch is its part of it */
     { "engine", "ranks", { NULL }, false },

@@ -170,7 +170,7 @@ static void hue_of_pure_colors(void **state)
             const leat_shape shape = { LEAT_U8, 3, { 1, 1, 3 } };
             memcpy(&plan, &amount, sizeof amount);
             memcpy(pixel, wheel[i], 3);
-            const leat_view view = { shape, pixel };
+            const leat_view view = { shape, pixel, NULL };
             assert_int_equal(op->apply(NULL, &plan, &view, &view, op_scratch, NULL), LEAT_OK);
             assert_memory_equal(pixel, wheel[(i + by) % 6], 3);
         }

@@ -412,11 +412,11 @@ static void by_steps(const leat_jpeg *jpeg, const leat_image_box *box, const lea
                      uint8_t *small)
 {
     const int64_t c = t->channels;
-    const leat_view whole = {
-        leat_shape_make(LEAT_U8, 3, (const int64_t[]){ jpeg->height, jpeg->width, c }), expected
-    };
+    const leat_view whole = { leat_shape_make(LEAT_U8, 3,
+                                              (const int64_t[]){ jpeg->height, jpeg->width, c }),
+                              expected, NULL };
     const leat_view out = {
-        leat_shape_make(LEAT_U8, 3, (const int64_t[]){ t->height, t->width, c }), small
+        leat_shape_make(LEAT_U8, 3, (const int64_t[]){ t->height, t->width, c }), small, NULL
     };
     const size_t row = (size_t)t->width * (size_t)c;
     leat_scratch_reset(scratch);

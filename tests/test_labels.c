@@ -57,7 +57,7 @@ static void one_hot_of_a_scalar(void **state)
     (void)state;
     int64_t label = 2;
     void *options = op_options_of("one_hot", "classes", "3");
-    const leat_view in = { { LEAT_I64, 0, { 0 } }, &label };
+    const leat_view in = { { LEAT_I64, 0, { 0 } }, &label, NULL };
     op_result r = op_run_ok("one_hot", options, in, 0);
     assert_int_equal(r.out.shape.rank, 1);
     assert_memory_equal(r.out.data, ((float[]){ 0, 0, 1 }), 12);

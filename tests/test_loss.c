@@ -67,7 +67,7 @@ static void softmax_is_right(void **state)
         for (uint64_t seed = 0; seed < 5; seed++) {
             float *logits = random_floats(seed, ROWS * MOST);
             int64_t *labels = random_labels(seed, ROWS, (uint32_t)n);
-            leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ ROWS }), labels };
+            leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ ROWS }), labels, NULL };
             long double wanted = 0;
             double right, hits = 0;
             for (int64_t r = 0; r < ROWS; r++) {
@@ -96,7 +96,7 @@ static void softmax_bears_large_logits(void **state)
     int64_t labels[] = { 0, 1 };
     float grad[6];
     double sum = 0, right = 0;
-    const leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 2 }), labels };
+    const leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 2 }), labels, NULL };
     evaluate(&leat_loss_softmax_cross_entropy, NULL, logits, 3, &target, 2, grad, &sum, &right);
     assert_true(fabs(sum - 600) < 1e-3);
     assert_true(right == 1);
@@ -115,7 +115,8 @@ static void labels_of_every_type_mean_the_same(void **state)
     void *data[] = { wide, half, byte };
     const leat_dtype types[] = { LEAT_I64, LEAT_I32, LEAT_U8 };
     for (int i = 0; i < 3; i++) {
-        const leat_view target = { leat_shape_make(types[i], 2, (int64_t[]){ 3, 1 }), data[i] };
+        const leat_view target = { leat_shape_make(types[i], 2, (int64_t[]){ 3, 1 }), data[i],
+                                   NULL };
         evaluate(&leat_loss_softmax_cross_entropy, NULL, logits, 3, &target, 3, NULL, &sums[i],
                  &right);
     }
@@ -143,7 +144,7 @@ static void binary_is_right(void **state)
                 hits += ((p > 0.5L) == (t > 0.5L)) / (double)n;
             }
             const leat_view target = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ ROWS, n }),
-                                       targets };
+                                       targets, NULL };
             const double got = loss_of(loss, options, logits, n, &target, ROWS, &right);
             assert_true(fabs(got - (double)wanted) < 1e-5 * ROWS);
             assert_true(fabs(right - hits) < 1e-9);
@@ -164,7 +165,7 @@ static void binary_bears_extremes(void **state)
         int64_t labels[] = { 1, 0 };
         float grad[2];
         double sum = 0, right = 0;
-        const leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 2 }), labels };
+        const leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 2 }), labels, NULL };
         evaluate(&leat_loss_binary_cross_entropy, options, logits, 1, &target, 2, grad, &sum,
                  &right);
         assert_true(sum >= 0 && sum < 1e-6 && right == 2);
@@ -185,8 +186,8 @@ static void impossible_targets_are_named(void **state)
         int64_t labels[4] = { 0, 1, 2, 0 };
         float targets[4] = { 0, 1, 0.5f, 0 };
         char where[32];
-        const leat_view view = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 4 }), labels };
-        const leat_view floats = { leat_shape_make(LEAT_F32, 1, (int64_t[]){ 4 }), targets };
+        const leat_view view = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 4 }), labels, NULL };
+        const leat_view floats = { leat_shape_make(LEAT_F32, 1, (int64_t[]){ 4 }), targets, NULL };
         uint8_t valid[4] = { 1, 1, 1, 1 };
         const leat_loss_rows ints = { .target = &view, .valid = valid, .rows = 4 };
         const leat_loss_rows reals = { .target = &floats, .valid = valid, .rows = 4 };
@@ -219,7 +220,7 @@ static void weights_of_a_wrong_kind_are_named(void **state)
     leat_error err;
     for (int i = 0; i < 5; i++) {
         float targets[2][3] = { { 1, 0, 0 } };
-        const leat_view view = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ 2, 3 }), targets };
+        const leat_view view = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ 2, 3 }), targets, NULL };
         const leat_loss_rows in = { .target = &view, .rows = 2 };
         memcpy(targets[1], rows[i], sizeof targets[1]);
         const int rc = leat_loss_softmax_cross_entropy.check_targets(NULL, &logits, &in, &err);
@@ -256,7 +257,7 @@ static void class_weights_are_right(void **state)
         for (uint64_t seed = 0; seed < 5; seed++) {
             float *logits = random_floats(seed, ROWS * MOST), weights[ROWS * MOST];
             const leat_view target = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ ROWS, n }),
-                                       weights };
+                                       weights, NULL };
             long double wanted = 0;
             double hits = 0, right;
             draw_weights(seed, n, weights);
@@ -289,8 +290,9 @@ static void a_weight_of_one_is_the_class(void **state)
     float grads[2][ROWS * MOST];
     int64_t *labels = random_labels(4, ROWS, MOST);
     double sums[2] = { 0 }, rights[2] = { 0 };
-    const leat_view classes = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ ROWS }), labels };
-    const leat_view soft = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ ROWS, MOST }), weights };
+    const leat_view classes = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ ROWS }), labels, NULL };
+    const leat_view soft = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ ROWS, MOST }), weights,
+                             NULL };
     for (int r = 0; r < ROWS; r++)
         weights[r * MOST + labels[r]] = 1;
     evaluate(loss, NULL, logits, MOST, &classes, ROWS, grads[0], &sums[0], &rights[0]);
@@ -328,7 +330,7 @@ static void rows_that_do_not_count_weigh_nothing(void **state)
             }
         const leat_shape of_rows = which ? leat_shape_make(LEAT_F32, 2, (int64_t[]){ ROWS, n })
                                          : leat_shape_make(LEAT_I64, 1, (int64_t[]){ ROWS });
-        leat_view target = { of_rows, which ? (void *)weights : labels };
+        leat_view target = { of_rows, which ? (void *)weights : labels, NULL };
         const leat_loss_rows in = { .logits = logits,
                                     .n = n,
                                     .rows = ROWS,

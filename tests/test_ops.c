@@ -208,7 +208,7 @@ static uint8_t *check_apply(const void *options, const leat_plan64 *plan, const 
         uint8_t *memory = malloc(n + 2 * CANARY);
         assert_non_null(memory);
         memset(memory, i ? 0xa5 : 0x5a, n + 2 * CANARY);
-        const leat_view out = { *shape, memory + CANARY };
+        const leat_view out = { *shape, memory + CANARY, NULL };
         rc = apply_into(options, plan, in, &out, &err);
         CHECK(rc == LEAT_OK || rc == LEAT_E_DATA);
         CHECK(rc == LEAT_OK || !strncmp(err.message, current->name, strlen(current->name)));
@@ -232,7 +232,7 @@ static uint8_t *check_apply(const void *options, const leat_plan64 *plan, const 
 static void check_in_place(const void *options, const leat_plan64 *plan, const leat_view *in,
                            const leat_shape *shape, const uint8_t *expected)
 {
-    const leat_view out = { *shape, in->data };
+    const leat_view out = { *shape, in->data, NULL };
     const size_t n = (size_t)leat_shape_bytes(shape);
     CHECK(leat_shape_bytes(&in->shape) == leat_shape_bytes(shape));
     CHECK(apply_into(options, plan, in, &out, NULL) == LEAT_OK);

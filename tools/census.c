@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "example.h"
 #include "files.h"
 #include "image_header.h"
+#include "index.h"
+#include "jpeg_index.h"
 #include "leat/jpeg_look.h"
 #include "tfrecord.h"
 
@@ -19,6 +22,8 @@ struct taker {
     const char *label, *text;
     leat_image_reader *images;
     size_t labels_room;
+    leat_jpeg_index index; /* of the file that is being read; zeroed: it has none that fits */
+    bool is_indexed;       /* the record that is being read has a table in it */
 };
 
 static int fail_memory(leat_error *err)
@@ -67,7 +72,8 @@ static void count_reason(leat_census_feature *to, const char *text)
     reason->n++;
 }
 
-static void count_jpeg(leat_census_feature *to, const uint8_t *data, size_t size)
+static void count_jpeg(const struct taker *taker, leat_census_feature *to, const uint8_t *data,
+                       size_t size)
 {
     leat_jpeg_info info;
     to->jpeg++;
@@ -77,7 +83,10 @@ static void count_jpeg(leat_census_feature *to, const uint8_t *data, size_t size
         count_reason(to, info.why_not);
     else
         to->own_decoder++;
-    to->seekable += info.restart_mcus > 0;
+    if (info.restart_mcus)
+        to->restart_markers++;
+    else
+        to->side_index += taker->is_indexed && strcmp(to->name, taker->index.key) == 0;
 }
 
 static void count_bytes(struct taker *taker, leat_census_feature *to, const leat_feature *feature)
@@ -95,7 +104,7 @@ static void count_bytes(struct taker *taker, leat_census_feature *to, const leat
             leat_image_reader_header(taker->images, data, size, &header, NULL) < 0)
             continue;
         if (header.format[0] == 'j')
-            count_jpeg(to, data, size);
+            count_jpeg(taker, to, data, size);
         else
             to->png++;
         add(&to->height, (double)header.height);
@@ -221,6 +230,32 @@ static int count_record(struct taker *taker, const uint8_t *example, size_t size
     return count_label(taker, example, size, err);
 }
 
+/* The index of JPEG files, which may not be there. */
+static void open_index(struct taker *taker, const char *path)
+{
+    leat_index records;
+    char *const side = leat_jpeg_index_path(path);
+    const int is_there = side && access(side, F_OK) == 0;
+    free(side);
+    leat_jpeg_index_close(&taker->index);
+    if (!is_there || leat_index_open(path, LEAT_INDEX_NO_WRITE, &records, NULL) < 0)
+        return;
+    leat_jpeg_index_open(path, records.data_bytes, records.n_records, &taker->index, NULL);
+    leat_index_close(&records);
+}
+
+static void look_up_table(struct taker *taker, uint64_t record, const uint8_t *example, size_t size)
+{
+    const uint8_t *table;
+    size_t n;
+    taker->is_indexed = false;
+    if (!taker->index.memory)
+        return;
+    const leat_jpeg_index_id id = { size, leat_tfrecord_masked_crc(example, size) };
+    taker->is_indexed =
+        leat_jpeg_index_find(&taker->index, record, &id, &table, &n) == LEAT_FORMAT_OK && n;
+}
+
 static int count_file(struct taker *taker, const char *path, leat_error *err)
 {
     leat_format_error why = { 0 };
@@ -230,8 +265,10 @@ static int count_file(struct taker *taker, const char *path, leat_error *err)
     int rc = leat_tfrecord_reader_open(&reader, path, 0, &why);
     if (rc < 0)
         return leat_files_fail(err, &why);
+    open_index(taker, path);
     taker->census->bytes += leat_tfrecord_reader_file_size(reader);
     while ((rc = leat_tfrecord_reader_next(reader, &record, &size, &why)) == LEAT_FORMAT_OK) {
+        look_up_table(taker, leat_tfrecord_reader_record(reader), record, size);
         if (count_record(taker, record, size, err) == LEAT_OK)
             continue;
         rc = leat_fail_in(err, err->code, "%s: record %llu at byte %llu: ", path,
@@ -253,6 +290,7 @@ int leat_census_take(leat_census *out, char *const *files, size_t n_files, const
     int rc = taker.images ? LEAT_OK : fail_memory(err);
     for (size_t i = 0; i < n_files && rc == LEAT_OK; i++)
         rc = count_file(&taker, files[i], err);
+    leat_jpeg_index_close(&taker.index);
     leat_image_reader_close(&taker.images);
     return rc;
 }

@@ -32,7 +32,8 @@ typedef struct leat_census_feature {
     uint64_t jpeg, png;        /* byte strings that are images */
     leat_census_range height, width;
     uint64_t own_decoder; /* of jpeg: leat's own decoder takes them, libjpeg-turbo the others */
-    uint64_t seekable;    /* of own_decoder: have restart markers */
+    /* Of own_decoder: can be read in parts, by restart markers or by the index beside the file. */
+    uint64_t restart_markers, side_index;
     leat_census_reason reasons[LEAT_CENSUS_REASONS]; /* the last counts all that found no place */
 } leat_census_feature;
 

@@ -17,7 +17,8 @@ leat_cli_word leat_cli_word_of(const leat_option *row)
 {
     leat_cli_word word = { row->name, "TEXT", 0 };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcmp(words[i].option, row->name))
+        if (!strcmp(words[i].option, row->name) &&
+            (row->type != LEAT_OPTION_TYPE_BOOL || !*words[i].value))
             return words[i];
     if (row->type == LEAT_OPTION_TYPE_BOOL)
         word.value = "";

@@ -6,6 +6,7 @@
 
 #include "bad_list.h"
 #include "files.h"
+#include "jpeg_side.h"
 #include "json.h"
 #include "progress.h"
 #include "setup.h"
@@ -290,6 +291,8 @@ static json_t *report_json(struct bench *b)
     leat_json_text(json, "reader", b->after.reader);
     leat_json_text(json, "reader_reason", b->after.reader_reason);
     leat_json_int(json, "memory_bytes", b->after.memory_bytes);
+    leat_json_int(json, "jpeg_index_used", (int64_t)b->after.n_seek);
+    leat_json_int(json, "jpeg_index_refused", (int64_t)b->after.n_seek_refused);
     leat_json_add(json, "notes", notes_json(b->plan));
     leat_json_add(json, "cache", cache_json(b));
     leat_summary_add(json, &b->before, &b->after);
@@ -332,6 +335,7 @@ static void print_report(const struct bench *b)
            b->after.threads == 1 ? "" : "s", b->after.reader, *b->after.reader_reason ? " (" : "",
            b->after.reader_reason, *b->after.reader_reason ? ")" : "",
            leat_files_bytes_text((double)b->after.memory_bytes, memory));
+    leat_jpeg_side_print(&b->after);
     if (b->device && leat_device_get_info(b->device)->simulated)
         printf("copies to %s are simulated\n", leat_device_get_info(b->device)->name);
     print_cache(b);

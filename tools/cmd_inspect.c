@@ -59,7 +59,9 @@ static void jpeg_json(json_t *one, const leat_census_feature *feature)
         leat_json_int(reasons, feature->reasons[i].text, (int64_t)feature->reasons[i].n);
     leat_json_int(one, "own_decoder", (int64_t)feature->own_decoder);
     leat_json_int(one, "libjpeg_turbo", (int64_t)(feature->jpeg - feature->own_decoder));
-    leat_json_int(one, "seekable", (int64_t)feature->seekable);
+    leat_json_int(one, "seekable", (int64_t)(feature->restart_markers + feature->side_index));
+    leat_json_int(one, "restart_markers", (int64_t)feature->restart_markers);
+    leat_json_int(one, "side_index", (int64_t)feature->side_index);
     leat_json_add(one, "libjpeg_turbo_because", reasons);
 }
 
@@ -147,7 +149,12 @@ static void print_jpeg(const leat_census_feature *f)
         return;
     printf("  %-24s JPEG: %s by leat's own decoder", "",
            leat_files_count_text(f->own_decoder, count));
-    printf(" (%s seekable)", leat_files_count_text(f->seekable, count));
+    printf(" (%s seekable", leat_files_count_text(f->restart_markers + f->side_index, count));
+    if (f->restart_markers)
+        printf(", %s by restart markers", leat_files_count_text(f->restart_markers, count));
+    if (f->side_index)
+        printf(", %s by an index", leat_files_count_text(f->side_index, count));
+    putchar(')');
     printf(", %s by libjpeg-turbo", leat_files_count_text(f->jpeg - f->own_decoder, count));
     for (int i = 0; i < LEAT_CENSUS_REASONS && f->reasons[i].n; i++)
         printf("%s%s: %s", i ? ", " : " (", f->reasons[i].text,
@@ -301,11 +308,13 @@ const leat_command leat_command_inspect = {
     .name = "inspect",
     .summary = "show what TFRecord files hold, or what a config means",
     .arguments = "FILE...|CONFIG",
-    .text = "Reads TFRecord files, checking every CRC, and counts records, features, classes, and "
-            "formats and sizes of images, and of JPEG files how many leat's own decoder takes and "
-            "how many of these are seekable (have restart markers, see `leat help convert`). With "
-            "--record it shows the fields of one record. Of a "
-            "config (.yaml) it shows the plan: records, batches, and the tensors of a sample.",
+    .text =
+        "Reads TFRecord files, checking every CRC, and counts records, features, classes, and "
+        "formats and sizes of images, and of JPEG files how many leat's own decoder takes and "
+        "how many of these are seekable: have restart markers (see `leat help convert`) or a place "
+        "in the index beside the file (see `leat help index`). With "
+        "--record it shows the fields of one record. Of a "
+        "config (.yaml) it shows the plan: records, batches, and the tensors of a sample.",
     .example = "  leat inspect 'data/train-*.tfrecord'\n"
                "  leat inspect data/train-00000-of-00008.tfrecord --record 12",
     .n_min = 1,

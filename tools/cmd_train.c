@@ -7,6 +7,7 @@
 
 #include "bad_list.h"
 #include "files.h"
+#include "jpeg_side.h"
 #include "json.h"
 #include "progress.h"
 #include "setup.h"
@@ -396,6 +397,7 @@ static void print_end(const struct train *t, double seconds)
     putchar('\n');
     leat_bad_list_print("", t->loader);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
+    leat_jpeg_side_print(&stats);
 }
 
 static json_t *input_json(const struct train *t)

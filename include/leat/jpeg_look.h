@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_look.h: which of the two decoders reads a JPEG file, and whether parts of it can be read alone. */
+ * jpeg_look.h: which of the two decoders reads a JPEG file, whether parts of it can be read alone, and
+ * the table that makes it so. */
 #ifndef LEAT_JPEG_LOOK_H
 #define LEAT_JPEG_LOOK_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "leat/error.h"
+#include "leat/op.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +31,18 @@ typedef struct leat_jpeg_info {
  * bytes    borrowed during the call
  * returns  LEAT_OK, or LEAT_E_DATA when it is no JPEG or its header is damaged. Any thread. */
 LEAT_API int leat_jpeg_look(const void *bytes, size_t size, leat_jpeg_info *out, leat_error *err);
+
+/* Makes the table (leat_seek of tensor.h) by which parts of a JPEG file without restart markers can be
+ * read alone: for every n-th MCU the bit it starts at and its DC values. Reads the whole file.
+ *
+ * every_mcus  n; 0: a mark every 64 pixels
+ * table       in the scratch, until that is reset
+ * n           its bytes; 0: the file can be read in parts without one, or not by leat's own decoder,
+ *             or is damaged, or has too few MCUs to gain
+ * returns     LEAT_OK, LEAT_E_NOMEM. Any thread, one scratch each. */
+LEAT_API int leat_jpeg_make_table(const void *bytes, size_t size, uint32_t every_mcus,
+                                  leat_scratch *scratch, const void **table, size_t *n,
+                                  leat_error *err);
 
 #ifdef __cplusplus
 }

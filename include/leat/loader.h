@@ -151,6 +151,9 @@ typedef struct leat_loader_stats_info {
     char reader[16];               /* "io_uring", "pread"; "direct": the source fetches by itself */
     char reader_reason[160];       /* why this reader; "" when it is the one asked for */
     int64_t memory_bytes;          /* slots, read buffers and scratch, as planned at open */
+    /* Encoded features that came with a table of the source's JPEG index (leat_seek), and those whose
+     * table was not of their bytes, so that they were read without; the batches are the same. */
+    uint64_t n_seek, n_seek_refused;
 
     /* Where the threads' time went, summed over them since the loader was opened. */
     int64_t busy_ns;  /* rows computed, by workers and by the consumer while it waited */

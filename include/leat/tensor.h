@@ -37,10 +37,20 @@ typedef struct leat_shape {
     int64_t dims[LEAT_MAX_RANK];
 } leat_shape;
 
+/* What a source keeps beside the encoded bytes of a record so that a decoder need not read all of
+ * them: where it may start inside. It spares work and changes no result: whoever does not know it, or
+ * finds that it does not fit, does without. */
+typedef struct leat_seek {
+    const void *table; /* see leat_jpeg_make_table(); as long as the view's data */
+    size_t bytes;      /* of the table; 0: none */
+    int32_t refused;   /* 1: it is not of these bytes; set by whoever finds that out */
+} leat_seek;
+
 /* Memory of someone else seen as a tensor. */
 typedef struct leat_view {
     leat_shape shape;
     void *data;
+    leat_seek *seek; /* of the bytes at `data` as a source gives them; else NULL */
 } leat_view;
 
 /* "uint8", …; static storage. */

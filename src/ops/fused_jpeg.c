@@ -12,6 +12,7 @@
 #include "normalize.h"
 #include "op_list.h"
 #include "random_flip.h"
+#include "scratch.h"
 
 static int match(const leat_fused_link *links, int n)
 {
@@ -25,6 +26,39 @@ static int match(const leat_fused_link *links, int n)
     if (taken < n && links[taken].op == &leat_op_normalize)
         taken++;
     return taken;
+}
+
+/* How the picture is to end, by what the links have decided. */
+static void set_target(const leat_fused_link *links, int n, const leat_plan64 *plans,
+                       leat_jpeg_target *target, leat_affine *affine)
+{
+    for (int i = 2; i < n; i++) {
+        if (links[i].op == &leat_op_random_flip) {
+            target->is_mirrored = leat_random_flip_mirrors(&plans[i]);
+        } else {
+            leat_normalize_affine(links[i].options, LEAT_U8, affine);
+            target->affine = affine;
+        }
+    }
+}
+
+/* With the source's table, where there is one; when that turns out to be another file's, without. */
+static int decode(leat_jpeg *jpeg, leat_seek *seek, const leat_image_box *box,
+                  const leat_jpeg_target *target, void *out, leat_scratch *scratch, leat_error *err)
+{
+    const size_t mark = leat_scratch_mark(scratch);
+    if (!seek || !seek->bytes)
+        return leat_jpeg_decode_resized(jpeg, box, target, out, scratch, err);
+    int rc = leat_jpeg_use_table(jpeg, seek->table, seek->bytes, scratch, err);
+    if (rc == LEAT_OK)
+        rc = leat_jpeg_decode_resized(jpeg, box, target, out, scratch, err);
+    if (rc == LEAT_OK || rc == LEAT_E_NOMEM)
+        return rc;
+    leat_scratch_rewind(scratch, mark);
+    jpeg->marks = NULL;
+    rc = leat_jpeg_decode_resized(jpeg, box, target, out, scratch, err);
+    seek->refused = rc == LEAT_OK;
+    return rc;
 }
 
 static int apply(const leat_fused_link *links, int n, const leat_plan64 *plans, const leat_view *in,
@@ -42,15 +76,8 @@ static int apply(const leat_fused_link *links, int n, const leat_plan64 *plans, 
     if (rc < 0)
         return rc;
     memcpy(&box, &plans[1], sizeof box);
-    for (int i = 2; i < n; i++) {
-        if (links[i].op == &leat_op_random_flip) {
-            target.is_mirrored = leat_random_flip_mirrors(&plans[i]);
-        } else {
-            leat_normalize_affine(links[i].options, LEAT_U8, &affine);
-            target.affine = &affine;
-        }
-    }
-    return leat_jpeg_decode_resized(&jpeg, &box, &target, out->data, scratch, err);
+    set_target(links, n, plans, &target, &affine);
+    return decode(&jpeg, in->seek, &box, &target, out->data, scratch, err);
 }
 
 const leat_fused leat_fused_jpeg = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_look.c: what decode_jpeg would do with a file, by asking the decoders in its order. */
+ * jpeg_look.c: what decode_jpeg would do with a file, by asking the decoders in its order; and the
+ * table of a side index. */
 #include "leat/jpeg_look.h"
 
 #include <stdio.h>
@@ -28,5 +29,36 @@ int leat_jpeg_look(const void *bytes, size_t size, leat_jpeg_info *out, leat_err
     }
     const char *colon = strchr(why.message, ':');
     snprintf(out->why_not, sizeof out->why_not, "%.63s", colon ? colon + 2 : why.message);
+    return LEAT_OK;
+}
+
+enum { MARK_PX = 64 }; /* between marks: closer ones save fewer symbols than they cost in reading */
+
+int leat_jpeg_make_table(const void *bytes, size_t size, uint32_t every_mcus, leat_scratch *scratch,
+                         const void **table, size_t *n, leat_error *err)
+{
+    leat_jpeg jpeg;
+    *n = 0;
+    if (leat_jpeg_open(&jpeg, bytes, size, NULL) < 0)
+        return LEAT_OK;
+    if (!every_mcus)
+        every_mcus = (uint32_t)(MARK_PX / jpeg.mcu_width_px);
+    if (!every_mcus)
+        every_mcus = 1;
+    const uint64_t n_marks = leat_jpeg_count_marks(&jpeg, every_mcus);
+    if (n_marks < 2)
+        return LEAT_OK;
+    leat_jpeg_mark *marks = leat_scratch_take(scratch, (size_t)n_marks * sizeof *marks);
+    uint8_t *packed = leat_scratch_take(scratch, leat_jpeg_table_room(n_marks));
+    if (!marks || !packed)
+        return leat_fail(err, LEAT_E_NOMEM, "a table of %llu marks does not fit in scratch",
+                         (unsigned long long)n_marks);
+    const int rc = leat_jpeg_make_marks(&jpeg, every_mcus, marks, scratch, err);
+    if (rc == LEAT_E_UNSUPPORTED) /* damaged */
+        return LEAT_OK;
+    if (rc < 0)
+        return rc;
+    *table = packed;
+    *n = leat_jpeg_pack_marks(marks, n_marks, every_mcus, packed);
     return LEAT_OK;
 }

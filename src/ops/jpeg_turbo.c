@@ -357,7 +357,7 @@ static bool is_frame(int marker)
 
 static bool has_no_length(int marker)
 {
-    return marker == 0x01 || (marker >= 0xd0 && marker <= 0xd7);
+    return marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8);
 }
 
 int leat_jpeg_turbo_size(const uint8_t *bytes, size_t n_bytes, leat_jpeg_size *size,

@@ -32,6 +32,7 @@ static const leat_option section_table[] = { SOURCE_ROW, PIPELINE_ROW, ENGINE_RO
 #define RANKS_MAX (1 << 20)
 
 static const char *const autos[] = { "auto", NULL };
+static const char *const index_choices[] = { "auto", "off", "require", NULL };
 static const char *const ios[] = { "buffered", "direct", NULL };
 static const char *const readers[] = { "auto", "io_uring", "pread", NULL };
 
@@ -52,6 +53,11 @@ const leat_option leat_engine_option_table[] = {
                     "rows per task; 0: as many as make 20 microseconds"),
     LEAT_OPTION_BOOL(leat_engine_options, fuse, "true",
                      "do neighbouring ops in one go where that gives the same bytes"),
+    LEAT_OPTION_ENUM(
+        leat_engine_options, jpeg_index, "auto", index_choices,
+        "the index of JPEG files beside them (`leat index --jpeg`), by which only what a "
+        "crop needs is decoded; auto: where it is there and fits; require: else an "
+        "error"),
     LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
                      "time the stages (on some samples only, so that it costs under 1 %)"),
     LEAT_OPTION_I64(leat_engine_options, spans, "4096", 0, 1 << 24,
@@ -215,6 +221,24 @@ static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *
     return rc;
 }
 
+/* Says or refuses, as engine.jpeg_index has it, that the source's index of JPEG files does not fit. */
+static int check_jpeg_index(leat_build *build, const leat_node *where, leat_error *err)
+{
+    const leat_source *const source = build->plan->source;
+    const int32_t choice = build->plan->engine.jpeg_index;
+    if (choice == LEAT_JPEG_INDEX_AUTO && source->seek_note[0])
+        leat_build_note(build,
+                        "an index of JPEG files is not used: %s; make it anew with `leat index "
+                        "--jpeg`",
+                        source->seek_note);
+    if (choice != LEAT_JPEG_INDEX_REQUIRE || source->seek_complete)
+        return LEAT_OK;
+    return leat_node_fail(where, err, LEAT_E_CONFIG,
+                          "engine.jpeg_index is require, but %s; make it with `leat index --jpeg`",
+                          source->seek_note[0] ? source->seek_note
+                                               : "not every file of the source has one");
+}
+
 /* The engine's options, checked against each other. */
 static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err)
 {
@@ -238,6 +262,8 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         return rc;
     if (plan->source->n_records == 0)
         return leat_node_fail(parts->source, err, LEAT_E_DATA, "the source has no records");
+    if ((rc = check_jpeg_index(build, parts->source, err)) < 0)
+        return rc;
     leat_source_order(plan->source, &plan->order);
     plan->order.rank = (uint64_t)plan->engine.rank;
     plan->order.ranks = (uint64_t)plan->engine.ranks;

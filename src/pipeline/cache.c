@@ -97,7 +97,10 @@ static int open_parts(leat_cache *cache, leat_error *err)
 {
     const uint64_t n = cache->origin.n_records;
     cache->faults = leat_cache_fault;
-    cache->first = cache->used = cache->n_entries = cache->n_bytes = 0;
+    cache->first = 0;
+    cache->used = 0;
+    cache->n_entries = 0;
+    cache->n_bytes = 0;
     int rc = reserve_map(&cache->words, n, sizeof *cache->words, "records", err);
     if (rc >= 0)
         rc = reserve_map(&cache->units, n, sizeof *cache->units, "records", err);

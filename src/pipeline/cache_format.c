@@ -108,7 +108,7 @@ bool leat_cache_unpack(const leat_cache_layout *layout, const uint8_t *bytes, si
         return false;
     for (int32_t t = 0; t < layout->n; t++) {
         uint64_t end = at;
-        views[t].shape = layout->shapes[t];
+        views[t] = (leat_view){ .shape = layout->shapes[t] };
         if (is_open(&layout->shapes[t])) {
             const size_t n = (size_t)layout->shapes[t].rank * sizeof(int64_t);
             memcpy(views[t].shape.dims, dims, n);

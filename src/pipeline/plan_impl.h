@@ -25,7 +25,8 @@ typedef struct leat_engine_options {
     int32_t digest;
     int32_t timing;
     int32_t fuse;
-    int64_t spans; /* of a trace, per thread */
+    int32_t jpeg_index; /* leat_jpeg_index_choice */
+    int64_t spans;      /* of a trace, per thread */
     int64_t rank, ranks;
 } leat_engine_options;
 
@@ -39,6 +40,7 @@ typedef enum leat_on_error {
 #define LEAT_ERRORS_AUTO LEAT_OPTION_CHOICE(0)
 #define LEAT_ERRORS_ANY  LEAT_OPTION_CHOICE(1)
 
+enum { LEAT_JPEG_INDEX_AUTO, LEAT_JPEG_INDEX_OFF, LEAT_JPEG_INDEX_REQUIRE };
 enum { LEAT_IO_BUFFERED, LEAT_IO_DIRECT };
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
 

@@ -106,6 +106,21 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
     return rc;
 }
 
+/* Features as the source gave them: their tables are for use unless engine.jpeg_index says otherwise. */
+static int take_seeks(const leat_plan *plan, leat_view *features, leat_error *err)
+{
+    for (int32_t i = 0; i < plan->source->n_features; i++) {
+        const leat_seek *const seek = features[i].seek;
+        if (plan->engine.jpeg_index == LEAT_JPEG_INDEX_OFF)
+            features[i].seek = NULL;
+        else if (plan->engine.jpeg_index == LEAT_JPEG_INDEX_REQUIRE && seek && seek->refused)
+            return leat_fail(err, LEAT_E_DATA,
+                             "the index of JPEG files is damaged or of other bytes: make it anew "
+                             "with `leat index --jpeg --rebuild`, or set engine.jpeg_index: auto");
+    }
+    return LEAT_OK;
+}
+
 /* One sample under way through one chain. */
 typedef struct leat_journey {
     const leat_plan *plan;
@@ -114,9 +129,10 @@ typedef struct leat_journey {
     leat_worker *worker;
     leat_trace_stage *stages; /* of its links and, behind them, of its fused run */
     uint64_t record, epoch;
-    leat_view view; /* where it has come to */
-    bool owned;     /* view's memory is this worker's to change */
-    uint8_t *row;   /* where it must end */
+    leat_view view;        /* where it has come to */
+    bool owned;            /* view's memory is this worker's to change */
+    uint8_t *row;          /* where it must end */
+    const leat_seek *seek; /* with which it began; NULL: none */
 } leat_journey;
 
 /* What link i puts out is the row itself. */
@@ -308,6 +324,7 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->record = record;
         j->epoch = epoch;
         j->owned = false;
+        j->seek = NULL;
         j->row = slot + chain->offset + row * chain->row_bytes;
         stages += chain->n_links + (chain->fused != NULL);
     }
@@ -361,9 +378,15 @@ static int reach_cut(const leat_plan *plan, leat_journey *journeys, const leat_s
     leat_view features[LEAT_MAX_FEATURES];
     if (plan->cache && jump(plan, journeys, stored, &stages[0], watch))
         return LEAT_OK;
-    const int rc = fetch(plan, journeys->worker, journeys->record, stored, features, watch, err);
-    for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++)
+    for (int32_t i = 0; i < plan->source->n_features; i++)
+        features[i].seek = NULL; /* most sources have none */
+    int rc = fetch(plan, journeys->worker, journeys->record, stored, features, watch, err);
+    if (rc >= 0)
+        rc = take_seeks(plan, features, err);
+    for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         journeys[c].view = features[plan->chains[c].feature];
+        journeys[c].seek = journeys[c].view.seek;
+    }
     return rc >= 0 && plan->cache ? walk(plan, journeys, &stages[1], watch, err) : rc;
 }
 
@@ -419,6 +442,7 @@ static void take_part(leat_journey *j, const leat_view *element, uint64_t sample
     j->record = sample;
     j->view.shape = leat_shape_part(&element->shape);
     j->view.data = (uint8_t *)element->data + part * (size_t)leat_shape_bytes(&j->view.shape);
+    j->view.seek = NULL;
     j->owned = false; /* the same part may be asked for again */
 }
 
@@ -458,5 +482,10 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
         plan->source->table->describe(plan->source, record, where, sizeof where);
         return leat_fail_in(err, rc, "%s: ", where);
     }
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        if (journeys[c].seek)
+            leat_trace_add(journeys[c].seek->refused ? &worker->trace.n_seek_refused
+                                                     : &worker->trace.n_seek,
+                           1);
     return LEAT_OK;
 }

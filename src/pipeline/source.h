@@ -5,6 +5,8 @@
 #ifndef LEAT_SOURCE_H
 #define LEAT_SOURCE_H
 
+#include <stdbool.h>
+
 #include "leat/plan.h"
 #include "node.h"
 #include "order.h"
@@ -71,6 +73,8 @@ struct leat_source {
     int32_t n_classes; /* 0 = unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
+    bool seek_complete;  /* all JPEG files were indexed (leat_seek), as far as opening tells */
+    char seek_note[200]; /* an index that is there and does not fit: which, why; "": none */
     const struct leat_combine *combine; /* order of the elements; NULL: the records, one by one.
                                            Owned */
 };

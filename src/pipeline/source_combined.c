@@ -134,6 +134,7 @@ static int open_all(combined_source *source, const leat_node *sources, const lea
     if (rc < 0)
         return rc;
     add_parts(source);
+    leat_source_parts_seek(parts, &source->base);
     size_t culprit = parts->n;
     rc = settle(source->combine, options, &bad, &culprit, err);
     if (rc == LEAT_E_CONFIG)

@@ -275,8 +275,8 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     *n_read += size;
     *label = file->label;
     const int64_t n_bytes = (int64_t)size;
-    features[0] = (leat_view){ leat_shape_make(LEAT_U8, 1, &n_bytes), bytes };
-    features[1] = (leat_view){ leat_shape_make(LEAT_I64, 0, NULL), label };
+    features[0] = (leat_view){ leat_shape_make(LEAT_U8, 1, &n_bytes), bytes, NULL };
+    features[1] = (leat_view){ leat_shape_make(LEAT_I64, 0, NULL), label, NULL };
     return LEAT_OK;
 }
 
@@ -288,7 +288,7 @@ static int known(const leat_source *base, uint64_t record, int32_t feature, leat
     (void)scratch;
     if (feature != 1)
         return LEAT_E_UNSUPPORTED;
-    *out = (leat_view){ leat_shape_make(LEAT_I64, 0, NULL), &source->files[record].label };
+    *out = (leat_view){ leat_shape_make(LEAT_I64, 0, NULL), &source->files[record].label, NULL };
     return LEAT_OK;
 }
 

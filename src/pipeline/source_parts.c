@@ -229,3 +229,14 @@ const leat_source_part *leat_source_part_of(const leat_source_parts *parts, uint
     }
     return &parts->list[low];
 }
+
+void leat_source_parts_seek(const leat_source_parts *parts, leat_source *whole)
+{
+    whole->seek_complete = parts->n > 0;
+    for (size_t i = 0; i < parts->n; i++) {
+        const leat_source *const source = parts->list[i].source;
+        whole->seek_complete &= source->seek_complete;
+        if (!whole->seek_note[0])
+            memcpy(whole->seek_note, source->seek_note, sizeof whole->seek_note);
+    }
+}

@@ -42,4 +42,7 @@ int leat_source_parts_stamp(const leat_source_parts *parts, uint64_t *out, leat_
 /* The part that a record belongs to. */
 const leat_source_part *leat_source_part_of(const leat_source_parts *parts, uint64_t record);
 
+/* What the parts' indexes of JPEG files (leat_seek) come to together. */
+void leat_source_parts_seek(const leat_source_parts *parts, leat_source *whole);
+
 #endif

@@ -13,6 +13,8 @@
 #include "example.h"
 #include "file_id.h"
 #include "index.h"
+#include "jpeg_index.h"
+#include "little_endian.h"
 #include "scratch.h"
 #include "source.h"
 #include "tfrecord.h"
@@ -55,7 +57,9 @@ typedef struct shard {
     int fd;
     leat_file_watch watch; /* any thread */
     leat_index index;
-    uint64_t first; /* record of the set that its record 0 is */
+    leat_jpeg_index jpegs; /* zeroed: none */
+    int32_t jpeg_feature;  /* that it is of; -1: none of those that are read */
+    uint64_t first;        /* record of the set that its record 0 is */
 } shard;
 
 typedef struct wanted_feature {
@@ -86,6 +90,7 @@ static void close_tfrecord(leat_source *base)
     tfrecord_source *const source = (tfrecord_source *)base;
     for (size_t i = 0; i < source->n_shards; i++) {
         leat_index_close(&source->shards[i].index);
+        leat_jpeg_index_close(&source->shards[i].jpegs);
         if (source->shards[i].fd >= 0)
             close(source->shards[i].fd);
         free(source->shards[i].path);
@@ -118,6 +123,19 @@ static int open_index(const char *path, uint64_t before, uint64_t data_bytes, le
     return leat_index_open(path, verify ? LEAT_INDEX_VERIFY : 0, out, err);
 }
 
+/* The index of JPEG files is of use, not of need: one that is missing or does not fit is no error. */
+static void open_jpeg_index(tfrecord_source *source, shard *s)
+{
+    leat_format_error why;
+    const int rc =
+        leat_jpeg_index_open(s->path, s->index.data_bytes, s->index.n_records, &s->jpegs, &why);
+    if (rc == LEAT_FORMAT_OK)
+        return;
+    source->base.seek_complete = false;
+    if (rc != LEAT_FORMAT_END && !source->base.seek_note[0])
+        snprintf(source->base.seek_note, sizeof source->base.seek_note, "%.190s", why.text);
+}
+
 static int open_shard(tfrecord_source *source, const char *path, leat_error *err)
 {
     shard *const s = &source->shards[source->n_shards];
@@ -135,6 +153,7 @@ static int open_shard(tfrecord_source *source, const char *path, leat_error *err
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
     if (open_index(path, source->base.n_bytes, (uint64_t)status.st_size, &s->index, &inner) < 0)
         return from_format(err, &inner);
+    open_jpeg_index(source, s);
     /* The index was made of what has the name; that must be what is open here. */
     const leat_file_id id = { s->index.data_bytes, s->index.data_mtime_ns };
     if ((rc = leat_file_id_check(&id, s->fd, path, err)) < 0)
@@ -198,7 +217,7 @@ static int view_of(const wanted_feature *wanted, const leat_feature_info *info,
     if (found->n != wanted->n)
         return leat_fail(err, LEAT_E_DATA, "feature '%s' has %llu values where %llu are expected",
                          wanted->key, (unsigned long long)found->n, (unsigned long long)wanted->n);
-    out->shape = info->shape;
+    *out = (leat_view){ .shape = info->shape };
     if (found->kind == LEAT_FEATURE_BYTES) {
         const uint8_t *bytes;
         size_t size;
@@ -215,6 +234,26 @@ static int view_of(const wanted_feature *wanted, const leat_feature_info *info,
                        ? leat_feature_int64s(found, out->data, found->n, &inner)
                        : leat_feature_floats(found, out->data, found->n, &inner);
     return rc < 0 ? from_format(err, &inner) : LEAT_OK;
+}
+
+/* Hands out what the index knows of a record whose framing has been checked. */
+static int add_seek(const shard *s, uint64_t record, const uint8_t *payload, size_t payload_size,
+                    leat_scratch *scratch, leat_view *features, leat_error *err)
+{
+    const leat_jpeg_index_id id = { payload_size, leat_load_u32(payload + payload_size) };
+    const uint8_t *table = NULL;
+    size_t n = 0;
+    if (s->jpeg_feature < 0)
+        return LEAT_OK;
+    const int rc = leat_jpeg_index_find(&s->jpegs, record - s->first, &id, &table, &n);
+    if (rc == LEAT_FORMAT_OK && !n)
+        return LEAT_OK;
+    leat_seek *const seek = leat_scratch_take(scratch, sizeof *seek);
+    if (!seek)
+        return leat_fail(err, LEAT_E_NOMEM, "%zu bytes do not fit in scratch", sizeof *seek);
+    *seek = (leat_seek){ .table = table, .bytes = n, .refused = rc != LEAT_FORMAT_OK };
+    features[s->jpeg_feature].seek = seek;
+    return LEAT_OK;
 }
 
 static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
@@ -239,7 +278,8 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
         if (rc < 0)
             return rc;
     }
-    return LEAT_OK;
+    return add_seek(shard_of(source, record), record, payload, payload_size, scratch, features,
+                    err);
 }
 
 /* --- open: which features ---------------------------------------------------------------------- */
@@ -405,6 +445,20 @@ static int describe_features(tfrecord_source *source, const tfrecord_options *o,
     return rc;
 }
 
+/* Which of the features each index of JPEG files is of. */
+static void match_jpeg_indexes(tfrecord_source *source)
+{
+    for (size_t k = 0; k < source->n_shards; k++) {
+        shard *const s = &source->shards[k];
+        s->jpeg_feature = -1;
+        for (int32_t i = 0; i < source->base.n_features && s->jpegs.memory; i++)
+            if (source->wanted[i].kind == LEAT_FEATURE_BYTES &&
+                !strcmp(source->wanted[i].key, s->jpegs.key))
+                s->jpeg_feature = i;
+        source->base.seek_complete &= s->jpeg_feature >= 0;
+    }
+}
+
 static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
 {
     const tfrecord_source *const source = (const tfrecord_source *)base;
@@ -437,6 +491,7 @@ static int open_tfrecord(const void *opts, const leat_node *where, uint64_t seed
         goto fail;
     }
     source->base.table = &leat_source_tfrecord;
+    source->base.seek_complete = true;
     for (size_t i = 0; i < n_paths; i++)
         if ((rc = open_shard(source, paths[i], err)) < 0)
             goto fail;
@@ -447,6 +502,7 @@ static int open_tfrecord(const void *opts, const leat_node *where, uint64_t seed
     }
     if ((rc = describe_features(source, o, where, err)) < 0)
         goto fail;
+    match_jpeg_indexes(source);
     leat_source_free_paths(paths);
     *out = &source->base;
     return LEAT_OK;

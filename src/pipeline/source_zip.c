@@ -148,6 +148,8 @@ static int open_zip(const void *opts, const leat_node *where, uint64_t seed, lea
     int rc = leat_source_parts_open("zip", o->sources, where, seed, &source->parts, err);
     for (size_t i = 0; i < source->parts.n && rc >= 0; i++)
         rc = add_part(&source->parts, i, &source->base, err);
+    if (rc >= 0)
+        leat_source_parts_seek(&source->parts, &source->base);
     if (rc < 0)
         close_zip(&source->base);
     else

@@ -37,8 +37,12 @@ static void count_reads_locked(const leat_ahead *a, leat_loader_stats_info *out)
 static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
 {
     out->n_stages = leat_sample_stages(loader->plan, out->stages);
-    for (int i = 0; i <= loader->n_threads; i++)
-        leat_trace_sum(&loader->workers[i].trace, out->n_stages, out->stages);
+    for (int i = 0; i <= loader->n_threads; i++) {
+        const leat_trace *const trace = &loader->workers[i].trace;
+        leat_trace_sum(trace, out->n_stages, out->stages);
+        out->n_seek += atomic_load_explicit(&trace->n_seek, memory_order_relaxed);
+        out->n_seek_refused += atomic_load_explicit(&trace->n_seek_refused, memory_order_relaxed);
+    }
     if (loader->plan->cache) {
         leat_cache_get_stats(loader->plan->cache, &out->cache);
         out->cache.hits = out->stages[out->n_stages - 2].samples;

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const channels[] = { "0", "1", "3" };
     const leat_op *op = leat_op_find("decode_image");
-    const leat_view in = { { LEAT_U8, 1, { (int64_t)size } }, (void *)(uintptr_t)data };
+    const leat_view in = { { LEAT_U8, 1, { (int64_t)size } }, (void *)(uintptr_t)data, NULL };
     if (!scratch && leat_scratch_open(&scratch, (size_t)1 << 28, NULL) != LEAT_OK)
         return 0;
     for (int i = 0; i < 3; i++) {

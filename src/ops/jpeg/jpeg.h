@@ -60,8 +60,10 @@ int leat_jpeg_decode(const leat_jpeg *jpeg, int channels, uint8_t *out, leat_scr
                      leat_error *err);
 
 /* Decodes a part of the picture to box->height × box->width × channels bytes: the same pixels that
- * are at that place of the whole. Reads no further than the box needs, and with restart markers
- * only what it needs, so damage elsewhere in the file is not noticed.
+ * are at that place of the whole. Decodes no further than the box needs, and with restart markers
+ * only what it needs. Of the rest of the file the markers are read, so a file that was cut short and
+ * markers that are missing, wrong or too many are noticed; wrong bits between them are not, and the
+ * box is then what libjpeg-turbo makes of that place of such a file.
  *
  * box      not empty and inside the picture, else LEAT_E_ARGUMENT */
 int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
@@ -81,6 +83,22 @@ int leat_jpeg_make_marks(const leat_jpeg *jpeg, uint32_t every_mcus, leat_jpeg_m
  * Returns LEAT_OK or LEAT_E_ARGUMENT: not as many as they should be. */
 int leat_jpeg_use_marks(leat_jpeg *jpeg, uint32_t every_mcus, const leat_jpeg_mark *marks,
                         uint64_t n_marks, leat_error *err);
+
+/* Packs marks into the bytes that a side index keeps of a file: about 5 bytes a mark.
+ *
+ * out      leat_jpeg_table_room() bytes
+ * returns  the bytes used; 0 for no marks but the first, which says nothing */
+size_t leat_jpeg_table_room(uint64_t n_marks);
+size_t leat_jpeg_pack_marks(const leat_jpeg_mark *marks, uint64_t n_marks, uint32_t every_mcus,
+                            uint8_t *out);
+
+/* leat_jpeg_use_marks() with what leat_jpeg_pack_marks() made. Whatever the bytes are, nothing worse
+ * comes of it than a refusal, here or when a box is decoded.
+ *
+ * table    not needed after the call; the marks are taken from the scratch
+ * returns  LEAT_OK; LEAT_E_ARGUMENT: no table of this file; LEAT_E_NOMEM */
+int leat_jpeg_use_table(leat_jpeg *jpeg, const uint8_t *table, size_t size, leat_scratch *scratch,
+                        leat_error *err);
 
 /* What becomes of a box: resized as by resample.h, mirrored left to right, then x * scale + shift. */
 typedef struct leat_jpeg_target {

@@ -167,7 +167,7 @@ static int paint(painter *p, int channels, uint8_t *out, leat_error *err)
         if (late)
             carry_rows(p);
     }
-    return LEAT_OK;
+    return leat_jpeg_scan_finish(&p->scan, err);
 }
 
 int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int channels,

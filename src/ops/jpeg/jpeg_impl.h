@@ -154,6 +154,10 @@ int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_
  * the window these are 0 up to the next multiple of 4 in each component, and mean nothing from there
  * on. After the picture's last MCU the end of the file is checked. */
 int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err);
+/* After the last row that is wanted: checks that what is left of the file is as many segments as are
+ * due, each with its marker, and the end marker, without decoding them. Not with marks: who uses them
+ * knows the file. */
+int leat_jpeg_scan_finish(leat_jpeg_scan *scan, leat_error *err);
 /* Decodes DC differences from the next MCU up to `stop`, which is in the same row or its end. */
 int leat_jpeg_scan_pass(leat_jpeg_scan *scan, uint64_t stop, leat_error *err);
 

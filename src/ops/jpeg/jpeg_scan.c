@@ -371,3 +371,17 @@ int leat_jpeg_scan_pass(leat_jpeg_scan *scan, uint64_t stop, leat_error *err)
 {
     return decode_run(scan, scan->skip_nodes, stop, err);
 }
+
+int leat_jpeg_scan_finish(leat_jpeg_scan *scan, leat_error *err)
+{
+    if (scan->jpeg->marks || scan->mcu == scan->n_mcus)
+        return LEAT_OK;
+    const int rc = seek(scan, scan->n_mcus - 1, err);
+    if (rc)
+        return rc;
+    if (scan->mcu == scan->segment_stop) { /* the last segment has not been looked at */
+        scan->src = find_marker(scan->src, scan->jpeg->end);
+        scan->segment_stop = scan->n_mcus;
+    }
+    return pass_marker(scan, err);
+}

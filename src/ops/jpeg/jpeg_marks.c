@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_index.c: an index beside a file that has no restart markers: for every n-th MCU the bit it
+ * jpeg_marks.c: an index beside a file that has no restart markers: for every n-th MCU the bit it
  * starts at and the DC values that its differences are added to, which is all that a Huffman decoder
- * needs to start there. */
+ * needs to start there. jpeg_pack.c packs them. */
 #include "jpeg_impl.h"
 
 uint64_t leat_jpeg_count_marks(const leat_jpeg *jpeg, uint32_t every_mcus)

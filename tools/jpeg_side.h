@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg_side.h: makes and checks the side index of the JPEG files in a TFRecord file (jpeg_index.h). */
+#ifndef LEAT_JPEG_SIDE_H
+#define LEAT_JPEG_SIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "jpeg_index.h"
+#include "leat/loader.h"
+
+typedef struct leat_jpeg_side_how {
+    const char *feature; /* NULL: image/encoded, or image where a file has no such feature */
+    uint32_t every_mcus; /* 0: a mark every 64 pixels */
+    bool check, rebuild; /* as for leat index */
+} leat_jpeg_side_how;
+
+typedef struct leat_jpeg_side {
+    char feature[LEAT_JPEG_INDEX_KEY_MAX + 1];
+    uint64_t records, data_bytes, bytes;       /* bytes: of the side file */
+    uint64_t tables, restart_markers, neither; /* records by what makes them seekable */
+    bool built;
+    char note[480]; /* why it was built; "" when it was not */
+} leat_jpeg_side;
+
+/* Checks the side index of a file against every record, and makes it when it is missing or does not
+ * fit, or (how->check) fails then.
+ * returns  LEAT_OK, LEAT_E_DATA, LEAT_E_IO, LEAT_E_NOMEM; the message names the file */
+int leat_jpeg_side_take(const char *tfrecord, const leat_jpeg_side_how *how, leat_jpeg_side *out,
+                        leat_error *err);
+
+/* Says what came of such indexes in a loader's run, one line each; nothing where there are none. */
+void leat_jpeg_side_print(const leat_loader_stats_info *stats);
+
+#endif
