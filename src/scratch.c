@@ -10,6 +10,7 @@
 #include "scratch.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -39,7 +40,9 @@ struct kept {
 
 struct leat_scratch {
     uint8_t *base;
-    size_t limit, used, most;
+    size_t limit, used;
+    size_t high;         /* most since the last trim */
+    _Atomic size_t most; /* [owner writes, anybody reads] */
     struct kept *kept;
     size_t n_kept;
 };
@@ -96,7 +99,8 @@ void leat_scratch_close(leat_scratch **out)
         free(scratch->kept[i].state);
     }
     free(scratch->kept);
-    open_range(scratch, 0, scratch->most + least(scratch->limit - scratch->most, CLOSED_AHEAD));
+    const size_t most = leat_scratch_most(scratch);
+    open_range(scratch, 0, most + least(scratch->limit - most, CLOSED_AHEAD));
     munmap(scratch->base, scratch->limit);
     free(scratch);
     *out = NULL;
@@ -120,8 +124,11 @@ void *leat_scratch_take(leat_scratch *scratch, size_t bytes)
     scratch->used += rounded;
     scratch->used += least(scratch->limit - scratch->used, GAP);
     close_range(scratch, end, scratch->used);
-    if (scratch->used > scratch->most)
-        scratch->most = scratch->used;
+    if (scratch->used > scratch->high) {
+        scratch->high = scratch->used;
+        if (scratch->used > atomic_load_explicit(&scratch->most, memory_order_relaxed))
+            atomic_store_explicit(&scratch->most, scratch->used, memory_order_relaxed);
+    }
     return memory;
 }
 
@@ -138,7 +145,16 @@ void leat_scratch_rewind(leat_scratch *scratch, size_t mark)
 
 size_t leat_scratch_most(const leat_scratch *scratch)
 {
-    return scratch->most;
+    return atomic_load_explicit(&scratch->most, memory_order_relaxed);
+}
+
+void leat_scratch_trim(leat_scratch *scratch, size_t bytes)
+{
+    const size_t keep = (bytes + 4095) & ~(size_t)4095;
+    if (scratch->high > keep && scratch->used <= keep) {
+        madvise(scratch->base + keep, scratch->high - keep, MADV_DONTNEED);
+        scratch->high = keep;
+    }
 }
 
 void *leat_scratch_keep(leat_scratch *scratch, const void *key, size_t bytes,

@@ -214,7 +214,8 @@ static const struct random_option {
     { "engine", "threads", { NULL }, false }, /* these are drawn by the tests */
     { "engine", "digest", { NULL }, false },
     { "engine", "reader", { "auto", "io_uring", "pread", "auto" }, false },
-    { "engine", "jpeg_index", { "auto", "off" }, false }, /* the sets have none */
+    { "engine", "memory", { "auto", "1 GiB" }, false },
+    { "engine", "jpeg_index", { "auto", "off" }, false },
     { "engine", "read_bytes", { "0", "12000", "64 KiB" }, false },
     { "engine", "rank", { NULL }, false }, /* what is in a rank's batch is its part of it */
     { "engine", "ranks", { NULL }, false },

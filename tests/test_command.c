@@ -751,6 +751,41 @@ static void digests_do_not_depend_on_how(void **state)
     assert_string_not_equal(out, first);
 }
 
+static void a_plan_says_what_and_why(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L plan x.yaml"));
+    expect_in(out, "source tfrecord: 240 records in ");
+    expect_in(out, "\nbatch ");
+    expect_in(out, "\nmemory: ");
+    expect_in(out, "\n  threads ");
+    expect_success(shell("$L plan x.yaml --device sim --set pipeline.prefetch=auto --json"));
+    json_t *json = parse_out();
+    json_t *budget = json_object_get(json, "budget");
+    int64_t sum = 0;
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(budget, "rows"), i, row) sum +=
+        !strcmp(json_string_value(json_object_get(row, "kind")), "mapped") ? 0
+                                                                           : number(row, "bytes");
+    assert_int_equal(sum, number(budget, "total_bytes"));
+    const long long least = (long long)number(budget, "least_bytes");
+    json_decref(json);
+    for (int less = 0; less < 2; less++) {
+        const int code = shell("$L bench x.yaml -q --steps 3 --explain --device sim "
+                               "--set pipeline.prefetch=auto --set engine.memory=%lld",
+                               least - less);
+        if (less) {
+            expect_failure(code, 1, "it takes at least ");
+        } else {
+            expect_success(code);
+            expect_in(out, "as engine.memory says");
+            expect_in(out, "changed while running");
+        }
+    }
+}
+
 static void one_is_no_plural(void **state)
 {
     (void)state;
@@ -1044,6 +1079,7 @@ int main(void)
         cmocka_unit_test_teardown(stopping_leaves_no_half_file, clean),
         cmocka_unit_test_teardown(configs_that_cannot_be_are_explained, clean),
         cmocka_unit_test_teardown(digests_do_not_depend_on_how, clean),
+        cmocka_unit_test_teardown(a_plan_says_what_and_why, clean),
         cmocka_unit_test_teardown(one_is_no_plural, clean),
         cmocka_unit_test_teardown(warm_up_is_at_most_half, clean),
         cmocka_unit_test_teardown(stopping_is_said, clean),

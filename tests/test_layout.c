@@ -92,7 +92,7 @@ static uint64_t play(uint64_t seed, int kind, uint64_t bytes, const bool direct[
 {
     static test_run runs[OPEN_MOST];
     leat_rng rng = leat_rng_make(seed, (uint64_t)kind, bytes, 0);
-    leat_layout layout = { .bytes = bytes, .most = bytes / 4 };
+    leat_layout layout = { .bytes = bytes, .end = bytes, .most = bytes / 4 };
     uint64_t head = 0, tail = 0, used_from = 0, cursor = 0, n_rows = 0, n_reads = 0;
     if (posix_memalign((void **)&layout.memory, LEAT_LAYOUT_ALIGN, bytes))
         fail();
@@ -100,11 +100,18 @@ static uint64_t play(uint64_t seed, int kind, uint64_t bytes, const bool direct[
     for (int step = 0; step < 400; step++) {
         /* a group */
         const uint64_t first = head;
+        const uint64_t window = leat_rng_below(&rng, (uint32_t)bytes); /* that is to be used */
+        if (head == tail) /* nothing is open: from the start again */
+            used_from = layout.to = (layout.to + bytes - 1) / bytes * bytes;
         test_run *before = NULL;
         while (head - tail < OPEN_MOST && leat_rng_below(&rng, 5)) {
             test_run *const run = &runs[head % OPEN_MOST];
             draw_rows(run, &rng, kind, &cursor, bytes, direct);
             run->done = false;
+            uint64_t whole = 0;
+            for (uint32_t i = 0; i < run->n; i++)
+                whole += 2 * (run->rows[i].size + 3 * LEAT_LAYOUT_ALIGN);
+            layout.end = window > whole ? window : whole < bytes ? whole : bytes;
             const int n = leat_layout_place(&layout, run->rows, run->n, used_from,
                                             before ? &before->end : NULL, &run->end);
             if (n < 0) {
@@ -184,7 +191,9 @@ static void what_joins_a_read(void **state)
     static uint8_t memory[65536];
     (void)state;
     for (size_t i = 0; i < sizeof thirds / sizeof *thirds; i++) {
-        leat_layout layout = { .memory = memory, .bytes = sizeof memory, .most = 16384 };
+        leat_layout layout = {
+            .memory = memory, .bytes = sizeof memory, .end = sizeof memory, .most = 16384
+        };
         leat_row_read rows[3] = {
             { .fd = 5, .offset = 100, .size = 100 },
             { .fd = thirds[i].fd, .offset = thirds[i].offset, .size = thirds[i].size },
@@ -196,10 +205,29 @@ static void what_joins_a_read(void **state)
     }
 }
 
+/* With little in use the same part of the memory is written again and again. */
+static void a_part_is_used_again_and_again(void **state)
+{
+    static uint8_t memory[1 << 20];
+    leat_layout layout = {
+        .memory = memory, .bytes = sizeof memory, .end = 1 << 16, .most = 1 << 14
+    };
+    uint64_t end, used_from = 0;
+    (void)state;
+    for (uint64_t i = 0; i < 2000; i++) {
+        leat_row_read row = { .fd = 5, .offset = i * 7919 % 100000, .size = 1000 + i % 3000 };
+        assert_int_equal(leat_layout_place(&layout, &row, 1, used_from, NULL, &end), 1);
+        assert_true(row.bytes + row.size <= memory + layout.end);
+        leat_layout_close(&layout);
+        used_from = end;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_find_their_bytes),
+        cmocka_unit_test(a_part_is_used_again_and_again),
         cmocka_unit_test(what_joins_a_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

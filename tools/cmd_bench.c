@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "bad_list.h"
+#include "command.h"
+#include "explain.h"
 #include "files.h"
 #include "jpeg_side.h"
 #include "json.h"
@@ -14,7 +16,7 @@
 
 struct bench_options {
     int64_t steps, epochs, warmup, threads, start_batch;
-    int32_t digest, quiet, progress;
+    int32_t digest, explain, quiet, progress;
     const char *device, *errors, *json, *trace;
     leat_texts set;
 };
@@ -33,6 +35,9 @@ static const leat_option options[] = {
                     "begin at this batch of the run, as a resumed run does"),
     LEAT_OPTION_BOOL(struct bench_options, digest, "false",
                      "print a digest of all batches of each epoch, in order"),
+    LEAT_OPTION_BOOL(
+        struct bench_options, explain, "false",
+        "print what the loader chose, by which rule, and what it changed while running"),
     LEAT_OPTION_STRING(struct bench_options, device, NULL,
                        "have batches copied to this device; otherwise they stay in host memory"),
     LEAT_ROW_ERRORS(struct bench_options),
@@ -291,6 +296,12 @@ static json_t *report_json(struct bench *b)
     leat_json_text(json, "reader", b->after.reader);
     leat_json_text(json, "reader_reason", b->after.reader_reason);
     leat_json_int(json, "memory_bytes", b->after.memory_bytes);
+    leat_json_int(json, "memory_peak", b->after.memory_peak);
+    leat_json_int(json, "prefetch", b->after.prefetch);
+    if (b->o->explain) {
+        leat_json_add(json, "budget", leat_explain_budget_json(leat_loader_budget(b->loader)));
+        leat_json_add(json, "decisions", leat_explain_changes_json(b->loader));
+    }
     leat_json_int(json, "jpeg_index_used", (int64_t)b->after.n_seek);
     leat_json_int(json, "jpeg_index_refused", (int64_t)b->after.n_seek_refused);
     leat_json_add(json, "notes", notes_json(b->plan));
@@ -343,6 +354,12 @@ static void print_report(const struct bench *b)
         printf("note: %s\n", leat_plan_note(b->plan, i));
     leat_bad_list_print("", b->loader);
     leat_summary_print(&b->before, &b->after);
+    if (b->o->explain) {
+        printf("\n");
+        leat_explain_budget(leat_loader_budget(b->loader));
+        printf("\n");
+        leat_explain_changes(b->loader);
+    }
 }
 
 static int run(const leat_call *call)

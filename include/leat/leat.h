@@ -5,6 +5,7 @@
 #define LEAT_LEAT_H
 
 #include "leat/api.h"
+#include "leat/budget.h"
 #include "leat/config.h"
 #include "leat/device.h"
 #include "leat/error.h"

@@ -150,7 +150,9 @@ typedef struct leat_loader_stats_info {
     int32_t threads;               /* workers */
     char reader[16];               /* "io_uring", "pread"; "direct": the source fetches by itself */
     char reader_reason[160];       /* why this reader; "" when it is the one asked for */
-    int64_t memory_bytes;          /* slots, read buffers and scratch, as planned at open */
+    int64_t prefetch;              /* batches ahead, now */
+    int64_t memory_bytes;          /* all that is planned, see leat/budget.h */
+    int64_t memory_peak;           /* the most of it that was in use so far */
     /* Encoded features that came with a table of the source's JPEG index (leat_seek), and those whose
      * table was not of their bytes, so that they were read without; the batches are the same. */
     uint64_t n_seek, n_seek_refused;

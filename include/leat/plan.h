@@ -14,7 +14,7 @@ extern "C" {
 
 typedef struct leat_plan leat_plan;
 
-/* Checks a config and opens its source (files, index; no record but the first is read).
+/* Checks a config and opens its source (files, index; a few records are read, to know sizes).
  * section  NULL: keys `source`, `pipeline`, `engine` at the top; otherwise the name of a top-level
  *          map that has `source` and `pipeline` of its own ("eval")
  * out      owned by the caller: leat_plan_close(), after the loaders opened from it
@@ -30,7 +30,8 @@ LEAT_API void leat_plan_close(leat_plan **plan);
 /* One tensor of a batch. */
 typedef struct leat_tensor_info {
     const char *name; /* "image", "label", …; lives as long as the plan */
-    leat_shape shape; /* of one sample; no unknown dims */
+    leat_shape shape; /* of one sample; no unknown dims. After bucket_by_length that of the last
+                         bucket, and leat_batch_tensor() tells each batch's */
     int32_t n_fused;  /* its first ops that are done in one go; 0: none */
 } leat_tensor_info;
 
@@ -38,10 +39,10 @@ typedef struct leat_plan_info {
     uint64_t n_records; /* of the source */
     int64_t n_samples;  /* in one pass, before they are batched; -1 = endless */
     int64_t n_batches;  /* in one pass of the pipeline; -1 = endless (`repeat: forever`) */
-    int64_t batch_size; /* of all ranks */
+    int64_t batch_size; /* of all ranks; after bucket_by_length the largest of its sizes */
     int32_t rank;       /* which part of every batch's rows its loaders make … */
     int32_t ranks;      /* … of how many; see leat_batch_info */
-    int64_t prefetch;   /* batches that may stand ready ahead of the consumer */
+    int64_t prefetch; /* batches that may stand ready ahead of the consumer; auto: to begin with */
     int32_t n_tensors;
     int32_t n_classes; /* from the source's label map; 0 = unknown */
     uint64_t seed;
@@ -58,6 +59,40 @@ LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
  * cannot keep. i from 0; one line each, no full stop; NULL past the end. Valid until the plan is
  * closed. */
 LEAT_API const char *leat_plan_note(const leat_plan *plan, int32_t i);
+
+/* --- what a plan came to -------------------------------------------------------------------- */
+
+typedef struct leat_source_info {
+    const char *name; /* "tfrecord", "images", …; "rows": tensors in memory */
+    uint64_t n_records;
+    uint64_t n_bytes;    /* as stored; 0: unknown */
+    uint64_t n_files;    /* 0: not in files */
+    uint64_t mean_bytes; /* of a record; 0: unknown */
+    uint64_t most_bytes; /* of those records whose size was looked up; 0: unknown */
+} leat_source_info;
+
+#define LEAT_WITHOUT_END UINT64_MAX
+
+typedef struct leat_stage_info {
+    char name[32];
+    char options[192];    /* as written, "" where nothing was given; cut where it is long */
+    uint64_t n_in, n_out; /* elements in one pass: samples up to batch, batches after it */
+    int32_t batches;      /* 1: n_out counts batches */
+} leat_stage_info;
+
+typedef struct leat_link_info {
+    const char *op;
+    leat_shape shape; /* put out; dims may be unknown */
+    int32_t fused;    /* 1: done in one go with the ops beside it that are fused too */
+    int32_t random;   /* 1: draws random numbers */
+} leat_link_info;
+
+/* Of the source that the plan reads. */
+LEAT_API void leat_plan_source(const leat_plan *plan, leat_source_info *out);
+/* i-th entry of the pipeline, from 0; NULL past the end. Valid until the plan is closed. */
+LEAT_API const leat_stage_info *leat_plan_stage(const leat_plan *plan, int32_t i);
+/* i-th op that tensor t goes through, from 0. Returns LEAT_OK, or LEAT_E_END past the last. */
+LEAT_API int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *out);
 
 /* --- stage by stage in C ------------------------------------------------------------------ */
 

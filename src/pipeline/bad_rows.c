@@ -23,7 +23,6 @@ int leat_bad_open(leat_loader *loader, leat_error *err)
     loader->errors = calloc(LEAT_BATCH_ERRORS, sizeof *loader->errors);
     if (!loader->logs || !loader->errors)
         return leat_fail(err, LEAT_E_NOMEM, "loader: %zu lists of bad records", n_logs);
-    loader->memory_bytes += (int64_t)(n_logs * sizeof *loader->logs);
     return LEAT_OK;
 }
 
@@ -58,11 +57,15 @@ static void enter_locked(leat_bad_log *log, const leat_row_error *bad)
     log->rows[at] = *bad;
 }
 
-static void mask(const leat_plan *plan, uint8_t *slot, uint64_t row)
+static void mask(const leat_plan *plan, uint32_t bucket, uint8_t *slot, uint64_t row)
 {
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        memset(slot + chain->offset + row * chain->row_bytes, 0, chain->row_bytes);
+        const size_t bytes = leat_chain_host_bytes(chain, &plan->order, bucket);
+        memset(slot + chain->host_offset + row * bytes, 0, bytes);
+        if (chain->pad.on)
+            memset(leat_chain_lengths(chain, slot, row), 0,
+                   (size_t)chain->pad.n_lengths * sizeof(int64_t));
     }
     slot[plan->valid_offset + row] = 0;
 }
@@ -109,7 +112,7 @@ int leat_bad_row(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint
         if (rc < 0)
             return rc;
     } else {
-        mask(plan, slot->memory, row);
+        mask(plan, slot->place.bucket, slot->memory, row);
     }
     pthread_mutex_lock(&loader->lock);
     enter_locked(slot->log, &bad);

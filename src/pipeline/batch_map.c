@@ -33,6 +33,22 @@ static int check_ranks(const leat_build *build, const char *name, const leat_nod
                           name, (long long)build->plan->engine.ranks);
 }
 
+/* Rows must lie in the slot as they will be, and be of one size. */
+static int check_chain(const leat_plan *plan, const leat_chain *chain, const char *name,
+                       const leat_node *entry, leat_error *err)
+{
+    const char *const tensor = plan->source->features[chain->feature].name;
+    if (chain->n_host < chain->n_links)
+        return leat_node_fail(entry, err, LEAT_E_UNSUPPORTED,
+                              "%s works on the host, and '%s' has a map with device: gpu: write "
+                              "device: cpu",
+                              name, tensor);
+    if (chain->pad.on)
+        return leat_node_fail(entry, err, LEAT_E_UNSUPPORTED,
+                              "%s mixes rows of one size, and '%s' is padded", name, tensor);
+    return LEAT_OK;
+}
+
 /* The tensor that is mixed as labels; *out -1: none. */
 static int find_label(leat_plan *plan, const leat_batch_op *op, const char *label,
                       const leat_node *entry, int32_t *out, leat_error *err)
@@ -55,7 +71,7 @@ static int find_label(leat_plan *plan, const leat_batch_op *op, const char *labe
                               op->kind.name, label,
                               leat_shape_text(&chain->shape, text, sizeof text), label);
     *out = (int32_t)(chain - plan->chains);
-    return LEAT_OK;
+    return check_chain(plan, chain, op->kind.name, entry, err);
 }
 
 static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, leat_error *err)
@@ -87,7 +103,8 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     plan->n_batch_links++;
     snprintf(what, sizeof what, "op '%.60s'", name);
     if ((rc = leat_node_options(given, entry, what, op->kind.options, link->options, err)) < 0 ||
-        (rc = check_ranks(build, name, entry, err)) < 0)
+        (rc = check_ranks(build, name, entry, err)) < 0 ||
+        (rc = check_chain(plan, chain, name, entry, err)) < 0)
         return rc;
     if ((rc = op->check(link->options, &chain->shape, &inner)) < 0)
         return leat_node_fail(entry, err, rc, "%s", inner.message);

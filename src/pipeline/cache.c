@@ -27,6 +27,7 @@ int leat_cache_new(leat_cache **out, const leat_cache_options *options, const ch
     pthread_mutex_init(&cache->opening, NULL);
     cache->fd = cache->lock_fd = -1;
     cache->bytes = options->bytes;
+    cache->most = -1;
     if (strcmp(options->file.text, "memory"))
         snprintf(cache->path, sizeof cache->path, "%s", options->file.text);
     snprintf(cache->where, sizeof cache->where, "%s", where);
@@ -60,11 +61,44 @@ static int reserve_map(void *out, uint64_t n, uint64_t size, const char *what, l
     return LEAT_OK;
 }
 
+int64_t leat_cache_memory_least(const leat_cache *cache)
+{
+    const uint64_t each = sizeof *cache->words + sizeof *cache->units;
+    return leat_cache_is_file(cache) ? 0 : (int64_t)(cache->origin.n_records * each);
+}
+
+int64_t leat_cache_memory_most(const leat_cache *cache)
+{
+    const int64_t each = leat_cache_fixed_bytes(&cache->layout);
+    int64_t all;
+    if (leat_cache_is_file(cache))
+        return 0;
+    if (each < 0 || __builtin_mul_overflow((int64_t)cache->origin.n_records, each, &all))
+        all = INT64_MAX;
+    return cache->bytes >= 0 && cache->bytes < all ? cache->bytes : all;
+}
+
+bool leat_cache_is_auto(const leat_cache *cache)
+{
+    return cache->bytes < 0;
+}
+
+void leat_cache_set_most(leat_cache *cache, int64_t bytes)
+{
+    pthread_mutex_lock(&cache->opening);
+    if (!cache->opened)
+        cache->most = bytes;
+    pthread_mutex_unlock(&cache->opening);
+}
+
 /* As many bytes as were asked for, or half of what is free; never more than all samples take. */
 static int open_memory(leat_cache *cache, leat_error *err)
 {
     const int64_t each = leat_cache_fixed_bytes(&cache->layout);
-    uint64_t limit = cache->bytes >= 0 ? (uint64_t)cache->bytes : leat_free_memory() / 2, all;
+    uint64_t limit = cache->bytes >= 0  ? (uint64_t)cache->bytes
+                     : cache->most >= 0 ? (uint64_t)cache->most
+                                        : leat_free_memory() / 2,
+             all;
     if (each >= 0 && !__builtin_mul_overflow(cache->origin.n_records, (uint64_t)each, &all) &&
         all < limit)
         limit = all;

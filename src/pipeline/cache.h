@@ -40,6 +40,14 @@ void leat_cache_describe(leat_cache *cache, const leat_cache_layout *layout,
                          const leat_cache_origin *origin);
 /* In a file, for later processes? */
 bool leat_cache_is_file(const leat_cache *cache);
+/* Memory that it may take at most, once it is described: as asked for, and no more than all samples
+ * take; INT64_MAX: auto, and only the data know. 0: it is in a file. */
+int64_t leat_cache_memory_most(const leat_cache *cache);
+/* Of a cache in memory: the places of its records, whatever it keeps. */
+int64_t leat_cache_memory_least(const leat_cache *cache);
+bool leat_cache_is_auto(const leat_cache *cache);
+/* Where it is auto and not open yet: takes no more than this. Any thread. */
+void leat_cache_set_most(leat_cache *cache, int64_t bytes);
 /* Reserves the memory or opens the file; every loader calls it, the first does it. Any thread. */
 int leat_cache_open(leat_cache *cache, leat_error *err);
 /* After the last loader. */

@@ -33,6 +33,7 @@
 
 #include <pthread.h>
 
+#include "budget_impl.h"
 #include "device_impl.h"
 #include "finish.h"
 #include "layout.h"
@@ -41,9 +42,12 @@
 #include "reader.h"
 #include "sample.h"
 
-#define LEAT_RUN_MAX   64  /* rows of a run that is read ahead */
-#define LEAT_RUNS      128 /* runs read ahead */
-#define LEAT_INFO_RING 64  /* batches whose info stays readable after release */
+#define LEAT_RUN_MAX 64  /* rows of a run that is read ahead */
+#define LEAT_RUNS    128 /* runs read ahead */
+/* Read by one submission, about: what the page cache has is copied in it. */
+#define LEAT_GROUP_BYTES (1 << 20)
+#define LEAT_DECISIONS   128 /* changes that are remembered */
+#define LEAT_INFO_RING   64  /* batches whose info stays readable after release */
 #define LEAT_MADE_EARLY                                                                            \
     16 /* slots made at open; what a deeper window needs is made when it is used */
 
@@ -96,6 +100,7 @@ typedef struct leat_buffer {
     struct leat_buffer *next_free;
     uint8_t *memory;      /* [const once made] */
     leat_event *consumed; /* [const once made] of the batch that was in it last */
+    leat_event *mapped;   /* [const once made] where the device has links to do */
     bool consumed_recorded;
 } leat_buffer;
 
@@ -105,6 +110,7 @@ struct leat_batch {
     leat_batch_state state;
     leat_batch_info info;
     leat_bad_log *log;               /* owned from its slot's end to its release */
+    uint32_t bucket;                 /* whose samples it holds */
     leat_slot *slot;                 /* may have gone on to another batch: see leat_loader_slot() */
     leat_buffer *buffer;             /* on devices with copies, from SHIPPED on */
     uint8_t *memory;                 /* host slot or device buffer */
@@ -126,9 +132,10 @@ typedef struct leat_run {
     leat_order_place place;
     uint64_t row;
     uint32_t n;
-    uint64_t bytes;     /* that are read ahead */
-    int64_t started_ns; /* its reads were submitted [engine lock] */
-    uint64_t end;       /* of its part of the read memory, counted without wrapping */
+    uint64_t bytes;       /* that are read ahead */
+    int64_t started_ns;   /* its reads were submitted [engine lock] */
+    int64_t submitted_ns; /* the kernel had them all; 0: not yet [engine lock] */
+    uint64_t end;         /* of its part of the read memory, counted without wrapping */
     leat_row_read rows[LEAT_RUN_MAX];
 } leat_run;
 
@@ -138,9 +145,15 @@ typedef enum leat_role { LEAT_NOBODY, LEAT_WORKER, LEAT_CONSUMER } leat_role;
 typedef struct leat_ahead {
     leat_reader *reader; /* [const after open] */
     uint64_t bytes;      /* of read memory [const after open] */
+    uint64_t window;     /* of it that is used now [engine lock] */
+    double
+        latency_ns; /* from the end of a submission until a run's last read is there [engine lock] */
+    uint64_t n_timed;    /* [engine lock] */
     leat_run *runs;      /* ring of LEAT_RUNS */
     leat_layout layout;  /* [start token] */
     uint64_t head, tail; /* runs published / freed, counted without wrapping [engine lock] */
+    uint64_t open_bytes; /* of rows in open runs [engine lock] */
+    uint64_t blocked_at; /* tail when the last start found no room [engine lock] */
     uint64_t used_to, used_from; /* read memory in use, counted without wrapping [engine lock] */
     uint32_t in_flight;          /* reads [engine lock] */
     bool starting;               /* somebody holds the start token [engine lock] */
@@ -158,18 +171,30 @@ typedef struct leat_ahead {
     int64_t reaped_ns; /* when the last look found reads done; 0: it found none [engine lock] */
 } leat_ahead;
 
+/* What is learned while running. [engine lock] */
+typedef struct leat_tune {
+    double longest, longest_before; /* row, ns: of this window of batches and of the last */
+    double window_ns, mean_before;
+    uint64_t window_rows, window_batches;
+    uint64_t n_spans, n_starved;
+    size_t n_decisions; /* ever made; the last of them are in the ring */
+    leat_decision log[LEAT_DECISIONS];
+} leat_tune;
+
 struct leat_loader {
     /* [const after open] */
     const leat_plan *plan;
     leat_device *device; /* NULL: host memory, no copies */
     leat_stream *copies;
+    leat_stream *maps; /* where the device has links to do, else NULL */
+    leat_device_map *map;
     int64_t hold, first, end; /* batches; end = INT64_MAX when endless */
     int64_t prefetch_most;
     int64_t n_slots, n_buffers, n_batches; /* the most there may be */
     int n_threads;
     int64_t fixed_run;
     int64_t opened_ns;
-    int64_t memory_bytes;
+    leat_budget budget;
     char reader_reason[160];
     leat_worker *workers; /* n_threads + 1: the last is the consumer's */
     leat_pool *pool;
@@ -211,10 +236,12 @@ struct leat_loader {
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
     bool stop, closed;
     leat_error failure; /* code < 0: handed out already, stays */
+    leat_error lost;    /* code < 0: the device failed under copies that were under way */
     double sample_ns;   /* running mean of a row's cost; 0 = not known yet */
     uint64_t run_rows;  /* rows per run */
     uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
     int64_t wait_ns, busy_ns, sleep_ns;
+    leat_tune tune;
 };
 
 /* --- slot.c ------------------------------------------------------------------------------------ */
@@ -255,6 +282,24 @@ void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer);
 void leat_ship_next_locked(leat_loader *loader);
 /* Puts copies that are done into the trace. */
 void leat_ship_note_locked(leat_loader *loader);
+/* Asks whether the copies under way can still end; lets the lock go meanwhile. */
+void leat_ship_check_locked(leat_loader *loader);
+/* Done when the batch is complete on the device. */
+leat_event *leat_ship_arrived(const leat_batch *batch);
+/* Fills *err with what the device says about a call that failed with rc. */
+int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
+
+/* --- ship_map.c: the links that the device does ------------------------------------------------ */
+int leat_ship_map_open(leat_loader *loader, leat_error *err);
+void leat_ship_map_close(leat_loader *loader);
+
+/* --- tune.c ----------------------------------------------------------------------------------- */
+/* n rows took ns; the last reads of a run came ns after they were submitted; a batch is complete. */
+void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns);
+void leat_tune_read_locked(leat_loader *loader, int64_t ns);
+void leat_tune_batch_locked(leat_loader *loader);
+/* A worker found nothing to do. */
+void leat_tune_idle_locked(leat_loader *loader);
 
 /* --- finish.c ---------------------------------------------------------------------------------- */
 /* The last row of a slot is there: FINISHING, or FULL if there is nothing left to do. */
@@ -268,9 +313,10 @@ int leat_finish_run(const leat_plan *plan, leat_worker *worker, const leat_finis
 /* failed: NULL, or why it did not work. */
 void leat_finish_done_locked(leat_loader *loader, const leat_finish_task *task, uint64_t digest,
                              const leat_error *failed);
-/* A row's part of the digest; first: number of the slot's row 0 in the batch of all ranks. */
-uint64_t leat_finish_digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t row,
-                                uint64_t first);
+/* A row's part of the digest. The batch's row that is row 0 here counts, so that the digests of all ranks
+ * add up to the batch's. */
+uint64_t leat_finish_digest_row(const leat_plan *plan, const leat_order_place *place, uint8_t *slot,
+                                uint64_t row);
 
 /* --- bad_rows.c -------------------------------------------------------------------------------- */
 int leat_bad_open(leat_loader *loader, leat_error *err);

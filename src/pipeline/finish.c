@@ -121,17 +121,23 @@ void leat_finish_done_locked(leat_loader *loader, const leat_finish_task *task, 
 
 /* --- outside the lock ----------------------------------------------------------------------------- */
 
-uint64_t leat_finish_digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t row,
-                                uint64_t first)
+uint64_t leat_finish_digest_row(const leat_plan *plan, const leat_order_place *place, uint8_t *slot,
+                                uint64_t row)
 {
+    const uint64_t at = place->first_row + row;
     uint64_t digest = 0;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        digest += leat_digest_row(slot + chain->offset + row * chain->row_bytes, chain->row_bytes,
-                                  (first + row) * LEAT_MAX_FEATURES + (uint64_t)c);
+        const size_t bytes = leat_chain_host_bytes(chain, &plan->order, place->bucket);
+        digest += leat_digest_row(slot + chain->host_offset + row * bytes, bytes,
+                                  at * LEAT_MAX_FEATURES + (uint64_t)c);
+        if (chain->pad.on)
+            digest += leat_digest_row(leat_chain_lengths(chain, slot, row),
+                                      (size_t)chain->pad.n_lengths * sizeof(int64_t),
+                                      ~(at * LEAT_MAX_FEATURES + (uint64_t)c));
     }
     if (plan->on_error == LEAT_ON_ERROR_MASK && !slot[plan->valid_offset + row])
-        digest += leat_digest_row("masked", 6, first + row);
+        digest += leat_digest_row("masked", 6, at);
     return digest;
 }
 
@@ -161,13 +167,13 @@ static void mix_pair(const leat_plan *plan, const leat_batch_link *link, const l
                      double own, uint8_t *slot, uint64_t a, uint64_t b)
 {
     const leat_chain *const image = &plan->chains[link->chain];
-    uint8_t *const images = slot + image->offset;
+    uint8_t *const images = slot + image->host_offset;
     link->op->apply(drawn, &image->shape, images + a * image->row_bytes,
                     images + b * image->row_bytes);
     if (link->label < 0)
         return;
     const leat_chain *const label = &plan->chains[link->label];
-    uint8_t *const labels = slot + label->offset;
+    uint8_t *const labels = slot + label->host_offset;
     leat_mix_f32((float *)(labels + a * label->row_bytes), (float *)(labels + b * label->row_bytes),
                  label->row_bytes / sizeof(float), (float)own);
 }
@@ -206,7 +212,7 @@ int leat_finish_run(const leat_plan *plan, leat_worker *worker, const leat_finis
     *digest = 0;
     if (task->op == plan->n_batch_links) {
         for (uint64_t row = task->from; row < task->to; row++)
-            *digest += leat_finish_digest_row(plan, slot->memory, row, slot->place.first_row);
+            *digest += leat_finish_digest_row(plan, &slot->place, slot->memory, row);
         return LEAT_OK;
     }
     const int64_t start = leat_clock_ns();

@@ -67,7 +67,8 @@ static bool begin(leat_layout *layout, leat_row_read *row, uint64_t used_from)
     const uint64_t from = round_down(row->offset, row->direct);
     const uint64_t length = round_up(row->offset + row->size, row->direct) - from;
     uint64_t at = round_up(layout->to, row->direct);
-    if (at % layout->bytes + length > layout->bytes) /* does not fit before the end: begin anew */
+    const uint64_t in = at % layout->bytes;
+    if (in && in + length > layout->end) /* does not fit before the end: begin anew */
         at += layout->bytes - at % layout->bytes;
     if (at + length - used_from > layout->bytes)
         return false;

@@ -40,6 +40,7 @@ typedef struct leat_row_read {
 typedef struct leat_layout {
     uint8_t *memory;
     uint64_t bytes;              /* of it; a multiple of LEAT_LAYOUT_ALIGN */
+    uint64_t end;                /* of the part of it that is used now, in bytes from its start */
     uint64_t most;               /* bytes of a joined read */
     uint64_t to;                 /* where the next read may begin */
     leat_row_read *first, *last; /* rows of the read that may still grow; NULL: none */

@@ -5,24 +5,22 @@
 #include <string.h>
 
 #include "clock.h"
-#include "cores.h"
 #include "engine.h"
 #include "scratch.h"
 #include "state.h"
 
-/* Address space of a worker's scratch; memory is committed by touch. */
-#define SCRATCH_BYTES ((size_t)4 << 30)
-#define SCRATCH_LEAST ((size_t)64 << 20)
+#define SCRATCH_LEAST ((size_t)64 << 20) /* address space; memory is committed by touch */
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
-static int open_worker(leat_worker *worker, int64_t n_spans, leat_error *err)
+static int open_worker(leat_worker *worker, const leat_loader *loader, leat_error *err)
 {
     int rc = LEAT_E_NOMEM;
-    for (size_t bytes = SCRATCH_BYTES; rc < 0 && bytes >= SCRATCH_LEAST; bytes /= 2)
+    for (size_t bytes = (size_t)loader->budget.scratch_reserve; rc < 0 && bytes >= SCRATCH_LEAST;
+         bytes /= 2)
         rc = leat_scratch_open(&worker->scratch, bytes, err);
     if (rc >= 0)
-        rc = leat_trace_ring_open(&worker->trace.spans, (uint64_t)n_spans, err);
+        rc = leat_trace_ring_open(&worker->trace.spans, (uint64_t)loader->plan->engine.spans, err);
     return rc;
 }
 
@@ -42,12 +40,13 @@ static void set_range(leat_loader *loader, const leat_loader_options *o)
 static void set_sizes(leat_loader *loader, const leat_loader_options *o)
 {
     const leat_plan *const plan = loader->plan;
-    loader->prefetch = loader->prefetch_most = plan->prefetch;
+    loader->prefetch = loader->budget.prefetch;
+    loader->prefetch_most = loader->budget.prefetch_most;
     loader->hold = o->hold ? o->hold : 1;
-    loader->n_slots = loader->prefetch_most + (loader->device ? 1 : loader->hold);
-    loader->n_buffers = loader->prefetch_most + loader->hold;
+    loader->n_slots = loader->budget.n_slots;
+    loader->n_buffers = loader->budget.n_buffers;
     loader->n_batches = loader->prefetch_most + loader->hold + LEAT_INFO_RING;
-    loader->n_threads = (int)(plan->engine.threads < 0 ? leat_cores_count() : plan->engine.threads);
+    loader->n_threads = loader->budget.threads;
     loader->fixed_run = plan->engine.run;
     loader->run_rows = plan->engine.run ? (uint64_t)plan->engine.run : 1;
 }
@@ -57,6 +56,12 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
     const int rc = o->state ? leat_state_check(o->state, plan, err) : LEAT_OK;
     if (rc < 0)
         return rc;
+    if (plan->on_device && (!o->device || !o->device->table->map_open))
+        return leat_fail(
+            err, LEAT_E_UNSUPPORTED,
+            "the pipeline has a map with device: gpu, but %s%s cannot run it: open the "
+            "loader for a CUDA device, or write device: cpu",
+            o->device ? "device " : "host memory", o->device ? o->device->info.name : "");
     if (o->epochs < -1 || o->first_batch < 0 || o->hold < 0)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "loader: epochs is -1 or more, first_batch and hold 0 or more; got %lld, "
@@ -76,11 +81,13 @@ static int open_parts(leat_loader *loader, leat_error *err)
     for (int64_t i = 0; i < loader->n_batches; i++)
         loader->batches[i].loader = loader;
     for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
-        rc = open_worker(&loader->workers[i], loader->plan->engine.spans, err);
+        rc = open_worker(&loader->workers[i], loader, err);
     if (rc >= 0)
         rc = leat_trace_ring_open(&loader->step_spans, (uint64_t)loader->plan->engine.spans, err);
-    if (rc >= 0 && loader->plan->cache)
+    if (rc >= 0 && loader->plan->cache) {
+        leat_cache_set_most(loader->plan->cache, loader->budget.cache_bytes);
         rc = leat_cache_open(loader->plan->cache, err);
+    }
     if (rc >= 0)
         rc = leat_slot_open_all(loader, err);
     if (rc >= 0)
@@ -108,13 +115,21 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
         return leat_fail(err, LEAT_E_NOMEM, "loader: %zu bytes", sizeof *loader);
     pthread_mutex_init(&loader->lock, NULL);
     pthread_cond_init(&loader->work, NULL);
-    pthread_cond_init(&loader->ready, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&loader->ready, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     loader->plan = plan;
     loader->device = o->device && !o->device->table->host_memory ? o->device : NULL;
     loader->opened_ns = leat_clock_ns();
     set_range(loader, o);
-    set_sizes(loader, o);
-    if ((rc = open_parts(loader, err)) < 0) {
+    rc = leat_plan_budget(plan, o, &loader->budget, err);
+    if (rc >= 0) {
+        set_sizes(loader, o);
+        rc = open_parts(loader, err);
+    }
+    if (rc < 0) {
         leat_loader_close(&loader);
         return rc;
     }
@@ -166,6 +181,7 @@ void leat_loader_close(leat_loader **out)
 
 void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot)
 {
+    batch->bucket = slot->place.bucket;
     batch->info = (leat_batch_info){
         .number = slot->batch,
         .epoch = (int64_t)slot->place.epoch,
@@ -182,6 +198,8 @@ void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot)
 static bool next_is_there(const leat_loader *loader)
 {
     const leat_slot *const slot = leat_loader_slot(loader, loader->next);
+    if (loader->lost.code < 0)
+        return true;
     const bool full = slot && slot->state == LEAT_SLOT_FULL;
     if (full && slot->error.code < 0)
         return true;
@@ -207,7 +225,10 @@ static leat_batch *hand_out_locked(leat_loader *loader)
     loader->n_batches_out++;
     loader->n_samples_out += (uint64_t)batch->info.rows;
     for (int32_t c = 0; c < loader->plan->n_chains; c++)
-        loader->n_bytes_out += (uint64_t)batch->info.rows * loader->plan->chains[c].row_bytes;
+        loader->n_bytes_out +=
+            (uint64_t)batch->info.rows *
+            (leat_chain_row_bytes(&loader->plan->chains[c], &loader->plan->order, batch->bucket) +
+             (size_t)loader->plan->chains[c].pad.n_lengths * sizeof(int64_t));
     return batch;
 }
 
@@ -245,16 +266,17 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
     leat_sched_balance_locked(loader);
     leat_sched_help_locked(loader, next_is_there);
     leat_slot *const slot = leat_loader_slot(loader, loader->next);
-    if (slot && !loader->device)
+    if (slot && slot->state == LEAT_SLOT_FULL && !loader->device)
         leat_bad_settle_locked(loader, slot);
-    if (slot && slot->state == LEAT_SLOT_FULL && slot->error.code < 0) {
-        loader->failure = slot->error;
+    const bool bad = slot && slot->state == LEAT_SLOT_FULL && slot->error.code < 0;
+    if (bad || loader->lost.code < 0) {
+        loader->failure = bad ? slot->error : loader->lost;
         return refuse_locked(loader, err);
     }
     leat_batch *const batch = hand_out_locked(loader);
     if (loader->device && loader->plan->prefetch == 0) { /* as it says: nothing overlaps */
         pthread_mutex_unlock(&loader->lock);
-        rc = loader->device->table->event_sync(batch->copied);
+        rc = loader->device->table->event_sync(leat_ship_arrived(batch));
         pthread_mutex_lock(&loader->lock);
     }
     batch->info.asked_ns = asked_ns;
@@ -267,8 +289,9 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
                                        .n = (uint32_t)batch->info.rows,
                                        .kind = LEAT_TRACE_NEXT });
     *out = batch;
-    return rc < 0 ? leat_fail(err, rc, "%s: the copy of a batch failed", loader->device->info.name)
-                  : LEAT_OK;
+    if (rc < 0)
+        leat_ship_fail(loader, rc, "the copy of a batch failed", &loader->failure);
+    return rc < 0 ? refuse_locked(loader, err) : LEAT_OK;
 }
 
 int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
@@ -276,12 +299,15 @@ int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
     *out = NULL;
     int rc = wait_for_last(loader);
     if (rc < 0)
-        return leat_fail(err, rc, "%s: waiting for the last step failed",
-                         loader->device->info.name);
+        return leat_ship_fail(loader, rc, "waiting for the last step failed", err);
     const int64_t asked_ns = leat_clock_ns();
     pthread_mutex_lock(&loader->lock);
     rc = next_locked(loader, asked_ns, out, err);
     pthread_mutex_unlock(&loader->lock);
+    if (rc < 0 && *out) { /* its copy failed after all */
+        leat_batch_release(*out);
+        *out = NULL;
+    }
     return rc;
 }
 
@@ -309,20 +335,24 @@ const leat_batch_info *leat_batch_get_info(leat_batch *batch)
 leat_view leat_batch_tensor(const leat_batch *batch, int32_t i)
 {
     const leat_plan *const plan = batch->loader->plan;
-    const leat_chain *const chain = &plan->chains[i];
-    leat_view view = { .data = batch->memory + chain->offset };
-    view.shape.dtype = chain->shape.dtype;
-    view.shape.rank = chain->shape.rank + 1;
+    const bool lengths = i >= plan->n_chains;
+    const leat_chain *const chain = &plan->chains[lengths ? plan->lengths_of[i] : i];
+    const leat_shape made =
+        lengths ? plan->tensors[i].shape : leat_chain_shape(chain, &plan->order, batch->bucket);
+    const leat_shape *const shape = &made;
+    const size_t offset = lengths ? chain->pad.lengths_at : chain->offset;
+    leat_view view = { .data = batch->memory + offset };
+    view.shape.dtype = shape->dtype;
+    view.shape.rank = shape->rank + 1;
     view.shape.dims[0] = batch->info.rows;
-    memcpy(&view.shape.dims[1], chain->shape.dims,
-           (size_t)chain->shape.rank * sizeof view.shape.dims[0]);
+    memcpy(&view.shape.dims[1], shape->dims, (size_t)shape->rank * sizeof view.shape.dims[0]);
     return view;
 }
 
 int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
 {
     const leat_device *const device = batch->loader->device;
-    return device ? device->table->stream_wait(stream, batch->copied) : LEAT_OK;
+    return device ? device->table->stream_wait(stream, leat_ship_arrived(batch)) : LEAT_OK;
 }
 
 int leat_batch_release_on(leat_batch *batch, leat_stream *stream)

@@ -14,7 +14,7 @@ int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out)
     snprintf(out[n++].name, sizeof out->name, "parse");
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        for (int32_t i = 0; i < chain->n_links; i++)
+        for (int32_t i = 0; i < chain->n_host; i++)
             snprintf(out[n++].name, sizeof out->name, "%s: %s", plan->tensors[c].name,
                      chain->links[i].op->name);
         if (chain->fused)
@@ -37,7 +37,7 @@ int32_t leat_sample_n_stages(const leat_plan *plan)
 {
     int32_t n = LEAT_STAGE_FIRST_LINK + (plan->cache ? 2 : 0) + plan->n_batch_links;
     for (int32_t c = 0; c < plan->n_chains; c++)
-        n += plan->chains[c].n_links + (plan->chains[c].fused != NULL);
+        n += plan->chains[c].n_host + (plan->chains[c].fused != NULL);
     return n;
 }
 
@@ -132,6 +132,7 @@ typedef struct leat_journey {
     leat_view view;        /* where it has come to */
     bool owned;            /* view's memory is this worker's to change */
     uint8_t *row;          /* where it must end */
+    int64_t *lengths;      /* and where its size belongs, if it is padded */
     const leat_seek *seek; /* with which it began; NULL: none */
 } leat_journey;
 
@@ -139,7 +140,8 @@ typedef struct leat_journey {
 static bool is_last(const leat_journey *j, int32_t i)
 {
     const leat_chain *const chain = j->chain;
-    return i == chain->n_links - 1 && !(j->plan->unbatches && chain->unbatch_at == chain->n_links);
+    return i == chain->n_host - 1 && !chain->pad.on &&
+           !(j->plan->unbatches && chain->unbatch_at == chain->n_host);
 }
 
 /* Where the output of link i goes: the row, the input itself, or new scratch. */
@@ -180,11 +182,11 @@ static int make_room(leat_journey *j, int32_t i, leat_view *out, leat_error *err
 {
     const int64_t bytes = leat_shape_bytes(&out->shape);
     const bool last = is_last(j, i);
-    if (bytes < 0 || (last && !leat_shape_equal(&out->shape, &j->chain->shape))) {
+    if (bytes < 0 || (last && !leat_shape_equal(&out->shape, &j->chain->host_shape))) {
         char got[96], want[96];
         return leat_fail(err, LEAT_E_DATA, "gives %s where batches hold %s",
                          leat_shape_text(&out->shape, got, sizeof got),
-                         leat_shape_text(&j->chain->shape, want, sizeof want));
+                         leat_shape_text(&j->chain->host_shape, want, sizeof want));
     }
     out->data = destination(j, i, (size_t)bytes);
     return out->data
@@ -278,7 +280,7 @@ static int run_links(leat_journey *j, int32_t from, int32_t to, leat_watch *watc
     if (chain->fused && chain->fused_from == from && from + chain->n_fused <= to) {
         rc = run_fused(j, err);
         if (rc == LEAT_OK) {
-            book(j, chain->n_links, watch);
+            book(j, chain->n_host, watch);
             i += chain->n_fused;
         } else if (rc != LEAT_E_UNSUPPORTED) {
             return blame(j, from, rc, err);
@@ -299,11 +301,36 @@ static int finish(const leat_journey *j, leat_error *err)
     char got[96], want[96];
     if (j->view.data == j->row)
         return LEAT_OK;
-    if (!leat_shape_equal(&j->view.shape, &j->chain->shape))
+    if (j->chain->pad.on) {
+        const leat_shape shape = leat_chain_shape(j->chain, &j->plan->order, j->worker->bucket);
+        const int rc = leat_padding_row(&j->chain->pad, &j->view, &shape, j->row, j->lengths, err);
+        return rc < 0 ? leat_fail_in(err, rc, "'%s' ", j->name) : LEAT_OK;
+    }
+    if (!leat_shape_equal(&j->view.shape, &j->chain->host_shape))
         return leat_fail(err, LEAT_E_DATA, "'%s' is %s where batches hold %s", j->name,
                          leat_shape_text(&j->view.shape, got, sizeof got),
-                         leat_shape_text(&j->chain->shape, want, sizeof want));
-    memcpy(j->row, j->view.data, j->chain->row_bytes);
+                         leat_shape_text(&j->chain->host_shape, want, sizeof want));
+    memcpy(j->row, j->view.data, j->chain->host_bytes);
+    return LEAT_OK;
+}
+
+/* The decisions of the links that the device does, beside the row. */
+static int plan_device(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err)
+{
+    const leat_chain *const chain = j->chain;
+    const int32_t n = chain->n_links - chain->n_host;
+    uint8_t *to = slot + chain->plans_offset + row * (uint64_t)n * sizeof(leat_plan64);
+    leat_shape in = chain->host_shape, out;
+    for (int32_t i = chain->n_host; i < chain->n_links; i++, to += sizeof(leat_plan64)) {
+        const leat_link *const link = &chain->links[i];
+        leat_plan64 drawn = { { 0 } };
+        const int rc = link->op->shape(link->options, &in, &out, err);
+        if (rc < 0)
+            return blame(j, i, rc, err);
+        draw(j, i, &in, &drawn);
+        memcpy(to, &drawn, sizeof drawn);
+        in = out;
+    }
     return LEAT_OK;
 }
 
@@ -324,9 +351,11 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->record = record;
         j->epoch = epoch;
         j->owned = false;
-        j->seek = NULL;
-        j->row = slot + chain->offset + row * chain->row_bytes;
-        stages += chain->n_links + (chain->fused != NULL);
+        j->seek = NULL; /* what comes out of a cache has none */
+        j->row = slot + chain->host_offset +
+                 row * leat_chain_host_bytes(chain, &plan->order, worker->bucket);
+        j->lengths = leat_chain_lengths(chain, slot, row);
+        stages += chain->n_host + (chain->fused != NULL);
     }
     return stages;
 }
@@ -473,9 +502,11 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
         rc = run_links(&journeys[c], plan->unbatches ? chain->unbatch_at : chain->cut,
-                       chain->n_links, &watch, err);
+                       chain->n_host, &watch, err);
         if (rc >= 0)
             rc = finish(&journeys[c], err);
+        if (rc >= 0)
+            rc = plan_device(&journeys[c], slot, j, err);
     }
     if (rc < 0) {
         char where[512];

@@ -5,12 +5,16 @@
  * Starts come first, because they are short and keep hardware busy: the copy of a full batch, then
  * reads; then runs of rows, oldest batch first. Everything here is a function of the state in
  * engine.h; no decision changes what is in a batch, only when. */
+#include <errno.h>
+
 #include "clock.h"
 #include "engine.h"
+#include "scratch.h"
 
-#define GRAIN_NS    20000 /* a task shorter than this costs more to hand over than to do */
-#define STAMP_NS    30    /* one look at the clock */
-#define STAMP_SHARE 0.005 /* of a sample's time may go into timing its stages */
+#define GRAIN_NS    20000     /* work below two of these is not worth a wake-up */
+#define CHECK_NS    100000000 /* between questions whether a device that keeps us waiting is lost */
+#define STAMP_NS    30        /* one look at the clock */
+#define STAMP_SHARE 0.005     /* of a sample's time may go into timing its stages */
 
 /* Rows to compute: of one batch, with or without bytes read ahead. */
 typedef struct leat_span {
@@ -105,7 +109,6 @@ typedef struct leat_outcome {
     leat_error error; /* of the lowest row that failed */
 } leat_outcome;
 
-/* first: the batch's row that is row 0 here, so that the digests of all ranks add up to the batch's. */
 #define AHEAD 16 /* rows whose records are looked up together */
 
 typedef struct leat_row_id {
@@ -145,6 +148,7 @@ static int compute_row(leat_loader *loader, leat_worker *worker, const leat_span
         stored = (leat_stored){ read->bytes, read->size, read->is_entry };
     const bool timed = worker->until_timed <= 1 && timed_every != UINT32_MAX;
     worker->until_timed = timed ? timed_every : worker->until_timed - 1;
+    worker->bucket = span->place.bucket;
     if (plan->on_error == LEAT_ON_ERROR_MASK)
         span->slot->memory[plan->valid_offset + span->row + i] = 1;
     int rc = leat_sample_run(plan, worker, id->record, id->epoch, &stored, span->slot->memory,
@@ -152,8 +156,7 @@ static int compute_row(leat_loader *loader, leat_worker *worker, const leat_span
     if (rc < 0)
         rc = leat_bad_row(loader, worker, span->slot, span->row + i, id->record, id->epoch, err);
     if (rc >= 0 && plan->engine.digest && !plan->n_batch_links)
-        *digest +=
-            leat_finish_digest_row(plan, span->slot->memory, span->row + i, span->place.first_row);
+        *digest += leat_finish_digest_row(plan, &span->place, span->slot->memory, span->row + i);
     return rc;
 }
 
@@ -198,25 +201,6 @@ static void compute(leat_loader *loader, leat_worker *worker, const leat_span *s
         note(worker, LEAT_TRACE_ROWS, start, span->batch, span->row, span->n, first_record) - start;
 }
 
-/* Learns what a row costs, and from that how many rows make a task worth handing over. */
-static void learn_locked(leat_loader *loader, const leat_span *span, int64_t ns)
-{
-    if (span->n == 0) /* of a batch with fewer rows than ranks */
-        return;
-    const double one = (double)ns / (double)span->n;
-    loader->sample_ns = loader->sample_ns > 0 ? loader->sample_ns * 0.9 + one * 0.1 : one;
-    if (loader->fixed_run)
-        return;
-    const uint64_t threads = (uint64_t)(loader->n_threads > 1 ? loader->n_threads : 1);
-    const uint64_t rows_most = leat_order_slot_rows(&loader->plan->order);
-    const uint64_t share = (rows_most + 2 * threads - 1) / (2 * threads);
-    const double wanted = GRAIN_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
-    uint64_t rows = 1;
-    while ((double)rows < wanted && rows * 2 <= share)
-        rows *= 2;
-    loader->run_rows = rows;
-}
-
 static uint32_t timed_every_locked(const leat_loader *loader)
 {
     if (!loader->plan->engine.timing)
@@ -242,7 +226,9 @@ static void book_locked(leat_loader *loader, const leat_span *span, const leat_o
         leat_finish_begin_locked(loader, slot);
     if (span->run)
         leat_start_done_locked(loader, span->run);
-    learn_locked(loader, span, outcome->ns);
+    leat_tune_span_locked(loader, span->n, outcome->ns);
+    if (slot->state == LEAT_SLOT_FULL)
+        leat_tune_batch_locked(loader);
 }
 
 static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat_span *span)
@@ -253,6 +239,8 @@ static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat
     leat_sched_balance_locked(loader); /* what is left may be for others */
     pthread_mutex_unlock(&loader->lock);
     compute(loader, worker, span, timed_every, &outcome);
+    leat_scratch_reset(worker->scratch);
+    leat_scratch_trim(worker->scratch, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
     loader->n_computing--;
     book_locked(loader, span, &outcome);
@@ -278,6 +266,8 @@ static bool finish_part_locked(leat_loader *loader, leat_worker *worker, int64_t
     loader->n_computing--;
     loader->busy_ns += end - start;
     leat_finish_done_locked(loader, &task, digest, rc < 0 ? &error : NULL);
+    if (task.slot->state == LEAT_SLOT_FULL)
+        leat_tune_batch_locked(loader);
     leat_sched_balance_locked(loader);
     return true;
 }
@@ -329,10 +319,26 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     leat_sched_balance_locked(loader);
 }
 
+/* As pthread_cond_wait, for the consumer of a device: a device that is lost calls nobody, so it is
+ * asked now and then. */
+static void wait_checking_locked(leat_loader *loader)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += CHECK_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_cond_timedwait(&loader->ready, &loader->lock, &until) == ETIMEDOUT)
+        leat_ship_check_locked(loader);
+}
+
 static void sleep_locked(leat_loader *loader, leat_worker *worker, pthread_cond_t *until)
 {
     const int64_t start = leat_clock_ns();
-    pthread_cond_wait(until, &loader->lock);
+    if (loader->device && until == &loader->ready)
+        wait_checking_locked(loader);
+    else
+        pthread_cond_wait(until, &loader->lock);
     const int64_t end = note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
     if (until == &loader->work)
         loader->sleep_ns += end - start;
@@ -355,6 +361,7 @@ void leat_sched_work(void *arg, int i)
             lead_locked(loader, worker, LEAT_WORKER);
             continue;
         }
+        leat_tune_idle_locked(loader);
         loader->n_sleepers++;
         while (!loader->n_calls && !loader->stop)
             sleep_locked(loader, worker, &loader->work);

@@ -20,9 +20,11 @@ typedef struct leat_extent {
     size_t size;
 } leat_extent;
 
+#define LEAT_FEATURE_NAME 64 /* bytes with the 0 */
+
 /* One named tensor of every record; dims are LEAT_UNKNOWN_DIM where records differ. */
 typedef struct leat_feature_info {
-    char name[64];
+    char name[LEAT_FEATURE_NAME];
     leat_shape shape;
 } leat_feature_info;
 
@@ -68,9 +70,11 @@ typedef struct leat_source_table {
 struct leat_source {
     const leat_source_table *table;
     uint64_t n_records;
-    uint64_t n_bytes;  /* of all records as stored; 0 = unknown */
-    uint64_t digest;   /* of what the records are, as far as known without reading them */
-    int32_t n_classes; /* 0 = unknown */
+    uint64_t n_bytes;     /* of all records as stored; 0 = unknown */
+    uint64_t digest;      /* of what the records are, as far as known without reading them */
+    uint64_t n_files;     /* 0: not in files */
+    uint64_t index_bytes; /* of index files that are mapped */
+    int32_t n_classes;    /* 0 = unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
     bool seek_complete;  /* all JPEG files were indexed (leat_seek), as far as opening tells */

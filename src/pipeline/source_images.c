@@ -205,7 +205,7 @@ static int open_images(const void *opts, const leat_node *where, uint64_t seed, 
         return rc;
     }
     const int64_t bytes = LEAT_UNKNOWN_DIM;
-    source->base.n_records = source->n_files;
+    source->base.n_records = source->base.n_files = source->n_files;
     source->base.n_features = 2;
     source->base.features[0] = (leat_feature_info){ "image", leat_shape_make(LEAT_U8, 1, &bytes) };
     source->base.features[1] = (leat_feature_info){ "label", leat_shape_make(LEAT_I64, 0, NULL) };
@@ -316,7 +316,7 @@ const leat_source_table leat_source_images = {
     .open = open_images,
     .close = close_images,
     .load = load,
-    .stamp = stamp,
     .known = known,
+    .stamp = stamp,
     .describe = describe,
 };

@@ -191,6 +191,8 @@ int leat_source_parts_join(leat_source_parts *parts, leat_source *whole, leat_er
         part->first = whole->n_records;
         whole->n_records += part->source->n_records;
         whole->n_bytes += part->source->n_bytes;
+        whole->n_files += part->source->n_files;
+        whole->index_bytes += part->source->index_bytes;
         whole->digest = leat_digest_chain(whole->digest, part->source->digest);
         whole->digest = leat_digest_chain(whole->digest, part->source->n_records);
         if (part->source->n_classes != whole->n_classes)

@@ -129,6 +129,8 @@ static int add_part(const leat_source_parts *parts, size_t i, leat_source *whole
                               "the pipeline after zip");
     whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
     whole->n_bytes += part->source->n_bytes;
+    whole->n_files += part->source->n_files;
+    whole->index_bytes += part->source->index_bytes;
     whole->digest = leat_digest_chain(whole->digest, part->source->digest);
     whole->digest = leat_digest_chain(whole->digest, part->source->n_records);
     if (!whole->n_classes)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget_impl.h"
+
 #define COUNT_MAX 9e15
 
 static const char *const autos[] = { "auto", NULL };
@@ -185,35 +187,45 @@ static const leat_option batch_table[] = {
     LEAT_OPTION_END
 };
 
-static int add_batch(leat_build *build, const void *options, const leat_node *where,
+int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const leat_node *where,
                      leat_error *err)
 {
-    const batch_options *const o = options;
     if (build->batch)
         return leat_stage_fail_second(build->batch, where, "batch", err);
     build->batch = where;
-    leat_order_batch(&build->plan->order, (uint64_t)o->size, o->drop_remainder);
+    leat_order_batch(&build->plan->order, (uint64_t)size, drop_remainder);
     if (build->plan->order.n_batches == 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "no batch would be full: there are %llu samples for batches of %lld; "
                               "lower the size or leave out drop_remainder",
-                              (unsigned long long)build->plan->order.n_samples, (long long)o->size);
+                              (unsigned long long)build->plan->order.n_samples, (long long)size);
     return LEAT_OK;
+}
+
+static int add_batch(leat_build *build, const void *options, const leat_node *where,
+                     leat_error *err)
+{
+    const batch_options *const o = options;
+    return leat_stage_batch(build, o->size, o->drop_remainder, where, err);
 }
 
 /* --- prefetch --- */
 
-#define PREFETCH_AUTO 2 /* the least that hides one slow batch behind another */
-
 typedef struct prefetch_options {
     int64_t batches;
+    int32_t pinned;
 } prefetch_options;
 
 static const leat_option prefetch_table[] = {
     LEAT_OPTION_ROW(
         prefetch_options, batches, I64, "auto", 0, 4096, autos,
         "full batches that may stand ready ahead of the consumer; 0: each batch is read, "
-        "mapped and copied only when it is asked for; auto: 2"),
+        "mapped and copied only when it is asked for; auto: 2 or more, as many as outlast the "
+        "slowest "
+        "sample"),
+    LEAT_OPTION_BOOL(prefetch_options, pinned, "true",
+                     "copies to a device start from pinned memory, so that they overlap with "
+                     "other work; false shows what that is worth"),
     LEAT_OPTION_END
 };
 
@@ -227,7 +239,10 @@ static int add_prefetch(leat_build *build, const void *options, const leat_node 
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "prefetch counts batches: put it after batch");
     build->prefetch = where;
-    build->plan->prefetch = batches < 0 ? PREFETCH_AUTO : batches;
+    build->plan->has_prefetch = true;
+    build->plan->prefetch_auto = batches < 0;
+    build->plan->prefetch = batches < 0 ? LEAT_PREFETCH_FIRST : batches;
+    build->plan->pageable = !((const prefetch_options *)options)->pinned;
     return LEAT_OK;
 }
 
@@ -255,9 +270,13 @@ static const leat_stage_table count_stages[] = {
 
 static const leat_stage_table *stage_at(size_t i)
 {
-    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_filter,
-                                                      &leat_stage_cache, &leat_stage_unbatch,
-                                                      &leat_stage_on_error };
+    static const leat_stage_table *const others[] = { &leat_stage_map,
+                                                      &leat_stage_filter,
+                                                      &leat_stage_cache,
+                                                      &leat_stage_unbatch,
+                                                      &leat_stage_on_error,
+                                                      &leat_stage_padded_batch,
+                                                      &leat_stage_bucket_by_length };
     if (i < N_COUNT_STAGES)
         return &count_stages[i];
     return i - N_COUNT_STAGES < sizeof others / sizeof *others ? others[i - N_COUNT_STAGES] : NULL;
@@ -305,6 +324,11 @@ static const struct {
       "N where samples must stay near their place" },
     { "shuffle", "reshuffle_each_iteration", "write reshuffle" },
     { "batch", "batch_size", "write size" },
+    { "padded_batch", "batch_size", "write size" },
+    { "padded_batch", "padded_shapes", "write shapes" },
+    { "padded_batch", "padding_values", "write values" },
+    { "bucket_by_length", "bucket_boundaries", "write boundaries" },
+    { "bucket_by_length", "bucket_batch_sizes", "write sizes" },
     { "shard", "num_shards", "write count" },
     { "prefetch", "buffer_size", "write batches" },
 };
@@ -341,6 +365,21 @@ static int fail_empty(const leat_build *build, const char *name, uint64_t n, con
     return leat_node_fail(where, err, LEAT_E_CONFIG,
                           "%s leaves none of the %llu %s that come to it", name,
                           (unsigned long long)n, unit);
+}
+
+/* For those who ask what the plan came to. */
+static void remember(leat_build *build, const char *name, const leat_node *given, uint64_t before)
+{
+    leat_plan *const plan = build->plan;
+    if (plan->n_stages == LEAT_MAX_STAGE_INFOS)
+        return;
+    leat_stage_info *const info = &plan->stages[plan->n_stages++];
+    *info = (leat_stage_info){ .n_in = before,
+                               .n_out = count_of(&plan->order),
+                               .batches = plan->order.batch_size != 0 };
+    snprintf(info->name, sizeof info->name, "%s", name);
+    if (given)
+        leat_node_text(given, info->options, sizeof info->options);
 }
 
 /* Stages that only count and order: what the pipeline of one of several sources may have. */
@@ -388,6 +427,8 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
     rc = leat_node_options(given, entry, what, stage->kind.options, options, err);
     if (rc >= 0)
         rc = stage->add(build, options, entry, err);
+    if (rc >= 0)
+        remember(build, name, given, before);
     if (rc >= 0 && before && count_of(&build->plan->order) == 0)
         rc = fail_empty(build, name, before, entry, err);
     free(options);

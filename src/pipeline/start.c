@@ -17,7 +17,6 @@
 #include "engine.h"
 
 #define GROUP       32                      /* reads per submission, about */
-#define GROUP_BYTES (1 << 20)               /* of joined reads in one */
 #define JOINED_MOST (256 << 10)             /* bytes of one joined read */
 #define BLOCK_COST  (3 * LEAT_LAYOUT_ALIGN) /* what a direct read may take beyond its rows */
 
@@ -41,13 +40,7 @@ int leat_start_open(leat_loader *loader, leat_error *err)
                  "io: direct needs reader: io_uring");
     if (!fetches || plan->engine.reader == LEAT_READER_PREAD)
         return LEAT_OK;
-    uint64_t bytes = (uint64_t)plan->engine.read_bytes;
-    if (!bytes) { /* two windows of mean records, within bounds */
-        const uint64_t mean = plan->source->n_bytes / plan->source->n_records + 1;
-        bytes = 2 * (uint64_t)(loader->prefetch + 1) * leat_order_slot_rows(&plan->order) * mean;
-        bytes = bytes < 4 << 20 ? 4 << 20 : bytes > 64 << 20 ? 64 << 20 : bytes;
-    }
-    a->bytes = (bytes + 4095) / 4096 * 4096;
+    a->bytes = a->window = (uint64_t)loader->budget.read_bytes;
     const int rc = leat_reader_open(&a->reader, a->bytes, plan->engine.io == LEAT_IO_DIRECT, err);
     if (rc == LEAT_E_UNSUPPORTED && plan->engine.reader == LEAT_READER_AUTO) {
         snprintf(loader->reader_reason, sizeof loader->reader_reason, "%.150s",
@@ -69,7 +62,6 @@ int leat_start_open(leat_loader *loader, leat_error *err)
     a->runs = calloc(LEAT_RUNS, sizeof *a->runs);
     if (!a->runs)
         return leat_fail(err, LEAT_E_NOMEM, "%d runs", LEAT_RUNS);
-    loader->memory_bytes += (int64_t)(a->bytes + LEAT_RUNS * sizeof *a->runs);
     return leat_trace_ring_open(&a->spans, (uint64_t)plan->engine.spans, err);
 }
 
@@ -106,6 +98,8 @@ static void finished(void *arg, void *tag, int result)
         if (--row->run->n_pending == 0) {
             row->run->state = LEAT_RUN_READY;
             note_read_locked(a, row->run);
+            leat_tune_read_locked(
+                loader, row->run->submitted_ns ? a->reaped_ns - row->run->submitted_ns : 0);
         }
     }
 }
@@ -151,7 +145,7 @@ bool leat_start_can_locked(const leat_loader *loader)
         return false;
     /* Refill in groups: when a quarter is free, or nothing is left to wait for. A run takes at most a
      * quarter of the memory, and up to another quarter is lost at the end of the ring. */
-    if (a->blocked && a->used_to - a->used_from > a->bytes / 2)
+    if (a->blocked && (a->open_bytes > a->window / 2 || a->tail == a->blocked_at))
         return open == 0;
     return open <= LEAT_RUNS / 4 * 3;
 }
@@ -262,23 +256,26 @@ static void advance(leat_ahead *a, const leat_run *run)
 /* Runs that are submitted together. */
 typedef struct leat_group {
     uint64_t head; /* behind the last */
+    uint64_t tail; /* oldest run that was open when it was made */
     uint32_t n_reads, n_rows;
     bool blocked; /* the next run has no room */
 } leat_group;
 
 /* Prepares and places runs from the head of the ring on. */
 static leat_group make_group(leat_loader *loader, int64_t end, uint64_t run_rows, uint64_t tail,
-                             uint64_t used_from, uint32_t room)
+                             uint64_t used_from, uint64_t window, uint32_t room)
 {
     leat_ahead *const a = &loader->ahead;
-    leat_group g = { .head = a->head };
+    leat_group g = { .head = a->head, .tail = tail };
     leat_run *before = NULL;
     uint64_t bytes = 0;
     while (g.head - tail < LEAT_RUNS && g.n_reads < GROUP && g.n_reads + LEAT_RUN_MAX <= room &&
-           a->batch < end && (bytes < GROUP_BYTES || g.n_rows == g.n_reads)) {
+           a->batch < end && bytes < LEAT_GROUP_BYTES) {
         leat_run *const run = &a->runs[g.head % LEAT_RUNS];
         if (!a->stashed)
             prepare(loader, run, run_rows);
+        const uint64_t whole = 2 * (run->bytes + run->n * BLOCK_COST); /* a run always fits */
+        a->layout.end = window > whole ? window : whole < a->bytes ? whole : a->bytes;
         const int n_reads = place(a, run, before, used_from);
         a->stashed = g.blocked = n_reads < 0;
         if (g.blocked)
@@ -301,6 +298,8 @@ static void publish_locked(leat_ahead *a, const leat_group *g)
     for (uint64_t i = a->head; i < g->head; i++) {
         leat_run *const run = &a->runs[i % LEAT_RUNS];
         run->started_ns = now;
+        run->submitted_ns = 0;
+        a->open_bytes += run->bytes;
         run->state = run->n_pending ? LEAT_RUN_READING : LEAT_RUN_READY;
     }
     a->head = g->head;
@@ -309,6 +308,7 @@ static void publish_locked(leat_ahead *a, const leat_group *g)
     a->n_reads += g->n_reads;
     a->n_rows += g->n_rows;
     a->blocked = g->blocked;
+    a->blocked_at = g->tail;
 }
 
 void leat_start_group_locked(leat_loader *loader)
@@ -317,11 +317,15 @@ void leat_start_group_locked(leat_loader *loader)
     const int64_t end =
         loader->plan->prefetch || loader->asked > loader->end ? loader->end : loader->asked;
     const uint64_t run_rows = loader->run_rows < LEAT_RUN_MAX ? loader->run_rows : LEAT_RUN_MAX;
+    if (a->head == a->tail) /* nothing is open: from the start again */
+        a->used_from = a->used_to = a->layout.to =
+            (a->used_to + a->bytes - 1) / a->bytes * a->bytes;
     const uint64_t tail = a->tail, used_from = a->used_from, first = a->head;
+    const uint64_t window = a->window;
     const uint32_t room = LEAT_READER_DEPTH - a->in_flight;
     a->starting = true;
     pthread_mutex_unlock(&loader->lock);
-    const leat_group group = make_group(loader, end, run_rows, tail, used_from, room);
+    const leat_group group = make_group(loader, end, run_rows, tail, used_from, window, room);
     pthread_mutex_lock(&loader->lock);
     publish_locked(a, &group);
     pthread_mutex_unlock(&loader->lock);
@@ -330,7 +334,11 @@ void leat_start_group_locked(leat_loader *loader)
     const int n_left = leat_reader_submit(a->reader);
     if (n_left) /* the kernel lacks something: do not ask again at once */
         nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+    const int64_t now = leat_clock_ns();
     pthread_mutex_lock(&loader->lock);
+    leat_start_reap_locked(loader);               /* what the page cache had is there already */
+    for (uint64_t i = first; i < group.head; i++) /* nobody else fills the ring meanwhile */
+        a->runs[i % LEAT_RUNS].submitted_ns = now;
     a->unsubmitted = n_left > 0;
     a->starting = false;
 }
@@ -354,6 +362,7 @@ void leat_start_done_locked(leat_loader *loader, leat_run *run)
     while (a->tail < a->head && a->runs[a->tail % LEAT_RUNS].state == LEAT_RUN_DONE) {
         leat_run *const oldest = &a->runs[a->tail % LEAT_RUNS];
         oldest->state = LEAT_RUN_FREE;
+        a->open_bytes -= oldest->bytes;
         a->used_from = oldest->end;
         a->tail++;
     }

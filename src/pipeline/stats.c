@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "engine.h"
+#include "scratch.h"
 
 static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info *out)
 {
@@ -20,6 +21,23 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
     out->batches_ready = 0;
     for (int64_t i = 0; i < loader->n_batches; i++)
         out->batches_ready += loader->batches[i].state == LEAT_BATCH_SHIPPED;
+}
+
+/* What was planned, but for slots that were never made and scratch beyond or below its share. */
+static int64_t memory_peak_locked(const leat_loader *loader)
+{
+    const leat_budget *const b = &loader->budget;
+    int64_t bytes = b->total_bytes;
+    bytes -=
+        (b->n_slots - loader->n_slots_made + b->n_buffers - loader->n_buffers_made) * b->slot_bytes;
+    for (int i = 0; i <= loader->n_threads; i++)
+        bytes += (int64_t)leat_scratch_most(loader->workers[i].scratch) - b->scratch_bytes;
+    return bytes;
+}
+
+const leat_budget *leat_loader_budget(const leat_loader *loader)
+{
+    return &loader->budget;
 }
 
 static void count_reads_locked(const leat_ahead *a, leat_loader_stats_info *out)
@@ -56,7 +74,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     memset(out, 0, sizeof *out);
     out->wall_ns = leat_clock_ns() - loader->opened_ns;
     out->threads = loader->n_threads;
-    out->memory_bytes = loader->memory_bytes;
+    out->memory_bytes = loader->budget.total_bytes;
     out->cpu_ns = leat_pool_cpu_ns(loader->pool);
     snprintf(out->reader, sizeof out->reader, "%s",
              !loader->plan->source->table->locate ? "direct"
@@ -65,6 +83,8 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);
     sum_stages(loader, out);
     pthread_mutex_lock(&loader->lock);
+    out->prefetch = loader->prefetch;
+    out->memory_peak = memory_peak_locked(loader);
     out->batches = loader->n_batches_out;
     out->samples = loader->n_samples_out;
     out->n_masked = loader->n_masked;

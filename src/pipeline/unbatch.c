@@ -39,6 +39,11 @@ static int add_unbatch(leat_build *build, const void *options, const leat_node *
                               "unbatch makes samples of records: put it before batch");
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_shape *const shape = &plan->chains[c].shape;
+        if (plan->chains[c].n_host < plan->chains[c].n_links)
+            return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
+                                  "unbatch works on the host, and '%s' has a map with device: gpu "
+                                  "before it: write device: cpu",
+                                  plan->source->features[c].name);
         if (shape->rank < 1 || shape->dims[0] < 1 || shape->dims[0] > PARTS_MAX ||
             shape->dims[0] != plan->chains[0].shape.dims[0])
             return fail_rows(plan, c, where, err);
@@ -49,6 +54,7 @@ static int add_unbatch(leat_build *build, const void *options, const leat_node *
     for (int32_t c = 0; c < plan->n_chains; c++) {
         plan->chains[c].unbatch_at = plan->chains[c].n_links;
         plan->chains[c].shape = leat_shape_part(&plan->chains[c].shape);
+        plan->chains[c].host_shape = plan->chains[c].shape;
     }
     return LEAT_OK;
 }

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "machine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "cores.h"
+
+/* Takes a limit if it is lower than those before. */
+static void lower(leat_machine *m, double bytes, const char *why)
+{
+    if (bytes < (double)m->memory_bytes) {
+        m->memory_bytes = bytes > 0 ? (int64_t)bytes : 0;
+        snprintf(m->memory_why, sizeof m->memory_why, "%.190s", why);
+    }
+}
+
+/* Bytes of a line "NAME:   123 kB" of a file below /proc; 0: not there. */
+static double read_kb(const char *root, const char *path, const char *name)
+{
+    char file_name[512], line[256];
+    double kb = 0;
+    snprintf(file_name, sizeof file_name, "%s%s", root, path);
+    FILE *file = fopen(file_name, "re");
+    while (file && kb <= 0 && fgets(line, sizeof line, file))
+        if (!strncmp(line, name, strlen(name)))
+            kb = strtod(line + strlen(name), NULL);
+    if (file)
+        fclose(file);
+    return kb * 1024;
+}
+
+/* memory.max and memory.high of v2, memory.limit_in_bytes of v1 ("none" is nearly 2^63 there). */
+static double level_memory(const char *root, bool v2, const char *folder)
+{
+    static const char *const files[2][2] = { { "memory.limit_in_bytes", NULL },
+                                             { "memory.max", "memory.high" } };
+    double least = INFINITY;
+    char line[64];
+    for (int i = 0; i < 2; i++) {
+        if (!files[v2][i] || !leat_cgroup_read(root, folder, files[v2][i], line, sizeof line))
+            continue;
+        char *end;
+        const double bytes = strtod(line, &end);
+        if (end != line && bytes > 0 && bytes < 0x1p60 && bytes < least) /* "max" is no number */
+            least = bytes;
+    }
+    return least;
+}
+
+/* What a limit leaves beyond what is in use. */
+static double left_of(int resource, const char *root, const char *in_use)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return INFINITY;
+    const double left = (double)limit.rlim_cur - read_kb(root, "/proc/self/status", in_use);
+    return left > 0 ? left : 0;
+}
+
+void leat_machine_look(const char *root, leat_machine *out)
+{
+    char folder[512] = "", why[700], cores[1024];
+    const double available = read_kb(root, "/proc/meminfo", "MemAvailable:");
+    const double address = left_of(RLIMIT_AS, root, "VmSize:");
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    *out = (leat_machine){ .memory_bytes = INT64_MAX, .address_bytes = INT64_MAX };
+    out->cores = leat_cores_count_why(root, 0, cores, sizeof cores);
+    snprintf(out->cores_why, sizeof out->cores_why, "%.190s", cores);
+    if (pages > 0 && page > 0)
+        lower(out, (double)pages * (double)page, "physical memory");
+    if (available > 0)
+        lower(out, available, "memory that is available now");
+    const double group = leat_cgroup_least(root, "memory", level_memory, folder, sizeof folder);
+    snprintf(why, sizeof why, "the memory limit of %s", folder);
+    lower(out, group, why);
+    lower(out, address, "RLIMIT_AS, less what is mapped");
+    lower(out, left_of(RLIMIT_DATA, root, "VmData:"), "RLIMIT_DATA, less what is in use");
+    if (address < 0x1p62)
+        out->address_bytes = (int64_t)address;
+}

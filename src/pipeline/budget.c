@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * budget.c: DESIGN: a table of rows is made for the prefetch and the read memory that one would like.
+ * While its sum is above the limit, prefetch is lowered (where it is auto), then read memory (where it
+ * is auto); what is then still too much is refused, with the sum as the least that works. A limit that
+ * nobody gave is a quarter of what the machine has left, or more where less does not work. */
+#include "budget_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine.h"
+
+#define AUTO_SHARE    4 /* a loader may take one part in so many of what is there */
+#define READ_FIRST    ((int64_t)4 << 20) /* read memory that one would like, at least and … */
+#define READ_MOST     ((int64_t)64 << 20)
+#define READ_LEAST    ((int64_t)64 << 10)
+#define WORKER_BYTES  ((int64_t)384 << 10) /* stack and decoders of a thread */
+#define RESERVE_MOST  ((int64_t)4 << 30)
+#define RESERVE_LEAST ((int64_t)64 << 20)
+
+/* What is being divided. */
+typedef struct division {
+    const leat_plan *plan;
+    const leat_budget_facts *facts;
+    leat_budget *out;
+} division;
+
+static int64_t round_up(int64_t bytes)
+{
+    return (bytes + 4095) / 4096 * 4096;
+}
+
+/* --- rows ----------------------------------------------------------------------------------------- */
+
+LEAT_PRINTF(5, 6)
+static void add_row(leat_budget *out, const char *name, leat_memory_kind kind, int64_t bytes,
+                    const char *format, ...)
+{
+    va_list args;
+    if (bytes <= 0 || out->n_rows == LEAT_MAX_BUDGET_ROWS)
+        return;
+    leat_budget_row *const row = &out->rows[out->n_rows++];
+    snprintf(row->name, sizeof row->name, "%s", name);
+    row->kind = kind;
+    row->bytes = bytes;
+    va_start(args, format);
+    vsnprintf(row->text, sizeof row->text, format, args);
+    va_end(args);
+    if (kind != LEAT_MEMORY_MAPPED)
+        out->total_bytes += bytes;
+}
+
+static void add_batches(const division *d)
+{
+    leat_budget *const b = d->out;
+    const bool device = d->facts->device[0] != 0;
+    add_row(b, "slots", device ? LEAT_MEMORY_PINNED : LEAT_MEMORY_HOST, b->n_slots * b->slot_bytes,
+            "%lld of %lld bytes: prefetch %lld + %lld %s", (long long)b->n_slots,
+            (long long)b->slot_bytes, (long long)b->prefetch_most,
+            (long long)(b->n_slots - b->prefetch_most), device ? "being copied" : "held");
+    if (device)
+        add_row(b, "device buffers", LEAT_MEMORY_DEVICE, b->n_buffers * b->slot_bytes,
+                "%lld of %lld bytes on %s: prefetch %lld + %lld held", (long long)b->n_buffers,
+                (long long)b->slot_bytes, d->facts->device, (long long)b->prefetch_most,
+                (long long)d->facts->hold);
+}
+
+static void add_workers(const division *d)
+{
+    leat_budget *const b = d->out;
+    const leat_look *const look = &d->plan->look;
+    const int64_t n = b->threads + 1;
+    char how[96];
+    if (look->n_run)
+        snprintf(how, sizeof how, "the most of %llu records that were tried, times 2.5 for others",
+                 (unsigned long long)look->n_run);
+    else
+        snprintf(how, sizeof how, "by the shapes of the ops and the largest record");
+    add_row(b, "scratch", LEAT_MEMORY_HOST, n * b->scratch_bytes,
+            "%lld of %lld bytes (threads and the consumer): %s", (long long)n,
+            (long long)b->scratch_bytes, how);
+    add_row(b, "threads", LEAT_MEMORY_HOST,
+            n * (WORKER_BYTES + round_up((int64_t)sizeof(leat_worker))),
+            "%lld of them: stack, decoders, times of stages", (long long)n);
+}
+
+static void add_reading(const division *d)
+{
+    leat_budget *const b = d->out;
+    const int64_t runs = b->read_bytes ? LEAT_RUNS * (int64_t)sizeof(leat_run) : 0;
+    const int64_t n_batches = b->prefetch_most + d->facts->hold + LEAT_INFO_RING;
+    add_row(b, "spans", LEAT_MEMORY_HOST,
+            (b->threads + 3) * (int64_t)leat_trace_ring_bytes((uint64_t)d->plan->engine.spans),
+            "%lld per thread, of reads and of steps (engine.spans)",
+            (long long)d->plan->engine.spans);
+    add_row(b, "read memory", LEAT_MEMORY_HOST, b->read_bytes,
+            "reads in flight and records read ahead");
+    add_row(b, "bookkeeping", LEAT_MEMORY_HOST,
+            round_up(runs + n_batches * (int64_t)sizeof(leat_batch) +
+                     b->n_slots * (int64_t)sizeof(leat_slot) + (int64_t)sizeof(leat_loader)),
+            "runs read ahead, batches whose times can be asked, the log of decisions");
+    if (d->plan->on_error != LEAT_ON_ERROR_FAIL)
+        add_row(b, "bad records", LEAT_MEMORY_HOST,
+                round_up((b->n_slots + b->n_buffers) * (int64_t)sizeof(leat_bad_log) +
+                         LEAT_BATCH_ERRORS * (int64_t)sizeof(leat_row_error)),
+                "lists of those that are masked or replaced");
+}
+
+/* A cache in memory takes what it was given; or, where nobody said, what the others leave of the limit. */
+static void add_cache(const division *d, int64_t limit)
+{
+    leat_budget *const b = d->out;
+    const leat_cache *const cache = d->plan->cache;
+    if (!cache || leat_cache_is_file(cache))
+        return;
+    const int64_t places = round_up(leat_cache_memory_least(cache));
+    const int64_t most = leat_cache_memory_most(cache), left = limit - b->total_bytes - places;
+    b->cache_bytes = !leat_cache_is_auto(cache) || most <= left ? most : left > 0 ? left : 0;
+    add_row(b, "cache", LEAT_MEMORY_HOST, b->cache_bytes + places,
+            "%lld bytes of samples%s, and where each of them is", (long long)b->cache_bytes,
+            !leat_cache_is_auto(cache) ? " as cache.bytes says, at most"
+            : b->cache_bytes == most   ? ": all"
+                                       : ": what the budget leaves");
+}
+
+/* The whole table for a depth and a read memory; only a cache looks at the limit. */
+static void fill(const division *d, int64_t prefetch_most, int64_t read_bytes, int64_t limit)
+{
+    leat_budget *const b = d->out;
+    b->n_rows = 0;
+    b->total_bytes = 0;
+    b->prefetch_most = prefetch_most;
+    b->read_bytes = read_bytes;
+    b->n_slots = prefetch_most + (d->facts->device[0] ? 1 : d->facts->hold);
+    b->n_buffers = d->facts->device[0] ? prefetch_most + d->facts->hold : 0;
+    add_batches(d);
+    add_reading(d);
+    add_workers(d);
+    add_cache(d, limit);
+    add_row(b, "index", LEAT_MEMORY_MAPPED, (int64_t)d->plan->source->index_bytes,
+            "where each record begins: files, mapped; the pages in use");
+}
+
+/* --- decisions -------------------------------------------------------------------------------------- */
+
+LEAT_PRINTF(5, 6)
+static void decide(leat_budget *out, const char *name, int64_t to, const char *unit,
+                   const char *format, ...)
+{
+    va_list args;
+    if (out->n_decisions == LEAT_MAX_DECISIONS)
+        return;
+    leat_decision *const one = &out->decisions[out->n_decisions++];
+    *one = (leat_decision){ .batch = -1, .from = -1, .to = to };
+    snprintf(one->name, sizeof one->name, "%s", name);
+    snprintf(one->unit, sizeof one->unit, "%s", unit);
+    va_start(args, format);
+    vsnprintf(one->reason, sizeof one->reason, format, args);
+    va_end(args);
+}
+
+static bool reads_ahead(const leat_plan *plan)
+{
+    return plan->source->table->locate && plan->engine.reader != LEAT_READER_PREAD;
+}
+
+static void decide_depth(const division *d)
+{
+    const leat_plan *const plan = d->plan;
+    leat_budget *const b = d->out;
+    if (!plan->prefetch_auto)
+        decide(b, "prefetch", b->prefetch, "batches",
+               plan->has_prefetch ? "as stage prefetch says" : "there is no stage prefetch");
+    else if (b->prefetch_most < LEAT_PREFETCH_MOST)
+        decide(b, "prefetch", b->prefetch, "batches",
+               "auto: to begin with; then as many as outlast the slowest sample, at most %lld: "
+               "more do "
+               "not fit in the budget",
+               (long long)b->prefetch_most);
+    else
+        decide(b, "prefetch", b->prefetch, "batches",
+               "auto: to begin with; then as many as outlast the slowest sample, at most %lld",
+               (long long)b->prefetch_most);
+}
+
+static void decide_reading(const division *d, int64_t wanted)
+{
+    const leat_plan *const plan = d->plan;
+    leat_budget *const b = d->out;
+    if (!plan->source->table->locate)
+        decide(b, "reader", 0, "", "direct: the source fetches by itself, in the worker");
+    else if (!b->read_bytes)
+        decide(b, "reader", 0, "", "pread, in the worker: as engine.reader says");
+    else {
+        decide(b, "reader", 0, "", "io_uring%s",
+               plan->engine.reader == LEAT_READER_AUTO ? ", or pread where the kernel refuses it"
+                                                       : "");
+        decide(b, "read-ahead", b->read_bytes, "bytes", "%s%s",
+               plan->engine.read_bytes  ? "as engine.read_bytes says"
+               : wanted > b->read_bytes ? "auto: what the budget leaves"
+               : wanted == READ_FIRST   ? "auto: the least that one would like"
+               : wanted == READ_MOST    ? "auto: the most that is of use"
+                                        : "auto: two windows of records of mean size",
+               plan->prefetch ? "; used as far as the latency of reads asks for"
+                              : "; with prefetch 0 only the batch asked for is read");
+    }
+}
+
+static void decide_all(const division *d, int64_t wanted)
+{
+    const leat_plan *const plan = d->plan;
+    leat_budget *const b = d->out;
+    decide(b, "threads", b->threads, "threads", "%s",
+           plan->engine.threads < 0 ? d->facts->machine.cores_why : "as engine.threads says");
+    decide_depth(d);
+    decide_reading(d, wanted);
+    decide(b, "run", plan->engine.run ? plan->engine.run : 1, "rows", "%s",
+           plan->engine.run ? "as engine.run says"
+                            : "auto: to begin with; then as many as make a task of 20 us");
+    if (d->facts->device[0])
+        decide(b, "placement", 0, "", "ops on the CPU; batches are copied from pinned slots to %s",
+               d->facts->device);
+    else
+        decide(b, "placement", 0, "", "ops on the CPU; the consumer gets the slots themselves");
+}
+
+/* --- dividing ---------------------------------------------------------------------------------------- */
+
+/* Read memory that one would like: two windows of mean records, within bounds. */
+static int64_t wanted_read(const leat_plan *plan)
+{
+    if (!reads_ahead(plan))
+        return 0;
+    if (plan->engine.read_bytes)
+        return round_up(plan->engine.read_bytes);
+    const double rows = (double)(plan->prefetch + 1) * (double)leat_order_slot_rows(&plan->order);
+    const double bytes = 2 * rows * (double)(plan->look.mean_bytes + 1);
+    return bytes < (double)READ_FIRST  ? READ_FIRST
+           : bytes > (double)READ_MOST ? READ_MOST
+                                       : round_up((int64_t)bytes);
+}
+
+/* Lowers what may be lowered until the sum is within the limit, or nothing is left to lower. */
+static void fit(const division *d, int64_t limit, int64_t wanted)
+{
+    const leat_plan *const plan = d->plan;
+    leat_budget *const b = d->out;
+    int64_t prefetch = plan->prefetch_auto ? LEAT_PREFETCH_MOST : plan->prefetch, read = wanted;
+    fill(d, prefetch, read, limit);
+    while (b->total_bytes > limit && plan->prefetch_auto && prefetch > LEAT_PREFETCH_FIRST)
+        fill(d, --prefetch, read, limit);
+    if (b->total_bytes > limit && read > READ_LEAST && !plan->engine.read_bytes) {
+        const int64_t rest = limit - (b->total_bytes - read);
+        read = rest > READ_LEAST ? rest / 4096 * 4096 : READ_LEAST;
+        fill(d, prefetch, read, limit);
+    }
+}
+
+static void set_limit(const division *d)
+{
+    leat_budget *const b = d->out;
+    const leat_machine *const m = &d->facts->machine;
+    if (d->plan->engine.memory >= 0) {
+        b->limit_bytes = d->plan->engine.memory;
+        snprintf(b->limit_reason, sizeof b->limit_reason, "as engine.memory says");
+        return;
+    }
+    b->limit_bytes = m->memory_bytes / AUTO_SHARE;
+    snprintf(b->limit_reason, sizeof b->limit_reason, "auto: one part in %d of %s", AUTO_SHARE,
+             m->memory_why);
+    if (b->least_bytes > b->limit_bytes && b->least_bytes <= m->memory_bytes) {
+        b->limit_bytes = b->least_bytes;
+        snprintf(b->limit_reason, sizeof b->limit_reason,
+                 "auto: the least that works, which is more than one part in %d of %s", AUTO_SHARE,
+                 m->memory_why);
+    }
+}
+
+static int refuse(const division *d, leat_error *err)
+{
+    const leat_budget *const b = d->out;
+    const leat_budget_row *most = &b->rows[0];
+    for (int32_t i = 1; i < b->n_rows; i++)
+        if (b->rows[i].kind != LEAT_MEMORY_MAPPED && b->rows[i].bytes > most->bytes)
+            most = &b->rows[i];
+    return leat_fail(
+        err, LEAT_E_CONFIG,
+        "%lld bytes of memory (%s) do not hold this pipeline: it takes at least %lld, of "
+        "these %lld for %s (%s); raise engine.memory, or lower batch.size, "
+        "prefetch.batches, engine.read_bytes or engine.threads",
+        (long long)b->limit_bytes, b->limit_reason, (long long)b->least_bytes,
+        (long long)most->bytes, most->name, most->text);
+}
+
+static void set_numbers(const division *d)
+{
+    const leat_plan *const plan = d->plan;
+    leat_budget *const b = d->out;
+    const int64_t tried = (int64_t)plan->look.scratch_bytes;
+    b->threads =
+        (int32_t)(plan->engine.threads < 0 ? d->facts->machine.cores : plan->engine.threads);
+    b->prefetch = plan->prefetch;
+    b->slot_bytes = round_up((int64_t)plan->slot_bytes);
+    b->scratch_bytes = round_up((plan->look.n_run ? tried * 5 / 2 : tried) + 65536);
+}
+
+int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat_budget *out,
+                     leat_error *err)
+{
+    const division d = { plan, facts, out };
+    const int64_t wanted = wanted_read(plan);
+    memset(out, 0, sizeof *out);
+    set_numbers(&d);
+    fit(&d, 0, wanted); /* all at its least */
+    out->least_bytes = out->total_bytes;
+    set_limit(&d);
+    if (out->least_bytes > out->limit_bytes)
+        return refuse(&d, err);
+    fit(&d, out->limit_bytes, wanted);
+    const int64_t left =
+        facts->machine.address_bytes == INT64_MAX
+            ? RESERVE_MOST
+            : (facts->machine.address_bytes - out->total_bytes) / 2 / (out->threads + 1);
+    out->scratch_reserve = left > RESERVE_MOST    ? RESERVE_MOST
+                           : left < RESERVE_LEAST ? RESERVE_LEAST
+                                                  : left / 4096 * 4096;
+    decide_all(&d, wanted);
+    return LEAT_OK;
+}
+
+/* --- public -------------------------------------------------------------------------------------- */
+
+int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, leat_budget *out,
+                     leat_error *err)
+{
+    leat_budget_facts facts = { .hold = options && options->hold ? options->hold : 1 };
+    leat_device *const device = options ? options->device : NULL;
+    if (device && !device->table->host_memory)
+        snprintf(facts.device, sizeof facts.device, "%s", device->info.name);
+    leat_machine_look("", &facts.machine);
+    return leat_budget_make(plan, &facts, out, err);
+}

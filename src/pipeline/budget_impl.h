@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * budget_impl.h: what memory a loader takes and how it divides one budget. A pure function: the same plan,
+ * facts and options give the same table anywhere. */
+#ifndef LEAT_BUDGET_IMPL_H
+#define LEAT_BUDGET_IMPL_H
+
+#include "leat/budget.h"
+#include "machine.h"
+#include "plan_impl.h"
+
+#define LEAT_PREFETCH_FIRST 2  /* auto: the least that hides one slow batch behind another */
+#define LEAT_PREFETCH_MOST  64 /* auto: enough to outlast a sample that takes 64 batches */
+
+typedef struct leat_budget_facts {
+    leat_machine machine;
+    int64_t hold;
+    char device[64]; /* "": batches stay in host memory */
+} leat_budget_facts;
+
+/* Errors as leat_plan_budget(); *out is filled with the least that works also when it is refused. */
+int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat_budget *out,
+                     leat_error *err);
+
+#endif

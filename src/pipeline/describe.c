@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * describe.c: what a plan came to, for people. */
+#include "plan_impl.h"
+
+void leat_plan_source(const leat_plan *plan, leat_source_info *out)
+{
+    const leat_source *const source = plan->source;
+    *out = (leat_source_info){
+        .name = source->table->kind.name ? source->table->kind.name : "rows",
+        .n_records = source->n_records,
+        .n_bytes = source->n_bytes,
+        .n_files = source->n_files,
+        .mean_bytes = plan->look.mean_bytes,
+        .most_bytes = plan->look.most_bytes,
+    };
+}
+
+const leat_stage_info *leat_plan_stage(const leat_plan *plan, int32_t i)
+{
+    return i >= 0 && i < plan->n_stages ? &plan->stages[i] : NULL;
+}
+
+int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *out)
+{
+    if (t < 0 || t >= plan->n_chains || i < 0 || i >= plan->chains[t].n_links)
+        return LEAT_E_END;
+    const leat_chain *const chain = &plan->chains[t];
+    leat_shape at = plan->source->features[chain->feature].shape;
+    for (int32_t k = 0; k <= i; k++) {
+        leat_shape to = at;
+        chain->links[k].op->shape(chain->links[k].options, &at, &to, NULL); /* checked at open */
+        at = to;
+    }
+    const leat_op *const op = chain->links[i].op;
+    *out = (leat_link_info){ .op = op->name,
+                             .shape = at,
+                             .fused = i < chain->n_fused,
+                             .random = (op->flags & LEAT_OP_RANDOM) != 0 };
+    return LEAT_OK;
+}

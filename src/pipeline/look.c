@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "look.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sample.h"
+#include "scratch.h"
+
+#define PLACES     64 /* of the source where sizes are looked up … */
+#define NEIGHBOURS 16 /* … this many records in a row, which lie on one page of an index */
+#define RUNS       3  /* records carried through the ops */
+#define ROOM       ((size_t)1 << 32)
+#define GUESS      24 /* scratch per stored byte where nothing better is known: JPEG's 10:1 and copies */
+
+/* --- sizes ---------------------------------------------------------------------------------------- */
+
+typedef struct largest {
+    uint64_t size[RUNS], record[RUNS]; /* falling */
+    int n;
+} largest;
+
+static void offer(largest *l, uint64_t size, uint64_t record)
+{
+    int at = 0;
+    while (at < l->n && l->size[at] >= size)
+        at++;
+    if (at == RUNS)
+        return;
+    l->n += l->n < RUNS;
+    for (int i = l->n - 1; i > at; i--) {
+        l->size[i] = l->size[i - 1];
+        l->record[i] = l->record[i - 1];
+    }
+    l->size[at] = size;
+    l->record[at] = record;
+}
+
+/* Sizes of records spread evenly; the largest ones come to be run. */
+static void look_at_sizes(const leat_source *source, leat_look *out, largest *l)
+{
+    const uint64_t n = source->n_records;
+    const uint64_t n_places = n < PLACES * NEIGHBOURS ? 1 : PLACES;
+    const uint64_t in_a_row = n_places == 1 ? n : NEIGHBOURS;
+    out->mean_bytes = source->n_bytes / n;
+    for (uint64_t p = 0; p < n_places; p++)
+        for (uint64_t i = 0; i < in_a_row; i++) {
+            const uint64_t record = (uint64_t)((double)(n - in_a_row) / PLACES * (double)p) + i;
+            leat_extent at;
+            if (!source->table->locate || source->table->locate(source, record, &at, NULL) < 0)
+                continue;
+            out->n_looked++;
+            if (at.size > out->most_bytes)
+                out->most_bytes = at.size;
+            offer(l, at.size, record);
+        }
+    for (uint64_t i = 0; !out->n_looked && i < RUNS; i++) /* the source does not say */
+        offer(l, 0, n / RUNS * i);
+}
+
+/* --- scratch by shapes ------------------------------------------------------------------------------ */
+
+/* Bytes of a shape; false: it is not known before the data are. */
+static bool add_bytes(const leat_shape *shape, uint64_t *sum)
+{
+    const int64_t bytes = leat_shape_bytes(shape);
+    *sum += bytes < 0 ? 0 : ((uint64_t)bytes + 63) / 64 * 64;
+    return bytes >= 0;
+}
+
+/* What the ops' outputs take together, and half as much for what ops keep inside. */
+static bool sum_shapes(const leat_plan *plan, uint64_t *out)
+{
+    bool known = true;
+    uint64_t sum = 0;
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        const leat_chain *const chain = &plan->chains[c];
+        leat_shape at = plan->source->features[chain->feature].shape, to;
+        known &= add_bytes(&at, &sum) || chain->n_links == 0;
+        for (int32_t i = 0; i < chain->n_links; i++, at = to) {
+            if (plan->unbatches && i == chain->unbatch_at)
+                at = leat_shape_part(&at);
+            if (chain->links[i].op->shape(chain->links[i].options, &at, &to, NULL) < 0)
+                return false;
+            known &= add_bytes(&to, &sum);
+        }
+    }
+    *out = sum + sum / 2;
+    return known;
+}
+
+/* --- scratch by trying ------------------------------------------------------------------------------ */
+
+/* Only ops of ours may be called for nothing; and none that waits on purpose. */
+static bool may_run(const leat_plan *plan)
+{
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        for (int32_t i = 0; i < plan->chains[c].n_links; i++) {
+            const leat_op *const op = plan->chains[c].links[i].op;
+            if (leat_op_find(op->name) != op || !strcmp(op->name, "sleep"))
+                return false;
+        }
+    return true;
+}
+
+/* Carries a record through all ops one by one: that takes the most scratch. */
+static void run(const leat_plan *plan, leat_worker *worker, uint8_t *slot, uint64_t record,
+                leat_look *out)
+{
+    leat_error err;
+    leat_sample_run(plan, worker, record * plan->order.parts, 0, &(leat_stored){ .bytes = NULL },
+                    slot, 0, false, &err);
+    out->n_run++;
+    out->scratch_bytes = leat_scratch_most(worker->scratch);
+}
+
+static void look_at_scratch(const leat_plan *plan, leat_look *out, const largest *l)
+{
+    leat_plan *const plain = malloc(sizeof *plain);
+    leat_worker *const worker = calloc(1, sizeof *worker);
+    leat_scratch *room = NULL;
+    if (plain && worker && leat_scratch_open(&worker->scratch, ROOM, NULL) >= 0 &&
+        leat_scratch_open(&room, plan->slot_bytes, NULL) >= 0) {
+        uint8_t *const slot = leat_scratch_take(room, plan->slot_bytes);
+        *plain = *plan;
+        plain->cache = NULL;
+        for (int32_t c = 0; c < plain->n_chains; c++)
+            plain->chains[c].fused = NULL;
+        for (int i = 0; i < l->n && slot; i++)
+            run(plain, worker, slot, l->record[i], out);
+        if (!out->n_looked && worker->trace.stages[LEAT_STAGE_READ].n)
+            out->mean_bytes = worker->trace.stages[LEAT_STAGE_READ].bytes /
+                              worker->trace.stages[LEAT_STAGE_READ].n;
+    }
+    leat_scratch_close(&room);
+    if (worker)
+        leat_scratch_close(&worker->scratch);
+    free(worker);
+    free(plain);
+}
+
+void leat_look_at(const leat_plan *plan, leat_look *out)
+{
+    largest l = { .n = 0 };
+    uint64_t by_shapes = 0;
+    *out = (leat_look){ .n_looked = 0 };
+    look_at_sizes(plan->source, out, &l);
+    if (!sum_shapes(plan, &by_shapes) && may_run(plan))
+        look_at_scratch(plan, out, &l);
+    if (!out->n_run)
+        out->scratch_bytes = by_shapes + out->most_bytes;
+    if (!out->n_run && !sum_shapes(plan, &by_shapes))
+        out->scratch_bytes += GUESS * (out->most_bytes ? out->most_bytes : 65536);
+}

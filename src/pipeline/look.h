@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * look.h: what only the data know: how large records are, and how much scratch a sample needs. */
+#ifndef LEAT_LOOK_H
+#define LEAT_LOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct leat_plan leat_plan;
+
+typedef struct leat_look {
+    uint64_t mean_bytes;    /* of a record as stored; 0: unknown */
+    uint64_t most_bytes;    /* the largest of those looked at */
+    uint64_t n_looked;      /* records whose size was looked up */
+    uint64_t scratch_bytes; /* what a sample takes of a worker's scratch, all ops one by one */
+    uint64_t n_run; /* records that were carried through all ops to know that; 0: by shapes */
+} leat_look;
+
+/* Looks up sizes spread over the source, and, where shapes are unknown before the data are seen,
+ * carries the largest records through the ops, unless one of these is a user's. Never fails: records
+ * that are damaged just tell less. Needs a plan that is laid out. */
+void leat_look_at(const leat_plan *plan, leat_look *out);
+
+#endif

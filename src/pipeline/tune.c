@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tune.c: what adapts while a loader runs: rows per run, batches ahead, read-ahead. None of it is part
+ * of a batch; all of it stays within the budget; every change goes into a log with its reason.
+ *
+ * DESIGN. Three formulas, fed by the times that runs and reads take anyway:
+ *
+ *   run        = 20 us / mean row, a power of two, at most a share of a batch per thread
+ *   prefetch   = ⌈longest row · threads / (batch · mean row)⌉: the window must outlast the slowest row
+ *   read-ahead = 2 · latency of a read · threads / mean row · mean record: what rows will ask for while
+ *                a read is under way, twice; and no less than the runs that threads hold
+ *
+ * The longest row is that of a window of batches and the window before it, so one old outlier is
+ * forgotten. A run is timed as a whole; what it took beyond its rows' usual cost counts as one row's.
+ * The window of batches grows only when it held work back: a worker had nothing to do but batches
+ * beyond it, and the consumer waited. Then it doubles, up to the formula.
+ *
+ * What a row usually costs, and how long a read usually takes, are quantiles, followed by small steps up
+ * or down: a thread that loses its core for 20 ms in the middle of a row says nothing about rows. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "clock.h"
+#include "engine.h"
+
+#define GRAIN_NS   20000 /* a task shorter than this costs more to hand over than to do */
+#define WINDOW     64    /* batches whose longest row is remembered together */
+#define SETTLE     32    /* reads before read-ahead is changed */
+#define GROUP_ROWS 8     /* rows that make a submission worth its system call */
+#define STARVED    2     /* times that a worker had to wait for the window before it is widened */
+
+LEAT_PRINTF(6, 7)
+static void log_locked(leat_loader *loader, const char *name, int64_t from, int64_t to,
+                       const char *unit, const char *format, ...)
+{
+    leat_tune *const t = &loader->tune;
+    leat_decision *const one = &t->log[t->n_decisions++ % LEAT_DECISIONS];
+    va_list args;
+    *one = (leat_decision){
+        .at_ns = leat_clock_ns() - loader->opened_ns, .batch = loader->next, .from = from, .to = to
+    };
+    snprintf(one->name, sizeof one->name, "%s", name);
+    snprintf(one->unit, sizeof one->unit, "%s", unit);
+    va_start(args, format);
+    vsnprintf(one->reason, sizeof one->reason, format, args);
+    va_end(args);
+}
+
+/* Follows the quantile up / (up + down) of what comes, by steps of `up` or `down` per cent; the first
+ * values move it further. */
+static void follow(double *quantile, uint64_t *n, double value, double up, double down)
+{
+    const double step = ++*n < 16 ? 0.08 : 0.01;
+    if (*n == 1)
+        *quantile = value;
+    else if (value > *quantile)
+        *quantile *= 1 + step * up;
+    else
+        *quantile /= 1 + step * down;
+}
+
+static double n_workers(const leat_loader *loader)
+{
+    return loader->n_threads > 1 ? loader->n_threads : 1;
+}
+
+/* --- rows per run --------------------------------------------------------------------------------- */
+
+static void tune_run_locked(leat_loader *loader)
+{
+    const double share =
+        ((double)leat_order_slot_rows(&loader->plan->order) + 2 * n_workers(loader) - 1) /
+        (2 * n_workers(loader));
+    const double wanted = GRAIN_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
+    const uint64_t now = loader->run_rows;
+    uint64_t rows = 1;
+    while ((double)rows < wanted && (double)rows * 2 <= share)
+        rows *= 2;
+    /* Near the border between two powers noise would tip it to and fro. */
+    if (rows == now || (rows == now / 2 && wanted > 0.3 * (double)now) ||
+        (rows == now * 2 && wanted < 1.6 * (double)now))
+        return;
+    loader->run_rows = rows;
+    log_locked(loader, "run", (int64_t)now, (int64_t)rows, "rows",
+               "a row takes %.3g us, a task should take %d", loader->sample_ns * 1e-3,
+               GRAIN_NS / 1000);
+}
+
+void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns)
+{
+    leat_tune *const t = &loader->tune;
+    if (n == 0) /* of a batch with fewer rows than ranks */
+        return;
+    const double one = (double)ns / (double)n;
+    follow(&loader->sample_ns, &t->n_spans, one > 1 ? one : 1, 4, 4);
+    const double usual = loader->sample_ns < one ? loader->sample_ns : one;
+    const double longest = (double)ns - (double)(n - 1) * usual;
+    t->window_ns += (double)ns;
+    t->window_rows += n;
+    if (longest > t->longest)
+        t->longest = longest;
+    if (!loader->fixed_run)
+        tune_run_locked(loader);
+}
+
+/* --- batches ahead -------------------------------------------------------------------------------- */
+
+/* Batches that outlast the longest row of this window and the last. */
+static int64_t outlasting(const leat_loader *loader, double longest, double mean)
+{
+    const double batch = (double)leat_order_slot_rows(&loader->plan->order) * mean;
+    const double n = ceil(longest * n_workers(loader) / (batch > 1 ? batch : 1));
+    return n < LEAT_PREFETCH_FIRST             ? LEAT_PREFETCH_FIRST
+           : n > (double)loader->prefetch_most ? loader->prefetch_most
+                                               : (int64_t)n;
+}
+
+static void turn_window(leat_tune *t)
+{
+    t->longest_before = t->longest;
+    t->mean_before = t->window_ns / (double)(t->window_rows ? t->window_rows : 1);
+    t->longest = t->window_ns = 0;
+    t->window_rows = 0;
+    t->window_batches = 0;
+}
+
+static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
+{
+    leat_tune *const t = &loader->tune;
+    const double longest = t->longest > t->longest_before ? t->longest : t->longest_before;
+    const double mean = t->window_rows ? t->window_ns / (double)t->window_rows : t->mean_before;
+    const int64_t now = loader->prefetch, enough = outlasting(loader, longest, mean);
+    int64_t wanted = now;
+    if (enough > now && t->n_starved >= STARVED)
+        wanted = 2 * now < enough ? 2 * now : enough;
+    else if (enough < now && may_shrink && !t->n_starved)
+        wanted = now / 2 > enough ? now / 2 : enough;
+    if (may_shrink || wanted != now)
+        t->n_starved = 0;
+    if (wanted == now)
+        return;
+    loader->prefetch = wanted;
+    log_locked(
+        loader, "prefetch", now, wanted, "batches",
+        "%s; the slowest sample of late took %.3g ms, %.3g times the mean: %d thread%s would "
+        "want %lld",
+        wanted > now ? "workers waited for the window, the consumer for a batch"
+                     : "the window held nobody back",
+        longest * 1e-6, longest / (mean > 1 ? mean : 1), loader->n_threads,
+        loader->n_threads == 1 ? "" : "s", (long long)enough);
+}
+
+/* --- read-ahead ------------------------------------------------------------------------------------ */
+
+static void tune_reading_locked(leat_loader *loader)
+{
+    leat_ahead *const a = &loader->ahead;
+    const leat_plan *const plan = loader->plan;
+    if (!a->reader || plan->engine.read_bytes || a->n_timed < SETTLE || loader->sample_ns <= 0)
+        return;
+    const double record = (double)plan->look.mean_bytes;
+    const double rows = 2 * a->latency_ns * n_workers(loader) / loader->sample_ns;
+    const double group =
+        LEAT_GROUP_BYTES / record < GROUP_ROWS ? LEAT_GROUP_BYTES / record + 1 : GROUP_ROWS;
+    const double held = 4 * n_workers(loader) * (double)loader->run_rows + 2 * group;
+    double wanted = (rows > held ? rows : held) * record;
+    wanted = wanted > (double)a->bytes ? (double)a->bytes : wanted;
+    if (wanted < 1.5 * (double)a->window && wanted > 0.5 * (double)a->window)
+        return;
+    const uint64_t now = a->window;
+    a->window = (uint64_t)wanted;
+    log_locked(loader, "read-ahead", (int64_t)now, (int64_t)a->window, "bytes",
+               "a read takes %.3g ms, a row %.3g us: %.0f records of %.0f bytes",
+               a->latency_ns * 1e-6, loader->sample_ns * 1e-3, wanted / (record > 1 ? record : 1),
+               record);
+}
+
+void leat_tune_read_locked(leat_loader *loader, int64_t ns)
+{
+    leat_ahead *const a = &loader->ahead;
+    follow(&a->latency_ns, &a->n_timed, ns > 1000 ? (double)ns : 1000, 6, 2);
+}
+
+/* Rows could be computed, but their batches lie beyond the window. */
+static bool held_back_locked(const leat_loader *loader)
+{
+    const int64_t limit = loader->asked + loader->prefetch;
+    const leat_ahead *const a = &loader->ahead;
+    if (limit >= loader->end)
+        return false;
+    if (!a->reader)
+        return loader->claim_batch >= limit;
+    for (uint64_t i = a->tail; i < a->head; i++)
+        if (a->runs[i % LEAT_RUNS].state == LEAT_RUN_READY)
+            return a->runs[i % LEAT_RUNS].batch >= limit;
+    return false;
+}
+
+void leat_tune_idle_locked(leat_loader *loader)
+{
+    if (loader->plan->prefetch_auto && loader->asked > loader->next && held_back_locked(loader))
+        loader->tune.n_starved++;
+}
+
+void leat_tune_batch_locked(leat_loader *loader)
+{
+    leat_tune *const t = &loader->tune;
+    const bool turn = ++t->window_batches >= WINDOW;
+    if (loader->plan->prefetch_auto)
+        tune_prefetch_locked(loader, turn);
+    tune_reading_locked(loader);
+    if (turn)
+        turn_window(t);
+}
+
+size_t leat_loader_decisions(leat_loader *loader, leat_decision *out, size_t n)
+{
+    leat_tune *const t = &loader->tune;
+    pthread_mutex_lock(&loader->lock);
+    const size_t all = t->n_decisions, kept = all < LEAT_DECISIONS ? all : LEAT_DECISIONS;
+    const size_t given = n < kept ? n : kept;
+    for (size_t i = 0; i < given; i++)
+        out[i] = t->log[(all - given + i) % LEAT_DECISIONS];
+    pthread_mutex_unlock(&loader->lock);
+    return all;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat plan: what a config comes to before it runs: source, stages, tensors, memory, decisions. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "explain.h"
+#include "files.h"
+#include "json.h"
+#include "setup.h"
+
+struct plan_options {
+    const char *section, *device, *json;
+    int64_t hold;
+    leat_texts set;
+};
+
+static const leat_option options[] = {
+    LEAT_OPTION_STRING(struct plan_options, section, NULL,
+                       "plan this part of the config, such as eval, instead of the top"),
+    LEAT_OPTION_STRING(struct plan_options, device, NULL,
+                       "plan for batches that are copied to this device; otherwise they stay in "
+                       "host memory"),
+    LEAT_OPTION_I64(struct plan_options, hold, "1", 1, 1e6,
+                    "batches that the consumer holds at once; leat train holds 1"),
+    LEAT_ROW_SET(struct plan_options),
+    LEAT_ROW_JSON(struct plan_options),
+    LEAT_OPTION_END
+};
+
+/* --- as text --------------------------------------------------------------------------------------*/
+
+static const char *count(uint64_t n, char text[32])
+{
+    if (n == LEAT_WITHOUT_END)
+        return "without end";
+    return leat_files_count_text(n, text);
+}
+
+static void print_source(const leat_plan *plan)
+{
+    leat_source_info s;
+    char n[32], files[32], bytes[32], mean[32], most[32];
+    leat_plan_source(plan, &s);
+    printf("source %s: %s record%s", s.name, count(s.n_records, n), s.n_records == 1 ? "" : "s");
+    if (s.n_files)
+        printf(" in %s file%s", count(s.n_files, files), s.n_files == 1 ? "" : "s");
+    if (s.n_bytes)
+        printf(", %s", leat_files_bytes_text((double)s.n_bytes, bytes));
+    if (s.mean_bytes)
+        printf(", %s each in the mean", leat_files_bytes_text((double)s.mean_bytes, mean));
+    if (s.most_bytes)
+        printf(", %s the largest looked at", leat_files_bytes_text((double)s.most_bytes, most));
+    printf("\n");
+}
+
+static void print_stages(const leat_plan *plan)
+{
+    const leat_stage_info *s;
+    char in[32], out[32];
+    printf("\n%-16s %14s %14s\n", "stage", "in", "out");
+    for (int32_t i = 0; (s = leat_plan_stage(plan, i)); i++)
+        printf("%-16s %14s %14s %s  %s\n", s->name, count(s->n_in, in), count(s->n_out, out),
+               s->batches ? "batches" : "samples", s->options);
+}
+
+static void print_tensor(const leat_plan *plan, int32_t t)
+{
+    const leat_tensor_info *const tensor = leat_plan_tensor(plan, t);
+    leat_link_info link;
+    char text[160];
+    printf("\ntensor %s: %s per sample, %lld bytes\n", tensor->name,
+           leat_shape_text(&tensor->shape, text, sizeof text),
+           (long long)leat_shape_bytes(&tensor->shape));
+    for (int32_t i = 0; leat_plan_link(plan, t, i, &link) == LEAT_OK; i++)
+        printf("  %-24s %-28s%s%s%s\n", link.op, leat_shape_text(&link.shape, text, sizeof text),
+               link.random ? " random" : "", link.random && link.fused ? "," : "",
+               link.fused ? " in one go" : "");
+}
+
+static void print_plan(const leat_plan *plan, const leat_budget *budget, const char *path)
+{
+    const leat_plan_info *const info = leat_plan_get_info(plan);
+    char bytes[32];
+    printf("%s: seed %llu, digest %016llx\n\n", path, (unsigned long long)info->seed,
+           (unsigned long long)info->digest);
+    print_source(plan);
+    print_stages(plan);
+    for (int32_t t = 0; t < info->n_tensors; t++)
+        print_tensor(plan, t);
+    printf("\nbatch: %lld rows, a slot of %s\n\n", (long long)info->batch_size,
+           leat_files_bytes_text((double)budget->slot_bytes, bytes));
+    leat_explain_budget(budget);
+    for (int32_t i = 0; leat_plan_note(plan, i); i++)
+        printf("%snote: %s\n", i ? "" : "\n", leat_plan_note(plan, i));
+}
+
+/* --- as JSON --------------------------------------------------------------------------------------*/
+
+static void add_count(json_t *object, const char *key, uint64_t n)
+{
+    leat_json_int(object, key, n == LEAT_WITHOUT_END ? -1 : (int64_t)n);
+}
+
+static json_t *source_json(const leat_plan *plan)
+{
+    leat_source_info s;
+    json_t *json = json_object();
+    leat_plan_source(plan, &s);
+    leat_json_text(json, "name", s.name);
+    leat_json_int(json, "records", (int64_t)s.n_records);
+    leat_json_int(json, "files", (int64_t)s.n_files);
+    leat_json_int(json, "bytes", (int64_t)s.n_bytes);
+    leat_json_int(json, "mean_bytes", (int64_t)s.mean_bytes);
+    leat_json_int(json, "most_bytes", (int64_t)s.most_bytes);
+    return json;
+}
+
+static json_t *stages_json(const leat_plan *plan)
+{
+    const leat_stage_info *s;
+    json_t *json = json_array();
+    for (int32_t i = 0; (s = leat_plan_stage(plan, i)); i++) {
+        json_t *one = json_object();
+        leat_json_text(one, "name", s->name);
+        leat_json_text(one, "options", s->options);
+        add_count(one, "in", s->n_in);
+        add_count(one, "out", s->n_out);
+        leat_json_bool(one, "batches", s->batches);
+        json_array_append_new(json, one);
+    }
+    return json;
+}
+
+static json_t *tensor_json(const leat_plan *plan, int32_t t)
+{
+    const leat_tensor_info *const tensor = leat_plan_tensor(plan, t);
+    leat_link_info link;
+    char text[160];
+    json_t *json = json_object(), *ops = json_array();
+    for (int32_t i = 0; leat_plan_link(plan, t, i, &link) == LEAT_OK; i++) {
+        json_t *one = json_object();
+        leat_json_text(one, "op", link.op);
+        leat_json_text(one, "shape", leat_shape_text(&link.shape, text, sizeof text));
+        leat_json_bool(one, "fused", link.fused);
+        leat_json_bool(one, "random", link.random);
+        json_array_append_new(ops, one);
+    }
+    leat_json_text(json, "name", tensor->name);
+    leat_json_text(json, "shape", leat_shape_text(&tensor->shape, text, sizeof text));
+    leat_json_int(json, "bytes", leat_shape_bytes(&tensor->shape));
+    leat_json_add(json, "ops", ops);
+    return json;
+}
+
+static json_t *plan_json(const leat_plan *plan, const leat_budget *budget, const char *path)
+{
+    const leat_plan_info *const info = leat_plan_get_info(plan);
+    json_t *json = leat_json_open("plan"), *tensors = json_array(), *notes = json_array();
+    for (int32_t t = 0; t < info->n_tensors; t++)
+        json_array_append_new(tensors, tensor_json(plan, t));
+    leat_json_text(json, "config", path);
+    leat_json_int(json, "seed", (int64_t)info->seed);
+    leat_json_hex(json, "digest", info->digest);
+    leat_json_int(json, "batch_size", info->batch_size);
+    leat_json_int(json, "batches", info->n_batches);
+    leat_json_add(json, "source", source_json(plan));
+    leat_json_add(json, "stages", stages_json(plan));
+    leat_json_add(json, "tensors", tensors);
+    for (int32_t i = 0; leat_plan_note(plan, i); i++)
+        json_array_append_new(notes, json_string(leat_plan_note(plan, i)));
+    leat_json_add(json, "notes", notes);
+    leat_json_add(json, "budget", leat_explain_budget_json(budget));
+    return json;
+}
+
+/* --- the command ----------------------------------------------------------------------------------*/
+
+static int run(const leat_call *call)
+{
+    const struct plan_options *const o = call->options;
+    const char *const path = call->arguments[0];
+    leat_config *config = NULL;
+    leat_plan *plan = NULL;
+    leat_loader_options how = { .hold = (int32_t)o->hold };
+    leat_budget *const budget = calloc(1, sizeof *budget);
+    leat_error err = { 0 };
+    int rc = budget ? leat_setup_config(path, &o->set, &config, &err)
+                    : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK && o->device)
+        rc = leat_setup_device(config, o->device, &how.device, &err);
+    if (rc == LEAT_OK)
+        rc = leat_plan_open(config, o->section, &plan, &err);
+    if (rc == LEAT_OK)
+        rc = leat_plan_budget(plan, &how, budget, &err);
+    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
+        print_plan(plan, budget, path);
+    if (rc == LEAT_OK)
+        rc = leat_json_write(plan_json(plan, budget, path), o->json, &err);
+    leat_plan_close(&plan);
+    leat_device_close(&how.device);
+    leat_config_close(&config);
+    free(budget);
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("plan", &err);
+}
+
+const leat_command leat_command_plan = {
+    .name = "plan",
+    .summary = "show what a config comes to: stages, tensors, memory, decisions",
+    .arguments = "CONFIG",
+    .text =
+        "Opens the source and plans the pipeline of a config without running it: how many "
+        "elements each stage takes and gives, what each op makes of each tensor, what memory a "
+        "loader takes and out of which budget (engine.memory), and everything that is chosen "
+        "rather than written, with the rule that chose it. What is chosen while a pipeline runs "
+        "shows `leat bench --explain`.",
+    .example = "  leat plan examples/cifar10.yaml\n"
+               "  leat plan examples/cifar10.yaml --device sim --set engine.memory=64MiB",
+    .n_min = 1,
+    .n_max = 1,
+    .options_size = sizeof(struct plan_options),
+    .options = options,
+    .run = run,
+};
