@@ -322,6 +322,71 @@ static void damaged_records_of_files(void **state)
     }
 }
 
+/* In batches of buckets, whose rows differ in size, too; and a row is replaced by one of its bucket. */
+static void rows_of_buckets(void **state)
+{
+    static const char *const policies[] = { "{policy: mask, max_errors: unlimited}",
+                                            "{policy: replace, max_errors: unlimited}" };
+    char good[] = "/tmp/leat-test-on-error-XXXXXX.tfrecord", text[200];
+    const int fd = mkstemps(good, 9);
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    write_records(good, 0, N, 900);
+    for (int p = 0; p < 2; p++) {
+        uint64_t want = 0;
+        for (int threads = 0; threads <= 4; threads += 2) {
+            leat_builder *b = leat_builder_open();
+            leat_plan *plan;
+            leat_error err;
+            leat_batch *batch;
+            leat_loader_stats_info stats;
+            uint64_t digest = 0;
+            snprintf(text, sizeof text, "{files: '%s', features: {x: {}, blob: {}}}", good);
+            leat_builder_source(b, "tfrecord", text);
+            leat_builder_op(b, &bad_op);
+            snprintf(text, sizeof text, "{threads: %d, digest: true}", threads);
+            leat_builder_engine(b, text);
+            leat_builder_stage(b, "map", "{tensor: x, ops: [bad: {every: 5}]}");
+            leat_builder_stage(b, "on_error", policies[p]);
+            leat_builder_stage(b, "shuffle", NULL);
+            leat_builder_stage(b, "bucket_by_length",
+                               "{feature: blob, boundaries: [100, 400, 900], sizes: [20, 10, 7]}");
+            check(leat_builder_plan(b, &plan, &err), &err);
+            leat_builder_close(&b);
+            leat_loader *loader = open_loader(plan, NULL);
+            int rc;
+            while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {
+                const leat_view x = leat_batch_tensor(batch, 0), blob = leat_batch_tensor(batch, 1);
+                const uint8_t *const valid = leat_batch_valid(batch);
+                for (int64_t j = 0; j < x.shape.dims[0]; j++) {
+                    const int64_t record = (int64_t)((const float *)x.data)[j * ROW_FLOATS];
+                    const uint8_t first = ((const uint8_t *)blob.data)[j * blob.shape.dims[1]];
+                    if (!valid || valid[j]) {
+                        assert_true(record % 5 != 3);
+                        assert_int_equal(first, record & 0xff);
+                    } else {
+                        assert_true(record == 0 && first == 0);
+                    }
+                }
+                digest = leat_digest_chain(digest, leat_batch_get_info(batch)->digest);
+                leat_batch_release(batch);
+            }
+            if (rc != LEAT_E_END)
+                check(rc, &err);
+            leat_loader_stats(loader, &stats);
+            assert_int_equal(p ? stats.n_replaced : stats.n_masked, N / 5);
+            leat_loader_close(&loader);
+            leat_plan_close(&plan);
+            want = want ? want : digest;
+            assert_true(digest == want);
+        }
+    }
+    remove(good);
+    snprintf(text, sizeof text, "%s.idx", good);
+    remove(text);
+}
+
 /* On a device the column lies behind the tensors and comes with them. */
 static void the_column_comes_to_a_device(void **state)
 {
@@ -456,6 +521,7 @@ int main(void)
         cmocka_unit_test(want_of_memory_is_never_masked),
         cmocka_unit_test(the_first_of_many_are_listed),
         cmocka_unit_test(damaged_records_of_files),
+        cmocka_unit_test(rows_of_buckets),
         cmocka_unit_test(the_column_comes_to_a_device),
         cmocka_unit_test(closing_with_bad_batches_held),
 #ifdef COUNTING_MALLOC

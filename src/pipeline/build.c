@@ -343,6 +343,13 @@ static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err
                           (long long)plan->engine.ranks, (long long)plan->engine.rank);
 }
 
+/* What the source has to say. */
+static void take_notes(leat_build *build)
+{
+    for (const char *at = build->plan->source->notes; at && *at; at = strchr(at, '\n') + 1)
+        leat_build_note(build, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
 {
     leat_plan *const plan = build->plan;
@@ -357,6 +364,7 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     if ((rc = check_jpeg_index(build, parts->source, err)) < 0)
         return rc;
     leat_source_order(plan->source, &plan->order);
+    take_notes(build);
     plan->order.rank = (uint64_t)plan->engine.rank;
     plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);

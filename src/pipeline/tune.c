@@ -26,6 +26,7 @@
 
 #define GRAIN_NS   20000 /* a task shorter than this costs more to hand over than to do */
 #define WINDOW     64    /* batches whose longest row is remembered together */
+#define AT_ONCE_NS 5000  /* between a submission and the look that finds its reads done */
 #define SETTLE     32    /* reads before read-ahead is changed */
 #define GROUP_ROWS 8     /* rows that make a submission worth its system call */
 #define STARVED    2     /* times that a worker had to wait for the window before it is widened */
@@ -163,7 +164,11 @@ static void tune_reading_locked(leat_loader *loader)
     const double rows = 2 * a->latency_ns * n_workers(loader) / loader->sample_ns;
     const double group =
         LEAT_GROUP_BYTES / record < GROUP_ROWS ? LEAT_GROUP_BYTES / record + 1 : GROUP_ROWS;
-    const double held = 4 * n_workers(loader) * (double)loader->run_rows + 2 * group;
+    /* Reads from the page cache are done when they are submitted: no more than a run per thread ahead,
+     * so that their bytes are still in the core's cache when they are parsed. */
+    const bool at_once = a->latency_ns < AT_ONCE_NS;
+    const double held =
+        (2 * n_workers(loader) + 2) * (double)loader->run_rows + (at_once ? 0 : 2 * group);
     double wanted = (rows > held ? rows : held) * record;
     wanted = wanted > (double)a->bytes ? (double)a->bytes : wanted;
     if (wanted < 1.5 * (double)a->window && wanted > 0.5 * (double)a->window)
