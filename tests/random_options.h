@@ -41,6 +41,10 @@ static const struct random_stage {
     { "cache",
       RANDOM_SAMPLES,
       { "", "{bytes: 3000}", "{file: FILE}", "{file: FILE, bytes: 9000}" } },
+    { "unbatch", RANDOM_SAMPLES, { "" } }, /* refused unless all tensors have as many rows */
+    { "on_error",
+      RANDOM_SAMPLES,
+      { "mask", "replace", "{policy: mask, max_errors: unlimited}", "{policy: fail}" } },
     { "batch", RANDOM_BATCH, { "4", "7", "{size: 16, drop_remainder: true}", "1", "33" } },
     { "padded_batch", RANDOM_BATCH, { "5", "{size: 8, drop_remainder: true}", "16" } },
     { "bucket_by_length",

@@ -958,6 +958,41 @@ static void few_steps_are_not_measured(void **state)
     assert_null(strstr(out, "too few"));
 }
 
+/* One record of the training data is damaged. */
+static void bad_records_are_listed(void **state)
+{
+    (void)state;
+    static const char *const commands[] = { "bench x.yaml --epochs 1", "train x.yaml --epochs 1" };
+    make_pipeline();
+    expect_success(shell("for f in x-*1-of*.tfrecord; do printf zzzz | dd of=$f bs=1 seek=100 "
+                         "conv=notrunc; done; sed -i 's/^  - batch.*/  - on_error: mask\\n&/' "
+                         "x.yaml; cat x.yaml"));
+    for (size_t i = 0; i < 2; i++) {
+        expect_success(shell("$L %s -q --errors x.bad && test $(wc -l <x.bad) = 1", commands[i]));
+        expect_in(out, "bad records: 1 masked, 0 replaced; the first:\n  batch ");
+        expect_success(shell("$L %s -q --errors x.bad --json >x.json && cat x.bad", commands[i]));
+        json_t *line = parse_out();
+        expect_in(json_string_value(json_object_get(line, "message")), ".tfrecord, record ");
+        assert_string_equal(json_string_value(json_object_get(line, "code")), "LEAT_E_DATA");
+        assert_true(json_is_null(json_object_get(line, "replacement")));
+        json_decref(line);
+        expect_success(shell("cat x.json"));
+        json_t *json = parse_out();
+        assert_int_equal(number(json, "masked"), 1);
+        assert_int_equal(number(json, "replaced"), 0);
+        json_decref(json);
+        expect_success(
+            shell("$L %s -q --set pipeline.on_error.policy=replace --errors x.bad", commands[i]));
+        expect_in(out, "bad records: 0 masked, 1 replaced;");
+        expect_failure(shell("$L %s -q --set pipeline.on_error.max_errors=0 >x.out", commands[i]),
+                       1, "more than 0 bad records in epoch 0 (on_error.max_errors)");
+        expect_failure(shell("$L %s -q --set pipeline.on_error=fail >x.out", commands[i]), 1,
+                       ".tfrecord, record ");
+        expect_failure(shell("$L %s -q --errors none/x >x.out", commands[i]), 1,
+                       "--errors none/x: ");
+    }
+}
+
 /* Found before any step, whose work would be lost: there is no head of the run in the output. */
 static void outputs_are_checked_before_the_work(void **state)
 {
@@ -1052,6 +1087,7 @@ int main(void)
         cmocka_unit_test_teardown(training_reports_and_saves, clean),
         cmocka_unit_test_teardown(a_loss_that_is_not_finite_stops_the_run, clean),
         cmocka_unit_test_teardown(few_steps_are_not_measured, clean),
+        cmocka_unit_test_teardown(bad_records_are_listed, clean),
         cmocka_unit_test_teardown(outputs_are_checked_before_the_work, clean),
         cmocka_unit_test_teardown(comparing_reports_every_arm, clean),
     };

@@ -20,12 +20,21 @@ static void *options_of(const leat_loss *loss, const char *name, const char *val
     return options;
 }
 
+static void evaluate(const leat_loss *loss, const void *options, const float *logits, int64_t n,
+                     const leat_view *target, int64_t rows, float *grad, double *sum, double *right)
+{
+    const leat_loss_rows in = {
+        .logits = logits, .n = n, .rows = rows, .target = target, .batch_rows = rows, .grad = grad
+    };
+    loss->eval(options, &in, sum, right);
+}
+
 static double loss_of(const leat_loss *loss, const void *options, const float *logits, int64_t n,
                       const leat_view *target, int64_t rows, double *right)
 {
     double sum = 0;
     *right = 0;
-    loss->eval(options, logits, n, target, rows, rows, NULL, &sum, right);
+    evaluate(loss, options, logits, n, target, rows, NULL, &sum, right);
     return sum;
 }
 
@@ -35,7 +44,7 @@ static void check_gradient(const leat_loss *loss, const void *options, const flo
 {
     float grad[ROWS * MOST], moved[ROWS * MOST];
     double sum = 0, right = 0;
-    loss->eval(options, logits, n, target, ROWS, ROWS, grad, &sum, &right);
+    evaluate(loss, options, logits, n, target, ROWS, grad, &sum, &right);
     for (int64_t i = 0; i < ROWS * n; i++) {
         const float h = 1.0f / 256;
         memcpy(moved, logits, sizeof moved);
@@ -88,7 +97,7 @@ static void softmax_bears_large_logits(void **state)
     float grad[6];
     double sum = 0, right = 0;
     const leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 2 }), labels, NULL };
-    leat_loss_softmax_cross_entropy.eval(NULL, logits, 3, &target, 2, 2, grad, &sum, &right);
+    evaluate(&leat_loss_softmax_cross_entropy, NULL, logits, 3, &target, 2, grad, &sum, &right);
     assert_true(fabs(sum - 600) < 1e-3);
     assert_true(right == 1);
     for (int i = 0; i < 6; i++)
@@ -108,8 +117,8 @@ static void labels_of_every_type_mean_the_same(void **state)
     for (int i = 0; i < 3; i++) {
         const leat_view target = { leat_shape_make(types[i], 2, (int64_t[]){ 3, 1 }), data[i],
                                    NULL };
-        leat_loss_softmax_cross_entropy.eval(NULL, logits, 3, &target, 3, 3, NULL, &sums[i],
-                                             &right);
+        evaluate(&leat_loss_softmax_cross_entropy, NULL, logits, 3, &target, 3, NULL, &sums[i],
+                 &right);
     }
     assert_true(sums[0] == sums[1] && sums[1] == sums[2]);
     free(logits);
@@ -157,7 +166,8 @@ static void binary_bears_extremes(void **state)
         float grad[2];
         double sum = 0, right = 0;
         const leat_view target = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 2 }), labels, NULL };
-        leat_loss_binary_cross_entropy.eval(options, logits, 1, &target, 2, 2, grad, &sum, &right);
+        evaluate(&leat_loss_binary_cross_entropy, options, logits, 1, &target, 2, grad, &sum,
+                 &right);
         assert_true(sum >= 0 && sum < 1e-6 && right == 2);
         assert_true(isfinite(grad[0]) && isfinite(grad[1]));
         free(options);
@@ -178,17 +188,167 @@ static void impossible_targets_are_named(void **state)
         char where[32];
         const leat_view view = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ 4 }), labels, NULL };
         const leat_view floats = { leat_shape_make(LEAT_F32, 1, (int64_t[]){ 4 }), targets, NULL };
-        assert_int_equal(softmax->check_targets(NULL, &logits, &view, 4, &err), LEAT_OK);
-        assert_int_equal(binary->check_targets(NULL, &one, &floats, 4, &err), LEAT_OK);
+        uint8_t valid[4] = { 1, 1, 1, 1 };
+        const leat_loss_rows ints = { .target = &view, .valid = valid, .rows = 4 };
+        const leat_loss_rows reals = { .target = &floats, .valid = valid, .rows = 4 };
+        assert_int_equal(softmax->check_targets(NULL, &logits, &ints, &err), LEAT_OK);
+        assert_int_equal(binary->check_targets(NULL, &one, &reals, &err), LEAT_OK);
         snprintf(where, sizeof where, "row %d ", (int)row);
         labels[row] = row % 2 ? 3 : -1;
-        assert_int_equal(softmax->check_targets(NULL, &logits, &view, 4, &err), LEAT_E_DATA);
+        assert_int_equal(softmax->check_targets(NULL, &logits, &ints, &err), LEAT_E_DATA);
         assert_non_null(strstr(err.message, where));
         assert_non_null(strstr(err.message, row % 2 ? "label 3" : "label -1"));
         assert_non_null(strstr(err.message, "3 classes"));
         targets[row] = row == 3 ? NAN : 1.5f;
-        assert_int_equal(binary->check_targets(NULL, &one, &floats, 4, &err), LEAT_E_DATA);
+        assert_int_equal(binary->check_targets(NULL, &one, &reals, &err), LEAT_E_DATA);
         assert_non_null(strstr(err.message, where));
+        valid[row] = 0; /* what does not count may be anything */
+        assert_int_equal(softmax->check_targets(NULL, &logits, &ints, &err), LEAT_OK);
+        assert_int_equal(binary->check_targets(NULL, &one, &reals, &err), LEAT_OK);
+    }
+}
+
+static void weights_of_a_wrong_kind_are_named(void **state)
+{
+    (void)state;
+    static const float rows[][3] = {
+        { 0.5f, 0.25f, 0.25f }, { 0.5f, 0.5f, 0.5f }, { 2, -1, 0 }, { NAN, 1, 0 }, { 0, 0, 0 }
+    };
+    static const char *const texts[] = { NULL, "do not sum to 1", "are not all 0 or more",
+                                         "are not all 0 or more", "do not sum to 1" };
+    const leat_shape logits = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 });
+    leat_error err;
+    for (int i = 0; i < 5; i++) {
+        float targets[2][3] = { { 1, 0, 0 } };
+        const leat_view view = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ 2, 3 }), targets, NULL };
+        const leat_loss_rows in = { .target = &view, .rows = 2 };
+        memcpy(targets[1], rows[i], sizeof targets[1]);
+        const int rc = leat_loss_softmax_cross_entropy.check_targets(NULL, &logits, &in, &err);
+        assert_int_equal(rc, texts[i] ? LEAT_E_DATA : LEAT_OK);
+        if (texts[i])
+            assert_true(strstr(err.message, texts[i]) && strstr(err.message, "row 1 "));
+    }
+    const leat_shape two = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 2 });
+    assert_int_equal(leat_loss_softmax_cross_entropy.check(NULL, &logits, &two, 0, &err),
+                     LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "one weight per class as its target, 3 in all"));
+    assert_int_equal(leat_loss_softmax_cross_entropy.check(NULL, &logits, &logits, 0, &err),
+                     LEAT_OK);
+}
+
+/* Rows of weights that sum to 1. */
+static void draw_weights(uint64_t seed, int64_t n, float *weights)
+{
+    leat_rng rng = leat_rng_make(seed, 2, 0, 99);
+    for (int64_t r = 0; r < ROWS; r++) {
+        float sum = 0;
+        for (int64_t c = 0; c < n; c++)
+            sum += weights[r * n + c] = leat_rng_f32(&rng) + 0.01f;
+        for (int64_t c = 0; c < n; c++)
+            weights[r * n + c] /= sum;
+    }
+}
+
+static void class_weights_are_right(void **state)
+{
+    (void)state;
+    const leat_loss *loss = &leat_loss_softmax_cross_entropy;
+    for (int64_t n = 2; n <= MOST; n++)
+        for (uint64_t seed = 0; seed < 5; seed++) {
+            float *logits = random_floats(seed, ROWS * MOST), weights[ROWS * MOST];
+            const leat_view target = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ ROWS, n }),
+                                       weights, NULL };
+            long double wanted = 0;
+            double hits = 0, right;
+            draw_weights(seed, n, weights);
+            for (int64_t r = 0; r < ROWS; r++) {
+                const float *const x = logits + r * n, *const t = weights + r * n;
+                long double sum = 0;
+                int64_t best = 0, most = 0;
+                for (int64_t c = 0; c < n; c++) {
+                    sum += expl((long double)x[c]);
+                    best = x[c] > x[best] ? c : best;
+                    most = t[c] > t[most] ? c : most;
+                }
+                for (int64_t c = 0; c < n; c++)
+                    wanted += (long double)t[c] * (logl(sum) - (long double)x[c]);
+                hits += best == most;
+            }
+            const double got = loss_of(loss, NULL, logits, n, &target, ROWS, &right);
+            assert_true(fabs(got - (double)wanted) < 1e-6 * ROWS);
+            assert_true(right == hits);
+            check_gradient(loss, NULL, logits, n, &target);
+            free(logits);
+        }
+}
+
+static void a_weight_of_one_is_the_class(void **state)
+{
+    (void)state;
+    const leat_loss *loss = &leat_loss_softmax_cross_entropy;
+    float *logits = random_floats(4, ROWS * MOST), weights[ROWS * MOST] = { 0 };
+    float grads[2][ROWS * MOST];
+    int64_t *labels = random_labels(4, ROWS, MOST);
+    double sums[2] = { 0 }, rights[2] = { 0 };
+    const leat_view classes = { leat_shape_make(LEAT_I64, 1, (int64_t[]){ ROWS }), labels, NULL };
+    const leat_view soft = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ ROWS, MOST }), weights,
+                             NULL };
+    for (int r = 0; r < ROWS; r++)
+        weights[r * MOST + labels[r]] = 1;
+    evaluate(loss, NULL, logits, MOST, &classes, ROWS, grads[0], &sums[0], &rights[0]);
+    evaluate(loss, NULL, logits, MOST, &soft, ROWS, grads[1], &sums[1], &rights[1]);
+    assert_true(sums[0] == sums[1] && rights[0] == rights[1]);
+    assert_memory_equal(grads[0], grads[1], sizeof grads[0]);
+    free(logits);
+    free(labels);
+}
+
+/* With some rows that do not count, loss, hits and gradients are those of the others alone. */
+static void rows_that_do_not_count_weigh_nothing(void **state)
+{
+    (void)state;
+    static const uint8_t valid[ROWS] = { 0, 1, 1, 0, 1, 0 };
+    for (int which = 0; which < 3; which++) {
+        const leat_loss *loss =
+            which == 2 ? &leat_loss_binary_cross_entropy : &leat_loss_softmax_cross_entropy;
+        const int64_t n = 3;
+        void *options = options_of(loss, NULL, NULL);
+        float *logits = random_floats(7, ROWS * n), weights[ROWS * MOST], kept[ROWS * MOST];
+        float kept_weights[ROWS * MOST], grad[ROWS * MOST], want[ROWS * MOST];
+        int64_t *labels = random_labels(7, ROWS, 3), kept_labels[ROWS];
+        double sums[2] = { 0 }, rights[2] = { 0 };
+        int64_t m = 0;
+        draw_weights(7, n, weights);
+        for (int64_t r = 0; r < ROWS; r++)
+            if (valid[r]) {
+                memcpy(kept + m * n, logits + r * n, (size_t)n * sizeof *kept);
+                memcpy(kept_weights + m * n, weights + r * n, (size_t)n * sizeof *kept);
+                kept_labels[m++] = labels[r];
+            } else {
+                weights[r * n] = 1e9f; /* whatever */
+                labels[r] = 0;
+            }
+        const leat_shape of_rows = which ? leat_shape_make(LEAT_F32, 2, (int64_t[]){ ROWS, n })
+                                         : leat_shape_make(LEAT_I64, 1, (int64_t[]){ ROWS });
+        leat_view target = { of_rows, which ? (void *)weights : labels, NULL };
+        const leat_loss_rows in = { .logits = logits,
+                                    .n = n,
+                                    .rows = ROWS,
+                                    .target = &target,
+                                    .valid = valid,
+                                    .batch_rows = m,
+                                    .grad = grad };
+        loss->eval(options, &in, &sums[0], &rights[0]);
+        target.data = which ? (void *)kept_weights : kept_labels;
+        evaluate(loss, options, kept, n, &target, m, want, &sums[1], &rights[1]);
+        assert_true(sums[0] == sums[1] && rights[0] == rights[1]);
+        m = 0;
+        for (int64_t r = 0; r < ROWS; r++)
+            for (int64_t c = 0; c < n; c++)
+                assert_true(grad[r * n + c] == (valid[r] ? want[m++] : 0));
+        free(options);
+        free(logits);
+        free(labels);
     }
 }
 
@@ -197,6 +357,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(softmax_is_right),
         cmocka_unit_test(softmax_bears_large_logits),
+        cmocka_unit_test(class_weights_are_right),
+        cmocka_unit_test(a_weight_of_one_is_the_class),
+        cmocka_unit_test(weights_of_a_wrong_kind_are_named),
+        cmocka_unit_test(rows_that_do_not_count_weigh_nothing),
         cmocka_unit_test(labels_of_every_type_mean_the_same),
         cmocka_unit_test(binary_is_right),
         cmocka_unit_test(binary_bears_extremes),

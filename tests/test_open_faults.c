@@ -56,12 +56,13 @@ static int go(const char *source, const char *engine, const char *device_name, c
     leat_device *device = NULL;
     leat_batch *batch;
     snprintf(from, sizeof from, source, path);
-    snprintf(text, sizeof text,
-             "source: %s\n"
-             "engine: %s\n"
-             "pipeline: [shuffle, {map: [reshape: {shape: [2, 12]}]}, {cache: '%s'}, {batch: 8},\n"
-             "           {prefetch: 2}]\n",
-             from, engine, cache);
+    snprintf(
+        text, sizeof text,
+        "source: %s\n"
+        "engine: %s\n"
+        "pipeline: [shuffle, {map: [reshape: {shape: [2, 12]}]}, {cache: '%s'}, {on_error: mask},\n"
+        "           {batch: 8}, {prefetch: 2}]\n",
+        from, engine, cache);
     int rc = leat_config_parse(text, "faults.yaml", &config, err);
     if (rc >= 0)
         rc = leat_plan_open(config, NULL, &plan, err);

@@ -154,7 +154,7 @@ static bool check_plan(const random_plan *what, int e)
 static void add_stage(leat_rng *rng, random_plan *plan, const struct random_stage *row)
 {
     if (row->where == RANDOM_MAP)
-        random_draw_map(rng, plan, leat_rng_below(rng, 2), false);
+        random_draw_map(rng, plan, leat_rng_below(rng, (uint32_t)plan->n_features), false);
     else
         random_draw_row(rng, plan, row);
 }
@@ -199,8 +199,10 @@ static bool check_pair(size_t n, const struct random_stage *a, const struct rand
     const bool lists = batch->examples[0] && strstr(batch->examples[0], "list");
     name = lists && !strcmp(name, "rows") ? "tfrecord" : name;
     snprintf(plan.source.name, sizeof plan.source.name, "%s", name);
+    /* unbatch needs as many rows of all tensors */
+    const bool parts = !strcmp(a->name, "unbatch") || !strcmp(b->name, "unbatch");
     for (size_t f = 0; f < N_RANDOM_FEATURES; f++)
-        if (f < 2 || (lists && !strcmp(random_features[f].name, "list"))) {
+        if (f < (parts ? 1 : 2) || (lists && !strcmp(random_features[f].name, "list"))) {
             plan.features[plan.n_features] = &random_features[f];
             plan.shapes[plan.n_features++] = random_features[f].shape;
         }

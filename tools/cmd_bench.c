@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bad_list.h"
 #include "command.h"
 #include "explain.h"
 #include "files.h"
@@ -16,7 +17,7 @@
 struct bench_options {
     int64_t steps, epochs, warmup, threads, start_batch;
     int32_t digest, explain, quiet, progress;
-    const char *device, *json, *trace;
+    const char *device, *errors, *json, *trace;
     leat_texts set;
 };
 
@@ -39,6 +40,7 @@ static const leat_option options[] = {
         "print what the loader chose, by which rule, and what it changed while running"),
     LEAT_OPTION_STRING(struct bench_options, device, NULL,
                        "have batches copied to this device; otherwise they stay in host memory"),
+    LEAT_ROW_ERRORS(struct bench_options),
     LEAT_ROW_SET(struct bench_options),
     LEAT_ROW_TRACE(struct bench_options),
     LEAT_ROW_QUIET(struct bench_options),
@@ -65,6 +67,7 @@ struct bench {
     int64_t warmup;
     int64_t start_ns, end_ns, open_ns, first_ns;
     leat_loader_stats_info before, after;
+    leat_bad_list bad;
     leat_summary_watching watch;
     struct epoch epoch; /* the current one */
     json_t *epochs;
@@ -190,6 +193,8 @@ static int open_loader(struct bench *b, leat_error *err)
         rc = leat_setup_device(b->config, b->o->device, &b->device, err);
     if (rc == LEAT_OK)
         rc = leat_json_check(b->o->json, err);
+    if (rc == LEAT_OK)
+        rc = leat_bad_list_open(&b->bad, b->o->errors, err);
     const leat_loader_options options_ = {
         .device = b->device,
         .epochs = epochs_of(b),
@@ -219,6 +224,7 @@ static int run_loader(struct bench *b, leat_error *err)
         if (i == 0)
             b->first_ns = leat_files_now_ns();
         count_batch(b, leat_batch_get_info(batch));
+        leat_bad_list_take(&b->bad, batch);
         leat_batch_release(batch);
         leat_progress_show(&progress, (uint64_t)i + 1);
         if (by_time(b) && i > b->warmup && leat_files_now_ns() - b->start_ns > AUTO_NS)
@@ -277,6 +283,7 @@ static json_t *report_json(struct bench *b)
     leat_json_int(json, "batches", (int64_t)(b->after.batches - b->before.batches));
     leat_json_int(json, "warmup_batches", b->warmup);
     leat_json_int(json, "samples", (int64_t)samples);
+    leat_bad_list_json(json, &b->after);
     leat_json_int(json, "bytes_read", (int64_t)read);
     leat_json_int(json, "bytes_out", (int64_t)out);
     leat_json_real(json, "seconds", s);
@@ -345,6 +352,7 @@ static void print_report(const struct bench *b)
     print_cache(b);
     for (int32_t i = 0; leat_plan_note(b->plan, i); i++)
         printf("note: %s\n", leat_plan_note(b->plan, i));
+    leat_bad_list_print("", b->loader);
     leat_summary_print(&b->before, &b->after);
     if (b->o->explain) {
         printf("\n");
@@ -366,6 +374,8 @@ static int run(const leat_call *call)
         print_report(&b);
     if (rc == LEAT_OK)
         rc = leat_json_write(report_json(&b), b.o->json, &err);
+    const int closed = leat_bad_list_close(&b.bad, rc == LEAT_OK ? &err : NULL);
+    rc = rc == LEAT_OK ? closed : rc;
     if (b.loader && b.o->trace) { /* also of a run that failed; the error to tell is the first */
         const int written = leat_loader_trace_write(b.loader, b.o->trace, rc < 0 ? NULL : &err);
         rc = rc < 0 ? rc : written;

@@ -27,28 +27,58 @@ static json_t *options_json(const leat_option *table)
     return list;
 }
 
-static json_t *op_json(const leat_op *op)
+/* An op of samples or, behind them, of batches. */
+struct entry {
+    leat_kind kind;
+    bool random, of_batches;
+};
+
+/* False past the end. */
+static bool entry_at(size_t i, struct entry *out)
+{
+    size_t n = 0;
+    while (leat_ops()[n])
+        n++;
+    if (i < n) {
+        const leat_op *const op = leat_ops()[i];
+        *out = (struct entry){ { op->name, op->help, op->options },
+                               op->flags & LEAT_OP_RANDOM,
+                               false };
+        return true;
+    }
+    if (!leat_batch_op_kind(i - n))
+        return false;
+    *out = (struct entry){ *leat_batch_op_kind(i - n), true, true };
+    return true;
+}
+
+static json_t *op_json(const struct entry *op)
 {
     json_t *one = json_object();
-    leat_json_text(one, "name", op->name);
-    leat_json_text(one, "help", op->help);
-    leat_json_bool(one, "random", op->flags & LEAT_OP_RANDOM);
-    leat_json_add(one, "options", options_json(op->options));
+    leat_json_text(one, "name", op->kind.name);
+    leat_json_text(one, "help", op->kind.help);
+    leat_json_bool(one, "random", op->random);
+    leat_json_bool(one, "after_batch", op->of_batches);
+    leat_json_add(one, "options", options_json(op->kind.options));
     return one;
 }
 
-static void print_op(const leat_op *op)
+static void print_op(const struct entry *op)
 {
-    printf("%s: %s%s\n", op->name, op->help, op->flags & LEAT_OP_RANDOM ? " (random)" : "");
-    leat_help_options(stdout, op->options);
+    printf("%s: %s%s\n", op->kind.name, op->kind.help,
+           op->of_batches ? " (random; in a map after batch)"
+           : op->random   ? " (random)"
+                          : "");
+    leat_help_options(stdout, op->kind.options);
 }
 
 static int fail_unknown(const char *name)
 {
     const char *names[256];
+    struct entry op;
     size_t n = 0;
-    for (const leat_op *const *op = leat_ops(); *op && n < 256; op++)
-        names[n++] = (*op)->name;
+    while (n < 256 && entry_at(n, &op))
+        names[n++] = op.kind.name;
     const char *near = leat_nearest(name, names, n);
     return leat_command_misuse("ops", "no op '%s'%s%s%s", name, near ? "; did you mean '" : "",
                                near ? near : "", near ? "'?" : "");
@@ -59,19 +89,24 @@ static int run(const leat_call *call)
     const struct ops_options *o = call->options;
     const char *name = call->n_arguments ? call->arguments[0] : NULL;
     leat_error err = { 0 };
-    if (name && !leat_op_find(name))
+    struct entry op;
+    bool found = false;
+    for (size_t i = 0; name && entry_at(i, &op); i++)
+        found |= !strcmp(op.kind.name, name);
+    if (name && !found)
         return fail_unknown(name);
     json_t *json = leat_json_open("ops"), *list = json_array();
-    for (const leat_op *const *op = leat_ops(); *op; op++) {
-        if (name && strcmp((*op)->name, name) != 0)
+    for (size_t i = 0; entry_at(i, &op); i++) {
+        if (name && strcmp(op.kind.name, name) != 0)
             continue;
-        json_array_append_new(list, op_json(*op));
+        json_array_append_new(list, op_json(&op));
         if (leat_json_to_stdout(o->json))
             continue;
         if (name)
-            print_op(*op);
+            print_op(&op);
         else
-            printf("%-22s %s\n", (*op)->name, (*op)->help);
+            printf("%-22s %s%s\n", op.kind.name, op.of_batches ? "after batch: " : "",
+                   op.kind.help);
     }
     leat_json_add(json, "ops", list);
     return leat_json_write(json, o->json, &err) < 0 ? leat_command_fail("ops", &err) : LEAT_EXIT_OK;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
+#include "bad_list.h"
 #include "files.h"
 #include "jpeg_side.h"
 #include "json.h"
@@ -20,7 +20,7 @@ enum {
 
 struct train_options {
     int64_t epochs, steps, start_epoch, start_batch;
-    const char *device, *save, *restore, *json, *trace;
+    const char *device, *save, *restore, *errors, *json, *trace;
     leat_texts set;
     int32_t quiet, progress;
 };
@@ -39,6 +39,7 @@ static const leat_option options[] = {
                     "begin at this epoch, counted from 0, as a resumed run does"),
     LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
                     "begin at this batch of that epoch, counted from 0"),
+    LEAT_ROW_ERRORS(struct train_options),
     LEAT_ROW_SET(struct train_options),
     LEAT_ROW_TRACE(struct train_options),
     LEAT_ROW_QUIET(struct train_options),
@@ -65,6 +66,8 @@ struct train {
     double best_accuracy;
     int64_t best_epoch;
     json_t *list;
+    leat_bad_list bad;
+    bool eval_bad; /* said once */
     leat_progress progress;
     leat_summary_watching watch;
     int64_t first; /* batch of the run that it began with */
@@ -162,6 +165,8 @@ static int open_all(struct train *t, leat_error *err)
         rc = first_batch(t, &how.first_batch, err);
     if (rc == LEAT_OK)
         rc = check_outputs(t, err);
+    if (rc == LEAT_OK)
+        rc = leat_bad_list_open(&t->bad, t->o->errors, err);
     how.device = t->device;
     how.epochs = t->epochs;
     t->first = how.first_batch;
@@ -196,6 +201,12 @@ static int evaluate(struct train *t, struct epoch *e, leat_error *err)
     int rc = leat_loader_open(t->eval_plan, &how, &loader, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_evaluate(t->trainer, loader, &e->eval, err);
+    if (rc == LEAT_OK && !t->eval_bad && !leat_json_to_stdout(t->o->json)) {
+        leat_loader_stats_info stats;
+        leat_loader_stats(loader, &stats);
+        t->eval_bad = stats.n_masked + stats.n_replaced > 0;
+        leat_bad_list_print("eval: ", loader);
+    }
     leat_loader_close(&loader);
     e->has_eval = rc == LEAT_OK;
     return rc < 0 ? leat_fail_in(err, rc, "eval: ") : rc;
@@ -320,6 +331,7 @@ static int step(struct train *t, bool *end, leat_error *err)
     if (rc < 0)
         return rc;
     const leat_batch_info info = *leat_batch_get_info(batch); /* the trainer takes the batch */
+    leat_bad_list_take(&t->bad, batch);
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     if ((rc = leat_trainer_step(t->trainer, batch, err)) < 0)
         return rc;
@@ -383,6 +395,7 @@ static void print_end(const struct train *t, double seconds)
     if (t->o->save)
         printf("; weights in %s", t->o->save);
     putchar('\n');
+    leat_bad_list_print("", t->loader);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
     leat_jpeg_side_print(&stats);
 }
@@ -400,7 +413,9 @@ static json_t *input_json(const struct train *t)
 static json_t *run_json(struct train *t, double seconds)
 {
     const leat_trainer_info *info = leat_trainer_get_info(t->trainer);
+    leat_loader_stats_info stats;
     json_t *json = leat_json_open("train");
+    leat_loader_stats(t->loader, &stats);
     leat_json_text(json, "config", t->path);
     leat_json_text(json, "device", info->device);
     leat_json_bool(json, "simulated", info->simulated);
@@ -411,6 +426,7 @@ static json_t *run_json(struct train *t, double seconds)
     leat_json_add(json, "epochs", t->list);
     t->list = NULL;
     leat_json_int(json, "steps", t->steps);
+    leat_bad_list_json(json, &stats);
     leat_json_real(json, "seconds", seconds);
     leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);
     leat_json_bool(json, "diverged", t->diverged);
@@ -457,6 +473,8 @@ static int run(const leat_call *call)
         rc = leat_json_write(run_json(&t, seconds), t.o->json, &err);
     else if (t.diverged) /* the epochs before it are worth keeping; the error to tell is this one */
         leat_json_write(run_json(&t, seconds), t.o->json, NULL);
+    const int closed = leat_bad_list_close(&t.bad, rc == LEAT_OK ? &err : NULL);
+    rc = rc == LEAT_OK ? closed : rc;
     close_all(&t);
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
 }

@@ -21,6 +21,7 @@ const leat_help_group leat_help_groups[] = {
     { "Sources", "`source`: one of", leat_source_kind },
     { "Stages", "`pipeline`: a list of", leat_stage_kind },
     { "Ops", "`pipeline.map.ops`: a list of", op_kind },
+    { "Batch ops", "`pipeline.map.ops` after `batch`: a list of", leat_batch_op_kind },
     { "Engine", "`engine`", leat_engine_kind },
     { "Train", "`train`", leat_train_kind },
     { "Layers", "`train.model`: a list of", leat_layer_kind },

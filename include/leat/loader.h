@@ -76,6 +76,7 @@ typedef struct leat_batch_info {
     int64_t global_rows; /* samples of all ranks together: the weight of this rank's rows in a mean
                             over the batch is 1 / global_rows each */
     int64_t first_row;   /* of them: this rank's row 0; ranks in order make the whole batch */
+    int64_t n_masked, n_replaced; /* of `rows`: marked invalid; standing in for others */
     uint64_t digest;  /* of all rows' bytes; 0 unless engine.digest is on. The ranks' digests add up
                          (modulo 2^64) to that of the whole batch */
     int64_t asked_ns; /* leat_loader_next was called */
@@ -90,6 +91,26 @@ typedef struct leat_batch_info {
 LEAT_API const leat_batch_info *leat_batch_get_info(leat_batch *batch);
 /* View of tensor i, dims {rows, …}; device memory where the loader has a device. */
 LEAT_API leat_view leat_batch_tensor(const leat_batch *batch, int32_t i);
+/* One byte per row, 1: a sample, 0: masked by `on_error: mask`, all its bytes are 0 and it should weigh
+ * nothing in loss and metrics. NULL: all rows of this batch are samples. Where the tensors are: device
+ * memory where the loader has a device, there when the batch's copy is. */
+LEAT_API const uint8_t *leat_batch_valid(const leat_batch *batch);
+
+/* A record that was masked or replaced. */
+typedef struct leat_row_error {
+    int64_t batch, row;     /* where it stood: number in the run, row in the batch */
+    uint64_t record, epoch; /* the bad one */
+    uint64_t replacement;   /* record that stands in its place; 0 where it is masked */
+    int32_t replaced;       /* 1: replaced, 0: masked */
+    int32_t code;           /* LEAT_E_* */
+    char message[464];      /* what failed and where, cut to fit */
+} leat_row_error;
+
+#define LEAT_BATCH_ERRORS 64 /* bad rows of a batch that are listed */
+
+/* The i-th bad row of a batch, in row order, from 0 to LEAT_BATCH_ERRORS - 1; NULL past the end (more
+ * are counted in leat_batch_info but not listed). Borrowed until the batch is released. */
+LEAT_API const leat_row_error *leat_batch_error(const leat_batch *batch, int32_t i);
 /* Work enqueued on the stream from now on waits for the batch's copy; the host does not. */
 LEAT_API int leat_batch_wait_on(leat_batch *batch, leat_stream *stream);
 /* Gives the batch back when the stream's work so far is done; the host goes on. */
@@ -122,15 +143,16 @@ typedef struct leat_cache_stats {
 typedef struct leat_loader_stats_info {
     int64_t wall_ns; /* since the loader was opened */
     uint64_t batches, samples;
-    uint64_t bytes_read;     /* as stored */
-    uint64_t bytes_out;      /* of batches handed out */
-    int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
-    int32_t threads;         /* workers */
-    char reader[16];         /* "io_uring", "pread"; "direct": the source fetches by itself */
-    char reader_reason[160]; /* why this reader; "" when it is the one asked for */
-    int64_t prefetch;        /* batches ahead, now */
-    int64_t memory_bytes;    /* all that is planned, see leat/budget.h */
-    int64_t memory_peak;     /* the most of it that was in use so far */
+    uint64_t n_masked, n_replaced; /* of those samples: bad records, see `on_error` */
+    uint64_t bytes_read;           /* as stored */
+    uint64_t bytes_out;            /* of batches handed out */
+    int64_t wait_ns;               /* time the consumer was blocked in leat_loader_next */
+    int32_t threads;               /* workers */
+    char reader[16];               /* "io_uring", "pread"; "direct": the source fetches by itself */
+    char reader_reason[160];       /* why this reader; "" when it is the one asked for */
+    int64_t prefetch;              /* batches ahead, now */
+    int64_t memory_bytes;          /* all that is planned, see leat/budget.h */
+    int64_t memory_peak;           /* the most of it that was in use so far */
     /* Encoded features that were read by their table in the source's index of JPEG files (leat_seek),
      * and those whose table was not of their bytes, so that they were read without. */
     uint64_t n_seek, n_seek_refused;
@@ -158,6 +180,10 @@ typedef struct leat_loader_stats_info {
 
 /* A snapshot; cheap; any thread. */
 LEAT_API void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out);
+
+/* The first bad rows of the batches handed out by this loader, in order; the first LEAT_BATCH_ERRORS
+ * are kept. Returns how many were written to out (≤ n). Any thread. */
+LEAT_API int32_t leat_loader_errors(leat_loader *loader, leat_row_error *out, int32_t n);
 
 /* --- traces ----------------------------------------------------------------------------------- */
 

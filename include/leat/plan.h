@@ -46,7 +46,7 @@ typedef struct leat_plan_info {
     int32_t n_tensors;
     int32_t n_classes; /* from the source's label map; 0 = unknown */
     uint64_t seed;
-    uint64_t digest; /* of source, stages (but prefetch) and seed as they are written */
+    uint64_t digest; /* of source, stages (but prefetch, limits) and seed as they are written */
 } leat_plan_info;
 
 /* Counts, sizes and digest; valid until the plan is closed. */
@@ -134,6 +134,8 @@ typedef struct leat_kind {
     const leat_option *options; /* ends with LEAT_OPTION_END */
 } leat_kind;
 
+/* The i-th op of a map after batch. */
+LEAT_API const leat_kind *leat_batch_op_kind(size_t i);
 /* i-th stage, or source, or (i = 0) the engine's options and (i = 1) the keys at the top of a config;
  * NULL past the end. Static storage. */
 LEAT_API const leat_kind *leat_stage_kind(size_t i);

@@ -4,7 +4,9 @@
  * pipeline only through this folder's headers, as any user's own training loop would.
  *
  * Images are [height, width, channels], float32 or uint8; uint8 is converted to float32 as it is
- * (0 … 255). Targets of softmax_cross_entropy are class numbers from 0.
+ * (0 … 255). Targets of softmax_cross_entropy are class numbers from 0, or float32 weights of all classes
+ * (one_hot, mixup). Rows that the loader has masked (leat_batch_valid) weigh nothing: loss, metrics,
+ * gradients and the statistics of batch_norm are those of the batch without them.
  *
  * On the CPU the arithmetic is oneDNN's. Each of train.threads threads takes its share of a batch's
  * rows through the whole step; they meet for the statistics of batch_norm and for the sum of the

@@ -209,6 +209,11 @@ static int add_bucket_by_length(leat_build *build, const void *options, const le
 {
     const bucket_options *const o = options;
     int32_t feature;
+    if (build->unbatch)
+        return leat_node_fail(
+            where, err, LEAT_E_UNSUPPORTED,
+            "bucket_by_length looks at records as they are stored and cannot follow unbatch: use "
+            "batch");
     if (build->batch)
         return leat_stage_batch(build, 1, false, where, err); /* says that there is one already */
     int rc = find_feature(build->plan->source, o->feature.text, where, &feature, err);

@@ -101,6 +101,11 @@ static void add_reading(const division *d)
             round_up(runs + n_batches * (int64_t)sizeof(leat_batch) +
                      b->n_slots * (int64_t)sizeof(leat_slot) + (int64_t)sizeof(leat_loader)),
             "runs read ahead, batches whose times can be asked, the log of decisions");
+    if (d->plan->on_error != LEAT_ON_ERROR_FAIL)
+        add_row(b, "bad records", LEAT_MEMORY_HOST,
+                round_up((b->n_slots + b->n_buffers) * (int64_t)sizeof(leat_bad_log) +
+                         LEAT_BATCH_ERRORS * (int64_t)sizeof(leat_row_error)),
+                "lists of those that are masked or replaced");
 }
 
 /* A cache in memory takes what it was given; or, where nobody said, what the others leave of the limit. */

@@ -210,6 +210,8 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
                                   "tensor '%s' has %d dimensions; a batch of it would have one too "
                                   "many",
                                   name, LEAT_MAX_RANK);
+        if (!plan->unbatches)
+            chain->unbatch_at = chain->n_host;
         if (plan->engine.fuse)
             leat_map_fuse(chain);
         chain->row_bytes = (size_t)bytes;
@@ -226,6 +228,14 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
         chain->offset = chain->host_offset;
         plan->tensors[c] = (leat_tensor_info){ name, chain->shape, chain->n_fused };
     }
+    if (plan->on_error == LEAT_ON_ERROR_MASK && plan->on_device)
+        return leat_node_fail(
+            batch, err, LEAT_E_UNSUPPORTED,
+            "on_error: mask leaves rows of zeros, which a map with device: gpu would "
+            "change: write policy: replace, or device: cpu");
+    plan->valid_offset = at;
+    if (plan->on_error == LEAT_ON_ERROR_MASK)
+        at += (leat_order_slot_rows(&plan->order) + 63) / 64 * 64;
     plan->n_tensors = plan->n_chains;
     for (int32_t c = 0; c < plan->n_chains; c++)
         if (plan->chains[c].pad.on && !add_lengths(plan, c, &at))
@@ -255,7 +265,8 @@ static bool is_stage(const leat_node *entry, const char *name)
 }
 
 /* Of all that decides what is in a batch: records, seed, stages but prefetch. A cache changes a batch
- * only by what an op before it drew. */
+ * only by what an op before it drew. Of on_error it is what it does, not how often: a run that met its
+ * limit may go on with a higher one. */
 static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
 {
     uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
@@ -265,9 +276,9 @@ static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
     for (const leat_node *stage = parts->pipeline->first; stage; stage = stage->next)
         if (is_stage(stage, "cache"))
             digest = plan->is_cache_random ? leat_digest_chain(digest, 1) : digest;
-        else if (!is_stage(stage, "prefetch"))
+        else if (!is_stage(stage, "prefetch") && !is_stage(stage, "on_error"))
             digest = digest_of(stage, digest);
-    return digest;
+    return plan->on_error ? leat_digest_chain(digest, plan->on_error) : digest;
 }
 
 static void fill_info(leat_plan *plan, const leat_parts *parts)
@@ -361,6 +372,7 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         (rc = lay_out(plan, build->batch, err)) < 0 ||
         (rc = leat_cache_settle(build, parts, err)) < 0)
         return rc;
+    leat_on_error_settle(plan);
     leat_look_at(plan, &plan->look);
     fill_info(plan, parts);
     return LEAT_OK;
@@ -431,6 +443,8 @@ void leat_plan_close(leat_plan **out)
         return;
     for (int32_t c = 0; c < plan->n_chains; c++)
         leat_map_free_chain(&plan->chains[c]);
+    for (int32_t i = 0; i < plan->n_batch_links; i++)
+        free(plan->batch_links[i].options);
     leat_order_fini(&plan->order);
     leat_cache_close(&plan->cache);
     leat_source_close(&plan->source);

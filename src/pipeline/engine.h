@@ -8,7 +8,7 @@
  * a batch is complete when its `left` is 0. One lock guards everything below; nothing is computed,
  * read, copied or allocated under it.
  *
- *   slot:  FREE ─in batch order▶ RESERVED ─first run claimed▶ FILLING ─left = 0▶ FULL
+ *   slot:  FREE ─in batch order▶ RESERVED ─first run claimed▶ FILLING ─left = 0▶ [FINISHING ▶] FULL
  *          FULL ─next▶ HELD ─release▶ FREE                                                 (host)
  *          FULL ─ship▶ SHIPPING ─copied▶ FREE                                              (device)
  *   batch: EMPTY ─ship▶ SHIPPED ─next▶ HELD ─release▶ RELEASED ─ring comes round▶ EMPTY
@@ -19,6 +19,10 @@
  * used last is used next and no more is touched than is needed at once; `prefetch` may change while
  * the loader runs. Reads run ahead of that as far as the read buffers go, but never
  * with prefetch 0.
+ *
+ * Bad records: with `on_error: fail` the lowest bad row of a slot stops the run when its batch's turn
+ * comes. Otherwise bad rows are masked or replaced by who meets them and listed in the slot's log; they
+ * count, and limits take effect, in batch order too (bad_rows.c).
  *
  * Threads: workers and, inside leat_loader_next, the consumer, which helps with the batch it waits
  * for. No more of them compute at once than engine.threads says, the consumer included. Who finds nothing to do sleeps: one of them as leader on the reader's eventfd (when reads
@@ -31,6 +35,7 @@
 
 #include "budget_impl.h"
 #include "device_impl.h"
+#include "finish.h"
 #include "layout.h"
 #include "plan_impl.h"
 #include "pool.h"
@@ -50,10 +55,20 @@ typedef enum leat_slot_state {
     LEAT_SLOT_FREE,
     LEAT_SLOT_RESERVED,
     LEAT_SLOT_FILLING,
+    LEAT_SLOT_FINISHING,
     LEAT_SLOT_FULL,
     LEAT_SLOT_SHIPPING,
     LEAT_SLOT_HELD
 } leat_slot_state;
+
+/* The bad rows of one batch that were masked or replaced: counted, and the lowest ones listed. It goes
+ * with the batch: from its slot to what the consumer holds. [engine lock] */
+typedef struct leat_bad_log {
+    struct leat_bad_log *next; /* free one */
+    int64_t n_masked, n_replaced;
+    int32_t n; /* listed, in row order */
+    leat_row_error rows[LEAT_BATCH_ERRORS];
+} leat_bad_log;
 
 /* Host memory of one batch. [engine lock, but memory and place: who holds a run of it] */
 typedef struct leat_slot {
@@ -63,11 +78,14 @@ typedef struct leat_slot {
     leat_slot_state state;
     int64_t batch; /* -1: none */
     leat_order_place place;
-    uint64_t left; /* rows not done */
+    uint64_t left;        /* rows not done; while FINISHING: pairs or rows of this step not done */
+    int32_t finish_op;    /* the step: a batch op, or behind them the digests */
+    uint64_t finish_next; /* of them to be taken */
     uint64_t digest;
     int64_t ready_ns;
     uint64_t bad_row; /* lowest row that failed; meaningful when error.code < 0 */
     leat_error error;
+    leat_bad_log *log; /* NULL unless bad records are masked or replaced */
 } leat_slot;
 
 typedef enum leat_batch_state {
@@ -91,6 +109,7 @@ struct leat_batch {
     leat_loader *loader; /* [const after open] */
     leat_batch_state state;
     leat_batch_info info;
+    leat_bad_log *log;               /* owned from its slot's end to its release */
     uint32_t bucket;                 /* whose samples it holds */
     leat_slot *slot;                 /* may have gone on to another batch: see leat_loader_slot() */
     leat_buffer *buffer;             /* on devices with copies, from SHIPPED on */
@@ -204,6 +223,14 @@ struct leat_loader {
     int64_t noted;                          /* next batch whose copy is not in the trace yet */
     leat_trace_ring copy_spans, step_spans; /* of copies; of what the consumer told */
     leat_ahead ahead;
+    leat_bad_log *logs, *free_logs; /* all [const after open]; those given back */
+    int64_t n_logs_used;            /* logs from here on were never given out */
+    int64_t bad_epoch;              /* n_bad bad records were in it so far */
+    int64_t n_bad;
+    uint64_t n_masked, n_replaced; /* handed out */
+    int32_t n_errors;              /* the first ones of the run */
+    leat_row_error *errors;        /* [const after open] */
+    int64_t n_finishing;           /* slots in that state */
     int n_computing;         /* threads that run rows: never more than n_threads (at least 1) */
     int n_sleepers, n_calls; /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
@@ -273,6 +300,40 @@ void leat_tune_read_locked(leat_loader *loader, int64_t ns);
 void leat_tune_batch_locked(leat_loader *loader);
 /* A worker found nothing to do. */
 void leat_tune_idle_locked(leat_loader *loader);
+
+/* --- finish.c ---------------------------------------------------------------------------------- */
+/* The last row of a slot is there: FINISHING, or FULL if there is nothing left to do. */
+void leat_finish_begin_locked(leat_loader *loader, leat_slot *slot);
+/* A part of the oldest batch that has any, only of batch `only` unless that is -1. */
+bool leat_finish_can_locked(const leat_loader *loader, int64_t only);
+bool leat_finish_take_locked(leat_loader *loader, int64_t only, leat_finish_task *out);
+/* Does it, without the lock. *digest: what it adds to the batch's. */
+int leat_finish_run(const leat_plan *plan, leat_worker *worker, const leat_finish_task *task,
+                    uint64_t *digest, leat_error *err);
+/* failed: NULL, or why it did not work. */
+void leat_finish_done_locked(leat_loader *loader, const leat_finish_task *task, uint64_t digest,
+                             const leat_error *failed);
+/* A row's part of the digest. The batch's row that is row 0 here counts, so that the digests of all ranks
+ * add up to the batch's. */
+uint64_t leat_finish_digest_row(const leat_plan *plan, const leat_order_place *place, uint8_t *slot,
+                                uint64_t row);
+
+/* --- bad_rows.c -------------------------------------------------------------------------------- */
+int leat_bad_open(leat_loader *loader, leat_error *err);
+void leat_bad_close(leat_loader *loader);
+/* Row i of a span failed with *err: masks or replaces it if that is the plan's policy and the error is
+ * the record's. Returns LEAT_OK, or the error that stops the run. Takes the lock. */
+int leat_bad_row(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint64_t row,
+                 uint64_t record, uint64_t epoch, leat_error *err);
+/* A slot begins a batch. */
+void leat_bad_begin_locked(leat_loader *loader, leat_slot *slot);
+/* A full slot's turn has come: counts its bad rows; sets its error when they are too many. */
+void leat_bad_settle_locked(leat_loader *loader, leat_slot *slot);
+/* The log goes from the slot to the batch. */
+void leat_bad_move_locked(leat_slot *slot, leat_batch *batch);
+/* A batch is handed out, or released. */
+void leat_bad_count_locked(leat_loader *loader, const leat_batch *batch);
+void leat_bad_release_locked(leat_loader *loader, leat_batch *batch);
 
 /* --- loader.c ---------------------------------------------------------------------------------- */
 /* What a full slot says about its batch. */

@@ -219,6 +219,9 @@ static int check_place(const leat_build *build, int32_t feature, const leat_node
     if (build->batch)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "filter works on samples: put it before batch");
+    if (build->unbatch)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "filter looks at records: put it before unbatch");
     if (!leat_combine_is_fixed(&plan->order))
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "filter looks at every record once, when the plan is opened: put it "

@@ -91,6 +91,8 @@ static int open_parts(leat_loader *loader, leat_error *err)
     if (rc >= 0)
         rc = leat_slot_open_all(loader, err);
     if (rc >= 0)
+        rc = leat_bad_open(loader, err);
+    if (rc >= 0)
         rc = leat_ship_open(loader, err);
     if (rc >= 0)
         rc = leat_start_open(loader, err);
@@ -141,6 +143,7 @@ static void free_all(leat_loader *loader)
 {
     leat_ship_close(loader);
     leat_slot_close_all(loader);
+    leat_bad_close(loader);
     free(loader->batches);
     pthread_cond_destroy(&loader->ready);
     pthread_cond_destroy(&loader->work);
@@ -213,8 +216,10 @@ static leat_batch *hand_out_locked(leat_loader *loader)
         slot->state = LEAT_SLOT_HELD;
         batch->memory = slot->memory;
         leat_loader_fill_info(batch, slot);
+        leat_bad_move_locked(slot, batch);
     }
     batch->state = LEAT_BATCH_HELD;
+    leat_bad_count_locked(loader, batch);
     loader->next++;
     loader->held++;
     loader->n_batches_out++;
@@ -260,7 +265,9 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
     loader->asked = loader->next + 1;
     leat_sched_balance_locked(loader);
     leat_sched_help_locked(loader, next_is_there);
-    const leat_slot *const slot = leat_loader_slot(loader, loader->next);
+    leat_slot *const slot = leat_loader_slot(loader, loader->next);
+    if (slot && slot->state == LEAT_SLOT_FULL && !loader->device)
+        leat_bad_settle_locked(loader, slot);
     const bool bad = slot && slot->state == LEAT_SLOT_FULL && slot->error.code < 0;
     if (bad || loader->lost.code < 0) {
         loader->failure = bad ? slot->error : loader->lost;
@@ -371,6 +378,7 @@ void leat_batch_release(leat_batch *batch)
         return;
     }
     batch->state = LEAT_BATCH_RELEASED;
+    leat_bad_release_locked(loader, batch);
     if (loader->device)
         leat_ship_free_locked(loader, batch->buffer);
     else

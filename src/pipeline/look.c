@@ -78,6 +78,8 @@ static bool sum_shapes(const leat_plan *plan, uint64_t *out)
         leat_shape at = plan->source->features[chain->feature].shape, to;
         known &= add_bytes(&at, &sum) || chain->n_links == 0;
         for (int32_t i = 0; i < chain->n_links; i++, at = to) {
+            if (plan->unbatches && i == chain->unbatch_at)
+                at = leat_shape_part(&at);
             if (chain->links[i].op->shape(chain->links[i].options, &at, &to, NULL) < 0)
                 return false;
             known &= add_bytes(&to, &sum);
@@ -106,7 +108,8 @@ static void run(const leat_plan *plan, leat_worker *worker, uint8_t *slot, uint6
                 leat_look *out)
 {
     leat_error err;
-    leat_sample_run(plan, worker, record, 0, &(leat_stored){ .bytes = NULL }, slot, 0, false, &err);
+    leat_sample_run(plan, worker, record * plan->order.parts, 0, &(leat_stored){ .bytes = NULL },
+                    slot, 0, false, &err);
     out->n_run++;
     out->scratch_bytes = leat_scratch_most(worker->scratch);
 }

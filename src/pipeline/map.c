@@ -7,8 +7,8 @@
 #include "leat/loader.h"
 #include "stage.h"
 
-/* Stages that are timed: read, parse, the links, a fused run per chain, and two of a cache. */
-#define MAX_LINKS (LEAT_MAX_STAGES - 4 - LEAT_MAX_FEATURES)
+/* Stages that are timed: read, parse, the links, a fused run per chain, two of a cache, and batch ops. */
+#define MAX_LINKS (LEAT_MAX_STAGES - 4 - LEAT_MAX_FEATURES - LEAT_MAX_BATCH_OPS)
 
 typedef struct map_options {
     const leat_node *ops;
@@ -32,15 +32,21 @@ static const leat_option table[] = {
 
 /* The counter word of an op's random numbers: its name and how often it stood before, so that other
  * ops in the chain do not change its draws. Below 2^16, as leat_rng_make asks. */
+uint32_t leat_map_stream(const char *op, uint32_t n)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (const char *p = op; *p; p++)
+        hash = (hash ^ (uint8_t)*p) * 16777619u;
+    return (hash % 2039 << 5 | (n & 31)) & 0xffff;
+}
+
 static uint32_t stream_of(const leat_plan *plan, const leat_op *op)
 {
-    uint32_t hash = 2166136261u, n = 0; /* FNV-1a */
-    for (const char *p = op->name; *p; p++)
-        hash = (hash ^ (uint8_t)*p) * 16777619u;
+    uint32_t n = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
         for (int32_t i = 0; i < plan->chains[c].n_links; i++)
             n += plan->chains[c].links[i].op == op;
-    return (hash % 2039 << 5 | (n & 31)) & 0xffff;
+    return leat_map_stream(op->name, n);
 }
 
 static const leat_op *find_op(const leat_build *build, const char *name)
@@ -61,6 +67,9 @@ static int unknown(const leat_build *build, const leat_node *entry, const char *
                                   "'%s' is a stage, not an op: make it an entry of `pipeline`, "
                                   "beside map",
                                   name);
+    if (leat_batch_op_find(name))
+        return leat_node_fail(entry, err, LEAT_E_CONFIG,
+                              "%s mixes the samples of a batch: put it in a map after batch", name);
     for (size_t i = 0; i < build->n_user_ops; i++)
         leat_near_offer(&near, build->user_ops[i]->name);
     for (const leat_op *const *op = leat_ops(); *op; op++)
@@ -159,7 +168,7 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     return LEAT_OK;
 }
 
-static leat_chain *find_chain(leat_plan *plan, const char *tensor)
+leat_chain *leat_map_find_chain(leat_plan *plan, const char *tensor)
 {
     if (!tensor[0])
         return &plan->chains[0];
@@ -169,8 +178,8 @@ static leat_chain *find_chain(leat_plan *plan, const char *tensor)
     return NULL;
 }
 
-static int fail_tensor(const leat_plan *plan, const char *name, const leat_node *where,
-                       leat_error *err)
+int leat_map_fail_tensor(const leat_plan *plan, const char *name, const leat_node *where,
+                         leat_error *err)
 {
     leat_near near = leat_near_init(name);
     leat_words known = { .length = 0 };
@@ -187,13 +196,15 @@ static int fail_tensor(const leat_plan *plan, const char *name, const leat_node 
 static int add_map(leat_build *build, const void *options, const leat_node *where, leat_error *err)
 {
     const map_options *const o = options;
-    leat_chain *const chain = find_chain(build->plan, o->tensor.text);
+    leat_chain *const chain = leat_map_find_chain(build->plan, o->tensor.text);
     int rc = LEAT_OK;
-    if (build->batch)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "map works on samples: put it before batch");
     if (!chain)
-        return fail_tensor(build->plan, o->tensor.text, where, err);
+        return leat_map_fail_tensor(build->plan, o->tensor.text, where, err);
+    if (build->batch && o->device == DEVICE_GPU)
+        return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
+                              "a map after batch works on the host: write device: cpu");
+    if (build->batch)
+        return leat_batch_map_add(build, chain, o->ops, err);
     const bool after = chain->n_host < chain->n_links;
     if (after && o->device == DEVICE_CPU)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
@@ -220,8 +231,8 @@ int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
 void leat_map_fuse(leat_chain *chain)
 {
     leat_fused_link links[LEAT_FUSED_MAX];
-    const int32_t ends[] = { 0, chain->cut, chain->n_host };
-    for (int i = 0; i < 2 && !chain->fused; i++) {
+    const int32_t ends[] = { 0, chain->cut, chain->unbatch_at, chain->n_host };
+    for (int i = 0; i < 3 && !chain->fused; i++) {
         chain->fused_from = ends[i];
         chain->fused = leat_fused_find(
             links, leat_plan_fused_links(chain, ends[i], ends[i + 1], links), &chain->n_fused);
@@ -234,6 +245,8 @@ void leat_map_free_chain(leat_chain *chain)
         free(chain->links[i].options);
 }
 
-const leat_stage_table leat_stage_map = { { "map", "ops on one tensor of every sample", table },
-                                          sizeof(map_options),
-                                          add_map };
+const leat_stage_table leat_stage_map = {
+    { "map", "ops on one tensor of every sample; after batch: of pairs of samples", table },
+    sizeof(map_options),
+    add_map
+};

@@ -10,7 +10,7 @@ void leat_order_init(leat_order *order, uint64_t n_records)
 {
     memset(order, 0, sizeof *order);
     order->n_records = order->n_samples = n_records;
-    order->ranks = 1;
+    order->ranks = order->parts = 1;
 }
 
 void leat_order_init_combined(leat_order *order, uint64_t n_records, const leat_combine *combine)
@@ -71,6 +71,8 @@ static int add(leat_order *order, const leat_order_step *step, leat_error *err)
     *added = *step;
     added->n_in = *count;
     *count = added->n_out = count_out(added);
+    order->parts_apart |=
+        order->parts > 1 && !order->batch_size && step->kind == LEAT_ORDER_SHUFFLE;
     return LEAT_OK;
 }
 
@@ -85,6 +87,13 @@ int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t
 int leat_order_add_shuffle(leat_order *order, const leat_shuffle *shuffle, leat_error *err)
 {
     return add(order, &(leat_order_step){ .kind = LEAT_ORDER_SHUFFLE, .shuffle = *shuffle }, err);
+}
+
+void leat_order_unbatch(leat_order *order, uint64_t parts)
+{
+    order->parts = parts;
+    order->parts_at = order->n_before;
+    order->n_samples = times(order->n_samples, parts);
 }
 
 int leat_order_add_filter(leat_order *order, leat_bitset **kept, leat_error *err)
@@ -174,9 +183,17 @@ static void walk(const leat_order_step *steps, int32_t n, leat_order_perm *perms
 void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_order_perm *perms,
                      uint32_t purpose, uint64_t *p, uint64_t *epoch)
 {
-    walk(order->before, order->n_before, perms, purpose, p, epoch);
+    const int32_t at = order->parts_at;
+    uint64_t part = 0;
+    walk(order->before + at, order->n_before - at, perms + at, purpose + (uint32_t)at, p, epoch);
+    if (order->parts > 1) {
+        part = *p % order->parts;
+        *p /= order->parts;
+    }
+    walk(order->before, at, perms, purpose, p, epoch);
     if (order->combine)
         leat_combine_walk(order->combine, cache, purpose, p, epoch);
+    *p = *p * order->parts + part;
 }
 
 static void find_neighbours(const leat_order *order, leat_order_place *place)
@@ -221,7 +238,7 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *record, uint64_t *epoch)
 {
-    *record = place->first + place->first_row + j;
+    *record = leat_order_position(order, place, j);
     *epoch = place->epoch;
     if (order->buckets)
         *record = leat_buckets_sample(order->buckets, &cache->bucket_rows, place->bucket, *record,

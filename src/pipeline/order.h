@@ -46,6 +46,9 @@ typedef struct leat_order {
     const struct leat_combine *combine; /* several sources below all steps; NULL: one. Borrowed */
     int32_t n_before, n_after;
     leat_order_step before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
+    uint64_t parts;     /* samples that unbatch makes of a record; 1 without */
+    int32_t parts_at;   /* steps before it */
+    bool parts_apart;   /* a shuffle after it parts the samples of a record */
     uint64_t n_samples; /* after `before`; may be LEAT_ENDLESS */
     uint64_t batch_size;
     bool drop_remainder;
@@ -74,8 +77,29 @@ void leat_order_fini(leat_order *order);
  * succeeds. A global shuffle right before it becomes the buckets' own. */
 int leat_order_add_buckets(leat_order *order, struct leat_buckets **buckets, bool drop_remainder,
                            leat_error *err);
+/* From here on each record is `parts` samples, and what leat_order_row gives is record · parts + part.
+ * Once, before the batch. */
+void leat_order_unbatch(leat_order *order, uint64_t parts);
 /* size ≥ 1; once. */
 void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder);
+
+/* The record that a sample is, or is a part of. */
+static inline uint64_t leat_order_record(const leat_order *order, uint64_t sample)
+{
+    return order->parts == 1 ? sample : sample / order->parts; /* a division shows in cheap rows */
+}
+
+/* Of n rows from position `first` of a pass on: so many that the last one is a record's last part, at
+ * most `most`; n where that is not to be had. */
+static inline uint64_t leat_order_whole_rows(const leat_order *order, uint64_t first, uint64_t n,
+                                             uint64_t most)
+{
+    const uint64_t m = order->parts, end = first + n;
+    if (m == 1 || order->parts_apart)
+        return n;
+    const uint64_t up = (end + m - 1) / m * m - first, down = end / m * m;
+    return up <= most ? up : down > first ? down - first : n;
+}
 
 /* One thread's memory of the permutations last used; zero it before the first use. */
 typedef leat_shuffle_cache leat_order_perm;
@@ -113,6 +137,14 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
 /* Record and its epoch in this rank's row j of that batch. */
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *record, uint64_t *epoch);
+
+/* Which sample of the pass that is, from 0; which one of its bucket where there are buckets. */
+static inline uint64_t leat_order_position(const leat_order *order, const leat_order_place *place,
+                                           uint64_t j)
+{
+    (void)order;
+    return place->first + place->first_row + j;
+}
 
 /* For combine.c: walks the steps before a batch back from position *p of pass *epoch to the record and
  * its epoch. perms: of those steps. */

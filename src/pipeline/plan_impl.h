@@ -7,14 +7,16 @@
 #include "bucket.h"
 #include "cache.h"
 #include "look.h"
+#include "ops/batch_op.h"
 #include "ops/fused.h"
 #include "order.h"
 #include "padding.h"
 #include "source.h"
 
-#define LEAT_MAX_CHAIN 32 /* ops on one tensor */
-#define LEAT_MAX_NOTES 16
-#define LEAT_NOTE_SIZE 256
+#define LEAT_MAX_CHAIN     32 /* ops on one tensor */
+#define LEAT_MAX_BATCH_OPS 4
+#define LEAT_MAX_NOTES     16
+#define LEAT_NOTE_SIZE     256
 
 /* Runtime options: they never change what is in a batch. */
 typedef struct leat_engine_options {
@@ -31,6 +33,16 @@ typedef struct leat_engine_options {
     int64_t spans;      /* of a trace, per thread */
     int64_t rank, ranks;
 } leat_engine_options;
+
+/* What becomes of a record that cannot be read, parsed, decoded or sent through its ops. */
+typedef enum leat_on_error {
+    LEAT_ON_ERROR_FAIL,
+    LEAT_ON_ERROR_MASK,
+    LEAT_ON_ERROR_REPLACE
+} leat_on_error;
+
+#define LEAT_ERRORS_AUTO LEAT_OPTION_CHOICE(0)
+#define LEAT_ERRORS_ANY  LEAT_OPTION_CHOICE(1)
 
 enum { LEAT_JPEG_INDEX_AUTO, LEAT_JPEG_INDEX_OFF, LEAT_JPEG_INDEX_REQUIRE };
 enum { LEAT_IO_BUFFERED, LEAT_IO_DIRECT };
@@ -53,6 +65,7 @@ typedef struct leat_chain {
     int32_t
         cut; /* links before it run once per record, as the cache keeps what they give; 0 without */
     leat_shape cut_shape; /* there; dims may be unknown */
+    int32_t unbatch_at;   /* links before it run once per record, those after it on its parts */
     leat_shape shape;     /* of one row; no unknown dims */
     size_t row_bytes;
     size_t offset; /* of row 0 in a slot; in a device's buffer if the device has links to do */
@@ -63,6 +76,12 @@ typedef struct leat_chain {
     size_t plans_offset;            /* of row 0's plans for the device's links, in a slot */
     leat_pad pad;
 } leat_chain;
+
+/* One row of a tensor. */
+static inline leat_shape leat_shape_part(const leat_shape *shape)
+{
+    return leat_shape_make(shape->dtype, shape->rank - 1, shape->dims + 1);
+}
 
 /* The shape of a chain's rows in a batch of that bucket (0 without buckets), and their bytes. */
 static inline leat_shape leat_chain_shape(const leat_chain *chain, const leat_order *order,
@@ -101,6 +120,14 @@ int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
 
 #define LEAT_MAX_STAGE_INFOS 64
 
+/* One op of a map after batch. */
+typedef struct leat_batch_link {
+    const leat_batch_op *op;
+    void *options; /* owned */
+    uint32_t stream;
+    int32_t chain, label; /* what is mixed; label -1: none */
+} leat_batch_link;
+
 struct leat_plan {
     leat_plan_info info;
     leat_source *source; /* owned */
@@ -114,6 +141,7 @@ struct leat_plan {
     int32_t n_stages;
     leat_stage_info stages[LEAT_MAX_STAGE_INFOS];
     leat_engine_options engine;
+    bool unbatches; /* into order.parts samples */
     int32_t n_chains;
     leat_chain chains[LEAT_MAX_FEATURES];
     /* Tensor i is chain i; behind them come the lengths of padded chains, lengths_of[i] their chain. */
@@ -121,6 +149,11 @@ struct leat_plan {
     leat_tensor_info tensors[2 * LEAT_MAX_FEATURES];
     int32_t lengths_of[2 * LEAT_MAX_FEATURES];
     char lengths_names[2 * LEAT_MAX_FEATURES][LEAT_FEATURE_NAME];
+    int32_t n_batch_links;
+    leat_batch_link batch_links[LEAT_MAX_BATCH_OPS];
+    leat_on_error on_error;
+    int64_t max_errors;  /* in leat_plan_epoch_batches() batches; INT64_MAX: no limit */
+    size_t valid_offset; /* of a byte per row in a slot, where rows can be masked */
     size_t slot_bytes;
     size_t buffer_bytes; /* of a batch on a device: a slot, and what the device's links put out */
     bool on_device;      /* some chain has links for the device */
@@ -128,6 +161,9 @@ struct leat_plan {
     int32_t n_notes;
     char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];
 };
+
+/* Batches of one pass; of endless pipelines as many as the source's records make. (on_error.c) */
+uint64_t leat_plan_epoch_batches(const leat_order *order);
 
 extern const leat_option leat_engine_option_table[];
 

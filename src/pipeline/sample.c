@@ -26,6 +26,18 @@ int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out)
         snprintf(out[n++].name, sizeof out->name, "cache: hit");
         snprintf(out[n++].name, sizeof out->name, "cache: fill");
     }
+    for (int32_t i = 0; i < plan->n_batch_links; i++)
+        snprintf(out[n++].name, sizeof out->name, "%s: %s",
+                 plan->tensors[plan->batch_links[i].chain].name,
+                 plan->batch_links[i].op->kind.name);
+    return n;
+}
+
+int32_t leat_sample_n_stages(const leat_plan *plan)
+{
+    int32_t n = LEAT_STAGE_FIRST_LINK + (plan->cache ? 2 : 0) + plan->n_batch_links;
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        n += plan->chains[c].n_host + (plan->chains[c].fused != NULL);
     return n;
 }
 
@@ -130,10 +142,18 @@ typedef struct leat_journey {
     const leat_seek *seek; /* with which it began; NULL: none */
 } leat_journey;
 
+/* What link i puts out is the row itself. */
+static bool is_last(const leat_journey *j, int32_t i)
+{
+    const leat_chain *const chain = j->chain;
+    return i == chain->n_host - 1 && !chain->pad.on &&
+           !(j->plan->unbatches && chain->unbatch_at == chain->n_host);
+}
+
 /* Where the output of link i goes: the row, the input itself, or new scratch. */
 static void *destination(const leat_journey *j, int32_t i, size_t bytes)
 {
-    if (i == j->chain->n_host - 1 && !j->chain->pad.on)
+    if (is_last(j, i))
         return j->row;
     if (j->owned && j->chain->links[i].op->flags & LEAT_OP_IN_PLACE)
         return j->view.data;
@@ -167,7 +187,7 @@ static void draw(const leat_journey *j, int32_t i, const leat_shape *in, leat_pl
 static int make_room(leat_journey *j, int32_t i, leat_view *out, leat_error *err)
 {
     const int64_t bytes = leat_shape_bytes(&out->shape);
-    const bool last = i == j->chain->n_host - 1 && !j->chain->pad.on;
+    const bool last = is_last(j, i);
     if (bytes < 0 || (last && !leat_shape_equal(&out->shape, &j->chain->host_shape))) {
         char got[96], want[96];
         return leat_fail(err, LEAT_E_DATA, "gives %s where batches hold %s",
@@ -405,17 +425,90 @@ static int reach_cut(const leat_plan *plan, leat_journey *journeys, const leat_s
     return rc >= 0 && plan->cache ? walk(plan, journeys, &stages[1], watch, err) : rc;
 }
 
-int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record, uint64_t epoch,
+/* Keeps what a record came to before unbatch: in scratch, if it is not there already. Bytes that were
+ * read ahead may be gone when the next part is made. */
+static int keep(const leat_journey *j, leat_view *out, leat_error *err)
+{
+    const size_t bytes = (size_t)leat_shape_bytes(&j->view.shape);
+    if (j->view.shape.rank < 1 || (uint64_t)j->view.shape.dims[0] != j->plan->order.parts)
+        return leat_fail(err, LEAT_E_DATA, "'%s' has %lld rows where unbatch makes %llu samples",
+                         j->name, j->view.shape.rank < 1 ? 1ll : (long long)j->view.shape.dims[0],
+                         (unsigned long long)j->plan->order.parts);
+    *out = j->view;
+    if (j->owned)
+        return LEAT_OK;
+    out->data = leat_scratch_take(j->worker->scratch, bytes);
+    if (!out->data)
+        return leat_fail(err, LEAT_E_NOMEM, "%zu bytes do not fit in scratch", bytes);
+    memcpy(out->data, j->view.data, bytes);
+    return LEAT_OK;
+}
+
+/* All chains to where unbatch stands, unless this worker has just been there with the record. */
+static int reach_parts(const leat_plan *plan, leat_journey *journeys, const leat_stored *stored,
+                       leat_trace_stage *stages, leat_watch *watch, leat_error *err)
+{
+    leat_worker *const worker = journeys->worker;
+    leat_kept_record *const kept = &worker->kept;
+    if (kept->valid && kept->record == journeys->record && kept->epoch == journeys->epoch) {
+        leat_scratch_rewind(worker->scratch, kept->mark);
+        return LEAT_OK;
+    }
+    kept->valid = false;
+    leat_scratch_reset(worker->scratch);
+    int rc = reach_cut(plan, journeys, stored, stages, watch, err);
+    for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
+        const leat_chain *const chain = &plan->chains[c];
+        rc = run_links(&journeys[c], chain->cut, chain->unbatch_at, watch, err);
+        if (rc >= 0)
+            rc = keep(&journeys[c], &kept->views[c], err);
+    }
+    kept->record = journeys->record;
+    kept->epoch = journeys->epoch;
+    kept->mark = leat_scratch_mark(worker->scratch);
+    kept->valid = rc >= 0;
+    return rc;
+}
+
+/* From the element that was kept to the sample that is its part. What it draws from here on is its own. */
+static void take_part(leat_journey *j, const leat_view *element, uint64_t sample)
+{
+    const uint64_t part = sample % j->plan->order.parts;
+    j->record = sample;
+    j->view.shape = leat_shape_part(&element->shape);
+    j->view.data = (uint8_t *)element->data + part * (size_t)leat_shape_bytes(&j->view.shape);
+    j->view.seek = NULL;
+    j->owned = false; /* the same part may be asked for again */
+}
+
+/* All chains to where each sample goes its own way: the cut of a cache, or unbatch. */
+static int reach_sample(const leat_plan *plan, leat_journey *journeys, uint64_t sample,
+                        const leat_stored *stored, leat_trace_stage *stages, leat_watch *watch,
+                        leat_error *err)
+{
+    if (!plan->unbatches) {
+        leat_scratch_reset(journeys->worker->scratch);
+        return reach_cut(plan, journeys, stored, stages, watch, err);
+    }
+    const int rc = reach_parts(plan, journeys, stored, stages, watch, err);
+    for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++)
+        take_part(&journeys[c], &journeys->worker->kept.views[c], sample);
+    return rc;
+}
+
+int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample, uint64_t epoch,
                     const leat_stored *stored, uint8_t *slot, uint64_t j, bool timed,
                     leat_error *err)
 {
+    const uint64_t record = leat_order_record(&plan->order, sample);
     leat_journey journeys[LEAT_MAX_FEATURES];
     leat_watch watch = { timed, timed ? leat_clock_ns() : 0, worker, record };
-    leat_scratch_reset(worker->scratch);
     leat_trace_stage *const stages = begin(plan, worker, record, epoch, slot, j, journeys);
-    int rc = reach_cut(plan, journeys, stored, stages, &watch, err);
+    int rc = reach_sample(plan, journeys, sample, stored, stages, &watch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
-        rc = run_links(&journeys[c], plan->chains[c].cut, plan->chains[c].n_host, &watch, err);
+        const leat_chain *const chain = &plan->chains[c];
+        rc = run_links(&journeys[c], plan->unbatches ? chain->unbatch_at : chain->cut,
+                       chain->n_host, &watch, err);
         if (rc >= 0)
             rc = finish(&journeys[c], err);
         if (rc >= 0)

@@ -7,19 +7,29 @@
 #include "plan_impl.h"
 #include "trace.h"
 
+/* A record whose parts are samples: what it came to before unbatch, for its next part. */
+typedef struct leat_kept_record {
+    bool valid;
+    uint64_t record, epoch;
+    size_t mark; /* of scratch, behind the views */
+    leat_view views[LEAT_MAX_FEATURES];
+} leat_kept_record;
+
 /* What one worker needs. [its worker] */
 typedef struct leat_worker {
     leat_scratch *scratch;
     leat_order_cache order;
+    leat_kept_record kept;
     uint32_t bucket;      /* of the batch it works on */
     leat_trace trace;     /* totals per stage and spans; read by others as atomics */
     int64_t batch;        /* whose rows it computes; for spans */
     uint32_t until_timed; /* samples until the next one whose stages are timed */
 } leat_worker;
 
-/* Names the stages of a plan in trace order: read, parse, the links of all chains, and what a cache
- * gives and takes, which come last. Returns their number. */
+/* Names the stages of a plan in trace order: read, parse, the links of all chains, what a cache gives and
+ * takes, batch ops. Returns their number. */
 int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out);
+int32_t leat_sample_n_stages(const leat_plan *plan);
 enum { LEAT_STAGE_READ, LEAT_STAGE_PARSE, LEAT_STAGE_FIRST_LINK };
 
 /* What was read ahead of a sample: the record as stored, or its entry in the cache's file. */
@@ -29,7 +39,7 @@ typedef struct leat_stored {
     bool is_entry;
 } leat_stored;
 
-/* One sample to row j of a slot's memory.
+/* One sample to row j of a slot's memory. record: as leat_order_row gives it.
  * timed    each stage's time goes into the trace
  * returns  LEAT_OK, or the error with record and op in its message */
 int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record, uint64_t epoch,

@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "clock.h"
-#include "digest.h"
 #include "engine.h"
 #include "scratch.h"
 
@@ -28,14 +27,30 @@ typedef struct leat_span {
 
 /* --- which rows --------------------------------------------------------------------------------- */
 
-static bool can_compute_locked(const leat_loader *loader, int64_t only)
+/* Somebody may compute: no more at once than engine.threads. */
+static bool has_room_locked(const leat_loader *loader)
 {
-    if (loader->n_computing >= (loader->n_threads ? loader->n_threads : 1))
+    return loader->n_computing < (loader->n_threads ? loader->n_threads : 1);
+}
+
+static bool can_run_rows_locked(const leat_loader *loader, int64_t only)
+{
+    if (!has_room_locked(loader))
         return false;
     if (loader->ahead.reader)
         return leat_start_find_locked(loader, only) != NULL;
     return (only < 0 || loader->claim_batch == only) &&
            leat_slot_can_claim_locked(loader, loader->claim_batch);
+}
+
+static bool can_finish_locked(const leat_loader *loader, int64_t only)
+{
+    return has_room_locked(loader) && leat_finish_can_locked(loader, only);
+}
+
+static bool can_compute_locked(const leat_loader *loader, int64_t only)
+{
+    return can_finish_locked(loader, only) || can_run_rows_locked(loader, only);
 }
 
 /* Claims the next rows in order. */
@@ -49,11 +64,15 @@ static void claim_next_locked(leat_loader *loader, leat_span *out)
     }
     leat_slot *const slot = leat_loader_slot(loader, batch);
     const uint64_t rest = slot->place.rows - loader->claim_row;
+    const leat_order *const order = &loader->plan->order;
+    const uint64_t n =
+        leat_order_whole_rows(order, leat_order_position(order, &slot->place, loader->claim_row),
+                              loader->run_rows, UINT64_MAX);
     *out = (leat_span){ .slot = slot,
                         .place = slot->place,
                         .batch = batch,
                         .row = loader->claim_row,
-                        .n = rest < loader->run_rows ? rest : loader->run_rows };
+                        .n = rest < n ? rest : n };
     loader->claim_row += out->n;
     if (loader->claim_row == slot->place.rows) {
         loader->claim_row = 0;
@@ -63,7 +82,7 @@ static void claim_next_locked(leat_loader *loader, leat_span *out)
 
 static bool take_span_locked(leat_loader *loader, int64_t only, leat_span *out)
 {
-    if (loader->stop || !can_compute_locked(loader, only))
+    if (loader->stop || !can_run_rows_locked(loader, only))
         return false;
     if (!loader->ahead.reader) {
         claim_next_locked(loader, out);
@@ -90,24 +109,6 @@ typedef struct leat_outcome {
     leat_error error; /* of the lowest row that failed */
 } leat_outcome;
 
-/* first: the batch's row that is row 0 here, so that the digests of all ranks add up to the batch's. */
-static uint64_t digest_row(const leat_plan *plan, uint32_t bucket, uint8_t *slot, uint64_t row,
-                           uint64_t first)
-{
-    uint64_t digest = 0;
-    for (int32_t c = 0; c < plan->n_chains; c++) {
-        const leat_chain *const chain = &plan->chains[c];
-        const size_t bytes = leat_chain_host_bytes(chain, &plan->order, bucket);
-        digest += leat_digest_row(slot + chain->host_offset + row * bytes, bytes,
-                                  (first + row) * LEAT_MAX_FEATURES + (uint64_t)c);
-        if (chain->pad.on)
-            digest += leat_digest_row(leat_chain_lengths(chain, slot, row),
-                                      (size_t)chain->pad.n_lengths * sizeof(int64_t),
-                                      ~((first + row) * LEAT_MAX_FEATURES + (uint64_t)c));
-    }
-    return digest;
-}
-
 #define AHEAD 16 /* rows whose records are looked up together */
 
 typedef struct leat_row_id {
@@ -127,18 +128,20 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_span 
         else
             leat_order_row(&plan->order, &worker->order, &span->place, span->row + row + i,
                            &ids[i].record, &ids[i].epoch);
-        if (plan->cache && leat_cache_hint(plan->cache, ids[i].record))
+        const uint64_t record = leat_order_record(&plan->order, ids[i].record);
+        if (plan->cache && leat_cache_hint(plan->cache, record))
             continue;
         if (source->table->hint)
-            source->table->hint(source, ids[i].record);
+            source->table->hint(source, record);
     }
 }
 
 /* One row; its digest, if wanted, goes into *digest. */
-static int compute_row(const leat_plan *plan, leat_worker *worker, const leat_span *span,
-                       uint64_t i, const leat_row_id *id, uint32_t timed_every, uint64_t *digest,
+static int compute_row(leat_loader *loader, leat_worker *worker, const leat_span *span, uint64_t i,
+                       const leat_row_id *id, uint32_t timed_every, uint64_t *digest,
                        leat_error *err)
 {
+    const leat_plan *const plan = loader->plan;
     const leat_row_read *const read = span->run ? &span->run->rows[i] : NULL;
     leat_stored stored = { 0 };
     if (read && read->bytes && !read->failed)
@@ -146,11 +149,14 @@ static int compute_row(const leat_plan *plan, leat_worker *worker, const leat_sp
     const bool timed = worker->until_timed <= 1 && timed_every != UINT32_MAX;
     worker->until_timed = timed ? timed_every : worker->until_timed - 1;
     worker->bucket = span->place.bucket;
-    const int rc = leat_sample_run(plan, worker, id->record, id->epoch, &stored, span->slot->memory,
-                                   span->row + i, timed, err);
-    if (rc >= 0 && plan->engine.digest)
-        *digest += digest_row(plan, span->place.bucket, span->slot->memory, span->row + i,
-                              span->place.first_row);
+    if (plan->on_error == LEAT_ON_ERROR_MASK)
+        span->slot->memory[plan->valid_offset + span->row + i] = 1;
+    int rc = leat_sample_run(plan, worker, id->record, id->epoch, &stored, span->slot->memory,
+                             span->row + i, timed, err);
+    if (rc < 0)
+        rc = leat_bad_row(loader, worker, span->slot, span->row + i, id->record, id->epoch, err);
+    if (rc >= 0 && plan->engine.digest && !plan->n_batch_links)
+        *digest += leat_finish_digest_row(plan, &span->place, span->slot->memory, span->row + i);
     return rc;
 }
 
@@ -169,7 +175,7 @@ static int64_t note(leat_worker *worker, leat_trace_kind kind, int64_t start_ns,
     return span.end_ns;
 }
 
-static void compute(const leat_loader *loader, leat_worker *worker, const leat_span *span,
+static void compute(leat_loader *loader, leat_worker *worker, const leat_span *span,
                     uint32_t timed_every, leat_outcome *out)
 {
     const int64_t start = leat_clock_ns();
@@ -183,8 +189,8 @@ static void compute(const leat_loader *loader, leat_worker *worker, const leat_s
         if (i % AHEAD == 0)
             look_up(loader->plan, worker, span, i, ids);
         if (i == 0)
-            first_record = ids[0].record;
-        if (compute_row(loader->plan, worker, span, i, &ids[i % AHEAD], timed_every, &out->digest,
+            first_record = leat_order_record(&loader->plan->order, ids[0].record);
+        if (compute_row(loader, worker, span, i, &ids[i % AHEAD], timed_every, &out->digest,
                         &error) < 0 &&
             out->error.code == LEAT_OK) {
             out->error = error;
@@ -216,10 +222,8 @@ static void book_locked(leat_loader *loader, const leat_span *span, const leat_o
     }
     slot->left -= span->n;
     loader->busy_ns += outcome->ns;
-    if (slot->left == 0) {
-        slot->state = LEAT_SLOT_FULL;
-        slot->ready_ns = leat_clock_ns();
-    }
+    if (slot->left == 0)
+        leat_finish_begin_locked(loader, slot);
     if (span->run)
         leat_start_done_locked(loader, span->run);
     leat_tune_span_locked(loader, span->n, outcome->ns);
@@ -243,6 +247,31 @@ static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat
     leat_sched_balance_locked(loader);
 }
 
+/* A part of a batch whose rows are all there. */
+static bool finish_part_locked(leat_loader *loader, leat_worker *worker, int64_t only)
+{
+    leat_finish_task task;
+    leat_error error;
+    uint64_t digest;
+    if (loader->stop || !has_room_locked(loader) || !leat_finish_take_locked(loader, only, &task))
+        return false;
+    const int64_t batch = task.slot->batch;
+    loader->n_computing++;
+    leat_sched_balance_locked(loader);
+    pthread_mutex_unlock(&loader->lock);
+    const int64_t start = leat_clock_ns();
+    const int rc = leat_finish_run(loader->plan, worker, &task, &digest, &error);
+    const int64_t end = note(worker, LEAT_TRACE_FINISH, start, batch, 0, 0, 0);
+    pthread_mutex_lock(&loader->lock);
+    loader->n_computing--;
+    loader->busy_ns += end - start;
+    leat_finish_done_locked(loader, &task, digest, rc < 0 ? &error : NULL);
+    if (task.slot->state == LEAT_SLOT_FULL)
+        leat_tune_batch_locked(loader);
+    leat_sched_balance_locked(loader);
+    return true;
+}
+
 /* --- who does what ------------------------------------------------------------------------------- */
 
 /* Does one thing if there is one; lets the lock go meanwhile. */
@@ -262,6 +291,8 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
         leat_ship_make_locked(loader);
     } else if (leat_slot_can_make_locked(loader)) {
         leat_slot_make_locked(loader);
+    } else if (finish_part_locked(loader, worker, only)) {
+        return true;
     } else if (take_span_locked(loader, only, &span)) {
         run_span_locked(loader, worker, &span);
     } else {
@@ -371,7 +402,9 @@ static bool worth_waking_locked(const leat_loader *loader)
 {
     if (can_start_locked(loader))
         return true;
-    if (!can_compute_locked(loader, -1))
+    if (can_finish_locked(loader, -1))
+        return true;
+    if (!can_run_rows_locked(loader, -1))
         return false;
     if (loader->ahead.reader || loader->device || loader->sample_ns <= 0)
         return true;

@@ -277,6 +277,11 @@ void leat_ship_next_locked(leat_loader *loader)
     const int64_t b = loader->ship;
     leat_slot *const slot = leat_loader_slot(loader, b);
     leat_batch *const batch = leat_loader_batch(loader, b);
+    leat_bad_settle_locked(loader, slot);
+    if (slot->error.code < 0) { /* stays where it is, for leat_loader_next to find */
+        leat_sched_balance_locked(loader);
+        return;
+    }
     leat_buffer *const buffer = take_buffer_locked(loader);
     const bool in_use = buffer->consumed_recorded; /* work that reads it may be under way */
     slot->state = LEAT_SLOT_SHIPPING;
@@ -285,6 +290,7 @@ void leat_ship_next_locked(leat_loader *loader)
     batch->buffer = buffer;
     batch->memory = buffer->memory;
     leat_loader_fill_info(batch, slot);
+    leat_bad_move_locked(slot, batch);
     batch->info.sent_ns = leat_clock_ns();
     pthread_mutex_unlock(&loader->lock);
     note_copies(loader);

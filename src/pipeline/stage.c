@@ -22,8 +22,8 @@ static int add_order(leat_build *build, leat_order_kind kind, uint64_t a, uint64
     return rc < 0 ? leat_node_fail(where, err, rc, "%s", inner.message) : rc;
 }
 
-static int fail_second(const leat_node *first, const leat_node *where, const char *name,
-                       leat_error *err)
+int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
+                           leat_error *err)
 {
     if (first->line == 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG, "a second %s stage: keep one", name);
@@ -102,6 +102,13 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
     if (rc < 0)
         return leat_node_fail(where, err, rc, "%s", inner.message);
     note_window(build, &shuffle);
+    if (build->unbatch && !build->batch)
+        leat_build_note(
+            build,
+            "unbatch: the shuffle after it parts the samples of a record, so each record "
+            "is read and decoded up to %llu times an epoch; shuffle before it, or keep "
+            "records in a cache",
+            (unsigned long long)build->plan->order.parts);
     return LEAT_OK;
 }
 
@@ -184,7 +191,7 @@ int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const
                      leat_error *err)
 {
     if (build->batch)
-        return fail_second(build->batch, where, "batch", err);
+        return leat_stage_fail_second(build->batch, where, "batch", err);
     build->batch = where;
     leat_order_batch(&build->plan->order, (uint64_t)size, drop_remainder);
     if (build->plan->order.n_batches == 0)
@@ -227,7 +234,7 @@ static int add_prefetch(leat_build *build, const void *options, const leat_node 
 {
     const int64_t batches = ((const prefetch_options *)options)->batches;
     if (build->prefetch)
-        return fail_second(build->prefetch, where, "prefetch", err);
+        return leat_stage_fail_second(build->prefetch, where, "prefetch", err);
     if (!build->batch)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "prefetch counts batches: put it after batch");
@@ -263,8 +270,12 @@ static const leat_stage_table count_stages[] = {
 
 static const leat_stage_table *stage_at(size_t i)
 {
-    static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_filter,
-                                                      &leat_stage_cache, &leat_stage_padded_batch,
+    static const leat_stage_table *const others[] = { &leat_stage_map,
+                                                      &leat_stage_filter,
+                                                      &leat_stage_cache,
+                                                      &leat_stage_unbatch,
+                                                      &leat_stage_on_error,
+                                                      &leat_stage_padded_batch,
                                                       &leat_stage_bucket_by_length };
     if (i < N_COUNT_STAGES)
         return &count_stages[i];

@@ -14,7 +14,8 @@ typedef struct leat_build {
     leat_plan *plan;
     const leat_op *user_ops[LEAT_MAX_USER_OPS];
     size_t n_user_ops;
-    const leat_node *batch, *prefetch, *cache; /* where these stages stood, NULL: not yet */
+    /* where these stages stood, NULL: not yet */
+    const leat_node *batch, *prefetch, *cache, *on_error, *unbatch;
     bool inside; /* the pipeline of one of several sources: only stages that count and order */
 } leat_build;
 
@@ -27,6 +28,17 @@ typedef struct leat_stage_table {
 
 /* Adds one entry of `pipeline`. */
 int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
+
+extern const leat_stage_table leat_stage_unbatch; /* unbatch.c */
+
+/* on_error.c */
+extern const leat_stage_table leat_stage_on_error;
+/* Batches are known: settles the limit. */
+void leat_on_error_settle(leat_plan *plan);
+
+/* Refuses a second stage of a kind that stands once. first: where the first one stands. */
+int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
+                           leat_error *err);
 
 /* note.c: something the plan's user should know, though nothing is wrong: "shuffle: …". Said once,
  * however often it is given; cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES left out. */
@@ -53,6 +65,14 @@ int leat_padding_settle(leat_build *build, const leat_padding_options *options,
 
 /* map.c */
 extern const leat_stage_table leat_stage_map;
+/* The chain of a tensor ("": the first one), NULL if there is none of that name. */
+leat_chain *leat_map_find_chain(leat_plan *plan, const char *tensor);
+int leat_map_fail_tensor(const leat_plan *plan, const char *name, const leat_node *where,
+                         leat_error *err);
+/* Stream of the random numbers of an op's n-th occurrence. */
+uint32_t leat_map_stream(const char *op, uint32_t n);
+/* batch_map.c: `ops` of a map after batch, on a tensor. */
+int leat_batch_map_add(leat_build *build, leat_chain *chain, const leat_node *ops, leat_error *err);
 /* All ops are there: looks for a run that can be done in one go. */
 void leat_map_fuse(leat_chain *chain);
 void leat_map_free_chain(leat_chain *chain);

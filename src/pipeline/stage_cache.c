@@ -44,6 +44,9 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
     if (build->batch)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "cache keeps samples: put it before batch");
+    if (build->unbatch)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "cache keeps records: put it before unbatch");
     if (!o->file.text[0])
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "cache: the name of the file is empty; for memory leave it out");

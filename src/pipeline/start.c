@@ -154,17 +154,26 @@ bool leat_start_can_locked(const leat_loader *loader)
 static bool locate(const leat_plan *plan, leat_row_read *row, leat_extent *at)
 {
     const leat_source *const source = plan->source;
-    switch (plan->cache ? leat_cache_find(plan->cache, row->record, at) : LEAT_CACHE_NONE) {
+    const uint64_t record = leat_order_record(&plan->order, row->record);
+    switch (plan->cache ? leat_cache_find(plan->cache, record, at) : LEAT_CACHE_NONE) {
     case LEAT_CACHE_IN_MEMORY:
         return false;
     case LEAT_CACHE_IN_FILE:
         row->is_entry = true;
         break;
     case LEAT_CACHE_NONE:
-        if (!source->table->locate || source->table->locate(source, row->record, at, NULL) < 0)
+        if (!source->table->locate || source->table->locate(source, record, at, NULL) < 0)
             return false;
     }
     return at->fd >= 0;
+}
+
+/* Row i is a part of the record that the row before it is a part of: who runs them has it by then. */
+static bool is_next_part(const leat_plan *plan, const leat_row_read *rows, uint64_t i)
+{
+    const uint64_t m = plan->order.parts;
+    return plan->unbatches && i && rows[i].epoch == rows[i - 1].epoch &&
+           rows[i].record / m == rows[i - 1].record / m;
 }
 
 /* Bytes of read memory that a row may take; 0: it is not read ahead. */
@@ -186,13 +195,15 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
     run->place = leat_order_find(&plan->order, &a->order, (uint64_t)a->batch);
     run->bytes = 0;
     const uint64_t rest = run->place.rows - a->row;
+    n_rows = leat_order_whole_rows(
+        &plan->order, leat_order_position(&plan->order, &run->place, a->row), n_rows, LEAT_RUN_MAX);
     run->n = 0;
     for (uint64_t i = 0; i < n_rows && i < rest; i++) {
         leat_row_read *const row = &run->rows[i];
         leat_extent at;
         *row = (leat_row_read){ .run = run };
         leat_order_row(&plan->order, &a->order, &run->place, a->row + i, &row->record, &row->epoch);
-        if (locate(plan, row, &at)) {
+        if (!is_next_part(plan, run->rows, i) && locate(plan, row, &at)) {
             row->fd = at.fd;
             row->offset = at.offset;
             row->size = at.size;

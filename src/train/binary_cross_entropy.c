@@ -41,14 +41,14 @@ static int check(const void *opts, const leat_shape *logits, const leat_shape *t
     return LEAT_OK;
 }
 
-static int check_targets(const void *opts, const leat_shape *logits, const leat_view *target,
-                         int64_t rows, leat_error *err)
+static int check_targets(const void *opts, const leat_shape *logits, const leat_loss_rows *rows,
+                         leat_error *err)
 {
     const int64_t n = logits->dims[0];
     (void)opts;
-    for (int64_t i = 0; i < rows * n; i++) {
-        const float t = leat_target_f32(target, i);
-        if (!(t >= 0 && t <= 1))
+    for (int64_t i = 0; i < rows->rows * n; i++) {
+        const float t = leat_target_f32(rows->target, i);
+        if (!(t >= 0 && t <= 1) && leat_loss_counts(rows, i / n))
             return leat_fail(err, LEAT_E_DATA,
                              "row %lld of the batch has target %g, but binary_cross_entropy needs "
                              "targets from 0 to 1 (2 classes)",
@@ -73,22 +73,24 @@ static double from_probability(double p, double t, double *slope)
     return -t * log(q) - (1 - t) * log(1 - q);
 }
 
-static void eval(const void *opts, const float *logits, int64_t n, const leat_view *target,
-                 int64_t rows, int64_t batch_rows, float *grad, double *loss_sum, double *right)
+static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, double *right)
 {
     const bool with_logits = ((const binary_options *)opts)->with_logits != 0;
-    const double middle = with_logits ? 0 : 0.5;
+    const double middle = with_logits ? 0 : 0.5, n = (double)in->n;
     double sum = 0, hits = 0;
-    for (int64_t i = 0; i < rows * n; i++) {
-        const double x = (double)logits[i], t = (double)leat_target_f32(target, i);
-        double slope;
-        sum += with_logits ? from_logit(x, t, &slope) : from_probability(x, t, &slope);
-        hits += (x > middle) == (t > 0.5);
-        if (grad)
-            grad[i] = (float)(slope / ((double)batch_rows * (double)n));
+    for (int64_t i = 0; i < in->rows * in->n; i++) {
+        const double x = (double)in->logits[i], t = (double)leat_target_f32(in->target, i);
+        const bool counts = leat_loss_counts(in, i / in->n);
+        double slope = 0;
+        if (counts) {
+            sum += with_logits ? from_logit(x, t, &slope) : from_probability(x, t, &slope);
+            hits += (x > middle) == (t > 0.5);
+        }
+        if (in->grad)
+            in->grad[i] = counts ? (float)(slope / ((double)in->batch_rows * n)) : 0;
     }
-    *loss_sum += sum / (double)n;
-    *right += hits / (double)n;
+    *loss_sum += sum / n;
+    *right += hits / n;
 }
 
 const leat_loss leat_loss_binary_cross_entropy = {

@@ -48,6 +48,12 @@ static inline int64_t leat_target_i64(const leat_view *target, int64_t i)
     }
 }
 
+/* Row i weighs something. */
+static inline bool leat_loss_counts(const leat_loss_rows *rows, int64_t i)
+{
+    return !rows->valid || rows->valid[i];
+}
+
 static inline float leat_target_f32(const leat_view *target, int64_t i)
 {
     return target->shape.dtype == LEAT_F32 ? ((const float *)target->data)[i]

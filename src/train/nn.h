@@ -70,6 +70,16 @@ void leat_layer_cost_of(const leat_layer *layer, const void *options, const leat
 
 /* --- losses ---------------------------------------------------------------------------------- */
 
+/* Rows of a batch that have come to the loss. Host memory. */
+typedef struct leat_loss_rows {
+    const float *logits; /* [rows, n] */
+    int64_t n, rows;
+    const leat_view *target;
+    const uint8_t *valid; /* a byte per row, 0: it weighs nothing; NULL: all count */
+    int64_t batch_rows;   /* that count in the whole batch, of which these may be a part */
+    float *grad;          /* [rows, n]; NULL: not wanted */
+} leat_loss_rows;
+
 typedef struct leat_loss {
     leat_kind kind;
     size_t options_size;
@@ -77,14 +87,13 @@ typedef struct leat_loss {
     /* Checks the model's output and the target's shape (one sample). n_classes: 0 = unknown. */
     int (*check)(const void *options, const leat_shape *logits, const leat_shape *target,
                  int32_t n_classes, leat_error *err);
-    /* LEAT_OK, or LEAT_E_DATA naming the first row whose target is impossible. Host memory. */
-    int (*check_targets)(const void *options, const leat_shape *logits, const leat_view *target,
-                         int64_t rows, leat_error *err);
-    /* Adds the rows' losses to *loss_sum and right predictions to *right; writes into grad, if it is
-     * not NULL, what these rows give to d(mean loss)/d logits of a batch of batch_rows. Host memory,
-     * logits [rows, n]; any thread. */
-    void (*eval)(const void *options, const float *logits, int64_t n, const leat_view *target,
-                 int64_t rows, int64_t batch_rows, float *grad, double *loss_sum, double *right);
+    /* LEAT_OK, or LEAT_E_DATA naming the first row that counts whose target is impossible. Of the rows
+     * only target, valid and rows are looked at. */
+    int (*check_targets)(const void *options, const leat_shape *logits, const leat_loss_rows *rows,
+                         leat_error *err);
+    /* Adds the rows' losses to *loss_sum and right predictions to *right; writes into grad what these
+     * rows give to d(mean loss)/d logits of the batch: zeros for those that do not count. Any thread. */
+    void (*eval)(const void *options, const leat_loss_rows *rows, double *loss_sum, double *right);
 } leat_loss;
 
 /* --- optimisers ------------------------------------------------------------------------------ */
@@ -166,15 +175,24 @@ typedef struct leat_net_sums {
     double loss, right;
 } leat_net_sums;
 
+/* A batch in the device's memory. */
+typedef struct leat_net_rows {
+    leat_view x, y;       /* dims {rows, …} */
+    const uint8_t *valid; /* a byte per row, 0: it weighs nothing; NULL: all count */
+    int64_t rows;         /* 1 … batch_size when training */
+    int64_t n_valid;      /* of them that count, at least 1 */
+} leat_net_rows;
+
 typedef struct leat_backend {
     const char *kind; /* of the devices it runs on: leat_device_table.kind */
     int (*open)(const leat_model *model, leat_device *device, leat_net **out, leat_error *err);
     void (*close)(leat_net *net);
-    /* One step over `rows` samples (1 … batch_size when training); x and y lie in the device's
-     * memory, dims {rows, …}. train: also backward and update. Devices with host memory are done
-     * on return (stream is NULL), others enqueue. *busy_ns: device time of the work, 0 = unknown. */
-    int (*step)(leat_net *net, leat_stream *stream, const leat_view *x, const leat_view *y,
-                int64_t rows, bool train, int64_t *busy_ns, leat_error *err);
+    /* One step over a batch. Rows that do not count give nothing to loss, sums, gradients and the
+     * statistics of batch_norm: as if they were not there. train: also backward and update. Devices
+     * with host memory are done on return (stream is NULL), others enqueue. *busy_ns: device time of
+     * the work, 0 = unknown. */
+    int (*step)(leat_net *net, leat_stream *stream, const leat_net_rows *rows, bool train,
+                int64_t *busy_ns, leat_error *err);
     /* Sums of the steps done (the caller has waited for them), which start anew. */
     int (*sums)(leat_net *net, leat_net_sums *out, leat_error *err);
     /* One parameter in its plain layout, host memory. */

@@ -41,6 +41,15 @@ static leat_view part_of(const leat_view *view, int64_t first, int64_t rows)
     return part;
 }
 
+static void find_valid(leat_cpu_lane *lane, int64_t first, int64_t rows)
+{
+    const uint8_t *const valid = lane->net->job.batch->valid;
+    lane->valid = valid ? valid + first : NULL;
+    lane->n_valid = valid ? 0 : rows;
+    for (int64_t i = 0; valid && i < rows; i++)
+        lane->n_valid += lane->valid[i] != 0;
+}
+
 /* Everything that can fail for want of memory, before the lanes begin to depend on each other. */
 static int prepare(leat_cpu_lane *lane, leat_error *err)
 {
@@ -51,7 +60,8 @@ static int prepare(leat_cpu_lane *lane, leat_error *err)
     if (rc < 0)
         return rc;
     lane->plan->last_use = ++lane->uses;
-    lane->input.data = part_of(job->x, first, rows).data;
+    find_valid(lane, first, rows);
+    lane->input.data = part_of(&job->batch->x, first, rows).data;
     return lane->plan->generation != lane->generation ? bind_all(lane->plan, err)
                                                       : bind_input(lane->plan, err);
 }
@@ -74,12 +84,18 @@ static void add_loss(leat_cpu_lane *lane)
     const leat_cpu_job *job = &lane->net->job;
     int64_t first;
     const int64_t rows = leat_cpu_lane_rows(job, lane->index, &first);
-    const leat_view y = part_of(job->y, first, rows);
-    lane->sums.samples = (uint64_t)rows;
-    model->loss->eval(model->loss_options, lane->plan->at.memory->data,
-                      model->layers[model->n_layers - 1].out.dims[0], &y, rows, job->rows,
-                      job->train ? lane->plan->logits_grad->data : NULL, &lane->sums.loss,
-                      &lane->sums.right);
+    const leat_view y = part_of(&job->batch->y, first, rows);
+    const leat_loss_rows here = {
+        .logits = lane->plan->at.memory->data,
+        .n = model->layers[model->n_layers - 1].out.dims[0],
+        .rows = rows,
+        .target = &y,
+        .valid = lane->valid,
+        .batch_rows = job->batch->n_valid,
+        .grad = job->train ? lane->plan->logits_grad->data : NULL,
+    };
+    lane->sums.samples = (uint64_t)lane->n_valid;
+    model->loss->eval(model->loss_options, &here, &lane->sums.loss, &lane->sums.right);
 }
 
 /* Adds the other lanes' gradients, in their order, to lane 0's, and updates, from weight `from` to
@@ -155,18 +171,20 @@ void leat_cpu_lane_work(leat_cpu_lane *lane)
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-static int cpu_step(leat_net *net, leat_stream *stream, const leat_view *x, const leat_view *y,
-                    int64_t rows, bool train, int64_t *busy_ns, leat_error *err)
+static int cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch, bool train,
+                    int64_t *busy_ns, leat_error *err)
 {
     const leat_model *model = net->model;
+    const int64_t rows = batch->rows;
+    const leat_loss_rows targets = { .target = &batch->y, .valid = batch->valid, .rows = rows };
     (void)stream;
     *busy_ns = 0;
     const int rc = model->loss->check_targets(
-        model->loss_options, &model->layers[model->n_layers - 1].out, y, rows, err);
+        model->loss_options, &model->layers[model->n_layers - 1].out, &targets, err);
     if (rc < 0)
         return rc;
     net->steps += train;
-    leat_cpu_lane_run(net, &(leat_cpu_job){ x, y, rows, train,
+    leat_cpu_lane_run(net, &(leat_cpu_job){ batch, rows, train,
                                             rows < net->n_lanes ? (int32_t)rows : net->n_lanes });
     for (int32_t i = 0; i < net->job.n_lanes; i++) {
         const leat_cpu_lane *lane = &net->lanes[i];

@@ -110,8 +110,10 @@ struct leat_cpu_lane {
     leat_cpu_plan *plans[LEAT_CPU_MAX_PLANS];
     leat_cpu_plan *plan; /* of this step; read by other lanes between two meetings */
     uint64_t uses;
-    leat_net_sums sums; /* of this step */
-    int prepared, rc;   /* codes of this step; both may be read by other lanes after a meeting */
+    leat_net_sums sums;   /* of this step */
+    const uint8_t *valid; /* its part of the batch's; NULL: all its rows count */
+    int64_t n_valid;      /* of its rows; read by other lanes after a meeting */
+    int prepared, rc;     /* codes of this step; both may be read by other lanes after a meeting */
     leat_error error;
     pthread_t thread; /* lane 0 is the caller */
     bool started;
@@ -119,7 +121,7 @@ struct leat_cpu_lane {
 
 /* What lanes do together. */
 typedef struct leat_cpu_job {
-    const leat_view *x, *y;
+    const leat_net_rows *batch; /* NULL while plans are made at open */
     int64_t rows;
     bool train;
     int32_t n_lanes; /* that have rows */

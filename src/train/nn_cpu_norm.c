@@ -5,7 +5,10 @@
  * Statistics are of the whole batch, so lanes meet once per pass: each sums over its rows, then all
  * combine the sums of all in lane order. Sums are taken of x - K, K being the lane's first pixel, and
  * combined as Chan, Golub and LeVeque do ("Updating Formulae and a Pairwise Algorithm for Computing
- * Sample Variances", 1979), so that a large mean costs no digits. */
+ * Sample Variances", 1979), so that a large mean costs no digits.
+ *
+ * Rows of a batch that do not count are normalised with the others, but are in no sum, and their
+ * gradient stays 0. */
 #include <math.h>
 #include <string.h>
 
@@ -36,6 +39,8 @@ typedef struct norm {
     leat_cpu_plan *plan;
     int32_t layer;
     int64_t rows, channels, blocks, block, pixels; /* float[rows][blocks][pixels][block] */
+    const uint8_t *valid;                          /* NULL: all rows count */
+    int64_t n_valid;
     double *doubles;
     float *floats;
     const float *x;
@@ -47,10 +52,13 @@ static norm norm_of(leat_cpu_plan *plan, int32_t i)
 {
     const leat_cpu_layer_state *state = &plan->layers[i];
     const leat_shape *in = &leat_cpu_spec(plan, i)->in;
+    const leat_cpu_lane *lane = plan->lane;
     double *doubles = state->extra[0]->data;
     return (norm){ .plan = plan,
                    .layer = i,
                    .rows = plan->rows,
+                   .valid = lane->valid,
+                   .n_valid = lane->n_valid,
                    .channels = in->dims[in->rank - 1],
                    .blocks = state->blocks,
                    .block = state->block,
@@ -160,6 +168,15 @@ static bool next_run(const norm *n, run *r)
     return r->block < n->blocks;
 }
 
+/* The same, without rows that do not count. */
+static bool next_valid_run(const norm *n, run *r)
+{
+    bool more = next_run(n, r);
+    while (more && n->valid && !n->valid[r->row])
+        more = next_run(n, r);
+    return more;
+}
+
 static int64_t place_of(const norm *n, const run *r)
 {
     return ((r->row * n->blocks + r->block) * n->pixels + r->pixel) * n->block;
@@ -186,7 +203,7 @@ static void sum_lane(const norm *n)
     for (int64_t b = 0; b < n->blocks; b++)
         memcpy(origin + b * n->block, n->x + b * n->pixels * n->block,
                (size_t)n->block * sizeof *origin);
-    for (run r = { 0 }; next_run(n, &r);) {
+    for (run r = { 0 }; next_valid_run(n, &r);) {
         FOR_BLOCK(sum_pixels, n->block, r.n, n->x + place_of(n, &r), origin + r.block * n->block,
                   floats_of(n, RUN_A), floats_of(n, RUN_B));
         take_run(n, &r, SUM, SQUARES);
@@ -202,7 +219,9 @@ static void combine(const norm *n)
     double *mean = doubles_of(n, ALL_A), *squares = doubles_of(n, ALL_B), count = 0;
     for (int32_t i = 0; i < n_lanes; i++) {
         const norm lane = of_lane(n, i);
-        const double m = (double)(lane.rows * lane.pixels);
+        const double m = (double)(lane.n_valid * lane.pixels);
+        if (lane.n_valid == 0)
+            continue;
         for (int64_t c = 0; c < n->channels; c++) {
             const double sum = doubles_of(&lane, SUM)[c];
             const double around = doubles_of(&lane, SQUARES)[c] - sum * sum / m;
@@ -272,7 +291,7 @@ static void run_forward(leat_cpu_plan *plan, int32_t i)
 static void combine_grads(const norm *n)
 {
     leat_cpu_lane *lane = n->plan->lane;
-    const double all = (double)(lane->net->job.rows * n->pixels);
+    const double all = (double)(lane->net->job.batch->n_valid * n->pixels);
     float *shift = leat_cpu_param_grad(lane, n->layer, SHIFT)->data;
     float *scale = leat_cpu_param_grad(lane, n->layer, SCALE)->data;
     for (int64_t c = 0; c < n->channels; c++) {
@@ -295,7 +314,7 @@ static void run_backward(leat_cpu_plan *plan, int32_t i)
 {
     const norm n = norm_of(plan, i);
     float *dy = plan->layers[i].extra[1]->data;
-    for (run r = { 0 }; next_run(&n, &r);) {
+    for (run r = { 0 }; next_valid_run(&n, &r);) {
         const int64_t at = place_of(&n, &r);
         FOR_BLOCK(sum_grads, n.block, r.n, n.x + at, n.y + at, dy + at,
                   floats_of(&n, CENTER) + r.block * n.block, n.relu, floats_of(&n, RUN_A),
@@ -306,9 +325,12 @@ static void run_backward(leat_cpu_plan *plan, int32_t i)
     combine_grads(&n);
     for (run r = { 0 }; next_run(&n, &r);) {
         const int64_t at = place_of(&n, &r), c = r.block * n.block;
-        FOR_BLOCK(grad_pixels, n.block, r.n, n.x + at, floats_of(&n, CENTER) + c,
-                  floats_of(&n, RUN_A) + c, floats_of(&n, FACTOR) + c, floats_of(&n, ADDEND) + c,
-                  dy + at);
+        if (n.valid && !n.valid[r.row])
+            memset(dy + at, 0, (size_t)(r.n * n.block) * sizeof *dy);
+        else
+            FOR_BLOCK(grad_pixels, n.block, r.n, n.x + at, floats_of(&n, CENTER) + c,
+                      floats_of(&n, RUN_A) + c, floats_of(&n, FACTOR) + c,
+                      floats_of(&n, ADDEND) + c, dy + at);
     }
     memset(floats_of(&n, RUN_A), 0, (size_t)(n.blocks * n.block) * sizeof(float));
 }

@@ -84,13 +84,11 @@ static int update(const leat_model *model, leat_stream *stream)
     return rc;
 }
 
-static int sim_step(leat_net *net, leat_stream *stream, const leat_view *x, const leat_view *y,
-                    int64_t rows, bool train, int64_t *busy_ns, leat_error *err)
+static int sim_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch, bool train,
+                    int64_t *busy_ns, leat_error *err)
 {
-    const int64_t before = leat_device_sim_work_ns(stream);
+    const int64_t before = leat_device_sim_work_ns(stream), rows = batch->rows;
     int rc = forward(net->model, stream, rows);
-    (void)x;
-    (void)y;
     if (rc == LEAT_OK)
         rc = loss(net->model, stream, rows);
     if (rc == LEAT_OK && train && (rc = backward(net->model, stream, rows)) == LEAT_OK)
@@ -98,7 +96,7 @@ static int sim_step(leat_net *net, leat_stream *stream, const leat_view *x, cons
     if (rc < 0)
         return leat_fail(err, rc, "sim: cannot enqueue a step: %s", leat_code_text(rc));
     *busy_ns = leat_device_sim_work_ns(stream) - before;
-    net->samples += (uint64_t)rows;
+    net->samples += (uint64_t)batch->n_valid;
     return LEAT_OK;
 }
 

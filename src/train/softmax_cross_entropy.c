@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * softmax_cross_entropy: -log softmax(logits)[label], labels are class numbers from 0. */
+ * softmax_cross_entropy: -sum over classes of t log softmax(logits). The target is a class number from
+ * 0 (t is 1 there, else 0), or a row of weights t, one per class, that sum to 1 (one_hot with smoothing,
+ * mixup, cutmix). A prediction is right when the largest logit is that of the class, or of the first
+ * class with the largest weight. */
 #include <math.h>
+#include <string.h>
 
 #include "losses.h"
 #include "nn_text.h"
@@ -20,42 +24,93 @@ static int check(const void *opts, const leat_shape *logits, const leat_shape *t
         return leat_fail(err, LEAT_E_CONFIG,
                          "the source has %d classes, the model's last layer gives %lld values",
                          n_classes, (long long)logits->dims[0]);
-    if (leat_shape_elements(target) != 1 || target->dtype == LEAT_F32)
+    const bool soft = target->dtype == LEAT_F32;
+    if (soft && target->rank == 1 && target->dims[0] == logits->dims[0])
+        return LEAT_OK;
+    if (soft)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "softmax_cross_entropy needs one weight per class as its target, %lld in "
+                         "all, or a whole number, the class; got %s",
+                         (long long)logits->dims[0], leat_shape_text(target, text, sizeof text));
+    if (leat_shape_elements(target) != 1)
         return leat_fail(err, LEAT_E_CONFIG,
                          "softmax_cross_entropy needs one whole number per sample as its target, "
-                         "got %s",
+                         "or a float32 weight per class; got %s",
                          leat_shape_text(target, text, sizeof text));
     return LEAT_OK;
 }
 
-static int check_targets(const void *opts, const leat_shape *logits, const leat_view *target,
-                         int64_t rows, leat_error *err)
+static const float *weights_of(const leat_view *target, int64_t row, int64_t n)
 {
-    const int64_t n = logits->dims[0];
-    (void)opts;
-    for (int64_t i = 0; i < rows; i++) {
-        const int64_t label = leat_target_i64(target, i);
-        if (label < 0 || label >= n)
-            return leat_fail(err, LEAT_E_DATA,
-                             "row %lld of the batch has label %lld, but the model has %lld "
-                             "classes (0 … %lld)",
-                             (long long)i, (long long)label, (long long)n, (long long)n - 1);
-    }
-    return LEAT_OK;
+    return (const float *)target->data + row * n;
 }
 
-/* One row: log of the sum of exponentials in double; gives whether the label has the largest. */
-static bool eval_row(const float *x, int64_t n, int64_t label, float scale, float *grad,
-                     double *loss_sum)
+static int check_class(const leat_view *target, int64_t row, int64_t n, leat_error *err)
 {
+    const int64_t label = leat_target_i64(target, row);
+    if (label >= 0 && label < n)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_DATA,
+                     "row %lld of the batch has label %lld, but the model has %lld classes "
+                     "(0 … %lld)",
+                     (long long)row, (long long)label, (long long)n, (long long)n - 1);
+}
+
+/* Weights are rounded, so their sum may be a little off. */
+static int check_weights(const leat_view *target, int64_t row, int64_t n, leat_error *err)
+{
+    const float *const t = weights_of(target, row, n);
     double sum = 0;
+    bool negative = false;
+    for (int64_t k = 0; k < n; k++) {
+        sum += (double)t[k];
+        negative |= !(t[k] >= 0);
+    }
+    if (!negative && fabs(sum - 1) <= 1e-3)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_DATA,
+                     "row %lld of the batch has class weights that %s; softmax_cross_entropy needs "
+                     "weights from 0 that sum to 1, or class numbers",
+                     (long long)row, negative ? "are not all 0 or more" : "do not sum to 1");
+}
+
+static int check_targets(const void *opts, const leat_shape *logits, const leat_loss_rows *rows,
+                         leat_error *err)
+{
+    const bool soft = rows->target->shape.dtype == LEAT_F32;
+    int rc = LEAT_OK;
+    (void)opts;
+    for (int64_t i = 0; i < rows->rows && rc == LEAT_OK; i++)
+        if (leat_loss_counts(rows, i))
+            rc = (soft ? check_weights : check_class)(rows->target, i, logits->dims[0], err);
+    return rc;
+}
+
+static int64_t largest(const float *x, int64_t n)
+{
     int64_t best = 0;
     for (int64_t i = 1; i < n; i++)
         if (x[i] > x[best])
             best = i;
-    const float top = x[best];
+    return best;
+}
+
+/* Sum of exp(x - top), in double. */
+static double exp_sum(const float *x, int64_t n, float top)
+{
+    double sum = 0;
     for (int64_t i = 0; i < n; i++)
         sum += (double)expf(x[i] - top);
+    return sum;
+}
+
+/* One row whose target is a class; gives whether it has the largest logit. */
+static bool eval_class(const float *x, int64_t n, int64_t label, float scale, float *grad,
+                       double *loss_sum)
+{
+    const int64_t best = largest(x, n);
+    const float top = x[best];
+    const double sum = exp_sum(x, n, top);
     *loss_sum += log(sum) - (double)(x[label] - top);
     if (grad) {
         const float inverse = (float)(1 / sum);
@@ -65,14 +120,45 @@ static bool eval_row(const float *x, int64_t n, int64_t label, float scale, floa
     return best == label;
 }
 
-static void eval(const void *opts, const float *logits, int64_t n, const leat_view *target,
-                 int64_t rows, int64_t batch_rows, float *grad, double *loss_sum, double *right)
+/* One row whose target is weights t: the gradient is (sum of t) softmax - t. */
+static bool eval_weights(const float *x, int64_t n, const float *t, float scale, float *grad,
+                         double *loss_sum)
 {
-    const float scale = 1.0f / (float)batch_rows;
+    const int64_t best = largest(x, n);
+    const float top = x[best];
+    const double sum = exp_sum(x, n, top), log_sum = log(sum);
+    double all = 0;
+    for (int64_t i = 0; i < n; i++) {
+        all += (double)t[i];
+        if (t[i] > 0) /* 0 · ∞ is nothing here */
+            *loss_sum += (double)t[i] * (log_sum - (double)(x[i] - top));
+    }
+    if (grad) {
+        const float factor = (float)(all / sum);
+        for (int64_t i = 0; i < n; i++)
+            grad[i] = scale * (expf(x[i] - top) * factor - t[i]);
+    }
+    return best == largest(t, n);
+}
+
+static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, double *right)
+{
+    const bool soft = in->target->shape.dtype == LEAT_F32;
+    const float scale = 1.0f / (float)in->batch_rows;
+    const int64_t n = in->n;
     (void)opts;
-    for (int64_t i = 0; i < rows; i++)
-        *right += eval_row(logits + i * n, n, leat_target_i64(target, i), scale,
-                           grad ? grad + i * n : NULL, loss_sum);
+    for (int64_t i = 0; i < in->rows; i++) {
+        const float *const x = in->logits + i * n;
+        float *const grad = in->grad ? in->grad + i * n : NULL;
+        if (!leat_loss_counts(in, i)) {
+            if (grad)
+                memset(grad, 0, (size_t)n * sizeof *grad);
+        } else if (soft) {
+            *right += eval_weights(x, n, weights_of(in->target, i, n), scale, grad, loss_sum);
+        } else {
+            *right += eval_class(x, n, leat_target_i64(in->target, i), scale, grad, loss_sum);
+        }
+    }
 }
 
 const leat_loss leat_loss_softmax_cross_entropy = {

@@ -101,31 +101,55 @@ static bool fits(const leat_view *view, const leat_shape *sample)
     return true;
 }
 
-static int check_views(const leat_trainer *trainer, const leat_view *x, const leat_view *y,
-                       int64_t rows, leat_error *err)
+static int check_rows(const leat_trainer *trainer, const leat_net_rows *rows, leat_error *err)
 {
     const leat_model *model = &trainer->model;
-    const bool x_fits = fits(x, &model->input);
+    const bool x_fits = fits(&rows->x, &model->input);
     char got[160], wanted[160];
-    if (rows < 1)
-        return leat_fail(err, LEAT_E_ARGUMENT, "a step over %lld rows", (long long)rows);
-    if (x_fits && fits(y, &model->target))
+    if (rows->rows < 1)
+        return leat_fail(err, LEAT_E_ARGUMENT, "a step over %lld rows", (long long)rows->rows);
+    if (x_fits && fits(&rows->y, &model->target))
         return LEAT_OK;
     return leat_fail(
         err, LEAT_E_ARGUMENT, "the batch's %s is %s, the trainer was opened for samples of %s",
         x_fits ? "target" : "input",
-        leat_shape_text(x_fits ? &y->shape : &x->shape, got, sizeof got),
+        leat_shape_text(x_fits ? &rows->y.shape : &rows->x.shape, got, sizeof got),
         leat_shape_text(x_fits ? &model->target : &model->input, wanted, sizeof wanted));
+}
+
+/* Of rows that were checked. If none counts there is nothing to learn, and no step of the optimiser. */
+static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train, int64_t *busy_ns,
+                    leat_error *err)
+{
+    *busy_ns = 0;
+    return rows->n_valid == 0
+               ? LEAT_OK
+               : trainer->backend->step(trainer->net, trainer->stream, rows, train, busy_ns, err);
+}
+
+int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, bool train,
+                           leat_error *err)
+{
+    int64_t busy_ns;
+    const int rc = check_rows(trainer, rows, err);
+    return rc < 0 ? rc : run_step(trainer, rows, train, &busy_ns, err);
 }
 
 int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const leat_view *y,
                             int64_t rows, bool train, leat_error *err)
 {
-    int64_t busy_ns;
-    const int rc = check_views(trainer, x, y, rows, err);
-    return rc < 0 ? rc
-                  : trainer->backend->step(trainer->net, trainer->stream, x, y, rows, train,
-                                           &busy_ns, err);
+    const leat_net_rows all = { .x = *x, .y = *y, .rows = rows, .n_valid = rows };
+    return leat_trainer_step_rows(trainer, &all, train, err);
+}
+
+static leat_net_rows rows_of(const leat_trainer *trainer, leat_batch *batch)
+{
+    const leat_batch_info *const info = leat_batch_get_info(batch);
+    return (leat_net_rows){ .x = leat_batch_tensor(batch, trainer->input_at),
+                            .y = leat_batch_tensor(batch, trainer->target_at),
+                            .valid = leat_batch_valid(batch),
+                            .rows = info->rows,
+                            .n_valid = info->rows - info->n_masked };
 }
 
 static leat_step_times times_of(const leat_batch_info *info)
@@ -140,12 +164,12 @@ static leat_step_times times_of(const leat_batch_info *info)
 }
 
 /* Computes in host memory: done on return. */
-static int step_here(leat_trainer *trainer, leat_batch *batch, const leat_view *x,
-                     const leat_view *y, leat_error *err)
+static int step_here(leat_trainer *trainer, leat_batch *batch, const leat_net_rows *rows,
+                     leat_error *err)
 {
     leat_step_times t = times_of(leat_batch_get_info(batch));
     t.compute_start_ns = leat_clock_ns();
-    const int rc = trainer->backend->step(trainer->net, NULL, x, y, t.rows, true, &t.busy_ns, err);
+    const int rc = run_step(trainer, rows, true, &t.busy_ns, err);
     t.compute_end_ns = leat_clock_ns();
     if (t.busy_ns <= 0)
         t.busy_ns = t.compute_end_ns - t.compute_start_ns;
@@ -179,7 +203,7 @@ static int watch_copy(leat_trainer *trainer, leat_batch *batch, leat_trainer_fli
     return LEAT_OK;
 }
 
-static int enqueue(leat_trainer *trainer, leat_batch *batch, const leat_view *x, const leat_view *y,
+static int enqueue(leat_trainer *trainer, leat_batch *batch, const leat_net_rows *rows,
                    leat_trainer_flight *flight, leat_error *err)
 {
     const leat_device_table *t = table_of(trainer);
@@ -190,15 +214,14 @@ static int enqueue(leat_trainer *trainer, leat_batch *batch, const leat_view *x,
         rc = t->event_record(flight->start, trainer->stream);
     if (rc < 0)
         return leat_fail(err, rc, "%s: cannot enqueue a step", trainer->info.device);
-    rc = trainer->backend->step(trainer->net, trainer->stream, x, y, flight->times.rows, true,
-                                &flight->times.busy_ns, err);
+    rc = run_step(trainer, rows, true, &flight->times.busy_ns, err);
     if (rc == LEAT_OK && (rc = t->event_record(flight->end, trainer->stream)) < 0)
         return leat_fail(err, rc, "%s: cannot enqueue a step", trainer->info.device);
     return rc;
 }
 
-static int step_there(leat_trainer *trainer, leat_batch *batch, const leat_view *x,
-                      const leat_view *y, leat_error *err)
+static int step_there(leat_trainer *trainer, leat_batch *batch, const leat_net_rows *rows,
+                      leat_error *err)
 {
     int rc = LEAT_OK;
     if (trainer->n_begun - trainer->n_done == LEAT_TRAINER_IN_FLIGHT)
@@ -206,7 +229,7 @@ static int step_there(leat_trainer *trainer, leat_batch *batch, const leat_view 
     leat_trainer_flight *flight = &trainer->flights[trainer->n_begun % LEAT_TRAINER_IN_FLIGHT];
     flight->times = times_of(leat_batch_get_info(batch));
     if (rc == LEAT_OK)
-        rc = enqueue(trainer, batch, x, y, flight, err);
+        rc = enqueue(trainer, batch, rows, flight, err);
     leat_batch_release_on(batch, trainer->stream); /* also after a failure: taken is taken */
     if (rc < 0)
         return rc;
@@ -222,15 +245,14 @@ int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err)
         leat_batch_release(batch);
         return LEAT_OK;
     }
-    const leat_view x = leat_batch_tensor(batch, trainer->input_at);
-    const leat_view y = leat_batch_tensor(batch, trainer->target_at);
-    const int rc = check_views(trainer, &x, &y, leat_batch_get_info(batch)->rows, err);
+    const leat_net_rows rows = rows_of(trainer, batch);
+    const int rc = check_rows(trainer, &rows, err);
     if (rc < 0) {
         leat_batch_release(batch);
         return rc;
     }
-    return trainer->stream ? step_there(trainer, batch, &x, &y, err)
-                           : step_here(trainer, batch, &x, &y, err);
+    return trainer->stream ? step_there(trainer, batch, &rows, err)
+                           : step_here(trainer, batch, &rows, err);
 }
 
 /* --- metrics --------------------------------------------------------------------------------- */
@@ -269,12 +291,10 @@ int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *e
 
 static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *err)
 {
-    const leat_view x = leat_batch_tensor(batch, trainer->input_at);
-    const leat_view y = leat_batch_tensor(batch, trainer->target_at);
-    const int64_t rows = leat_batch_get_info(batch)->rows;
+    const leat_net_rows rows = rows_of(trainer, batch);
     int rc = trainer->stream ? leat_batch_wait_on(batch, trainer->stream) : LEAT_OK;
-    if (rc == LEAT_OK && rows > 0)
-        rc = leat_trainer_step_views(trainer, &x, &y, rows, false, err);
+    if (rc == LEAT_OK && rows.rows > 0)
+        rc = leat_trainer_step_rows(trainer, &rows, false, err);
     if (trainer->stream)
         leat_batch_release_on(batch, trainer->stream);
     else

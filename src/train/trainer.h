@@ -58,6 +58,9 @@ typedef struct leat_trainer_feed {
 int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
                            leat_device *device, leat_trainer **out, leat_error *err);
 
+/* A batch of which only some rows count; n_valid may be 0: then nothing happens. */
+int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, bool train,
+                           leat_error *err);
 /* One step, or (train false) one forward pass, over views instead of a batch. On a device with
  * memory of its own only enqueues, and records no times. */
 int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const leat_view *y,

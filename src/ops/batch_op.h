@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * batch_op.h: ops on finished rows of a batch, two at a time. Such an op knows two samples and no
+ * batch: who is whose partner, and what becomes of the labels, is the pipeline's business.
+ * Adding one: a file and a line in the list below. */
+#ifndef LEAT_BATCH_OP_H
+#define LEAT_BATCH_OP_H
+
+#include "leat/op.h"
+#include "leat/plan.h"
+
+/* X(name): leat_batch_op_<name> in src/ops/<name>.c */
+#define LEAT_BATCH_OP_LIST(X)                                                                      \
+    X(mixup)                                                                                       \
+    X(cutmix)
+
+/* What every batch op's options begin with. */
+typedef struct leat_mix_options {
+    float alpha;
+    float p;
+    leat_string label;
+} leat_mix_options;
+
+#define LEAT_MIX_ROWS                                                                              \
+    LEAT_OPTION_F32(leat_mix_options, alpha, "1", 1e-3, 1e3,                                       \
+                    "shares are drawn from Beta(alpha, alpha): small: mostly near 0 or 1"),        \
+        LEAT_OPTION_F32(leat_mix_options, p, "1", 0, 1, "probability that a batch is mixed"),      \
+        LEAT_OPTION_STRING(leat_mix_options, label, "label",                                       \
+                           "tensor of float32 class weights that is mixed alike; none: no tensor")
+
+typedef struct leat_batch_op {
+    leat_kind kind; /* its options begin with LEAT_MIX_ROWS */
+    size_t options_size;
+    /* Of one sample. LEAT_OK, or LEAT_E_CONFIG with what is expected. */
+    int (*check)(const void *options, const leat_shape *in, leat_error *err);
+    /* Draws all decisions, once per batch. *own: the share of a row's own label in its new one, from 0
+     * to 1; 1: nothing is to be done. */
+    void (*plan)(const void *options, leat_rng *rng, const leat_shape *in, leat_plan64 *out,
+                 double *own);
+    /* Mixes b into a and a into b, in place. */
+    void (*apply)(const leat_plan64 *plan, const leat_shape *in, void *a, void *b);
+} leat_batch_op;
+
+#define LEAT_BATCH_OP_DECLARE(name) extern const leat_batch_op leat_batch_op_##name;
+LEAT_BATCH_OP_LIST(LEAT_BATCH_OP_DECLARE)
+#undef LEAT_BATCH_OP_DECLARE
+
+/* NULL past the end; NULL if there is none of that name. */
+const leat_batch_op *leat_batch_op_at(size_t i);
+const leat_batch_op *leat_batch_op_find(const char *name);
+
+#endif

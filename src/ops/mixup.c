@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mixup (Zhang et al., "mixup: Beyond Empirical Risk Minimization", 2018): x = l a + (1 - l) b and the
+ * same for labels, l from Beta(alpha, alpha), one l per batch as in torchvision.transforms.v2.MixUp. For
+ * uint8 images l is rounded to 1/256, for their labels too. */
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "batch_op.h"
+#include "mix.h"
+
+typedef struct mixup_plan {
+    float own;
+    uint32_t own_256;
+} mixup_plan;
+
+static const leat_option options[] = { LEAT_MIX_ROWS, LEAT_OPTION_END };
+
+static int check(const void *opts, const leat_shape *in, leat_error *err)
+{
+    char text[128];
+    (void)opts;
+    if (in->dtype != LEAT_U8 && in->dtype != LEAT_F32)
+        return leat_fail(err, LEAT_E_CONFIG, "mixup expects uint8 or float32, got %s",
+                         leat_shape_text(in, text, sizeof text));
+    return LEAT_OK;
+}
+
+static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out,
+                 double *own)
+{
+    const leat_mix_options *const o = opts;
+    mixup_plan drawn = { 0 };
+    const bool mixes = leat_rng_f32(rng) < o->p;
+    *own = leat_mix_beta(rng, (double)o->alpha);
+    if (!mixes)
+        *own = 1;
+    drawn.own_256 = (uint32_t)rint(*own * 256);
+    if (in->dtype == LEAT_U8)
+        *own = drawn.own_256 / 256.0;
+    drawn.own = (float)*own;
+    memcpy(out, &drawn, sizeof drawn);
+}
+
+static void apply(const leat_plan64 *p, const leat_shape *in, void *a, void *b)
+{
+    const size_t n = (size_t)leat_shape_elements(in);
+    mixup_plan drawn;
+    memcpy(&drawn, p, sizeof drawn);
+    if (in->dtype == LEAT_U8)
+        leat_mix_u8(a, b, n, drawn.own_256);
+    else
+        leat_mix_f32(a, b, n, drawn.own);
+}
+
+const leat_batch_op leat_batch_op_mixup = {
+    { "mixup", "mixes pairs of samples of a batch, and their labels, by one drawn share", options },
+    sizeof(leat_mix_options),
+    check,
+    plan,
+    apply
+};

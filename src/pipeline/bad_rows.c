@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bad_rows.c: what becomes of records that cannot be read, parsed, decoded or mapped.
+ *
+ * DESIGN. The worker that meets a bad record deals with it at once: it writes zeros, or runs the
+ * sample that stands in, which is found by arithmetic (replace.c) and read right there. So no row
+ * waits for another read, and what stands in a row depends on nothing but the order. Each bad row is
+ * entered in its slot's log. What they add up to counts when the batch's turn comes: with a device
+ * before its copy is enqueued, otherwise when it is handed out; both are in batch order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+#include "replace.h"
+
+int leat_bad_open(leat_loader *loader, leat_error *err)
+{
+    const size_t n_logs = (size_t)(loader->n_slots + loader->n_buffers);
+    loader->bad_epoch = -1;
+    if (loader->plan->on_error == LEAT_ON_ERROR_FAIL)
+        return LEAT_OK;
+    loader->logs = calloc(n_logs, sizeof *loader->logs);
+    loader->errors = calloc(LEAT_BATCH_ERRORS, sizeof *loader->errors);
+    if (!loader->logs || !loader->errors)
+        return leat_fail(err, LEAT_E_NOMEM, "loader: %zu lists of bad records", n_logs);
+    return LEAT_OK;
+}
+
+void leat_bad_close(leat_loader *loader)
+{
+    free(loader->logs);
+    free(loader->errors);
+    loader->logs = NULL;
+    loader->errors = NULL;
+}
+
+/* --- one row ------------------------------------------------------------------------------------ */
+
+/* The record's fault, and not the machine's or the program's. */
+static bool is_of_record(int code)
+{
+    return code == LEAT_E_DATA || code == LEAT_E_IO || code == LEAT_E_UNSUPPORTED;
+}
+
+/* Row order; when the list is full, the lowest rows stay. */
+static void enter_locked(leat_bad_log *log, const leat_row_error *bad)
+{
+    int32_t at = log->n;
+    *(bad->replaced ? &log->n_replaced : &log->n_masked) += 1;
+    while (at > 0 && log->rows[at - 1].row > bad->row)
+        at--;
+    if (at == LEAT_BATCH_ERRORS)
+        return;
+    if (log->n < LEAT_BATCH_ERRORS)
+        log->n++;
+    memmove(&log->rows[at + 1], &log->rows[at], (size_t)(log->n - 1 - at) * sizeof *log->rows);
+    log->rows[at] = *bad;
+}
+
+static void mask(const leat_plan *plan, uint32_t bucket, uint8_t *slot, uint64_t row)
+{
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        const leat_chain *const chain = &plan->chains[c];
+        const size_t bytes = leat_chain_host_bytes(chain, &plan->order, bucket);
+        memset(slot + chain->host_offset + row * bytes, 0, bytes);
+        if (chain->pad.on)
+            memset(leat_chain_lengths(chain, slot, row), 0,
+                   (size_t)chain->pad.n_lengths * sizeof(int64_t));
+    }
+    slot[plan->valid_offset + row] = 0;
+}
+
+/* Tries other samples until one is good; *err stays the first error where none is. */
+static int replace(const leat_plan *plan, leat_worker *worker, const leat_slot *slot, uint64_t row,
+                   uint64_t bad, uint64_t *record, leat_error *err)
+{
+    leat_error again;
+    uint64_t epoch;
+    for (uint32_t attempt = 0; attempt < LEAT_REPLACE_ATTEMPTS; attempt++) {
+        leat_order_replace(&plan->order, &worker->order, plan->seed, &slot->place, row, bad,
+                           attempt, record, &epoch);
+        const int rc = leat_sample_run(plan, worker, *record, epoch, &(leat_stored){ 0 },
+                                       slot->memory, row, false, &again);
+        if (rc >= 0) {
+            *record /= plan->order.parts;
+            return LEAT_OK;
+        }
+        if (!is_of_record(rc)) {
+            *err = again;
+            return rc;
+        }
+    }
+    return leat_fail_in(err, err->code, "%d samples to replace it failed too; the first error: ",
+                        LEAT_REPLACE_ATTEMPTS);
+}
+
+int leat_bad_row(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint64_t row,
+                 uint64_t record, uint64_t epoch, leat_error *err)
+{
+    const leat_plan *const plan = loader->plan;
+    leat_row_error bad = { .batch = slot->batch,
+                           .row = (int64_t)row,
+                           .record = leat_order_record(&plan->order, record),
+                           .epoch = epoch,
+                           .replaced = plan->on_error == LEAT_ON_ERROR_REPLACE,
+                           .code = err->code };
+    if (plan->on_error == LEAT_ON_ERROR_FAIL || !is_of_record(err->code))
+        return err->code;
+    snprintf(bad.message, sizeof bad.message, "%.*s", (int)sizeof bad.message - 1, err->message);
+    if (bad.replaced) {
+        const int rc = replace(plan, worker, slot, row, record, &bad.replacement, err);
+        if (rc < 0)
+            return rc;
+    } else {
+        mask(plan, slot->place.bucket, slot->memory, row);
+    }
+    pthread_mutex_lock(&loader->lock);
+    enter_locked(slot->log, &bad);
+    pthread_mutex_unlock(&loader->lock);
+    return LEAT_OK;
+}
+
+/* --- in batch order ------------------------------------------------------------------------------ */
+
+void leat_bad_begin_locked(leat_loader *loader, leat_slot *slot)
+{
+    if (!loader->logs)
+        return;
+    if (!slot->log && loader->free_logs) {
+        slot->log = loader->free_logs;
+        loader->free_logs = slot->log->next;
+    } else if (!slot->log) { /* a window that stays small touches few of them */
+        slot->log = &loader->logs[loader->n_logs_used++];
+    }
+    slot->log->n_masked = slot->log->n_replaced = slot->log->n = 0;
+}
+
+void leat_bad_settle_locked(leat_loader *loader, leat_slot *slot)
+{
+    const leat_bad_log *const log = slot->log;
+    if (slot->error.code < 0 || !log || log->n == 0)
+        return;
+    const leat_order *const order = &loader->plan->order;
+    const int64_t epoch = slot->batch / (int64_t)leat_plan_epoch_batches(order);
+    const int64_t most = loader->plan->max_errors;
+    if (epoch != loader->bad_epoch)
+        loader->n_bad = 0;
+    loader->bad_epoch = epoch;
+    const int64_t before = loader->n_bad;
+    loader->n_bad += log->n_masked + log->n_replaced;
+    if (loader->n_bad <= most)
+        return;
+    const leat_row_error *const last =
+        &log->rows[most - before < log->n ? most - before : log->n - 1];
+    leat_fail(
+        &slot->error, last->code,
+        "more than %lld bad record%s in epoch %lld (on_error.max_errors); the one too many: %s",
+        (long long)most, most == 1 ? "" : "s", (long long)epoch, last->message);
+}
+
+void leat_bad_move_locked(leat_slot *slot, leat_batch *batch)
+{
+    batch->log = slot->log;
+    slot->log = NULL;
+    batch->info.n_masked = batch->log ? batch->log->n_masked : 0;
+    batch->info.n_replaced = batch->log ? batch->log->n_replaced : 0;
+}
+
+void leat_bad_count_locked(leat_loader *loader, const leat_batch *batch)
+{
+    const leat_bad_log *const log = batch->log;
+    if (!log)
+        return;
+    loader->n_masked += (uint64_t)log->n_masked;
+    loader->n_replaced += (uint64_t)log->n_replaced;
+    for (int32_t i = 0; i < log->n && loader->n_errors < LEAT_BATCH_ERRORS; i++)
+        loader->errors[loader->n_errors++] = log->rows[i];
+}
+
+void leat_bad_release_locked(leat_loader *loader, leat_batch *batch)
+{
+    if (!batch->log)
+        return;
+    batch->log->next = loader->free_logs;
+    loader->free_logs = batch->log;
+    batch->log = NULL;
+}
+
+/* --- public -------------------------------------------------------------------------------------- */
+
+const uint8_t *leat_batch_valid(const leat_batch *batch)
+{
+    return batch->info.n_masked ? batch->memory + batch->loader->plan->valid_offset : NULL;
+}
+
+const leat_row_error *leat_batch_error(const leat_batch *batch, int32_t i)
+{
+    return batch->log && i >= 0 && i < batch->log->n ? &batch->log->rows[i] : NULL;
+}
+
+int32_t leat_loader_errors(leat_loader *loader, leat_row_error *out, int32_t n)
+{
+    pthread_mutex_lock(&loader->lock);
+    if (n > loader->n_errors)
+        n = loader->n_errors;
+    if (n > 0)
+        memcpy(out, loader->errors, (size_t)n * sizeof *out);
+    pthread_mutex_unlock(&loader->lock);
+    return n > 0 ? n : 0;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * batch_map.c: `map` after `batch`: ops on pairs of samples. finish.c runs them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+
+static int fail_unknown(const leat_build *build, const char *name, const leat_node *entry,
+                        leat_error *err)
+{
+    leat_words known = { .length = 0 };
+    bool of_samples = leat_op_find(name) != NULL;
+    for (size_t i = 0; i < build->n_user_ops; i++)
+        of_samples |= !strcmp(build->user_ops[i]->name, name);
+    for (size_t i = 0; leat_batch_op_at(i); i++)
+        leat_words_add(&known, leat_batch_op_at(i)->kind.name);
+    return leat_node_fail(entry, err, LEAT_E_CONFIG, "%s '%.80s'%s. After batch a map has: %s",
+                          of_samples ? "op" : "there is no op", name,
+                          of_samples ? " works on samples: put its map before batch" : "",
+                          known.text);
+}
+
+/* Rows of one process are not the batch that pairs are drawn from. */
+static int check_ranks(const leat_build *build, const char *name, const leat_node *entry,
+                       leat_error *err)
+{
+    if (build->plan->engine.ranks <= 1)
+        return LEAT_OK;
+    return leat_node_fail(entry, err, LEAT_E_UNSUPPORTED,
+                          "%s pairs the samples of a whole batch, and with engine.ranks %lld each "
+                          "process has only its part: leave it out, or have one rank",
+                          name, (long long)build->plan->engine.ranks);
+}
+
+/* Rows must lie in the slot as they will be, and be of one size. */
+static int check_chain(const leat_plan *plan, const leat_chain *chain, const char *name,
+                       const leat_node *entry, leat_error *err)
+{
+    const char *const tensor = plan->source->features[chain->feature].name;
+    if (chain->n_host < chain->n_links)
+        return leat_node_fail(entry, err, LEAT_E_UNSUPPORTED,
+                              "%s works on the host, and '%s' has a map with device: gpu: write "
+                              "device: cpu",
+                              name, tensor);
+    if (chain->pad.on)
+        return leat_node_fail(entry, err, LEAT_E_UNSUPPORTED,
+                              "%s mixes rows of one size, and '%s' is padded", name, tensor);
+    return LEAT_OK;
+}
+
+/* The tensor that is mixed as labels; *out -1: none. */
+static int find_label(leat_plan *plan, const leat_batch_op *op, const char *label,
+                      const leat_node *entry, int32_t *out, leat_error *err)
+{
+    char text[96];
+    *out = -1;
+    if (!strcmp(label, "none"))
+        return LEAT_OK;
+    const leat_chain *const chain = leat_map_find_chain(plan, label);
+    if (!chain || !label[0])
+        return leat_node_fail(
+            entry, err, LEAT_E_CONFIG,
+            "%s: there is no tensor '%s' to mix with the samples: name the labels "
+            "with `label`, or write label: none",
+            op->kind.name, label);
+    if (chain->shape.dtype != LEAT_F32)
+        return leat_node_fail(entry, err, LEAT_E_CONFIG,
+                              "%s mixes labels as weights of classes, but '%s' is %s: put `map: "
+                              "{tensor: %s, ops: [one_hot: CLASSES]}` before batch",
+                              op->kind.name, label,
+                              leat_shape_text(&chain->shape, text, sizeof text), label);
+    *out = (int32_t)(chain - plan->chains);
+    return check_chain(plan, chain, op->kind.name, entry, err);
+}
+
+static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, leat_error *err)
+{
+    leat_plan *const plan = build->plan;
+    const char *name;
+    const leat_node *given;
+    leat_error inner;
+    uint32_t n_before = 0;
+    char what[80];
+    int rc = leat_node_named(entry, "op", &name, &given, err);
+    if (rc < 0)
+        return rc;
+    const leat_batch_op *const op = leat_batch_op_find(name);
+    if (!op)
+        return fail_unknown(build, name, entry, err);
+    if (plan->n_batch_links == LEAT_MAX_BATCH_OPS)
+        return leat_node_fail(entry, err, LEAT_E_CONFIG, "more than %d ops after batch",
+                              LEAT_MAX_BATCH_OPS);
+    for (int32_t i = 0; i < plan->n_batch_links; i++)
+        n_before += plan->batch_links[i].op == op;
+    leat_batch_link *const link = &plan->batch_links[plan->n_batch_links];
+    *link = (leat_batch_link){ .op = op,
+                               .options = calloc(1, op->options_size),
+                               .stream = leat_map_stream(op->kind.name, n_before),
+                               .chain = (int32_t)(chain - plan->chains) };
+    if (!link->options)
+        return leat_fail(err, LEAT_E_NOMEM, "op '%s': %zu bytes", name, op->options_size);
+    plan->n_batch_links++;
+    snprintf(what, sizeof what, "op '%.60s'", name);
+    if ((rc = leat_node_options(given, entry, what, op->kind.options, link->options, err)) < 0 ||
+        (rc = check_ranks(build, name, entry, err)) < 0 ||
+        (rc = check_chain(plan, chain, name, entry, err)) < 0)
+        return rc;
+    if ((rc = op->check(link->options, &chain->shape, &inner)) < 0)
+        return leat_node_fail(entry, err, rc, "%s", inner.message);
+    return find_label(plan, op, ((const leat_mix_options *)link->options)->label.text, entry,
+                      &link->label, err);
+}
+
+int leat_batch_map_add(leat_build *build, leat_chain *chain, const leat_node *ops, leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (ops->kind != LEAT_NODE_LIST)
+        return add_op(build, chain, ops, err);
+    for (const leat_node *entry = ops->first; entry && rc >= 0; entry = entry->next)
+        rc = add_op(build, chain, entry, err);
+    return rc;
+}

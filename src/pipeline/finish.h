@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * finish.h: batch ops, done when the last row of a batch is there. */
+#ifndef LEAT_FINISH_H
+#define LEAT_FINISH_H
+
+#include "sample.h"
+
+struct leat_slot;
+
+/* A part of what is to be done to a batch: some pairs of one op, or (op = n_batch_links) the digests of
+ * some rows. */
+typedef struct leat_finish_task {
+    struct leat_slot *slot;
+    int32_t op;
+    uint64_t from, to;
+} leat_finish_task;
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * on_error.c: the stage `on_error`. What it asks for is done in bad_rows.c. */
+#include "stage.h"
+
+#define LIMIT_SHARE 100 /* max_errors: auto allows one bad record in so many */
+#define LIMIT_LEAST 10  /* and at least this many */
+
+typedef struct on_error_options {
+    int32_t policy;
+    int64_t max_errors;
+} on_error_options;
+
+static const char *const policies[] = { "fail", "mask", "replace", NULL };
+static const char *const limits[] = { "auto", "unlimited", NULL };
+
+static const leat_option table[] = {
+    LEAT_OPTION_ENUM(on_error_options, policy, "fail", policies,
+                     "fail: stop with the error; mask: the row is zeros and marked invalid; "
+                     "replace: another sample of the epoch takes its place"),
+    LEAT_OPTION_I64_OR(
+        on_error_options, max_errors, "auto", 0, 9e15, limits,
+        "bad records in one epoch beyond which the run stops (each rank counts its own); "
+        "auto: 1 in 100 samples, at least 10"),
+    LEAT_OPTION_END
+};
+
+static int add_on_error(leat_build *build, const void *options, const leat_node *where,
+                        leat_error *err)
+{
+    const on_error_options *const o = options;
+    if (build->on_error)
+        return leat_stage_fail_second(build->on_error, where, "on_error", err);
+    if (build->batch)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "on_error is about samples: put it before batch");
+    build->on_error = where;
+    build->plan->on_error = (leat_on_error)o->policy;
+    build->plan->max_errors = o->max_errors;
+    return LEAT_OK;
+}
+
+uint64_t leat_plan_epoch_batches(const leat_order *order)
+{
+    if (order->n_batches != LEAT_ENDLESS)
+        return order->n_batches;
+    return (order->n_records * order->parts + order->batch_size - 1) / order->batch_size;
+}
+
+void leat_on_error_settle(leat_plan *plan)
+{
+    const leat_order *const order = &plan->order;
+    if (plan->max_errors == LEAT_ERRORS_ANY)
+        plan->max_errors = INT64_MAX;
+    if (plan->max_errors != LEAT_ERRORS_AUTO)
+        return;
+    const double samples =
+        (double)leat_plan_epoch_batches(order) * (double)order->batch_size / LIMIT_SHARE;
+    plan->max_errors = samples < LIMIT_LEAST ? LIMIT_LEAST
+                       : samples < 9e15      ? (int64_t)samples
+                                             : INT64_MAX;
+}
+
+const leat_stage_table leat_stage_on_error = {
+    { "on_error", "what becomes of a record that cannot be read, parsed, decoded or mapped",
+      table },
+    sizeof(on_error_options),
+    add_on_error
+};

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_on_error.c: bad records are masked or replaced, and which and by what depends on nothing but the
+ * order. */
+#include "on_error_fixture.h"
+
+#include "combine.h"
+
+/* Rows of one epoch as they are when none is bad, by record. */
+static float *good_rows(const float *rows)
+{
+    const setup s = { .threads = 2, .prefetch = 1 };
+    float *const all = calloc(N * ROW_FLOATS, sizeof *all);
+    leat_plan *plan = plan_of(&s, rows);
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_batch *batch;
+    while (leat_loader_next(loader, &batch, NULL) == LEAT_OK) {
+        const float *const x = leat_batch_tensor(batch, 0).data;
+        for (int64_t j = 0; j < leat_batch_get_info(batch)->rows; j++)
+            memcpy(all + record_of(batch, j) * ROW_FLOATS, x + j * ROW_FLOATS,
+                   ROW_FLOATS * sizeof *all);
+        leat_batch_release(batch);
+    }
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    return all;
+}
+
+/* --- masked --------------------------------------------------------------------------------------- */
+
+static void check_masked_row(leat_batch *batch, int64_t j, uint64_t record, int32_t listed)
+{
+    static const float zeros[ROW_FLOATS];
+    const float *const x = (const float *)leat_batch_tensor(batch, 0).data + j * ROW_FLOATS;
+    const leat_row_error *const e = leat_batch_error(batch, listed);
+    char want[60];
+    assert_memory_equal(x, zeros, sizeof zeros);
+    assert_int_equal(((const int64_t *)leat_batch_tensor(batch, 1).data)[j], 0);
+    assert_non_null(e);
+    assert_int_equal(e->batch, leat_batch_get_info(batch)->number);
+    assert_int_equal(e->row, j);
+    assert_true(e->record == record && !e->replaced);
+    assert_int_equal(e->code, LEAT_E_DATA);
+    snprintf(want, sizeof want, "planted failure at %llu", (unsigned long long)record);
+    assert_non_null(strstr(e->message, want));
+    assert_non_null(strstr(e->message, "in memory: 'x': bad: "));
+}
+
+static void masked_rows_are_zeros_and_the_others_as_ever(void **state)
+{
+    float *const rows = make_rows(N), *const good = good_rows(rows);
+    uint64_t want = 0;
+    (void)state;
+    for (int threads = 0; threads <= 6; threads += 3)
+        for (int prefetch = 0; prefetch <= 2; prefetch += 2) {
+            const setup s = { .on_error = "{policy: mask, max_errors: unlimited}",
+                              .bad = "{}",
+                              .threads = threads,
+                              .prefetch = prefetch };
+            leat_plan *plan = plan_of(&s, rows);
+            leat_loader *loader = open_loader(plan, NULL);
+            leat_batch *batch;
+            leat_loader_stats_info stats;
+            uint64_t digest = 0, n_masked = 0;
+            while (leat_loader_next(loader, &batch, NULL) == LEAT_OK) {
+                const leat_batch_info *const info = leat_batch_get_info(batch);
+                const uint8_t *const valid = leat_batch_valid(batch);
+                int32_t listed = 0;
+                for (int64_t j = 0; j < info->rows; j++) {
+                    leat_order_cache cache = { 0 };
+                    uint64_t record, epoch;
+                    const leat_order_place place =
+                        leat_order_find(&plan->order, &cache, (uint64_t)info->number);
+                    leat_order_row(&plan->order, &cache, &place, (uint64_t)j, &record, &epoch);
+                    const bool bad = is_bad((int64_t)record, 7);
+                    assert_int_equal(valid ? valid[j] : 1, !bad);
+                    if (bad) {
+                        check_masked_row(batch, j, record, listed++);
+                        continue;
+                    }
+                    assert_memory_equal(good + record * ROW_FLOATS,
+                                        (const float *)leat_batch_tensor(batch, 0).data +
+                                            j * ROW_FLOATS,
+                                        ROW_FLOATS * sizeof *good);
+                }
+                assert_null(leat_batch_error(batch, listed));
+                assert_int_equal(info->n_masked, listed);
+                assert_int_equal(info->n_replaced, 0);
+                assert_int_equal(valid != NULL, listed > 0);
+                n_masked += (uint64_t)listed;
+                digest = leat_digest_chain(digest, info->digest);
+                leat_batch_release(batch);
+            }
+            assert_int_equal(n_masked, (N - 4) / 7 + 1);
+            leat_loader_stats(loader, &stats);
+            assert_true(stats.n_masked == n_masked && stats.n_replaced == 0);
+            leat_loader_close(&loader);
+            leat_plan_close(&plan);
+            want = want ? want : digest;
+            assert_true(digest == want);
+        }
+    free(good);
+    free(rows);
+}
+
+/* Rows of zeros that are samples, and the same rows masked, are not the same batch. */
+static void the_digest_knows_what_is_masked(void **state)
+{
+    static float zeros[20 * ROW_FLOATS];
+    const leat_rows x = { "x", leat_shape_make(LEAT_F32, 1, (int64_t[]){ ROW_FLOATS }), zeros };
+    uint64_t digests[3];
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        leat_builder *b = leat_builder_open();
+        leat_plan *plan;
+        leat_error err;
+        int64_t n;
+        leat_builder_rows(b, 20, &x, 1);
+        leat_builder_op(b, &bad_op);
+        leat_builder_engine(b, "{threads: 1, digest: true}");
+        leat_builder_stage(b, "on_error", "{policy: mask, max_errors: unlimited}");
+        leat_builder_stage(b, "map", i == 1 ? "[bad: {every: 1}]" : "[bad: {every: 5}]");
+        leat_builder_stage(b, "batch", "5");
+        check(leat_builder_plan(b, &plan, &err), &err);
+        leat_builder_close(&b);
+        digests[i] = run_digest(plan, NULL, &n);
+        leat_plan_close(&plan);
+    }
+    assert_true(digests[0] != digests[1] && digests[0] == digests[2]);
+}
+
+/* --- replaced ------------------------------------------------------------------------------------- */
+
+static void replaced_rows_are_samples_of_the_same_epoch(void **state)
+{
+    float *const rows = make_rows(N), *const good = good_rows(rows);
+    uint64_t want = 0;
+    (void)state;
+    for (int threads = 0; threads <= 6; threads += 3)
+        for (int prefetch = 0; prefetch <= 2; prefetch += 2) {
+            const setup s = { .on_error = "{policy: replace, max_errors: unlimited}",
+                              .bad = "{every: 4}", /* so that replacements are bad as well */
+                              .threads = threads,
+                              .prefetch = prefetch };
+            leat_plan *plan = plan_of(&s, rows);
+            leat_loader *loader = open_loader(plan, NULL);
+            leat_batch *batch;
+            leat_error err;
+            uint64_t digest = 0, n_replaced = 0;
+            int rc;
+            while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {
+                const leat_batch_info *const info = leat_batch_get_info(batch);
+                int32_t listed = 0;
+                assert_null(leat_batch_valid(batch));
+                for (int64_t j = 0; j < info->rows; j++) {
+                    const int64_t record = record_of(batch, j);
+                    const leat_row_error *const e = leat_batch_error(batch, listed);
+                    assert_false(is_bad(record, 4));
+                    assert_memory_equal(good + record * ROW_FLOATS,
+                                        (const float *)leat_batch_tensor(batch, 0).data +
+                                            j * ROW_FLOATS,
+                                        ROW_FLOATS * sizeof *good);
+                    assert_int_equal(((const int64_t *)leat_batch_tensor(batch, 1).data)[j],
+                                     record + 1);
+                    if (e && e->row == j) {
+                        assert_true(is_bad((int64_t)e->record, 4) && e->replaced);
+                        assert_int_equal(e->replacement, record);
+                        listed++;
+                    }
+                }
+                assert_int_equal(info->n_replaced, listed);
+                n_replaced += (uint64_t)listed;
+                digest = leat_digest_chain(digest, info->digest);
+                leat_batch_release(batch);
+            }
+            assert_int_equal(rc, LEAT_E_END);
+            assert_int_equal(n_replaced, N / 4);
+            leat_loader_close(&loader);
+            leat_plan_close(&plan);
+            want = want ? want : digest;
+            assert_true(digest == want);
+        }
+    free(good);
+    free(rows);
+}
+
+/* What take and shard leave out never comes in as a replacement. */
+static void replacements_are_of_the_pipeline(void **state)
+{
+    static const struct {
+        const char *name, *options;
+    } stages[] = { { "take", "40" }, { "skip", "270" }, { "shard", "{count: 3, index: 2}" } };
+    float *const rows = make_rows(N);
+    (void)state;
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        bool in[N] = { false };
+        const setup s = { .on_error = "{policy: replace, max_errors: unlimited}",
+                          .bad = "{every: 3}",
+                          .more = stages[i].name,
+                          .more_options = stages[i].options };
+        leat_plan *plan = plan_of(&s, rows);
+        leat_loader *loader = open_loader(plan, NULL);
+        leat_batch *batch;
+        leat_order_cache cache = { 0 };
+        uint64_t record, epoch;
+        for (uint64_t b = 0; b < plan->order.n_batches; b++) {
+            const leat_order_place place = leat_order_find(&plan->order, &cache, b);
+            for (uint64_t j = 0; j < place.rows; j++) {
+                leat_order_row(&plan->order, &cache, &place, j, &record, &epoch);
+                in[record] = true;
+            }
+        }
+        while (leat_loader_next(loader, &batch, NULL) == LEAT_OK) {
+            for (int64_t j = 0; j < leat_batch_get_info(batch)->rows; j++)
+                assert_true(in[record_of(batch, j)]);
+            leat_batch_release(batch);
+        }
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+    }
+    free(rows);
+}
+
+static void replacements_are_a_permutation_within_the_pass(void **state)
+{
+    leat_order order;
+    leat_order_cache cache = { 0 };
+    leat_error err;
+    (void)state;
+    for (int endless = 0; endless < 2; endless++)
+        for (uint32_t attempt = 0; attempt < LEAT_REPLACE_ATTEMPTS; attempt++)
+            for (uint64_t pass = 0; pass < 3; pass++) {
+                uint8_t seen[100] = { 0 };
+                int n_moved = 0;
+                leat_order_init(&order, 100);
+                check(leat_order_add(&order, LEAT_ORDER_SHUFFLE, 3, 1, &err), &err);
+                if (endless)
+                    check(leat_order_add(&order, LEAT_ORDER_REPEAT, LEAT_ENDLESS, 0, &err), &err);
+                leat_order_batch(&order, 10, false);
+                for (uint64_t p = 0; p < 100; p++) {
+                    uint64_t record, epoch, was, was_epoch;
+                    const leat_order_place place =
+                        leat_order_find(&order, &cache, pass * 10 + p / 10);
+                    leat_order_row(&order, &cache, &place, p % 10, &was, &was_epoch);
+                    leat_order_replace(&order, &cache, 9, &place, p % 10, was, attempt, &record,
+                                       &epoch);
+                    assert_int_equal(seen[record]++, 0);
+                    assert_int_equal(epoch, pass);
+                    n_moved += record != was;
+                }
+                assert_in_range(n_moved, 90, 100);
+            }
+}
+
+static void without_a_good_sample_the_first_error_stops_it(void **state)
+{
+    float *const rows = make_rows(N);
+    (void)state;
+    for (int threads = 0; threads <= 4; threads += 4) {
+        const setup s = { .on_error = "{policy: replace, max_errors: unlimited}",
+                          .bad = "{every: 1}",
+                          .threads = threads,
+                          .prefetch = 2 };
+        leat_plan *plan = plan_of(&s, rows);
+        leat_loader *loader = open_loader(plan, NULL);
+        leat_batch *batch;
+        leat_error err;
+        leat_order_cache cache = { 0 };
+        uint64_t record, epoch;
+        char want[160];
+        const leat_order_place place = leat_order_find(&plan->order, &cache, 0);
+        leat_order_row(&plan->order, &cache, &place, 0, &record, &epoch);
+        snprintf(want, sizeof want,
+                 "8 samples to replace it failed too; the first error: row %llu in memory: 'x': "
+                 "bad: planted failure at %llu",
+                 (unsigned long long)record, (unsigned long long)record);
+        assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
+        assert_string_equal(err.message, want);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+    }
+    free(rows);
+}
+
+/* The parts of all ranks, one after the other, are the batch of one. */
+static void ranks_mask_and_replace_the_same(void **state)
+{
+    static const char *const policies[] = { "{policy: mask, max_errors: unlimited}",
+                                            "{policy: replace, max_errors: unlimited}" };
+    enum { RANKS = 3 };
+    float *const rows = make_rows(N);
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        setup s = { .on_error = policies[i], .bad = "{every: 4}", .threads = 2, .prefetch = 1 };
+        leat_plan *plans[RANKS + 1];
+        leat_loader *loaders[RANKS + 1];
+        leat_batch *batches[RANKS + 1];
+        for (int r = 0; r <= RANKS; r++) { /* the last one is alone */
+            s.rank = r < RANKS ? r : 0;
+            s.ranks = r < RANKS ? RANKS : 1;
+            plans[r] = plan_of(&s, rows);
+            loaders[r] = open_loader(plans[r], NULL);
+        }
+        for (int64_t b = 0; b < N_BATCHES; b++) {
+            uint64_t digest = 0;
+            int64_t n_bad = 0;
+            for (int r = 0; r <= RANKS; r++)
+                check(leat_loader_next(loaders[r], &batches[r], NULL), NULL);
+            for (int r = 0; r < RANKS; r++) {
+                const leat_batch_info *const info = leat_batch_get_info(batches[r]);
+                digest += info->digest;
+                n_bad += info->n_masked + info->n_replaced;
+            }
+            const leat_batch_info *const whole = leat_batch_get_info(batches[RANKS]);
+            assert_true(digest == whole->digest);
+            assert_int_equal(n_bad, whole->n_masked + whole->n_replaced);
+            for (int r = 0; r <= RANKS; r++)
+                leat_batch_release(batches[r]);
+        }
+        for (int r = 0; r <= RANKS; r++) {
+            leat_loader_close(&loaders[r]);
+            leat_plan_close(&plans[r]);
+        }
+    }
+    free(rows);
+}
+
+/* Of several sources a bad row is replaced by one of its own. */
+static void replacements_are_of_the_same_source(void **state)
+{
+    leat_combine *combine;
+    leat_order order;
+    leat_order_cache cache = { 0 };
+    leat_error err;
+    size_t bad_child;
+    (void)state;
+    check(leat_combine_open(&combine, 3, &err), &err);
+    for (size_t i = 0; i < 3; i++) {
+        leat_order_init(&combine->children[i].order, 30 * (i + 1));
+        combine->children[i].first = i == 0 ? 0 : i == 1 ? 30 : 90;
+    }
+    check(leat_combine_concat(combine, &bad_child, &err), &err);
+    leat_order_init_combined(&order, 180, combine);
+    check(leat_order_add(&order, LEAT_ORDER_SHUFFLE, 3, 1, &err), &err);
+    leat_order_batch(&order, 10, false);
+    for (uint64_t p = 0; p < 180; p++) {
+        uint64_t record, epoch, was;
+        const leat_order_place place = leat_order_find(&order, &cache, p / 10);
+        leat_order_row(&order, &cache, &place, p % 10, &was, &epoch);
+        leat_order_replace(&order, &cache, 9, &place, p % 10, was, 0, &record, &epoch);
+        assert_int_equal((record >= 30) + (record >= 90), (was >= 30) + (was >= 90));
+    }
+    leat_combine_close(&combine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(masked_rows_are_zeros_and_the_others_as_ever),
+        cmocka_unit_test(the_digest_knows_what_is_masked),
+        cmocka_unit_test(replaced_rows_are_samples_of_the_same_epoch),
+        cmocka_unit_test(replacements_are_of_the_pipeline),
+        cmocka_unit_test(ranks_mask_and_replace_the_same),
+        cmocka_unit_test(replacements_are_of_the_same_source),
+        cmocka_unit_test(replacements_are_a_permutation_within_the_pass),
+        cmocka_unit_test(without_a_good_sample_the_first_error_stops_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "bad_list.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SHOWN 3 /* messages at the end of a run */
+
+int leat_bad_list_open(leat_bad_list *list, const char *path, leat_error *err)
+{
+    *list = (leat_bad_list){ .path = path };
+    if (!path)
+        return LEAT_OK;
+    list->file = fopen(path, "w");
+    return list->file ? LEAT_OK
+                      : leat_fail(err, LEAT_E_IO, "--errors %s: %s", path, strerror(errno));
+}
+
+static void write_line(leat_bad_list *list, json_t *line)
+{
+    json_dumpf(line, list->file, JSON_COMPACT);
+    fputc('\n', list->file);
+    json_decref(line);
+}
+
+void leat_bad_list_take(leat_bad_list *list, leat_batch *batch)
+{
+    const leat_batch_info *const info = leat_batch_get_info(batch);
+    const int64_t n_bad = info->n_masked + info->n_replaced;
+    int32_t n = 0;
+    if (!list->file || n_bad == 0)
+        return;
+    for (const leat_row_error *e; (e = leat_batch_error(batch, n)); n++) {
+        json_t *line = json_object();
+        leat_json_int(line, "batch", e->batch);
+        leat_json_int(line, "row", e->row);
+        leat_json_int(line, "record", (int64_t)e->record);
+        leat_json_int(line, "epoch", (int64_t)e->epoch);
+        leat_json_add(line, "replacement",
+                      e->replaced ? json_integer((json_int_t)e->replacement) : json_null());
+        leat_json_text(line, "code", leat_code_name(e->code));
+        leat_json_text(line, "message", e->message);
+        write_line(list, line);
+    }
+    if (n_bad > n) {
+        json_t *line = json_object();
+        leat_json_int(line, "batch", info->number);
+        leat_json_int(line, "unlisted", n_bad - n);
+        write_line(list, line);
+    }
+}
+
+int leat_bad_list_close(leat_bad_list *list, leat_error *err)
+{
+    FILE *const file = list->file;
+    list->file = NULL;
+    if (!file)
+        return LEAT_OK;
+    const bool failed = ferror(file);
+    if (fclose(file) || failed)
+        return leat_fail(err, LEAT_E_IO, "--errors %s: %s", list->path, strerror(errno));
+    return LEAT_OK;
+}
+
+void leat_bad_list_print(const char *what, leat_loader *loader)
+{
+    leat_loader_stats_info stats;
+    leat_row_error first[SHOWN];
+    leat_loader_stats(loader, &stats);
+    if (stats.n_masked + stats.n_replaced == 0)
+        return;
+    printf("%sbad records: %llu masked, %llu replaced; the first:\n", what,
+           (unsigned long long)stats.n_masked, (unsigned long long)stats.n_replaced);
+    const int32_t n = leat_loader_errors(loader, first, SHOWN);
+    for (int32_t i = 0; i < n; i++)
+        printf("  batch %lld, row %lld: %s\n", (long long)first[i].batch, (long long)first[i].row,
+               first[i].message);
+}
+
+void leat_bad_list_json(json_t *object, const leat_loader_stats_info *stats)
+{
+    leat_json_int(object, "masked", (int64_t)stats->n_masked);
+    leat_json_int(object, "replaced", (int64_t)stats->n_replaced);
+}

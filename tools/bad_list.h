@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bad_list.h: the records that `on_error` masked or replaced: all of them to a file, and a few lines at
+ * the end of a run. */
+#ifndef LEAT_BAD_LIST_H
+#define LEAT_BAD_LIST_H
+
+#include "command.h"
+#include "json.h"
+
+#define LEAT_ROW_ERRORS(s)                                                                         \
+    LEAT_OPTION_STRING(                                                                            \
+        s, errors, NULL,                                                                           \
+        "write each record that on_error masked or replaced to this file, one JSON "               \
+        "object a line; keys: docs/json.md")
+
+typedef struct leat_bad_list {
+    FILE *file; /* NULL: nobody asked for one */
+    const char *path;
+} leat_bad_list;
+
+/* path NULL: no file. Returns LEAT_OK or LEAT_E_IO. */
+int leat_bad_list_open(leat_bad_list *list, const char *path, leat_error *err);
+/* Writes what a batch lists; before it is released or handed to a trainer. */
+void leat_bad_list_take(leat_bad_list *list, leat_batch *batch);
+/* Closes; LEAT_E_IO if not all could be written. Once more is harmless. */
+int leat_bad_list_close(leat_bad_list *list, leat_error *err);
+
+/* "bad records: 3 masked, 0 replaced" and the first messages; nothing where all were good. what: ""
+ * or "eval: ". */
+void leat_bad_list_print(const char *what, leat_loader *loader);
+/* Keys "masked" and "replaced". */
+void leat_bad_list_json(json_t *object, const leat_loader_stats_info *stats);
+
+#endif
