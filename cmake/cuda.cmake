@@ -17,12 +17,30 @@ endif()
 message(STATUS "CUDA plugin: ${LEAT_HAVE_CUDA} (LEAT_CUDA=${LEAT_CUDA})")
 
 if(LEAT_HAVE_CUDA)
-    file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.c)
-    file(GLOB cuda_kernels CONFIGURE_DEPENDS src/cuda/*.cu)
-    add_library(leat_cuda MODULE ${cuda_sources} ${cuda_kernels})
+    file(GLOB cuda_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cuda/*.c)
+    # The kernels become bytes in the plugin, so that no C++ is linked. No contraction of a * b + c,
+    # so that kernels give the bytes that the plain C gives. Code for compute capability 8.0 and 9.0,
+    # and PTX that a driver compiles for what comes later.
+    file(GLOB cuda_headers CONFIGURE_DEPENDS src/cuda/*.h src/ops/*.h)
+    set(fatbin ${CMAKE_BINARY_DIR}/generated/gpu_kernels.fatbin)
+    add_custom_command(OUTPUT ${fatbin}
+        COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -fatbin -std=c++17 -O3 -fmad=false
+                -gencode arch=compute_80,code=sm_80
+                "-gencode=arch=compute_90,code=[sm_90,compute_90]"
+                -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_SOURCE_DIR}/src
+                -I${CMAKE_SOURCE_DIR}/src/ops -I${CMAKE_SOURCE_DIR}/src/cuda
+                -o ${fatbin} ${CMAKE_SOURCE_DIR}/src/cuda/gpu_kernels.cu
+        DEPENDS src/cuda/gpu_kernels.cu ${cuda_headers} src/host_device.h include/leat/op.h VERBATIM)
+    add_library(leat_cuda MODULE ${cuda_sources})
+    set_source_files_properties(src/cuda/gpu_fatbin.c PROPERTIES
+        COMPILE_DEFINITIONS LEAT_FATBIN="${fatbin}" OBJECT_DEPENDS ${fatbin})
     set_target_properties(leat_cuda PROPERTIES OUTPUT_NAME leat-cuda LINKER_LANGUAGE C)
-    target_include_directories(leat_cuda PRIVATE include src src/ops src/train)
-    target_include_directories(leat_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+    target_include_directories(leat_cuda PRIVATE include src src/ops)
+    # CUPTI's headers stand beside the others or in a folder of their own; without them the plugin
+    # cannot record and says so.
+    set(cuda_includes ${CUDAToolkit_INCLUDE_DIRS}
+        ${CUDAToolkit_TARGET_DIR}/extras/CUPTI/include)
+    target_include_directories(leat_cuda SYSTEM PRIVATE ${cuda_includes})
     target_compile_definitions(leat_cuda PRIVATE _GNU_SOURCE)
     target_link_libraries(leat_cuda PRIVATE CUDA::cudart_static)
     target_link_options(leat_cuda PRIVATE -Wl,--exclude-libs,ALL -Wl,--as-needed)
@@ -32,19 +50,6 @@ if(LEAT_HAVE_CUDA)
         target_link_options(leat_cuda PRIVATE -fsanitize=${LEAT_SANITIZE})
     else()
         target_link_options(leat_cuda PRIVATE -Wl,--no-undefined)
-    endif()
-    if(cuda_kernels)
-        # Without the last two host flags the launch code needs the C++ runtime. No contraction of
-        # a·b + c, so that kernels give the bytes that the plain C gives.
-        set(CMAKE_CUDA_ARCHITECTURES "80-real;90")
-        set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
-        set(CMAKE_CUDA_STANDARD 17)
-        set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
-        enable_language(CUDA)
-        set_target_properties(leat_cuda PROPERTIES CUDA_ARCHITECTURES "80-real;90"
-            CUDA_VISIBILITY_PRESET hidden CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static)
-        target_compile_options(leat_cuda PRIVATE
-            "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-fno-exceptions,-fno-threadsafe-statics>")
     endif()
     install(TARGETS leat_cuda DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()

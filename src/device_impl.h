@@ -8,9 +8,39 @@
 
 #include <stdbool.h>
 
+#include "device_busy.h"
 #include "leat/device.h"
+#include "leat/op.h"
 
 typedef struct leat_event leat_event;
+typedef struct leat_device_map leat_device_map;
+
+/* An op as a kernel needs it: its name, one row's shapes before and after (no unknown dims), and what
+ * its options come to. */
+typedef struct leat_device_op {
+    const char *name;
+    leat_shape in, out;
+    leat_op_constants constants;
+} leat_device_op;
+
+/* Ops on one tensor of every row. Offsets are from the start of a batch's buffer; row j stands j row
+ * sizes further. */
+typedef struct leat_device_chain {
+    const leat_device_op *ops;
+    int32_t n_ops; /* 1 or more */
+    size_t from;   /* what comes in */
+    size_t plans;  /* n_ops leat_plan64 for each row */
+    size_t to;     /* what comes out */
+} leat_device_chain;
+
+/* What is to be done with every batch of a loader. */
+typedef struct leat_device_map_spec {
+    const leat_device_chain *chains;
+    int32_t n_chains;
+    int64_t rows;        /* of a full batch */
+    size_t buffer_bytes; /* device memory of a batch */
+    int64_t n_buffers;   /* the most there will be */
+} leat_device_map_spec;
 
 typedef struct leat_device_table {
     const char *kind;           /* "cpu", "sim", "cuda": the part of the name before ':' */
@@ -52,6 +82,35 @@ typedef struct leat_device_table {
     /* Calls fn(arg) on a thread of the device when the work before it is done. fn is short,
      * takes no lock held while enqueuing, and calls nothing of the device. */
     int (*host_call)(leat_stream *stream, void (*fn)(void *), void *arg);
+
+    /* What follows may be NULL: the device cannot do that. */
+
+    /* Device memory that is free now, and all there is. */
+    int (*memory_info)(leat_device *device, size_t *free_bytes, size_t *total_bytes);
+    /* Why a call failed last, in one line ("" if none did), for the calls that return a code only. */
+    void (*explain)(leat_device *device, char *text, size_t size);
+    /* Enqueues planted work: `launches` kernels in a row that together take about `ns`, and read and
+     * write `bytes` of `memory` (device memory; NULL with 0 bytes). */
+    int (*plant)(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes);
+
+    /* Kernels for ops with LEAT_OP_KERNEL. open copies the spec. add makes buffer i known: all that
+     * is needed to run it is made then, and its contents are lost; one call at a time, also while
+     * others run. run enqueues the ops on the first `rows` rows of buffer i; one stream per map.
+     * close after that stream's work is done. */
+    int (*map_open)(leat_device *device, const leat_device_map_spec *spec, leat_device_map **out,
+                    leat_error *err);
+    int (*map_add)(leat_device_map *map, int64_t i, uint8_t *buffer, leat_error *err);
+    int (*map_run)(leat_device_map *map, leat_stream *stream, int64_t i, int64_t rows);
+    void (*map_close)(leat_device_map *map);
+
+    /* Records all work of the device from now on; stop gives it, sorted by start, to be freed by
+     * leat_device_record_fini(). One recording at a time in a process. Work between the two is
+     * slowed a little. LEAT_E_UNSUPPORTED, with the reason, where that cannot be had. */
+    int (*record_start)(leat_device *device, leat_error *err);
+    int (*record_stop)(leat_device *device, leat_device_record *out, leat_error *err);
+    /* What the driver calls utilisation, in percent over its last sample period: the share of time
+     * in which some kernel ran, however small. */
+    int (*utilisation)(leat_device *device, int *percent, leat_error *err);
 } leat_device_table;
 
 /* First member of every device's own struct. */
@@ -64,6 +123,9 @@ struct leat_stream {
     leat_device *device;
 };
 struct leat_event {
+    leat_device *device;
+};
+struct leat_device_map {
     leat_device *device;
 };
 

@@ -256,6 +256,17 @@ int64_t leat_device_sim_work_ns(const leat_stream *stream)
     return ns;
 }
 
+/* The bytes cost nothing here: the time is what was asked for. */
+static int sim_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes)
+{
+    int rc = LEAT_OK;
+    (void)memory;
+    (void)bytes;
+    for (int64_t i = 0; i < launches && rc == LEAT_OK; i++)
+        rc = leat_device_sim_busy(stream, ns / launches);
+    return rc;
+}
+
 static int copy(leat_stream *base, leat_sim_task item, double bytes_per_s, int direction)
 {
     struct sim_device *device = device_of(base);
@@ -330,4 +341,5 @@ const leat_device_table leat_device_sim = {
     .copy_to_device = sim_copy_to_device,
     .copy_to_host = sim_copy_to_host,
     .host_call = sim_host_call,
+    .plant = sim_plant,
 };

@@ -12,11 +12,18 @@ cd "$tmp/a folder"/leat-*
 
 env -i bin/leat --version
 env -i bin/leat devices
-outside=$(ldd bin/leat lib/lib*.so | sed -n 's/^\t\(.*\) => \(.*\) (0x.*/\1 \2/p' | sort -u |
+outside=$(ldd bin/leat* lib/lib*.so | sed -n 's/^\t\(.*\) => \(.*\) (0x.*/\1 \2/p' | sort -u |
     grep -vF " $PWD/" | grep -v '^lib\(c\|m\|dl\|rt\|pthread\)\.so\.' || :)
 if [ -n "$outside" ]; then
     echo "the archive takes from the system:"
     echo "$outside"
     exit 1
+fi
+
+# What a machine with a GPU can check is there, and says why where it cannot be run.
+if [ -x bin/leat-gpu-check ]; then
+    LEAT_GPU_JSON=$tmp/gpu.json sh bin/gpu_check >"$tmp/gpu.txt"
+    grep -Eq '^[0-9]+ passed, 0 failed, [0-9]+ not run$' "$tmp/gpu.txt"
+    [ -s "$tmp/gpu.json" ]
 fi
 [ -f share/doc/leat/LICENSE ] && [ -d share/doc/leat/licences ]

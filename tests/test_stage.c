@@ -351,7 +351,27 @@ static void each_wrong_pipeline_says_why_and_where(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         expect(LEAT_E_CONFIG, wrong[i].pipeline, NULL, wrong[i].message);
     expect(LEAT_E_UNSUPPORTED, "pipeline:\n  - map: {ops: [decode_jpeg], device: gpu}\n", NULL,
-           "bad.yaml:3:5: map on the GPU is not part of this version: write device: cpu");
+           "bad.yaml:3:17: op 'decode_jpeg' has no kernel: put it in a map with device: cpu, "
+           "before the one with "
+           "device: gpu");
+    expect(
+        LEAT_E_CONFIG,
+        "pipeline:\n  - map: [decode_jpeg]\n  - map: {ops: [random_flip], device: gpu}\n", NULL,
+        "bad.yaml:4:17: op 'random_flip' on the GPU needs rows of one shape, but gets uint8[?, ?, "
+        "3]: resize or crop in a map with device: cpu before it");
+    expect(LEAT_E_CONFIG,
+           "pipeline:\n  - map: [decode_jpeg, {resize: 8}]\n"
+           "  - map: {ops: [random_flip], device: gpu}\n"
+           "  - map: {ops: [normalize], device: cpu}\n",
+           NULL,
+           "bad.yaml:5:5: a map with device: cpu cannot follow one with device: gpu: batches do "
+           "not come back from the device");
+    expect(LEAT_E_CONFIG,
+           "pipeline:\n  - map: [decode_jpeg, {resize: 8}]\n"
+           "  - map: {ops: [random_flip], device: gpu}\n  - batch: 4\nengine: {digest: true}\n",
+           NULL,
+           "bad.yaml:5:5: engine.digest reads batches in host memory, but a map with device: "
+           "gpu finishes them on the device");
 }
 
 static void what_set_broke_is_named_by_its_path(void **state)

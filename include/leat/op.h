@@ -25,9 +25,16 @@ typedef struct leat_plan64 {
 /* Memory of one worker for one op call; see leat_scratch_* below. */
 typedef struct leat_scratch leat_scratch;
 
+/* What the options of an op come to for a kernel that does its work on another device. */
+typedef struct leat_op_constants {
+    float values[16];
+    int32_t words[4];
+} leat_op_constants;
+
 enum {
     LEAT_OP_IN_PLACE = 1, /* apply works with out->data == in->data (same bytes in and out) */
-    LEAT_OP_RANDOM = 2    /* plan draws random numbers */
+    LEAT_OP_RANDOM = 2,   /* plan draws random numbers */
+    LEAT_OP_KERNEL = 4    /* the CUDA plugin has a kernel that gives what apply gives */
 };
 
 typedef struct leat_op {
@@ -55,6 +62,10 @@ typedef struct leat_op {
      * Returns LEAT_OK or LEAT_E_DATA / LEAT_E_NOMEM. Any thread; one scratch per thread. */
     int (*apply)(const void *options, const leat_plan64 *plan, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err);
+
+    /* With LEAT_OP_KERNEL: what the kernel must know of the options, for inputs of this shape (no
+     * unknown dims); NULL: nothing. *out comes zeroed. */
+    void (*constants)(const void *options, const leat_shape *in, leat_op_constants *out);
 } leat_op;
 
 /* `bytes` of uninitialised memory, 64-byte aligned, valid until `apply` (or `measure`) returns.

@@ -2,12 +2,13 @@
  *
  * plugin_cuda.c: what libleat finds when it opens the plugin: its ABI number and its device table.
  *
- * The table lists the GPUs of this machine, or says why there are none; it opens none of them. The
+ * The table lists the GPUs of this machine, or says why there are none. The
  * plugin calls nothing of libleat, so it serves programs that link the static library too. */
-#include <cuda_runtime_api.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device_cuda.h"
+#include "gpu.h"
 
 /* A device line that says what is wrong and what would help. */
 static void describe_absent(leat_device_info *out, int driver, int runtime, cudaError_t rc)
@@ -27,18 +28,19 @@ static void describe_absent(leat_device_info *out, int driver, int runtime, cuda
         snprintf(out->text, sizeof out->text, "%s", cudaGetErrorString(rc));
 }
 
-static void describe_gpu(int i, leat_device_info *out)
+static int describe_gpu(int i, leat_device_info *out)
 {
     struct cudaDeviceProp properties;
     const cudaError_t rc = cudaGetDeviceProperties(&properties, i);
-    if (rc == cudaSuccess)
+    out->available = rc == cudaSuccess;
+    if (out->available)
         snprintf(out->text, sizeof out->text,
-                 "%.64s (compute capability %d.%d, %.0f GiB) is there, but this "
-                 "version of leat does not run on GPUs",
+                 "%.64s, compute capability %d.%d, %.0f GiB: copies and map; no training yet",
                  properties.name, properties.major, properties.minor,
                  (double)properties.totalGlobalMem / (1024.0 * 1024 * 1024));
     else
         snprintf(out->text, sizeof out->text, "%s", cudaGetErrorString(rc));
+    return out->available;
 }
 
 static size_t list_gpus(leat_device_info *out, size_t n)
@@ -61,23 +63,106 @@ static size_t list_gpus(leat_device_info *out, size_t n)
     return n_gpus ? (size_t)n_gpus : 1;
 }
 
+/* Number of the GPU that a name asks for: "" is the first. -1: it is no number. */
+static int number_of(const char *spec)
+{
+    char *end;
+    const long n = strtol(spec, &end, 10);
+    if (!*spec)
+        return 0;
+    return *end || n < 0 || n > 4096 || *spec < '0' || *spec > '9' ? -1 : (int)n;
+}
+
+/* That GPU, if it is there. */
+static int find_gpu(const char *spec, int *number, leat_device_info *info, leat_error *err)
+{
+    int driver = 0, runtime = 0, n_gpus = 0;
+    *number = number_of(spec);
+    if (*number < 0)
+        return leat_gpu_fail(err, LEAT_E_CONFIG, "cuda takes a number, as in cuda:0");
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    const cudaError_t rc = cudaGetDeviceCount(&n_gpus);
+    cudaGetLastError();
+    if (rc != cudaSuccess || n_gpus == 0)
+        describe_absent(info, driver, runtime, rc);
+    else if (*number < n_gpus && describe_gpu(*number, info))
+        return LEAT_OK;
+    else if (*number >= n_gpus)
+        snprintf(info->text, sizeof info->text, "this machine has %d GPU%s, the last is cuda:%d",
+                 n_gpus, n_gpus == 1 ? "" : "s", n_gpus - 1);
+    return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "%s", info->text);
+}
+
+static void close_gpu(leat_device *device)
+{
+    leat_gpu *const gpu = leat_gpu_of(device);
+    cudaSetDevice(gpu->number);
+    leat_gpu_plant_close(gpu);
+    leat_gpu_clock_close(gpu);
+    cudaGetLastError();
+    pthread_mutex_destroy(&gpu->lock);
+    free(gpu);
+}
+
 static int open_gpu(const char *spec, leat_device **out, leat_error *err)
 {
-    (void)spec;
+    leat_device_info info = { .simulated = 0 };
+    int number;
     *out = NULL;
-    if (err) {
-        err->code = LEAT_E_UNSUPPORTED;
-        snprintf(err->message, sizeof err->message,
-                 "training and copies on CUDA are not part of this version; use cpu or sim");
+    int rc = find_gpu(spec, &number, &info, err);
+    if (rc < 0)
+        return rc;
+    leat_gpu *const gpu = calloc(1, sizeof *gpu);
+    if (!gpu)
+        return leat_gpu_fail(err, LEAT_E_NOMEM, "device: %zu bytes", sizeof *gpu);
+    pthread_mutex_init(&gpu->lock, NULL);
+    gpu->base = (leat_device){ .table = leat_cuda_device_table(), .info = info };
+    gpu->number = number;
+    rc = leat_gpu_check(gpu, cudaSetDevice(number), "starting the device", err);
+    if (rc == LEAT_OK)
+        rc = leat_gpu_clock_open(gpu, err);
+    if (rc < 0) {
+        close_gpu(&gpu->base);
+        return rc;
     }
-    return LEAT_E_UNSUPPORTED;
+    *out = &gpu->base;
+    return LEAT_OK;
 }
 
 static const leat_device_table table = {
     .kind = "cuda",
     .help = "an NVIDIA GPU",
     .open = open_gpu,
+    .close = close_gpu,
     .list = list_gpus,
+    .device_alloc = leat_gpu_device_alloc,
+    .device_free = leat_gpu_device_free,
+    .pinned_alloc = leat_gpu_pinned_alloc,
+    .pinned_free = leat_gpu_pinned_free,
+    .stream_open = leat_gpu_stream_open,
+    .stream_close = leat_gpu_stream_close,
+    .stream_sync = leat_gpu_stream_sync,
+    .event_open = leat_gpu_event_open,
+    .event_close = leat_gpu_event_close,
+    .event_record = leat_gpu_event_record,
+    .stream_wait = leat_gpu_stream_wait,
+    .event_query = leat_gpu_event_query,
+    .event_sync = leat_gpu_event_sync,
+    .event_ns = leat_gpu_event_ns,
+    .copy_to_device = leat_gpu_copy_to_device,
+    .copy_to_host = leat_gpu_copy_to_host,
+    .host_call = leat_gpu_host_call,
+    .memory_info = leat_gpu_memory_info,
+    .explain = leat_gpu_explain,
+    .plant = leat_gpu_plant,
+    .map_open = leat_gpu_map_open,
+    .map_add = leat_gpu_map_add,
+    .map_run = leat_gpu_map_run,
+    .map_close = leat_gpu_map_close,
+    .record_start = leat_gpu_record_start,
+    .record_stop = leat_gpu_record_stop,
+    .utilisation = leat_gpu_utilisation,
 };
 
 int leat_cuda_abi(void)

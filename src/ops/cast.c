@@ -2,9 +2,7 @@
  *
  * cast: changes the element type and keeps the values. What does not fit saturates; float32 is
  * rounded to the nearest integer, ties to even, and NaN becomes 0. */
-#include <math.h>
-#include <string.h>
-
+#include "cast_value.h"
 #include "op_list.h"
 
 static const char *const dtypes[] = {
@@ -31,30 +29,13 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
-static int64_t clamp(int64_t x, int64_t low, int64_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
-/* float32 to an integer of `bits` value bits: 2^bits is exact in float32, 2^bits - 1 may not be. */
-static int64_t from_f32(float x, int64_t low, int64_t high)
-{
-    if (isnan(x))
-        return 0;
-    if (x >= 0x1p63f)
-        return high;
-    if (x < -0x1p63f)
-        return low;
-    return clamp((int64_t)rintf(x), low, high);
-}
-
-#define INT_TO_U8(x)  ((uint8_t)clamp((int64_t)(x), 0, UINT8_MAX))
-#define INT_TO_I32(x) ((int32_t)clamp((int64_t)(x), INT32_MIN, INT32_MAX))
+#define INT_TO_U8(x)  ((uint8_t)leat_cast_clamp((int64_t)(x), 0, UINT8_MAX))
+#define INT_TO_I32(x) ((int32_t)leat_cast_clamp((int64_t)(x), INT32_MIN, INT32_MAX))
 #define INT_TO_I64(x) ((int64_t)(x))
 #define TO_F32(x)     ((float)(x))
-#define F32_TO_U8(x)  ((uint8_t)from_f32(x, 0, UINT8_MAX))
-#define F32_TO_I32(x) ((int32_t)from_f32(x, INT32_MIN, INT32_MAX))
-#define F32_TO_I64(x) from_f32(x, INT64_MIN, INT64_MAX)
+#define F32_TO_U8(x)  ((uint8_t)leat_cast_f32(x, 0, UINT8_MAX))
+#define F32_TO_I32(x) ((int32_t)leat_cast_f32(x, INT32_MIN, INT32_MAX))
+#define F32_TO_I64(x) leat_cast_f32(x, INT64_MIN, INT64_MAX)
 
 #define LOOP(in_type, out_type, convert)                                                           \
     do {                                                                                           \
@@ -108,6 +89,7 @@ const leat_op leat_op_cast = {
     .help = "change the element type; what does not fit saturates, float32 is rounded",
     .options_size = sizeof(cast_options),
     .options = options,
+    .flags = LEAT_OP_KERNEL,
     .shape = shape,
     .apply = apply,
 };

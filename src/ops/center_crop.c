@@ -62,6 +62,7 @@ const leat_op leat_op_center_crop = {
     .help = "cut a box of fixed size from the middle",
     .options_size = sizeof(crop_options),
     .options = options,
+    .flags = LEAT_OP_KERNEL,
     .shape = shape,
     .apply = apply,
 };

@@ -36,10 +36,8 @@ void leat_color_brightness(uint8_t *to, const uint8_t *from, size_t n_px, size_t
 
 void leat_color_contrast_table(uint8_t table[256], int64_t mean, int64_t factor)
 {
-    for (int64_t x = 0; x < 256; x++) {
-        const int64_t q32 = (x * 65536 - mean) * factor + mean * 65536;
-        table[x] = leat_color_clamp((q32 + ((int64_t)1 << 31)) >> 32);
-    }
+    for (int64_t x = 0; x < 256; x++)
+        table[x] = leat_color_contrast_value(x, mean, factor);
 }
 
 void leat_color_contrast(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
@@ -53,7 +51,7 @@ void leat_color_contrast(uint8_t *to, const uint8_t *from, size_t n_px, size_t c
     else
         for (size_t i = 0; i < n_px; i++)
             sum += leat_color_gray(from + i * channels);
-    leat_color_contrast_table(tables.of[0], (int64_t)((sum * 65536 + n_px / 2) / n_px), amount);
+    leat_color_contrast_table(tables.of[0], leat_color_mean(sum, n_px), amount);
     map_all(to, from, n_px, channels, &tables);
 }
 
@@ -85,33 +83,6 @@ int32_t leat_color_turn(float part)
     return turn < 0 ? turn + LEAT_COLOR_TURN : turn;
 }
 
-/* DESIGN: a colour of largest value `max` and chroma c = max - min stands at h / c sixths of a turn
- * with a whole number h. Turned, it stands at a sixth k and a part f of the next; its values are then
- * max, min, and min + f c where they rise (k even) or max - f c where they fall (k odd). So only f c
- * is rounded. */
-static void turn_pixel(uint8_t *to, const uint8_t *from, int32_t amount)
-{
-    /* places of the largest, the moving and the smallest value in each sixth */
-    static const uint8_t places[6][3] = { { 0, 1, 2 }, { 1, 0, 2 }, { 1, 2, 0 },
-                                          { 2, 1, 0 }, { 2, 0, 1 }, { 0, 2, 1 } };
-    const int32_t r = from[0], g = from[1], b = from[2];
-    const int32_t max = r > g ? (r > b ? r : b) : (g > b ? g : b);
-    const int32_t min = r < g ? (r < b ? r : b) : (g < b ? g : b);
-    const int32_t c = max - min;
-    int32_t h = max == r ? g - b : max == g ? 2 * c + b - r : 4 * c + r - g;
-    if (!c) {
-        memmove(to, from, 3);
-        return;
-    }
-    h = (h < 0 ? h + 6 * c : h) * 65536 + amount * c;
-    h = h >= LEAT_COLOR_TURN * c ? h - LEAT_COLOR_TURN * c : h;
-    const int32_t k = h / (65536 * c);
-    const int32_t part = (h - k * 65536 * c + 32768) >> 16;
-    to[places[k][0]] = (uint8_t)max;
-    to[places[k][1]] = (uint8_t)(k & 1 ? max - part : min + part);
-    to[places[k][2]] = (uint8_t)min;
-}
-
 void leat_color_hue(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels, int32_t amount)
 {
     if (channels < 3 || !amount) {
@@ -119,7 +90,7 @@ void leat_color_hue(uint8_t *to, const uint8_t *from, size_t n_px, size_t channe
         return;
     }
     for (size_t i = 0; i < n_px; i++, to += channels, from += channels) {
-        turn_pixel(to, from, amount);
+        leat_color_turn_pixel(to, from, amount);
         if (channels == 4)
             to[3] = from[3];
     }

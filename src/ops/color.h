@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host_device.h"
+
 #define LEAT_COLOR_ONE  65536
 #define LEAT_COLOR_TURN (6 * 65536) /* of the hue; its unit is a sixth, between two pure colours */
 
@@ -46,27 +48,66 @@ void leat_color_map(uint8_t *to, const uint8_t *from, size_t n_px, size_t channe
 void leat_color_contrast_table(uint8_t table[256], int64_t mean, int64_t factor);
 
 /* Channels that are not alpha: 1 or 3. */
-static inline size_t leat_color_n_colors(size_t channels)
+LEAT_HOST_DEVICE size_t leat_color_n_colors(size_t channels)
 {
     return channels < 3 ? 1 : 3;
 }
 
 /* Rec. 601 luma as Pillow's convert("L"), which is what torchvision does with PIL images. */
-static inline uint8_t leat_color_gray(const uint8_t *rgb)
+LEAT_HOST_DEVICE uint8_t leat_color_gray(const uint8_t *rgb)
 {
     return (uint8_t)((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768u) >> 16);
 }
 
-static inline uint8_t leat_color_clamp(int64_t x)
+LEAT_HOST_DEVICE uint8_t leat_color_clamp(int64_t x)
 {
     return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x);
 }
 
 /* (x - to) * factor + to; |x - to| ≤ 255, so that 32 bits hold it. */
-static inline uint8_t leat_color_blend(int32_t x, int32_t to, int32_t factor)
+LEAT_HOST_DEVICE uint8_t leat_color_blend(int32_t x, int32_t to, int32_t factor)
 {
     const int32_t q16 = (x - to) * factor + to * LEAT_COLOR_ONE + LEAT_COLOR_ONE / 2;
     return leat_color_clamp(q16 >> 16);
+}
+
+/* DESIGN: a colour of largest value `max` and chroma c = max - min stands at h / c sixths of a turn
+ * with a whole number h. Turned, it stands at a sixth k and a part f of the next; its values are then
+ * max, min, and min + f c where they rise (k even) or max - f c where they fall (k odd). So only f c
+ * is rounded. `to` may be `from`. */
+LEAT_HOST_DEVICE void leat_color_turn_pixel(uint8_t *to, const uint8_t *from, int32_t amount)
+{
+    const int32_t r = from[0], g = from[1], b = from[2];
+    const int32_t max = r > g ? (r > b ? r : b) : (g > b ? g : b);
+    const int32_t min = r < g ? (r < b ? r : b) : (g < b ? g : b);
+    const int32_t c = max - min;
+    int32_t h = max == r ? g - b : max == g ? 2 * c + b - r : 4 * c + r - g;
+    if (!c) {
+        to[0] = to[1] = to[2] = (uint8_t)r;
+        return;
+    }
+    h = (h < 0 ? h + 6 * c : h) * 65536 + amount * c;
+    h = h >= LEAT_COLOR_TURN * c ? h - LEAT_COLOR_TURN * c : h;
+    const int32_t k = h / (65536 * c);
+    const int32_t part = (h - k * 65536 * c + 32768) >> 16;
+    /* places of the largest, the moving and the smallest value in each sixth, two bits each:
+     * 0 1 1 2 2 0, 1 0 2 1 0 2, 2 2 0 0 1 1 */
+    to[660 >> 2 * k & 3] = (uint8_t)max;
+    to[2145 >> 2 * k & 3] = (uint8_t)(k & 1 ? max - part : min + part);
+    to[1290 >> 2 * k & 3] = (uint8_t)min;
+}
+
+/* The mean of n numbers that sum to `sum`, with 16 bits of fraction. */
+LEAT_HOST_DEVICE int64_t leat_color_mean(uint64_t sum, uint64_t n)
+{
+    return (int64_t)((sum * 65536 + n / 2) / n);
+}
+
+/* (x - mean) * factor + mean; mean with 16 bits of fraction too. */
+LEAT_HOST_DEVICE uint8_t leat_color_contrast_value(int64_t x, int64_t mean, int64_t factor)
+{
+    const int64_t q32 = (x * 65536 - mean) * factor + mean * 65536;
+    return leat_color_clamp((q32 + ((int64_t)1 << 31)) >> 32);
 }
 
 #endif

@@ -8,17 +8,11 @@
 #include "color.h"
 #include "image.h"
 #include "op_list.h"
-
-enum { BRIGHTNESS, CONTRAST, SATURATION, HUE, N_CHANGES };
+#include "op_plans.h"
 
 typedef struct jitter_options {
     leat_f32s brightness, contrast, saturation, hue;
 } jitter_options;
-
-typedef struct jitter_plan {
-    int32_t amounts[N_CHANGES]; /* factors of 16 bits of fraction; the turn of the hue */
-    uint8_t order[N_CHANGES];
-} jitter_plan;
 
 static const leat_option options[] = {
     LEAT_OPTION_F32S(jitter_options, brightness, "0", 0, 100,
@@ -51,7 +45,7 @@ static int check_range(const char *name, const leat_f32s *range, leat_error *err
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {
-    for (int i = 0; i < N_CHANGES; i++) {
+    for (int i = 0; i < LEAT_N_JITTERS; i++) {
         const int rc = check_range(options[i].name, option_of(opts, i), err);
         if (rc != LEAT_OK)
             return rc;
@@ -69,35 +63,38 @@ static float draw(leat_rng *rng, const leat_f32s *range, float center)
 
 static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
 {
-    jitter_plan drawn = { .order = { BRIGHTNESS, CONTRAST, SATURATION, HUE } };
+    leat_jitter_plan drawn = { .order = { LEAT_JITTER_BRIGHTNESS, LEAT_JITTER_CONTRAST,
+                                          LEAT_JITTER_SATURATION, LEAT_JITTER_HUE } };
     (void)in;
-    for (uint32_t i = N_CHANGES - 1; i > 0; i--) {
+    for (uint32_t i = LEAT_N_JITTERS - 1; i > 0; i--) {
         const uint32_t k = leat_rng_below(rng, i + 1);
         const uint8_t kept = drawn.order[i];
         drawn.order[i] = drawn.order[k];
         drawn.order[k] = kept;
     }
-    for (int i = 0; i < HUE; i++)
+    for (int i = 0; i < LEAT_JITTER_HUE; i++)
         drawn.amounts[i] = (int32_t)rintf(draw(rng, option_of(opts, i), 1) * LEAT_COLOR_ONE);
-    drawn.amounts[HUE] = leat_color_turn(draw(rng, option_of(opts, HUE), 0));
+    drawn.amounts[LEAT_JITTER_HUE] =
+        leat_color_turn(draw(rng, option_of(opts, LEAT_JITTER_HUE), 0));
     memcpy(out, &drawn, sizeof drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    static leat_color_fn *const change[N_CHANGES] = { leat_color_brightness, leat_color_contrast,
-                                                      leat_color_saturation, leat_color_hue };
+    static leat_color_fn *const change[LEAT_N_JITTERS] = { leat_color_brightness,
+                                                           leat_color_contrast,
+                                                           leat_color_saturation, leat_color_hue };
     const size_t n_px = leat_image_n_px(&in->shape), channels = (size_t)in->shape.dims[2];
     const uint8_t *from = in->data;
-    jitter_plan drawn;
+    leat_jitter_plan drawn;
     (void)opts;
     (void)scratch;
     (void)err;
     memcpy(&drawn, planned, sizeof drawn);
-    for (int i = 0; i < N_CHANGES; i++) {
+    for (int i = 0; i < LEAT_N_JITTERS; i++) {
         const int kind = drawn.order[i];
-        if (drawn.amounts[kind] == (kind == HUE ? 0 : LEAT_COLOR_ONE))
+        if (drawn.amounts[kind] == (kind == LEAT_JITTER_HUE ? 0 : LEAT_COLOR_ONE))
             continue; /* changes nothing */
         change[kind](out->data, from, n_px, channels, drawn.amounts[kind]);
         from = out->data;
@@ -112,7 +109,7 @@ const leat_op leat_op_color_jitter = {
     .help = "brightness, contrast, saturation and hue at random, in random order (torchvision)",
     .options_size = sizeof(jitter_options),
     .options = options,
-    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
+    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
     .plan = plan,
     .apply = apply,

@@ -62,6 +62,17 @@ void leat_normalize_affine(const void *options_, leat_dtype dtype, leat_affine *
     leat_dsp_affine_fill(out);
 }
 
+static void constants(const void *opts, const leat_shape *in, leat_op_constants *out)
+{
+    leat_affine affine;
+    leat_normalize_affine(opts, in->dtype, &affine);
+    out->words[0] = affine.n_channels;
+    for (int32_t c = 0; c < affine.n_channels; c++) {
+        out->values[c] = affine.scale[c];
+        out->values[LEAT_AFFINE_MAX + c] = affine.shift[c];
+    }
+}
+
 static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
@@ -83,6 +94,8 @@ const leat_op leat_op_normalize = {
     .help = "subtract the mean and divide by the standard deviation, per channel; gives float32",
     .options_size = sizeof(normalize_options),
     .options = options,
+    .flags = LEAT_OP_KERNEL,
     .shape = shape,
     .apply = apply,
+    .constants = constants,
 };

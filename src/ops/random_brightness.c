@@ -9,15 +9,11 @@
 #include "dsp.h"
 #include "image.h"
 #include "op_list.h"
+#include "op_plans.h"
 
 typedef struct brightness_options {
     float max_delta;
 } brightness_options;
-
-typedef struct brightness_plan {
-    float delta;
-    int32_t delta_u8;
-} brightness_plan;
 
 static const leat_option options[] = { LEAT_OPTION_F32(
                                            brightness_options, max_delta, "0.2", 0, 1,
@@ -33,7 +29,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
 static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
 {
     const brightness_options *o = opts;
-    brightness_plan drawn = { .delta = leat_rng_range(rng, -o->max_delta, o->max_delta) };
+    leat_brightness_plan drawn = { .delta = leat_rng_range(rng, -o->max_delta, o->max_delta) };
     (void)in;
     drawn.delta_u8 = (int32_t)rintf(drawn.delta * 255);
     memcpy(out, &drawn, sizeof drawn);
@@ -43,7 +39,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     const size_t n = (size_t)leat_shape_elements(&in->shape);
-    brightness_plan drawn;
+    leat_brightness_plan drawn;
     (void)opts;
     (void)scratch;
     (void)err;
@@ -64,7 +60,7 @@ const leat_op leat_op_random_brightness = {
     .help = "add a random number to every value (tf.image.random_brightness)",
     .options_size = sizeof(brightness_options),
     .options = options,
-    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
+    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
     .plan = plan,
     .apply = apply,

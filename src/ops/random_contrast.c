@@ -11,15 +11,11 @@
 #include "color.h"
 #include "image.h"
 #include "op_list.h"
+#include "op_plans.h"
 
 typedef struct contrast_options {
     float lower, upper;
 } contrast_options;
-
-typedef struct contrast_plan {
-    float factor;
-    int32_t factor_q16;
-} contrast_plan;
 
 static const leat_option options[] = {
     LEAT_OPTION_F32(contrast_options, lower, "0.8", 0, 100, "least factor; 1 changes nothing"),
@@ -38,7 +34,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
 static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
 {
     const contrast_options *o = opts;
-    contrast_plan drawn = { .factor = leat_rng_range(rng, o->lower, o->upper) };
+    leat_contrast_plan drawn = { .factor = leat_rng_range(rng, o->lower, o->upper) };
     (void)in;
     drawn.factor_q16 = (int32_t)rintf(drawn.factor * 0x1p16f);
     memcpy(out, &drawn, sizeof drawn);
@@ -53,8 +49,7 @@ static void contrast_u8(uint8_t *to, const uint8_t *from, size_t n_px, size_t ch
         for (size_t c = 0; c < channels; c++)
             sums[c] += from[i * channels + c];
     for (size_t c = 0; c < channels; c++)
-        leat_color_contrast_table(tables[c], (int64_t)((sums[c] * 65536 + n_px / 2) / n_px),
-                                  factor_q16);
+        leat_color_contrast_table(tables[c], leat_color_mean(sums[c], n_px), factor_q16);
     for (size_t i = 0; i < n_px; i++)
         for (size_t c = 0; c < channels; c++)
             to[i * channels + c] = tables[c][from[i * channels + c]];
@@ -78,7 +73,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
 {
     const size_t n_px = (size_t)in->shape.dims[0] * (size_t)in->shape.dims[1];
     const size_t channels = (size_t)in->shape.dims[2];
-    contrast_plan drawn;
+    leat_contrast_plan drawn;
     (void)opts;
     (void)scratch;
     (void)err;
@@ -95,7 +90,7 @@ const leat_op leat_op_random_contrast = {
     .help = "scale the distance to each channel's mean at random (tf.image.random_contrast)",
     .options_size = sizeof(contrast_options),
     .options = options,
-    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
+    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
     .plan = plan,
     .apply = apply,

@@ -74,6 +74,11 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     memcpy(out, &box, sizeof box);
 }
 
+static void constants(const void *opts, const leat_shape *in, leat_op_constants *out)
+{
+    leat_image_value(&((const erasing_options *)opts)->value, in, (uint8_t *)out->values);
+}
+
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
@@ -99,8 +104,9 @@ const leat_op leat_op_random_erasing = {
     .help = "overwrite a box of random size and place with a probability",
     .options_size = sizeof(erasing_options),
     .options = options,
-    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
+    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
     .plan = plan,
     .apply = apply,
+    .constants = constants,
 };

@@ -8,6 +8,7 @@
 #include "dsp.h"
 #include "image.h"
 #include "op_list.h"
+#include "op_plans.h"
 
 enum { HORIZONTAL, VERTICAL };
 static const char *const axes[] = { "horizontal", "vertical", NULL };
@@ -16,10 +17,6 @@ typedef struct flip_options {
     float p;
     int32_t axis;
 } flip_options;
-
-typedef struct flip_plan {
-    int32_t mirror;
-} flip_plan;
 
 static const leat_option options[] = {
     LEAT_OPTION_F32(flip_options, p, "0.5", 0, 1, "probability of mirroring"),
@@ -37,7 +34,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
 static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
 {
     const flip_options *o = opts;
-    const flip_plan drawn = { .mirror = leat_rng_f32(rng) < o->p };
+    const leat_flip_plan drawn = { .mirror = leat_rng_f32(rng) < o->p };
     (void)in;
     memcpy(out, &drawn, sizeof drawn);
 }
@@ -49,7 +46,7 @@ bool leat_random_flip_is_horizontal(const void *options_)
 
 bool leat_random_flip_mirrors(const leat_plan64 *planned)
 {
-    flip_plan drawn;
+    leat_flip_plan drawn;
     memcpy(&drawn, planned, sizeof drawn);
     return drawn.mirror;
 }
@@ -84,6 +81,12 @@ static void mirror_top_bottom(uint8_t *to, const uint8_t *from, const leat_shape
     }
 }
 
+static void constants(const void *opts, const leat_shape *in, leat_op_constants *out)
+{
+    (void)in;
+    out->words[0] = ((const flip_options *)opts)->axis == VERTICAL;
+}
+
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
@@ -103,8 +106,9 @@ const leat_op leat_op_random_flip = {
     .help = "mirror left to right, or top to bottom, with a probability",
     .options_size = sizeof(flip_options),
     .options = options,
-    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
+    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
     .plan = plan,
     .apply = apply,
+    .constants = constants,
 };

@@ -8,14 +8,11 @@
 #include "color.h"
 #include "image.h"
 #include "op_list.h"
+#include "op_plans.h"
 
 typedef struct hue_options {
     float max_delta;
 } hue_options;
-
-typedef struct hue_plan {
-    int32_t turn; /* 0 … LEAT_COLOR_TURN - 1 */
-} hue_plan;
 
 static const leat_option options[] = { LEAT_OPTION_F32(
                                            hue_options, max_delta, "0.1", 0, 0.5,
@@ -31,7 +28,8 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
 static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
 {
     const hue_options *o = opts;
-    const hue_plan drawn = { leat_color_turn(leat_rng_range(rng, -o->max_delta, o->max_delta)) };
+    const leat_hue_plan drawn = { leat_color_turn(
+        leat_rng_range(rng, -o->max_delta, o->max_delta)) };
     (void)in;
     memcpy(out, &drawn, sizeof drawn);
 }
@@ -39,7 +37,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    hue_plan drawn;
+    leat_hue_plan drawn;
     (void)opts;
     (void)scratch;
     (void)err;
@@ -54,7 +52,7 @@ const leat_op leat_op_random_hue = {
     .help = "turn the hue of all pixels at random (tf.image.random_hue)",
     .options_size = sizeof(hue_options),
     .options = options,
-    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
+    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
     .plan = plan,
     .apply = apply,

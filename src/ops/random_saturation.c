@@ -9,14 +9,11 @@
 #include "color.h"
 #include "image.h"
 #include "op_list.h"
+#include "op_plans.h"
 
 typedef struct saturation_options {
     float lower, upper;
 } saturation_options;
-
-typedef struct saturation_plan {
-    int32_t factor_q16;
-} saturation_plan;
 
 static const leat_option options[] = {
     LEAT_OPTION_F32(saturation_options, lower, "0.8", 0, 100,
@@ -37,7 +34,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
 {
     const saturation_options *o = opts;
     const float factor = leat_rng_range(rng, o->lower, o->upper);
-    const saturation_plan drawn = { .factor_q16 = (int32_t)rintf(factor * LEAT_COLOR_ONE) };
+    const leat_saturation_plan drawn = { .factor_q16 = (int32_t)rintf(factor * LEAT_COLOR_ONE) };
     (void)in;
     memcpy(out, &drawn, sizeof drawn);
 }
@@ -45,7 +42,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    saturation_plan drawn;
+    leat_saturation_plan drawn;
     (void)opts;
     (void)scratch;
     (void)err;
@@ -60,7 +57,7 @@ const leat_op leat_op_random_saturation = {
     .help = "scale each pixel's distance to its gray at random (torchvision's formula)",
     .options_size = sizeof(saturation_options),
     .options = options,
-    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM,
+    .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
     .plan = plan,
     .apply = apply,

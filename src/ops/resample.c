@@ -1,69 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #include "resample.h"
 
-#include <math.h>
 #include <string.h>
 
-enum { BASE_BITS = 14, MOST_BITS = 20, MOST_FRACTION_BITS = 7, SUM_BITS = 22 };
+#include "taps.h"
 
-/* The inputs that output i weighs: [first, first + n). */
-typedef struct tap_range {
-    double center, support;
-    int32_t first, n;
-} tap_range;
-
-static tap_range range_of(int64_t n_in, int64_t n_out, int32_t i)
-{
-    const double scale = (double)n_in / (double)n_out;
-    tap_range range = { .center = (i + 0.5) * scale, .support = scale > 1 ? scale : 1 };
-    const double low = range.center - range.support + 0.5;
-    const double high = range.center + range.support + 0.5;
-    range.first = low > 0 ? (int32_t)low : 0;
-    range.n = (high < (double)n_in ? (int32_t)high : (int32_t)n_in) - range.first;
-    return range;
-}
-
-static double weight_of(const tap_range *range, int32_t k)
-{
-    const double distance = fabs(range->first + k - range->center + 0.5) / range->support;
-    return distance < 1 ? 1 - distance : 0;
-}
-
-/* Rounds the running sum and not each weight: the weights then sum to exactly 1 << bits. */
 static void fill_weights(leat_axis *axis, int32_t i)
 {
-    const tap_range range = range_of(axis->n_in, axis->n_out, i);
-    const size_t row = (size_t)i * (size_t)axis->stride;
+    const leat_taps taps = leat_taps_of(axis->n_in, axis->n_out, i);
     /* Every output has the same number of taps; near the end they start earlier. */
     const int32_t start =
-        range.first + axis->n_taps <= axis->n_in ? range.first : axis->n_in - axis->n_taps;
-    const int32_t lead = range.first - start;
-    double total = 0, sum = 0;
-    int32_t before = 0;
+        taps.first + axis->n_taps <= axis->n_in ? taps.first : axis->n_in - axis->n_taps;
+    const size_t at = (size_t)i * (size_t)axis->stride + (size_t)(taps.first - start);
     axis->start[i] = start;
-    for (int32_t k = 0; k < range.n; k++)
-        total += weight_of(&range, k);
-    for (int32_t k = 0; k < range.n; k++) {
-        const double weight = weight_of(&range, k);
-        sum += weight;
-        if (axis->float_weights) {
-            axis->float_weights[row + (size_t)(lead + k)] = (float)(weight / total);
-        } else {
-            const int32_t upto = (int32_t)(sum / total * (double)(1 << axis->bits) + 0.5);
-            axis->weights[row + (size_t)(lead + k)] = (int16_t)(upto - before);
-            before = upto;
-        }
-    }
+    if (axis->float_weights)
+        leat_taps_fill_f32(&taps, axis->float_weights + at);
+    else
+        leat_taps_fill_u8(&taps, axis->bits, axis->weights + at);
 }
 
 int leat_resample_axis(leat_axis *axis, int64_t n_in, int64_t n_out, leat_dtype dtype,
                        leat_scratch *scratch)
 {
-    *axis = (leat_axis){ .n_in = (int32_t)n_in, .n_out = (int32_t)n_out, .bits = BASE_BITS };
-    for (int64_t n = n_in; n >= 2 * n_out && axis->bits < MOST_BITS; n /= 2)
-        axis->bits++;
+    *axis = (leat_axis){ .n_in = (int32_t)n_in,
+                         .n_out = (int32_t)n_out,
+                         .bits = leat_taps_bits(n_in, n_out) };
     for (int32_t i = 0; i < axis->n_out; i++) {
-        const int32_t n = range_of(n_in, n_out, i).n;
+        const int32_t n = leat_taps_of(n_in, n_out, i).n;
         axis->n_taps = n > axis->n_taps ? n : axis->n_taps;
     }
     axis->stride = (axis->n_taps + 1) & ~1;
@@ -85,8 +48,7 @@ int leat_resample_axis(leat_axis *axis, int64_t n_in, int64_t n_out, leat_dtype 
 
 int32_t leat_resample_fraction_bits(const leat_axis *horizontal)
 {
-    const int32_t left = SUM_BITS - horizontal->bits; /* a sum is below 2^(8 + SUM_BITS) */
-    return left < MOST_FRACTION_BITS ? left : MOST_FRACTION_BITS;
+    return leat_taps_fraction_bits(horizontal->bits);
 }
 
 /* Both axes, and where the box starts. */

@@ -66,6 +66,7 @@ const leat_op leat_op_resize = {
     .help = "resize by bilinear interpolation, antialiased when it shrinks",
     .options_size = sizeof(resize_options),
     .options = options,
+    .flags = LEAT_OP_KERNEL,
     .shape = shape,
     .apply = apply,
 };

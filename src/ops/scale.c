@@ -24,6 +24,15 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
+static void constants(const void *opts, const leat_shape *in, leat_op_constants *out)
+{
+    const scale_options *o = opts;
+    (void)in;
+    out->words[0] = 1;
+    out->values[0] = o->factor;
+    out->values[LEAT_AFFINE_MAX] = o->offset;
+}
+
 static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
@@ -53,6 +62,8 @@ const leat_op leat_op_scale = {
     .help = "multiply by one number and add another; gives float32",
     .options_size = sizeof(scale_options),
     .options = options,
+    .flags = LEAT_OP_KERNEL,
     .shape = shape,
     .apply = apply,
+    .constants = constants,
 };

@@ -95,6 +95,7 @@ static void begin_chains(leat_plan *plan)
     for (int32_t c = 0; c < plan->n_chains; c++) {
         plan->chains[c].feature = c;
         plan->chains[c].shape = plan->source->features[c].shape;
+        plan->chains[c].host_shape = plan->chains[c].shape;
     }
 }
 
@@ -124,15 +125,52 @@ static int check_memory(const leat_plan *plan, const leat_node *batch, leat_erro
         slots, (double)plan->slot_bytes / 0x1p30, there / 0x1p30);
 }
 
+/* Room for `bytes` per row of a batch, from *at on, which goes to its end. */
+static bool add_rows(const leat_plan *plan, size_t bytes, size_t *offset, size_t *at)
+{
+    size_t all;
+    *offset = *at;
+    return !__builtin_mul_overflow(bytes, leat_order_slot_rows(&plan->order), &all) &&
+           !__builtin_add_overflow(*at, (all + 63) / 64 * 64, at) && *at <= (size_t)1 << 46;
+}
+
+/* What the device's links need: their plans in the slot, their results behind it. */
+static bool lay_out_device(leat_plan *plan)
+{
+    bool fits = true;
+    for (int32_t c = 0; c < plan->n_chains && fits; c++) {
+        leat_chain *const chain = &plan->chains[c];
+        const size_t n = (size_t)(chain->n_links - chain->n_host);
+        fits = add_rows(plan, n * sizeof(leat_plan64), &chain->plans_offset, &plan->slot_bytes);
+    }
+    plan->buffer_bytes = (plan->slot_bytes + 255) / 256 * 256;
+    for (int32_t c = 0; c < plan->n_chains && fits; c++)
+        if (plan->chains[c].n_links > plan->chains[c].n_host)
+            fits = add_rows(plan, plan->chains[c].row_bytes, &plan->chains[c].offset,
+                            &plan->buffer_bytes);
+    return fits;
+}
+
+static int fail_large(const leat_plan *plan, const char *name, int64_t bytes,
+                      const leat_node *batch, leat_error *err)
+{
+    return leat_node_fail(
+        batch, err, LEAT_E_CONFIG, "a batch of %llu rows of '%s' (%lld bytes each) is too large",
+        (unsigned long long)leat_order_slot_rows(&plan->order), name, (long long)bytes);
+}
+
 /* All shapes are settled: lays out a slot. */
 static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
 {
     size_t at = 0;
+    if (plan->on_device && plan->engine.digest)
+        return leat_node_fail(batch, err, LEAT_E_CONFIG,
+                              "engine.digest reads batches in host memory, but a map with device: "
+                              "gpu finishes them on the device");
     for (int32_t c = 0; c < plan->n_chains; c++) {
         leat_chain *const chain = &plan->chains[c];
         const char *const name = plan->source->features[c].name;
         const int64_t bytes = leat_shape_bytes(&chain->shape);
-        size_t all;
         if (bytes < 0)
             return fail_unsettled(chain, name, batch, err);
         if (chain->shape.rank == LEAT_MAX_RANK)
@@ -143,16 +181,15 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
         if (plan->engine.fuse)
             leat_map_fuse(chain);
         chain->row_bytes = (size_t)bytes;
-        chain->offset = at;
-        if (__builtin_mul_overflow(chain->row_bytes, leat_order_slot_rows(&plan->order), &all) ||
-            __builtin_add_overflow(at, (all + 63) / 64 * 64, &at) || at > (size_t)1 << 46)
-            return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                                  "a batch of %llu rows of '%s' (%lld bytes each) is too large",
-                                  (unsigned long long)leat_order_slot_rows(&plan->order), name,
-                                  (long long)bytes);
+        chain->host_bytes = (size_t)leat_shape_bytes(&chain->host_shape);
+        if (!add_rows(plan, chain->host_bytes, &chain->host_offset, &at))
+            return fail_large(plan, name, (int64_t)chain->host_bytes, batch, err);
+        chain->offset = chain->host_offset;
         plan->tensors[c] = (leat_tensor_info){ name, chain->shape, chain->n_fused };
     }
     plan->slot_bytes = at ? at : 64;
+    if (!lay_out_device(plan))
+        return fail_large(plan, "plans and results on the device", -1, batch, err);
     return check_memory(plan, batch, err);
 }
 

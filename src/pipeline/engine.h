@@ -80,6 +80,7 @@ typedef struct leat_buffer {
     struct leat_buffer *next_free;
     uint8_t *memory;      /* [const once made] */
     leat_event *consumed; /* [const once made] of the batch that was in it last */
+    leat_event *mapped;   /* [const once made] where the device has links to do */
     bool consumed_recorded;
 } leat_buffer;
 
@@ -163,6 +164,8 @@ struct leat_loader {
     const leat_plan *plan;
     leat_device *device; /* NULL: host memory, no copies */
     leat_stream *copies;
+    leat_stream *maps; /* where the device has links to do, else NULL */
+    leat_device_map *map;
     int64_t hold, first, end; /* batches; end = INT64_MAX when endless */
     int64_t prefetch_most;
     int64_t n_slots, n_buffers, n_batches; /* the most there may be */
@@ -203,6 +206,7 @@ struct leat_loader {
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
     bool stop, closed;
     leat_error failure; /* code < 0: handed out already, stays */
+    leat_error lost;    /* code < 0: the device failed under copies that were under way */
     double sample_ns;   /* running mean of a row's cost; 0 = not known yet */
     uint64_t run_rows;  /* rows per run */
     uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
@@ -248,6 +252,16 @@ void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer);
 void leat_ship_next_locked(leat_loader *loader);
 /* Puts copies that are done into the trace. */
 void leat_ship_note_locked(leat_loader *loader);
+/* Asks whether the copies under way can still end; lets the lock go meanwhile. */
+void leat_ship_check_locked(leat_loader *loader);
+/* Done when the batch is complete on the device. */
+leat_event *leat_ship_arrived(const leat_batch *batch);
+/* Fills *err with what the device says about a call that failed with rc. */
+int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
+
+/* --- ship_map.c: the links that the device does ------------------------------------------------ */
+int leat_ship_map_open(leat_loader *loader, leat_error *err);
+void leat_ship_map_close(leat_loader *loader);
 
 /* --- tune.c ----------------------------------------------------------------------------------- */
 /* n rows took ns; the last reads of a run came ns after they were submitted; a batch is complete. */

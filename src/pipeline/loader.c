@@ -56,6 +56,12 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
     const int rc = o->state ? leat_state_check(o->state, plan, err) : LEAT_OK;
     if (rc < 0)
         return rc;
+    if (plan->on_device && (!o->device || !o->device->table->map_open))
+        return leat_fail(
+            err, LEAT_E_UNSUPPORTED,
+            "the pipeline has a map with device: gpu, but %s%s cannot run it: open the "
+            "loader for a CUDA device, or write device: cpu",
+            o->device ? "device " : "host memory", o->device ? o->device->info.name : "");
     if (o->epochs < -1 || o->first_batch < 0 || o->hold < 0)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "loader: epochs is -1 or more, first_batch and hold 0 or more; got %lld, "
@@ -107,7 +113,11 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
         return leat_fail(err, LEAT_E_NOMEM, "loader: %zu bytes", sizeof *loader);
     pthread_mutex_init(&loader->lock, NULL);
     pthread_cond_init(&loader->work, NULL);
-    pthread_cond_init(&loader->ready, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&loader->ready, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     loader->plan = plan;
     loader->device = o->device && !o->device->table->host_memory ? o->device : NULL;
     loader->opened_ns = leat_clock_ns();
@@ -184,6 +194,8 @@ void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot)
 static bool next_is_there(const leat_loader *loader)
 {
     const leat_slot *const slot = leat_loader_slot(loader, loader->next);
+    if (loader->lost.code < 0)
+        return true;
     const bool full = slot && slot->state == LEAT_SLOT_FULL;
     if (full && slot->error.code < 0)
         return true;
@@ -245,14 +257,15 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
     leat_sched_balance_locked(loader);
     leat_sched_help_locked(loader, next_is_there);
     const leat_slot *const slot = leat_loader_slot(loader, loader->next);
-    if (slot && slot->state == LEAT_SLOT_FULL && slot->error.code < 0) {
-        loader->failure = slot->error;
+    const bool bad = slot && slot->state == LEAT_SLOT_FULL && slot->error.code < 0;
+    if (bad || loader->lost.code < 0) {
+        loader->failure = bad ? slot->error : loader->lost;
         return refuse_locked(loader, err);
     }
     leat_batch *const batch = hand_out_locked(loader);
     if (loader->device && loader->plan->prefetch == 0) { /* as it says: nothing overlaps */
         pthread_mutex_unlock(&loader->lock);
-        rc = loader->device->table->event_sync(batch->copied);
+        rc = loader->device->table->event_sync(leat_ship_arrived(batch));
         pthread_mutex_lock(&loader->lock);
     }
     batch->info.asked_ns = asked_ns;
@@ -265,8 +278,9 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
                                        .n = (uint32_t)batch->info.rows,
                                        .kind = LEAT_TRACE_NEXT });
     *out = batch;
-    return rc < 0 ? leat_fail(err, rc, "%s: the copy of a batch failed", loader->device->info.name)
-                  : LEAT_OK;
+    if (rc < 0)
+        leat_ship_fail(loader, rc, "the copy of a batch failed", &loader->failure);
+    return rc < 0 ? refuse_locked(loader, err) : LEAT_OK;
 }
 
 int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
@@ -274,12 +288,15 @@ int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
     *out = NULL;
     int rc = wait_for_last(loader);
     if (rc < 0)
-        return leat_fail(err, rc, "%s: waiting for the last step failed",
-                         loader->device->info.name);
+        return leat_ship_fail(loader, rc, "waiting for the last step failed", err);
     const int64_t asked_ns = leat_clock_ns();
     pthread_mutex_lock(&loader->lock);
     rc = next_locked(loader, asked_ns, out, err);
     pthread_mutex_unlock(&loader->lock);
+    if (rc < 0 && *out) { /* its copy failed after all */
+        leat_batch_release(*out);
+        *out = NULL;
+    }
     return rc;
 }
 
@@ -320,7 +337,7 @@ leat_view leat_batch_tensor(const leat_batch *batch, int32_t i)
 int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
 {
     const leat_device *const device = batch->loader->device;
-    return device ? device->table->stream_wait(stream, batch->copied) : LEAT_OK;
+    return device ? device->table->stream_wait(stream, leat_ship_arrived(batch)) : LEAT_OK;
 }
 
 int leat_batch_release_on(leat_batch *batch, leat_stream *stream)

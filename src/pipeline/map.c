@@ -23,7 +23,10 @@ static const leat_option table[] = {
     LEAT_OPTION_NODE(map_options, ops, NULL,
                      "list of ops, done one after the other; `leat ops` lists them"),
     LEAT_OPTION_STRING(map_options, tensor, "", "tensor they work on; default: the first (image)"),
-    LEAT_OPTION_ENUM(map_options, device, "auto", devices, "where they run; auto: cpu"),
+    LEAT_OPTION_ENUM(
+        map_options, device, "auto", devices,
+        "where they run: cpu; gpu, after the copy, with the same result (the loader needs a CUDA "
+        "device); auto: cpu, or where the ops before them run"),
     LEAT_OPTION_END
 };
 
@@ -82,6 +85,24 @@ static int fail_shape(const leat_chain *chain, const leat_op *op, const leat_nod
                                     : "");
 }
 
+/* A link for the device: it must have a kernel, and get rows of one shape. */
+static int check_device_link(const leat_chain *chain, const leat_op *op, const leat_node *entry,
+                             leat_error *err)
+{
+    char text[96];
+    if (!(op->flags & LEAT_OP_KERNEL))
+        return leat_node_fail(entry, err, LEAT_E_UNSUPPORTED,
+                              "op '%s' has no kernel: put it in a map with device: cpu, before the "
+                              "one with device: gpu",
+                              op->name);
+    if (leat_shape_bytes(&chain->shape) < 0)
+        return leat_node_fail(entry, err, LEAT_E_CONFIG,
+                              "op '%s' on the GPU needs rows of one shape, but gets %s: resize or "
+                              "crop in a map with device: cpu before it",
+                              op->name, leat_shape_text(&chain->shape, text, sizeof text));
+    return LEAT_OK;
+}
+
 static int n_links(const leat_plan *plan)
 {
     int n = 0;
@@ -93,7 +114,8 @@ static int n_links(const leat_plan *plan)
 /* Of a user's op that has no table. */
 static const leat_option none[] = { LEAT_OPTION_END };
 
-static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, leat_error *err)
+static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, bool on_device,
+                  leat_error *err)
 {
     const char *name;
     const leat_node *given;
@@ -113,6 +135,8 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
                               "too many ops: at most %d on a tensor, %d in all", LEAT_MAX_CHAIN,
                               MAX_LINKS);
+    if (on_device && (rc = check_device_link(chain, op, entry, err)) < 0)
+        return rc;
     leat_link *const link = &chain->links[chain->n_links];
     *link = (leat_link){ .op = op, .stream = stream_of(build->plan, op) };
     link->options = calloc(1, op->options_size ? op->options_size : 1);
@@ -128,6 +152,10 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     if (rc < 0)
         return fail_shape(chain, op, entry, rc, &inner, err);
     chain->shape = shape;
+    if (!on_device) {
+        chain->host_shape = shape;
+        chain->n_host = chain->n_links;
+    }
     return LEAT_OK;
 }
 
@@ -164,15 +192,19 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
     if (build->batch)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "map works on samples: put it before batch");
-    if (o->device == DEVICE_GPU)
-        return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
-                              "map on the GPU is not part of this version: write device: cpu");
     if (!chain)
         return fail_tensor(build->plan, o->tensor.text, where, err);
+    const bool after = chain->n_host < chain->n_links;
+    if (after && o->device == DEVICE_CPU)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "a map with device: cpu cannot follow one with device: gpu: batches "
+                              "do not come back from the device");
+    const bool on_device = after || o->device == DEVICE_GPU;
+    build->plan->on_device |= on_device;
     if (o->ops->kind != LEAT_NODE_LIST)
-        return add_op(build, chain, o->ops, err);
+        return add_op(build, chain, o->ops, on_device, err);
     for (const leat_node *entry = o->ops->first; entry && rc >= 0; entry = entry->next)
-        rc = add_op(build, chain, entry, err);
+        rc = add_op(build, chain, entry, on_device, err);
     return rc;
 }
 
@@ -188,7 +220,7 @@ int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
 void leat_map_fuse(leat_chain *chain)
 {
     leat_fused_link links[LEAT_FUSED_MAX];
-    const int32_t ends[] = { 0, chain->cut, chain->n_links };
+    const int32_t ends[] = { 0, chain->cut, chain->n_host };
     for (int i = 0; i < 2 && !chain->fused; i++) {
         chain->fused_from = ends[i];
         chain->fused = leat_fused_find(

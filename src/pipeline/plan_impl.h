@@ -53,7 +53,12 @@ typedef struct leat_chain {
     leat_shape cut_shape; /* there; dims may be unknown */
     leat_shape shape;     /* of one row; no unknown dims */
     size_t row_bytes;
-    size_t offset; /* of row 0 in a slot */
+    size_t offset; /* of row 0 in a slot; in a device's buffer if the device has links to do */
+    /* What workers write: the same unless the device has links to do. */
+    int32_t n_host; /* links that workers do */
+    leat_shape host_shape;
+    size_t host_bytes, host_offset; /* of a row; of row 0 in a slot */
+    size_t plans_offset;            /* of row 0's plans for the device's links, in a slot */
 } leat_chain;
 
 /* Links `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
@@ -79,6 +84,9 @@ struct leat_plan {
     leat_chain chains[LEAT_MAX_FEATURES];
     leat_tensor_info tensors[LEAT_MAX_FEATURES];
     size_t slot_bytes;
+    size_t buffer_bytes; /* of a batch on a device: a slot, and what the device's links put out */
+    bool on_device;      /* some chain has links for the device */
+    bool pageable;       /* slots are not pinned */
     int32_t n_notes;
     char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];
 };

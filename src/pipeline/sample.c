@@ -14,7 +14,7 @@ int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out)
     snprintf(out[n++].name, sizeof out->name, "parse");
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        for (int32_t i = 0; i < chain->n_links; i++)
+        for (int32_t i = 0; i < chain->n_host; i++)
             snprintf(out[n++].name, sizeof out->name, "%s: %s", plan->tensors[c].name,
                      chain->links[i].op->name);
         if (chain->fused)
@@ -126,7 +126,7 @@ typedef struct leat_journey {
 /* Where the output of link i goes: the row, the input itself, or new scratch. */
 static void *destination(const leat_journey *j, int32_t i, size_t bytes)
 {
-    if (i == j->chain->n_links - 1)
+    if (i == j->chain->n_host - 1)
         return j->row;
     if (j->owned && j->chain->links[i].op->flags & LEAT_OP_IN_PLACE)
         return j->view.data;
@@ -160,12 +160,12 @@ static void draw(const leat_journey *j, int32_t i, const leat_shape *in, leat_pl
 static int make_room(leat_journey *j, int32_t i, leat_view *out, leat_error *err)
 {
     const int64_t bytes = leat_shape_bytes(&out->shape);
-    const bool last = i == j->chain->n_links - 1;
-    if (bytes < 0 || (last && !leat_shape_equal(&out->shape, &j->chain->shape))) {
+    const bool last = i == j->chain->n_host - 1;
+    if (bytes < 0 || (last && !leat_shape_equal(&out->shape, &j->chain->host_shape))) {
         char got[96], want[96];
         return leat_fail(err, LEAT_E_DATA, "gives %s where batches hold %s",
                          leat_shape_text(&out->shape, got, sizeof got),
-                         leat_shape_text(&j->chain->shape, want, sizeof want));
+                         leat_shape_text(&j->chain->host_shape, want, sizeof want));
     }
     out->data = destination(j, i, (size_t)bytes);
     return out->data
@@ -259,7 +259,7 @@ static int run_links(leat_journey *j, int32_t from, int32_t to, leat_watch *watc
     if (chain->fused && chain->fused_from == from && from + chain->n_fused <= to) {
         rc = run_fused(j, err);
         if (rc == LEAT_OK) {
-            book(j, chain->n_links, watch);
+            book(j, chain->n_host, watch);
             i += chain->n_fused;
         } else if (rc != LEAT_E_UNSUPPORTED) {
             return blame(j, from, rc, err);
@@ -280,11 +280,31 @@ static int finish(const leat_journey *j, leat_error *err)
     char got[96], want[96];
     if (j->view.data == j->row)
         return LEAT_OK;
-    if (!leat_shape_equal(&j->view.shape, &j->chain->shape))
+    if (!leat_shape_equal(&j->view.shape, &j->chain->host_shape))
         return leat_fail(err, LEAT_E_DATA, "'%s' is %s where batches hold %s", j->name,
                          leat_shape_text(&j->view.shape, got, sizeof got),
-                         leat_shape_text(&j->chain->shape, want, sizeof want));
-    memcpy(j->row, j->view.data, j->chain->row_bytes);
+                         leat_shape_text(&j->chain->host_shape, want, sizeof want));
+    memcpy(j->row, j->view.data, j->chain->host_bytes);
+    return LEAT_OK;
+}
+
+/* The decisions of the links that the device does, beside the row. */
+static int plan_device(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err)
+{
+    const leat_chain *const chain = j->chain;
+    const int32_t n = chain->n_links - chain->n_host;
+    uint8_t *to = slot + chain->plans_offset + row * (uint64_t)n * sizeof(leat_plan64);
+    leat_shape in = chain->host_shape, out;
+    for (int32_t i = chain->n_host; i < chain->n_links; i++, to += sizeof(leat_plan64)) {
+        const leat_link *const link = &chain->links[i];
+        leat_plan64 drawn = { { 0 } };
+        const int rc = link->op->shape(link->options, &in, &out, err);
+        if (rc < 0)
+            return blame(j, i, rc, err);
+        draw(j, i, &in, &drawn);
+        memcpy(to, &drawn, sizeof drawn);
+        in = out;
+    }
     return LEAT_OK;
 }
 
@@ -306,8 +326,8 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->epoch = epoch;
         j->owned = false;
         j->seek = NULL; /* what comes out of a cache has none */
-        j->row = slot + chain->offset + row * chain->row_bytes;
-        stages += chain->n_links + (chain->fused != NULL);
+        j->row = slot + chain->host_offset + row * chain->host_bytes;
+        stages += chain->n_host + (chain->fused != NULL);
     }
     return stages;
 }
@@ -381,9 +401,11 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record,
     leat_trace_stage *const stages = begin(plan, worker, record, epoch, slot, j, journeys);
     int rc = reach_cut(plan, journeys, stored, stages, &watch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
-        rc = run_links(&journeys[c], plan->chains[c].cut, plan->chains[c].n_links, &watch, err);
+        rc = run_links(&journeys[c], plan->chains[c].cut, plan->chains[c].n_host, &watch, err);
         if (rc >= 0)
             rc = finish(&journeys[c], err);
+        if (rc >= 0)
+            rc = plan_device(&journeys[c], slot, j, err);
     }
     if (rc < 0) {
         char where[512];

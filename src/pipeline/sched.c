@@ -5,14 +5,17 @@
  * Starts come first, because they are short and keep hardware busy: the copy of a full batch, then
  * reads; then runs of rows, oldest batch first. Everything here is a function of the state in
  * engine.h; no decision changes what is in a batch, only when. */
+#include <errno.h>
+
 #include "clock.h"
 #include "digest.h"
 #include "engine.h"
 #include "scratch.h"
 
-#define GRAIN_NS    20000 /* work below two of these is not worth a wake-up */
-#define STAMP_NS    30    /* one look at the clock */
-#define STAMP_SHARE 0.005 /* of a sample's time may go into timing its stages */
+#define GRAIN_NS    20000     /* work below two of these is not worth a wake-up */
+#define CHECK_NS    100000000 /* between questions whether a device that keeps us waiting is lost */
+#define STAMP_NS    30        /* one look at the clock */
+#define STAMP_SHARE 0.005     /* of a sample's time may go into timing its stages */
 
 /* Rows to compute: of one batch, with or without bytes read ahead. */
 typedef struct leat_span {
@@ -93,8 +96,9 @@ static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t 
     uint64_t digest = 0;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        digest += leat_digest_row(slot + chain->offset + row * chain->row_bytes, chain->row_bytes,
-                                  (first + row) * LEAT_MAX_FEATURES + (uint64_t)c);
+        digest +=
+            leat_digest_row(slot + chain->host_offset + row * chain->host_bytes, chain->host_bytes,
+                            (first + row) * LEAT_MAX_FEATURES + (uint64_t)c);
     }
     return digest;
 }
@@ -277,10 +281,26 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     leat_sched_balance_locked(loader);
 }
 
+/* As pthread_cond_wait, for the consumer of a device: a device that is lost calls nobody, so it is
+ * asked now and then. */
+static void wait_checking_locked(leat_loader *loader)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += CHECK_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_cond_timedwait(&loader->ready, &loader->lock, &until) == ETIMEDOUT)
+        leat_ship_check_locked(loader);
+}
+
 static void sleep_locked(leat_loader *loader, leat_worker *worker, pthread_cond_t *until)
 {
     const int64_t start = leat_clock_ns();
-    pthread_cond_wait(until, &loader->lock);
+    if (loader->device && until == &loader->ready)
+        wait_checking_locked(loader);
+    else
+        pthread_cond_wait(until, &loader->lock);
     const int64_t end = note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
     if (until == &loader->work)
         loader->sleep_ns += end - start;

@@ -7,8 +7,13 @@
  *   copy stream:     wait(consumed[buffer]) · copy slot → buffer · record(copied[b])
  *   compute stream:  wait(copied[b]) · step · record(consumed[buffer])     by leat_batch_wait_on and
  *                                                                          leat_batch_release_on
- * No host thread waits for either. The slot comes free in a call-back after the copy. With prefetch 0
+ * Where the device has links to do, a third stream does them, so that the next copy need not wait:
+ *
+ *   map stream:      wait(copied[b]) · kernels · record(mapped[j])
+ *
+ * and who uses the batch waits for mapped instead of copied. No host thread waits for any of these. The slot comes free in a call-back after the copy. With prefetch 0
  * leat_loader_next waits for the copy: the baseline that everything is compared with. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "clock.h"
@@ -44,22 +49,48 @@ static leat_buffer *take_buffer_locked(leat_loader *loader)
     return buffer;
 }
 
-/* Memory and event of a buffer nobody knows of yet. */
+static int fail_memory(const leat_loader *loader, leat_error *err)
+{
+    const leat_device_table *const t = table_of(loader);
+    size_t n_free = 0, total = 0;
+    char there[96] = "";
+    if (t->memory_info && t->memory_info(loader->device, &n_free, &total) == LEAT_OK)
+        snprintf(there, sizeof there, " (%.1f of %.1f MiB are free)", (double)n_free / 0x1p20,
+                 (double)total / 0x1p20);
+    return leat_fail(err, LEAT_E_NOMEM,
+                     "buffer %lld of %lld: %zu bytes on %s%s: lower batch.size or prefetch.batches",
+                     (long long)loader->n_buffers_made + 1, (long long)loader->n_buffers,
+                     loader->plan->buffer_bytes, loader->device->info.name, there);
+}
+
+static void empty_buffer(leat_loader *loader, leat_buffer *buffer)
+{
+    const leat_device_table *const t = table_of(loader);
+    if (buffer->consumed_recorded) /* the consumer's stream may still read it */
+        t->event_sync(buffer->consumed);
+    if (buffer->consumed)
+        t->event_close(buffer->consumed);
+    if (buffer->mapped)
+        t->event_close(buffer->mapped);
+    if (buffer->memory)
+        t->device_free(loader->device, buffer->memory);
+    *buffer = (leat_buffer){ .memory = NULL };
+}
+
+/* Memory and events of a buffer nobody knows of yet. */
 static int fill_buffer(leat_loader *loader, leat_buffer *buffer, leat_error *err)
 {
-    const size_t bytes = loader->plan->slot_bytes;
-    buffer->memory = table_of(loader)->device_alloc(loader->device, bytes);
+    const leat_device_table *const t = table_of(loader);
+    buffer->memory = t->device_alloc(loader->device, loader->plan->buffer_bytes);
     if (!buffer->memory)
-        return leat_fail(err, LEAT_E_NOMEM,
-                         "buffer %lld of %lld: %zu bytes on %s: lower batch.size or "
-                         "prefetch.batches",
-                         (long long)loader->n_buffers_made + 1, (long long)loader->n_buffers, bytes,
-                         loader->device->info.name);
-    const int rc = table_of(loader)->event_open(loader->device, &buffer->consumed, err);
-    if (rc < 0) {
-        table_of(loader)->device_free(loader->device, buffer->memory);
-        buffer->memory = NULL;
-    }
+        return fail_memory(loader, err);
+    int rc = t->event_open(loader->device, &buffer->consumed, err);
+    if (rc >= 0 && loader->map)
+        rc = t->event_open(loader->device, &buffer->mapped, err);
+    if (rc >= 0 && loader->map)
+        rc = t->map_add(loader->map, buffer - loader->buffers, buffer->memory, err);
+    if (rc < 0)
+        empty_buffer(loader, buffer);
     return rc;
 }
 
@@ -120,7 +151,9 @@ int leat_ship_open(leat_loader *loader, leat_error *err)
     loader->ship = loader->noted = loader->first;
     if (!loader->device)
         return LEAT_OK;
-    int rc = open_buffers(loader, err);
+    int rc = leat_ship_map_open(loader, err);
+    if (rc >= 0)
+        rc = open_buffers(loader, err);
     if (rc >= 0)
         rc = table_of(loader)->stream_open(loader->device, &loader->copies, err);
     if (rc >= 0)
@@ -135,8 +168,11 @@ void leat_ship_close(leat_loader *loader)
     if (!loader->device)
         return;
     const leat_device_table *const t = table_of(loader);
+    if (loader->maps) /* what it does waits for copies, and they for it: neither for ever */
+        t->stream_sync(loader->maps, NULL);
     if (loader->copies)
         t->stream_close(loader->copies);
+    leat_ship_map_close(loader);
     for (int64_t i = 0; loader->batches && i < loader->n_batches; i++) {
         if (loader->batches[i].copy_start)
             t->event_close(loader->batches[i].copy_start);
@@ -144,10 +180,8 @@ void leat_ship_close(leat_loader *loader)
             t->event_close(loader->batches[i].copied);
     }
     leat_trace_ring_close(&loader->copy_spans);
-    for (int64_t i = 0; i < loader->n_buffers_made; i++) {
-        t->event_close(loader->buffers[i].consumed);
-        t->device_free(loader->device, loader->buffers[i].memory);
-    }
+    for (int64_t i = 0; i < loader->n_buffers_made; i++)
+        empty_buffer(loader, &loader->buffers[i]);
     free(loader->buffers);
     loader->buffers = NULL;
 }
@@ -170,6 +204,22 @@ static void copied(void *arg)
     pthread_mutex_unlock(&loader->lock);
 }
 
+leat_event *leat_ship_arrived(const leat_batch *batch)
+{
+    return batch->loader->map ? batch->buffer->mapped : batch->copied;
+}
+
+/* Enqueues the links that the device does. */
+static int enqueue_map(leat_loader *loader, leat_batch *batch)
+{
+    const leat_device_table *const t = table_of(loader);
+    int rc = t->stream_wait(loader->maps, batch->copied);
+    if (rc >= 0)
+        rc = t->map_run(loader->map, loader->maps, batch->buffer - loader->buffers,
+                        batch->info.rows);
+    return rc < 0 ? rc : t->event_record(batch->buffer->mapped, loader->maps);
+}
+
 /* Enqueues wait, copy and call-back. */
 static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool in_use)
 {
@@ -177,13 +227,17 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
     int rc = LEAT_OK;
     if (in_use)
         rc = t->stream_wait(loader->copies, batch->buffer->consumed);
+    if (rc >= 0 && loader->map) /* its last batch may have been given back unused */
+        rc = t->stream_wait(loader->copies, batch->buffer->mapped);
     if (rc >= 0)
         rc = t->event_record(batch->copy_start, loader->copies);
     if (rc >= 0)
         rc = t->copy_to_device(loader->copies, batch->memory, slot->memory,
-                               loader->plan->slot_bytes, true);
+                               loader->plan->slot_bytes, !loader->plan->pageable);
     if (rc >= 0)
         rc = t->event_record(batch->copied, loader->copies);
+    if (rc >= 0 && loader->map)
+        rc = enqueue_map(loader, batch);
     if (rc >= 0)
         rc = t->host_call(loader->copies, copied, slot);
     return rc;
@@ -239,11 +293,40 @@ void leat_ship_next_locked(leat_loader *loader)
     loader->shipping = false;
     if (rc < 0) {
         slot->state = LEAT_SLOT_FULL;
-        leat_fail(&slot->error, rc, "%s: cannot copy batch %lld: %s", loader->device->info.name,
-                  (long long)b, leat_code_text(rc));
+        char what[64];
+        snprintf(what, sizeof what, "cannot copy batch %lld", (long long)b);
+        leat_ship_fail(loader, rc, what, &slot->error);
     } else {
         batch->state = LEAT_BATCH_SHIPPED;
         loader->ship++;
     }
     leat_sched_balance_locked(loader);
+}
+
+/* --- when the device fails ------------------------------------------------------------------------ */
+
+int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err)
+{
+    char why[256] = "";
+    if (table_of(loader)->explain)
+        table_of(loader)->explain(loader->device, why, sizeof why);
+    return leat_fail(err, rc, "%s: %s: %s", loader->device->info.name, what,
+                     why[0] ? why : leat_code_text(rc));
+}
+
+/* A device that is lost runs no call-back, so that slots would stay SHIPPING and the consumer would
+ * wait for ever: who waits asks from time to time. */
+void leat_ship_check_locked(leat_loader *loader)
+{
+    leat_error error;
+    if (!loader->device || loader->shipping || loader->ship == loader->first)
+        return;
+    leat_event *const event = leat_loader_batch(loader, loader->ship - 1)->copied;
+    pthread_mutex_unlock(&loader->lock);
+    const int rc = table_of(loader)->event_query(event);
+    if (rc < 0 && rc != LEAT_E_AGAIN)
+        leat_ship_fail(loader, rc, "copies do not end", &error);
+    pthread_mutex_lock(&loader->lock);
+    if (rc < 0 && rc != LEAT_E_AGAIN)
+        loader->lost = error;
 }

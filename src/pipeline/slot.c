@@ -11,12 +11,17 @@
 
 #include "engine.h"
 
+static bool is_pinned(const leat_loader *loader)
+{
+    return loader->device && !loader->plan->pageable;
+}
+
 /* Host memory of a batch: pinned where copies start from it. */
 static uint8_t *take_memory(const leat_loader *loader)
 {
     const size_t bytes = loader->plan->slot_bytes;
     void *memory = NULL;
-    if (loader->device)
+    if (is_pinned(loader))
         memory = loader->device->table->pinned_alloc(loader->device, bytes);
     else if (posix_memalign(&memory, 4096, bytes))
         memory = NULL;
@@ -56,7 +61,7 @@ int leat_slot_open_all(leat_loader *loader, leat_error *err)
                              "slot %lld of %lld: %zu bytes of %smemory: lower batch.size or "
                              "prefetch.batches",
                              (long long)i + 1, (long long)n, loader->plan->slot_bytes,
-                             loader->device ? "pinned " : "");
+                             is_pinned(loader) ? "pinned " : "");
         add_locked(loader, memory);
     }
     return LEAT_OK;
@@ -65,7 +70,7 @@ int leat_slot_open_all(leat_loader *loader, leat_error *err)
 void leat_slot_close_all(leat_loader *loader)
 {
     for (int64_t i = 0; i < loader->n_slots_made; i++) {
-        if (loader->device)
+        if (is_pinned(loader))
             loader->device->table->pinned_free(loader->device, loader->slots[i].memory);
         else
             free(loader->slots[i].memory);

@@ -200,6 +200,7 @@ static int add_batch(leat_build *build, const void *options, const leat_node *wh
 
 typedef struct prefetch_options {
     int64_t batches;
+    int32_t pinned;
 } prefetch_options;
 
 static const leat_option prefetch_table[] = {
@@ -209,6 +210,9 @@ static const leat_option prefetch_table[] = {
         "mapped and copied only when it is asked for; auto: 2 or more, as many as outlast the "
         "slowest "
         "sample"),
+    LEAT_OPTION_BOOL(prefetch_options, pinned, "true",
+                     "copies to a device start from pinned memory, so that they overlap with "
+                     "other work; false shows what that is worth"),
     LEAT_OPTION_END
 };
 
@@ -225,6 +229,7 @@ static int add_prefetch(leat_build *build, const void *options, const leat_node 
     build->plan->has_prefetch = true;
     build->plan->prefetch_auto = batches < 0;
     build->plan->prefetch = batches < 0 ? LEAT_PREFETCH_FIRST : batches;
+    build->plan->pageable = !((const prefetch_options *)options)->pinned;
     return LEAT_OK;
 }
 

@@ -47,6 +47,10 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
     if (!o->file.text[0])
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "cache: the name of the file is empty; for memory leave it out");
+    if (plan->on_device)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "cache keeps samples in host memory: put it before the map with "
+                              "device: gpu");
     build->cache = where;
     leat_node_fail(where, &at, LEAT_E_CONFIG, "cache: ");
     for (int32_t c = 0; c < plan->n_chains; c++) {

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu.h: what the files of the CUDA plugin share. The plugin calls nothing of libleat. */
+#ifndef LEAT_GPU_H
+#define LEAT_GPU_H
+
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+
+#include "device_impl.h"
+
+/* A moment known on both clocks. */
+typedef struct leat_gpu_anchor {
+    cudaEvent_t event;
+    int64_t ns; /* CLOCK_MONOTONIC; 0: not set */
+} leat_gpu_anchor;
+
+typedef struct leat_gpu {
+    leat_device base;
+    int number;        /* CUDA's; [const after open] */
+    cudaStream_t side; /* for anchors; [const after open] */
+    cudaLibrary_t plants;
+    const void *planter; /* the kernel of planted work; NULL until it is used */
+
+    pthread_mutex_t lock;       /* guards what follows */
+    leat_gpu_anchor anchors[2]; /* [0] is the newer */
+    int64_t renew_ns;           /* when the next anchor is due */
+    char trouble[256];          /* see leat_device_table.explain */
+} leat_gpu;
+
+typedef struct leat_gpu_stream {
+    leat_stream base;
+    cudaStream_t cuda;
+} leat_gpu_stream;
+
+typedef struct leat_gpu_event {
+    leat_event base;
+    cudaEvent_t cuda;
+    int64_t recorded_ns; /* when the host enqueued it [whoever records it] */
+} leat_gpu_event;
+
+static inline leat_gpu *leat_gpu_of(leat_device *device)
+{
+    return (leat_gpu *)device;
+}
+static inline cudaStream_t leat_gpu_stream_cuda(leat_stream *stream)
+{
+    return ((leat_gpu_stream *)stream)->cuda;
+}
+
+/* --- gpu_error.c ------------------------------------------------------------------------------- */
+/* LEAT_OK, LEAT_E_AGAIN, LEAT_E_NOMEM or LEAT_E_DEVICE. A failure is remembered for explain() and
+ * taken off the thread's last error. what: "copying 12 bytes to the device". */
+int leat_gpu_code(leat_gpu *gpu, cudaError_t rc, const char *what);
+/* Fills *err (if not NULL) and returns the code. */
+int leat_gpu_fail(leat_error *err, int code, const char *format, ...) LEAT_PRINTF(3, 4);
+/* As leat_gpu_code, and the same text in *err. */
+int leat_gpu_check(leat_gpu *gpu, cudaError_t rc, const char *what, leat_error *err);
+/* The calling thread's CUDA calls go to this GPU from now on. */
+int leat_gpu_use(leat_gpu *gpu);
+void leat_gpu_explain(leat_device *device, char *text, size_t size);
+
+/* --- gpu_clock.c ------------------------------------------------------------------------------- */
+int leat_gpu_clock_open(leat_gpu *gpu, leat_error *err);
+void leat_gpu_clock_close(leat_gpu *gpu);
+/* CLOCK_MONOTONIC of an event that is done; 0 if that cannot be said. */
+int64_t leat_gpu_clock_of(leat_gpu *gpu, const leat_gpu_event *event);
+
+/* --- gpu_queue.c: memory, streams, events, copies ---------------------------------------------- */
+void *leat_gpu_device_alloc(leat_device *device, size_t bytes);
+void leat_gpu_device_free(leat_device *device, void *memory);
+void *leat_gpu_pinned_alloc(leat_device *device, size_t bytes);
+void leat_gpu_pinned_free(leat_device *device, void *memory);
+int leat_gpu_memory_info(leat_device *device, size_t *free_bytes, size_t *total_bytes);
+int leat_gpu_stream_open(leat_device *device, leat_stream **out, leat_error *err);
+void leat_gpu_stream_close(leat_stream *stream);
+int leat_gpu_stream_sync(leat_stream *stream, leat_error *err);
+int leat_gpu_stream_wait(leat_stream *stream, leat_event *event);
+int leat_gpu_event_open(leat_device *device, leat_event **out, leat_error *err);
+void leat_gpu_event_close(leat_event *event);
+int leat_gpu_event_record(leat_event *event, leat_stream *stream);
+int leat_gpu_event_query(leat_event *event);
+int leat_gpu_event_sync(leat_event *event);
+int64_t leat_gpu_event_ns(leat_event *event);
+int leat_gpu_copy_to_device(leat_stream *stream, void *to, const void *from, size_t bytes,
+                            bool pinned);
+int leat_gpu_copy_to_host(leat_stream *stream, void *to, const void *from, size_t bytes);
+int leat_gpu_host_call(leat_stream *stream, void (*fn)(void *), void *arg);
+
+/* --- gpu_map.c, gpu_plant.c -------------------------------------------------------------------- */
+int leat_gpu_map_open(leat_device *device, const leat_device_map_spec *spec, leat_device_map **out,
+                      leat_error *err);
+int leat_gpu_map_add(leat_device_map *map, int64_t i, uint8_t *buffer, leat_error *err);
+int leat_gpu_map_run(leat_device_map *map, leat_stream *stream, int64_t i, int64_t rows);
+void leat_gpu_map_close(leat_device_map *map);
+int leat_gpu_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes);
+void leat_gpu_plant_close(leat_gpu *gpu);
+
+/* --- gpu_record.c, gpu_nvml.c ------------------------------------------------------------------ */
+int leat_gpu_record_start(leat_device *device, leat_error *err);
+int leat_gpu_record_stop(leat_device *device, leat_device_record *out, leat_error *err);
+int leat_gpu_utilisation(leat_device *device, int *percent, leat_error *err);
+
+#endif

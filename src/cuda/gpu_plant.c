@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu_plant.c: planted work (plant.h). The kernel is loaded at the first call. */
+#include <string.h>
+
+#include "gpu.h"
+#include "plant.h"
+
+extern const unsigned char leat_fatbin[] __attribute__((visibility("hidden"))); /* gpu_kernels.cu */
+
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+
+static int find(leat_gpu *gpu, const void **out)
+{
+    cudaError_t rc = cudaSuccess;
+    pthread_mutex_lock(&loading);
+    if (!gpu->planter) {
+        cudaKernel_t kernel;
+        rc = cudaLibraryLoadData(&gpu->plants, leat_fatbin, NULL, NULL, 0, NULL, NULL, 0);
+        if (rc == cudaSuccess)
+            rc = cudaLibraryGetKernel(&kernel, gpu->plants, "leat_plant");
+        if (rc == cudaSuccess)
+            memcpy(&gpu->planter, &kernel, sizeof gpu->planter);
+    }
+    *out = gpu->planter;
+    pthread_mutex_unlock(&loading);
+    return leat_gpu_code(gpu, rc, "loading the planted kernel");
+}
+
+int leat_gpu_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes)
+{
+    leat_gpu *const gpu = leat_gpu_of(stream->device);
+    const void *kernel = NULL;
+    int rc = leat_gpu_use(gpu);
+    if (rc == LEAT_OK)
+        rc = find(gpu, &kernel);
+    if (rc < 0)
+        return rc;
+    leat_plant_args args = { .ns = launches > 0 ? ns / launches : 0,
+                             .words = memory,
+                             .n_words = (int64_t)(bytes / sizeof(uint32_t)) };
+    void *all[] = { &args };
+    const int64_t blocks = (args.n_words + 255) / 256;
+    const dim3 grid = { (unsigned)(blocks < 1 ? 1 : blocks < 1024 ? blocks : 1024), 1, 1 };
+    const dim3 block = { 256, 1, 1 };
+    cudaError_t done = cudaSuccess;
+    for (int64_t i = 0; i < launches && done == cudaSuccess; i++)
+        done = cudaLaunchKernel(kernel, grid, block, all, 0, leat_gpu_stream_cuda(stream));
+    return leat_gpu_code(gpu, done, "launching planted work");
+}
+
+void leat_gpu_plant_close(leat_gpu *gpu)
+{
+    if (gpu->plants)
+        leat_gpu_code(gpu, cudaLibraryUnload(gpu->plants), "unloading the planted kernel");
+}

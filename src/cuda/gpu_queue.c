@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu_queue.c: memory, streams, events and copies of a GPU.
+ *
+ * Streams do not wait for the legacy stream (cudaStreamNonBlocking). Events keep their time, and
+ * who waits for one sleeps (cudaEventBlockingSync). CUDA has one current device per thread, and the
+ * pipeline's threads come and go between devices, so every call says first which one it means. */
+#include <stdlib.h>
+
+#include "clock.h"
+#include "gpu.h"
+
+/* --- memory ------------------------------------------------------------------------------------ */
+
+void *leat_gpu_device_alloc(leat_device *device, size_t bytes)
+{
+    leat_gpu *const gpu = leat_gpu_of(device);
+    void *memory = NULL; /* CUDA aligns to 256 bytes */
+    char what[64];
+    snprintf(what, sizeof what, "allocating %zu bytes on the device", bytes);
+    if (leat_gpu_use(gpu) < 0 ||
+        leat_gpu_code(gpu, cudaMalloc(&memory, bytes ? bytes : 1), what) < 0)
+        return NULL;
+    return memory;
+}
+
+void leat_gpu_device_free(leat_device *device, void *memory)
+{
+    leat_gpu *const gpu = leat_gpu_of(device);
+    if (memory) { /* whichever device is the current one */
+        leat_gpu_use(gpu);
+        leat_gpu_code(gpu, cudaFree(memory), "freeing device memory");
+    }
+}
+
+void *leat_gpu_pinned_alloc(leat_device *device, size_t bytes)
+{
+    leat_gpu *const gpu = leat_gpu_of(device);
+    void *memory = NULL;
+    char what[64];
+    snprintf(what, sizeof what, "allocating %zu bytes of pinned memory", bytes);
+    /* Not write-combined: workers read rows, for digests and ops in place. */
+    if (leat_gpu_use(gpu) < 0 ||
+        leat_gpu_code(gpu, cudaHostAlloc(&memory, bytes ? bytes : 1, cudaHostAllocDefault), what) <
+            0)
+        return NULL;
+    return memory;
+}
+
+void leat_gpu_pinned_free(leat_device *device, void *memory)
+{
+    leat_gpu *const gpu = leat_gpu_of(device);
+    if (memory) {
+        leat_gpu_use(gpu);
+        leat_gpu_code(gpu, cudaFreeHost(memory), "freeing pinned memory");
+    }
+}
+
+int leat_gpu_memory_info(leat_device *device, size_t *free_bytes, size_t *total_bytes)
+{
+    leat_gpu *const gpu = leat_gpu_of(device);
+    const int rc = leat_gpu_use(gpu);
+    *free_bytes = *total_bytes = 0;
+    return rc < 0 ? rc : leat_gpu_code(gpu, cudaMemGetInfo(free_bytes, total_bytes), "memory info");
+}
+
+/* --- streams ----------------------------------------------------------------------------------- */
+
+int leat_gpu_stream_open(leat_device *device, leat_stream **out, leat_error *err)
+{
+    leat_gpu *const gpu = leat_gpu_of(device);
+    leat_gpu_stream *stream = calloc(1, sizeof *stream);
+    *out = NULL;
+    if (!stream)
+        return leat_gpu_fail(err, LEAT_E_NOMEM, "stream: %zu bytes", sizeof *stream);
+    cudaError_t cuda = cudaSetDevice(gpu->number);
+    if (cuda == cudaSuccess)
+        cuda = cudaStreamCreateWithFlags(&stream->cuda, cudaStreamNonBlocking);
+    const int rc = leat_gpu_check(gpu, cuda, "opening a stream", err);
+    if (rc < 0) {
+        free(stream);
+        return rc;
+    }
+    stream->base.device = device;
+    *out = &stream->base;
+    return LEAT_OK;
+}
+
+void leat_gpu_stream_close(leat_stream *stream)
+{
+    if (!stream)
+        return;
+    leat_gpu *const gpu = leat_gpu_of(stream->device);
+    leat_gpu_stream_sync(stream, NULL);
+    leat_gpu_code(gpu, cudaStreamDestroy(leat_gpu_stream_cuda(stream)), "closing a stream");
+    free(stream);
+}
+
+int leat_gpu_stream_sync(leat_stream *stream, leat_error *err)
+{
+    leat_gpu *const gpu = leat_gpu_of(stream->device);
+    cudaError_t rc = cudaSetDevice(gpu->number);
+    if (rc == cudaSuccess)
+        rc = cudaStreamSynchronize(leat_gpu_stream_cuda(stream));
+    return leat_gpu_check(gpu, rc, "waiting for a stream", err);
+}
+
+int leat_gpu_stream_wait(leat_stream *stream, leat_event *event)
+{
+    leat_gpu *const gpu = leat_gpu_of(stream->device);
+    const int rc = leat_gpu_use(gpu);
+    return rc < 0 ? rc
+                  : leat_gpu_code(gpu,
+                                  cudaStreamWaitEvent(leat_gpu_stream_cuda(stream),
+                                                      ((leat_gpu_event *)event)->cuda,
+                                                      cudaEventWaitDefault),
+                                  "making a stream wait");
+}
+
+/* --- events ------------------------------------------------------------------------------------ */
+
+int leat_gpu_event_open(leat_device *device, leat_event **out, leat_error *err)
+{
+    leat_gpu *const gpu = leat_gpu_of(device);
+    leat_gpu_event *event = calloc(1, sizeof *event);
+    *out = NULL;
+    if (!event)
+        return leat_gpu_fail(err, LEAT_E_NOMEM, "event: %zu bytes", sizeof *event);
+    cudaError_t cuda = cudaSetDevice(gpu->number);
+    if (cuda == cudaSuccess)
+        cuda = cudaEventCreateWithFlags(&event->cuda, cudaEventBlockingSync);
+    const int rc = leat_gpu_check(gpu, cuda, "opening an event", err);
+    if (rc < 0) {
+        free(event);
+        return rc;
+    }
+    event->base.device = device;
+    *out = &event->base;
+    return LEAT_OK;
+}
+
+void leat_gpu_event_close(leat_event *event)
+{
+    if (!event)
+        return;
+    leat_gpu_code(leat_gpu_of(event->device), cudaEventDestroy(((leat_gpu_event *)event)->cuda),
+                  "closing an event");
+    free(event);
+}
+
+int leat_gpu_event_record(leat_event *base, leat_stream *stream)
+{
+    leat_gpu_event *const event = (leat_gpu_event *)base;
+    leat_gpu *const gpu = leat_gpu_of(base->device);
+    const int rc = leat_gpu_use(gpu);
+    if (rc < 0)
+        return rc;
+    event->recorded_ns = leat_clock_ns();
+    return leat_gpu_code(gpu, cudaEventRecord(event->cuda, leat_gpu_stream_cuda(stream)),
+                         "recording an event");
+}
+
+int leat_gpu_event_query(leat_event *event)
+{
+    return leat_gpu_code(leat_gpu_of(event->device),
+                         cudaEventQuery(((leat_gpu_event *)event)->cuda), "asking for an event");
+}
+
+int leat_gpu_event_sync(leat_event *event)
+{
+    return leat_gpu_code(leat_gpu_of(event->device),
+                         cudaEventSynchronize(((leat_gpu_event *)event)->cuda),
+                         "waiting for an event");
+}
+
+int64_t leat_gpu_event_ns(leat_event *base)
+{
+    const leat_gpu_event *const event = (leat_gpu_event *)base;
+    leat_gpu *const gpu = leat_gpu_of(base->device);
+    if (!event->recorded_ns || leat_gpu_use(gpu) < 0)
+        return 0;
+    return leat_gpu_clock_of(gpu, event);
+}
+
+/* --- work -------------------------------------------------------------------------------------- */
+
+static int copy(leat_stream *stream, void *to, const void *from, size_t bytes,
+                enum cudaMemcpyKind kind)
+{
+    leat_gpu *const gpu = leat_gpu_of(stream->device);
+    const int rc = leat_gpu_use(gpu);
+    char what[64];
+    if (rc < 0)
+        return rc;
+    snprintf(what, sizeof what, "copying %zu bytes to the %s", bytes,
+             kind == cudaMemcpyHostToDevice ? "device" : "host");
+    return leat_gpu_code(gpu, cudaMemcpyAsync(to, from, bytes, kind, leat_gpu_stream_cuda(stream)),
+                         what);
+}
+
+/* CUDA sees by itself whether memory is pinned; what is not is staged before the call returns. */
+int leat_gpu_copy_to_device(leat_stream *stream, void *to, const void *from, size_t bytes,
+                            bool pinned)
+{
+    (void)pinned;
+    return copy(stream, to, from, bytes, cudaMemcpyHostToDevice);
+}
+
+int leat_gpu_copy_to_host(leat_stream *stream, void *to, const void *from, size_t bytes)
+{
+    return copy(stream, to, from, bytes, cudaMemcpyDeviceToHost);
+}
+
+int leat_gpu_host_call(leat_stream *stream, void (*fn)(void *), void *arg)
+{
+    leat_gpu *const gpu = leat_gpu_of(stream->device);
+    const int rc = leat_gpu_use(gpu);
+    return rc < 0 ? rc
+                  : leat_gpu_code(gpu, cudaLaunchHostFunc(leat_gpu_stream_cuda(stream), fn, arg),
+                                  "enqueuing a call of the host");
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu_record.c: what the device did and when, by CUPTI's activity records.
+ *
+ * CUPTI is opened when the first recording is asked for: the file that LEAT_CUPTI names, or the usual
+ * ones. Its clock is made the host's before any kind is enabled. Kernels are recorded as they run
+ * together (CONCURRENT_KERNEL; the other kind would put them in a row), those of graphs one by one.
+ * CUPTI asks for buffers and gives them back full, on threads of its own; they are read at once and
+ * used again. */
+#include "gpu.h"
+
+#if __has_include(<cupti.h>)
+#include <cupti.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+
+#define BUFFER_BYTES ((size_t)4 << 20)
+enum { MOST_IDLE_BUFFERS = 16 };
+
+#define CUPTI_CALLS(X)                                                                             \
+    X(cuptiActivityRegisterTimestampCallback)                                                      \
+    X(cuptiActivityRegisterCallbacks)                                                              \
+    X(cuptiActivityEnable)                                                                         \
+    X(cuptiActivityDisable)                                                                        \
+    X(cuptiActivityEnableRuntimeApi)                                                               \
+    X(cuptiActivityFlushAll)                                                                       \
+    X(cuptiActivityGetNextRecord)                                                                  \
+    X(cuptiActivityGetNumDroppedRecords)                                                           \
+    X(cuptiGetResultString)
+
+static struct {
+    pthread_mutex_t lock;
+    void *library; /* never closed */
+#define DECLARE(name) __typeof__(&name) name##_fn;
+    CUPTI_CALLS(DECLARE)
+#undef DECLARE
+    bool prepared, recording;
+    leat_device_span *spans;
+    size_t n, room;
+    uint64_t dropped;
+    uint8_t *idle[MOST_IDLE_BUFFERS];
+    int n_idle;
+} cupti = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* --- opening ----------------------------------------------------------------------------------- */
+
+static void *open_library(void)
+{
+    static const char *const names[] = {
+        "libcupti.so.13",
+        "/usr/local/cuda/lib64/libcupti.so.13",
+        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13",
+    };
+    const char *const named = getenv("LEAT_CUPTI");
+    void *library = NULL;
+    if (named && *named)
+        return dlopen(named, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+static int load_locked(leat_error *err)
+{
+    if (cupti.library)
+        return LEAT_OK;
+    void *const library = open_library();
+    if (!library) {
+        const char *const named = getenv("LEAT_CUPTI");
+        return leat_gpu_fail(err, LEAT_E_UNSUPPORTED,
+                             "%.300s cannot be opened: put it on the library path or name it in "
+                             "LEAT_CUPTI",
+                             named && *named ? named : "libcupti.so.13");
+    }
+#define LOAD(name)                                                                                 \
+    *(void **)&cupti.name##_fn = dlsym(library, #name);                                            \
+    if (!cupti.name##_fn)                                                                          \
+        return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "CUPTI has no function %s", #name);
+    CUPTI_CALLS(LOAD)
+#undef LOAD
+    cupti.library = library;
+    return LEAT_OK;
+}
+
+static int check(CUptiResult rc, const char *what, leat_error *err)
+{
+    const char *text = NULL;
+    if (rc == CUPTI_SUCCESS)
+        return LEAT_OK;
+    cupti.cuptiGetResultString_fn(rc, &text);
+    return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "CUPTI: %s: %s (%d)%s", what,
+                         text ? text : "unknown error", (int)rc,
+                         rc == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
+                             ? "; profiling is for administrators only on this machine"
+                         : rc == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+                             ? "; another profiler is attached"
+                             : "");
+}
+
+/* --- records ----------------------------------------------------------------------------------- */
+
+static void add_locked(const leat_device_span *span)
+{
+    if (!cupti.recording || span->end_ns == 0 || span->end_ns < span->start_ns)
+        return;
+    if (cupti.n == cupti.room) {
+        const size_t room = cupti.room ? cupti.room * 2 : 4096;
+        leat_device_span *const more = realloc(cupti.spans, room * sizeof *more);
+        if (!more) {
+            cupti.dropped++;
+            return;
+        }
+        cupti.spans = more;
+        cupti.room = room;
+    }
+    cupti.spans[cupti.n++] = *span;
+}
+
+static void take_copy_locked(const CUpti_ActivityMemcpy6 *copy)
+{
+    const bool inside = copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD;
+    add_locked(&(leat_device_span){ .start_ns = (int64_t)copy->start,
+                                    .end_ns = (int64_t)copy->end,
+                                    .bytes = copy->bytes,
+                                    .kind = inside ? LEAT_SPAN_MOVE : LEAT_SPAN_COPY,
+                                    .call = copy->correlationId });
+}
+
+static void take_locked(const CUpti_Activity *record)
+{
+    if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+        const CUpti_ActivityKernel10 *const kernel = (const void *)record;
+        add_locked(&(leat_device_span){ .start_ns = (int64_t)kernel->start,
+                                        .end_ns = (int64_t)kernel->end,
+                                        .kind = LEAT_SPAN_KERNEL,
+                                        .call = kernel->correlationId });
+    } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
+        take_copy_locked((const void *)record);
+    } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET) {
+        const CUpti_ActivityMemset4 *const set = (const void *)record;
+        add_locked(&(leat_device_span){ .start_ns = (int64_t)set->start,
+                                        .end_ns = (int64_t)set->end,
+                                        .kind = LEAT_SPAN_SET,
+                                        .call = set->correlationId });
+    } else if (record->kind == CUPTI_ACTIVITY_KIND_RUNTIME) {
+        const CUpti_ActivityAPI *const call = (const void *)record;
+        add_locked(&(leat_device_span){ .start_ns = (int64_t)call->start,
+                                        .end_ns = (int64_t)call->end,
+                                        .kind = LEAT_SPAN_CALL,
+                                        .call = call->correlationId });
+    }
+}
+
+static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+    pthread_mutex_lock(&cupti.lock);
+    *buffer = cupti.n_idle ? cupti.idle[--cupti.n_idle] : NULL;
+    pthread_mutex_unlock(&cupti.lock);
+    if (!*buffer)
+        *buffer = malloc(BUFFER_BYTES);
+    if (*buffer) /* CUPTI leaves gaps, which must not look like records */
+        memset(*buffer, 0, BUFFER_BYTES);
+    *size = *buffer ? BUFFER_BYTES : 0;
+    *most_records = 0;
+}
+
+static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+                                 size_t valid)
+{
+    CUpti_Activity *record = NULL;
+    size_t dropped = 0;
+    (void)size;
+    pthread_mutex_lock(&cupti.lock);
+    while (valid && cupti.cuptiActivityGetNextRecord_fn(buffer, valid, &record) == CUPTI_SUCCESS)
+        take_locked(record);
+    if (cupti.cuptiActivityGetNumDroppedRecords_fn(context, stream, &dropped) == CUPTI_SUCCESS)
+        cupti.dropped += dropped;
+    if (buffer && cupti.n_idle < MOST_IDLE_BUFFERS) {
+        cupti.idle[cupti.n_idle++] = buffer;
+        buffer = NULL;
+    }
+    pthread_mutex_unlock(&cupti.lock);
+    free(buffer);
+}
+
+static uint64_t CUPTIAPI host_clock(void)
+{
+    return (uint64_t)leat_clock_ns();
+}
+
+/* --- start and stop ------------------------------------------------------------------------------ */
+
+static const CUpti_ActivityKind kinds[] = { CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                            CUPTI_ACTIVITY_KIND_MEMCPY,
+                                            CUPTI_ACTIVITY_KIND_MEMSET };
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+/* The calls that enqueue work, and no others: each record costs. */
+static const CUpti_CallbackId calls[] = {
+    CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020,
+};
+enum { N_CALLS = sizeof calls / sizeof *calls };
+
+static int prepare(leat_error *err)
+{
+    if (cupti.prepared)
+        return LEAT_OK;
+    int rc = check(cupti.cuptiActivityRegisterTimestampCallback_fn(host_clock), "setting its clock",
+                   err);
+    if (rc == LEAT_OK)
+        rc = check(cupti.cuptiActivityRegisterCallbacks_fn(give_buffer, take_buffer), "call-backs",
+                   err);
+    cupti.prepared = rc == LEAT_OK;
+    return rc;
+}
+
+static void disable(void)
+{
+    for (int i = 0; i < N_KINDS; i++)
+        cupti.cuptiActivityDisable_fn(kinds[i]);
+    for (int i = 0; i < N_CALLS; i++)
+        cupti.cuptiActivityEnableRuntimeApi_fn(calls[i], 0);
+}
+
+int leat_gpu_record_start(leat_device *device, leat_error *err)
+{
+    (void)device;
+    pthread_mutex_lock(&cupti.lock);
+    int rc = load_locked(err);
+    if (rc == LEAT_OK && cupti.recording)
+        rc = leat_gpu_fail(err, LEAT_E_BUSY, "a recording is under way already");
+    pthread_mutex_unlock(&cupti.lock);
+    if (rc < 0 || (rc = prepare(err)) < 0)
+        return rc;
+    for (int i = 0; i < N_KINDS && rc == LEAT_OK; i++)
+        rc = check(cupti.cuptiActivityEnable_fn(kinds[i]), "enabling a kind of record", err);
+    for (int i = 0; i < N_CALLS && rc == LEAT_OK; i++)
+        rc = check(cupti.cuptiActivityEnableRuntimeApi_fn(calls[i], 1), "enabling a call", err);
+    if (rc < 0) {
+        disable();
+        return rc;
+    }
+    pthread_mutex_lock(&cupti.lock);
+    cupti.recording = true;
+    cupti.n = 0;
+    cupti.dropped = 0;
+    pthread_mutex_unlock(&cupti.lock);
+    return LEAT_OK;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const leat_device_span *const x = a, *const y = b;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+int leat_gpu_record_stop(leat_device *device, leat_device_record *out, leat_error *err)
+{
+    leat_gpu *const gpu = leat_gpu_of(device);
+    *out = (leat_device_record){ .spans = NULL };
+    pthread_mutex_lock(&cupti.lock);
+    const bool on = cupti.recording;
+    pthread_mutex_unlock(&cupti.lock);
+    if (!on)
+        return leat_gpu_fail(err, LEAT_E_ARGUMENT, "no recording is under way");
+    cudaSetDevice(gpu->number);
+    int rc = leat_gpu_check(gpu, cudaDeviceSynchronize(), "waiting for the device", err);
+    disable();
+    const int flushed = check(cupti.cuptiActivityFlushAll_fn(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
+                              "collecting the records", rc == LEAT_OK ? err : NULL);
+    pthread_mutex_lock(&cupti.lock);
+    cupti.recording = false;
+    *out = (leat_device_record){ cupti.spans, cupti.n, cupti.dropped };
+    cupti.spans = NULL;
+    cupti.n = cupti.room = 0;
+    pthread_mutex_unlock(&cupti.lock);
+    qsort(out->spans, out->n, sizeof *out->spans, by_start);
+    rc = rc == LEAT_OK ? flushed : rc;
+    if (rc < 0) {
+        free(out->spans);
+        *out = (leat_device_record){ .spans = NULL };
+    }
+    return rc;
+}
+#else
+int leat_gpu_record_start(leat_device *device, leat_error *err)
+{
+    (void)device;
+    return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "the plugin was built without CUPTI's headers");
+}
+
+int leat_gpu_record_stop(leat_device *device, leat_device_record *out, leat_error *err)
+{
+    *out = (leat_device_record){ .spans = NULL };
+    return leat_gpu_record_start(device, err);
+}
+#endif

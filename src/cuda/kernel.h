@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kernel.h: how an op is written for the GPU: as functions of one element of one row, in C that nvcc
+ * also takes. Files op_*.h hold an op each; three translation units include them all: gpu_kernels.cu
+ * (the kernels), gpu_ops.c (the list of what to launch), and the tests' fake GPU, which runs the very
+ * same functions on the host. No function waits for another thread. */
+#ifndef LEAT_KERNEL_H
+#define LEAT_KERNEL_H
+
+#include "host_device.h"
+#include "leat/op.h"
+
+/* An op on `n_rows` rows. Shapes are one row's; of tensors that are no images height and width are 1
+ * and the channels are the elements. */
+typedef struct leat_kernel_args {
+    const uint8_t *in;
+    uint8_t *out;
+    const leat_plan64 *plans;               /* of row 0; the next row's stand plan_stride further */
+    uint8_t *aux;                           /* what passes of one op leave to each other */
+    int64_t in_bytes, out_bytes, aux_bytes; /* of one row */
+    int64_t n_rows, n_elements;             /* n_elements of one row, in this pass */
+    int32_t plan_stride;
+    int32_t in_height, in_width, out_height, out_width, channels;
+    int32_t in_dtype, out_dtype;
+    leat_op_constants constants;
+} leat_kernel_args;
+
+/* What one element is. */
+typedef enum leat_kernel_grain {
+    LEAT_PER_ROW,
+    LEAT_PER_CHANNEL,
+    LEAT_PER_STRIP, /* LEAT_STRIP pixels of the input */
+    LEAT_PER_LINE,  /* each line and each column of the output */
+    LEAT_PER_PIXEL, /* of the output */
+    LEAT_PER_VALUE  /* of the output */
+} leat_kernel_grain;
+enum { LEAT_STRIP = 64, LEAT_KERNEL_PASSES = 3, LEAT_KERNEL_THREADS = 256 };
+
+typedef struct leat_kernel_pass {
+    const char *kernel; /* NULL: no more passes */
+    leat_kernel_grain grain;
+} leat_kernel_pass;
+
+typedef struct leat_kernel_op {
+    const char *name;
+    int64_t (*aux_bytes)(const leat_kernel_args *args); /* NULL: none */
+    leat_kernel_pass passes[LEAT_KERNEL_PASSES];
+} leat_kernel_op;
+
+/* LEAT_KERNEL(name, element) makes a kernel of element(args, row, i). */
+#if defined(__CUDACC__)
+#define LEAT_KERNEL(name, element)                                                                 \
+    extern "C" __global__ void __launch_bounds__(LEAT_KERNEL_THREADS)                              \
+        leat_##name(const __grid_constant__ leat_kernel_args args)                                 \
+    {                                                                                              \
+        for (int64_t row = blockIdx.y; row < args.n_rows; row += gridDim.y)                        \
+            for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < args.n_elements;  \
+                 i += (int64_t)gridDim.x * blockDim.x)                                             \
+                element(&args, row, i);                                                            \
+    }
+#elif defined(LEAT_KERNELS_ON_HOST)
+#define LEAT_KERNEL(name, element)                                                                 \
+    static void leat_##name##_thread(const void *all)                                              \
+    {                                                                                              \
+        const leat_kernel_args *const args = (const leat_kernel_args *)all;                        \
+        for (int64_t row = cuda_fake_at.block_y; row < args->n_rows; row += cuda_fake_at.blocks_y) \
+            for (int64_t i =                                                                       \
+                     (int64_t)cuda_fake_at.block_x * cuda_fake_at.threads + cuda_fake_at.thread_x; \
+                 i < args->n_elements; i += (int64_t)cuda_fake_at.blocks_x * cuda_fake_at.threads) \
+                element(args, row, i);                                                             \
+    }
+#else
+#define LEAT_KERNEL(name, element)
+#endif
+
+/* --- what the ops share ------------------------------------------------------------------------ */
+
+LEAT_HOST_DEVICE const uint8_t *leat_kernel_in(const leat_kernel_args *args, int64_t row)
+{
+    return args->in + row * args->in_bytes;
+}
+LEAT_HOST_DEVICE uint8_t *leat_kernel_out(const leat_kernel_args *args, int64_t row)
+{
+    return args->out + row * args->out_bytes;
+}
+LEAT_HOST_DEVICE uint8_t *leat_kernel_aux(const leat_kernel_args *args, int64_t row)
+{
+    return args->aux + row * args->aux_bytes;
+}
+LEAT_HOST_DEVICE const void *leat_kernel_plan(const leat_kernel_args *args, int64_t row)
+{
+    return args->plans + row * args->plan_stride;
+}
+LEAT_HOST_DEVICE int64_t leat_kernel_n_px(const leat_kernel_args *args)
+{
+    return (int64_t)args->in_height * args->in_width;
+}
+LEAT_HOST_DEVICE int32_t leat_kernel_pixel_bytes(const leat_kernel_args *args)
+{
+    return args->channels * (args->in_dtype == LEAT_F32 ? 4 : 1);
+}
+/* Line and column of pixel i. A row has fewer than 2^31 elements, and dividing 64-bit numbers is
+ * slow on a GPU. */
+LEAT_HOST_DEVICE int32_t leat_kernel_line(int64_t i, int32_t width)
+{
+    return (int32_t)((uint32_t)i / (uint32_t)width);
+}
+LEAT_HOST_DEVICE int32_t leat_kernel_column(int64_t i, int32_t width)
+{
+    return (int32_t)((uint32_t)i % (uint32_t)width);
+}
+LEAT_HOST_DEVICE void leat_kernel_copy(uint8_t *to, const uint8_t *from, int32_t bytes)
+{
+    for (int32_t i = 0; i < bytes; i++)
+        to[i] = from[i];
+}
+/* Adds to a number that other threads add to; of integers, so that no order matters. */
+LEAT_HOST_DEVICE void leat_kernel_add(uint64_t *sum, uint64_t x)
+{
+#if defined(__CUDA_ARCH__)
+    atomicAdd((unsigned long long *)sum, (unsigned long long)x);
+#else
+    *sum += x;
+#endif
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * op_crop.h: random_crop, center_crop: one pixel of the box; zeros outside of the image. */
+#ifndef LEAT_OP_CROP_H
+#define LEAT_OP_CROP_H
+
+#include "image.h"
+#include "kernel.h"
+
+LEAT_HOST_DEVICE void leat_crop_pixel(const leat_kernel_args *args, int64_t row, int64_t i,
+                                      int32_t box_y, int32_t box_x)
+{
+    const int32_t bytes = leat_kernel_pixel_bytes(args);
+    const int64_t y = box_y + leat_kernel_line(i, args->out_width);
+    const int64_t x = box_x + leat_kernel_column(i, args->out_width);
+    uint8_t *const to = leat_kernel_out(args, row) + i * bytes;
+    if (y >= 0 && y < args->in_height && x >= 0 && x < args->in_width)
+        leat_kernel_copy(to, leat_kernel_in(args, row) + (y * args->in_width + x) * bytes, bytes);
+    else
+        for (int32_t k = 0; k < bytes; k++)
+            to[k] = 0;
+}
+
+LEAT_HOST_DEVICE void leat_random_crop_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
+{
+    const leat_image_box *const box = (const leat_image_box *)leat_kernel_plan(args, row);
+    leat_crop_pixel(args, row, i, box->y, box->x);
+}
+LEAT_KERNEL(random_crop, leat_random_crop_pixel)
+
+LEAT_HOST_DEVICE void leat_center_crop_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
+{
+    leat_crop_pixel(args, row, i, (args->in_height - args->out_height) / 2,
+                    (args->in_width - args->out_width) / 2);
+}
+LEAT_KERNEL(center_crop, leat_center_crop_pixel)
+
+#endif

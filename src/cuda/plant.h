@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plant.h: planted work: a kernel that takes a given time on the whole of a small part of the device
+ * and moves a given number of bytes, so that overlap and idle time can be tested without a model. */
+#ifndef LEAT_PLANT_H
+#define LEAT_PLANT_H
+
+#include <stdint.h>
+
+typedef struct leat_plant_args {
+    int64_t ns;      /* every thread stays that long at least */
+    uint32_t *words; /* read, changed and written, each once */
+    int64_t n_words;
+} leat_plant_args;
+
+#if defined(__CUDACC__)
+static __device__ inline int64_t leat_plant_clock()
+{
+    int64_t ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+extern "C" __global__ void leat_plant(const __grid_constant__ leat_plant_args args)
+{
+    const int64_t start = leat_plant_clock();
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < args.n_words;
+         i += (int64_t)gridDim.x * blockDim.x)
+        args.words[i] += 1;
+    while (leat_plant_clock() - start < args.ns)
+        ;
+}
+#endif
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ship_map.c: tells the device which links of the plan it has to do. */
+#include <stdlib.h>
+
+#include "engine.h"
+
+/* One op as a kernel needs it; *shape goes from its input's to its output's. */
+static int describe(const leat_link *link, leat_shape *shape, leat_device_op *out, leat_error *err)
+{
+    *out = (leat_device_op){ .name = link->op->name, .in = *shape };
+    const int rc = link->op->shape(link->options, &out->in, &out->out, err);
+    if (rc >= 0 && link->op->constants)
+        link->op->constants(link->options, &out->in, &out->constants);
+    *shape = out->out;
+    return rc;
+}
+
+/* All chains of the plan; ops has room for LEAT_MAX_FEATURES * LEAT_MAX_CHAIN of them. */
+static int describe_all(const leat_plan *plan, leat_device_op *ops, leat_device_chain *chains,
+                        int32_t *n_chains, leat_error *err)
+{
+    int rc = LEAT_OK;
+    *n_chains = 0;
+    for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
+        const leat_chain *const chain = &plan->chains[c];
+        leat_shape shape = chain->host_shape;
+        leat_device_op *const first = ops;
+        for (int32_t i = chain->n_host; i < chain->n_links && rc >= 0; i++)
+            rc = describe(&chain->links[i], &shape, ops++, err);
+        if (ops > first)
+            chains[(*n_chains)++] =
+                (leat_device_chain){ first, (int32_t)(ops - first), chain->host_offset,
+                                     chain->plans_offset, chain->offset };
+    }
+    return rc;
+}
+
+int leat_ship_map_open(leat_loader *loader, leat_error *err)
+{
+    const leat_plan *const plan = loader->plan;
+    const leat_device_table *const t = loader->device->table;
+    leat_device_chain chains[LEAT_MAX_FEATURES];
+    leat_device_map_spec spec = { .chains = chains,
+                                  .rows = (int64_t)leat_order_slot_rows(&plan->order),
+                                  .buffer_bytes = plan->buffer_bytes,
+                                  .n_buffers = loader->n_buffers };
+    if (!plan->on_device)
+        return LEAT_OK;
+    leat_device_op *const ops = calloc((size_t)plan->n_chains * LEAT_MAX_CHAIN, sizeof *ops);
+    if (!ops)
+        return leat_fail(err, LEAT_E_NOMEM, "ops of the device");
+    int rc = describe_all(plan, ops, chains, &spec.n_chains, err);
+    if (rc >= 0)
+        rc = t->map_open(loader->device, &spec, &loader->map, err);
+    if (rc >= 0)
+        rc = t->stream_open(loader->device, &loader->maps, err);
+    free(ops);
+    return rc;
+}
+
+void leat_ship_map_close(leat_loader *loader)
+{
+    const leat_device_table *const t = loader->device->table;
+    if (loader->maps)
+        t->stream_close(loader->maps);
+    if (loader->map)
+        t->map_close(loader->map);
+}

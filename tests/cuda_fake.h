@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cuda_fake.h: a GPU made of host memory and one thread, for tests of the CUDA plugin where there is
+ * no GPU. cuda_fake.c stands in for the CUDA runtime: linked with the plugin's own files it makes
+ * libleat-cuda-fake.so, which is opened like the real plugin (LEAT_CUDA_PLUGIN).
+ *
+ * Streams run in order and against each other in an order drawn at random; copies read their source
+ * when they run, so that a slot which is rewritten too early shows as wrong data; kernels run thread
+ * by thread on the host. Every wrong use (a call from a call-back, memory freed under a copy, a copy
+ * beyond an allocation, an object used after its end) is a violation. Any call can be made to fail. */
+#ifndef CUDA_FAKE_H
+#define CUDA_FAKE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the fake library exports for tests, beside the plugin's two functions. */
+typedef struct cuda_fake_table {
+    /* Back to the start: one GPU, 1 GiB, nothing fails. Nothing may be alive. */
+    void (*reset)(uint64_t seed);
+    void (*set_memory)(size_t bytes); /* of the device */
+    void (*set_gpus)(int n);
+    void (*set_driver)(int version); /* 0: none; 12040: an old one */
+    /* The n-th call from now (0: the next) answers `code`, once; -1: none does. */
+    void (*fail_at)(int64_t n, int code);
+    uint64_t (*calls)(void); /* since reset */
+    void (*lose)(void); /* the device falls off the bus: every call fails, nothing enqueued runs */
+    void (*pause)(int on); /* nothing enqueued runs meanwhile */
+    size_t (*live)(char *text,
+                   size_t size);    /* objects and allocations not freed, with their kinds */
+    const char *(*violation)(void); /* the first one, or NULL */
+    uint64_t (*kernels)(void);      /* launched and run, also in graphs */
+    uint64_t (*graphs)(void);       /* graph launches run */
+} cuda_fake_table;
+
+/* A kernel on the host: one thread of its grid. */
+typedef struct cuda_fake_kernel {
+    const char *name;
+    size_t args_bytes;
+    void (*thread)(const void *args);
+} cuda_fake_kernel;
+
+/* Where the running thread stands, as threadIdx, blockIdx, blockDim and gridDim (x and y). */
+typedef struct cuda_fake_place {
+    uint32_t thread_x, block_x, block_y, threads, blocks_x, blocks_y;
+} cuda_fake_place;
+extern _Thread_local cuda_fake_place cuda_fake_at;
+
+/* cuda_fake_kernels.c; ends with a NULL name. */
+extern const cuda_fake_kernel cuda_fake_kernels[];
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cuda_fake_kernels.c: the plugin's kernels, compiled for the host. */
+#define LEAT_KERNELS_ON_HOST
+#include "cuda_fake.h"
+#include "kernel_list.h"
+#include "plant.h"
+
+extern const unsigned char leat_fatbin[] __attribute__((visibility("hidden")));
+const unsigned char leat_fatbin[16] = { 0 };
+
+/* The bytes, not the time. */
+static void plant_thread(const void *all)
+{
+    const leat_plant_args *const args = all;
+    const cuda_fake_place *const at = &cuda_fake_at;
+    for (int64_t i = (int64_t)at->block_x * at->threads + at->thread_x; i < args->n_words;
+         i += (int64_t)at->blocks_x * at->threads)
+        args->words[i] += 1;
+}
+
+const cuda_fake_kernel cuda_fake_kernels[] = {
+#define ROW(name) { "leat_" #name, sizeof(leat_kernel_args), leat_##name##_thread },
+    LEAT_KERNEL_LIST(ROW)
+#undef ROW
+        { "leat_plant", sizeof(leat_plant_args), plant_thread },
+    { 0 }
+};

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu_check.c: everything that only a GPU can show, in one run: the cases, then what is measured, each
+ * in a process of its own with a time limit, so that a crash or a hang costs one line. A short table
+ * comes last; --json FILE has all numbers. Without a GPU every line says why it was not run.
+ *
+ * Exit code: 0 if nothing failed (also if nothing could be run), 1 if something did, 2 for a wrong
+ * option. */
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "gpu_cases.h"
+#include "leat/leat.h"
+
+enum { LIMIT_S = 120, MOST_LINES = 64 };
+
+typedef struct check_options {
+    const char *device, *json, *only;
+    int effort, limit_s;
+} check_options;
+
+/* What a child sends. */
+typedef struct answer {
+    gpu_verdict verdict;
+    gpu_run run;
+    double seconds;
+} answer;
+
+typedef struct line {
+    const gpu_case *what;
+    answer answer;
+} line;
+
+static const char *word(gpu_verdict verdict)
+{
+    return verdict == GPU_PASSED ? "passed" : verdict == GPU_FAILED ? "failed" : "not run";
+}
+
+static void write_all(int fd, const void *from, size_t n)
+{
+    for (const char *at = from; n;) {
+        const ssize_t done = write(fd, at, n);
+        if (done <= 0)
+            _exit(3);
+        at += done;
+        n -= (size_t)done;
+    }
+}
+
+static bool is_bench(const gpu_case *what)
+{
+    for (const gpu_case *c = gpu_benches; c->name; c++)
+        if (c == what)
+            return true;
+    return false;
+}
+
+/* In the child: opens the device, runs, answers. what NULL: only opens. */
+static void child(const check_options *o, const gpu_case *what, int fd)
+{
+    static answer a;
+    leat_error err;
+    const int64_t start = leat_clock_ns();
+    a.run.effort = o->effort;
+    a.run.seed = 1;
+    a.verdict = GPU_NOT_RUN;
+    if (leat_device_open(o->device, &a.run.device, &err) < 0) {
+        gpu_say(&a.run, GPU_NOT_RUN, "%s", err.message);
+    } else {
+        if (!what)
+            a.verdict = gpu_say(&a.run, GPU_PASSED, "%s", leat_device_get_info(a.run.device)->text);
+        else if (!a.run.device->table->map_open && !is_bench(what)) /* benches run on sim, too */
+            gpu_say(&a.run, GPU_NOT_RUN, "%s is no GPU", o->device);
+        else
+            a.verdict = what->run(&a.run);
+        leat_device_close(&a.run.device);
+    }
+    a.seconds = (double)(leat_clock_ns() - start) / 1e9;
+    write_all(fd, &a, sizeof a);
+    _exit(0);
+}
+
+/* Reads a whole answer before the time is over. */
+static bool read_answer(int fd, answer *out, int limit_s)
+{
+    const int64_t until = leat_clock_ns() + (int64_t)limit_s * 1000000000;
+    for (size_t at = 0; at < sizeof *out;) {
+        struct pollfd ready = { .fd = fd, .events = POLLIN };
+        const int64_t left_ms = (until - leat_clock_ns()) / 1000000;
+        if (left_ms <= 0 || poll(&ready, 1, (int)left_ms) <= 0)
+            return false;
+        const ssize_t n = read(fd, (char *)out + at, sizeof *out - at);
+        if (n <= 0)
+            return false;
+        at += (size_t)n;
+    }
+    return true;
+}
+
+static void run_one(const check_options *o, const gpu_case *what, answer *out)
+{
+    int fds[2], status = 0;
+    fflush(NULL);
+    const pid_t pid = pipe(fds) ? -1 : fork();
+    if (pid < 0) {
+        out->verdict = gpu_say(&out->run, GPU_FAILED, "no process or pipe");
+        return;
+    }
+    if (pid == 0) {
+        close(fds[0]);
+        child(o, what, fds[1]);
+    }
+    close(fds[1]);
+    const bool answered = read_answer(fds[0], out, o->limit_s);
+    close(fds[0]);
+    if (!answered)
+        kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    if (!answered && WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+        out->verdict = gpu_say(&out->run, GPU_FAILED, "ended by signal %d", WTERMSIG(status));
+    else if (!answered)
+        out->verdict = gpu_say(&out->run, GPU_FAILED, "no answer within %d s", o->limit_s);
+}
+
+/* --- output ------------------------------------------------------------------------------------ */
+
+static json_t *line_json(const line *l)
+{
+    json_t *const figures = json_object();
+    for (int32_t i = 0; i < l->answer.run.n_figures && i < GPU_FIGURES; i++) {
+        const gpu_figure *const f = &l->answer.run.figures[i];
+        json_object_set_new(figures, f->name,
+                            json_pack("{sfss}", "value", f->value, "unit", f->unit));
+    }
+    return json_pack("{sssssssfso}", "name", l->what->name, "verdict", word(l->answer.verdict),
+                     "text", l->answer.run.text, "seconds", l->answer.seconds, "figures", figures);
+}
+
+static int write_json(const check_options *o, const answer *device, const line *lines, int n)
+{
+    json_t *const list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, line_json(&lines[i]));
+    json_t *const all =
+        json_pack("{sssssssIso}", "leat", leat_version(), "device", o->device, "device_text",
+                  device->run.text, "time", (json_int_t)time(NULL), "lines", list);
+    const int rc = json_dump_file(all, o->json, JSON_INDENT(2));
+    json_decref(all);
+    if (rc)
+        fprintf(stderr, "gpu_check: cannot write %s\n", o->json);
+    return rc;
+}
+
+static void print_table(const answer *device, const line *lines, int n)
+{
+    int counts[3] = { 0, 0, 0 };
+    printf("\n%s\n", device->run.text);
+    for (int i = 0; i < n; i++) {
+        counts[lines[i].answer.verdict]++;
+        printf("%-10s %-8s %5.1f s  %s\n", lines[i].what->name, word(lines[i].answer.verdict),
+               lines[i].answer.seconds, lines[i].answer.run.text);
+    }
+    printf("%d passed, %d failed, %d not run\n", counts[GPU_PASSED], counts[GPU_FAILED],
+           counts[GPU_NOT_RUN]);
+}
+
+/* --- options ----------------------------------------------------------------------------------- */
+
+static int usage(FILE *to)
+{
+    fprintf(to, "leat-gpu-check [--device cuda:N] [--effort 1 to 100] [--only TEXT] [--json FILE] "
+                "[--limit SECONDS] [--list]\n"
+                "Tests and measures what only a GPU can show; the table comes last.\n");
+    return to == stderr ? 2 : 0;
+}
+
+static void list(const gpu_case *cases)
+{
+    for (; cases->name; cases++)
+        printf("%-12s %s\n", cases->name, cases->help);
+}
+
+static int read_options(int argc, char **argv, check_options *o)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *const value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!strcmp(argv[i], "--help"))
+            exit(usage(stdout));
+        if (!strcmp(argv[i], "--list")) {
+            list(gpu_cases);
+            list(gpu_benches);
+            exit(0);
+        }
+        if (!value)
+            return usage(stderr);
+        if (!strcmp(argv[i], "--device"))
+            o->device = value;
+        else if (!strcmp(argv[i], "--json"))
+            o->json = value;
+        else if (!strcmp(argv[i], "--only"))
+            o->only = value;
+        else if (!strcmp(argv[i], "--effort"))
+            o->effort = atoi(value);
+        else if (!strcmp(argv[i], "--limit"))
+            o->limit_s = atoi(value);
+        else
+            return usage(stderr);
+        i++;
+    }
+    return o->effort < 1 || o->effort > 100 || o->limit_s < 1 ? usage(stderr) : 0;
+}
+
+static void run_list(const check_options *o, const gpu_case *cases, const answer *device,
+                     line *lines, int *n)
+{
+    for (; cases->name && *n < MOST_LINES; cases++) {
+        line *const l = &lines[*n];
+        if (o->only && !strstr(cases->name, o->only))
+            continue;
+        l->what = cases;
+        if (device->verdict == GPU_PASSED)
+            run_one(o, cases, &l->answer);
+        else
+            l->answer.verdict = gpu_say(&l->answer.run, GPU_NOT_RUN, "%s", device->run.text);
+        printf("%s: %s: %s\n", cases->name, word(l->answer.verdict), l->answer.run.text);
+        (*n)++;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    check_options o = { .device = "cuda:0", .effort = 100, .limit_s = LIMIT_S };
+    static line lines[MOST_LINES];
+    static answer device;
+    int n = 0, rc = read_options(argc, argv, &o);
+    if (rc)
+        return rc;
+    run_one(&o, NULL, &device);
+    run_list(&o, gpu_cases, &device, lines, &n);
+    run_list(&o, gpu_benches, &device, lines, &n);
+    if (o.json && write_json(&o, &device, lines, n))
+        return 1;
+    print_table(&device, lines, n);
+    for (int i = 0; i < n; i++)
+        rc |= lines[i].answer.verdict == GPU_FAILED;
+    return rc;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CUDA plugin's device table over a fake GPU: messages, order of streams and events, times,
+ * and what happens when any one call fails. No GPU is needed, and none is used. */
+#include "clock.h"
+#include "cuda_fixture.h"
+#include "device_impl.h"
+
+static const cuda_fake_table *fake;
+
+static leat_device *open_device(void)
+{
+    leat_device *device;
+    leat_error err;
+    check(leat_device_open("cuda:0", &device, &err), &err);
+    return device;
+}
+
+static void names_and_reasons(void **state)
+{
+    static const struct {
+        const char *name;
+        int gpus, driver, rc;
+        const char *says;
+    } cases[] = {
+        { "cuda", 1, 13000, LEAT_OK, "" },
+        { "cuda:0", 1, 13000, LEAT_OK, "" },
+        { "cuda:1", 1, 13000, LEAT_E_UNSUPPORTED, "has 1 GPU, the last is cuda:0" },
+        { "cuda:x", 1, 13000, LEAT_E_CONFIG, "takes a number" },
+        { "cuda:-1", 1, 13000, LEAT_E_CONFIG, "takes a number" },
+        { "cuda:0", 0, 13000, LEAT_E_UNSUPPORTED, "sees no GPU" },
+        { "cuda:0", 1, 0, LEAT_E_UNSUPPORTED, "no NVIDIA driver is installed" },
+        { "cuda:0", 1, 12040, LEAT_E_UNSUPPORTED, "serves CUDA 12.4, this plugin needs 13.0" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_device *device;
+        leat_error err = { 0 };
+        fake->reset(i);
+        fake->set_gpus(cases[i].gpus);
+        fake->set_driver(cases[i].driver);
+        assert_int_equal(leat_device_open(cases[i].name, &device, &err), cases[i].rc);
+        if (cases[i].rc < 0 && !strstr(err.message, cases[i].says))
+            fail_msg("case %zu: %s", i, err.message);
+        leat_device_close(&device);
+        check_fake(fake);
+    }
+    fake->reset(0);
+}
+
+static void lists_what_is_there(void **state)
+{
+    leat_device_info infos[64];
+    const size_t n = leat_devices(infos, 64);
+    int found = 0;
+    (void)state;
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(infos[i].name, "cuda:0")) {
+            found++;
+            assert_true(infos[i].available);
+            assert_false(infos[i].simulated);
+            assert_non_null(strstr(infos[i].text, "compute capability 9.0"));
+        }
+    assert_int_equal(found, 1);
+}
+
+/* Two streams: copies in, an event, copies back; and a call of the host behind all. */
+typedef struct pair {
+    leat_device *device;
+    leat_stream *in, *out;
+    leat_event *there;
+    uint8_t *pinned, *back, *memory;
+} pair;
+enum { BYTES = 1000 };
+
+static int open_pair(pair *p, leat_error *err)
+{
+    const leat_device_table *t;
+    memset(p, 0, sizeof *p);
+    int rc = leat_device_open("cuda:0", &p->device, err);
+    if (rc < 0)
+        return rc;
+    t = p->device->table;
+    if ((rc = t->stream_open(p->device, &p->in, err)) < 0 ||
+        (rc = t->stream_open(p->device, &p->out, err)) < 0 ||
+        (rc = t->event_open(p->device, &p->there, err)) < 0)
+        return rc;
+    p->pinned = t->pinned_alloc(p->device, BYTES);
+    p->back = t->pinned_alloc(p->device, BYTES);
+    p->memory = t->device_alloc(p->device, BYTES);
+    return p->pinned && p->back && p->memory ? LEAT_OK : LEAT_E_NOMEM;
+}
+
+static void close_pair(pair *p)
+{
+    if (!p->device)
+        return;
+    const leat_device_table *const t = p->device->table;
+    if (p->in)
+        t->stream_close(p->in);
+    if (p->out)
+        t->stream_close(p->out);
+    if (p->there)
+        t->event_close(p->there);
+    t->pinned_free(p->device, p->pinned);
+    t->pinned_free(p->device, p->back);
+    t->device_free(p->device, p->memory);
+    leat_device_close(&p->device);
+}
+
+static void set_flag(void *arg)
+{
+    *(volatile int *)arg = 1;
+}
+
+static int round_trip(pair *p, uint8_t value, int *called)
+{
+    const leat_device_table *const t = p->device->table;
+    int rc;
+    memset(p->pinned, value, BYTES);
+    memset(p->back, ~value, BYTES);
+    *called = 0;
+    if ((rc = t->copy_to_device(p->in, p->memory, p->pinned, BYTES, true)) < 0 ||
+        (rc = t->event_record(p->there, p->in)) < 0 ||
+        (rc = t->stream_wait(p->out, p->there)) < 0 ||
+        (rc = t->copy_to_host(p->out, p->back, p->memory, BYTES)) < 0 ||
+        (rc = t->host_call(p->out, set_flag, called)) < 0)
+        return rc;
+    return t->stream_sync(p->out, NULL);
+}
+
+static void streams_keep_their_order(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        pair p;
+        leat_error err;
+        int called;
+        fake->reset(seed);
+        check(open_pair(&p, &err), &err);
+        for (int i = 0; i < 8; i++) {
+            assert_int_equal(round_trip(&p, (uint8_t)(seed * 8 + (uint64_t)i), &called), LEAT_OK);
+            assert_int_equal(called, 1);
+            assert_memory_equal(p.pinned, p.back, BYTES);
+        }
+        close_pair(&p);
+        check_fake(fake);
+    }
+}
+
+static void events_tell_the_time(void **state)
+{
+    leat_device *const device = open_device();
+    const leat_device_table *const t = device->table;
+    leat_stream *stream;
+    leat_event *event, *never;
+    leat_error err;
+    int64_t last = leat_clock_ns();
+    (void)state;
+    fake->reset(3);
+    check(t->stream_open(device, &stream, &err), &err);
+    check(t->event_open(device, &event, &err), &err);
+    check(t->event_open(device, &never, &err), &err);
+    assert_int_equal(t->event_query(never), LEAT_OK);
+    assert_int_equal(t->event_ns(never), 0);
+    for (int i = 0; i < 100; i++) {
+        fake->pause(1);
+        assert_int_equal(t->event_record(event, stream), LEAT_OK);
+        assert_int_equal(t->event_query(event), LEAT_E_AGAIN);
+        fake->pause(0);
+        assert_int_equal(t->event_sync(event), LEAT_OK);
+        const int64_t ns = t->event_ns(event), now = leat_clock_ns();
+        /* An anchor is as good as its narrowest try; under load that is not narrow. */
+        assert_in_range(ns, last - 100000000, now + 100000000);
+        last = ns;
+    }
+    t->event_close(event);
+    t->event_close(never);
+    t->stream_close(stream);
+    leat_device_close((leat_device **)&device);
+    check_fake(fake);
+}
+
+static void no_memory_says_how_much(void **state)
+{
+    leat_device *device = open_device();
+    const leat_device_table *const t = device->table;
+    size_t n_free, total;
+    char why[256];
+    (void)state;
+    fake->set_memory(1 << 20);
+    assert_null(t->device_alloc(device, 2 << 20));
+    t->explain(device, why, sizeof why);
+    assert_non_null(strstr(why, "2097152 bytes"));
+    assert_non_null(strstr(why, "out of memory"));
+    assert_int_equal(t->memory_info(device, &n_free, &total), LEAT_OK);
+    assert_int_equal(total, 1 << 20);
+    void *const half = t->device_alloc(device, 1 << 19);
+    assert_non_null(half);
+    assert_int_equal(t->memory_info(device, &n_free, &total), LEAT_OK);
+    assert_int_equal(n_free, 1 << 19);
+    t->device_free(device, half);
+    leat_device_close(&device);
+    fake->reset(0);
+    check_fake(fake);
+}
+
+/* Every call fails once, in every way: an error that says something, and nothing left behind. */
+static void any_call_may_fail(void **state)
+{
+    static const int codes[] = { 1 /* invalid value */, 2 /* memory */, 719 /* launch failure */ };
+    (void)state;
+    for (size_t c = 0; c < sizeof codes / sizeof *codes; c++) {
+        bool failed = true;
+        for (int64_t n = 0; failed; n++) {
+            pair p;
+            leat_error err = { 0 };
+            int called, rc;
+            fake->reset((uint64_t)n);
+            fake->fail_at(n, codes[c]);
+            rc = open_pair(&p, &err);
+            if (rc == LEAT_OK)
+                rc = round_trip(&p, 7, &called);
+            failed = rc < 0;
+            if (failed && p.device) {
+                char why[256];
+                p.device->table->explain(p.device, why, sizeof why);
+                assert_true(why[0] != 0);
+            } else if (failed) {
+                assert_true(err.message[0] != 0);
+            }
+            close_pair(&p);
+            fake->fail_at(-1, 0);
+            check_fake(fake);
+            assert_in_range(n, 0, 1000);
+        }
+    }
+    fake->reset(0);
+}
+
+static void a_lost_device_hangs_nobody(void **state)
+{
+    pair p;
+    leat_error err;
+    int called = 0;
+    char why[256];
+    (void)state;
+    check(open_pair(&p, &err), &err);
+    const leat_device_table *const t = p.device->table;
+    fake->pause(1);
+    assert_int_equal(t->copy_to_device(p.in, p.memory, p.pinned, BYTES, true), LEAT_OK);
+    assert_int_equal(t->host_call(p.in, set_flag, &called), LEAT_OK);
+    fake->lose();
+    assert_int_equal(t->stream_sync(p.in, &err), LEAT_E_DEVICE);
+    assert_non_null(strstr(err.message, "end it and start again"));
+    assert_int_equal(t->event_sync(p.there), LEAT_E_DEVICE);
+    assert_int_equal(round_trip(&p, 1, &called), LEAT_E_DEVICE);
+    t->explain(p.device, why, sizeof why);
+    assert_non_null(strstr(why, "cudaErrorIllegalAddress"));
+    close_pair(&p);
+    fake->reset(0);
+}
+
+static void planted_work_runs(void **state)
+{
+    pair p;
+    leat_error err;
+    (void)state;
+    fake->reset(1);
+    check(open_pair(&p, &err), &err);
+    const leat_device_table *const t = p.device->table;
+    memset(p.pinned, 0, BYTES);
+    assert_int_equal(t->copy_to_device(p.in, p.memory, p.pinned, BYTES, true), LEAT_OK);
+    assert_int_equal(t->plant(p.in, 1000, 5, p.memory, BYTES), LEAT_OK);
+    assert_int_equal(t->copy_to_host(p.in, p.back, p.memory, BYTES), LEAT_OK);
+    assert_int_equal(t->stream_sync(p.in, &err), LEAT_OK);
+    for (size_t i = 0; i < BYTES / 4; i++)
+        assert_int_equal(((uint32_t *)(void *)p.back)[i], 5);
+    assert_int_equal(fake->kernels(), 5);
+    close_pair(&p);
+    check_fake(fake);
+}
+
+/* Without a driver, or without the library: a reason that names what is missing, and no record. */
+static void records_need_cupti(void **state)
+{
+    leat_device *device = open_device();
+    const leat_device_table *const t = device->table;
+    leat_device_record record;
+    leat_error err = { 0 };
+    int percent;
+    (void)state;
+    assert_int_equal(t->record_stop(device, &record, &err), LEAT_E_ARGUMENT);
+    setenv("LEAT_CUPTI", "/nowhere/libcupti.so", 1);
+    assert_int_equal(t->record_start(device, &err), LEAT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "/nowhere/libcupti.so"));
+    unsetenv("LEAT_CUPTI");
+    if (t->record_start(device, &err) < 0) /* CUPTI is there and has no driver, or is not */
+        assert_true(strstr(err.message, "CUPTI") || strstr(err.message, "cupti"));
+    else
+        assert_int_equal(t->record_stop(device, &record, &err), LEAT_OK);
+    if (t->utilisation(device, &percent, &err) < 0)
+        assert_true(strstr(err.message, "libnvidia-ml.so.1") || strstr(err.message, "NVML"));
+    leat_device_close(&device);
+    check_fake(fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_and_reasons),          cmocka_unit_test(lists_what_is_there),
+        cmocka_unit_test(streams_keep_their_order),   cmocka_unit_test(events_tell_the_time),
+        cmocka_unit_test(no_memory_says_how_much),    cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(planted_work_runs),          cmocka_unit_test(records_need_cupti),
+        cmocka_unit_test(a_lost_device_hangs_nobody),
+    };
+    fake = open_fake();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

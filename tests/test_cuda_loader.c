@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Loaders over the CUDA plugin on a fake GPU: the same batches as on the host, whatever the order in
+ * which streams get on; any one call failing; a device that is lost; a plan that no device can run. */
+#include "cuda_fixture.h"
+#include "device_impl.h"
+#include "gpu_cases.h"
+
+static const cuda_fake_table *fake;
+
+static void all_cases_hold(void **state)
+{
+    (void)state;
+    for (const gpu_case *c = gpu_cases; c->name; c++) {
+        gpu_run run = { .seed = 5, .effort = 1 };
+        leat_error err;
+        fake->reset(5);
+        check(leat_device_open("cuda:0", &run.device, &err), &err);
+        const gpu_verdict verdict = c->run(&run);
+        printf("%-8s %s\n", c->name, run.text);
+        leat_device_close(&run.device);
+        /* The fake's clock is the host's under load: only that it answers is looked at here. */
+        if (strcmp(c->name, "clock"))
+            assert_int_equal(verdict, GPU_PASSED);
+        check_fake(fake);
+    }
+}
+
+static void batches_do_not_depend_on_luck(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        gpu_run run = { .seed = seed, .effort = 1 };
+        leat_error err;
+        fake->reset(seed);
+        check(leat_device_open("cuda:0", &run.device, &err), &err);
+        if (gpu_case_loader(&run) != GPU_PASSED)
+            fail_msg("%s", run.text);
+        assert_true(fake->graphs() > 100);
+        leat_device_close(&run.device);
+        check_fake(fake);
+    }
+}
+
+/* --- a small pipeline with everything in it ------------------------------------------------------ */
+
+enum { RECORDS = 40, ROW = 6 * 6 * 3 };
+
+static leat_plan *open_plan(const char *map, int prefetch)
+{
+    static uint8_t pixels[RECORDS * ROW];
+    const leat_rows rows = { "image", leat_shape_make(LEAT_U8, 3, (int64_t[]){ 6, 6, 3 }), pixels };
+    leat_builder *b = leat_builder_open();
+    leat_plan *plan;
+    leat_error err;
+    char text[32];
+    leat_builder_rows(b, RECORDS, &rows, 1);
+    leat_builder_engine(b, "{threads: 2}");
+    leat_builder_stage(b, "map", map);
+    leat_builder_stage(b, "batch", "8");
+    snprintf(text, sizeof text, "%d", prefetch);
+    leat_builder_stage(b, "prefetch", text);
+    check(leat_builder_plan(b, &plan, &err), &err);
+    leat_builder_close(&b);
+    return plan;
+}
+
+/* Opens device and loader, takes all batches, closes; the first error. */
+static int run_all(const leat_plan *plan, leat_error *err)
+{
+    leat_device *device;
+    leat_loader *loader = NULL;
+    leat_stream *stream = NULL;
+    leat_batch *batch;
+    int rc = leat_device_open("cuda:0", &device, err);
+    if (rc < 0)
+        return rc;
+    const leat_loader_options o = { .device = device };
+    rc = device->table->stream_open(device, &stream, err);
+    if (rc >= 0)
+        rc = leat_loader_open(plan, &o, &loader, err);
+    while (rc >= 0 && (rc = leat_loader_next(loader, &batch, err)) >= 0) {
+        const int waited = leat_batch_wait_on(batch, stream);
+        const int released = leat_batch_release_on(batch, stream);
+        rc = waited < 0 ? waited : released;
+        if (rc < 0)
+            leat_fail(err, rc, "a call on a batch failed");
+    }
+    leat_loader_close(&loader);
+    if (stream)
+        device->table->stream_close(stream);
+    leat_device_close(&device);
+    return rc == LEAT_E_END ? LEAT_OK : rc;
+}
+
+static void any_call_may_fail(void **state)
+{
+    static const int codes[] = { 2 /* memory */, 719 /* launch failure */ };
+    (void)state;
+    for (int prefetch = 0; prefetch < 3; prefetch++) {
+        leat_plan *plan = open_plan("{device: gpu, ops: [random_flip, random_contrast]}", prefetch);
+        leat_error err;
+        fake->reset(0);
+        check(run_all(plan, &err), &err);
+        check_fake(fake);
+        const int64_t calls = (int64_t)fake->calls();
+        for (size_t c = 0; c < sizeof codes / sizeof *codes; c++)
+            for (int64_t n = 0; n < calls; n += prefetch == 1 ? 1 : 5) {
+                fake->reset((uint64_t)n);
+                fake->fail_at(n, codes[c]);
+                err.message[0] = 0;
+                const int rc = run_all(plan, &err);
+                char text[128];
+                const bool bad = fake->violation() || fake->live(text, sizeof text);
+                if (bad || (rc < 0 && !err.message[0]))
+                    fail_msg("prefetch %d, call %d answers %d (then %d: '%s'): %s %s", prefetch,
+                             (int)n, codes[c], rc, err.message,
+                             fake->violation() ? fake->violation() : "not freed:", text);
+            }
+        leat_plan_close(&plan);
+    }
+}
+
+/* The device goes while slots are being copied: no call-back comes any more. */
+static void a_lost_device_is_an_error(void **state)
+{
+    (void)state;
+    for (int prefetch = 0; prefetch < 3; prefetch++) {
+        leat_plan *plan = open_plan("{device: gpu, ops: [random_flip]}", prefetch);
+        leat_device *device;
+        leat_loader *loader;
+        leat_batch *batch;
+        leat_error err;
+        int rc;
+        fake->reset(1);
+        check(leat_device_open("cuda:0", &device, &err), &err);
+        const leat_loader_options o = { .device = device, .epochs = -1 };
+        check(leat_loader_open(plan, &o, &loader, &err), &err);
+        check(leat_loader_next(loader, &batch, &err), &err);
+        leat_batch_release(batch);
+        if (prefetch)
+            fake->pause(1);
+        fake->lose();
+        for (int i = 0; (rc = leat_loader_next(loader, &batch, &err)) >= 0; i++) {
+            leat_batch_release(batch);
+            assert_in_range(i, 0, 100);
+        }
+        assert_int_equal(rc, LEAT_E_DEVICE);
+        assert_non_null(strstr(err.message, "cuda:0"));
+        assert_non_null(strstr(err.message, "cudaErrorIllegalAddress"));
+        assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DEVICE);
+        leat_loader_close(&loader);
+        leat_device_close(&device);
+        leat_plan_close(&plan);
+        /* Everything is given back as far as that goes: the fake takes it although it is lost. */
+        assert_null(fake->violation());
+    }
+    fake->reset(0);
+}
+
+static void too_little_memory_is_said(void **state)
+{
+    leat_plan *plan = open_plan("{device: gpu, ops: [normalize]}", 2);
+    leat_device *device;
+    leat_loader *loader;
+    leat_error err;
+    (void)state;
+    fake->reset(0);
+    check(leat_device_open("cuda:0", &device, &err), &err);
+    fake->set_memory(8000);
+    const leat_loader_options o = { .device = device };
+    assert_int_equal(leat_loader_open(plan, &o, &loader, &err), LEAT_E_NOMEM);
+    assert_non_null(strstr(err.message, "bytes on cuda:0"));
+    assert_non_null(strstr(err.message, "MiB are free"));
+    leat_device_close(&device);
+    leat_plan_close(&plan);
+    check_fake(fake);
+    fake->reset(0);
+}
+
+static void where_a_map_can_run(void **state)
+{
+    static const char *const devices[] = { NULL, "cpu", "sim" };
+    leat_plan *plan = open_plan("{device: gpu, ops: [normalize]}", 2);
+    leat_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        leat_device *device = NULL;
+        leat_loader *loader;
+        if (devices[i])
+            check(leat_device_open(devices[i], &device, &err), &err);
+        const leat_loader_options o = { .device = device };
+        assert_int_equal(leat_loader_open(plan, &o, &loader, &err), LEAT_E_UNSUPPORTED);
+        assert_non_null(strstr(err.message, "device: gpu"));
+        leat_device_close(&device);
+    }
+    leat_plan_close(&plan);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_cases_hold),      cmocka_unit_test(batches_do_not_depend_on_luck),
+        cmocka_unit_test(where_a_map_can_run), cmocka_unit_test(too_little_memory_is_said),
+        cmocka_unit_test(any_call_may_fail),   cmocka_unit_test(a_lost_device_is_an_error),
+    };
+    fake = open_fake();
+    if (argc > 1) /* one test by its name */
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

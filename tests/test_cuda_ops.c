@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The arithmetic and the indexing of the kernels, run thread by thread on a fake GPU, against the C
+ * that defines every op. */
+#include "cuda_fixture.h"
+#include "gpu_cases.h"
+
+static const cuda_fake_table *fake;
+
+static void kernels_give_what_apply_gives(void **state)
+{
+    gpu_run run = { .seed = 11, .effort = 84 };
+    leat_error err;
+    (void)state;
+    fake->reset(1);
+    check(leat_device_open("cuda:0", &run.device, &err), &err);
+    const gpu_verdict verdict = gpu_case_ops(&run);
+    printf("%s\n", run.text);
+    assert_int_equal(verdict, GPU_PASSED);
+    assert_non_null(strstr(run.text, " 0 rows differ"));
+    leat_device_close(&run.device);
+    check_fake(fake);
+}
+
+/* An op says that it has a kernel exactly if it has one. */
+static void flags_and_list_agree(void **state)
+{
+    leat_device *device;
+    leat_error err;
+    (void)state;
+    check(leat_device_open("cuda:0", &device, &err), &err);
+    for (const leat_op *const *op = leat_ops(); *op; op++) {
+        const leat_shape image = { LEAT_U8, 3, { 4, 4, 3 } };
+        const leat_device_op one = { .name = (*op)->name, .in = image, .out = image };
+        const leat_device_chain chain = { &one, 1, 0, 64, 128 };
+        const leat_device_map_spec spec = { &chain, 1, 1, 256, 1 };
+        leat_device_map *map = NULL;
+        const int rc = device->table->map_open(device, &spec, &map, &err);
+        assert_int_equal(rc, (*op)->flags & LEAT_OP_KERNEL ? LEAT_OK : LEAT_E_UNSUPPORTED);
+        device->table->map_close(map);
+    }
+    leat_device_close(&device);
+    check_fake(fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(flags_and_list_agree),
+        cmocka_unit_test(kernels_give_what_apply_gives),
+    };
+    fake = open_fake();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
