@@ -253,8 +253,8 @@ static gpu_verdict compare(gpu_run *run, const chain_case *c, const leat_device_
     uint8_t *const want = malloc(out_bytes + 1);
     gpu_verdict verdict = GPU_PASSED;
     for (int64_t r = 0; r < rows && verdict == GPU_PASSED; r++) {
-        const leat_view in = { op->in, slab + chain->from + (size_t)r * in_bytes };
-        const leat_view out = { op->out, want };
+        const leat_view in = { .shape = op->in, .data = slab + chain->from + (size_t)r * in_bytes };
+        const leat_view out = { .shape = op->out, .data = want };
         leat_error err;
         int64_t at = 0;
         leat_scratch_reset(scratch);

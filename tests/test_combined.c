@@ -439,6 +439,23 @@ static void each_plan_has_its_digest(void **state)
             assert_int_equal(digest_of(sources[i]) == digest_of(sources[k]), i == k);
 }
 
+/* What a source's own pipeline has to say is said with its number. */
+static void notes_of_the_parts_reach_the_plan(void **state)
+{
+    leat_plan *plan;
+    leat_error err;
+    (void)state;
+    check(plan_of("{concat: [" XA "}, {mix: [" XA "}, " XB
+                  ", pipeline: [{filter: {feature: id, min: 103}}]}]}]}",
+                  "", "[{batch: 4}]", &plan, &err),
+          &err);
+    assert_non_null(leat_plan_note(plan, 0));
+    assert_string_equal(leat_plan_note(plan, 0), "source 2: source 2: filter: keeps 22 of 25 "
+                                                 "samples; all of them are read once, at open");
+    assert_null(leat_plan_note(plan, 1));
+    leat_plan_close(&plan);
+}
+
 /* A damaged record is named by its own file and number there. */
 static void a_bad_record_is_named_by_its_file(void **state)
 {
@@ -501,6 +518,7 @@ int main(void)
         cmocka_unit_test(weights_are_exact),
         cmocka_unit_test(features_are_matched_by_name),
         cmocka_unit_test(each_plan_has_its_digest),
+        cmocka_unit_test(notes_of_the_parts_reach_the_plan),
         cmocka_unit_test(a_bad_record_is_named_by_its_file),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);

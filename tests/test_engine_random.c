@@ -95,7 +95,10 @@ static void run_otherwise(const random_plan *what, const run *as, int threads, l
     };
     if (leat_rng_below(rng, 4) == 0)
         check(leat_device_open("sim", &how.device, &err), &err);
-    check(random_open_plan(&other, engine, prefetch, &plan, &err), &err);
+    if (random_open_plan(&other, engine, prefetch, &plan, &err) < 0) {
+        random_print_plan(what);
+        fail_msg("opens, but not with engine %s, prefetch %d: %s", engine, prefetch, err.message);
+    }
     const uint64_t got = drive(plan, &how, rng);
     if (got != want) {
         random_print_plan(what);

@@ -205,10 +205,29 @@ static void what_joins_a_read(void **state)
     }
 }
 
+/* With little in use the same part of the memory is written again and again. */
+static void a_part_is_used_again_and_again(void **state)
+{
+    static uint8_t memory[1 << 20];
+    leat_layout layout = {
+        .memory = memory, .bytes = sizeof memory, .end = 1 << 16, .most = 1 << 14
+    };
+    uint64_t end, used_from = 0;
+    (void)state;
+    for (uint64_t i = 0; i < 2000; i++) {
+        leat_row_read row = { .fd = 5, .offset = i * 7919 % 100000, .size = 1000 + i % 3000 };
+        assert_int_equal(leat_layout_place(&layout, &row, 1, used_from, NULL, &end), 1);
+        assert_true(row.bytes + row.size <= memory + layout.end);
+        leat_layout_close(&layout);
+        used_from = end;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_find_their_bytes),
+        cmocka_unit_test(a_part_is_used_again_and_again),
         cmocka_unit_test(what_joins_a_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,21 +195,24 @@ static bool check_pair(size_t n, const struct random_stage *a, const struct rand
     const size_t k = n % (n_kinds + 1);
     const char *name = k < n_kinds ? leat_source_kind(k)->name : "rows";
     name = strcmp(name, "images") ? name : "rows"; /* those need a decoder */
+    const struct random_stage *const batch = batch_row(n);
+    const bool lists = batch->examples[0] && strstr(batch->examples[0], "list");
+    name = lists && !strcmp(name, "rows") ? "tfrecord" : name;
     snprintf(plan.source.name, sizeof plan.source.name, "%s", name);
-    plan.n_features = 2;
-    for (size_t f = 0; f < 2; f++) {
-        plan.features[f] = &random_features[f];
-        plan.shapes[f] = random_features[f].shape;
-    }
+    for (size_t f = 0; f < N_RANDOM_FEATURES; f++)
+        if (f < 2 || (lists && !strcmp(random_features[f].name, "list"))) {
+            plan.features[plan.n_features] = &random_features[f];
+            plan.shapes[plan.n_features++] = random_features[f].shape;
+        }
     plan.seed = (int64_t)n;
     if (strcmp(name, "rows"))
-        random_draw_source(&rng, &plan, name, 0, 2, 0, false, plan.source.options,
+        random_draw_source(&rng, &plan, name, 0, plan.n_features, 0, false, plan.source.options,
                            sizeof plan.source.options);
     if (!a_after)
         add_stage(&rng, &plan, a);
     if (!b_after)
         add_stage(&rng, &plan, b);
-    add_stage(&rng, &plan, batch_row(n));
+    add_stage(&rng, &plan, batch);
     if (a_after)
         add_stage(&rng, &plan, a);
     if (b_after)

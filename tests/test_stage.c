@@ -255,7 +255,7 @@ static const struct {
       "bad.yaml:3:5: there is no stage 'batchh'; did you mean 'batch'? There are: …" },
     { "pipeline:\n  - window\n", "bad.yaml:3:5: there is no stage 'window'. There are: shuffle, "
                                  "repeat, take, skip, shard, batch, "
-                                 "prefetch, map, filter, cache" },
+                                 "prefetch, map, filter, cache, padded_batch, bucket_by_length" },
     { "pipeline:\n  - decode_jpeg\n  - batch: 4\n",
       "bad.yaml:3:5: 'decode_jpeg' is an op, not a stage: put it in `map: {ops: [decode_jpeg]}`" },
     { "pipeline:\n  - map: [decode_jpg]\n", "bad.yaml:3:11: there is no op 'decode_jpg'; did you "

@@ -30,7 +30,8 @@ LEAT_API void leat_plan_close(leat_plan **plan);
 /* One tensor of a batch. */
 typedef struct leat_tensor_info {
     const char *name; /* "image", "label", …; lives as long as the plan */
-    leat_shape shape; /* of one sample; no unknown dims */
+    leat_shape shape; /* of one sample; no unknown dims. After bucket_by_length that of the last
+                         bucket, and leat_batch_tensor() tells each batch's */
     int32_t n_fused;  /* its first ops that are done in one go; 0: none */
 } leat_tensor_info;
 
@@ -38,7 +39,7 @@ typedef struct leat_plan_info {
     uint64_t n_records; /* of the source */
     int64_t n_samples;  /* in one pass, before they are batched; -1 = endless */
     int64_t n_batches;  /* in one pass of the pipeline; -1 = endless (`repeat: forever`) */
-    int64_t batch_size; /* of all ranks */
+    int64_t batch_size; /* of all ranks; after bucket_by_length the largest of its sizes */
     int32_t rank;       /* which part of every batch's rows its loaders make … */
     int32_t ranks;      /* … of how many; see leat_batch_info */
     int64_t prefetch; /* batches that may stand ready ahead of the consumer; auto: to begin with */

@@ -66,7 +66,7 @@ const leat_option leat_engine_option_table[] = {
         "error"),
     LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
                      "time the stages (on some samples only, so that it costs under 1 %)"),
-    LEAT_OPTION_I64(leat_engine_options, spans, "4096", 0, 1 << 24,
+    LEAT_OPTION_I64(leat_engine_options, spans, "1024", 0, 1 << 24,
                     "spans of a trace kept per thread, the newest (64 bytes each); 0: none"),
     LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
                      "compute a digest of every batch (reads every byte put out)"),
@@ -159,6 +159,38 @@ static int fail_large(const leat_plan *plan, const char *name, int64_t bytes,
         (unsigned long long)leat_order_slot_rows(&plan->order), name, (long long)bytes);
 }
 
+/* Room for the rows of a chain, in batches of whichever bucket. */
+static bool add_chain(const leat_plan *plan, leat_chain *chain, size_t *at)
+{
+    const leat_buckets *const buckets = plan->order.buckets;
+    size_t most = 0, all;
+    if (!chain->pad.by_bucket)
+        return add_rows(plan, chain->host_bytes, &chain->host_offset, at);
+    for (uint32_t k = 0; k < buckets->n; k++) {
+        const uint64_t size = buckets->list[k].size, ranks = plan->order.ranks;
+        if (__builtin_mul_overflow(leat_chain_row_bytes(chain, &plan->order, k),
+                                   size / ranks + (size % ranks != 0), &all))
+            return false;
+        most = all > most ? all : most;
+    }
+    chain->host_offset = *at;
+    return most <= (size_t)1 << 46 && (*at += (most + 63) / 64 * 64) <= (size_t)1 << 46;
+}
+
+/* The sizes of a padded chain's samples become a tensor of their own. */
+static bool add_lengths(leat_plan *plan, int32_t c, size_t *at)
+{
+    leat_pad *const pad = &plan->chains[c].pad;
+    const int32_t i = plan->n_tensors++;
+    const int64_t n = pad->n_lengths;
+    char *const name = plan->lengths_names[i];
+    snprintf(name, LEAT_FEATURE_NAME, "%.*s_length", LEAT_FEATURE_NAME - 8,
+             plan->source->features[plan->chains[c].feature].name);
+    plan->lengths_of[i] = c;
+    plan->tensors[i] = (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0 };
+    return add_rows(plan, (size_t)n * sizeof(int64_t), &pad->lengths_at, at);
+}
+
 /* All shapes are settled: lays out a slot. */
 static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
 {
@@ -181,12 +213,24 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
         if (plan->engine.fuse)
             leat_map_fuse(chain);
         chain->row_bytes = (size_t)bytes;
+        if (chain->pad.on && chain->n_links > chain->n_host)
+            return leat_node_fail(batch, err, LEAT_E_UNSUPPORTED,
+                                  "'%s' is padded, and a map with device: gpu works on samples of "
+                                  "one size: write device: cpu",
+                                  name);
+        if (chain->pad.on)
+            chain->host_shape = chain->shape;
         chain->host_bytes = (size_t)leat_shape_bytes(&chain->host_shape);
-        if (!add_rows(plan, chain->host_bytes, &chain->host_offset, &at))
+        if (!add_chain(plan, chain, &at))
             return fail_large(plan, name, (int64_t)chain->host_bytes, batch, err);
         chain->offset = chain->host_offset;
         plan->tensors[c] = (leat_tensor_info){ name, chain->shape, chain->n_fused };
     }
+    plan->n_tensors = plan->n_chains;
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        if (plan->chains[c].pad.on && !add_lengths(plan, c, &at))
+            return leat_node_fail(batch, err, LEAT_E_CONFIG,
+                                  "a batch of so many rows is too large");
     plan->slot_bytes = at ? at : 64;
     if (!lay_out_device(plan))
         return fail_large(plan, "plans and results on the device", -1, batch, err);
@@ -236,7 +280,7 @@ static void fill_info(leat_plan *plan, const leat_parts *parts)
         .rank = (int32_t)plan->engine.rank,
         .ranks = (int32_t)plan->engine.ranks,
         .prefetch = plan->prefetch,
-        .n_tensors = plan->n_chains,
+        .n_tensors = plan->n_tensors,
         .n_classes = plan->source->n_classes,
         .seed = plan->seed,
         .digest = plan_digest(plan, parts),
@@ -288,6 +332,13 @@ static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err
                           (long long)plan->engine.ranks, (long long)plan->engine.rank);
 }
 
+/* What the source has to say. */
+static void take_notes(leat_build *build)
+{
+    for (const char *at = build->plan->source->notes; at && *at; at = strchr(at, '\n') + 1)
+        leat_build_note(build, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
 {
     leat_plan *const plan = build->plan;
@@ -302,6 +353,7 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     if ((rc = check_jpeg_index(build, parts->source, err)) < 0)
         return rc;
     leat_source_order(plan->source, &plan->order);
+    take_notes(build);
     plan->order.rank = (uint64_t)plan->engine.rank;
     plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);
@@ -379,8 +431,8 @@ void leat_plan_close(leat_plan **out)
         return;
     for (int32_t c = 0; c < plan->n_chains; c++)
         leat_map_free_chain(&plan->chains[c]);
-    leat_cache_close(&plan->cache);
     leat_order_fini(&plan->order);
+    leat_cache_close(&plan->cache);
     leat_source_close(&plan->source);
     free(plan);
     *out = NULL;
@@ -393,12 +445,12 @@ const leat_plan_info *leat_plan_get_info(const leat_plan *plan)
 
 const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i)
 {
-    return i >= 0 && i < plan->n_chains ? &plan->tensors[i] : NULL;
+    return i >= 0 && i < plan->n_tensors ? &plan->tensors[i] : NULL;
 }
 
 int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
 {
-    for (int32_t i = 0; i < plan->n_chains; i++)
+    for (int32_t i = 0; i < plan->n_tensors; i++)
         if (!strcmp(plan->tensors[i].name, name))
             return i;
     return -1;

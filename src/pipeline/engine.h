@@ -37,10 +37,12 @@
 #include "reader.h"
 #include "sample.h"
 
-#define LEAT_RUN_MAX   64  /* rows of a run that is read ahead */
-#define LEAT_RUNS      128 /* runs read ahead */
-#define LEAT_DECISIONS 128 /* changes that are remembered */
-#define LEAT_INFO_RING 64  /* batches whose info stays readable after release */
+#define LEAT_RUN_MAX 64  /* rows of a run that is read ahead */
+#define LEAT_RUNS    128 /* runs read ahead */
+/* Read by one submission, about: what the page cache has is copied in it. */
+#define LEAT_GROUP_BYTES (1 << 20)
+#define LEAT_DECISIONS   128 /* changes that are remembered */
+#define LEAT_INFO_RING   64  /* batches whose info stays readable after release */
 #define LEAT_MADE_EARLY                                                                            \
     16 /* slots made at open; what a deeper window needs is made when it is used */
 
@@ -89,6 +91,7 @@ struct leat_batch {
     leat_loader *loader; /* [const after open] */
     leat_batch_state state;
     leat_batch_info info;
+    uint32_t bucket;                 /* whose samples it holds */
     leat_slot *slot;                 /* may have gone on to another batch: see leat_loader_slot() */
     leat_buffer *buffer;             /* on devices with copies, from SHIPPED on */
     uint8_t *memory;                 /* host slot or device buffer */

@@ -178,6 +178,7 @@ void leat_loader_close(leat_loader **out)
 
 void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot)
 {
+    batch->bucket = slot->place.bucket;
     batch->info = (leat_batch_info){
         .number = slot->batch,
         .epoch = (int64_t)slot->place.epoch,
@@ -219,7 +220,10 @@ static leat_batch *hand_out_locked(leat_loader *loader)
     loader->n_batches_out++;
     loader->n_samples_out += (uint64_t)batch->info.rows;
     for (int32_t c = 0; c < loader->plan->n_chains; c++)
-        loader->n_bytes_out += (uint64_t)batch->info.rows * loader->plan->chains[c].row_bytes;
+        loader->n_bytes_out +=
+            (uint64_t)batch->info.rows *
+            (leat_chain_row_bytes(&loader->plan->chains[c], &loader->plan->order, batch->bucket) +
+             (size_t)loader->plan->chains[c].pad.n_lengths * sizeof(int64_t));
     return batch;
 }
 
@@ -324,13 +328,17 @@ const leat_batch_info *leat_batch_get_info(leat_batch *batch)
 leat_view leat_batch_tensor(const leat_batch *batch, int32_t i)
 {
     const leat_plan *const plan = batch->loader->plan;
-    const leat_chain *const chain = &plan->chains[i];
-    leat_view view = { .data = batch->memory + chain->offset };
-    view.shape.dtype = chain->shape.dtype;
-    view.shape.rank = chain->shape.rank + 1;
+    const bool lengths = i >= plan->n_chains;
+    const leat_chain *const chain = &plan->chains[lengths ? plan->lengths_of[i] : i];
+    const leat_shape made =
+        lengths ? plan->tensors[i].shape : leat_chain_shape(chain, &plan->order, batch->bucket);
+    const leat_shape *const shape = &made;
+    const size_t offset = lengths ? chain->pad.lengths_at : chain->offset;
+    leat_view view = { .data = batch->memory + offset };
+    view.shape.dtype = shape->dtype;
+    view.shape.rank = shape->rank + 1;
     view.shape.dims[0] = batch->info.rows;
-    memcpy(&view.shape.dims[1], chain->shape.dims,
-           (size_t)chain->shape.rank * sizeof view.shape.dims[0]);
+    memcpy(&view.shape.dims[1], shape->dims, (size_t)shape->rank * sizeof view.shape.dims[0]);
     return view;
 }
 

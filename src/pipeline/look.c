@@ -121,6 +121,8 @@ static void look_at_scratch(const leat_plan *plan, leat_look *out, const largest
         uint8_t *const slot = leat_scratch_take(room, plan->slot_bytes);
         *plain = *plan;
         plain->cache = NULL;
+        if (plain->order.buckets) /* in the last one, any sample has room */
+            worker->bucket = plain->order.buckets->n - 1;
         for (int32_t c = 0; c < plain->n_chains; c++)
             plain->chains[c].fused = NULL;
         for (int i = 0; i < l->n && slot; i++)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bucket.h"
 #include "combine.h"
 
 void leat_order_init(leat_order *order, uint64_t n_records)
@@ -99,6 +100,33 @@ void leat_order_fini(leat_order *order)
     for (int32_t i = 0; i < order->n_before; i++)
         leat_bitset_close(&order->before[i].kept);
     order->n_before = 0;
+    leat_buckets_close(&order->buckets);
+}
+
+int leat_order_add_buckets(leat_order *order, leat_buckets **out, bool drop_remainder,
+                           leat_error *err)
+{
+    leat_buckets *const buckets = *out;
+    const int32_t last = order->n_before - 1;
+    if (last >= 0 && order->before[last].kind == LEAT_ORDER_SHUFFLE &&
+        !order->before[last].shuffle.window) {
+        buckets->shuffles = true;
+        buckets->shuffle = order->before[last].shuffle;
+        order->n_before--;
+    }
+    if (!leat_combine_is_fixed(order)) {
+        order->n_before = last + 1;
+        return leat_fail(
+            err, LEAT_E_CONFIG,
+            "before it may stand take, skip, shard, filter and, last, a global shuffle; "
+            "repeat can stand after it");
+    }
+    order->batch_size = leat_buckets_count(buckets, drop_remainder);
+    order->n_batches = buckets->n_batches;
+    order->drop_remainder = drop_remainder;
+    order->buckets = buckets;
+    *out = NULL;
+    return LEAT_OK;
 }
 
 void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
@@ -151,6 +179,25 @@ void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_orde
         leat_combine_walk(order->combine, cache, purpose, p, epoch);
 }
 
+static void find_neighbours(const leat_order *order, leat_order_place *place)
+{
+    place->first = place->number * order->batch_size;
+    const uint64_t left = order->n_samples - place->first;
+    place->global_rows = left < order->batch_size ? left : order->batch_size;
+}
+
+static void find_in_bucket(const leat_order *order, leat_order_cache *cache,
+                           leat_order_place *place)
+{
+    const leat_buckets *const buckets = order->buckets;
+    const uint64_t b = leat_buckets_batch(buckets, &cache->bucket_batches, place->number,
+                                          place->epoch, &place->bucket);
+    const leat_bucket *const bucket = &buckets->list[place->bucket];
+    place->first = b * bucket->size;
+    const uint64_t left = bucket->members->n_members - place->first;
+    place->global_rows = left < bucket->size ? left : bucket->size;
+}
+
 leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b)
 {
     leat_order_place place = { 0 };
@@ -162,9 +209,10 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
     }
     walk(order->after, order->n_after, cache->after, LEAT_ORDER_MAX_STEPS, &place.number,
          &place.epoch);
-    const uint64_t first = place.number * order->batch_size;
-    place.global_rows =
-        order->n_samples - first < order->batch_size ? order->n_samples - first : order->batch_size;
+    if (order->buckets)
+        find_in_bucket(order, cache, &place);
+    else
+        find_neighbours(order, &place);
     place.first_row = order->rank * place.global_rows / order->ranks;
     place.rows = (order->rank + 1) * place.global_rows / order->ranks - place.first_row;
     return place;
@@ -173,7 +221,10 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *record, uint64_t *epoch)
 {
-    *record = place->number * order->batch_size + place->first_row + j;
+    *record = place->first + place->first_row + j;
     *epoch = place->epoch;
+    if (order->buckets)
+        *record = leat_buckets_sample(order->buckets, &cache->bucket_rows, place->bucket, *record,
+                                      *epoch);
     leat_order_walk(order, cache, cache->before, 0, record, epoch);
 }

@@ -39,6 +39,7 @@ typedef struct leat_order_step {
 } leat_order_step;
 
 struct leat_combine; /* combine.h */
+struct leat_buckets; /* bucket.h */
 
 typedef struct leat_order {
     uint64_t n_records;
@@ -48,8 +49,9 @@ typedef struct leat_order {
     uint64_t n_samples; /* after `before`; may be LEAT_ENDLESS */
     uint64_t batch_size;
     bool drop_remainder;
-    uint64_t n_batches;   /* in one pass; may be LEAT_ENDLESS */
-    uint64_t rank, ranks; /* which part of every batch's rows, see leat_order_find */
+    uint64_t n_batches;           /* in one pass; may be LEAT_ENDLESS */
+    struct leat_buckets *buckets; /* what batches are made of; NULL: of neighbours. Owned */
+    uint64_t rank, ranks;         /* which part of every batch's rows, see leat_order_find */
 } leat_order;
 
 /* Begins with n records; then add steps, batch, steps. */
@@ -68,6 +70,10 @@ int leat_order_add_shuffle(leat_order *order, const leat_shuffle *shuffle, leat_
 int leat_order_add_filter(leat_order *order, leat_bitset **kept, leat_error *err);
 /* Frees what the steps own. Of copies of an order only one is freed. */
 void leat_order_fini(leat_order *order);
+/* Batches of neighbours in buckets; instead of leat_order_batch, once. Takes over *buckets when it
+ * succeeds. A global shuffle right before it becomes the buckets' own. */
+int leat_order_add_buckets(leat_order *order, struct leat_buckets **buckets, bool drop_remainder,
+                           leat_error *err);
 /* size ≥ 1; once. */
 void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder);
 
@@ -81,12 +87,15 @@ typedef struct leat_order_inner {
 typedef struct leat_order_cache {
     leat_order_perm before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
     leat_order_inner inner[LEAT_ORDER_INNER];
+    leat_order_perm bucket_batches, bucket_rows;
 } leat_order_cache;
 
 /* A batch found by its number in the run, and the rows of it that this rank holds. */
 typedef struct leat_order_place {
     uint64_t number; /* batch of the pass before the `after` steps were applied */
     uint64_t epoch;
+    uint32_t bucket;      /* whose rows they are; 0 without buckets */
+    uint64_t first;       /* of all samples (of the bucket): the batch's row 0 */
     uint64_t global_rows; /* of all ranks */
     uint64_t first_row;   /* of them: this rank's row 0 */
     uint64_t rows;        /* this rank's; 0 is possible where a batch has fewer rows than ranks */

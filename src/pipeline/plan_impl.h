@@ -4,10 +4,12 @@
 #ifndef LEAT_PLAN_IMPL_H
 #define LEAT_PLAN_IMPL_H
 
+#include "bucket.h"
 #include "cache.h"
 #include "look.h"
 #include "ops/fused.h"
 #include "order.h"
+#include "padding.h"
 #include "source.h"
 
 #define LEAT_MAX_CHAIN 32 /* ops on one tensor */
@@ -59,7 +61,39 @@ typedef struct leat_chain {
     leat_shape host_shape;
     size_t host_bytes, host_offset; /* of a row; of row 0 in a slot */
     size_t plans_offset;            /* of row 0's plans for the device's links, in a slot */
+    leat_pad pad;
 } leat_chain;
+
+/* The shape of a chain's rows in a batch of that bucket (0 without buckets), and their bytes. */
+static inline leat_shape leat_chain_shape(const leat_chain *chain, const leat_order *order,
+                                          uint32_t bucket)
+{
+    leat_shape shape = chain->shape;
+    if (chain->pad.by_bucket)
+        shape.dims[0] = order->buckets->list[bucket].room;
+    return shape;
+}
+static inline size_t leat_chain_row_bytes(const leat_chain *chain, const leat_order *order,
+                                          uint32_t bucket)
+{
+    if (!chain->pad.by_bucket)
+        return chain->row_bytes;
+    return chain->row_bytes / (size_t)chain->shape.dims[0] *
+           (size_t)order->buckets->list[bucket].room;
+}
+
+/* The same as workers write them. Padded rows are finished on the host. */
+static inline size_t leat_chain_host_bytes(const leat_chain *chain, const leat_order *order,
+                                           uint32_t bucket)
+{
+    return chain->pad.by_bucket ? leat_chain_row_bytes(chain, order, bucket) : chain->host_bytes;
+}
+
+/* Sizes of a padded row in a slot: pad.n_lengths of them. */
+static inline int64_t *leat_chain_lengths(const leat_chain *chain, uint8_t *slot, uint64_t row)
+{
+    return (int64_t *)(void *)(slot + chain->pad.lengths_at) + row * (uint64_t)chain->pad.n_lengths;
+}
 
 /* Links `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
 int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
@@ -82,7 +116,11 @@ struct leat_plan {
     leat_engine_options engine;
     int32_t n_chains;
     leat_chain chains[LEAT_MAX_FEATURES];
-    leat_tensor_info tensors[LEAT_MAX_FEATURES];
+    /* Tensor i is chain i; behind them come the lengths of padded chains, lengths_of[i] their chain. */
+    int32_t n_tensors;
+    leat_tensor_info tensors[2 * LEAT_MAX_FEATURES];
+    int32_t lengths_of[2 * LEAT_MAX_FEATURES];
+    char lengths_names[2 * LEAT_MAX_FEATURES][LEAT_FEATURE_NAME];
     size_t slot_bytes;
     size_t buffer_bytes; /* of a batch on a device: a slot, and what the device's links put out */
     bool on_device;      /* some chain has links for the device */

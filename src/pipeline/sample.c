@@ -120,13 +120,14 @@ typedef struct leat_journey {
     leat_view view;        /* where it has come to */
     bool owned;            /* view's memory is this worker's to change */
     uint8_t *row;          /* where it must end */
+    int64_t *lengths;      /* and where its size belongs, if it is padded */
     const leat_seek *seek; /* with which it began; NULL: none */
 } leat_journey;
 
 /* Where the output of link i goes: the row, the input itself, or new scratch. */
 static void *destination(const leat_journey *j, int32_t i, size_t bytes)
 {
-    if (i == j->chain->n_host - 1)
+    if (i == j->chain->n_host - 1 && !j->chain->pad.on)
         return j->row;
     if (j->owned && j->chain->links[i].op->flags & LEAT_OP_IN_PLACE)
         return j->view.data;
@@ -160,7 +161,7 @@ static void draw(const leat_journey *j, int32_t i, const leat_shape *in, leat_pl
 static int make_room(leat_journey *j, int32_t i, leat_view *out, leat_error *err)
 {
     const int64_t bytes = leat_shape_bytes(&out->shape);
-    const bool last = i == j->chain->n_host - 1;
+    const bool last = i == j->chain->n_host - 1 && !j->chain->pad.on;
     if (bytes < 0 || (last && !leat_shape_equal(&out->shape, &j->chain->host_shape))) {
         char got[96], want[96];
         return leat_fail(err, LEAT_E_DATA, "gives %s where batches hold %s",
@@ -280,6 +281,11 @@ static int finish(const leat_journey *j, leat_error *err)
     char got[96], want[96];
     if (j->view.data == j->row)
         return LEAT_OK;
+    if (j->chain->pad.on) {
+        const leat_shape shape = leat_chain_shape(j->chain, &j->plan->order, j->worker->bucket);
+        const int rc = leat_padding_row(&j->chain->pad, &j->view, &shape, j->row, j->lengths, err);
+        return rc < 0 ? leat_fail_in(err, rc, "'%s' ", j->name) : LEAT_OK;
+    }
     if (!leat_shape_equal(&j->view.shape, &j->chain->host_shape))
         return leat_fail(err, LEAT_E_DATA, "'%s' is %s where batches hold %s", j->name,
                          leat_shape_text(&j->view.shape, got, sizeof got),
@@ -326,7 +332,9 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->epoch = epoch;
         j->owned = false;
         j->seek = NULL; /* what comes out of a cache has none */
-        j->row = slot + chain->host_offset + row * chain->host_bytes;
+        j->row = slot + chain->host_offset +
+                 row * leat_chain_host_bytes(chain, &plan->order, worker->bucket);
+        j->lengths = leat_chain_lengths(chain, slot, row);
         stages += chain->n_host + (chain->fused != NULL);
     }
     return stages;

@@ -11,6 +11,7 @@
 typedef struct leat_worker {
     leat_scratch *scratch;
     leat_order_cache order;
+    uint32_t bucket;      /* of the batch it works on */
     leat_trace trace;     /* totals per stage and spans; read by others as atomics */
     int64_t batch;        /* whose rows it computes; for spans */
     uint32_t until_timed; /* samples until the next one whose stages are timed */

@@ -91,14 +91,19 @@ typedef struct leat_outcome {
 } leat_outcome;
 
 /* first: the batch's row that is row 0 here, so that the digests of all ranks add up to the batch's. */
-static uint64_t digest_row(const leat_plan *plan, const uint8_t *slot, uint64_t row, uint64_t first)
+static uint64_t digest_row(const leat_plan *plan, uint32_t bucket, uint8_t *slot, uint64_t row,
+                           uint64_t first)
 {
     uint64_t digest = 0;
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        digest +=
-            leat_digest_row(slot + chain->host_offset + row * chain->host_bytes, chain->host_bytes,
-                            (first + row) * LEAT_MAX_FEATURES + (uint64_t)c);
+        const size_t bytes = leat_chain_host_bytes(chain, &plan->order, bucket);
+        digest += leat_digest_row(slot + chain->host_offset + row * bytes, bytes,
+                                  (first + row) * LEAT_MAX_FEATURES + (uint64_t)c);
+        if (chain->pad.on)
+            digest += leat_digest_row(leat_chain_lengths(chain, slot, row),
+                                      (size_t)chain->pad.n_lengths * sizeof(int64_t),
+                                      ~((first + row) * LEAT_MAX_FEATURES + (uint64_t)c));
     }
     return digest;
 }
@@ -140,10 +145,12 @@ static int compute_row(const leat_plan *plan, leat_worker *worker, const leat_sp
         stored = (leat_stored){ read->bytes, read->size, read->is_entry };
     const bool timed = worker->until_timed <= 1 && timed_every != UINT32_MAX;
     worker->until_timed = timed ? timed_every : worker->until_timed - 1;
+    worker->bucket = span->place.bucket;
     const int rc = leat_sample_run(plan, worker, id->record, id->epoch, &stored, span->slot->memory,
                                    span->row + i, timed, err);
     if (rc >= 0 && plan->engine.digest)
-        *digest += digest_row(plan, span->slot->memory, span->row + i, span->place.first_row);
+        *digest += digest_row(plan, span->place.bucket, span->slot->memory, span->row + i,
+                              span->place.first_row);
     return rc;
 }
 

@@ -20,9 +20,11 @@ typedef struct leat_extent {
     size_t size;
 } leat_extent;
 
+#define LEAT_FEATURE_NAME 64 /* bytes with the 0 */
+
 /* One named tensor of every record; dims are LEAT_UNKNOWN_DIM where records differ. */
 typedef struct leat_feature_info {
-    char name[64];
+    char name[LEAT_FEATURE_NAME];
     leat_shape shape;
 } leat_feature_info;
 
@@ -75,7 +77,8 @@ struct leat_source {
     int32_t n_classes;    /* 0 = unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
-    bool seek_complete;  /* all JPEG files were indexed (leat_seek), as far as opening tells */
+    const char *notes;  /* of the pipelines of its parts, each with a line end; NULL: none. Owned */
+    bool seek_complete; /* all JPEG files were indexed (leat_seek), as far as opening tells */
     char seek_note[200]; /* an index that is there and does not fit: which, why; "": none */
     const struct leat_combine *combine; /* order of the elements; NULL: the records, one by one.
                                            Owned */

@@ -140,6 +140,7 @@ static int open_all(combined_source *source, const leat_node *sources, const lea
     if (rc == LEAT_E_CONFIG)
         leat_node_fail_in(culprit < parts->n ? parts->list[culprit].where : bad, err, rc);
     source->base.combine = source->combine;
+    source->base.notes = parts->notes;
     return rc;
 }
 

@@ -316,7 +316,7 @@ const leat_source_table leat_source_images = {
     .open = open_images,
     .close = close_images,
     .load = load,
-    .stamp = stamp,
     .known = known,
+    .stamp = stamp,
     .describe = describe,
 };

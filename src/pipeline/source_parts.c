@@ -46,9 +46,33 @@ static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *
     return rc;
 }
 
-static int arrange(leat_source_part *part, const leat_node *pipeline, uint64_t seed,
+/* One more note, with the number of the part that it is about. */
+static int add_note(leat_source_parts *parts, const char *text, size_t n, leat_error *err)
+{
+    char *all;
+    if (asprintf(&all, "%ssource %zu: %.*s\n", parts->notes ? parts->notes : "", parts->n, (int)n,
+                 text) < 0)
+        return leat_fail(err, LEAT_E_NOMEM, "a note");
+    free(parts->notes);
+    parts->notes = all;
+    return LEAT_OK;
+}
+
+/* The notes of the last part: of its source, if that has parts too, and of its own pipeline. */
+static int add_notes(leat_source_parts *parts, const leat_plan *plan, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (const char *at = plan->source->notes; at && *at && rc >= 0; at = strchr(at, '\n') + 1)
+        rc = add_note(parts, at, strcspn(at, "\n"), err);
+    for (int32_t i = 0; i < plan->n_notes && rc >= 0; i++)
+        rc = add_note(parts, plan->notes[i], strlen(plan->notes[i]), err);
+    return rc;
+}
+
+static int arrange(leat_source_parts *parts, const leat_node *pipeline, uint64_t seed,
                    leat_error *err)
 {
+    leat_source_part *const part = &parts->list[parts->n - 1];
     int rc = LEAT_OK;
     leat_build build = { .plan = calloc(1, sizeof *build.plan), .inside = true };
     if (!build.plan)
@@ -59,13 +83,17 @@ static int arrange(leat_source_part *part, const leat_node *pipeline, uint64_t s
     if (!leat_node_is_null(pipeline))
         rc = add_stages(&build, pipeline, err);
     part->order = build.plan->order;
+    if (rc >= 0)
+        rc = add_notes(parts, build.plan, err);
     free(build.plan);
     return rc;
 }
 
-static int open_part(leat_source_part *part, const char *name, const leat_node *entry,
+/* Opens the next part. */
+static int open_part(leat_source_parts *parts, const char *name, const leat_node *entry,
                      uint64_t seed, leat_error *err)
 {
+    leat_source_part *const part = &parts->list[parts->n++];
     const leat_node *source, *pipeline;
     int rc = split(name, entry, &source, &pipeline, err);
     if (rc < 0)
@@ -76,7 +104,7 @@ static int open_part(leat_source_part *part, const char *name, const leat_node *
         return rc;
     if (part->source->n_records == 0)
         return leat_node_fail(source, err, LEAT_E_DATA, "the source has no records");
-    return arrange(part, pipeline, seed, err);
+    return arrange(parts, pipeline, seed, err);
 }
 
 int leat_source_parts_open(const char *name, const leat_node *sources, const leat_node *where,
@@ -95,7 +123,7 @@ int leat_source_parts_open(const char *name, const leat_node *sources, const lea
     if (!out->list)
         return leat_fail(err, LEAT_E_NOMEM, "%zu sources", n);
     for (const leat_node *entry = sources->first; entry && rc >= 0; entry = entry->next)
-        rc = open_part(&out->list[out->n++], name, entry, seed, err);
+        rc = open_part(out, name, entry, seed, err);
     return rc;
 }
 
@@ -106,6 +134,7 @@ void leat_source_parts_close(leat_source_parts *parts)
         leat_source_close(&parts->list[i].source);
     }
     free(parts->list);
+    free(parts->notes);
     *parts = (leat_source_parts){ 0 };
 }
 

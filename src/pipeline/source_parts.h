@@ -20,6 +20,7 @@ typedef struct leat_source_part {
 typedef struct leat_source_parts {
     size_t n;
     leat_source_part *list;
+    char *notes; /* as leat_source has them; NULL: none */
 } leat_source_parts;
 
 /* Opens all of them, and works out their orders. name: of the whole ("mix"). What was opened before

@@ -39,6 +39,11 @@ typedef struct feature_options {
     const leat_node *shape;
 } feature_options;
 
+/* `shape` of a feature, read. */
+typedef struct shape_options {
+    leat_i64s dims;
+} shape_options;
+
 enum { TYPE_AUTO, TYPE_BYTES, TYPE_INT64, TYPE_FLOAT };
 static const char *const types[] = { "auto", "bytes", "int64", "float", NULL };
 
@@ -46,9 +51,10 @@ static const leat_option feature_table[] = {
     LEAT_OPTION_STRING(feature_options, key, "", "name in the record; default: the tensor's name"),
     LEAT_OPTION_ENUM(feature_options, type, "auto", types,
                      "kind of list it is; auto: as in the first record"),
-    LEAT_OPTION_NODE(feature_options, shape, "",
-                     "dimensions of int64 and float features, [] for a scalar; default: as many "
-                     "values as in the first record"),
+    LEAT_OPTION_NODE(
+        feature_options, shape, "",
+        "dimensions of int64 and float features, [] for a scalar; the first may be -1: "
+        "records differ in it; default: as many values as in the first record"),
     LEAT_OPTION_END
 };
 
@@ -65,7 +71,8 @@ typedef struct shard {
 typedef struct wanted_feature {
     char key[LEAT_OPTION_STRING_MAX];
     int32_t kind; /* LEAT_FEATURE_* */
-    uint64_t n;   /* values; bytes: 1 */
+    uint64_t n;   /* values; bytes: 1; of one step of the first dim where records differ in it */
+    bool varies;  /* records differ in their number of steps */
 } wanted_feature;
 
 typedef struct tfrecord_source {
@@ -213,10 +220,15 @@ static int view_of(const wanted_feature *wanted, const leat_feature_info *info,
                    leat_error *err)
 {
     leat_format_error inner;
-    if (found->kind != wanted->kind)
+    const bool none = wanted->varies && found->kind == LEAT_FEATURE_NONE; /* an empty list */
+    if (found->kind != wanted->kind && !none)
         return leat_fail(err, LEAT_E_DATA, "feature '%s' holds %s where %s is expected",
                          wanted->key, kind_text(found->kind), kind_text(wanted->kind));
-    if (found->n != wanted->n)
+    if (wanted->varies && found->n % wanted->n)
+        return leat_fail(err, LEAT_E_DATA,
+                         "feature '%s' has %llu values where a multiple of %llu is expected",
+                         wanted->key, (unsigned long long)found->n, (unsigned long long)wanted->n);
+    if (found->n != wanted->n && !wanted->varies)
         return leat_fail(err, LEAT_E_DATA, "feature '%s' has %llu values where %llu are expected",
                          wanted->key, (unsigned long long)found->n, (unsigned long long)wanted->n);
     *out = (leat_view){ .shape = info->shape };
@@ -229,9 +241,13 @@ static int view_of(const wanted_feature *wanted, const leat_feature_info *info,
         out->data = (void *)(uintptr_t)bytes; /* the engine writes only to memory it owns */
         return LEAT_OK;
     }
-    out->data = leat_scratch_take(scratch, (size_t)leat_shape_bytes(&info->shape));
+    if (wanted->varies)
+        out->shape.dims[0] = (int64_t)(found->n / wanted->n);
+    out->data = leat_scratch_take(scratch, (size_t)leat_shape_bytes(&out->shape));
     if (!out->data)
         return leat_fail(err, LEAT_E_NOMEM, "feature '%s' does not fit in scratch", wanted->key);
+    if (found->n == 0)
+        return LEAT_OK;
     const int rc = found->kind == LEAT_FEATURE_INT64
                        ? leat_feature_int64s(found, out->data, found->n, &inner)
                        : leat_feature_floats(found, out->data, found->n, &inner);
@@ -308,8 +324,10 @@ static leat_feature look_up(const uint8_t *example, size_t size, const char *key
     return found;
 }
 
+/* varies: records differ in the number of values. */
 static int add_feature(tfrecord_source *source, const char *name, const feature_options *given,
-                       const uint8_t *example, size_t size, const leat_node *where, leat_error *err)
+                       bool varies, const uint8_t *example, size_t size, const leat_node *where,
+                       leat_error *err)
 {
     if (source->base.n_features == LEAT_MAX_FEATURES)
         return leat_node_fail(where, err, LEAT_E_CONFIG, "more than %d features",
@@ -319,16 +337,21 @@ static int add_feature(tfrecord_source *source, const char *name, const feature_
     leat_feature_info *const info = &source->base.features[i];
     snprintf(info->name, sizeof info->name, "%s", name);
     snprintf(w->key, sizeof w->key, "%s", given->key.text[0] ? given->key.text : name);
-    const leat_feature first = look_up(example, size, w->key);
+    leat_feature first = look_up(example, size, w->key);
+    static const int32_t kinds[] = { LEAT_FEATURE_NONE, LEAT_FEATURE_BYTES, LEAT_FEATURE_INT64,
+                                     LEAT_FEATURE_FLOAT };
+    if (first.kind == LEAT_FEATURE_NONE &&
+        varies) /* an empty list, of which the type must be given */
+        first.kind = kinds[given->type];
     if (first.kind == LEAT_FEATURE_NONE) {
         char list[512];
         list_features(example, size, list, sizeof list);
         return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "the first record has no feature '%s' (for tensor '%s'); it has: %s",
-                              w->key, name, list);
+                              "the first record has no feature '%s' (for tensor '%s'); it has: %s"
+                              "%s",
+                              w->key, name, list,
+                              varies ? "; if it is an empty list, give its type" : "");
     }
-    static const int32_t kinds[] = { LEAT_FEATURE_NONE, LEAT_FEATURE_BYTES, LEAT_FEATURE_INT64,
-                                     LEAT_FEATURE_FLOAT };
     w->kind = given->type == TYPE_AUTO ? first.kind : kinds[given->type];
     if (w->kind != first.kind)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
@@ -345,28 +368,55 @@ static int add_feature(tfrecord_source *source, const char *name, const feature_
     return LEAT_OK;
 }
 
-/* `shape: [2, 3]` of the feature added last. */
-static int set_shape(tfrecord_source *source, const leat_node *node, leat_error *err)
+/* `shape: [2, 3]`, `shape: [-1, 3]`. */
+static int read_shape(const leat_node *node, shape_options *out, leat_error *err)
 {
-    typedef struct shape_options {
-        leat_i64s dims;
-    } shape_options;
     static const leat_option table[] = {
-        LEAT_OPTION_I64S(shape_options, dims, "[]", 1, 1 << 30, "dimensions"), LEAT_OPTION_END
+        LEAT_OPTION_I64S(shape_options, dims, "[]", -1, 1 << 30, "dimensions"), LEAT_OPTION_END
     };
-    shape_options given;
+    const int rc = leat_node_options(node, node, "shape", table, out, err);
+    for (int32_t d = 0; d < out->dims.n && rc >= 0 && node; d++)
+        if (out->dims.values[d] < 1 && !(d == 0 && out->dims.values[d] == -1))
+            return leat_node_fail(
+                node, err, LEAT_E_CONFIG,
+                "a dimension is at least 1; only the first may be -1, where records "
+                "differ in it");
+    return rc;
+}
+
+/* Of the feature added last, where records differ in the first dim. */
+static int set_varying(tfrecord_source *source, const leat_i64s *dims, const leat_node *node,
+                       leat_error *err)
+{
+    const int32_t i = source->base.n_features - 1;
+    leat_shape *const shape = &source->base.features[i].shape;
+    *shape = leat_shape_make(shape->dtype, dims->n, dims->values);
+    shape->dims[0] = 1;
+    const int64_t n = leat_shape_elements(shape);
+    if (n < 1)
+        return leat_node_fail(node, err, LEAT_E_CONFIG, "these dimensions are too large");
+    shape->dims[0] = LEAT_UNKNOWN_DIM;
+    source->wanted[i].varies = true;
+    source->wanted[i].n = (uint64_t)n;
+    return LEAT_OK;
+}
+
+/* The shape of the feature added last. */
+static int set_shape(tfrecord_source *source, const leat_node *node, const shape_options *read,
+                     leat_error *err)
+{
+    const shape_options given = *read;
     const int32_t i = source->base.n_features - 1;
     leat_feature_info *const info = &source->base.features[i];
     if (!node)
         return LEAT_OK;
-    const int rc = leat_node_options(node, node, "shape", table, &given, err);
-    if (rc < 0)
-        return rc;
     if (source->wanted[i].kind == LEAT_FEATURE_BYTES)
         return leat_node_fail(node, err, LEAT_E_CONFIG,
                               "a bytes feature has no shape: use op decode_raw in a map");
     if (given.dims.n > LEAT_MAX_RANK)
         return leat_node_fail(node, err, LEAT_E_CONFIG, "more than %d dimensions", LEAT_MAX_RANK);
+    if (given.dims.n && given.dims.values[0] < 0)
+        return set_varying(source, &given.dims, node, err);
     info->shape = leat_shape_make(info->shape.dtype, given.dims.n, given.dims.values);
     if (leat_shape_elements(&info->shape) != (int64_t)source->wanted[i].n)
         return leat_node_fail(node, err, LEAT_E_CONFIG,
@@ -386,7 +436,7 @@ static int add_default(tfrecord_source *source, const char *name, const char *co
         if (look_up(example, size, keys[i]).kind != LEAT_FEATURE_NONE)
             break;
     }
-    return add_feature(source, name, &given, example, size, where, err);
+    return add_feature(source, name, &given, false, example, size, where, err);
 }
 
 static int add_given(tfrecord_source *source, const leat_node *features, const uint8_t *example,
@@ -398,13 +448,17 @@ static int add_given(tfrecord_source *source, const leat_node *features, const u
                               "features is a mapping, such as `x: {key: my/x, type: float}`");
     for (const leat_node *node = features->first; node && rc >= 0; node = node->next) {
         feature_options given;
+        shape_options shape;
         char what[300];
         snprintf(what, sizeof what, "feature '%s'", node->key);
         rc = leat_node_options(node, node, what, feature_table, &given, err);
         if (rc >= 0)
-            rc = add_feature(source, node->key, &given, example, size, node, err);
+            rc = read_shape(given.shape, &shape, err);
+        const bool varies = rc >= 0 && shape.dims.n && shape.dims.values[0] < 0;
         if (rc >= 0)
-            rc = set_shape(source, given.shape, err);
+            rc = add_feature(source, node->key, &given, varies, example, size, node, err);
+        if (rc >= 0)
+            rc = set_shape(source, given.shape, &shape, err);
     }
     return rc;
 }

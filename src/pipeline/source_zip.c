@@ -148,6 +148,7 @@ static int open_zip(const void *opts, const leat_node *where, uint64_t seed, lea
         return leat_fail(err, LEAT_E_NOMEM, "zip: %zu bytes", sizeof *source);
     source->base.table = &leat_source_zip;
     int rc = leat_source_parts_open("zip", o->sources, where, seed, &source->parts, err);
+    source->base.notes = source->parts.notes;
     for (size_t i = 0; i < source->parts.n && rc >= 0; i++)
         rc = add_part(&source->parts, i, &source->base, err);
     if (rc >= 0)

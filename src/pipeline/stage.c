@@ -180,20 +180,26 @@ static const leat_option batch_table[] = {
     LEAT_OPTION_END
 };
 
-static int add_batch(leat_build *build, const void *options, const leat_node *where,
+int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const leat_node *where,
                      leat_error *err)
 {
-    const batch_options *const o = options;
     if (build->batch)
         return fail_second(build->batch, where, "batch", err);
     build->batch = where;
-    leat_order_batch(&build->plan->order, (uint64_t)o->size, o->drop_remainder);
+    leat_order_batch(&build->plan->order, (uint64_t)size, drop_remainder);
     if (build->plan->order.n_batches == 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "no batch would be full: there are %llu samples for batches of %lld; "
                               "lower the size or leave out drop_remainder",
-                              (unsigned long long)build->plan->order.n_samples, (long long)o->size);
+                              (unsigned long long)build->plan->order.n_samples, (long long)size);
     return LEAT_OK;
+}
+
+static int add_batch(leat_build *build, const void *options, const leat_node *where,
+                     leat_error *err)
+{
+    const batch_options *const o = options;
+    return leat_stage_batch(build, o->size, o->drop_remainder, where, err);
 }
 
 /* --- prefetch --- */
@@ -258,7 +264,8 @@ static const leat_stage_table count_stages[] = {
 static const leat_stage_table *stage_at(size_t i)
 {
     static const leat_stage_table *const others[] = { &leat_stage_map, &leat_stage_filter,
-                                                      &leat_stage_cache };
+                                                      &leat_stage_cache, &leat_stage_padded_batch,
+                                                      &leat_stage_bucket_by_length };
     if (i < N_COUNT_STAGES)
         return &count_stages[i];
     return i - N_COUNT_STAGES < sizeof others / sizeof *others ? others[i - N_COUNT_STAGES] : NULL;
@@ -306,6 +313,11 @@ static const struct {
       "N where samples must stay near their place" },
     { "shuffle", "reshuffle_each_iteration", "write reshuffle" },
     { "batch", "batch_size", "write size" },
+    { "padded_batch", "batch_size", "write size" },
+    { "padded_batch", "padded_shapes", "write shapes" },
+    { "padded_batch", "padding_values", "write values" },
+    { "bucket_by_length", "bucket_boundaries", "write boundaries" },
+    { "bucket_by_length", "bucket_batch_sizes", "write sizes" },
     { "shard", "num_shards", "write count" },
     { "prefetch", "buffer_size", "write batches" },
 };

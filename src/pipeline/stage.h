@@ -32,8 +32,24 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
  * however often it is given; cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES left out. */
 void leat_build_note(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 3);
 
-/* filter.c */
-extern const leat_stage_table leat_stage_filter;
+/* What every stage that makes batches does: there is one of them, and it counts.
+ * where: of the stage. */
+int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const leat_node *where,
+                     leat_error *err);
+
+/* filter.c, padded_batch.c, bucket_by_length.c */
+extern const leat_stage_table leat_stage_filter, leat_stage_padded_batch,
+    leat_stage_bucket_by_length;
+
+/* padding_settle.c: settles the rows of all tensors whose samples differ in size. */
+typedef struct leat_padding_options {
+    const leat_node *shapes, *values; /* mappings from tensor names; NULL: none */
+    bool truncate;
+    int64_t
+        room; /* > 0: rows of lists without a shape are as long as their bucket's, this at most */
+} leat_padding_options;
+int leat_padding_settle(leat_build *build, const leat_padding_options *options,
+                        const leat_node *where, leat_error *err);
 
 /* map.c */
 extern const leat_stage_table leat_stage_map;

@@ -17,7 +17,6 @@
 #include "engine.h"
 
 #define GROUP       32                      /* reads per submission, about */
-#define GROUP_BYTES (1 << 20)               /* of joined reads in one */
 #define JOINED_MOST (256 << 10)             /* bytes of one joined read */
 #define BLOCK_COST  (3 * LEAT_LAYOUT_ALIGN) /* what a direct read may take beyond its rows */
 
@@ -260,7 +259,7 @@ static leat_group make_group(leat_loader *loader, int64_t end, uint64_t run_rows
     leat_run *before = NULL;
     uint64_t bytes = 0;
     while (g.head - tail < LEAT_RUNS && g.n_reads < GROUP && g.n_reads + LEAT_RUN_MAX <= room &&
-           a->batch < end && (bytes < GROUP_BYTES || g.n_rows == g.n_reads)) {
+           a->batch < end && bytes < LEAT_GROUP_BYTES) {
         leat_run *const run = &a->runs[g.head % LEAT_RUNS];
         if (!a->stashed)
             prepare(loader, run, run_rows);
@@ -326,6 +325,7 @@ void leat_start_group_locked(leat_loader *loader)
         nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
     const int64_t now = leat_clock_ns();
     pthread_mutex_lock(&loader->lock);
+    leat_start_reap_locked(loader);               /* what the page cache had is there already */
     for (uint64_t i = first; i < group.head; i++) /* nobody else fills the ring meanwhile */
         a->runs[i % LEAT_RUNS].submitted_ns = now;
     a->unsubmitted = n_left > 0;

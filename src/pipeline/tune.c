@@ -162,11 +162,13 @@ static void tune_reading_locked(leat_loader *loader)
         return;
     const double record = (double)plan->look.mean_bytes;
     const double rows = 2 * a->latency_ns * n_workers(loader) / loader->sample_ns;
+    const double group =
+        LEAT_GROUP_BYTES / record < GROUP_ROWS ? LEAT_GROUP_BYTES / record + 1 : GROUP_ROWS;
     /* Reads from the page cache are done when they are submitted: no more than a run per thread ahead,
      * so that their bytes are still in the core's cache when they are parsed. */
     const bool at_once = a->latency_ns < AT_ONCE_NS;
     const double held =
-        (2 * n_workers(loader) + 2) * (double)loader->run_rows + (at_once ? 0 : 2 * GROUP_ROWS);
+        (2 * n_workers(loader) + 2) * (double)loader->run_rows + (at_once ? 0 : 2 * group);
     double wanted = (rows > held ? rows : held) * record;
     wanted = wanted > (double)a->bytes ? (double)a->bytes : wanted;
     if (wanted < 1.5 * (double)a->window && wanted > 0.5 * (double)a->window)

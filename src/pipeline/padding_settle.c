@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * padding_settle.c: how large the rows of every tensor are, for the stages that fill samples up. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "number.h"
+#include "source_scan.h"
+#include "stage.h"
+
+/* --- the largest that is stored -------------------------------------------------------------------- */
+
+static int visit(void *arg, uint64_t position, const leat_view *feature, leat_error *err)
+{
+    int64_t *const most = arg;
+    (void)position;
+    (void)err;
+    if (feature->shape.dims[0] > *most)
+        *most = feature->shape.dims[0];
+    return LEAT_OK;
+}
+
+/* By the index alone: no feature is larger than its record. -1: a record is not in a file. */
+static int largest_record(const leat_source *source, int64_t *most, leat_error *err)
+{
+    for (uint64_t r = 0; r < source->n_records; r++) {
+        leat_extent at = { .fd = -1 };
+        const int rc = source->table->locate ? source->table->locate(source, r, &at, err) : LEAT_OK;
+        if (rc < 0)
+            return rc;
+        if (at.fd < 0) {
+            *most = -1;
+            return LEAT_OK;
+        }
+        if ((int64_t)at.size > *most)
+            *most = (int64_t)at.size;
+    }
+    return LEAT_OK;
+}
+
+static int find_largest(leat_build *build, const leat_chain *chain, const char *name, int64_t *most,
+                        leat_error *err)
+{
+    const leat_source *const source = build->plan->source;
+    leat_order all;
+    int rc = LEAT_OK;
+    *most = 0;
+    if (chain->shape.dtype == LEAT_U8)
+        rc = largest_record(source, most, err);
+    if (rc < 0)
+        return rc;
+    if (chain->shape.dtype == LEAT_U8 && *most >= 0) {
+        leat_build_note(build,
+                        "'%s' has room for %lld bytes, the size of the largest record; "
+                        "less memory is needed if shapes gives its true size",
+                        name, (long long)*most);
+        return LEAT_OK;
+    }
+    *most = 0;
+    leat_order_init(&all, source->n_records);
+    rc = leat_source_scan(source, &all, chain->feature, visit, most, err);
+    *most = *most > 1 ? *most : 1;
+    leat_build_note(build,
+                    "'%s' has room for %lld, the largest of all records, which were "
+                    "read for that; give shapes to save the reading",
+                    name, (long long)*most);
+    return rc;
+}
+
+/* --- a tensor's row -------------------------------------------------------------------------------- */
+
+static int read_dims(const leat_node *node, const leat_chain *chain, const char *name,
+                     leat_i64s *out, leat_error *err)
+{
+    typedef struct shape_options {
+        leat_i64s dims;
+    } shape_options;
+    static const leat_option rows[] = { LEAT_OPTION_I64S(shape_options, dims, "[]", -1,
+                                                         (int64_t)1 << 40, "dimensions of a row"),
+                                        LEAT_OPTION_END };
+    shape_options given;
+    char text[96];
+    const int rc = leat_node_options(node, node, "shapes", rows, &given, err);
+    if (rc < 0)
+        return rc;
+    *out = given.dims;
+    if (given.dims.n == chain->shape.rank)
+        return LEAT_OK;
+    return leat_node_fail(
+        node, err, LEAT_E_CONFIG, "'%s' is %s, so its row has %d dimensions, not %d", name,
+        leat_shape_text(&chain->shape, text, sizeof text), chain->shape.rank, given.dims.n);
+}
+
+/* Dim d of the row: as given, as it is, or as large as the largest. */
+static int settle_dim(leat_build *build, const leat_chain *chain, const char *name, int32_t d,
+                      int64_t given, bool truncate, const leat_node *where, int64_t *out,
+                      leat_error *err)
+{
+    const int64_t is = chain->shape.dims[d];
+    char text[96];
+    *out = given >= 0 ? given : is;
+    if (given >= 0 && is > given && !truncate)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "'%s' is %s: its row cannot be smaller, unless truncate "
+                              "is true",
+                              name, leat_shape_text(&chain->shape, text, sizeof text));
+    if (*out >= 0)
+        return LEAT_OK;
+    if (chain->n_links || d > 0)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "'%s' is %s: how large it becomes is not known before "
+                              "all of it is done: give `shapes: {%s: […]}`",
+                              name, leat_shape_text(&chain->shape, text, sizeof text), name);
+    const int rc = find_largest(build, chain, name, out, err);
+    return rc < 0 ? leat_node_fail_in(where, err, rc) : rc;
+}
+
+static int set_value(leat_chain *chain, const char *name, const leat_node *node, leat_error *err)
+{
+    static const int64_t low[] = { 0, INT32_MIN, INT64_MIN },
+                         high[] = { 255, INT32_MAX, INT64_MAX };
+    const leat_dtype type = chain->shape.dtype;
+    int64_t integer = 0;
+    double real = 0;
+    leat_number rc = LEAT_NUMBER_BAD;
+    if (node->kind == LEAT_NODE_SCALAR && type == LEAT_F32)
+        rc = leat_number_f64(node->text, &real);
+    else if (node->kind == LEAT_NODE_SCALAR)
+        rc = leat_number_i64(node->text, &integer);
+    if (rc != LEAT_NUMBER_OK || (type != LEAT_F32 && (integer < low[type] || integer > high[type])))
+        return leat_node_fail(node, err, LEAT_E_CONFIG, "values: '%s' is filled up with one %s",
+                              name, leat_dtype_name(type));
+    const float single = (float)real;
+    const int32_t word = (int32_t)integer;
+    const uint8_t byte = (uint8_t)integer;
+    const void *const from = type == LEAT_F32   ? (const void *)&single
+                             : type == LEAT_I64 ? (const void *)&integer
+                             : type == LEAT_I32 ? (const void *)&word
+                                                : (const void *)&byte;
+    memcpy(chain->pad.value, from, leat_dtype_bytes(type));
+    return LEAT_OK;
+}
+
+static int settle_chain(leat_build *build, leat_chain *chain, const char *name,
+                        const leat_padding_options *o, const leat_node *where, leat_error *err)
+{
+    const leat_node *const shape = leat_node_find(o->shapes, name);
+    const leat_node *const value = leat_node_find(o->values, name);
+    leat_i64s dims = { .n = 0 };
+    leat_shape row = chain->shape;
+    int rc = shape ? read_dims(shape, chain, name, &dims, err) : LEAT_OK;
+    if (o->room && !shape && row.rank && row.dims[0] == LEAT_UNKNOWN_DIM) {
+        chain->pad.by_bucket = true;
+        row.dims[0] = o->room;
+    }
+    chain->pad.from = chain->shape;
+    chain->pad.truncate = o->truncate;
+    for (int32_t d = 0; d < row.rank && rc >= 0; d++)
+        if (d > 0 || !chain->pad.by_bucket)
+            rc = settle_dim(build, chain, name, d, shape ? dims.values[d] : -1, o->truncate,
+                            shape ? shape : where, &row.dims[d], err);
+    if (rc < 0)
+        return rc;
+    for (int32_t d = 0; d < row.rank; d++)
+        chain->pad.n_lengths += leat_padding_differs(&chain->pad, &row, d);
+    chain->pad.on = chain->pad.n_lengths > 0;
+    chain->shape = row;
+    if (!value)
+        return LEAT_OK;
+    if (!chain->pad.on)
+        return leat_node_fail(value, err, LEAT_E_CONFIG,
+                              "values: every '%s' has the same size: there is nothing "
+                              "to fill up",
+                              name);
+    return set_value(chain, name, value, err);
+}
+
+/* --- all tensors ------------------------------------------------------------------------------------ */
+
+/* Names in shapes and values are tensors. */
+static int check_names(const leat_plan *plan, const leat_node *node, const char *what,
+                       leat_error *err)
+{
+    if (node && node->kind != LEAT_NODE_MAP)
+        return leat_node_fail(
+            node, err, LEAT_E_CONFIG, "%s is a mapping from tensor names, such as `{%s: %s}`", what,
+            plan->source->features[0].name, strcmp(what, "shapes") ? "-1" : "[128]");
+    for (const leat_node *entry = node ? node->first : NULL; entry; entry = entry->next) {
+        leat_near near = leat_near_init(entry->key);
+        leat_words known = { .length = 0 };
+        bool found = false;
+        for (int32_t c = 0; c < plan->n_chains; c++) {
+            leat_near_offer(&near, plan->source->features[c].name);
+            leat_words_add(&known, plan->source->features[c].name);
+            found = found || !strcmp(plan->source->features[c].name, entry->key);
+        }
+        if (!found)
+            return leat_node_fail_key(entry, err, "the pipeline", "tensor", &near, &known);
+    }
+    return LEAT_OK;
+}
+
+static int check_lengths(const leat_plan *plan, const leat_node *where, leat_error *err)
+{
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        for (int32_t i = 0; i < plan->n_chains; i++) {
+            char name[LEAT_FEATURE_NAME + 8];
+            snprintf(name, sizeof name, "%s_length", plan->source->features[c].name);
+            if (plan->chains[c].pad.on && strlen(name) >= LEAT_FEATURE_NAME)
+                return leat_node_fail(where, err, LEAT_E_CONFIG,
+                                      "the name %s is too long for a tensor", name);
+            if (plan->chains[c].pad.on && !strcmp(plan->source->features[i].name, name))
+                return leat_node_fail(where, err, LEAT_E_CONFIG,
+                                      "the sizes of '%s' would be the tensor %s, which "
+                                      "the source has already: call that one otherwise",
+                                      plan->source->features[c].name, name);
+        }
+    return LEAT_OK;
+}
+
+int leat_padding_settle(leat_build *build, const leat_padding_options *o, const leat_node *where,
+                        leat_error *err)
+{
+    leat_plan *const plan = build->plan;
+    int rc = check_names(plan, o->shapes, "shapes", err);
+    if (rc >= 0)
+        rc = check_names(plan, o->values, "values", err);
+    for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++)
+        rc = settle_chain(build, &plan->chains[c], plan->source->features[c].name, o, where, err);
+    return rc < 0 ? rc : check_lengths(plan, where, err);
+}
