@@ -82,8 +82,9 @@ static int unmake(void **state)
 }
 
 /* One kind of pipeline; memory < 0: as it comes. */
+enum { ROWS, RECORDS, PHOTOS };
 typedef struct recipe {
-    enum { ROWS, RECORDS, PHOTOS } source;
+    int source; /* one of those */
     const char *batch, *prefetch, *engine;
 } recipe;
 
