@@ -59,8 +59,8 @@ typedef struct leat_trace_ring {
 
 typedef struct leat_trace {
     leat_trace_stage stages[LEAT_MAX_STAGES];
-    _Atomic uint64_t n_seek;         /* features that came with a table (leat_seek) that fits */
-    _Atomic uint64_t n_seek_refused; /* and with one that does not */
+    _Atomic uint64_t n_seek;         /* features that were read by their table (leat_seek) */
+    _Atomic uint64_t n_seek_refused; /* whose table did not fit */
     leat_trace_ring spans;
 } leat_trace;
 

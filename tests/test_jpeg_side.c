@@ -175,7 +175,8 @@ static void same_batches(void **state)
                     leat_cpu_use(level);
                     const outcome got = run_with(off ? "off" : "auto", fuse, threads);
                     assert_int_equal(got.digest, want.digest);
-                    assert_int_equal(got.stats.n_seek, off ? 0 : EPOCHS * N_TABLES);
+                    const bool used = fuse && !off && level >= LEAT_CPU_AVX2;
+                    assert_int_equal(got.stats.n_seek, used ? EPOCHS * N_TABLES : 0);
                     assert_int_equal(got.stats.n_seek_refused, 0);
                     assert_string_equal(got.note, "");
                 }
@@ -188,7 +189,7 @@ static void expect_same(uint64_t digest, uint64_t used, uint64_t refused, const 
 {
     const outcome got = run_with("auto", true, 2);
     assert_int_equal(got.digest, digest);
-    assert_int_equal(got.stats.n_seek, EPOCHS * used);
+    assert_int_equal(got.stats.n_seek, leat_cpu_level() < LEAT_CPU_AVX2 ? 0 : EPOCHS * used);
     assert_int_equal(got.stats.n_seek_refused, EPOCHS * refused);
     if (note)
         assert_non_null(strstr(got.note, note));
@@ -230,7 +231,8 @@ static void lying_tables(void **state)
         write_side(lie);
         const outcome got = run_with("auto", true, 2);
         assert_int_equal(got.digest, digest);
-        assert_true(got.stats.n_seek_refused > EPOCHS * N_RECORDS / 4);
+        assert_true(got.stats.n_seek_refused > EPOCHS * N_RECORDS / 4 ||
+                    leat_cpu_level() < LEAT_CPU_AVX2);
     }
 }
 

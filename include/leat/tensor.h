@@ -43,7 +43,8 @@ typedef struct leat_shape {
 typedef struct leat_seek {
     const void *table; /* see leat_jpeg_make_table(); as long as the view's data */
     size_t bytes;      /* of the table; 0: none */
-    int32_t refused;   /* 1: it is not of these bytes; set by whoever finds that out */
+    int32_t used;      /* set to 1 by an op that read the bytes by it */
+    int32_t refused;   /* set to 1 by whoever finds that it is not of these bytes */
 } leat_seek;
 
 /* Memory of someone else seen as a tensor. */

@@ -52,6 +52,7 @@ static int decode(leat_jpeg *jpeg, leat_seek *seek, const leat_image_box *box,
     int rc = leat_jpeg_use_table(jpeg, seek->table, seek->bytes, scratch, err);
     if (rc == LEAT_OK)
         rc = leat_jpeg_decode_resized(jpeg, box, target, out, scratch, err);
+    seek->used = rc == LEAT_OK;
     if (rc == LEAT_OK || rc == LEAT_E_NOMEM)
         return rc;
     leat_scratch_rewind(scratch, mark);

@@ -121,6 +121,12 @@ static int take_seeks(const leat_plan *plan, leat_view *features, leat_error *er
     return LEAT_OK;
 }
 
+static void count_seek(const leat_seek *seek, leat_trace *trace)
+{
+    leat_trace_add(&trace->n_seek, (uint64_t)seek->used);
+    leat_trace_add(&trace->n_seek_refused, (uint64_t)seek->refused);
+}
+
 /* One sample under way through one chain. */
 typedef struct leat_journey {
     const leat_plan *plan;
@@ -515,8 +521,6 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
     }
     for (int32_t c = 0; c < plan->n_chains; c++)
         if (journeys[c].seek)
-            leat_trace_add(journeys[c].seek->refused ? &worker->trace.n_seek_refused
-                                                     : &worker->trace.n_seek,
-                           1);
+            count_seek(journeys[c].seek, &worker->trace);
     return LEAT_OK;
 }

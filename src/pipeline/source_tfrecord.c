@@ -13,10 +13,9 @@
 #include "example.h"
 #include "file_id.h"
 #include "index.h"
-#include "jpeg_index.h"
-#include "little_endian.h"
 #include "scratch.h"
 #include "source.h"
+#include "source_seek.h"
 #include "tfrecord.h"
 
 typedef struct tfrecord_options {
@@ -63,9 +62,8 @@ typedef struct shard {
     int fd;
     leat_file_watch watch; /* any thread */
     leat_index index;
-    leat_jpeg_index jpegs; /* zeroed: none */
-    int32_t jpeg_feature;  /* that it is of; -1: none of those that are read */
-    uint64_t first;        /* record of the set that its record 0 is */
+    leat_source_seek seek;
+    uint64_t first; /* record of the set that its record 0 is */
 } shard;
 
 typedef struct wanted_feature {
@@ -97,7 +95,7 @@ static void close_tfrecord(leat_source *base)
     tfrecord_source *const source = (tfrecord_source *)base;
     for (size_t i = 0; i < source->n_shards; i++) {
         leat_index_close(&source->shards[i].index);
-        leat_jpeg_index_close(&source->shards[i].jpegs);
+        leat_source_seek_close(&source->shards[i].seek);
         if (source->shards[i].fd >= 0)
             close(source->shards[i].fd);
         free(source->shards[i].path);
@@ -130,19 +128,6 @@ static int open_index(const char *path, uint64_t before, uint64_t data_bytes, le
     return leat_index_open(path, verify ? LEAT_INDEX_VERIFY : 0, out, err);
 }
 
-/* The index of JPEG files is of use, not of need: one that is missing or does not fit is no error. */
-static void open_jpeg_index(tfrecord_source *source, shard *s)
-{
-    leat_format_error why;
-    const int rc =
-        leat_jpeg_index_open(s->path, s->index.data_bytes, s->index.n_records, &s->jpegs, &why);
-    if (rc == LEAT_FORMAT_OK)
-        return;
-    source->base.seek_complete = false;
-    if (rc != LEAT_FORMAT_END && !source->base.seek_note[0])
-        snprintf(source->base.seek_note, sizeof source->base.seek_note, "%.190s", why.text);
-}
-
 static int open_shard(tfrecord_source *source, const char *path, leat_error *err)
 {
     shard *const s = &source->shards[source->n_shards];
@@ -160,7 +145,7 @@ static int open_shard(tfrecord_source *source, const char *path, leat_error *err
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
     if (open_index(path, source->base.n_bytes, (uint64_t)status.st_size, &s->index, &inner) < 0)
         return from_format(err, &inner);
-    open_jpeg_index(source, s);
+    leat_source_seek_open(&s->seek, path, s->index.data_bytes, s->index.n_records, &source->base);
     /* The index was made of what has the name; that must be what is open here. */
     const leat_file_id id = { s->index.data_bytes, s->index.data_mtime_ns };
     if ((rc = leat_file_id_check(&id, s->fd, path, err)) < 0)
@@ -254,26 +239,6 @@ static int view_of(const wanted_feature *wanted, const leat_feature_info *info,
     return rc < 0 ? from_format(err, &inner) : LEAT_OK;
 }
 
-/* Hands out what the index knows of a record whose framing has been checked. */
-static int add_seek(const shard *s, uint64_t record, const uint8_t *payload, size_t payload_size,
-                    leat_scratch *scratch, leat_view *features, leat_error *err)
-{
-    const leat_jpeg_index_id id = { payload_size, leat_load_u32(payload + payload_size) };
-    const uint8_t *table = NULL;
-    size_t n = 0;
-    if (s->jpeg_feature < 0)
-        return LEAT_OK;
-    const int rc = leat_jpeg_index_find(&s->jpegs, record - s->first, &id, &table, &n);
-    if (rc == LEAT_FORMAT_OK && !n)
-        return LEAT_OK;
-    leat_seek *const seek = leat_scratch_take(scratch, sizeof *seek);
-    if (!seek)
-        return leat_fail(err, LEAT_E_NOMEM, "%zu bytes do not fit in scratch", sizeof *seek);
-    *seek = (leat_seek){ .table = table, .bytes = n, .refused = rc != LEAT_FORMAT_OK };
-    features[s->jpeg_feature].seek = seek;
-    return LEAT_OK;
-}
-
 static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
                  leat_scratch *scratch, leat_view *features, leat_error *err)
 {
@@ -296,8 +261,11 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
         if (rc < 0)
             return rc;
     }
-    return add_seek(shard_of(source, record), record, payload, payload_size, scratch, features,
-                    err);
+    const shard *const s = shard_of(source, record);
+    if (s->seek.feature < 0)
+        return LEAT_OK;
+    return leat_source_seek_add(&s->seek, record - s->first, payload, payload_size, scratch,
+                                features, err);
 }
 
 /* --- open: which features ---------------------------------------------------------------------- */
@@ -502,16 +470,14 @@ static int describe_features(tfrecord_source *source, const tfrecord_options *o,
 }
 
 /* Which of the features each index of JPEG files is of. */
-static void match_jpeg_indexes(tfrecord_source *source)
+static void match_seeks(tfrecord_source *source)
 {
     for (size_t k = 0; k < source->n_shards; k++) {
-        shard *const s = &source->shards[k];
-        s->jpeg_feature = -1;
-        for (int32_t i = 0; i < source->base.n_features && s->jpegs.memory; i++)
-            if (source->wanted[i].kind == LEAT_FEATURE_BYTES &&
-                !strcmp(source->wanted[i].key, s->jpegs.key))
-                s->jpeg_feature = i;
-        source->base.seek_complete &= s->jpeg_feature >= 0;
+        leat_source_seek *const seek = &source->shards[k].seek;
+        for (int32_t i = 0; i < source->base.n_features; i++)
+            if (source->wanted[i].kind == LEAT_FEATURE_BYTES)
+                leat_source_seek_offer(seek, i, source->wanted[i].key);
+        source->base.seek_complete &= seek->feature >= 0;
     }
 }
 
@@ -558,7 +524,7 @@ static int open_tfrecord(const void *opts, const leat_node *where, uint64_t seed
     }
     if ((rc = describe_features(source, o, where, err)) < 0)
         goto fail;
-    match_jpeg_indexes(source);
+    match_seeks(source);
     leat_source_free_paths(paths);
     *out = &source->base;
     return LEAT_OK;
