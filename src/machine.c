@@ -54,12 +54,11 @@ static double level_memory(const char *root, bool v2, const char *folder)
 }
 
 /* What a limit leaves beyond what is in use. */
-static double left_of(int resource, const char *root, const char *in_use)
+static double left_of(const struct rlimit *limit, const char *root, const char *in_use)
 {
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) || limit.rlim_cur == RLIM_INFINITY)
+    if (limit->rlim_cur == RLIM_INFINITY)
         return INFINITY;
-    const double left = (double)limit.rlim_cur - read_kb(root, "/proc/self/status", in_use);
+    const double left = (double)limit->rlim_cur - read_kb(root, "/proc/self/status", in_use);
     return left > 0 ? left : 0;
 }
 
@@ -67,7 +66,10 @@ void leat_machine_look(const char *root, leat_machine *out)
 {
     char folder[512] = "", why[700], cores[1024];
     const double available = read_kb(root, "/proc/meminfo", "MemAvailable:");
-    const double address = left_of(RLIMIT_AS, root, "VmSize:");
+    struct rlimit mapped = { .rlim_cur = RLIM_INFINITY }, data = mapped;
+    getrlimit(RLIMIT_AS, &mapped);
+    getrlimit(RLIMIT_DATA, &data);
+    const double address = left_of(&mapped, root, "VmSize:");
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     *out = (leat_machine){ .memory_bytes = INT64_MAX, .address_bytes = INT64_MAX };
     out->cores = leat_cores_count_why(root, 0, cores, sizeof cores);
@@ -80,7 +82,7 @@ void leat_machine_look(const char *root, leat_machine *out)
     snprintf(why, sizeof why, "the memory limit of %s", folder);
     lower(out, group, why);
     lower(out, address, "RLIMIT_AS, less what is mapped");
-    lower(out, left_of(RLIMIT_DATA, root, "VmData:"), "RLIMIT_DATA, less what is in use");
+    lower(out, left_of(&data, root, "VmData:"), "RLIMIT_DATA, less what is in use");
     if (address < 0x1p62)
         out->address_bytes = (int64_t)address;
 }

@@ -360,11 +360,32 @@ static void no_more_is_resident_than_was_planned(void **state)
 
 /* --- what changes while running ------------------------------------------------------------------------ */
 
-/* Digest of the first batches of an endless run over rows some of which stall; *n_grown: how often the
- * window was widened. Where it is wanted the run goes on until then, for half a minute at most. */
-static uint64_t stalled_run(const char *prefetch, bool until_grown, size_t *n_grown)
+/* One row in 64 takes 5 ms, the others 0.1. */
+static int slow_apply(const void *o, const leat_plan64 *p, const leat_view *in,
+                      const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    enum { FIRST = 400 };
+    (void)o;
+    (void)p;
+    (void)scratch;
+    (void)err;
+    pause_ns((int64_t)((const float *)in->data)[0] % 64 == 5 ? 5000000 : 100000);
+    if (out->data != in->data)
+        memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
+    return LEAT_OK;
+}
+
+static const leat_op slow_op = { .name = "slow",
+                                 .help = "sleeps, now and then for long",
+                                 .options = no_options,
+                                 .flags = LEAT_OP_IN_PLACE,
+                                 .shape = same_shape,
+                                 .apply = slow_apply };
+
+/* Digest of the first batches of an endless run over rows some of which are slow; *n_grown: how often the
+ * window was widened. Where it is wanted the run goes on until then, for half a minute at most. */
+static uint64_t slow_run(const char *prefetch, bool until_grown, size_t *n_grown)
+{
+    enum { FIRST = 100 };
     const int64_t dims[] = { ROW_FLOATS };
     const leat_rows table = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
     const leat_loader_options options = { .epochs = -1 };
@@ -377,8 +398,8 @@ static uint64_t stalled_run(const char *prefetch, bool until_grown, size_t *n_gr
     leat_builder *b = leat_builder_open();
     leat_builder_rows(b, N_ROWS, &table, 1);
     leat_builder_engine(b, "{threads: 3, digest: true, run: 1}");
-    leat_builder_op(b, &stall_op);
-    leat_builder_stage(b, "map", "stall");
+    leat_builder_op(b, &slow_op);
+    leat_builder_stage(b, "map", "slow");
     leat_builder_stage(b, "batch", "4");
     leat_builder_stage(b, "prefetch", prefetch);
     check(leat_builder_plan(b, &plan, &err), &err);
@@ -411,8 +432,8 @@ static void the_window_grows_and_says_why(void **state)
 {
     size_t n_fixed, n_auto;
     (void)state;
-    const uint64_t wanted = stalled_run("2", false, &n_fixed);
-    assert_true(stalled_run("auto", true, &n_auto) == wanted);
+    const uint64_t wanted = slow_run("2", false, &n_fixed);
+    assert_true(slow_run("auto", true, &n_auto) == wanted);
     assert_int_equal(n_fixed, 0);
     assert_true(n_auto > 0);
 }

@@ -228,7 +228,7 @@ static void a_loader_hands_its_masks_to_the_trainer(void **state)
     (void)state;
     for (int d = 0; d < 2; d++) {
         fixture f = { 0 };
-        leat_loader *loader;
+        leat_loader *loader = NULL;
         leat_batch *b;
         leat_metrics metrics;
         uint64_t n_good = 0;

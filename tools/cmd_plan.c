@@ -74,9 +74,9 @@ static void print_tensor(const leat_plan *plan, int32_t t)
            leat_shape_text(&tensor->shape, text, sizeof text),
            (long long)leat_shape_bytes(&tensor->shape));
     for (int32_t i = 0; leat_plan_link(plan, t, i, &link) == LEAT_OK; i++)
-        printf("  %-24s %-28s%s%s%s\n", link.op, leat_shape_text(&link.shape, text, sizeof text),
+        printf("  %-24s %-28s%s%s%s%s\n", link.op, leat_shape_text(&link.shape, text, sizeof text),
                link.random ? " random" : "", link.random && link.fused ? "," : "",
-               link.fused ? " in one go" : "");
+               link.fused ? " in one go" : "", link.device ? " on the device" : "");
 }
 
 static void print_plan(const leat_plan *plan, const leat_budget *budget, const char *path)
@@ -145,6 +145,7 @@ static json_t *tensor_json(const leat_plan *plan, int32_t t)
         leat_json_text(one, "shape", leat_shape_text(&link.shape, text, sizeof text));
         leat_json_bool(one, "fused", link.fused);
         leat_json_bool(one, "random", link.random);
+        leat_json_bool(one, "device", link.device);
         json_array_append_new(ops, one);
     }
     leat_json_text(json, "name", tensor->name);

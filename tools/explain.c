@@ -98,6 +98,7 @@ json_t *leat_explain_budget_json(const leat_budget *budget)
     leat_json_int(json, "slots", budget->n_slots);
     leat_json_int(json, "buffers", budget->n_buffers);
     leat_json_int(json, "slot_bytes", budget->slot_bytes);
+    leat_json_int(json, "buffer_bytes", budget->buffer_bytes);
     leat_json_int(json, "read_bytes", budget->read_bytes);
     leat_json_int(json, "scratch_bytes", budget->scratch_bytes);
     leat_json_add(json, "rows", rows);

@@ -54,6 +54,7 @@ typedef struct leat_budget {
     int64_t prefetch, prefetch_most; /* batches: to begin with, and at most */
     int64_t n_slots, n_buffers;      /* host slots and device buffers at most */
     int64_t slot_bytes;              /* of one batch */
+    int64_t buffer_bytes;            /* of one batch on the device, with what its ops put out */
     int64_t read_bytes;              /* of reads in flight; 0: workers read by themselves */
     int64_t scratch_bytes;   /* per thread; what a sample needs beyond is given back after it */
     int64_t cache_bytes;     /* of samples in a cache in memory */

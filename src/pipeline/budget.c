@@ -56,14 +56,14 @@ static void add_batches(const division *d)
 {
     leat_budget *const b = d->out;
     const bool device = d->facts->device[0] != 0;
-    add_row(b, "slots", device ? LEAT_MEMORY_PINNED : LEAT_MEMORY_HOST, b->n_slots * b->slot_bytes,
-            "%lld of %lld bytes: prefetch %lld + %lld %s", (long long)b->n_slots,
-            (long long)b->slot_bytes, (long long)b->prefetch_most,
+    add_row(b, "slots", device && !d->plan->pageable ? LEAT_MEMORY_PINNED : LEAT_MEMORY_HOST,
+            b->n_slots * b->slot_bytes, "%lld of %lld bytes: prefetch %lld + %lld %s",
+            (long long)b->n_slots, (long long)b->slot_bytes, (long long)b->prefetch_most,
             (long long)(b->n_slots - b->prefetch_most), device ? "being copied" : "held");
     if (device)
-        add_row(b, "device buffers", LEAT_MEMORY_DEVICE, b->n_buffers * b->slot_bytes,
+        add_row(b, "device buffers", LEAT_MEMORY_DEVICE, b->n_buffers * b->buffer_bytes,
                 "%lld of %lld bytes on %s: prefetch %lld + %lld held", (long long)b->n_buffers,
-                (long long)b->slot_bytes, d->facts->device, (long long)b->prefetch_most,
+                (long long)b->buffer_bytes, d->facts->device, (long long)b->prefetch_most,
                 (long long)d->facts->hold);
 }
 
@@ -219,11 +219,19 @@ static void decide_all(const division *d, int64_t wanted)
     decide(b, "run", plan->engine.run ? plan->engine.run : 1, "rows", "%s",
            plan->engine.run ? "as engine.run says"
                             : "auto: to begin with; then as many as make a task of 20 us");
-    if (d->facts->device[0])
-        decide(b, "placement", 0, "", "ops on the CPU; batches are copied from pinned slots to %s",
-               d->facts->device);
-    else
+    int32_t n_device = 0;
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        n_device += plan->chains[c].n_links - plan->chains[c].n_host;
+    if (!d->facts->device[0])
         decide(b, "placement", 0, "", "ops on the CPU; the consumer gets the slots themselves");
+    else if (n_device)
+        decide(b, "placement", 0, "",
+               "ops on the CPU but for %d on %s, as the maps say; batches are "
+               "copied from %s slots",
+               n_device, d->facts->device, plan->pageable ? "pageable" : "pinned");
+    else
+        decide(b, "placement", 0, "", "ops on the CPU; batches are copied from %s slots to %s",
+               plan->pageable ? "pageable" : "pinned", d->facts->device);
 }
 
 /* --- dividing ---------------------------------------------------------------------------------------- */
@@ -303,6 +311,7 @@ static void set_numbers(const division *d)
         (int32_t)(plan->engine.threads < 0 ? d->facts->machine.cores : plan->engine.threads);
     b->prefetch = plan->prefetch;
     b->slot_bytes = round_up((int64_t)plan->slot_bytes);
+    b->buffer_bytes = round_up((int64_t)plan->buffer_bytes);
     b->scratch_bytes = round_up((plan->look.n_run ? tried * 5 / 2 : tried) + 65536);
 }
 

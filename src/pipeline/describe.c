@@ -35,7 +35,9 @@ int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *
     const leat_op *const op = chain->links[i].op;
     *out = (leat_link_info){ .op = op->name,
                              .shape = at,
-                             .fused = i < chain->n_fused,
-                             .random = (op->flags & LEAT_OP_RANDOM) != 0 };
+                             .fused = chain->fused && i >= chain->fused_from &&
+                                      i < chain->fused_from + chain->n_fused,
+                             .random = (op->flags & LEAT_OP_RANDOM) != 0,
+                             .device = i >= chain->n_host };
     return LEAT_OK;
 }

@@ -28,8 +28,8 @@ static int64_t memory_peak_locked(const leat_loader *loader)
 {
     const leat_budget *const b = &loader->budget;
     int64_t bytes = b->total_bytes;
-    bytes -=
-        (b->n_slots - loader->n_slots_made + b->n_buffers - loader->n_buffers_made) * b->slot_bytes;
+    bytes -= (b->n_slots - loader->n_slots_made) * b->slot_bytes +
+             (b->n_buffers - loader->n_buffers_made) * b->buffer_bytes;
     for (int i = 0; i <= loader->n_threads; i++)
         bytes += (int64_t)leat_scratch_most(loader->workers[i].scratch) - b->scratch_bytes;
     return bytes;
