@@ -524,3 +524,11 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
             count_seek(journeys[c].seek, &worker->trace);
     return LEAT_OK;
 }
+
+void leat_sample_rest(leat_worker *worker, size_t bytes)
+{
+    leat_kept_record *const kept = &worker->kept;
+    kept->valid &= kept->mark <= bytes;
+    leat_scratch_rewind(worker->scratch, kept->valid ? kept->mark : 0);
+    leat_scratch_trim(worker->scratch, bytes);
+}

@@ -9,7 +9,6 @@
 
 #include "clock.h"
 #include "engine.h"
-#include "scratch.h"
 
 #define GRAIN_NS    20000     /* work below two of these is not worth a wake-up */
 #define CHECK_NS    100000000 /* between questions whether a device that keeps us waiting is lost */
@@ -239,8 +238,7 @@ static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat
     leat_sched_balance_locked(loader); /* what is left may be for others */
     pthread_mutex_unlock(&loader->lock);
     compute(loader, worker, span, timed_every, &outcome);
-    leat_scratch_reset(worker->scratch);
-    leat_scratch_trim(worker->scratch, (size_t)loader->budget.scratch_bytes);
+    leat_sample_rest(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
     loader->n_computing--;
     book_locked(loader, span, &outcome);
