@@ -165,8 +165,8 @@ static void thumbnail(file *f)
 
 static void comment_of_markers(file *f)
 {
-    insert(f, 2, "\xff\xfe\0\26\xff\xd8\xff\xc0\0\x11\xff\xda\0\2\xff\xd9\xff\xdd\xff\xc2\xff\xd0",
-           24);
+    insert(f, 2, "\xff\xfe\0\24\xff\xd8\xff\xc0\0\x11\xff\xda\0\2\xff\xd9\xff\xdd\xff\xc2\xff\xd0",
+           22);
 }
 
 /* Quantisation tables of 16-bit numbers, of the same values. */
