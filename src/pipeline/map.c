@@ -86,7 +86,8 @@ static int fail_shape(const leat_chain *chain, const leat_op *op, const leat_nod
     const bool named = !strncmp(inner->message, op->name, strlen(op->name));
     const bool undecoded = chain->n_links == 1 && chain->shape.dtype == LEAT_U8 &&
                            chain->shape.rank == 1 && chain->shape.dims[0] == LEAT_UNKNOWN_DIM &&
-                           strncmp(op->name, "decode_", strlen("decode_"));
+                           strncmp(op->name, "decode_", strlen("decode_")) &&
+                           strncmp(op->name, "parse_", strlen("parse_"));
     return leat_node_fail(entry, err, rc, "%s%s%s%s%s", named ? "" : "op '", named ? "" : op->name,
                           named ? "" : "': ", inner->message,
                           undecoded ? ", the bytes as stored: put decode_jpeg, decode_png or "
