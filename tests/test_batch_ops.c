@@ -175,7 +175,7 @@ static double check_batch(leat_batch *batch, const int *records, bool cut)
     for (int64_t j = 0; j < rows; j++) {
         const float *const label = (const float *)y.data + j * N;
         assert_int_equal(records[j] >= 0, valid ? valid[j] : 1);
-        all[j].own = -1;
+        all[j] = (mixed){ -1, -1, 0 };
         if (records[j] < 0) {
             for (int c = 0; c < N; c++)
                 assert_true(label[c] == 0);
