@@ -112,6 +112,35 @@ static void bench_writes_a_trace(void **state)
     assert_string_equal(out, "");
 }
 
+/* What is there under the name stays, unless it is a trace. */
+static void a_trace_replaces_only_a_trace(void **state)
+{
+    static const char *const kept[] = { "x.yaml", "x-00000-of-00001.tfrecord", "note.txt" };
+    char line[300];
+    (void)state;
+    expect("printf '{' >note.txt; : >empty.json");
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        for (int train = 0; train < 2; train++) {
+            snprintf(line, sizeof line, "cp %s saved; $L %s x.yaml -q --trace %s", kept[i],
+                     train ? "train" : "bench", kept[i]);
+            assert_int_equal(shell(line), 2);
+            snprintf(line, sizeof line, "--trace: %s: exists and is not a trace", kept[i]);
+            assert_non_null(strstr(err, line));
+            snprintf(line, sizeof line, "cmp saved %s", kept[i]);
+            expect(line);
+        }
+    expect("$L bench x.yaml --epochs 1 -q --trace empty.json");
+    assert_int_equal(count_events("empty.json", "next"), 10);
+}
+
+static void no_trace_without_spans(void **state)
+{
+    (void)state;
+    assert_int_equal(shell("$L bench x.yaml -q --trace none.json --set engine.spans=0"), 2);
+    assert_non_null(strstr(err, "--trace: engine.spans is 0, so nothing would be recorded"));
+    assert_int_not_equal(shell("test -e none.json"), 0);
+}
+
 static void train_writes_its_steps(void **state)
 {
     static const struct {
@@ -175,6 +204,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bench_writes_a_trace),
+        cmocka_unit_test(a_trace_replaces_only_a_trace),
+        cmocka_unit_test(no_trace_without_spans),
         cmocka_unit_test(train_writes_its_steps),
         cmocka_unit_test(a_failed_run_leaves_its_trace),
         cmocka_unit_test(progress_where_it_is_wanted),
