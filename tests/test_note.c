@@ -3,6 +3,8 @@
  * test_note.c: what a plan says about itself. */
 #include "engine_fixture.h"
 
+#include <unistd.h>
+
 #include "stage.h"
 
 static void notes_are_kept_once_and_in_order(void **state)
@@ -37,11 +39,72 @@ static void a_long_note_is_cut(void **state)
     free(build.plan);
 }
 
+/* --- notes of the files ------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/leat-test-note-XXXXXX";
+
+static int make_files(void **state)
+{
+    char path[64];
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%c", folder, 'a' + i);
+        write_records(path, 0, i % 2 ? 3 : 0, 0);
+    }
+    return 0;
+}
+
+static int remove_files(void **state)
+{
+    char command[64];
+    (void)state;
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+/* What a plan says over these files, and how many samples it has. */
+static void expect_notes(const char *files, const char *notes, int64_t n_samples)
+{
+    char text[300], said[600] = "";
+    leat_config *config;
+    leat_plan *plan;
+    leat_error err;
+    snprintf(text, sizeof text,
+             "source: {tfrecord: {files: %s, features: {x: {}}}}\npipeline: [batch: 2]\n", files);
+    assert_int_equal(chdir(folder), 0); /* so that names are short */
+    check(leat_config_parse(text, "note.yaml", &config, &err), &err);
+    check(leat_plan_open(config, NULL, &plan, &err), &err);
+    for (int32_t i = 0; leat_plan_note(plan, i); i++)
+        strcat(strcat(said, leat_plan_note(plan, i)), "\n");
+    assert_string_equal(said, notes);
+    assert_int_equal(leat_plan_get_info(plan)->n_samples, n_samples);
+    leat_plan_close(&plan);
+    leat_config_close(&config);
+}
+
+static void files_that_give_nothing_are_told(void **state)
+{
+    (void)state;
+    expect_notes("[b, d]", "", 6);
+    expect_notes("[a, b]", "tfrecord: a holds no record\n", 3);
+    expect_notes("[d, c, b, a]", "tfrecord: 2 files hold no record; the first: a\n", 6);
+    expect_notes("[b, d, b]", "tfrecord: b is named again, and read once\n", 6);
+    expect_notes("[b, d, '*d', '[ad]']",
+                 "tfrecord: a holds no record\n"
+                 "tfrecord: d is named again, and read once\n",
+                 6);
+    expect_notes("[b, d, '[bd]']",
+                 "tfrecord: 2 files are named again, and each is read once; the first: b\n", 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(notes_are_kept_once_and_in_order),
         cmocka_unit_test(a_long_note_is_cut),
+        cmocka_unit_test(files_that_give_nothing_are_told),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_files, remove_files);
 }

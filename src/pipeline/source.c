@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -92,6 +94,25 @@ void leat_source_close(leat_source **source)
     *source = NULL;
 }
 
+int leat_source_add_note(char **notes, leat_error *err, const char *format, ...)
+{
+    char *note = NULL, *all = NULL;
+    va_list args;
+    va_start(args, format);
+    int rc = vasprintf(&note, format, args) < 0 ? LEAT_E_NOMEM : LEAT_OK;
+    va_end(args);
+    if (rc < 0)
+        note = NULL;
+    else if (asprintf(&all, "%s%s\n", *notes ? *notes : "", note) < 0)
+        rc = LEAT_E_NOMEM;
+    free(note);
+    if (rc < 0)
+        return leat_fail(err, rc, "a note");
+    free(*notes);
+    *notes = all;
+    return LEAT_OK;
+}
+
 void leat_source_order(const leat_source *source, leat_order *out)
 {
     if (source->combine)
@@ -157,15 +178,8 @@ int leat_source_glob(const leat_strings *patterns, const leat_node *where, char 
     if (!paths)
         return leat_fail(err, LEAT_E_NOMEM, "%zu paths", n);
     qsort(paths, n, sizeof *paths, compare_paths);
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (kept && !strcmp(paths[kept - 1], paths[i]))
-            free(paths[i]);
-        else
-            paths[kept++] = paths[i];
-    paths[kept] = NULL;
     *out = paths;
-    *n_out = kept;
+    *n_out = n;
     return LEAT_OK;
 }
 
