@@ -197,6 +197,19 @@ uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status)
     return leat_digest_chain(stamp, leat_digest_row(facts, sizeof facts, 0));
 }
 
+/* There is nothing at byte `at`, where the index says that a record goes on. */
+static int fail_cut(int fd, uint64_t at, const char *name, leat_error *err)
+{
+    struct stat status;
+    uint64_t end = at; /* it may have grown again by now */
+    if (fstat(fd, &status) == 0 && (uint64_t)status.st_size < at)
+        end = (uint64_t)status.st_size;
+    return leat_fail(err, LEAT_E_DATA,
+                     "%s ends at byte %llu now, and the record does not: it was cut short while it "
+                     "was in use; open the data anew",
+                     name, (unsigned long long)end);
+}
+
 int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char *path,
                       leat_error *err)
 {
@@ -206,10 +219,7 @@ int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char
         if (n > 0)
             done += (size_t)n;
         else if (n == 0)
-            return leat_fail(err, LEAT_E_DATA,
-                             "%s ends at byte %llu, inside the record: it was cut short after it "
-                             "was opened",
-                             name, (unsigned long long)(offset + done));
+            return fail_cut(fd, offset + done, name, err);
         else if (errno != EINTR)
             return leat_fail(err, LEAT_E_IO, "cannot read %s at byte %llu: %s", name,
                              (unsigned long long)(offset + done), strerror(errno));
