@@ -11,8 +11,8 @@ int leat_setup_config(const char *path, const leat_texts *set, leat_config **out
     *out = NULL;
     int rc = leat_config_load(path, out, err);
     for (int32_t i = 0; i < set->n && rc == LEAT_OK; i++)
-        if (leat_config_set(*out, set->values[i], err) < 0)
-            rc = leat_fail_in(err, LEAT_E_ARGUMENT, "--set %s: ", set->values[i]);
+        if (leat_config_set(*out, set->values[i], err) < 0) /* says --set and the path */
+            rc = leat_fail_in(err, LEAT_E_ARGUMENT, "%s", "");
     if (rc < 0)
         leat_config_close(out);
     return rc;
