@@ -4,7 +4,7 @@
  *
  *     bench/jpeg [DIR] [options]
  *
- * DIR has JPEG files (up to 1000 under a megapixel are read into memory); without it, pictures are
+ * DIR has JPEG files, also in its folders (up to 1000 under a megapixel are read); without it, pictures are
  * drawn. One core, one picture at a time. The tensor is float32 [224, 224, 3] of the box that
  * random_resized_crop would draw, resized with antialiasing, mirrored in half of the cases and
  * normalised; resizing and normalising are the same code in all arms. The index is that of `leat index
@@ -134,17 +134,20 @@ static void add_picture(data *d, uint8_t *bytes, size_t n_bytes)
         memcpy(p->table, table, p->n_table);
 }
 
-static void read_folder(data *d, const char *path)
+enum { MOST_LEVELS = 8 }; /* of folders: links may lead in a circle */
+
+/* false: it is no folder, or cannot be opened. */
+static bool read_folder(data *d, const char *path, int levels)
 {
-    DIR *folder = opendir(path);
-    if (!folder) {
-        fprintf(stderr, "jpeg: cannot open %s\n", path);
-        exit(2);
-    }
+    DIR *folder = levels ? opendir(path) : NULL;
+    if (!folder)
+        return false;
     for (struct dirent *entry; (entry = readdir(folder)) && d->n < MOST_FILES;) {
         char name[4096];
         snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-        FILE *file = entry->d_name[0] == '.' ? NULL : fopen(name, "rb");
+        if (entry->d_name[0] == '.' || read_folder(d, name, levels - 1))
+            continue;
+        FILE *file = fopen(name, "rb");
         uint8_t *bytes = file ? malloc(MOST_BYTES) : NULL;
         if (bytes)
             add_picture(d, bytes, fread(bytes, 1, MOST_BYTES, file));
@@ -152,6 +155,7 @@ static void read_folder(data *d, const char *path)
             fclose(file);
     }
     closedir(folder);
+    return true;
 }
 
 /* Gradients, edges and noise. */
@@ -422,12 +426,15 @@ int main(int argc, char **argv)
     leat_dsp_affine_fill(&d->affine);
     d->turbo.err = jpeg_std_error(&d->errors);
     jpeg_create_decompress(&d->turbo);
-    if (folder)
-        read_folder(d, folder);
-    else
+    if (!folder) {
         draw_pictures(d);
+    } else if (!read_folder(d, folder, MOST_LEVELS)) {
+        fprintf(stderr, "jpeg: cannot open folder %s\n", folder);
+        return 2;
+    }
     if (!d->n) {
-        fprintf(stderr, "jpeg: no pictures in %s that both decoders know\n", folder);
+        fprintf(stderr, "jpeg: no pictures in %s and its folders that both decoders know\n",
+                folder);
         return 2;
     }
     note_data(b, d);

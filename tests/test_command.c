@@ -798,6 +798,30 @@ static void a_plan_says_what_and_why(void **state)
     }
 }
 
+static void slips_of_the_hand_are_understood(void **state)
+{
+    (void)state;
+    static const char *const commands[] = { "bench", "train", "compare", "plan" };
+    make_pipeline();
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        expect_failure(shell("$L %s x-00000-of-00002.tfrecord", commands[i]), 1,
+                       "x-00000-of-00002.tfrecord: this is a TFRecord file, and a config");
+        expect_failure(shell("$L %s x-labels.txt", commands[i]), 1, "x-labels.txt:1:1: ");
+    }
+    expect_failure(shell("$L inspect x.yaml --record 3"), 2, "--record is for TFRecord files");
+}
+
+static void the_reader_in_use_is_explained(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L bench x.yaml -q --steps 3 --explain --set engine.reader=pread"));
+    expect_in(out, "  reader in use                  pread\n\n");
+    expect_success(shell("$L bench x.yaml -q --steps 3 --explain --set engine.reader=pread "
+                         "--set engine.io=direct"));
+    expect_in(out, "  reader in use                  pread: io: direct needs reader: io_uring\n");
+}
+
 static void one_is_no_plural(void **state)
 {
     (void)state;
@@ -1092,6 +1116,8 @@ int main(void)
         cmocka_unit_test_teardown(configs_that_cannot_be_are_explained, clean),
         cmocka_unit_test_teardown(digests_do_not_depend_on_how, clean),
         cmocka_unit_test_teardown(a_plan_says_what_and_why, clean),
+        cmocka_unit_test_teardown(slips_of_the_hand_are_understood, clean),
+        cmocka_unit_test_teardown(the_reader_in_use_is_explained, clean),
         cmocka_unit_test_teardown(one_is_no_plural, clean),
         cmocka_unit_test_teardown(warm_up_is_at_most_half, clean),
         cmocka_unit_test_teardown(stopping_is_said, clean),

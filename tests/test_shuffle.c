@@ -222,6 +222,37 @@ static void an_epoch_has_each_record_once(void **state)
     free(rows);
 }
 
+/* What a window costs is said only where it costs anything. */
+static void a_window_of_all_is_global(void **state)
+{
+    static const struct {
+        const char *shuffle, *batch, *note;
+    } cases[] = {
+        { "{block: 10}", "32", "shuffle: each window of 160 samples is read from 16 blocks" },
+        { "{block: 59}", "32", "shuffle: each window of 944 samples" },
+        { "{block: 63}", "32", "shuffle: one window of 1008 holds all 1003 samples: as random as" },
+        { "{block: 5000}", "32", "shuffle: one window of 80000 holds all 1003 samples" },
+        { "{window: 1002}", "32", "shuffle: within a window of 1002 samples, none moves further" },
+        { "{window: 1003}", "32", "shuffle: one window of 1003 holds all 1003 samples" },
+        { "{window: 100}", NULL, "shuffle: within a window of 100 batches" },
+        { "{window: 101}", NULL, "shuffle: one window of 101 holds all 101 batches" },
+    };
+    float *const rows = make_rows(N_ROWS);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const before[] = { "shuffle", cases[i].shuffle, "batch", cases[i].batch, NULL };
+        const char *const behind[] = { "batch", "10", "shuffle", cases[i].shuffle, NULL };
+        leat_error err;
+        leat_plan *plan = open_plan(rows, cases[i].batch ? before : behind, "{threads: 0}", &err);
+        check(plan ? 0 : -1, &err);
+        if (!strstr(leat_plan_note(plan, 0), cases[i].note))
+            fail_msg("%s: %s", cases[i].shuffle, leat_plan_note(plan, 0));
+        assert_null(leat_plan_note(plan, 1));
+        leat_plan_close(&plan);
+    }
+    free(rows);
+}
+
 static void windows_need_no_last_element(void **state)
 {
     static const char *const stages[] = { "repeat", NULL,   "shuffle", "{window: 100}",
@@ -278,6 +309,7 @@ int main(void)
         cmocka_unit_test(nothing_moves_far_in_windows),
         cmocka_unit_test(every_element_is_as_likely_where_it_can_come),
         cmocka_unit_test(an_epoch_has_each_record_once),
+        cmocka_unit_test(a_window_of_all_is_global),
         cmocka_unit_test(windows_need_no_last_element),
         cmocka_unit_test(wrong_options_say_what_is_right),
     };

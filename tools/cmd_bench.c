@@ -361,7 +361,8 @@ static void print_report(const struct bench *b)
     if (b->o->explain) {
         printf("\n");
         leat_explain_budget(leat_loader_budget(b->loader));
-        printf("\n");
+        printf("  %-16s %12s  %s%s%s\n\n", "reader in use", "", b->after.reader,
+               *b->after.reader_reason ? ": " : "", b->after.reader_reason);
         leat_explain_changes(b->loader);
     }
 }

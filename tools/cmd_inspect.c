@@ -292,6 +292,9 @@ static int run(const leat_call *call)
     if (leat_paths_is_config(first)) {
         if (call->n_arguments > 1)
             return leat_command_misuse("inspect", "give one config, or TFRecord files");
+        if (o->record >= 0)
+            return leat_command_misuse("inspect",
+                                       "--record is for TFRecord files, not for a config");
         rc = inspect_config(o, first, &err);
     } else if (o->set.n) {
         return leat_command_misuse("inspect", "--set needs a config (.yaml)");

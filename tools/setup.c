@@ -5,11 +5,36 @@
 #include <string.h>
 
 #include "files.h"
+#include "tfrecord.h"
+
+/* Whether a file begins as TFRecord files do. */
+static bool is_tfrecord(const char *path)
+{
+    uint8_t header[LEAT_TFRECORD_HEADER];
+    uint64_t length;
+    FILE *const file = fopen(path, "rbe");
+    const bool read = file && fread(header, 1, sizeof header, file) == sizeof header;
+    if (file)
+        fclose(file);
+    return read && leat_tfrecord_check_length(header, &length, NULL) == LEAT_FORMAT_OK;
+}
+
+/* The data in place of the config: a common slip, about which YAML's words would be of no help. */
+static int load(const char *path, leat_config **out, leat_error *err)
+{
+    const int rc = leat_config_load(path, out, err);
+    if (rc != LEAT_E_CONFIG || !is_tfrecord(path))
+        return rc;
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "%s: this is a TFRecord file, and a config (.yaml) is wanted, which names it "
+                     "under `source: {tfrecord: ...}`; `leat inspect` shows what is in it",
+                     path);
+}
 
 int leat_setup_config(const char *path, const leat_texts *set, leat_config **out, leat_error *err)
 {
     *out = NULL;
-    int rc = leat_config_load(path, out, err);
+    int rc = load(path, out, err);
     for (int32_t i = 0; i < set->n && rc == LEAT_OK; i++)
         if (leat_config_set(*out, set->values[i], err) < 0) /* says --set and the path */
             rc = leat_fail_in(err, LEAT_E_ARGUMENT, "%s", "");

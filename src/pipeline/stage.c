@@ -72,11 +72,17 @@ static int read_window(const shuffle_options *o, const leat_node *where, leat_sh
     return LEAT_OK;
 }
 
-static void note_window(leat_build *build, const leat_shuffle *shuffle)
+/* n: elements that are shuffled. */
+static void note_window(leat_build *build, const leat_shuffle *shuffle, uint64_t n)
 {
     const char *const unit = build->batch ? "batches" : "samples";
     const unsigned long long window = shuffle->window, block = shuffle->block;
-    if (block)
+    if (window && window >= n)
+        leat_build_note(build,
+                        "shuffle: one window of %llu holds all %llu %s: as random as a global "
+                        "shuffle",
+                        window, (unsigned long long)n, unit);
+    else if (block)
         leat_build_note(build,
                         "shuffle: each window of %llu %s is read from %llu blocks of %llu "
                         "neighbours, and holds no others: not as random as a global shuffle",
@@ -98,10 +104,12 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
     int rc = read_window(o, where, &shuffle, err);
     if (rc < 0)
         return rc;
+    const leat_order *const order = &build->plan->order;
+    const uint64_t n = build->batch ? order->n_batches : order->n_samples;
     rc = leat_order_add_shuffle(&build->plan->order, &shuffle, &inner);
     if (rc < 0)
         return leat_node_fail(where, err, rc, "%s", inner.message);
-    note_window(build, &shuffle);
+    note_window(build, &shuffle, n);
     if (build->unbatch && !build->batch)
         leat_build_note(
             build,
