@@ -24,9 +24,12 @@
  * comes. Otherwise bad rows are masked or replaced by who meets them and listed in the slot's log; they
  * count, and limits take effect, in batch order too (bad_rows.c).
  *
- * Threads: workers and, inside leat_loader_next, the consumer, which helps with the batch it waits
- * for. No more of them compute at once than engine.threads says, the consumer included. Who finds nothing to do sleeps: one of them as leader on the reader's eventfd (when reads
- * are in flight), the others on `work`. balance_locked() in sched.c is the one place that decides
+ * Threads: workers and, inside leat_loader_next, the consumer. It helps with the batch it waits for
+ * while a worker is asleep, so that no more compute at once than engine.threads says (but for the rest
+ * of the consumer's run when that worker comes back). Who finds nothing to do sleeps: one of them as
+ * leader on the reader's eventfd (when reads are in flight), the others on `work`. A thread that is
+ * about to look for its next piece of work calls nobody for it: threads that wake up in vain cost more
+ * than short rows take. balance_locked() in sched.c is the one place that decides
  * whom a change wakes. */
 #ifndef LEAT_ENGINE_H
 #define LEAT_ENGINE_H
@@ -231,7 +234,7 @@ struct leat_loader {
     int32_t n_errors;              /* the first ones of the run */
     leat_row_error *errors;        /* [const after open] */
     int64_t n_finishing;           /* slots in that state */
-    int n_computing;         /* threads that run rows: never more than n_threads (at least 1) */
+    int n_awake;             /* workers that do not sleep, nor lead */
     int n_sleepers, n_calls; /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
     bool stop, closed;

@@ -46,7 +46,7 @@ static void set_sizes(leat_loader *loader, const leat_loader_options *o)
     loader->n_slots = loader->budget.n_slots;
     loader->n_buffers = loader->budget.n_buffers;
     loader->n_batches = loader->prefetch_most + loader->hold + LEAT_INFO_RING;
-    loader->n_threads = loader->budget.threads;
+    loader->n_threads = loader->n_awake = loader->budget.threads;
     loader->fixed_run = plan->engine.run;
     loader->run_rows = plan->engine.run ? (uint64_t)plan->engine.run : 1;
 }

@@ -324,6 +324,7 @@ void leat_start_group_locked(leat_loader *loader)
     const uint64_t window = a->window;
     const uint32_t room = LEAT_READER_DEPTH - a->in_flight;
     a->starting = true;
+    leat_sched_balance_locked(loader); /* this takes a while: rows may be for others */
     pthread_mutex_unlock(&loader->lock);
     const leat_group group = make_group(loader, end, run_rows, tail, used_from, window, room);
     pthread_mutex_lock(&loader->lock);
