@@ -57,7 +57,8 @@ static int64_t event_ns(const consumer *c, leat_event *event)
 static void wait_until_ready(leat_loader *loader)
 {
     leat_loader_stats_info stats;
-    for (leat_loader_stats(loader, &stats); stats.batches_ready < 1; leat_loader_stats(loader, &stats))
+    for (leat_loader_stats(loader, &stats); stats.batches_ready < 1;
+         leat_loader_stats(loader, &stats))
         pause_ns(100000);
 }
 

@@ -218,7 +218,7 @@ static void decide_all(const division *d, int64_t wanted)
     decide_reading(d, wanted);
     decide(b, "run", plan->engine.run ? plan->engine.run : 1, "rows", "%s",
            plan->engine.run ? "as engine.run says"
-                            : "auto: to begin with; then as many as make a task of 20 us");
+                            : "auto: to begin with; then as many as make a task of 50 us");
     int32_t n_device = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n_device += plan->chains[c].n_links - plan->chains[c].n_host;

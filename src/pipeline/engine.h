@@ -49,6 +49,7 @@
 #define LEAT_RUNS    128 /* runs read ahead */
 /* Read by one submission, about: what the page cache has is copied in it. */
 #define LEAT_GROUP_BYTES (1 << 20)
+#define LEAT_SETTLE      32  /* reads before read-ahead is changed */
 #define LEAT_DECISIONS   128 /* changes that are remembered */
 #define LEAT_INFO_RING   64  /* batches whose info stays readable after release */
 #define LEAT_MADE_EARLY                                                                            \
@@ -151,7 +152,10 @@ typedef struct leat_ahead {
     uint64_t window;     /* of it that is used now [engine lock] */
     double
         latency_ns; /* from the end of a submission until a run's last read is there [engine lock] */
-    uint64_t n_timed;    /* [engine lock] */
+    uint64_t n_timed; /* [engine lock] */
+    /* The page cache has the files: who runs a row reads it too. Tried again after n_settle reads. */
+    bool in_worker;      /* [engine lock] */
+    uint64_t n_settle;   /* [engine lock] */
     leat_run *runs;      /* ring of LEAT_RUNS */
     leat_layout layout;  /* [start token] */
     uint64_t head, tail; /* runs published / freed, counted without wrapping [engine lock] */
@@ -230,12 +234,12 @@ struct leat_loader {
     int64_t n_logs_used;            /* logs from here on were never given out */
     int64_t bad_epoch;              /* n_bad bad records were in it so far */
     int64_t n_bad;
-    uint64_t n_masked, n_replaced; /* handed out */
-    int32_t n_errors;              /* the first ones of the run */
-    leat_row_error *errors;        /* [const after open] */
-    int64_t n_finishing;           /* slots in that state */
-    int n_awake;             /* workers that do not sleep, nor lead */
-    int n_sleepers, n_calls; /* workers in cond_wait; calls they have not answered */
+    uint64_t n_masked, n_replaced;     /* handed out */
+    int32_t n_errors;                  /* the first ones of the run */
+    leat_row_error *errors;            /* [const after open] */
+    int64_t n_finishing;               /* slots in that state */
+    int n_awake;                       /* workers that do not sleep, nor lead */
+    int n_sleepers, n_calls;           /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
     bool stop, closed;
     leat_error failure; /* code < 0: handed out already, stays */
@@ -300,6 +304,8 @@ void leat_ship_map_close(leat_loader *loader);
 /* n rows took ns; the last reads of a run came ns after they were submitted; a batch is complete. */
 void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns);
 void leat_tune_read_locked(leat_loader *loader, int64_t ns);
+/* Who ran a row read it, and had to wait for the disk. */
+void leat_tune_cold_locked(leat_loader *loader);
 void leat_tune_batch_locked(leat_loader *loader);
 /* A worker found nothing to do. */
 void leat_tune_idle_locked(leat_loader *loader);

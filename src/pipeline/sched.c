@@ -211,7 +211,8 @@ static uint32_t timed_every_locked(const leat_loader *loader)
     return every < 1 ? 1 : every > 65536 ? 65536 : (uint32_t)every;
 }
 
-static void book_locked(leat_loader *loader, const leat_span *span, const leat_outcome *outcome)
+static void book_locked(leat_loader *loader, leat_worker *worker, const leat_span *span,
+                        const leat_outcome *outcome)
 {
     leat_slot *const slot = span->slot;
     slot->digest += outcome->digest;
@@ -227,6 +228,9 @@ static void book_locked(leat_loader *loader, const leat_span *span, const leat_o
     if (span->run)
         leat_start_done_locked(loader, span->run);
     leat_tune_span_locked(loader, span->n, outcome->ns);
+    if (worker->read_waited)
+        leat_tune_cold_locked(loader);
+    worker->read_waited = false;
     if (slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
 }
@@ -265,7 +269,7 @@ static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat
     compute(loader, worker, span, timed_every, &outcome);
     leat_sample_rest(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
-    book_locked(loader, span, &outcome);
+    book_locked(loader, worker, span, &outcome);
     tell_consumer_locked(loader);
 }
 

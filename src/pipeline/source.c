@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "digest.h"
@@ -181,6 +182,12 @@ uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status)
     const uint64_t facts[] = { (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
                                (uint64_t)status->st_mtim.tv_nsec };
     return leat_digest_chain(stamp, leat_digest_row(facts, sizeof facts, 0));
+}
+
+bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset)
+{
+    const struct iovec all = { to, size };
+    return preadv2(fd, &all, 1, (off_t)offset, RWF_NOWAIT) == (ssize_t)size;
 }
 
 int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char *path,

@@ -116,5 +116,7 @@ uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status);
  * is LEAT_E_DATA. `path` is for the message. */
 int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char *path,
                       leat_error *err);
+/* The same where the page cache has all of it; false where it does not, or where that cannot be asked. */
+bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset);
 
 #endif
