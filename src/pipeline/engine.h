@@ -247,7 +247,9 @@ struct leat_loader {
     double sample_ns;   /* running mean of a row's cost; 0 = not known yet */
     uint64_t run_rows;  /* rows per run */
     uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
-    int64_t wait_ns, busy_ns, sleep_ns;
+    int64_t wait_ns, busy_ns;
+    int64_t sleep_ns,
+        n_asleep; /* of workers: sleep_ns + n_asleep · wall_ns is how long they slept */
     leat_tune tune;
 };
 

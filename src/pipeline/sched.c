@@ -30,7 +30,7 @@ typedef struct leat_span {
  * only while a worker is asleep: no more compute than engine.threads says. */
 static bool may_compute_locked(const leat_loader *loader, int64_t only)
 {
-    return only < 0 || !loader->n_threads || loader->n_awake < loader->n_threads;
+    return only < 0 || !loader->n_threads || loader->n_asleep > 0;
 }
 
 static bool can_run_rows_locked(const leat_loader *loader, int64_t only)
@@ -326,6 +326,20 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
     return true;
 }
 
+/* Sleep that has not ended is counted too: sum of the ends less sum of the starts, and those who are
+ * asleep end now. */
+static void fall_asleep_locked(leat_loader *loader, int64_t at)
+{
+    loader->n_asleep++;
+    loader->sleep_ns -= at - loader->opened_ns;
+}
+
+static void wake_up_locked(leat_loader *loader, int64_t at)
+{
+    loader->n_asleep--;
+    loader->sleep_ns += at - loader->opened_ns;
+}
+
 /* Sleeps on the eventfd until a read is done or somebody calls. */
 static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role)
 {
@@ -333,15 +347,15 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     const int64_t start = leat_clock_ns();
     a->leader = role;
     a->leader_called = false;
-    loader->n_awake -= role == LEAT_WORKER;
+    if (role == LEAT_WORKER)
+        fall_asleep_locked(loader, start);
     pthread_mutex_unlock(&loader->lock);
     leat_reader_wait(a->reader);
     pthread_mutex_lock(&loader->lock);
     a->leader = LEAT_NOBODY;
-    loader->n_awake += role == LEAT_WORKER;
     const int64_t end = note(worker, LEAT_TRACE_WAIT, start, -1, 0, 0, 0);
     if (role == LEAT_WORKER)
-        loader->sleep_ns += end - start;
+        wake_up_locked(loader, end);
     leat_start_reap_locked(loader);
     leat_sched_balance_locked(loader);
 }
@@ -362,13 +376,15 @@ static void wait_checking_locked(leat_loader *loader)
 static void sleep_locked(leat_loader *loader, leat_worker *worker, pthread_cond_t *until)
 {
     const int64_t start = leat_clock_ns();
+    if (until == &loader->work)
+        fall_asleep_locked(loader, start);
     if (loader->device && until == &loader->ready)
         wait_checking_locked(loader);
     else
         pthread_cond_wait(until, &loader->lock);
     const int64_t end = note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
     if (until == &loader->work)
-        loader->sleep_ns += end - start;
+        wake_up_locked(loader, end);
 }
 
 static bool leaderless_locked(const leat_loader *loader)
@@ -390,10 +406,8 @@ void leat_sched_work(void *arg, int i)
         }
         leat_tune_idle_locked(loader);
         loader->n_sleepers++;
-        loader->n_awake--;
         while (!loader->n_calls && !loader->stop)
             sleep_locked(loader, worker, &loader->work);
-        loader->n_awake++;
         if (loader->n_calls) /* who called has taken one off n_sleepers */
             loader->n_calls--;
     }

@@ -8,7 +8,7 @@
 #define GROUP_BYTES   ((size_t)4 << 20) /* read at once */
 #define GROUP_RECORDS 4096
 #define SCRATCH_BYTES ((size_t)4 << 30) /* address space; committed by touch */
-#define SCRATCH_LEAST ((size_t)64 << 20)
+#define SCRATCH_LEAST ((size_t)1 << 20)
 
 typedef struct scan {
     const leat_source *source;
@@ -147,14 +147,6 @@ static int visit_all(scan *s, leat_error *err)
     return rc >= 0 && n ? visit_group(s, n_all - n, &group, n, err) : rc;
 }
 
-static int open_scratch(scan *s, leat_error *err)
-{
-    int rc = LEAT_E_NOMEM;
-    for (size_t bytes = SCRATCH_BYTES; rc < 0 && bytes >= SCRATCH_LEAST; bytes /= 2)
-        rc = leat_scratch_open(&s->scratch, bytes, err);
-    return rc;
-}
-
 int leat_source_scan(const leat_source *source, const leat_order *order, int32_t feature,
                      leat_scan_visit *visit, void *arg, leat_error *err)
 {
@@ -169,7 +161,7 @@ int leat_source_scan(const leat_source *source, const leat_order *order, int32_t
     s->records = malloc(GROUP_RECORDS * sizeof *s->records);
     s->sizes = malloc(GROUP_RECORDS * sizeof *s->sizes);
     int rc = s->records && s->sizes
-                 ? open_scratch(s, err)
+                 ? leat_scratch_open_within(&s->scratch, SCRATCH_LEAST, SCRATCH_BYTES, err)
                  : leat_fail(err, LEAT_E_NOMEM, "reading features: %d records", GROUP_RECORDS);
     if (rc >= 0)
         rc = visit_all(s, err);

@@ -62,7 +62,8 @@ int leat_start_open(leat_loader *loader, leat_error *err)
                                                                     : JOINED_MOST };
     a->runs = calloc(LEAT_RUNS, sizeof *a->runs);
     if (!a->runs)
-        return leat_fail(err, LEAT_E_NOMEM, "%d runs", LEAT_RUNS);
+        return leat_fail(err, LEAT_E_NOMEM, "reading: %d runs, %zu bytes each", LEAT_RUNS,
+                         sizeof *a->runs);
     return leat_trace_ring_open(&a->spans, (uint64_t)plan->engine.spans, err);
 }
 
