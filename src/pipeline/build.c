@@ -187,8 +187,18 @@ static bool add_lengths(leat_plan *plan, int32_t c, size_t *at)
     snprintf(name, LEAT_FEATURE_NAME, "%.*s_length", LEAT_FEATURE_NAME - 8,
              plan->source->features[plan->chains[c].feature].name);
     plan->lengths_of[i] = c;
-    plan->tensors[i] = (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0 };
+    plan->tensors[i] = (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0, 0 };
     return add_rows(plan, (size_t)n * sizeof(int64_t), &pad->lengths_at, at);
+}
+
+/* Whether batches come whose rows are shorter than those of the last bucket. */
+static bool varies(const leat_plan *plan, const leat_chain *chain)
+{
+    const leat_buckets *const buckets = plan->order.buckets;
+    for (uint32_t k = 0; chain->pad.by_bucket && k + 1 < buckets->n; k++)
+        if (buckets->list[k].n)
+            return true;
+    return false;
 }
 
 /* All shapes are settled: lays out a slot. */
@@ -226,7 +236,8 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
         if (!add_chain(plan, chain, &at))
             return fail_large(plan, name, (int64_t)chain->host_bytes, batch, err);
         chain->offset = chain->host_offset;
-        plan->tensors[c] = (leat_tensor_info){ name, chain->shape, chain->n_fused };
+        plan->tensors[c] =
+            (leat_tensor_info){ name, chain->shape, chain->n_fused, varies(plan, chain) };
     }
     if (plan->on_error == LEAT_ON_ERROR_MASK && plan->on_device)
         return leat_node_fail(
