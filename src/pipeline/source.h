@@ -70,11 +70,14 @@ typedef struct leat_source_table {
 struct leat_source {
     const leat_source_table *table;
     uint64_t n_records;
-    uint64_t n_bytes;     /* of all records as stored; 0 = unknown */
-    uint64_t digest;      /* of what the records are, as far as known without reading them */
-    uint64_t n_files;     /* 0: not in files */
-    uint64_t index_bytes; /* of index files that are mapped */
-    int32_t n_classes;    /* 0 = unknown */
+    uint64_t n_bytes;      /* of all records as stored; 0 = unknown */
+    uint64_t digest;       /* of what the records are, as far as known without reading them */
+    uint64_t n_files;      /* 0: not in files */
+    uint64_t index_bytes;  /* of index files that are mapped */
+    uint64_t seek_bytes;   /* of those of JPEG files (leat_seek) */
+    uint64_t memory_bytes; /* that it keeps for its records: names of files, indexes in memory */
+    uint64_t set_bytes;    /* of the sets that filters of its parts keep */
+    int32_t n_classes;     /* 0 = unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
     const char *notes;  /* of the pipelines of its parts, each with a line end; NULL: none. Owned */

@@ -205,6 +205,9 @@ static int open_images(const void *opts, const leat_node *where, uint64_t seed, 
         return rc;
     }
     const int64_t bytes = LEAT_UNKNOWN_DIM;
+    source->base.memory_bytes = source->room * sizeof *source->files;
+    for (size_t i = 0; i < source->n_files; i++) /* and what malloc rounds up to, about */
+        source->base.memory_bytes += strlen(source->files[i].path) / 16 * 16 + 32;
     source->base.n_records = source->base.n_files = source->n_files;
     source->base.n_features = 2;
     source->base.features[0] = (leat_feature_info){ "image", leat_shape_make(LEAT_U8, 1, &bytes) };

@@ -206,6 +206,19 @@ static int match(leat_source_parts *parts, size_t i, leat_source *whole, leat_er
     return rc;
 }
 
+void leat_source_part_count(const leat_source_part *part, leat_source *whole)
+{
+    const leat_source *const source = part->source;
+    whole->n_bytes += source->n_bytes;
+    whole->n_files += source->n_files;
+    whole->index_bytes += source->index_bytes;
+    whole->seek_bytes += source->seek_bytes;
+    whole->memory_bytes += source->memory_bytes;
+    whole->set_bytes += source->set_bytes + leat_order_set_bytes(&part->order);
+    whole->digest = leat_digest_chain(whole->digest, source->digest);
+    whole->digest = leat_digest_chain(whole->digest, source->n_records);
+}
+
 int leat_source_parts_join(leat_source_parts *parts, leat_source *whole, leat_error *err)
 {
     const leat_source *const model = parts->list[0].source;
@@ -219,11 +232,7 @@ int leat_source_parts_join(leat_source_parts *parts, leat_source *whole, leat_er
             return rc;
         part->first = whole->n_records;
         whole->n_records += part->source->n_records;
-        whole->n_bytes += part->source->n_bytes;
-        whole->n_files += part->source->n_files;
-        whole->index_bytes += part->source->index_bytes;
-        whole->digest = leat_digest_chain(whole->digest, part->source->digest);
-        whole->digest = leat_digest_chain(whole->digest, part->source->n_records);
+        leat_source_part_count(part, whole);
         if (part->source->n_classes != whole->n_classes)
             whole->n_classes = 0;
     }

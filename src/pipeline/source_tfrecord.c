@@ -154,7 +154,11 @@ static int open_shard(tfrecord_source *source, const char *path, leat_error *err
     source->base.n_records += s->index.n_records;
     source->base.n_bytes += (uint64_t)status.st_size;
     source->base.n_files++;
-    source->base.index_bytes += s->index.memory_bytes;
+    source->base.seek_bytes += s->seek.index.memory_bytes;
+    if (s->index.mapped)
+        source->base.index_bytes += s->index.memory_bytes;
+    else
+        source->base.memory_bytes += s->index.memory_bytes;
     source->base.digest = leat_digest_chain(
         source->base.digest,
         leat_digest_row(&(uint64_t[2]){ s->index.n_records, (uint64_t)status.st_size }, 16,

@@ -128,11 +128,7 @@ static int add_part(const leat_source_parts *parts, size_t i, leat_source *whole
                               "what belongs together is torn apart: put shuffle and repeat into "
                               "the pipeline after zip");
     whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
-    whole->n_bytes += part->source->n_bytes;
-    whole->n_files += part->source->n_files;
-    whole->index_bytes += part->source->index_bytes;
-    whole->digest = leat_digest_chain(whole->digest, part->source->digest);
-    whole->digest = leat_digest_chain(whole->digest, part->source->n_records);
+    leat_source_part_count(part, whole);
     if (!whole->n_classes)
         whole->n_classes = part->source->n_classes;
     return add_features(parts, i, whole, err);
