@@ -368,7 +368,8 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     int rc = read_engine(plan, parts->engine, err);
     if (rc < 0)
         return rc;
-    if (!plan->source && (rc = leat_source_open(parts->source, plan->seed, &plan->source, err)) < 0)
+    const leat_source_setting setting = { plan->seed, plan->engine.threads };
+    if (!plan->source && (rc = leat_source_open(parts->source, &setting, &plan->source, err)) < 0)
         return rc;
     if (plan->source->n_records == 0)
         return leat_node_fail(parts->source, err, LEAT_E_DATA, "the source has no records");

@@ -186,12 +186,12 @@ static uint64_t digest_of(const images_source *source, size_t root_length)
     return digest;
 }
 
-static int open_images(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
-                       leat_error *err)
+static int open_images(const void *opts, const leat_node *where, const leat_source_setting *setting,
+                       leat_source **out, leat_error *err)
 {
     extern const leat_source_table leat_source_images;
     const char *const root = ((const images_options *)opts)->path.text;
-    (void)seed;
+    (void)setting;
     images_source *source = calloc(1, sizeof *source);
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "images: %zu bytes", sizeof *source);

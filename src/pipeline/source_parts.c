@@ -69,8 +69,8 @@ static int add_notes(leat_source_parts *parts, const leat_plan *plan, leat_error
     return rc;
 }
 
-static int arrange(leat_source_parts *parts, const leat_node *pipeline, uint64_t seed,
-                   leat_error *err)
+static int arrange(leat_source_parts *parts, const leat_node *pipeline,
+                   const leat_source_setting *setting, leat_error *err)
 {
     leat_source_part *const part = &parts->list[parts->n - 1];
     int rc = LEAT_OK;
@@ -78,7 +78,8 @@ static int arrange(leat_source_parts *parts, const leat_node *pipeline, uint64_t
     if (!build.plan)
         return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", sizeof *build.plan);
     build.plan->source = part->source; /* lent */
-    build.plan->seed = seed;
+    build.plan->seed = setting->seed;
+    build.plan->engine.threads = setting->threads;
     leat_source_order(part->source, &build.plan->order);
     if (!leat_node_is_null(pipeline))
         rc = add_stages(&build, pipeline, err);
@@ -91,7 +92,7 @@ static int arrange(leat_source_parts *parts, const leat_node *pipeline, uint64_t
 
 /* Opens the next part. */
 static int open_part(leat_source_parts *parts, const char *name, const leat_node *entry,
-                     uint64_t seed, leat_error *err)
+                     const leat_source_setting *setting, leat_error *err)
 {
     leat_source_part *const part = &parts->list[parts->n++];
     const leat_node *source, *pipeline;
@@ -99,16 +100,17 @@ static int open_part(leat_source_parts *parts, const char *name, const leat_node
     if (rc < 0)
         return rc;
     part->where = source;
-    rc = leat_source_open_entry(source, seed, &part->source, err);
+    rc = leat_source_open_entry(source, setting, &part->source, err);
     if (rc < 0)
         return rc;
     if (part->source->n_records == 0)
         return leat_node_fail(source, err, LEAT_E_DATA, "the source has no records");
-    return arrange(parts, pipeline, seed, err);
+    return arrange(parts, pipeline, setting, err);
 }
 
 int leat_source_parts_open(const char *name, const leat_node *sources, const leat_node *where,
-                           uint64_t seed, leat_source_parts *out, leat_error *err)
+                           const leat_source_setting *setting, leat_source_parts *out,
+                           leat_error *err)
 {
     const size_t n = leat_node_count(sources);
     int rc = LEAT_OK;
@@ -123,7 +125,7 @@ int leat_source_parts_open(const char *name, const leat_node *sources, const lea
     if (!out->list)
         return leat_fail(err, LEAT_E_NOMEM, "%zu sources", n);
     for (const leat_node *entry = sources->first; entry && rc >= 0; entry = entry->next)
-        rc = open_part(out, name, entry, seed, err);
+        rc = open_part(out, name, entry, setting, err);
     return rc;
 }
 

@@ -498,14 +498,14 @@ static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
     return LEAT_OK;
 }
 
-static int open_tfrecord(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
-                         leat_error *err)
+static int open_tfrecord(const void *opts, const leat_node *where,
+                         const leat_source_setting *setting, leat_source **out, leat_error *err)
 {
     const tfrecord_options *const o = opts;
     char **paths = NULL;
     size_t n_paths = 0;
     tfrecord_source *source = NULL;
-    (void)seed;
+    (void)setting;
     int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
     if (rc < 0)
         return rc;
