@@ -238,7 +238,6 @@ struct leat_loader {
     int32_t n_errors;                  /* the first ones of the run */
     leat_row_error *errors;            /* [const after open] */
     int64_t n_finishing;               /* slots in that state */
-    int n_awake;                       /* workers that do not sleep, nor lead */
     int n_sleepers, n_calls;           /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
     bool stop, closed;
