@@ -7,7 +7,7 @@
  * the outputs from right to left. */
 #include <string.h>
 
-#include "jpeg_impl.h"
+#include "jpeg_resize.h"
 #include "ops/resample.h"
 
 typedef struct resizer {
@@ -17,7 +17,8 @@ typedef struct resizer {
     leat_jpeg_sampler sampler; /* n_groups 0: not used */
     const uint8_t *pixels;
     size_t stride_bytes, n_values; /* of one row */
-    int16_t *mixed;
+    int16_t *mixed;                /* rows mixed_stride values apart */
+    size_t mixed_stride;
     uint8_t *sampled;
 } resizer;
 
@@ -111,11 +112,15 @@ static int take_rows(resizer *r, leat_scratch *scratch)
 {
     const size_t n_out = (size_t)r->target->width * (size_t)r->target->channels;
     const size_t slack = LEAT_JPEG_SAMPLER_REACH + LEAT_DSP_ROW_SLACK;
-    r->mixed = leat_scratch_take(scratch, (r->n_values + slack) * sizeof *r->mixed);
+    r->mixed_stride = (r->n_values + slack + 31) & ~(size_t)31;
+    r->mixed =
+        leat_scratch_take(scratch, LEAT_JPEG_FLOAT_ROWS * r->mixed_stride * sizeof *r->mixed);
     r->sampled = leat_scratch_take(scratch, n_out + 16);
     if (!r->mixed || !r->sampled)
         return LEAT_E_NOMEM;
-    memset(r->mixed + r->n_values, 0, slack * sizeof *r->mixed);
+    for (size_t y = 0; y < LEAT_JPEG_FLOAT_ROWS; y++)
+        memset(r->mixed + y * r->mixed_stride + r->n_values, 0,
+               (r->mixed_stride - r->n_values) * sizeof *r->mixed);
     return LEAT_OK;
 }
 
@@ -130,22 +135,31 @@ static int set_up(resizer *r, int32_t height, int32_t width, leat_scratch *scrat
     return rc ? rc : take_rows(r, scratch);
 }
 
+static int32_t last_shift(const resizer *r)
+{
+    return r->across.bits + leat_resample_fraction_bits(&r->across);
+}
+
+/* The vertical pass of output row y. */
+static void mix_row(const resizer *r, int32_t y, int16_t *out)
+{
+    (r->kernels->mix_rows ? r->kernels->mix_rows : leat_dsp()->mix_rows)(
+        out, r->pixels + (size_t)r->down.start[y] * r->stride_bytes, r->stride_bytes, r->n_values,
+        r->down.weights + (ptrdiff_t)y * r->down.stride, r->down.n_taps,
+        r->down.bits - leat_resample_fraction_bits(&r->across));
+}
+
 /* Output row y, resized and mirrored, to r->sampled. */
 static void resize_row(const resizer *r, int32_t y)
 {
     const leat_dsp_table *dsp = leat_dsp();
     const leat_jpeg_target *t = r->target;
-    const int32_t fraction = leat_resample_fraction_bits(&r->across);
-    const int32_t shift = r->across.bits + fraction;
-    (r->kernels->mix_rows ? r->kernels->mix_rows : dsp->mix_rows)(
-        r->mixed, r->pixels + (size_t)r->down.start[y] * r->stride_bytes, r->stride_bytes,
-        r->n_values, r->down.weights + (ptrdiff_t)y * r->down.stride, r->down.n_taps,
-        r->down.bits - fraction);
+    mix_row(r, y, r->mixed);
     if (r->sampler.n_groups) {
-        r->kernels->sample_row(r->sampled, r->mixed, &r->sampler, shift);
+        r->kernels->sample_row(r->sampled, r->mixed, &r->sampler, last_shift(r));
         return;
     }
-    dsp->sample_row(r->sampled, r->mixed, &r->across, t->channels, shift);
+    dsp->sample_row(r->sampled, r->mixed, &r->across, t->channels, last_shift(r));
     if (t->is_mirrored)
         dsp->mirror_row(r->sampled, r->sampled, (size_t)t->width, (size_t)t->channels);
 }
@@ -162,6 +176,40 @@ static void write_rows(const resizer *r, void *out)
     }
 }
 
+#if defined(__x86_64__)
+static leat_jpeg_floats floats_of(const leat_affine *affine)
+{
+    leat_jpeg_floats floats = { .n_phases = affine->n_channels };
+    for (int32_t i = 0; i < 16 * floats.n_phases; i++) {
+        floats.scale[i / 16][i % 16] = affine->scale[i % affine->n_channels];
+        floats.shift[i / 16][i % 16] = affine->shift[i % affine->n_channels];
+    }
+    return floats;
+}
+
+static int makes_floats(const resizer *r)
+{
+    return r->sampler.n_groups && r->target->height >= LEAT_JPEG_FLOAT_ROWS && r->target->affine &&
+           r->target->affine->n_channels <= LEAT_JPEG_FLOAT_PHASES;
+}
+
+/* write_rows() where makes_floats() says so. */
+static void write_floats(const resizer *r, float *out)
+{
+    const size_t n = (size_t)r->target->width * (size_t)r->target->channels;
+    const leat_jpeg_floats floats = floats_of(r->target->affine);
+    const int32_t end = r->target->height - LEAT_JPEG_FLOAT_ROWS;
+    for (int32_t y = 0;; y = y + LEAT_JPEG_FLOAT_ROWS < end ? y + LEAT_JPEG_FLOAT_ROWS : end) {
+        for (int32_t i = 0; i < LEAT_JPEG_FLOAT_ROWS; i++)
+            mix_row(r, y + i, r->mixed + (size_t)i * r->mixed_stride);
+        leat_jpeg_sample_floats_avx512(out + (size_t)y * n, n, r->mixed, r->mixed_stride,
+                                       &r->sampler, last_shift(r), &floats);
+        if (y == end) /* before, some rows were written twice, the same */
+            break;
+    }
+}
+#endif
+
 int leat_jpeg_resize(const leat_jpeg_dsp *kernels, const uint8_t *pixels, size_t stride_bytes,
                      int32_t height, int32_t width, const leat_jpeg_target *target, void *out,
                      leat_scratch *scratch, leat_error *err)
@@ -175,6 +223,12 @@ int leat_jpeg_resize(const leat_jpeg_dsp *kernels, const uint8_t *pixels, size_t
     if (rc)
         return leat_fail(err, rc, "jpeg: no memory to resize to %d x %d pixels", target->width,
                          target->height);
+#if defined(__x86_64__)
+    if (makes_floats(&r)) {
+        write_floats(&r, out);
+        return LEAT_OK;
+    }
+#endif
     write_rows(&r, out);
     return LEAT_OK;
 }
