@@ -63,13 +63,15 @@ LEAT_HOST_DEVICE void leat_taps_fill_u8(const leat_taps *taps, int32_t bits, int
             kept[k] = weight;
         total += weight;
     }
-    for (int32_t k = 0; k < taps->n - 1; k++) {
-        sum += k < LEAT_TAPS_KEPT ? kept[k] : leat_taps_weight(taps, k);
-        const int32_t upto = (int32_t)(sum / total * (double)(1 << bits) + 0.5);
+    for (int32_t k = 0; k < taps->n; k++) {
+        int32_t upto = 1 << bits; /* of the last one, where the sum is the total */
+        if (k < taps->n - 1) {
+            sum += k < LEAT_TAPS_KEPT ? kept[k] : leat_taps_weight(taps, k);
+            upto = (int32_t)(sum / total * (double)(1 << bits) + 0.5);
+        }
         weights[k] = (int16_t)(upto - before);
         before = upto;
     }
-    weights[taps->n - 1] = (int16_t)((1 << bits) - before); /* the sum is the total */
 }
 
 /* The same for float32 images. */
