@@ -22,9 +22,11 @@ typedef struct resizer {
     uint8_t *sampled;
 } resizer;
 
-/* What output values 16g … 16g + 15 of a row sample: output pixel and channel. */
+/* What output values 16g … 16g + 15 of a row sample: output pixel, and the place of its first tap,
+ * counted from the lowest of them. */
 typedef struct group {
-    int32_t pixel[16], channel[16];
+    int32_t pixel[16], place[16];
+    int32_t base, reach;
 } group;
 
 /* The next group; *i and *channel stand at its first value and are moved behind it. Values past the
@@ -32,42 +34,45 @@ typedef struct group {
 static group next_group(const resizer *r, int32_t *i, int32_t *channel)
 {
     const int32_t channels = r->target->channels, last = r->target->width - 1;
-    group g;
+    group g = { .base = INT32_MAX };
+    int32_t most = 0;
     for (int32_t lane = 0; lane < 16; lane++) {
         const int32_t at = *i < last ? *i : last;
-        g.pixel[lane] = r->target->is_mirrored ? last - at : at;
-        g.channel[lane] = *channel;
+        const int32_t pixel = r->target->is_mirrored ? last - at : at;
+        const int32_t first = r->across.start[pixel] * channels + *channel;
+        g.pixel[lane] = pixel;
+        g.place[lane] = first;
+        g.base = first < g.base ? first : g.base;
+        most = first > most ? first : most;
         if (++*channel == channels) {
             *channel = 0;
             ++*i;
         }
     }
+    for (int32_t lane = 0; lane < 16; lane++)
+        g.place[lane] -= g.base;
+    g.reach = most - g.base + channels;
     return g;
 }
 
-/* Fills pair p of group number n. Returns how far its places go. */
-static int32_t fill_pair(resizer *r, const group *g, int32_t n, int32_t p)
+/* Fills the pairs of taps of group number n. They lie two pixels apart, so that their places are the
+ * same; a tap too many weighs 0. */
+static void fill_group(resizer *r, const group *g, int32_t n)
 {
     const leat_axis *axis = &r->across;
-    const int32_t channels = r->target->channels, at = n * r->sampler.n_pairs + p;
-    int16_t *place = r->sampler.place + 32 * (ptrdiff_t)at;
-    int16_t *weight = r->sampler.weight + 32 * (ptrdiff_t)at;
-    const int32_t second = 2 * p + 1 < axis->n_taps; /* else it weighs 0 */
-    int32_t from[32], least = INT32_MAX, most = 0;
-    for (int32_t lane = 0; lane < 16; lane++) {
-        const int32_t i = g->pixel[lane];
-        const int32_t first = (axis->start[i] + 2 * p) * channels + g->channel[lane];
-        from[2 * lane] = first;
-        from[2 * lane + 1] = first + second * channels;
-        memcpy(weight + 2 * lane, axis->weights + (ptrdiff_t)i * axis->stride + 2 * p,
-               2 * sizeof *weight);
-        least = first < least ? first : least;
-        most = from[2 * lane + 1] > most ? from[2 * lane + 1] : most;
+    const int32_t channels = r->target->channels, n_pairs = r->sampler.n_pairs;
+    for (int32_t p = 0; p < n_pairs; p++) {
+        const ptrdiff_t at = (ptrdiff_t)n * n_pairs + p;
+        int16_t *place = r->sampler.place + 32 * at, *weight = r->sampler.weight + 32 * at;
+        r->sampler.base[at] = g->base + 2 * p * channels;
+        for (int32_t lane = 0; lane < 16; lane++) {
+            place[2 * lane] = (int16_t)g->place[lane];
+            place[2 * lane + 1] = (int16_t)(g->place[lane] + channels);
+            memcpy(weight + 2 * lane,
+                   axis->weights + (ptrdiff_t)g->pixel[lane] * axis->stride + 2 * p,
+                   2 * sizeof *weight);
+        }
     }
-    for (int32_t lane = 0; lane < 32; lane++)
-        place[lane] = (int16_t)(from[lane] - least);
-    r->sampler.base[at] = least;
-    return most - least;
 }
 
 /* Places of values become places of their bytes. */
@@ -95,12 +100,10 @@ static int make_sampler(resizer *r, leat_scratch *scratch)
         return LEAT_E_NOMEM;
     for (int32_t k = 0; k < n_groups; k++) {
         const group g = next_group(r, &i, &channel);
-        for (int32_t p = 0; p < s->n_pairs; p++) {
-            const int32_t far = fill_pair(r, &g, k, p);
-            reach = far > reach ? far : reach;
-        }
+        reach = g.reach > reach ? g.reach : reach;
         if (reach >= LEAT_JPEG_SAMPLER_REACH)
             return LEAT_OK;
+        fill_group(r, &g, k);
     }
     if (reach < LEAT_JPEG_SAMPLER_NEAR)
         make_near(s, n * 32);
