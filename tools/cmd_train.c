@@ -106,6 +106,9 @@ static int open_trainer(struct train *t, leat_error *err)
     int rc = leat_setup_device(t->config, t->o->device, &t->device, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_open(t->config, t->plan, t->device, &t->trainer, err);
+    if (rc == LEAT_OK && t->eval_plan &&
+        (rc = leat_trainer_check(t->trainer, t->eval_plan, err)) < 0)
+        return leat_fail_in(err, rc, "eval: ");
     if (rc == LEAT_OK && t->o->restore)
         rc = leat_trainer_restore(t->trainer, t->o->restore, err);
     if (rc < 0)

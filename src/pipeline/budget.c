@@ -124,6 +124,22 @@ static void add_cache(const division *d, int64_t limit)
                                        : ": what the budget leaves");
 }
 
+/* What the plan holds already, and all its loaders share. */
+static void add_plan(const division *d)
+{
+    leat_budget *const b = d->out;
+    const leat_source *const source = d->plan->source;
+    add_row(b, "sets", LEAT_MEMORY_HOST,
+            (int64_t)(source->set_bytes + leat_order_set_bytes(&d->plan->order)),
+            "of the plan: which samples the filters keep, and which are in each bucket");
+    add_row(b, "source", LEAT_MEMORY_HOST, (int64_t)source->memory_bytes,
+            "of the plan: names of files, and indexes that could not be put beside them");
+    add_row(b, "index", LEAT_MEMORY_MAPPED, (int64_t)source->index_bytes,
+            "where each record begins: files, mapped; the pages in use");
+    add_row(b, "JPEG index", LEAT_MEMORY_MAPPED, (int64_t)source->seek_bytes,
+            "where in a JPEG file its parts begin: files, mapped; the pages in use");
+}
+
 /* The whole table for a depth and a read memory; only a cache looks at the limit. */
 static void fill(const division *d, int64_t prefetch_most, int64_t read_bytes, int64_t limit)
 {
@@ -137,9 +153,8 @@ static void fill(const division *d, int64_t prefetch_most, int64_t read_bytes, i
     add_batches(d);
     add_reading(d);
     add_workers(d);
+    add_plan(d);
     add_cache(d, limit);
-    add_row(b, "index", LEAT_MEMORY_MAPPED, (int64_t)d->plan->source->index_bytes,
-            "where each record begins: files, mapped; the pages in use");
 }
 
 /* --- decisions -------------------------------------------------------------------------------------- */
@@ -217,7 +232,7 @@ static void decide_all(const division *d, int64_t wanted)
     decide_reading(d, wanted);
     decide(b, "run", plan->engine.run ? plan->engine.run : 1, "rows", "%s",
            plan->engine.run ? "as engine.run says"
-                            : "auto: to begin with; then as many as make a task of 20 us");
+                            : "auto: to begin with; then as many as make a task of 50 us");
     int32_t n_device = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n_device += plan->chains[c].n_links - plan->chains[c].n_host;

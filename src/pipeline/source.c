@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "digest.h"
@@ -58,18 +59,19 @@ static int unknown(const leat_node *node, const char *name, leat_error *err)
                           list);
 }
 
-int leat_source_open(const leat_node *node, uint64_t seed, leat_source **out, leat_error *err)
+int leat_source_open(const leat_node *node, const leat_source_setting *setting, leat_source **out,
+                     leat_error *err)
 {
     *out = NULL;
     if (node->kind != LEAT_NODE_MAP || leat_node_count(node) != 1)
         return leat_node_fail(node, err, LEAT_E_CONFIG,
                               "a source is one name with its options, such as "
                               "`tfrecord: data/train-*.tfrecord`");
-    return leat_source_open_entry(node->first, seed, out, err);
+    return leat_source_open_entry(node->first, setting, out, err);
 }
 
-int leat_source_open_entry(const leat_node *given, uint64_t seed, leat_source **out,
-                           leat_error *err)
+int leat_source_open_entry(const leat_node *given, const leat_source_setting *setting,
+                           leat_source **out, leat_error *err)
 {
     const leat_source_table *const table = find(given->key);
     *out = NULL;
@@ -82,7 +84,7 @@ int leat_source_open_entry(const leat_node *given, uint64_t seed, leat_source **
     snprintf(what, sizeof what, "source '%s'", table->kind.name);
     int rc = leat_node_options(given, given, what, table->kind.options, options, err);
     if (rc >= 0)
-        rc = table->open(options, given, seed, out, err);
+        rc = table->open(options, given, setting, out, err);
     free(options);
     return rc;
 }
@@ -195,6 +197,12 @@ uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status)
     const uint64_t facts[] = { (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
                                (uint64_t)status->st_mtim.tv_nsec };
     return leat_digest_chain(stamp, leat_digest_row(facts, sizeof facts, 0));
+}
+
+bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset)
+{
+    const struct iovec all = { to, size };
+    return preadv2(fd, &all, 1, (off_t)offset, RWF_NOWAIT) == (ssize_t)size;
 }
 
 /* There is nothing at byte `at`, where the index says that a record goes on. */

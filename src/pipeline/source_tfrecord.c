@@ -157,7 +157,11 @@ static int open_shard(tfrecord_source *source, const char *path, leat_error *err
     source->base.n_records += s->index.n_records;
     source->base.n_bytes += (uint64_t)status.st_size;
     source->base.n_files++;
-    source->base.index_bytes += s->index.memory_bytes;
+    source->base.seek_bytes += s->seek.index.memory_bytes;
+    if (s->index.mapped)
+        source->base.index_bytes += s->index.memory_bytes;
+    else
+        source->base.memory_bytes += s->index.memory_bytes;
     source->base.digest = leat_digest_chain(
         source->base.digest,
         leat_digest_row(&(uint64_t[2]){ s->index.n_records, (uint64_t)status.st_size }, 16,
@@ -534,14 +538,14 @@ static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
     return LEAT_OK;
 }
 
-static int open_tfrecord(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
-                         leat_error *err)
+static int open_tfrecord(const void *opts, const leat_node *where,
+                         const leat_source_setting *setting, leat_source **out, leat_error *err)
 {
     const tfrecord_options *const o = opts;
     char **paths = NULL;
     size_t n_paths = 0;
     tfrecord_source *source = NULL;
-    (void)seed;
+    (void)setting;
     int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
     if (rc < 0)
         return rc;
