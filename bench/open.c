@@ -3,7 +3,8 @@
  * open.c: what it costs to open a large set: a plan and a loader over 10^8 records, and the time to the
  * first batch of 10^6, shuffled, against reading the index file once, which is the least that a loader
  * pays that keeps its index in memory. The large set is a sparse file with an index written for it and
- * no record in it but the first; the index alone is 800 MB, in $TMPDIR or /tmp. */
+ * no record in it but the first; the index alone is 800 MB, in $TMPDIR or /tmp. And what a filter adds
+ * over 10^6 records, which it reads at open, by one thread and by two. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,11 @@ typedef struct set {
     bool is_whole; /* every record is there */
     long anonymous_kib;
 } set;
+
+typedef struct filtering {
+    const set *set;
+    int threads;
+} filtering;
 
 /* --- making them --------------------------------------------------------------------------------- */
 
@@ -51,7 +57,9 @@ static uint64_t write_records(const char *path, uint64_t n)
         for (int k = 0; k < FLOATS; k++)
             x[k] = (float)(i % 1000) + (float)k;
         leat_example_builder_clear(builder);
+        const int64_t id = (int64_t)i;
         if (leat_example_add_floats(builder, "x", x, FLOATS, &err) < 0 ||
+            leat_example_add_int64s(builder, "id", &id, 1, &err) < 0 ||
             leat_example_builder_pack(builder, &bytes, &size, &err) < 0 ||
             leat_tfrecord_writer_write(writer, bytes, size, &err) < 0)
             fail(path);
@@ -171,6 +179,48 @@ static int64_t open_all(void *arg)
     return rc < 0 ? -1 : ns;
 }
 
+/* A plan that filters: every second record by its id. */
+static int64_t open_filtered(void *arg)
+{
+    const filtering *const f = arg;
+    char text[900];
+    leat_config *config = NULL;
+    leat_plan *plan = NULL;
+    leat_error err;
+    const int64_t start = bench_now_ns();
+    snprintf(text, sizeof text,
+             "source: {tfrecord: {files: '%s', features: {x: {}, id: {shape: []}}}}\n"
+             "engine: {threads: %d}\n"
+             "pipeline: [{filter: {feature: id, min: %llu}}, shuffle, {batch: %d}]\n",
+             f->set->path, f->threads, (unsigned long long)f->set->n / 2, BATCH);
+    int rc = leat_config_parse(text, "open", &config, &err);
+    if (rc >= 0)
+        rc = leat_plan_open(config, NULL, &plan, &err);
+    const int64_t ns = bench_now_ns() - start;
+    leat_plan_close(&plan);
+    leat_config_close(&config);
+    if (rc < 0)
+        leat_error_print(&err, stderr);
+    return rc < 0 ? -1 : ns;
+}
+
+static void run_filter(bench *b)
+{
+    static const char group[] = "filter of 10^6";
+    set s = { .n = 1000000 };
+    filtering one = { &s, 1 }, two = { &s, 2 };
+    const bench_arm arms[] = {
+        { .name = "one thread", .run = open_filtered, .arg = &one, .work = 1, .unit = "sets" },
+        { .name = "two threads", .run = open_filtered, .arg = &two, .work = 1, .unit = "sets" },
+    };
+    if (!bench_wants(b, group))
+        return;
+    make_set(&s, "filter", s.n, true);
+    bench_group(b, group, arms, 2, "one thread");
+    unlink(s.index);
+    unlink(s.path);
+}
+
 static void run_set(bench *b, const char *group, const char *name, uint64_t n, bool is_whole)
 {
     set s = { .n = n };
@@ -198,6 +248,7 @@ int main(int argc, char **argv)
     bench *b = bench_open(argc, argv, "open");
     bench_repeats(b, 5);
     run_set(b, "10^6 records", "whole", 1000000, true);
+    run_filter(b);
     run_set(b, "10^8 records", "sparse", 100000000, false);
     return bench_close(&b);
 }

@@ -4,12 +4,11 @@
  * holds the old file or the whole new one, and no temporary file stays. */
 #include "failing_malloc.h"
 #include "format_test.h"
+#include "small_disk.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -301,11 +300,8 @@ static int over_the_size_limit(void)
 
 static int on_a_full_disk(void)
 {
-    if (unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        return 77;
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        mount("tmpfs", test_folder, "tmpfs", 0, "size=2m") < 0)
-        return 77;
+    if (!small_disk_mount(test_folder, "size=2m"))
+        return SMALL_DISK_REFUSED;
     return fails_cleanly(in_folder("file"), ENOSPC);
 }
 
@@ -319,7 +315,7 @@ static void full_disk(void **state)
 {
     (void)state;
     const int result = child_result(on_a_full_disk);
-    if (result == 77)
+    if (result == SMALL_DISK_REFUSED)
         skip(); /* this user may not mount a small disk */
     assert_int_equal(result, 0);
 }

@@ -3,6 +3,7 @@
  * test_buckets.c: batches of samples of nearly the same length, against plain lists. */
 #include "engine_fixture.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "plan_impl.h"
@@ -305,6 +306,17 @@ static const struct {
     { "{bucket_by_length: {feature: tokens, boundaries: 40, sizes: 900, drop_remainder: true}}",
       "no batch would be full" },
     { "{bucket_by_length: {feature: tokens, bucket_boundaries: 40}}", "write boundaries" },
+    /* pairs of rows are of one size; what lies beyond a row's length would be mixed too */
+    { BUCKETS ", {map: {tensor: tags, ops: [mixup: {label: none}]}}",
+      "mixup mixes rows of one size, and 'tags' is padded" },
+    { "{map: {tensor: tags, ops: [{reshape: {shape: [-1, 1, 1]}}]}}, " BUCKETS
+      ", {map: {tensor: tags, ops: [cutmix: {label: none}]}}",
+      "cutmix mixes rows of one size, and 'tags' is padded" },
+    { "{map: {tensor: id, ops: [cast: float32]}}, " BUCKETS
+      ", {map: {tensor: id, ops: [mixup: {label: tags}]}}",
+      "mixup mixes rows of one size, and 'tags' is padded" },
+    { "{padded_batch: 8}, {map: {tensor: tags, ops: [mixup: {label: none}]}}",
+      "mixup mixes rows of one size, and 'tags' is padded" },
 };
 
 static void wrong_configs_say_what_is_right(void **state)
@@ -322,6 +334,127 @@ static void wrong_configs_say_what_is_right(void **state)
     }
 }
 
+/* Tensors that are the same in all buckets may be mixed: every batch with itself, whoever does it. */
+static void what_has_one_size_may_be_mixed(void **state)
+{
+    static const char mixes[] = "{map: {tensor: id, ops: [cast: float32]}}, shuffle, " BUCKETS
+                                ", {map: {tensor: id, ops: [mixup: {label: none, alpha: 1}]}}";
+    leat_plan *plan;
+    leat_error err;
+    uint64_t digests[2];
+    int64_t n;
+    (void)state;
+    for (int threads = 0; threads < 2; threads++) {
+        check(open_plan(mixes, threads ? "threads: 3, digest: true" : "threads: 0, digest: true",
+                        &plan, &err),
+              &err);
+        digests[threads] = run_digest(plan, NULL, &n);
+        leat_plan_close(&plan);
+    }
+    assert_true(digests[0] == digests[1]);
+    check(open_plan(mixes, "", &plan, &err), &err);
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_batch *batch;
+    bool mixed = false;
+    while (leat_loader_next(loader, &batch, &err) == LEAT_OK) {
+        const int64_t rows = leat_batch_get_info(batch)->rows;
+        const leat_view id = leat_batch_tensor(batch, 0), tokens = leat_batch_tensor(batch, 1);
+        const leat_view length = leat_batch_tensor(batch, 3);
+        double sum = 0, of_tokens = 0;
+        int64_t n_known = 0;
+        for (int64_t j = 0; j < rows; j++) {
+            const float is = ((const float *)id.data)[j];
+            const int64_t first = ((const int64_t *)tokens.data)[j * tokens.shape.dims[1]];
+            n_known += ((const int64_t *)length.data)[j] > 0;
+            sum += (double)is;
+            of_tokens += (double)(first / 100);
+            mixed |= is != floorf(is);
+        }
+        if (n_known == rows) /* a mean of two rows moves nothing between batches */
+            assert_true(fabs(sum - of_tokens) < 0.01 * (double)rows);
+        leat_batch_release(batch);
+    }
+    assert_true(mixed);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+/* --- and the trainer ------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *stages;
+    bool varies;
+} trained[] = {
+    { "shuffle, " BUCKETS, true },
+    { BUCKETS, true },
+    { "{take: 200}, {bucket_by_length: {feature: tokens, boundaries: [8, 20, 40], sizes: 400, "
+      "drop_remainder: false}}",
+      true },
+    { "{filter: {feature: tokens, min_length: 21}}, " BUCKETS, false }, /* only the last has any */
+    { "{filter: {feature: tokens, max_length: 20}}, " BUCKETS, true },
+    { "{bucket_by_length: {feature: tokens, boundaries: 40, sizes: 8}}", false },
+    { "{bucket_by_length: {feature: tokens, boundaries: [8, 40], sizes: 8, shapes: {tags: [40]}}}",
+      false },
+    { "{padded_batch: 8}", false },
+};
+
+/* Whether tags come in batches of another shape than the plan says. */
+static bool tags_vary(const leat_plan *plan)
+{
+    const leat_shape *const shape = &leat_plan_tensor(plan, 2)->shape;
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_batch *batch;
+    leat_error err;
+    bool varies = false;
+    while (leat_loader_next(loader, &batch, &err) == LEAT_OK) {
+        varies |= leat_batch_tensor(batch, 2).shape.dims[1] != shape->dims[0];
+        leat_batch_release(batch);
+    }
+    leat_loader_close(&loader);
+    return varies;
+}
+
+static void a_trainer_wants_one_shape(void **state)
+{
+    static const char train[] = "train: {input: tags, target: id, model: [dense: 700], loss: "
+                                "softmax_cross_entropy}";
+    leat_config *config;
+    leat_device *device;
+    leat_trainer *trainer, *other = NULL;
+    leat_error err = { 0 };
+    (void)state;
+    check(leat_config_parse(train, "train.yaml", &config, &err), &err);
+    check(leat_trainer_open_device(config, &device, &err), &err);
+    for (size_t i = sizeof trained / sizeof *trained; i-- > 0;) { /* padded_batch first */
+        leat_plan *plan;
+        check(open_plan(trained[i].stages, "", &plan, &err), &err);
+        assert_int_equal(leat_plan_tensor(plan, 2)->varies, trained[i].varies);
+        assert_int_equal(leat_plan_tensor(plan, 0)->varies, 0);
+        assert_int_equal(leat_plan_tensor(plan, 3)->varies, 0);
+        assert_int_equal(tags_vary(plan), trained[i].varies);
+        const int rc = leat_trainer_open(config, plan, device, &trainer, &err);
+        assert_int_equal(rc, trained[i].varies ? LEAT_E_CONFIG : LEAT_OK);
+        if (rc < 0 && (!strstr(err.message, "'tags' is longer in some batches than in others") ||
+                       !strstr(err.message, "train.yaml:1:")))
+            fail_msg("%s", err.message);
+        if (other)
+            assert_int_equal(leat_trainer_check(other, plan, &err), rc);
+        if (!other)
+            other = trainer;
+        else
+            leat_trainer_close(&trainer);
+        leat_plan_close(&plan);
+    }
+    leat_plan *plan;
+    check(open_plan("{padded_batch: {size: 8, shapes: {tags: [50]}}}", "", &plan, &err), &err);
+    assert_int_equal(leat_trainer_check(other, plan, &err), LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "float32[40], but here tensor 2 is 'tags', float32[50]"));
+    leat_plan_close(&plan);
+    leat_trainer_close(&other);
+    leat_device_close(&device);
+    leat_config_close(&config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +464,8 @@ int main(void)
         cmocka_unit_test(remainders_and_long_samples),
         cmocka_unit_test(memory_is_that_of_the_largest_batch),
         cmocka_unit_test(wrong_configs_say_what_is_right),
+        cmocka_unit_test(what_has_one_size_may_be_mixed),
+        cmocka_unit_test(a_trainer_wants_one_shape),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

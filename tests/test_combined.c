@@ -456,6 +456,40 @@ static void notes_of_the_parts_reach_the_plan(void **state)
     leat_plan_close(&plan);
 }
 
+/* … of every kind of source, and all that a part has to say. */
+static void every_kind_names_its_parts(void **state)
+{
+    static const char *const kinds[] = { "concat", "mix", "interleave" };
+    static const char kept[] = "source 1: filter: keeps 30 of 40 samples; all of them are read "
+                               "once, at open";
+    char source[600];
+    leat_plan *plan;
+    leat_error err;
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        snprintf(source, sizeof source,
+                 "{%s: [" XA ", pipeline: [{filter: {feature: id, min: 10}}, {shuffle: {window: "
+                 "8}}]}, " XB ", pipeline: [{shuffle: {window: 6}}]}]}",
+                 kinds[k]);
+        check(plan_of(source, "", "[{batch: 4}]", &plan, &err), &err);
+        assert_string_equal(leat_plan_note(plan, 0), kept);
+        assert_ptr_equal(strstr(leat_plan_note(plan, 1), "source 1: shuffle: within a window of 8"),
+                         leat_plan_note(plan, 1));
+        assert_ptr_equal(strstr(leat_plan_note(plan, 2), "source 2: shuffle: within a window of 6"),
+                         leat_plan_note(plan, 2));
+        assert_null(leat_plan_note(plan, 3));
+        leat_plan_close(&plan);
+    }
+    check(plan_of("{zip: [{tfrecord: {files: 'A', features: {id: {shape: []}}}, pipeline: "
+                  "[{filter: {feature: id, min: 10}}]}, {tfrecord: {files: 'C', features: {label: "
+                  "{shape: []}}}}]}",
+                  "", "[{batch: 4}]", &plan, &err),
+          &err);
+    assert_string_equal(leat_plan_note(plan, 0), kept);
+    assert_null(leat_plan_note(plan, 1));
+    leat_plan_close(&plan);
+}
+
 /* A damaged record is named by its own file and number there. */
 static void a_bad_record_is_named_by_its_file(void **state)
 {
@@ -519,6 +553,7 @@ int main(void)
         cmocka_unit_test(features_are_matched_by_name),
         cmocka_unit_test(each_plan_has_its_digest),
         cmocka_unit_test(notes_of_the_parts_reach_the_plan),
+        cmocka_unit_test(every_kind_names_its_parts),
         cmocka_unit_test(a_bad_record_is_named_by_its_file),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);

@@ -488,6 +488,20 @@ static void wrong_uses_are_refused(void **state)
     }
 }
 
+/* Buckets are made of what is stored, and after unbatch a sample is a part of that. */
+static void buckets_of_parts_are_refused(void **state)
+{
+    const setup s = {
+        .after = { { "bucket_by_length", "{feature: x, boundaries: [40], sizes: 4}" } },
+    };
+    leat_plan *plan;
+    leat_error err = { 0 };
+    (void)state;
+    assert_int_equal(try_plan(&s, &plan, &err), LEAT_E_UNSUPPORTED);
+    assert_null(plan);
+    assert_non_null(strstr(err.message, "cannot follow unbatch: use batch"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -504,6 +518,7 @@ int main(void)
         cmocka_unit_test(nothing_is_allocated),
 #endif
         cmocka_unit_test(wrong_uses_are_refused),
+        cmocka_unit_test(buckets_of_parts_are_refused),
     };
     return cmocka_run_group_tests(tests, make_data, remove_data);
 }

@@ -106,6 +106,9 @@ static int open_trainer(struct train *t, leat_error *err)
     int rc = leat_setup_device(t->config, t->o->device, &t->device, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_open(t->config, t->plan, t->device, &t->trainer, err);
+    if (rc == LEAT_OK && t->eval_plan &&
+        (rc = leat_trainer_check(t->trainer, t->eval_plan, err)) < 0)
+        return leat_fail_in(err, rc, "eval: ");
     if (rc == LEAT_OK && t->o->restore)
         rc = leat_trainer_restore(t->trainer, t->o->restore, err);
     if (rc < 0)
@@ -339,8 +342,9 @@ static int step(struct train *t, bool *end, leat_error *err)
     t->epoch_steps++;
     leat_progress_show(&t->progress, (uint64_t)t->steps);
     *end = t->o->steps > 0 && t->steps == t->o->steps;
-    if (info.in_epoch + 1 == per_epoch || *end)
-        rc = end_epoch(t, info.epoch, err);
+    const bool last = per_epoch > 0 && (info.number + 1) % per_epoch == 0;
+    if (last || *end)
+        rc = end_epoch(t, per_epoch > 0 ? info.number / per_epoch : info.epoch, err);
     return rc;
 }
 

@@ -33,6 +33,7 @@ typedef struct leat_tensor_info {
     leat_shape shape; /* of one sample; no unknown dims. After bucket_by_length that of the last
                          bucket, and leat_batch_tensor() tells each batch's */
     int32_t n_fused;  /* its first ops that are done in one go; 0: none */
+    int32_t varies;   /* 1: batches of another shape come too (bucket_by_length) */
 } leat_tensor_info;
 
 typedef struct leat_plan_info {

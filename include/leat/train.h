@@ -46,6 +46,10 @@ typedef struct leat_metrics {
  * threads  a trainer is used by one thread at a time */
 LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
                                leat_device *device, leat_trainer **out, leat_error *err);
+/* Whether batches of another plan fit: the same input and target at the same places, in every batch. To
+ * be asked before the first batch of an evaluation is made. Returns LEAT_OK, LEAT_E_CONFIG */
+LEAT_API int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan,
+                                leat_error *err);
 /* Opens the device that train.device names (default "cpu"). */
 LEAT_API int leat_trainer_open_device(const leat_config *config, leat_device **out,
                                       leat_error *err);

@@ -40,6 +40,12 @@ void leat_bitset_close(leat_bitset **out)
     free(set);
 }
 
+uint64_t leat_bitset_bytes(const leat_bitset *set)
+{
+    return sizeof *set + (n_blocks(set->n) + 1) * (WORDS + 1) * sizeof *set->words +
+           (n_blocks(set->n_members) + 1) * sizeof *set->blocks;
+}
+
 void leat_bitset_add(leat_bitset *set, uint64_t i)
 {
     set->words[i / 64] |= (uint64_t)1 << i % 64;

@@ -27,6 +27,8 @@ void leat_bitset_close(leat_bitset **set);
 void leat_bitset_add(leat_bitset *set, uint64_t i);
 /* All are in: counts them. LEAT_E_NOMEM. */
 int leat_bitset_finish(leat_bitset *set, leat_error *err);
+/* Memory that it takes, once it is finished. */
+uint64_t leat_bitset_bytes(const leat_bitset *set);
 bool leat_bitset_has(const leat_bitset *set, uint64_t i);
 /* The i-th member in order, i < n_members. Any thread. */
 uint64_t leat_bitset_member(const leat_bitset *set, uint64_t i);

@@ -15,6 +15,14 @@ void leat_buckets_close(leat_buckets **out)
     free(buckets);
 }
 
+uint64_t leat_buckets_bytes(const leat_buckets *buckets)
+{
+    uint64_t bytes = sizeof *buckets;
+    for (uint32_t k = 0; k < buckets->n; k++)
+        bytes += leat_bitset_bytes(buckets->list[k].members);
+    return bytes;
+}
+
 uint64_t leat_buckets_count(leat_buckets *buckets, bool drop_remainder)
 {
     uint64_t largest = 0;

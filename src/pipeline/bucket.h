@@ -30,6 +30,8 @@ typedef struct leat_buckets {
 } leat_buckets;
 
 void leat_buckets_close(leat_buckets **buckets);
+/* Memory that they take. */
+uint64_t leat_buckets_bytes(const leat_buckets *buckets);
 /* Members and sizes are there: counts the batches. Returns the largest size. */
 uint64_t leat_buckets_count(leat_buckets *buckets, bool drop_remainder);
 /* Batch `number` of a pass: its bucket, and its number within that. */

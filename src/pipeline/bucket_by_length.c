@@ -137,7 +137,8 @@ static int sort_all(leat_build *build, sorting *s, int32_t feature, leat_error *
     for (uint32_t k = 0; k < s->buckets->n && rc >= 0; k++)
         rc = leat_bitset_open(&s->buckets->list[k].members, fixed.n_samples, err);
     if (rc >= 0)
-        rc = leat_source_scan(build->plan->source, &fixed, feature, visit, s, err);
+        rc = leat_source_scan(build->plan->source, &fixed, feature, build->plan->engine.threads,
+                              visit, s, err);
     for (uint32_t k = 0; k < s->buckets->n && rc >= 0; k++)
         rc = leat_bitset_finish(s->buckets->list[k].members, err);
     return rc;

@@ -120,9 +120,10 @@ static int check_memory(const leat_plan *plan, const leat_node *batch, leat_erro
         return LEAT_OK;
     return leat_node_fail(
         batch, err, LEAT_E_CONFIG,
-        "%.0f batches of %.4g GiB do not fit in the %.4g GiB of memory here: lower "
+        "%.0f batch%s of %.4g GiB do%s not fit in the %.4g GiB of memory here: lower "
         "batch.size or prefetch.batches",
-        slots, (double)plan->slot_bytes / 0x1p30, there / 0x1p30);
+        slots, slots > 1 ? "es" : "", (double)plan->slot_bytes / 0x1p30, slots > 1 ? "" : "es",
+        there / 0x1p30);
 }
 
 /* Room for `bytes` per row of a batch, from *at on, which goes to its end. */
@@ -187,8 +188,18 @@ static bool add_lengths(leat_plan *plan, int32_t c, size_t *at)
     snprintf(name, LEAT_FEATURE_NAME, "%.*s_length", LEAT_FEATURE_NAME - 8,
              plan->source->features[plan->chains[c].feature].name);
     plan->lengths_of[i] = c;
-    plan->tensors[i] = (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0 };
+    plan->tensors[i] = (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0, 0 };
     return add_rows(plan, (size_t)n * sizeof(int64_t), &pad->lengths_at, at);
+}
+
+/* Whether batches come whose rows are shorter than those of the last bucket. */
+static bool varies(const leat_plan *plan, const leat_chain *chain)
+{
+    const leat_buckets *const buckets = plan->order.buckets;
+    for (uint32_t k = 0; chain->pad.by_bucket && k + 1 < buckets->n; k++)
+        if (buckets->list[k].n)
+            return true;
+    return false;
 }
 
 /* All shapes are settled: lays out a slot. */
@@ -226,7 +237,8 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
         if (!add_chain(plan, chain, &at))
             return fail_large(plan, name, (int64_t)chain->host_bytes, batch, err);
         chain->offset = chain->host_offset;
-        plan->tensors[c] = (leat_tensor_info){ name, chain->shape, chain->n_fused };
+        plan->tensors[c] =
+            (leat_tensor_info){ name, chain->shape, chain->n_fused, varies(plan, chain) };
     }
     if (plan->on_error == LEAT_ON_ERROR_MASK && plan->on_device)
         return leat_node_fail(
@@ -357,7 +369,8 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     int rc = read_engine(plan, parts->engine, err);
     if (rc < 0)
         return rc;
-    if (!plan->source && (rc = leat_source_open(parts->source, plan->seed, &plan->source, err)) < 0)
+    const leat_source_setting setting = { plan->seed, plan->engine.threads };
+    if (!plan->source && (rc = leat_source_open(parts->source, &setting, &plan->source, err)) < 0)
         return rc;
     if (plan->source->n_records == 0)
         return leat_node_fail(parts->source, err, LEAT_E_DATA, "the source has no records");

@@ -245,7 +245,8 @@ static int settle(leat_build *build, condition *c, int32_t feature, const leat_n
     const unsigned long long n = order->n_samples;
     int rc = leat_bitset_open(&c->kept, n, err);
     if (rc >= 0)
-        rc = leat_source_scan(build->plan->source, order, feature, visit, c, err);
+        rc = leat_source_scan(build->plan->source, order, feature, build->plan->engine.threads,
+                              visit, c, err);
     if (rc >= 0)
         rc = leat_bitset_finish(c->kept, err);
     if (rc < 0)

@@ -104,6 +104,14 @@ int leat_order_add_filter(leat_order *order, leat_bitset **kept, leat_error *err
     return rc;
 }
 
+uint64_t leat_order_set_bytes(const leat_order *order)
+{
+    uint64_t bytes = order->buckets ? leat_buckets_bytes(order->buckets) : 0;
+    for (int32_t i = 0; i < order->n_before; i++)
+        bytes += order->before[i].kept ? leat_bitset_bytes(order->before[i].kept) : 0;
+    return bytes;
+}
+
 void leat_order_fini(leat_order *order)
 {
     for (int32_t i = 0; i < order->n_before; i++)

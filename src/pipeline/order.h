@@ -71,6 +71,8 @@ int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t
 int leat_order_add_shuffle(leat_order *order, const leat_shuffle *shuffle, leat_error *err);
 /* Appends a filter; takes over *kept (over n_samples positions, finished) when it succeeds. */
 int leat_order_add_filter(leat_order *order, leat_bitset **kept, leat_error *err);
+/* Memory of the sets that its filters and buckets keep; not those of sources below. */
+uint64_t leat_order_set_bytes(const leat_order *order);
 /* Frees what the steps own. Of copies of an order only one is freed. */
 void leat_order_fini(leat_order *order);
 /* Batches of neighbours in buckets; instead of leat_order_batch, once. Takes over *buckets when it
@@ -125,10 +127,11 @@ typedef struct leat_order_place {
     uint64_t rows;        /* this rank's; 0 is possible where a batch has fewer rows than ranks */
 } leat_order_place;
 
-/* Most rows a rank holds of a batch. */
+/* Most rows a rank holds of a batch. A pass of fewer samples than a batch has never fills one. */
 static inline uint64_t leat_order_slot_rows(const leat_order *order)
 {
-    return order->batch_size / order->ranks + (order->batch_size % order->ranks != 0);
+    const uint64_t n = order->batch_size < order->n_samples ? order->batch_size : order->n_samples;
+    return n / order->ranks + (n % order->ranks != 0);
 }
 
 /* Batch b (counted over all epochs; must exist). Of its m rows rank r of R holds

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * padding_settle.c: how large the rows of every tensor are, for the stages that fill samples up. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +13,14 @@
 
 static int visit(void *arg, uint64_t position, const leat_view *feature, leat_error *err)
 {
-    int64_t *const most = arg;
+    _Atomic int64_t *const most = arg;
+    const int64_t is = feature->shape.dims[0];
+    int64_t known = atomic_load_explicit(most, memory_order_relaxed);
     (void)position;
     (void)err;
-    if (feature->shape.dims[0] > *most)
-        *most = feature->shape.dims[0];
+    while (is > known && !atomic_compare_exchange_weak_explicit(
+                             most, &known, is, memory_order_relaxed, memory_order_relaxed))
+        ;
     return LEAT_OK;
 }
 
@@ -42,6 +46,7 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
                         leat_error *err)
 {
     const leat_source *const source = build->plan->source;
+    _Atomic int64_t longest = 0;
     leat_order all;
     int rc = LEAT_OK;
     *most = 0;
@@ -56,10 +61,10 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
                         name, (long long)*most);
         return LEAT_OK;
     }
-    *most = 0;
     leat_order_init(&all, source->n_records);
-    rc = leat_source_scan(source, &all, chain->feature, visit, most, err);
-    *most = *most > 1 ? *most : 1;
+    rc = leat_source_scan(source, &all, chain->feature, build->plan->engine.threads, visit,
+                          &longest, err);
+    *most = longest > 1 ? longest : 1;
     leat_build_note(build,
                     "'%s' has room for %lld, the largest of all records, which were "
                     "read for that; give shapes to save the reading",

@@ -30,13 +30,19 @@ typedef struct leat_feature_info {
 
 typedef struct leat_source leat_source;
 
+/* What a source knows of the plan that opens it. */
+typedef struct leat_source_setting {
+    uint64_t seed;
+    int64_t threads; /* for reading at open, as engine.threads has it; -1: auto */
+} leat_source_setting;
+
 typedef struct leat_source_table {
     leat_kind kind; /* name, help, option table */
     size_t options_size;
 
-    /* options: by the table. where: node for messages. seed: the plan's. */
-    int (*open)(const void *options, const leat_node *where, uint64_t seed, leat_source **out,
-                leat_error *err);
+    /* options: by the table. where: node for messages. */
+    int (*open)(const void *options, const leat_node *where, const leat_source_setting *setting,
+                leat_source **out, leat_error *err);
     void (*close)(leat_source *source);
 
     /* Where record's bytes are; the engine reads them, possibly long before. NULL: `load` for all
@@ -70,14 +76,17 @@ typedef struct leat_source_table {
 struct leat_source {
     const leat_source_table *table;
     uint64_t n_records;
-    uint64_t n_bytes;     /* of all records as stored; 0 = unknown */
-    uint64_t digest;      /* of what the records are, as far as known without reading them */
-    uint64_t n_files;     /* 0: not in files */
-    uint64_t index_bytes; /* of index files that are mapped */
-    int32_t n_classes;    /* 0 = unknown */
+    uint64_t n_bytes;      /* of all records as stored; 0 = unknown */
+    uint64_t digest;       /* of what the records are, as far as known without reading them */
+    uint64_t n_files;      /* 0: not in files */
+    uint64_t index_bytes;  /* of index files that are mapped */
+    uint64_t seek_bytes;   /* of those of JPEG files (leat_seek) */
+    uint64_t memory_bytes; /* that it keeps for its records: names of files, indexes in memory */
+    uint64_t set_bytes;    /* of the sets that filters of its parts keep */
+    int32_t n_classes;     /* 0 = unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
-    const char *notes;  /* of the pipelines of its parts, each with a line end; NULL: none. Owned */
+    const char *notes;  /* of its files, or of its parts, each with a line end; NULL: none. Owned */
     bool seek_complete; /* all JPEG files were indexed (leat_seek), as far as opening tells */
     char seek_note[200]; /* an index that is there and does not fit: which, why; "": none */
     const struct leat_combine *combine; /* order of the elements; NULL: the records, one by one.
@@ -86,15 +95,18 @@ struct leat_source {
 
 /* Every source, NULL-terminated: source.c's list, one line each. */
 const leat_source_table *const *leat_source_tables(void);
-/* Opens `source: {NAME: options}`. seed: of the plan. */
-int leat_source_open(const leat_node *node, uint64_t seed, leat_source **out, leat_error *err);
+/* Opens `source: {NAME: options}`. */
+int leat_source_open(const leat_node *node, const leat_source_setting *setting, leat_source **out,
+                     leat_error *err);
 /* The same from the entry of the map: NAME is its key. */
-int leat_source_open_entry(const leat_node *given, uint64_t seed, leat_source **out,
-                           leat_error *err);
+int leat_source_open_entry(const leat_node *given, const leat_source_setting *setting,
+                           leat_source **out, leat_error *err);
 /* A source over rows in memory. */
 int leat_source_rows_open(uint64_t n_records, const leat_rows *rows, int32_t n_rows,
                           leat_source **out, leat_error *err);
 void leat_source_close(leat_source **source);
+/* One more of a source's notes; *notes is NULL or what this gave before. */
+int leat_source_add_note(char **notes, leat_error *err, const char *format, ...) LEAT_PRINTF(3, 4);
 /* Begins an order with the source's elements. */
 void leat_source_order(const leat_source *source, leat_order *out);
 
@@ -102,8 +114,8 @@ void leat_source_order(const leat_source *source, leat_order *out);
 int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *scratch,
                       leat_view *features, size_t *n_read, leat_error *err);
 
-/* Files of patterns (glob(3)), sorted, without duplicates. *paths is NULL-terminated; free with
- * leat_source_free_paths. A pattern without a match is an error that names it. */
+/* Files of patterns (glob(3)), sorted, each as often as it was named. *paths is NULL-terminated; free
+ * with leat_source_free_paths. A pattern without a match is an error that names it. */
 int leat_source_glob(const leat_strings *patterns, const leat_node *where, char ***paths,
                      size_t *n_paths, leat_error *err);
 void leat_source_free_paths(char **paths);
@@ -116,5 +128,7 @@ uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status);
  * is LEAT_E_DATA. `path` is for the message. */
 int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char *path,
                       leat_error *err);
+/* The same where the page cache has all of it; false where it does not, or where that cannot be asked. */
+bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset);
 
 #endif

@@ -121,12 +121,12 @@ static void add_parts(combined_source *source)
 }
 
 static int open_all(combined_source *source, const leat_node *sources, const leat_node *where,
-                    uint64_t seed, leat_combined_settle *settle, const void *options,
-                    leat_error *err)
+                    const leat_source_setting *setting, leat_combined_settle *settle,
+                    const void *options, leat_error *err)
 {
     leat_source_parts *const parts = &source->parts;
     const leat_node *bad = where;
-    int rc = leat_source_parts_open(source->table.kind.name, sources, where, seed, parts, err);
+    int rc = leat_source_parts_open(source->table.kind.name, sources, where, setting, parts, err);
     if (rc >= 0)
         rc = leat_source_parts_join(parts, &source->base, err);
     if (rc >= 0)
@@ -145,8 +145,9 @@ static int open_all(combined_source *source, const leat_node *sources, const lea
 }
 
 int leat_combined_open(const leat_source_table *kind, const leat_node *sources,
-                       const leat_node *where, uint64_t seed, leat_combined_settle *settle,
-                       const void *options, leat_source **out, leat_error *err)
+                       const leat_node *where, const leat_source_setting *setting,
+                       leat_combined_settle *settle, const void *options, leat_source **out,
+                       leat_error *err)
 {
     combined_source *const source = calloc(1, sizeof *source);
     if (!source)
@@ -156,7 +157,7 @@ int leat_combined_open(const leat_source_table *kind, const leat_node *sources,
     source->table.stamp = stamp;
     source->table.close = close_combined;
     source->base.table = &source->table;
-    const int rc = open_all(source, sources, where, seed, settle, options, err);
+    const int rc = open_all(source, sources, where, setting, settle, options, err);
     if (rc < 0)
         close_combined(&source->base);
     else

@@ -15,8 +15,9 @@ typedef int leat_combined_settle(leat_combine *combine, const void *options, con
 
 /* kind: name and options of the combination; what its parts can do is added to a copy of it. */
 int leat_combined_open(const leat_source_table *kind, const leat_node *sources,
-                       const leat_node *where, uint64_t seed, leat_combined_settle *settle,
-                       const void *options, leat_source **out, leat_error *err);
+                       const leat_node *where, const leat_source_setting *setting,
+                       leat_combined_settle *settle, const void *options, leat_source **out,
+                       leat_error *err);
 
 /* The first row of each such table. */
 #define LEAT_SOURCES_ROW(struct_)                                                                  \

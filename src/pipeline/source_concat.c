@@ -17,12 +17,12 @@ static int settle(leat_combine *combine, const void *opts, const leat_node **bad
     return leat_combine_concat(combine, culprit, err);
 }
 
-static int open_concat(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
-                       leat_error *err)
+static int open_concat(const void *opts, const leat_node *where, const leat_source_setting *setting,
+                       leat_source **out, leat_error *err)
 {
     extern const leat_source_table leat_source_concat;
     const concat_options *const o = opts;
-    return leat_combined_open(&leat_source_concat, o->sources, where, seed, settle, o, out, err);
+    return leat_combined_open(&leat_source_concat, o->sources, where, setting, settle, o, out, err);
 }
 
 const leat_source_table leat_source_concat = {

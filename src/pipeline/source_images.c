@@ -186,12 +186,12 @@ static uint64_t digest_of(const images_source *source, size_t root_length)
     return digest;
 }
 
-static int open_images(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
-                       leat_error *err)
+static int open_images(const void *opts, const leat_node *where, const leat_source_setting *setting,
+                       leat_source **out, leat_error *err)
 {
     extern const leat_source_table leat_source_images;
     const char *const root = ((const images_options *)opts)->path.text;
-    (void)seed;
+    (void)setting;
     images_source *source = calloc(1, sizeof *source);
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "images: %zu bytes", sizeof *source);
@@ -205,6 +205,9 @@ static int open_images(const void *opts, const leat_node *where, uint64_t seed, 
         return rc;
     }
     const int64_t bytes = LEAT_UNKNOWN_DIM;
+    source->base.memory_bytes = source->room * sizeof *source->files;
+    for (size_t i = 0; i < source->n_files; i++) /* and what malloc rounds up to, about */
+        source->base.memory_bytes += strlen(source->files[i].path) / 16 * 16 + 32;
     source->base.n_records = source->base.n_files = source->n_files;
     source->base.n_features = 2;
     source->base.features[0] = (leat_feature_info){ "image", leat_shape_make(LEAT_U8, 1, &bytes) };

@@ -29,12 +29,12 @@ static int settle(leat_combine *combine, const void *opts, const leat_node **bad
     return leat_combine_interleave(combine, cycle, (uint64_t)o->block_length, culprit, err);
 }
 
-static int open_interleave(const void *opts, const leat_node *where, uint64_t seed,
-                           leat_source **out, leat_error *err)
+static int open_interleave(const void *opts, const leat_node *where,
+                           const leat_source_setting *setting, leat_source **out, leat_error *err)
 {
     extern const leat_source_table leat_source_interleave;
     const interleave_options *const o = opts;
-    return leat_combined_open(&leat_source_interleave, o->sources, where, seed, settle, o, out,
+    return leat_combined_open(&leat_source_interleave, o->sources, where, setting, settle, o, out,
                               err);
 }
 

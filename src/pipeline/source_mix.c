@@ -114,12 +114,12 @@ static int settle(leat_combine *combine, const void *opts, const leat_node **bad
     return rc;
 }
 
-static int open_mix(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
-                    leat_error *err)
+static int open_mix(const void *opts, const leat_node *where, const leat_source_setting *setting,
+                    leat_source **out, leat_error *err)
 {
     extern const leat_source_table leat_source_mix;
     const mix_options *const o = opts;
-    return leat_combined_open(&leat_source_mix, o->sources, where, seed, settle, o, out, err);
+    return leat_combined_open(&leat_source_mix, o->sources, where, setting, settle, o, out, err);
 }
 
 const leat_source_table leat_source_mix = {

@@ -49,13 +49,7 @@ static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *
 /* One more note, with the number of the part that it is about. */
 static int add_note(leat_source_parts *parts, const char *text, size_t n, leat_error *err)
 {
-    char *all;
-    if (asprintf(&all, "%ssource %zu: %.*s\n", parts->notes ? parts->notes : "", parts->n, (int)n,
-                 text) < 0)
-        return leat_fail(err, LEAT_E_NOMEM, "a note");
-    free(parts->notes);
-    parts->notes = all;
-    return LEAT_OK;
+    return leat_source_add_note(&parts->notes, err, "source %zu: %.*s", parts->n, (int)n, text);
 }
 
 /* The notes of the last part: of its source, if that has parts too, and of its own pipeline. */
@@ -69,8 +63,8 @@ static int add_notes(leat_source_parts *parts, const leat_plan *plan, leat_error
     return rc;
 }
 
-static int arrange(leat_source_parts *parts, const leat_node *pipeline, uint64_t seed,
-                   leat_error *err)
+static int arrange(leat_source_parts *parts, const leat_node *pipeline,
+                   const leat_source_setting *setting, leat_error *err)
 {
     leat_source_part *const part = &parts->list[parts->n - 1];
     int rc = LEAT_OK;
@@ -78,7 +72,8 @@ static int arrange(leat_source_parts *parts, const leat_node *pipeline, uint64_t
     if (!build.plan)
         return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", sizeof *build.plan);
     build.plan->source = part->source; /* lent */
-    build.plan->seed = seed;
+    build.plan->seed = setting->seed;
+    build.plan->engine.threads = setting->threads;
     leat_source_order(part->source, &build.plan->order);
     if (!leat_node_is_null(pipeline))
         rc = add_stages(&build, pipeline, err);
@@ -91,7 +86,7 @@ static int arrange(leat_source_parts *parts, const leat_node *pipeline, uint64_t
 
 /* Opens the next part. */
 static int open_part(leat_source_parts *parts, const char *name, const leat_node *entry,
-                     uint64_t seed, leat_error *err)
+                     const leat_source_setting *setting, leat_error *err)
 {
     leat_source_part *const part = &parts->list[parts->n++];
     const leat_node *source, *pipeline;
@@ -99,16 +94,17 @@ static int open_part(leat_source_parts *parts, const char *name, const leat_node
     if (rc < 0)
         return rc;
     part->where = source;
-    rc = leat_source_open_entry(source, seed, &part->source, err);
+    rc = leat_source_open_entry(source, setting, &part->source, err);
     if (rc < 0)
         return rc;
     if (part->source->n_records == 0)
         return leat_node_fail(source, err, LEAT_E_DATA, "the source has no records");
-    return arrange(parts, pipeline, seed, err);
+    return arrange(parts, pipeline, setting, err);
 }
 
 int leat_source_parts_open(const char *name, const leat_node *sources, const leat_node *where,
-                           uint64_t seed, leat_source_parts *out, leat_error *err)
+                           const leat_source_setting *setting, leat_source_parts *out,
+                           leat_error *err)
 {
     const size_t n = leat_node_count(sources);
     int rc = LEAT_OK;
@@ -123,7 +119,7 @@ int leat_source_parts_open(const char *name, const leat_node *sources, const lea
     if (!out->list)
         return leat_fail(err, LEAT_E_NOMEM, "%zu sources", n);
     for (const leat_node *entry = sources->first; entry && rc >= 0; entry = entry->next)
-        rc = open_part(out, name, entry, seed, err);
+        rc = open_part(out, name, entry, setting, err);
     return rc;
 }
 
@@ -206,6 +202,19 @@ static int match(leat_source_parts *parts, size_t i, leat_source *whole, leat_er
     return rc;
 }
 
+void leat_source_part_count(const leat_source_part *part, leat_source *whole)
+{
+    const leat_source *const source = part->source;
+    whole->n_bytes += source->n_bytes;
+    whole->n_files += source->n_files;
+    whole->index_bytes += source->index_bytes;
+    whole->seek_bytes += source->seek_bytes;
+    whole->memory_bytes += source->memory_bytes;
+    whole->set_bytes += source->set_bytes + leat_order_set_bytes(&part->order);
+    whole->digest = leat_digest_chain(whole->digest, source->digest);
+    whole->digest = leat_digest_chain(whole->digest, source->n_records);
+}
+
 int leat_source_parts_join(leat_source_parts *parts, leat_source *whole, leat_error *err)
 {
     const leat_source *const model = parts->list[0].source;
@@ -219,11 +228,7 @@ int leat_source_parts_join(leat_source_parts *parts, leat_source *whole, leat_er
             return rc;
         part->first = whole->n_records;
         whole->n_records += part->source->n_records;
-        whole->n_bytes += part->source->n_bytes;
-        whole->n_files += part->source->n_files;
-        whole->index_bytes += part->source->index_bytes;
-        whole->digest = leat_digest_chain(whole->digest, part->source->digest);
-        whole->digest = leat_digest_chain(whole->digest, part->source->n_records);
+        leat_source_part_count(part, whole);
         if (part->source->n_classes != whole->n_classes)
             whole->n_classes = 0;
     }

@@ -26,8 +26,12 @@ typedef struct leat_source_parts {
 /* Opens all of them, and works out their orders. name: of the whole ("mix"). What was opened before
  * an error is closed by leat_source_parts_close(). */
 int leat_source_parts_open(const char *name, const leat_node *sources, const leat_node *where,
-                           uint64_t seed, leat_source_parts *out, leat_error *err);
+                           const leat_source_setting *setting, leat_source_parts *out,
+                           leat_error *err);
 void leat_source_parts_close(leat_source_parts *parts);
+
+/* Adds a part's bytes, files and digest to those of the whole. */
+void leat_source_part_count(const leat_source_part *part, leat_source *whole);
 
 /* Numbers the records of all, adds up bytes and digests, and settles the features, which must be the
  * same everywhere by name and type; a dim in which sources differ becomes unknown. */

@@ -1,15 +1,41 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * source_scan.c: DESIGN: the positions are cut into pieces of some thousand neighbours, which threads
+ * take one after the other; what is found belongs to the position, so it does not matter who does a
+ * piece. When one fails, no more are taken: all before it are under way, and end, so that the first
+ * error by position is always the same. */
 #include "source_scan.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "cores.h"
+#include "pool.h"
 #include "scratch.h"
 
-#define GROUP_BYTES   ((size_t)4 << 20) /* read at once */
+#define PIECE_LEAST   512 /* positions; others are multiples: see leat_scan_visit */
+#define PIECE_MOST    8192
+#define GROUP_BYTES   ((size_t)1 << 20) /* read at once */
 #define GROUP_RECORDS 4096
 #define SCRATCH_BYTES ((size_t)4 << 30) /* address space; committed by touch */
-#define SCRATCH_LEAST ((size_t)64 << 20)
+#define SCRATCH_LEAST ((size_t)1 << 20)
 
+/* What all threads share. */
+typedef struct scan_work {
+    const leat_source *source;
+    const leat_order *order;
+    int32_t feature;
+    leat_scan_visit *visit;
+    void *arg;
+    uint64_t piece;          /* positions */
+    _Atomic uint64_t next;   /* to be taken */
+    _Atomic uint64_t failed; /* lowest piece that failed, by its first position */
+    pthread_mutex_t lock;    /* guards */
+    leat_error error;        /* of it */
+} scan_work;
+
+/* One thread's. */
 typedef struct scan {
     const leat_source *source;
     const leat_order *order;
@@ -125,58 +151,131 @@ static bool join(scan *s, leat_extent *group, size_t *n, uint64_t record, const 
     return true;
 }
 
-static int visit_all(scan *s, leat_error *err)
+/* Positions from `first` to below `end`. */
+static int visit_piece(scan *s, uint64_t first, uint64_t end, leat_error *err)
 {
-    const uint64_t n_all = s->order->n_samples;
     leat_extent group = { .fd = -1 }, at;
     size_t n = 0;
     int rc = LEAT_OK;
-    for (uint64_t p = 0; p < n_all && rc >= 0; p++) {
+    for (uint64_t p = first; p < end && rc >= 0; p++) {
         const uint64_t record = record_at(s, p);
         rc = locate(s, record, &at, err);
         if (rc >= 0 && at.fd >= 0 && join(s, &group, &n, record, &at))
             continue;
-        if (rc >= 0 && n)
-            rc = visit_group(s, p - n, &group, n, err);
+        if (n) {
+            const int before = visit_group(s, p - n, &group, n, err);
+            rc = before < 0 ? before : rc;
+        }
         n = 0;
         if (rc >= 0 && at.fd < 0)
             rc = visit_loaded(s, p, record, err);
         else if (rc >= 0)
             join(s, &group, &n, record, &at);
     }
-    return rc >= 0 && n ? visit_group(s, n_all - n, &group, n, err) : rc;
+    return rc >= 0 && n ? visit_group(s, end - n, &group, n, err) : rc;
 }
 
-static int open_scratch(scan *s, leat_error *err)
-{
-    int rc = LEAT_E_NOMEM;
-    for (size_t bytes = SCRATCH_BYTES; rc < 0 && bytes >= SCRATCH_LEAST; bytes /= 2)
-        rc = leat_scratch_open(&s->scratch, bytes, err);
-    return rc;
-}
+/* --- threads ------------------------------------------------------------------------------------- */
 
-int leat_source_scan(const leat_source *source, const leat_order *order, int32_t feature,
-                     leat_scan_visit *visit, void *arg, leat_error *err)
+static void close_scan(scan *s)
 {
-    scan *const s = calloc(1, sizeof *s);
-    if (!s)
-        return leat_fail(err, LEAT_E_NOMEM, "reading features: %zu bytes", sizeof *s);
-    s->source = source;
-    s->order = order;
-    s->feature = feature;
-    s->visit = visit;
-    s->arg = arg;
-    s->records = malloc(GROUP_RECORDS * sizeof *s->records);
-    s->sizes = malloc(GROUP_RECORDS * sizeof *s->sizes);
-    int rc = s->records && s->sizes
-                 ? open_scratch(s, err)
-                 : leat_fail(err, LEAT_E_NOMEM, "reading features: %d records", GROUP_RECORDS);
-    if (rc >= 0)
-        rc = visit_all(s, err);
     leat_scratch_close(&s->scratch);
     free(s->records);
     free(s->sizes);
     free(s->bytes);
-    free(s);
+}
+
+static int open_scan(scan *s, const scan_work *work, leat_error *err)
+{
+    *s = (scan){ .source = work->source,
+                 .order = work->order,
+                 .feature = work->feature,
+                 .visit = work->visit,
+                 .arg = work->arg,
+                 .records = malloc(GROUP_RECORDS * sizeof *s->records),
+                 .sizes = malloc(GROUP_RECORDS * sizeof *s->sizes) };
+    const int rc =
+        s->records && s->sizes
+            ? leat_scratch_open_within(&s->scratch, SCRATCH_LEAST, SCRATCH_BYTES, err)
+            : leat_fail(err, LEAT_E_NOMEM, "reading features: %d records", GROUP_RECORDS);
+    if (rc < 0)
+        close_scan(s);
     return rc;
+}
+
+static void note_failure(scan_work *work, uint64_t first, int rc, const leat_error *error)
+{
+    pthread_mutex_lock(&work->lock);
+    if (first < atomic_load(&work->failed)) {
+        atomic_store(&work->failed, first);
+        work->error = *error;
+        work->error.code = rc;
+    }
+    pthread_mutex_unlock(&work->lock);
+}
+
+/* Takes pieces until there are none, or one below has failed. */
+static void take_pieces(scan_work *work, scan *s)
+{
+    const uint64_t n = work->order->n_samples;
+    for (;;) {
+        leat_error error = { 0 };
+        const uint64_t first = atomic_fetch_add(&work->next, work->piece);
+        if (first >= n || first > atomic_load(&work->failed))
+            return;
+        const uint64_t end = n - first < work->piece ? n : first + work->piece;
+        const int rc = visit_piece(s, first, end, &error);
+        if (rc < 0)
+            note_failure(work, first, rc, &error);
+    }
+}
+
+/* A thread that lacks memory leaves its pieces to the others. */
+static void help(void *arg, int i)
+{
+    scan s;
+    (void)i;
+    if (open_scan(&s, arg, NULL) < 0)
+        return;
+    take_pieces(arg, &s);
+    close_scan(&s);
+}
+
+/* Threads beside the caller, and pieces: several for each, so that all end at about the same time. */
+static int divide(scan_work *work, int64_t threads)
+{
+    const uint64_t n = work->order->n_samples;
+    work->piece = PIECE_MOST;
+    if (n <= PIECE_LEAST || threads == 0 || threads == 1)
+        return 0;
+    const uint64_t all = threads < 0 ? (uint64_t)leat_cores_count() : (uint64_t)threads;
+    const uint64_t share = n / (8 * all) / PIECE_LEAST * PIECE_LEAST;
+    work->piece = share > PIECE_MOST ? PIECE_MOST : share > PIECE_LEAST ? share : PIECE_LEAST;
+    const uint64_t n_pieces = (n + work->piece - 1) / work->piece;
+    return (int)(n_pieces < all ? n_pieces : all) - 1;
+}
+
+int leat_source_scan(const leat_source *source, const leat_order *order, int32_t feature,
+                     int64_t threads, leat_scan_visit *visit, void *arg, leat_error *err)
+{
+    scan_work work = { .source = source,
+                       .order = order,
+                       .feature = feature,
+                       .visit = visit,
+                       .arg = arg,
+                       .failed = UINT64_MAX,
+                       .lock = PTHREAD_MUTEX_INITIALIZER };
+    leat_pool *pool = NULL;
+    scan s;
+    const int rc = open_scan(&s, &work, err), n_more = divide(&work, threads);
+    if (rc < 0)
+        return rc;
+    if (n_more) /* where none can be started, the caller does it alone */
+        leat_pool_open(&pool, n_more, "scan", help, &work, NULL);
+    take_pieces(&work, &s);
+    leat_pool_close(&pool);
+    close_scan(&s);
+    if (work.failed == UINT64_MAX)
+        return LEAT_OK;
+    return leat_fail(err, work.error.code, "%s", work.error.message);
 }

@@ -128,18 +128,14 @@ static int add_part(const leat_source_parts *parts, size_t i, leat_source *whole
                               "what belongs together is torn apart: put shuffle and repeat into "
                               "the pipeline after zip");
     whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
-    whole->n_bytes += part->source->n_bytes;
-    whole->n_files += part->source->n_files;
-    whole->index_bytes += part->source->index_bytes;
-    whole->digest = leat_digest_chain(whole->digest, part->source->digest);
-    whole->digest = leat_digest_chain(whole->digest, part->source->n_records);
+    leat_source_part_count(part, whole);
     if (!whole->n_classes)
         whole->n_classes = part->source->n_classes;
     return add_features(parts, i, whole, err);
 }
 
-static int open_zip(const void *opts, const leat_node *where, uint64_t seed, leat_source **out,
-                    leat_error *err)
+static int open_zip(const void *opts, const leat_node *where, const leat_source_setting *setting,
+                    leat_source **out, leat_error *err)
 {
     extern const leat_source_table leat_source_zip;
     const zip_options *const o = opts;
@@ -147,7 +143,7 @@ static int open_zip(const void *opts, const leat_node *where, uint64_t seed, lea
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "zip: %zu bytes", sizeof *source);
     source->base.table = &leat_source_zip;
-    int rc = leat_source_parts_open("zip", o->sources, where, seed, &source->parts, err);
+    int rc = leat_source_parts_open("zip", o->sources, where, setting, &source->parts, err);
     source->base.notes = source->parts.notes;
     for (size_t i = 0; i < source->parts.n && rc >= 0; i++)
         rc = add_part(&source->parts, i, &source->base, err);

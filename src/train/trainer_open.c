@@ -215,6 +215,45 @@ static int find_tensors(const leat_train_options *o, const leat_node *node, cons
     return LEAT_OK;
 }
 
+/* A model has one size. */
+static int check_steady(const leat_tensor_info *tensor, const leat_node *node, leat_error *err)
+{
+    static const char text[] = "'%s' is longer in some batches than in others (bucket_by_length), "
+                               "and a model has one size: give it one in `shapes: {%s: […]}` of "
+                               "bucket_by_length, or use padded_batch";
+    if (!tensor->varies)
+        return LEAT_OK;
+    return node ? leat_node_fail(node, err, LEAT_E_CONFIG, text, tensor->name, tensor->name)
+                : leat_fail(err, LEAT_E_CONFIG, text, tensor->name, tensor->name);
+}
+
+/* Of the tensor at index i of another plan: as the model's, in every batch. */
+static int check_tensor(const leat_plan *plan, int32_t i, const leat_shape *wanted,
+                        const char *what, leat_error *err)
+{
+    const leat_tensor_info *const tensor = leat_plan_tensor(plan, i);
+    char is[96], text[96];
+    if (!tensor)
+        return leat_fail(err, LEAT_E_CONFIG, "the pipeline has no tensor %d, which is the %s", i,
+                         what);
+    if (tensor->varies)
+        return check_steady(tensor, NULL, err);
+    if (leat_shape_equal(&tensor->shape, wanted))
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "the model's %s is %s, but here tensor %d is '%s', %s: write the same tensors "
+                     "in the same order as for training",
+                     what, leat_shape_text(wanted, text, sizeof text), i, tensor->name,
+                     leat_shape_text(&tensor->shape, is, sizeof is));
+}
+
+int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan, leat_error *err)
+{
+    const leat_model *const model = &trainer->model;
+    const int rc = check_tensor(plan, trainer->input_at, &model->input, "input", err);
+    return rc < 0 ? rc : check_tensor(plan, trainer->target_at, &model->target, "target", err);
+}
+
 int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_device *device,
                       leat_trainer **out, leat_error *err)
 {
@@ -232,7 +271,9 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
             "train a model of its own on its rows; leave out engine.ranks",
             info->ranks);
     int rc = read_train(config, &options, &node, err);
-    if (rc < 0 || (rc = find_tensors(&options, node, plan, &feed, err)) < 0)
+    if (rc < 0 || (rc = find_tensors(&options, node, plan, &feed, err)) < 0 ||
+        (rc = check_steady(leat_plan_tensor(plan, feed.input_at), node, err)) < 0 ||
+        (rc = check_steady(leat_plan_tensor(plan, feed.target_at), node, err)) < 0)
         return rc;
     return leat_trainer_open_feed(config, &feed, device, out, err);
 }

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_budget_plan.c: what a plan holds before any loader is opened stands in the budget: sets of
+ * filters and buckets, names of files, indexes. */
+#include "engine_fixture.h"
+
+#include <malloc.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bitset.h"
+#include "jpeg_index.h"
+#include "plan_impl.h"
+
+#define N_RECORDS 3000
+#define N_IMAGES  40
+
+static char folder[] = "/tmp/leat-test-budget-XXXXXX";
+static char data[64];
+
+static void touch(const char *path)
+{
+    FILE *const file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs("x", file);
+    fclose(file);
+}
+
+static int make(void **state)
+{
+    char path[128];
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(data, sizeof data, "%s/a.tfrecord", folder);
+    write_records(data, 0, N_RECORDS, 40);
+    snprintf(path, sizeof path, "%s/images", folder);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/images/class", folder);
+    mkdir(path, 0700);
+    for (int i = 0; i < N_IMAGES; i++) {
+        snprintf(path, sizeof path, "%s/images/class/%02d.jpg", folder, i);
+        touch(path);
+    }
+    return 0;
+}
+
+static int unmake(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+/* source, stages: DATA stands for the file with its features. */
+static leat_plan *plan_of(const char *source, const char *stages, const char *memory)
+{
+    static const char features[] = "features: {id: {shape: []}, blob: {type: bytes}}}}";
+    char text[3000], whole[2000] = "";
+    leat_config *config;
+    leat_plan *plan;
+    leat_error err;
+    for (const char *at = source; *at; at++) {
+        const size_t n = strlen(whole);
+        if (!strncmp(at, "DATA", 4)) {
+            snprintf(whole + n, sizeof whole - n, "{tfrecord: {files: '%s', %s", data, features);
+            at += 3;
+        } else {
+            whole[n] = *at;
+        }
+    }
+    snprintf(text, sizeof text, "source: %s\nengine: {threads: 1, memory: %s}\npipeline: [%s]\n",
+             whole, memory, stages);
+    check(leat_config_parse(text, "budget.yaml", &config, &err), &err);
+    check(leat_plan_open(config, NULL, &plan, &err), &err);
+    leat_config_close(&config);
+    return plan;
+}
+
+static const leat_budget_row *row_of(const leat_budget *budget, const char *name)
+{
+    for (int32_t i = 0; i < budget->n_rows; i++)
+        if (!strcmp(budget->rows[i].name, name))
+            return &budget->rows[i];
+    return NULL;
+}
+
+static leat_budget budget_of(const leat_plan *plan)
+{
+    leat_budget budget;
+    leat_error err;
+    check(leat_plan_budget(plan, NULL, &budget, &err), &err);
+    return budget;
+}
+
+/* --- sets ---------------------------------------------------------------------------------------- */
+
+static void a_set_knows_what_it_takes(void **state)
+{
+    (void)state;
+    for (uint64_t n = 0; n < 300000; n = n * 3 + 1)
+        for (uint64_t step = 1; step < 100; step += 49) {
+            leat_bitset *set;
+            leat_error err;
+            check(leat_bitset_open(&set, n, &err), &err);
+            for (uint64_t i = 0; i < n; i += step)
+                leat_bitset_add(set, i);
+            check(leat_bitset_finish(set, &err), &err);
+            const size_t taken = malloc_usable_size(set) + malloc_usable_size(set->words) +
+                                 malloc_usable_size(set->before) + malloc_usable_size(set->blocks);
+            assert_true(leat_bitset_bytes(set) <= taken);
+            assert_true(leat_bitset_bytes(set) + 4 * 4096 >= taken); /* malloc rounds up */
+            assert_true(leat_bitset_bytes(set) >= n * 9 / 64);
+            leat_bitset_close(&set);
+        }
+}
+
+static void sets_are_counted(void **state)
+{
+    static const struct {
+        const char *source, *stages;
+        int n; /* sets of all records */
+    } cases[] = {
+        { "DATA", "{padded_batch: 8}", 0 },
+        { "DATA", "{filter: {feature: id, min: 0}}, {padded_batch: 8}", 1 },
+        { "DATA",
+          "{filter: {feature: id, min: 0}}, {filter: {feature: id, min: 0}}, {padded_batch: 8}",
+          2 },
+        { "DATA", "{bucket_by_length: {feature: blob, boundaries: [40], sizes: 8}}", 1 },
+        { "DATA",
+          "{filter: {feature: id, min: 0}}, {bucket_by_length: {feature: blob, boundaries: [40], "
+          "sizes: 8}}",
+          2 },
+        { "{concat: [{tfrecord: {files: F, features: {id: {shape: []}}}, pipeline: [{filter: "
+          "{feature: id, min: 0}}]}]}",
+          "{padded_batch: 8}", 1 },
+        { "{mix: [{concat: [{tfrecord: {files: F, features: {id: {shape: []}}}, pipeline: "
+          "[{filter: {feature: id, min: 0}}]}]}]}",
+          "{padded_batch: 8}", 1 },
+        { "{zip: [{tfrecord: {files: F, features: {id: {shape: []}}}, pipeline: [{filter: "
+          "{feature: id, min: 0}}]}]}",
+          "{padded_batch: 8}", 1 },
+    };
+    leat_bitset *all;
+    leat_error err;
+    (void)state;
+    check(leat_bitset_open(&all, N_RECORDS, &err), &err);
+    for (uint64_t i = 0; i < N_RECORDS; i++)
+        leat_bitset_add(all, i);
+    check(leat_bitset_finish(all, &err), &err);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char source[400], memory[32];
+        const char *const name = strstr(cases[i].source, "files: F");
+        if (name)
+            snprintf(source, sizeof source, "%.*s'%s'%s", (int)(name - cases[i].source) + 7,
+                     cases[i].source, data, name + 8);
+        else
+            snprintf(source, sizeof source, "%s", cases[i].source);
+        leat_plan *plan = plan_of(source, cases[i].stages, "1 GiB");
+        const leat_budget budget = budget_of(plan);
+        const leat_budget_row *const row = row_of(&budget, "sets");
+        const bool buckets = strstr(cases[i].stages, "bucket") != NULL;
+        const int64_t want = cases[i].n * (int64_t)leat_bitset_bytes(all) +
+                             (buckets ? (int64_t)sizeof(leat_buckets) : 0);
+        if ((row ? row->bytes : 0) != want)
+            fail_msg("case %zu: %lld, not %lld", i, (long long)(row ? row->bytes : 0),
+                     (long long)want);
+        assert_true(!row || row->kind == LEAT_MEMORY_HOST);
+        leat_plan_close(&plan);
+        /* They are part of the sum, and the least that works has room for them. */
+        int64_t sum = 0;
+        for (int32_t r = 0; r < budget.n_rows; r++)
+            sum += budget.rows[r].kind == LEAT_MEMORY_MAPPED ? 0 : budget.rows[r].bytes;
+        assert_int_equal(sum, budget.total_bytes);
+        snprintf(memory, sizeof memory, "%lld", (long long)budget.least_bytes - 1);
+        plan = plan_of(source, cases[i].stages, memory);
+        leat_budget less;
+        assert_int_equal(leat_plan_budget(plan, NULL, &less, &err), LEAT_E_CONFIG);
+        assert_int_equal(less.least_bytes, budget.least_bytes);
+        leat_plan_close(&plan);
+    }
+    leat_bitset_close(&all);
+}
+
+/* --- indexes and names ----------------------------------------------------------------------------- */
+
+static int64_t bytes_of(const char *name, const char *source, leat_memory_kind kind)
+{
+    leat_plan *plan = plan_of(source, "{padded_batch: 8}", "1 GiB");
+    const leat_budget budget = budget_of(plan);
+    const leat_budget_row *const row = row_of(&budget, name);
+    leat_plan_close(&plan);
+    assert_true(!row || row->kind == kind);
+    return row ? row->bytes : 0;
+}
+
+/* Mapped where it is a file, in memory where it cannot be one. */
+static void an_index_is_counted_where_it_is(void **state)
+{
+    char side[80];
+    struct stat status;
+    (void)state;
+    snprintf(side, sizeof side, "%s.idx", data);
+    const int64_t mapped = bytes_of("index", "DATA", LEAT_MEMORY_MAPPED);
+    assert_int_equal(stat(side, &status), 0);
+    assert_int_equal(mapped, status.st_size);
+    assert_int_equal(bytes_of("source", "DATA", LEAT_MEMORY_HOST), 0);
+    unlink(side);
+    assert_int_equal(mkdir(side, 0700), 0); /* nothing can be written there */
+    assert_int_equal(bytes_of("source", "DATA", LEAT_MEMORY_HOST), mapped);
+    assert_int_equal(bytes_of("index", "DATA", LEAT_MEMORY_MAPPED), 0);
+    rmdir(side);
+}
+
+static void an_index_of_jpeg_files_is_mapped(void **state)
+{
+    leat_jpeg_index_writer *writer;
+    leat_format_error err;
+    struct stat status;
+    (void)state;
+    assert_int_equal(stat(data, &status), 0);
+    assert_int_equal(bytes_of("JPEG index", "DATA", LEAT_MEMORY_MAPPED), 0);
+    assert_int_equal(leat_jpeg_index_writer_open(&writer, data, "blob", &err), 0);
+    for (int r = 0; r < N_RECORDS; r++) {
+        const leat_jpeg_index_id id = { (uint64_t)r, 0 };
+        assert_int_equal(leat_jpeg_index_writer_add(writer, &id, NULL, 0, &err), 0);
+    }
+    assert_int_equal(leat_jpeg_index_writer_commit(writer, (uint64_t)status.st_size, &err), 0);
+    leat_jpeg_index_writer_close(&writer);
+    char *const path = leat_jpeg_index_path(data);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(bytes_of("JPEG index", "DATA", LEAT_MEMORY_MAPPED), status.st_size);
+    assert_int_equal(bytes_of("JPEG index", "{zip: [DATA]}", LEAT_MEMORY_MAPPED), status.st_size);
+    unlink(path);
+    free(path);
+}
+
+static void names_of_files_are_counted(void **state)
+{
+    char source[120];
+    (void)state;
+    snprintf(source, sizeof source, "{images: %s/images}", folder);
+    leat_plan *plan = plan_of(
+        source, "{map: {tensor: image, ops: [{parse_csv: {columns: 1}}]}}, {padded_batch: 8}",
+        "1 GiB");
+    const leat_budget budget = budget_of(plan);
+    const leat_budget_row *const row = row_of(&budget, "source");
+    const size_t path = strlen(folder) + sizeof "/images/class/00.jpg";
+    leat_plan_close(&plan);
+    assert_non_null(row);
+    assert_true(row->bytes >= (int64_t)(N_IMAGES * (path + sizeof(void *) + sizeof(int64_t))));
+    assert_true(row->bytes <=
+                (int64_t)(N_IMAGES * (path + 48) + 1024 * 32)); /* room grows by doubling */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_set_knows_what_it_takes),
+        cmocka_unit_test(sets_are_counted),
+        cmocka_unit_test(an_index_is_counted_where_it_is),
+        cmocka_unit_test(an_index_of_jpeg_files_is_mapped),
+        cmocka_unit_test(names_of_files_are_counted),
+    };
+    return cmocka_run_group_tests(tests, make, unmake);
+}
