@@ -8,6 +8,7 @@
 #include "cpu.h"
 #include "dsp.h"
 #include "resample.h"
+#include "taps.h"
 
 enum { CANARY = 64, N_TRIES = 300 };
 
@@ -242,12 +243,38 @@ static void weights_sum_to_one(void **state)
         }
 }
 
+/* Each weight is what the rounded running sum grows by, as if all were worked out anew each time. */
+static void weights_are_steps_of_a_sum(void **state)
+{
+    int16_t weights[900];
+    (void)state;
+    for (int64_t n_in = 1; n_in < 1200; n_in += n_in / 9 + 1)
+        for (int64_t n_out = 3; n_out < 400; n_out += n_out / 2)
+            for (int32_t i = 0; i < n_out; i++) {
+                const leat_taps taps = leat_taps_of(n_in, n_out, i);
+                const int32_t bits = leat_taps_bits(n_in, n_out);
+                double total = 0, sum = 0;
+                int32_t before = 0;
+                assert_in_range(taps.n, 1, 900);
+                for (int32_t k = 0; k < taps.n; k++)
+                    total += leat_taps_weight(&taps, k);
+                leat_taps_fill_u8(&taps, bits, weights);
+                for (int32_t k = 0; k < taps.n; k++) {
+                    sum += leat_taps_weight(&taps, k);
+                    const int32_t upto = (int32_t)(sum / total * (double)(1 << bits) + 0.5);
+                    assert_int_equal(weights[k], upto - before);
+                    before = upto;
+                }
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(levels_agree),
         cmocka_unit_test(level_can_be_chosen),
         cmocka_unit_test(weights_sum_to_one),
+        cmocka_unit_test(weights_are_steps_of_a_sum),
     };
     return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_resize.c: from a JPEG to a row of a batch: box, resize, mirror, normalise. DESIGN: the box's
- * pixels stay in the second-level cache; each output row is then made from first to last step while
- * it is in the first. The arithmetic is that of resample.h, so that nothing depends on whether the
+ * pixels stay in the second-level cache; each output row, or a few of them, is then made from first to
+ * last step while it is in the first. The arithmetic is that of resample.h, so that nothing depends on whether the
  * steps are done here or by an op each. Mirroring costs nothing where the sampler is used: it lists
  * the outputs from right to left. */
 #include <string.h>
