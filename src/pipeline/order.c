@@ -192,8 +192,9 @@ void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_orde
                      uint32_t purpose, uint64_t *p, uint64_t *epoch)
 {
     const int32_t at = order->parts_at;
+    leat_order_perm *const later = perms ? perms + at : NULL;
     uint64_t part = 0;
-    walk(order->before + at, order->n_before - at, perms + at, purpose + (uint32_t)at, p, epoch);
+    walk(order->before + at, order->n_before - at, later, purpose + (uint32_t)at, p, epoch);
     if (order->parts > 1) {
         part = *p % order->parts;
         *p /= order->parts;
