@@ -3,8 +3,9 @@
  * no_knobs.c: automatic settings against the best fixed setting. Twelve jobs: cheap and dear maps, small
  * and large records, cached and cold files, a consumer that only takes and a simulated device that is
  * faster or slower than the input. For each job every fixed setting of a grid (threads, reader, read
- * memory, prefetch, rows per task) runs once; the best few then run against the automatic setting in
- * turns, and the ratio of the medians is the figure. Beside it stands the ratio of CPU times per sample
+ * memory, prefetch, rows per task) runs once, the best few then by turns, and the one with the best
+ * median meets the automatic setting in fresh runs by turns: the figure is the median of the ratios of
+ * neighbours. (The same runs cannot both choose the best of many and say how good it is.) Beside it stands the ratio of CPU times per sample
  * (above 100 %: automatic takes less), which says more than rates do on a machine that is not quiet.
  *
  * Usage: no_knobs [--dir DIR] [--ms N] [--repeats N] [--only TEXT] [--json] */
@@ -348,40 +349,57 @@ static double median(double *values, int n)
 
 typedef struct result {
     setting best;
-    double fixed, automatic, ratio, cpu_ratio; /* cpu_ratio: fixed / automatic */
+    double fixed, automatic, ratio, ratio_low, ratio_high,
+        cpu_ratio; /* cpu_ratio: fixed / automatic */
 } result;
 
 static const setting auto_setting = { "{}", "auto", 0 };
 
-static result search(const job *j, const char *path, int64_t ms, int repeats)
+/* Best of the grid: by one short run each, then, for the first few, by `repeats` long ones. */
+static setting find_best(const job *j, const char *path, int64_t ms, int repeats)
 {
     static setting grid[256];
-    double rates[FINALISTS + 1][REPEATS_MOST], cpus[FINALISTS + 1][REPEATS_MOST], cpu = 0;
+    double rates[FINALISTS][REPEATS_MOST];
     const size_t n = make_grid(grid);
-    result best = { .fixed = 0 };
     run(j, path, &auto_setting, ms / 3); /* warm */
     for (size_t i = 0; i < n; i++)
         grid[i].rate = run(j, path, &grid[i], ms / 3).rate;
     qsort(grid, n, sizeof *grid, by_rate);
     for (int k = 0; k < repeats; k++)
-        for (int i = 0; i <= FINALISTS; i++) {
-            const int arm = k % 2 ? FINALISTS - i : i;
-            const figure f = run(j, path, arm == FINALISTS ? &auto_setting : &grid[arm], ms);
-            rates[arm][k] = f.rate;
-            cpus[arm][k] = f.cpu_ns;
+        for (int i = 0; i < FINALISTS; i++) {
+            const int arm = k % 2 ? FINALISTS - 1 - i : i;
+            rates[arm][k] = run(j, path, &grid[arm], ms).rate;
         }
-    for (int i = 0; i < FINALISTS; i++) {
-        const double rate = median(rates[i], repeats);
-        if (rate > best.fixed) {
-            best.fixed = rate;
-            best.best = grid[i];
-            cpu = median(cpus[i], repeats);
-        }
+    for (int i = 0; i < FINALISTS; i++)
+        grid[i].rate = median(rates[i], repeats);
+    qsort(grid, FINALISTS, sizeof *grid, by_rate);
+    return grid[0];
+}
+
+static result search(const job *j, const char *path, int64_t ms, int repeats)
+{
+    double fixed[REPEATS_MOST], automatic[REPEATS_MOST], ratios[REPEATS_MOST], cpus[REPEATS_MOST];
+    result r = { .best = find_best(j, path, ms, repeats) };
+    for (int k = 0; k < repeats; k++) {
+        const bool first = k % 2;
+        figure f, a;
+        if (first)
+            a = run(j, path, &auto_setting, ms);
+        f = run(j, path, &r.best, ms);
+        if (!first)
+            a = run(j, path, &auto_setting, ms);
+        fixed[k] = f.rate;
+        automatic[k] = a.rate;
+        ratios[k] = a.rate / f.rate;
+        cpus[k] = f.cpu_ns / a.cpu_ns;
     }
-    best.automatic = median(rates[FINALISTS], repeats);
-    best.ratio = best.automatic / best.fixed;
-    best.cpu_ratio = cpu / median(cpus[FINALISTS], repeats);
-    return best;
+    r.fixed = median(fixed, repeats);
+    r.automatic = median(automatic, repeats);
+    r.ratio = median(ratios, repeats);
+    r.ratio_low = ratios[repeats / 4]; /* in order now */
+    r.ratio_high = ratios[repeats - 1 - repeats / 4];
+    r.cpu_ratio = median(cpus, repeats);
+    return r;
 }
 
 /* --- the program ------------------------------------------------------------------------------------ */
@@ -452,22 +470,23 @@ int main(int argc, char **argv)
         make_file(paths[i], &sets[i]);
     }
     if (!o.json)
-        printf("%-40s %12s %12s %7s %7s  best fixed setting\n", "job", "auto /s", "fixed /s",
-               "ratio", "CPU");
+        printf("%-40s %12s %12s %7s %17s %7s  best fixed setting\n", "job", "auto /s", "fixed /s",
+               "ratio", "quartiles", "CPU");
     for (int i = 0; i < N_JOBS; i++) {
         if (o.only && !strstr(jobs[i].name, o.only))
             continue;
         const result r = search(&jobs[i], paths[jobs[i].set], o.ms, o.repeats);
         worst = r.ratio < worst ? r.ratio : worst;
-        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f, s:f, s:s, s:s}", "job",
-                                              jobs[i].name, "auto_samples_per_s", r.automatic,
-                                              "fixed_samples_per_s", r.fixed, "ratio", r.ratio,
-                                              "cpu_ratio", r.cpu_ratio, "fixed_engine",
-                                              r.best.engine, "fixed_prefetch", r.best.prefetch));
+        json_array_append_new(
+            list, json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:s}", "job", jobs[i].name,
+                            "auto_samples_per_s", r.automatic, "fixed_samples_per_s", r.fixed,
+                            "ratio", r.ratio, "ratio_low", r.ratio_low, "ratio_high", r.ratio_high,
+                            "cpu_ratio", r.cpu_ratio, "fixed_engine", r.best.engine,
+                            "fixed_prefetch", r.best.prefetch));
         if (!o.json)
-            printf("%-40s %12.0f %12.0f %6.1f%% %6.1f%%  prefetch %s, %s\n", jobs[i].name,
-                   r.automatic, r.fixed, r.ratio * 100, r.cpu_ratio * 100, r.best.prefetch,
-                   r.best.engine);
+            printf("%-40s %12.0f %12.0f %6.1f%% %8.1f–%5.1f%%  %6.1f%%  prefetch %s, %s\n",
+                   jobs[i].name, r.automatic, r.fixed, r.ratio * 100, r.ratio_low * 100,
+                   r.ratio_high * 100, r.cpu_ratio * 100, r.best.prefetch, r.best.engine);
         fflush(stdout);
     }
     if (!o.json)

@@ -132,8 +132,10 @@ static int stale(leat_format_error *err, const char *side, const char *why)
 static int check_side(const uint8_t *bytes, uint64_t size, const char *side,
                       const struct stat *data, leat_index *out, leat_format_error *err)
 {
-    if (size < HEADER_BYTES || memcmp(bytes + AT_MAGIC, magic, sizeof magic) != 0)
+    if (size < sizeof magic || memcmp(bytes + AT_MAGIC, magic, sizeof magic) != 0)
         return stale(err, side, "not an index");
+    if (size < HEADER_BYTES)
+        return stale(err, side, "cut short");
     if (leat_load_u32(bytes + AT_VERSION) != VERSION)
         return stale(err, side, "an index of another version");
     if (leat_load_u64(bytes + AT_CHECKSUM) != XXH3_64bits(bytes, AT_CHECKSUM))
@@ -159,9 +161,9 @@ static int map_side(const char *side, leat_index *out, leat_format_error *err)
     if (fd < 0)
         return leat_format_fail(err, LEAT_FORMAT_STALE, 0, "%s: %s", side, strerror(errno));
     int rc = fstat(fd, &st);
-    if (rc < 0 || !S_ISREG(st.st_mode) || st.st_size < HEADER_BYTES) {
+    if (rc < 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
         close(fd);
-        return stale(err, side, "not an index");
+        return stale(err, side, "empty, or not a regular file");
     }
     void *memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
     const int error = errno;

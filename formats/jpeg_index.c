@@ -99,9 +99,12 @@ static int stale(leat_format_error *err, const char *side, const char *why)
 static int check_ends(const char *side, uint64_t data_bytes, uint64_t n_records,
                       leat_jpeg_index *out, leat_format_error *err)
 {
-    const uint8_t *head = out->memory, *tail = head + out->memory_bytes - TAIL_BYTES;
-    if (memcmp(head + AT_MAGIC, magic, sizeof magic) != 0)
+    const uint8_t *const head = out->memory;
+    if (out->memory_bytes < sizeof magic || memcmp(head + AT_MAGIC, magic, sizeof magic) != 0)
         return stale(err, side, "not an index of JPEG files");
+    if (out->memory_bytes < HEAD_BYTES + TAIL_BYTES)
+        return stale(err, side, "damaged or cut short");
+    const uint8_t *const tail = head + out->memory_bytes - TAIL_BYTES;
     if (leat_load_u32(head + AT_VERSION) != VERSION)
         return stale(err, side, "an index of another version");
     if (leat_load_u64(tail + AT_TAIL_CHECK) != check_of_ends(head, tail) ||
@@ -127,9 +130,9 @@ static int map_side(const char *side, leat_jpeg_index *out, leat_format_error *e
     if (fd < 0)
         return leat_format_fail(err, errno == ENOENT ? LEAT_FORMAT_END : LEAT_FORMAT_IO, 0,
                                 "%s: %s", side, strerror(errno));
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < HEAD_BYTES + TAIL_BYTES) {
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
         close(fd);
-        return stale(err, side, "not an index of JPEG files");
+        return stale(err, side, "empty, or not a regular file");
     }
     void *memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
     const int error = errno;

@@ -170,6 +170,6 @@ int leat_config_set(leat_config *config, const char *assignment, leat_error *err
                          assignment);
     const int rc = leat_walk_split(&w, assignment, (size_t)(equals - assignment));
     if (rc)
-        return leat_fail_in(err, rc, "--set: ");
+        return leat_fail_in(err, rc, "--set ");
     return set(config, &w, equals + 1);
 }

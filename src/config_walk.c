@@ -104,8 +104,14 @@ static int fail_absent(const leat_walk *w, const char *name)
         leat_near_offer(&near, word);
         leat_words_add_once(&known, word);
     }
-    return leat_fail(w->err, w->code, "%s has no '%.80s'%s%s%s%s%s",
-                     leat_walk_place(w, text, sizeof text), name,
+    leat_walk_place(w, text, sizeof text);
+    if (w->owner && node->kind == LEAT_NODE_LIST && !near.best)
+        return leat_fail(w->err, w->code,
+                         "%s has no '%.80s': it is written as a list alone, of: %s; set all of it "
+                         "with %s=[...], or write it as `- %s: {OPTION: VALUE, ...}` to set one "
+                         "option",
+                         text, name, known.text, text, w->owner);
+    return leat_fail(w->err, w->code, "%s has no '%.80s'%s%s%s%s%s", text, name,
                      near.best ? "; did you mean '" : "", near.best ? near.best : "",
                      near.best      ? "'?"
                      : known.length ? "."
@@ -157,6 +163,7 @@ static int take_entry(leat_walk *w)
     w->entry = false;
     w->bare = found->kind == LEAT_NODE_SCALAR;
     w->node = w->bare ? found : found->first;
+    w->owner = w->bare ? NULL : w->node->key;
     return LEAT_OK;
 }
 
@@ -171,6 +178,7 @@ static int take_index(leat_walk *w)
     for (leat_node *entry = w->node->first; entry; entry = entry->next, n++)
         if (n == wanted) {
             w->node = entry;
+            w->owner = NULL;
             w->entry = true;
             w->at++;
             return LEAT_OK;
@@ -188,8 +196,10 @@ static void enter_entry(leat_walk *w)
         return;
     w->at += !strcmp(own, name);
     w->bare = w->node->kind == LEAT_NODE_SCALAR;
-    if (!w->bare)
+    if (!w->bare) {
         w->node = w->node->first;
+        w->owner = w->node->key;
+    }
 }
 
 int leat_walk_down(leat_walk *w, leat_node *root)
@@ -211,6 +221,7 @@ int leat_walk_down(leat_walk *w, leat_node *root)
             if (!child)
                 return LEAT_OK;
             w->node = child;
+            w->owner = NULL;
             w->at++;
         }
         if (rc)

@@ -20,10 +20,11 @@ typedef struct leat_walk {
     char path[LEAT_WALK_BYTES]; /* as given */
     char parts[LEAT_WALK_BYTES];
     leat_step steps[LEAT_WALK_STEPS];
-    int n_steps, at; /* steps from `at` on are not taken */
-    leat_node *node; /* where the steps taken lead */
-    bool entry;      /* `node` is a list's entry, reached by [i] */
-    bool bare;       /* `node` is a list's entry `- name`, and stands for options that it lacks */
+    int n_steps, at;   /* steps from `at` on are not taken */
+    leat_node *node;   /* where the steps taken lead */
+    const char *owner; /* `node` is all that a list's entry of this name has; else NULL */
+    bool entry;        /* `node` is a list's entry, reached by [i] */
+    bool bare;         /* `node` is a list's entry `- name`, and stands for options that it lacks */
 } leat_walk;
 
 /* Cuts the first n bytes of `path` into steps. */

@@ -2,6 +2,7 @@
 #include "machine.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,17 @@ static double left_of(const struct rlimit *limit, const char *root, const char *
     return left > 0 ? left : 0;
 }
 
+static int64_t stack_bytes(void)
+{
+    pthread_attr_t attr;
+    size_t bytes = 0;
+    if (pthread_attr_init(&attr) == 0) {
+        pthread_attr_getstacksize(&attr, &bytes);
+        pthread_attr_destroy(&attr);
+    }
+    return (int64_t)bytes;
+}
+
 void leat_machine_look(const char *root, leat_machine *out)
 {
     char folder[512] = "", why[700], cores[1024];
@@ -69,7 +81,9 @@ void leat_machine_look(const char *root, leat_machine *out)
     struct rlimit mapped = { .rlim_cur = RLIM_INFINITY }, data = mapped;
     getrlimit(RLIMIT_AS, &mapped);
     getrlimit(RLIMIT_DATA, &data);
-    const double address = left_of(&mapped, root, "VmSize:");
+    const double mappable = left_of(&mapped, root, "VmSize:");
+    const double private = left_of(&data, root, "VmData:");
+    const double address = mappable < private ? mappable : private;
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     *out = (leat_machine){ .memory_bytes = INT64_MAX, .address_bytes = INT64_MAX };
     out->cores = leat_cores_count_why(root, 0, cores, sizeof cores);
@@ -81,8 +95,9 @@ void leat_machine_look(const char *root, leat_machine *out)
     const double group = leat_cgroup_least(root, "memory", level_memory, folder, sizeof folder);
     snprintf(why, sizeof why, "the memory limit of %s", folder);
     lower(out, group, why);
-    lower(out, address, "RLIMIT_AS, less what is mapped");
-    lower(out, left_of(&data, root, "VmData:"), "RLIMIT_DATA, less what is in use");
+    lower(out, mappable, "RLIMIT_AS, less what is mapped");
+    lower(out, private, "RLIMIT_DATA, less what is in use");
     if (address < 0x1p62)
         out->address_bytes = (int64_t)address;
+    out->stack_bytes = stack_bytes();
 }

@@ -9,9 +9,11 @@
 typedef struct leat_machine {
     int32_t cores;
     char cores_why[200];
-    int64_t memory_bytes;  /* the least of what the rules below leave */
-    char memory_why[200];  /* which rule that is */
-    int64_t address_bytes; /* address space that may still be mapped; INT64_MAX: any */
+    int64_t memory_bytes; /* the least of what the rules below leave */
+    char memory_why[200]; /* which rule that is */
+    int64_t
+        address_bytes; /* private memory that may still be mapped, touched or not; INT64_MAX: any */
+    int64_t stack_bytes; /* that a thread maps for its stack */
 } leat_machine;
 
 /* Rules for memory: what is available now (MemAvailable, or physical memory), the limit of each level

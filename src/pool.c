@@ -56,8 +56,10 @@ int leat_pool_open(leat_pool **out, int n, const char *name, void (*work)(void *
         *member = (struct member){ .pool = pool, .i = pool->n };
         const int rc = start(member, name);
         if (rc)
-            return leat_fail(err, LEAT_E_NOMEM, "cannot start thread %d of %d: %s", pool->n + 1, n,
-                             strerror(rc));
+            return leat_fail(err, LEAT_E_NOMEM,
+                             "cannot start thread %d of %d: %s; lower engine.threads, or raise the "
+                             "limits (ulimit -u, -v, -d)",
+                             pool->n + 1, n, strerror(rc));
     }
     return LEAT_OK;
 }

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -86,6 +87,21 @@ int leat_scratch_open(leat_scratch **out, size_t limit_bytes, leat_error *err)
     close_range(scratch, 0, 0);
     *out = scratch;
     return LEAT_OK;
+}
+
+int leat_scratch_open_within(leat_scratch **out, size_t least_bytes, size_t most, leat_error *err)
+{
+    size_t bytes = most > least_bytes ? most : least_bytes;
+    int rc;
+    while ((rc = leat_scratch_open(out, bytes, err)) < 0 && bytes > least_bytes)
+        bytes = bytes / 2 > least_bytes ? bytes / 2 : least_bytes;
+    if (rc < 0 && err) {
+        static const char remedy[] = "; raise the limits of memory (ulimit -v, ulimit -d), or "
+                                     "lower engine.threads";
+        const size_t n = strlen(err->message);
+        snprintf(err->message + n, sizeof err->message - n, "%s", remedy);
+    }
+    return rc;
 }
 
 void leat_scratch_close(leat_scratch **out)

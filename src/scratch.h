@@ -6,6 +6,9 @@
 
 #include "leat/op.h"
 
+/* Opens one of `most` bytes, or half of it and so on where the limits of this process leave less, but
+ * not of fewer than `least`: then LEAT_E_NOMEM says what to do. */
+int leat_scratch_open_within(leat_scratch **out, size_t least, size_t most, leat_error *err);
 /* Take marks and go back to them: everything taken since is forgotten. */
 size_t leat_scratch_mark(const leat_scratch *scratch);
 void leat_scratch_rewind(leat_scratch *scratch, size_t mark);

@@ -243,6 +243,16 @@ static void auto_takes_a_share_of_the_machine(void **state)
     facts.machine.address_bytes = (int64_t)2 << 30;
     check(leat_budget_make(plan, &facts, &b, &err), &err);
     assert_true(b.scratch_reserve * 6 + b.total_bytes <= facts.machine.address_bytes);
+    /* Half of it, however little there is, but what a sample needs. */
+    for (int64_t bytes = (int64_t)1 << 32; bytes >= 4096; bytes /= 2) {
+        facts.machine.address_bytes = bytes;
+        facts.machine.stack_bytes = 8 << 20;
+        check(leat_budget_make(plan, &facts, &b, &err), &err);
+        const int64_t left = bytes - b.total_bytes - b.threads * facts.machine.stack_bytes;
+        assert_true(b.scratch_reserve >= b.scratch_bytes);
+        if (b.scratch_reserve > b.scratch_bytes)
+            assert_in_range(b.scratch_reserve * 2 * (b.threads + 1), left - 65536, left);
+    }
     leat_plan_close(&plan);
 }
 
@@ -293,6 +303,10 @@ static void memory_has_the_least_of_all_limits(void **state)
     low.rlim_max = old.rlim_max;
     assert_int_equal(setrlimit(RLIMIT_DATA, &low), 0);
     check_machine(300000000 - 1024, "RLIMIT_DATA");
+    leat_machine m;
+    leat_machine_look(folder, &m);
+    assert_int_equal(m.address_bytes, 300000000 - 1024);
+    assert_true(m.stack_bytes > 0);
     assert_int_equal(setrlimit(RLIMIT_DATA, &old), 0);
 }
 

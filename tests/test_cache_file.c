@@ -192,11 +192,57 @@ static void other_files_are_left_alone(void **state)
     /* The same plan: nothing of what failed is left. */
     assert_true(digest_of(plan, 1, NULL) == plain_digest(1));
     leat_plan_close(&plan);
-    const pipe_parts nowhere = parts_with("/nonexistent/folder/file");
-    plan = plan_of(&nowhere);
-    assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_IO);
-    assert_non_null(strstr(err.message, "/nonexistent/folder/file"));
-    leat_plan_close(&plan);
+}
+
+/* Where a file cannot be made: which folder it is, why, and what to do. */
+static void places_for_no_file_are_named(void **state)
+{
+    static const char *const cases[][2] = {
+        { "/nonexistent/folder/file",
+          "/nonexistent/folder/file: cannot make it: folder /nonexistent/folder: No such file or "
+          "directory; make that folder, or " },
+        { "/proc/leat-cache", "/proc/leat-cache: cannot make it in folder /proc: " },
+        { "/proc/leat-cache", "; give the cache a file that this process may write" },
+        { "/dev/null/file", "/dev/null/file: cannot open it in folder /dev/null: Not a directory" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const pipe_parts nowhere = parts_with(cases[i][0]);
+        leat_plan *plan = plan_of(&nowhere);
+        leat_loader *loader;
+        leat_error err;
+        assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_IO);
+        if (!strstr(err.message, cases[i][1]))
+            fail_msg("%s", err.message);
+        leat_plan_close(&plan);
+    }
+}
+
+/* Cut within its header: begun anew where what is left is of this pipeline, and else left alone. */
+static void a_file_cut_in_its_header(void **state)
+{
+    static const size_t cuts[] = { 0, 16, 17, 100, 3000, LEAT_CACHE_HEADER_BYTES - 1 };
+    const uint64_t want = plain_digest(1);
+    const pipe_parts parts = parts_with(cache_path);
+    pipe_parts other = parts;
+    leat_cache_stats cache;
+    size_t size;
+    (void)state;
+    digest_of_parts(&parts, 1, NULL);
+    uint8_t *const good = read_file(&size);
+    other.before = "[count, shrink, shrink]";
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        write_file(good, cuts[i]);
+        if (cuts[i] > 100)
+            refused(&other, LEAT_E_DATA, "cut within its header");
+        assert_true(digest_of_parts(&parts, 1, &cache) == want);
+        assert_int_equal(cache.misses, N_RECORDS);
+        assert_true(digest_of_parts(&parts, 1, &cache) == want);
+        assert_int_equal(cache.hits, N_RECORDS);
+    }
+    write_file(good, 15);
+    refused(&parts, LEAT_E_DATA, "no cache of leat");
+    free(good);
 }
 
 static void one_writes_the_others_read(void **state)
@@ -442,6 +488,8 @@ int main(void)
         TEST(a_changed_source_is_seen),
         TEST(combined_sources_are_kept_too),
         TEST(other_files_are_left_alone),
+        TEST(places_for_no_file_are_named),
+        TEST(a_file_cut_in_its_header),
         TEST(one_writes_the_others_read),
         TEST(a_file_that_may_not_be_written_is_read),
         TEST(a_full_disk_stops_the_filling_only),

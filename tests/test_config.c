@@ -369,7 +369,13 @@ static void bad_sets(void **state)
         { "pipeline.map[0].ops.random_flop.p=1",
           "pipeline.map[0].ops has no 'random_flop'; did you "
           "mean 'random_flip'?" },
-        { "pipeline.map[1].device=gpu", "pipeline.map[1] has no 'device'. It has: normalize" },
+        { "pipeline.map[1].device=gpu",
+          "--set pipeline.map[1].device: pipeline.map[1] has no 'device': it is written as a list "
+          "alone, of: normalize; set all of it with pipeline.map[1]=[...], or write it as `- map: "
+          "{OPTION: VALUE, ...}` to set one option" },
+        { "pipeline[2].ops=[cast]", "pipeline[2] has no 'ops': it is written as a list alone" },
+        { "pipeline.map[1].normalise.mean=0", "has no 'normalise'; did you mean 'normalize'?" },
+        { "pipeline.map[0].ops.cut=1", "pipeline.map[0].ops has no 'cut'. It has: decode_jpeg, " },
         { "train[0]=1", "train is not a list and has no [0]" },
         { "train.device[0]=1", "train.device is not a list" },
         { "train.metrics[0]=1", "train.metrics is not there, so it has no [0]" },

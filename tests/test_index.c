@@ -129,6 +129,7 @@ static void stale_is_rebuilt(void **state)
 static void cut_index(void **state)
 {
     leat_index index;
+    leat_format_error err;
     size_t size;
     (void)state;
     write_data(20);
@@ -136,8 +137,12 @@ static void cut_index(void **state)
     uint8_t *whole = read_whole(side_path(), &size);
     for (size_t n = 0; n < size; n++) {
         write_whole(side_path(), whole, n);
-        assert_int_equal(leat_index_open(data_path(), LEAT_INDEX_NO_BUILD, &index, NULL),
+        assert_int_equal(leat_index_open(data_path(), LEAT_INDEX_NO_BUILD, &index, &err),
                          LEAT_FORMAT_STALE);
+        assert_non_null(strstr(err.text, n == 0   ? ": empty"
+                                         : n < 8  ? ": not an index" /* it may be anything */
+                                         : n < 64 ? ": cut short"
+                                                  : ": of the wrong length"));
     }
     write_whole(side_path(), whole, size);
     assert_int_equal(truncate(side_path(), (off_t)size + 8), 0);

@@ -67,12 +67,16 @@ static void made_once(void **state)
 {
     (void)state;
     expect(1, "$L index --jpeg --check *d", "the index of its JPEG files");
-    expect(0, "$L index --jpeg *d", ".jpg.idx: 3 of 5 records (1 more have restart markers)");
+    expect(0, "$L index --jpeg *d",
+           ".jpg.idx: 3 of 5 records (1 more have restart markers; 1 progressive, or else only for "
+           "libjpeg-turbo)");
     assert_non_null(strstr(said, "index written"));
     expect(0, "$L index --jpeg *d", "index fits\n");
     assert_null(strstr(said, "index written"));
     expect(0, "$L index --jpeg --check *d --json", "\"side_index\": 3");
     assert_non_null(strstr(said, "\"neither\": 1"));
+    assert_non_null(strstr(said, "\"other_kind\": 1"));
+    assert_non_null(strstr(said, "\"too_small\": 0"));
     expect(0, "$L index --jpeg --rebuild --every-mcus 1 *d", "index written (before: asked");
     expect(0, "$L index --jpeg --feature image/format --rebuild *d", ": 0 of 5 records");
     expect(0, "$L index --jpeg *d", "it is of feature 'image/format'");
@@ -107,9 +111,23 @@ static void used_and_found_out(void **state)
     expect(1, "$L bench c.yaml -q --set engine.jpeg_index=require", "damaged or cut short");
 }
 
+/* Why a picture has no table. */
+static void reasons_are_told(void **state)
+{
+    (void)state;
+    expect(0,
+           "$L synth small --n 12 --size 16 -q && $L convert images small -o small -q && "
+           "$L index --jpeg small-*d",
+           ": 0 of 12 records (0 more have restart markers; 12 too small to gain by it");
+    expect(0, "$L index --jpeg --feature image/format small-*d", "; 12 no JPEG file)");
+    expect(0, "truncate -s 100 small-*d.jpg.idx && $L index --jpeg small-*d", "cut short)");
+    expect(0, "rm -r small*", "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(made_once),
-                                        cmocka_unit_test(used_and_found_out) };
+                                        cmocka_unit_test(used_and_found_out),
+                                        cmocka_unit_test(reasons_are_told) };
     return cmocka_run_group_tests(tests, make_data, remove_folder);
 }

@@ -139,14 +139,18 @@ static void of_another_file(void **state)
 static void cut_anywhere(void **state)
 {
     leat_jpeg_index index;
+    leat_format_error err;
     size_t size;
     (void)state;
     assert_int_equal(write_side(N_RECORDS, "image"), LEAT_FORMAT_OK);
     uint8_t *whole = read_whole(side_path(), &size);
     for (size_t n = 0; n < size; n++) {
         write_whole(side_path(), whole, n);
-        assert_int_equal(leat_jpeg_index_open(data_path(), DATA_BYTES, N_RECORDS, &index, NULL),
+        assert_int_equal(leat_jpeg_index_open(data_path(), DATA_BYTES, N_RECORDS, &index, &err),
                          LEAT_FORMAT_STALE);
+        assert_non_null(strstr(err.text, n == 0  ? ": empty"
+                                         : n < 8 ? ": not an index" /* it may be anything */
+                                                 : "cut short"));
         write_whole(side_path(), whole + size - n, n); /* its end alone */
         assert_int_equal(leat_jpeg_index_open(data_path(), DATA_BYTES, N_RECORDS, &index, NULL),
                          LEAT_FORMAT_STALE);

@@ -58,6 +58,7 @@ static void parts_are_all_of_it_in_order(void **state)
             }
             assert_int_equal(next, m);
             assert_int_equal(most, (m + ranks - 1) / ranks);
+            assert_int_equal(most, leat_order_slot_rows(&order));
         }
 }
 

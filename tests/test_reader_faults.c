@@ -12,6 +12,7 @@
 
 #include "engine_fixture.h"
 #include "reader.h"
+#include "source.h"
 
 #define N_FILES   3
 #define N_RECORDS 300
@@ -318,6 +319,26 @@ static void a_changed_file_is_an_error_not_garbage(void **state)
         }
 }
 
+/* Where a file that was cut ends, wherever the record would have begun. */
+static void a_cut_file_is_named_with_its_end(void **state)
+{
+    static const uint64_t offsets[] = { 0, 60, 99, 100, 101, 5000 };
+    char path[400], bytes[200];
+    leat_error err;
+    (void)state;
+    snprintf(path, sizeof path, "%s/hundred", folder);
+    const int fd = open(path, O_RDWR | O_CREAT, 0600);
+    assert_int_equal(ftruncate(fd, 100), 0);
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
+        assert_int_equal(leat_source_pread(fd, bytes, sizeof bytes, offsets[i], path, &err),
+                         LEAT_E_DATA);
+        if (!strstr(err.message, "/hundred ends at byte 100 now"))
+            fail_msg("%s", err.message);
+    }
+    close(fd);
+    unlink(path);
+}
+
 /* Another file under the same name: what is open is still the old one, whole. */
 static void a_replaced_file_is_read_to_the_end(void **state)
 {
@@ -455,6 +476,7 @@ int main(void)
         cmocka_unit_test(interrupted_and_short_preads_are_continued),
         cmocka_unit_test(a_disk_error_is_named),
         cmocka_unit_test(a_changed_file_is_an_error_not_garbage),
+        cmocka_unit_test(a_cut_file_is_named_with_its_end),
         cmocka_unit_test(a_replaced_file_is_read_to_the_end),
         cmocka_unit_test(neighbours_come_in_one_read),
         cmocka_unit_test(what_is_refused_is_said_once),

@@ -194,6 +194,26 @@ static void overruns_are_seen(void **state)
 #endif
 }
 
+static void as_much_as_there_is(void **state)
+{
+    leat_scratch *scratch;
+    leat_error err;
+    (void)state;
+    assert_int_equal(leat_scratch_open_within(&scratch, 1000, (size_t)1 << 62, &err), LEAT_OK);
+    assert_non_null(leat_scratch_take(scratch, 1000));
+    assert_null(leat_scratch_take(scratch, (size_t)1 << 61));
+    leat_scratch_close(&scratch);
+    assert_int_equal(leat_scratch_open_within(&scratch, (size_t)1 << 61, (size_t)1 << 62, &err),
+                     LEAT_E_NOMEM);
+    assert_null(scratch);
+    assert_non_null(strstr(err.message, "cannot reserve 2305843009213693952 bytes: "));
+    assert_non_null(
+        strstr(err.message, "; raise the limits of memory (ulimit -v, ulimit -d), or "));
+    assert_int_equal(leat_scratch_open_within(&scratch, 5000, 100, &err), LEAT_OK);
+    assert_non_null(leat_scratch_take(scratch, 5000));
+    leat_scratch_close(&scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +223,7 @@ int main(void)
         cmocka_unit_test(kept_until_the_end),
         cmocka_unit_test(failed_allocations),
         cmocka_unit_test(reserves_more_than_there_is),
+        cmocka_unit_test(as_much_as_there_is),
         cmocka_unit_test(overruns_are_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -341,8 +341,9 @@ static const struct {
     { "pipeline:\n  - map: {ops: {decode_jpeg: {}, resize: 8}}\n",
       "bad.yaml:3:16: op must be one name with its options, but this has 2: decode_jpeg, resize" },
     /* sizes */
-    { "pipeline:\n  - map: [decode_jpeg, {resize: [30000, 30000]}]\n  - batch: 16777216\n",
-      "bad.yaml:4:5: a batch of 16777216 rows of 'image' (2700000000 bytes each) is too large" },
+    { "pipeline:\n  - map: [decode_jpeg, {resize: [30000, 30000]}]\n  - repeat\n  - batch: "
+      "16777216\n",
+      "bad.yaml:5:5: a batch of 16777216 rows of 'image' (2700000000 bytes each) is too large" },
 };
 
 static void each_wrong_pipeline_says_why_and_where(void **state)
@@ -421,11 +422,11 @@ static void batches_larger_than_the_memory(void **state)
     leat_error err = { 0 };
     (void)state;
     assert_int_equal(open_plan("pipeline:\n  - map: [decode_jpeg, {resize: [64, 64]}]\n"
-                               "  - batch: 1000000\n  - prefetch: 4096\n",
+                               "  - repeat\n  - batch: 1000000\n  - prefetch: 4096\n",
                                NULL, &plan, &err),
                      LEAT_E_CONFIG);
     assert_non_null(
-        strstr(err.message, "bad.yaml:4:5: 4097 batches of 11.45 GiB do not fit in the "));
+        strstr(err.message, "bad.yaml:5:5: 4097 batches of 11.45 GiB do not fit in the "));
     assert_non_null(
         strstr(err.message, "GiB of memory here: lower batch.size or prefetch.batches"));
 }

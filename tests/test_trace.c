@@ -368,6 +368,33 @@ static void a_copy_of_a_ring_is_never_torn(void **state)
     leat_trace_ring_close(&ring);
 }
 
+/* Between any two looks, however close: sleep that began before and goes on behind counts in part. */
+static void nobody_sleeps_for_longer_than_it_took(void **state)
+{
+    static const char *const engines[] = { "{threads: 3}", "{threads: 2, reader: pread}" };
+    (void)state;
+    for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
+        leat_loader_stats_info last, now;
+        leat_plan *plan = plan_of(engines[e]);
+        const leat_loader_options options = { .epochs = -1 };
+        leat_loader *loader = open_loader(plan, &options);
+        leat_loader_stats(loader, &last);
+        for (int i = 0; i < 200; i++) {
+            if (i % 4 == 0)
+                pause_ns(2000000); /* all is ready, and the workers sleep */
+            else
+                take(loader, 1);
+            leat_loader_stats(loader, &now);
+            assert_in_range(now.sleep_ns - last.sleep_ns, 0,
+                            (now.wall_ns - last.wall_ns) * now.threads);
+            last = now;
+        }
+        assert_true(now.sleep_ns > 0);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +402,7 @@ int main(void)
         cmocka_unit_test(copies_have_a_row),
         cmocka_unit_test(old_spans_are_forgotten_and_counted),
         cmocka_unit_test(written_while_it_runs),
+        cmocka_unit_test(nobody_sleeps_for_longer_than_it_took),
         cmocka_unit_test(a_folder_that_is_not_there),
         cmocka_unit_test(a_copy_of_a_ring_is_never_torn),
     };

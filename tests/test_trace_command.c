@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_trace_command.c: --trace and --progress of the command: the file is a trace of the run, also of
- * one that failed; progress is shown where it was asked for and nowhere else. */
+ * test_trace_command.c: what bench and train say of a run besides its figures: --trace, also of one
+ * that failed; --progress where it was asked for and nowhere else; where its epochs begin and end. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,6 +112,35 @@ static void bench_writes_a_trace(void **state)
     assert_string_equal(out, "");
 }
 
+/* What is there under the name stays, unless it is a trace. */
+static void a_trace_replaces_only_a_trace(void **state)
+{
+    static const char *const kept[] = { "x.yaml", "x-00000-of-00001.tfrecord", "note.txt" };
+    char line[300];
+    (void)state;
+    expect("printf '{' >note.txt; : >empty.json");
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        for (int train = 0; train < 2; train++) {
+            snprintf(line, sizeof line, "cp %s saved; $L %s x.yaml -q --trace %s", kept[i],
+                     train ? "train" : "bench", kept[i]);
+            assert_int_equal(shell(line), 2);
+            snprintf(line, sizeof line, "--trace: %s: exists and is not a trace", kept[i]);
+            assert_non_null(strstr(err, line));
+            snprintf(line, sizeof line, "cmp saved %s", kept[i]);
+            expect(line);
+        }
+    expect("$L bench x.yaml --epochs 1 -q --trace empty.json");
+    assert_int_equal(count_events("empty.json", "next"), 10);
+}
+
+static void no_trace_without_spans(void **state)
+{
+    (void)state;
+    assert_int_equal(shell("$L bench x.yaml -q --trace none.json --set engine.spans=0"), 2);
+    assert_non_null(strstr(err, "--trace: engine.spans is 0, so nothing would be recorded"));
+    assert_int_not_equal(shell("test -e none.json"), 0);
+}
+
 static void train_writes_its_steps(void **state)
 {
     static const struct {
@@ -171,13 +200,59 @@ static void progress_where_it_is_wanted(void **state)
     assert_int_equal(shell("$L bench x.yaml --progress sometimes"), 2);
 }
 
+/* Of 10 batches: what stands behind `batch` may change their number and order. */
+static void epochs_end_where_they_end(void **state)
+{
+    static const struct {
+        const char *stage;
+        int n; /* batches of an epoch */
+    } cases[] = {
+        { "take: 10", 10 }, { "shuffle", 10 },   { "skip: 4", 6 },
+        { "take: 7", 7 },   { "repeat: 2", 20 }, { "shard: {index: 1, count: 3}", 3 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int n = cases[i].n;
+        char line[400], want[400];
+        snprintf(line, sizeof line,
+                 "sed 's/^train:/  - %s\\ntrain:/' x.yaml >s.yaml && "
+                 "$L bench s.yaml -q --digest --epochs 3 --start-batch %d | grep '^epoch' | "
+                 "sed 's/, [0-9]* samples.*//'",
+                 cases[i].stage, n + 2);
+        expect(line);
+        snprintf(want, sizeof want, "epoch 1: %d batch%s from 2\nepoch 2: %d batches from 0\n",
+                 n - 2, n == 3 ? "" : "es", n);
+        if (strcmp(out, want) != 0)
+            fail_msg("%s: %s", cases[i].stage, out);
+        expect("$L train s.yaml -q --json | tr -d ' \\n' | grep -o '\"steps\":[0-9]*' | head -n 2");
+        snprintf(want, sizeof want, "\"steps\":%d\n\"steps\":%d\n", n, n);
+        if (strcmp(out, want) != 0)
+            fail_msg("%s: %s", cases[i].stage, out);
+    }
+}
+
+static void no_digest_of_an_epoch_that_failed(void **state)
+{
+    (void)state;
+    expect("cp x-*.tfrecord bad.tfrecord; "
+           "printf junk | dd of=bad.tfrecord bs=1 seek=60000 conv=notrunc 2>/dev/null");
+    assert_int_equal(
+        shell("$L bench x.yaml -q --digest --set source.tfrecord=bad.tfrecord --threads 0"), 1);
+    assert_non_null(strstr(err, "bad.tfrecord, record "));
+    assert_string_equal(out, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bench_writes_a_trace),
+        cmocka_unit_test(a_trace_replaces_only_a_trace),
+        cmocka_unit_test(no_trace_without_spans),
         cmocka_unit_test(train_writes_its_steps),
         cmocka_unit_test(a_failed_run_leaves_its_trace),
         cmocka_unit_test(progress_where_it_is_wanted),
+        cmocka_unit_test(epochs_end_where_they_end),
+        cmocka_unit_test(no_digest_of_an_epoch_that_failed),
     };
     return cmocka_run_group_tests(tests, make_set, remove_set);
 }

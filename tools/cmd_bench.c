@@ -109,11 +109,14 @@ static void end_epoch(struct bench *b)
 static void count_batch(struct bench *b, const leat_batch_info *info)
 {
     struct epoch *e = &b->epoch;
-    if (e->batches && e->number != info->epoch)
+    const int64_t per_epoch = leat_plan_get_info(b->plan)->n_batches; /* -1: without end */
+    const int64_t number = per_epoch > 0 ? info->number / per_epoch : info->epoch;
+    if (e->batches && e->number != number)
         end_epoch(b);
     if (e->batches == 0)
-        *e = (struct epoch){ .number = info->epoch,
-                             .first_batch = info->in_epoch,
+        *e = (struct epoch){ .number = number,
+                             .first_batch =
+                                 per_epoch > 0 ? info->number % per_epoch : info->in_epoch,
                              .digest = 0xcbf29ce484222325u,
                              .digests = b->o->digest ? json_array() : NULL };
     e->batches++;
@@ -233,7 +236,8 @@ static int run_loader(struct bench *b, leat_error *err)
     b->end_ns = leat_files_now_ns();
     leat_loader_stats(b->loader, &b->after);
     leat_progress_fini(&progress);
-    end_epoch(b);
+    if (rc >= 0 || rc == LEAT_E_END) /* a digest of an epoch that failed says nothing */
+        end_epoch(b);
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 

@@ -20,7 +20,8 @@ struct index_options {
 
 static const leat_option options[] = {
     LEAT_OPTION_BOOL(struct index_options, check, "false",
-                     "change nothing; fail if an index is missing, stale or damaged"),
+                     "change nothing; name each file whose index is missing, stale or damaged, and "
+                     "fail if there is one"),
     LEAT_OPTION_BOOL(struct index_options, rebuild, "false", "make it again even if it fits"),
     LEAT_OPTION_BOOL(struct index_options, jpeg, "false",
                      "also the index of the JPEG files, NAME.tfrecord.jpg.idx: with it, a crop of "
@@ -67,9 +68,20 @@ static json_t *side_json(const leat_jpeg_side *side)
     leat_json_int(one, "side_index", (int64_t)side->tables);
     leat_json_int(one, "restart_markers", (int64_t)side->restart_markers);
     leat_json_int(one, "neither", (int64_t)side->neither);
+    leat_json_int(one, "too_small", (int64_t)side->small);
+    leat_json_int(one, "other_kind", (int64_t)side->other);
+    leat_json_int(one, "no_jpeg", (int64_t)side->none);
     leat_json_bool(one, "built", side->built);
     leat_json_text(one, "note", side->note);
     return one;
+}
+
+/* Why so many records have no table. */
+static void print_reason(uint64_t n, const char *why)
+{
+    char count[32];
+    if (n)
+        printf("; %s %s", leat_files_count_text(n, count), why);
 }
 
 static void print_side(const char *path, const leat_jpeg_side *side)
@@ -77,10 +89,12 @@ static void print_side(const char *path, const leat_jpeg_side *side)
     char count[32], bytes[32];
     printf("%s.jpg.idx: %s of %llu records", path, leat_files_count_text(side->tables, count),
            (unsigned long long)side->records);
-    printf(" (%s more have restart markers), %s",
-           leat_files_count_text(side->restart_markers, count),
-           leat_files_bytes_text((double)side->bytes, bytes));
-    printf(" (%.2f %% of the data), index %s",
+    printf(" (%s more have restart markers", leat_files_count_text(side->restart_markers, count));
+    print_reason(side->small, "too small to gain by it, or damaged");
+    print_reason(side->other, "progressive, or else only for libjpeg-turbo");
+    print_reason(side->none, "no JPEG file");
+    printf("), %s (%.2f %% of the data), index %s",
+           leat_files_bytes_text((double)side->bytes, bytes),
            side->data_bytes ? 100.0 * (double)side->bytes / (double)side->data_bytes : 0,
            side->built ? "written" : "fits");
     if (*side->note)
@@ -115,14 +129,35 @@ static int take_file(const char *path, unsigned flags, leat_index *index, leat_e
     return LEAT_OK;
 }
 
+/* A file's index, and that of its JPEG files. */
+static int take_both(const struct index_options *o, const char *path, json_t *list,
+                     uint64_t *records, leat_error *err)
+{
+    const unsigned flags = LEAT_INDEX_VERIFY | (o->check ? LEAT_INDEX_NO_BUILD : 0u) |
+                           (o->rebuild ? LEAT_INDEX_REBUILD : 0u);
+    leat_index index = { 0 };
+    int rc = take_file(path, flags, &index, err);
+    if (rc == LEAT_OK) {
+        json_t *file = file_json(path, &index);
+        *records += index.n_records;
+        json_array_append(list, file);
+        if (!leat_json_to_stdout(o->json))
+            print_file(path, &index);
+        if (o->jpeg)
+            rc = take_side(o, path, file, err);
+        json_decref(file);
+    }
+    leat_index_close(&index);
+    return rc;
+}
+
 static int run(const leat_call *call)
 {
     const struct index_options *o = call->options;
-    const unsigned flags = LEAT_INDEX_VERIFY | (o->check ? LEAT_INDEX_NO_BUILD : 0u) |
-                           (o->rebuild ? LEAT_INDEX_REBUILD : 0u);
     leat_error err = { 0 };
     leat_paths paths;
     uint64_t records = 0;
+    size_t n_bad = 0;
     if (!o->jpeg && (o->feature || o->every_mcus >= 0))
         return leat_command_misuse("index", "--feature and --every-mcus are for --jpeg");
     if (o->check && o->rebuild)
@@ -132,22 +167,20 @@ static int run(const leat_call *call)
     leat_progress progress;
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0, o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
-        leat_index index = { 0 };
-        rc = take_file(paths.items[i], flags, &index, &err);
-        if (rc == LEAT_OK) {
-            json_t *file = file_json(paths.items[i], &index);
-            records += index.n_records;
-            json_array_append(list, file);
-            if (!leat_json_to_stdout(o->json))
-                print_file(paths.items[i], &index);
-            if (o->jpeg)
-                rc = take_side(o, paths.items[i], file, &err);
-            json_decref(file);
+        rc = take_both(o, paths.items[i], list, &records, &err);
+        if (rc < 0 && o->check) { /* go on: all that is wrong, at once */
+            leat_command_fail("index", &err);
+            n_bad++;
+            rc = LEAT_OK;
         }
-        leat_index_close(&index);
         leat_progress_show(&progress, i + 1);
     }
     leat_progress_fini(&progress);
+    if (n_bad)
+        rc = leat_fail(&err, LEAT_E_DATA,
+                       "%zu of %zu file%s failed the check; without --check what is missing or "
+                       "does not fit is made",
+                       n_bad, paths.n, paths.n == 1 ? "" : "s");
     leat_paths_close(&paths);
     leat_json_add(json, "files", list);
     leat_json_int(json, "records", (int64_t)records);
@@ -172,7 +205,9 @@ const leat_command leat_command_index = {
         "so that files without restart markers are read in parts too; they stay as they are. It "
         "takes about 2 % of the data. Batches are the same with and without; a record that was "
         "changed since is found out and read without it. Making it takes as long as decoding the "
-        "files once on one core; several processes may do different files at once.",
+        "files once on one core; several processes may do different files at once.\n\n"
+        "An index appears whole or not at all. A run that is killed leaves a file .NAME.*.tmp "
+        "beside it, which nothing reads and which may be deleted.",
     .example = "  leat index 'data/train-*.tfrecord'\n  leat index --check data/*.tfrecord\n"
                "  leat index --jpeg 'data/train-*.tfrecord'",
     .n_min = 1,

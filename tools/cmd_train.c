@@ -342,8 +342,9 @@ static int step(struct train *t, bool *end, leat_error *err)
     t->epoch_steps++;
     leat_progress_show(&t->progress, (uint64_t)t->steps);
     *end = t->o->steps > 0 && t->steps == t->o->steps;
-    if (info.in_epoch + 1 == per_epoch || *end)
-        rc = end_epoch(t, info.epoch, err);
+    const bool last = per_epoch > 0 && (info.number + 1) % per_epoch == 0;
+    if (last || *end)
+        rc = end_epoch(t, per_epoch > 0 ? info.number / per_epoch : info.epoch, err);
     return rc;
 }
 

@@ -64,13 +64,21 @@ static leat_jpeg_index_id id_of(const uint8_t *payload, size_t size)
 static void count(side_maker *m, const uint8_t *jpeg, size_t size, size_t n)
 {
     leat_jpeg_info info = { 0 };
-    m->side->records++;
-    if (n)
-        m->side->tables++;
-    else if (jpeg && leat_jpeg_look(jpeg, size, &info, NULL) == LEAT_OK && info.restart_mcus)
-        m->side->restart_markers++;
-    else
-        m->side->neither++;
+    leat_jpeg_side *const side = m->side;
+    side->records++;
+    if (n) {
+        side->tables++;
+        return;
+    }
+    const bool is_jpeg = jpeg && leat_jpeg_look(jpeg, size, &info, NULL) == LEAT_OK;
+    if (info.restart_mcus) {
+        side->restart_markers++;
+        return;
+    }
+    side->neither++;
+    side->none += !is_jpeg;
+    side->other += is_jpeg && !info.is_own;
+    side->small += is_jpeg && info.is_own;
 }
 
 static int add_record(side_maker *m, const leat_jpeg_index_id *id, const uint8_t *jpeg, size_t size,
@@ -114,6 +122,7 @@ static int walk(side_maker *m, const char *path, leat_error *err)
     size_t size, n;
     int rc = leat_tfrecord_reader_open(&m->reader, path, 0, &why);
     m->side->records = m->side->tables = m->side->restart_markers = m->side->neither = 0;
+    m->side->small = m->side->other = m->side->none = 0;
     while (rc == LEAT_FORMAT_OK &&
            (rc = leat_tfrecord_reader_next(m->reader, &payload, &size, &why)) == LEAT_FORMAT_OK) {
         const leat_feature found = look_up(payload, size, m->side->feature);

@@ -21,6 +21,8 @@ typedef struct leat_jpeg_side {
     char feature[LEAT_JPEG_INDEX_KEY_MAX + 1];
     uint64_t records, data_bytes, bytes;       /* bytes: of the side file */
     uint64_t tables, restart_markers, neither; /* records by what makes them seekable */
+    uint64_t small, other, none; /* of `neither`: too few MCUs to gain (or damaged); of a kind that
+                                    libjpeg-turbo decodes, such as progressive; no JPEG file */
     bool built;
     char note[480]; /* why it was built; "" when it was not */
 } leat_jpeg_side;

@@ -14,8 +14,8 @@ int leat_setup_config(const char *path, const leat_texts *set, leat_config **out
 int leat_setup_device(const leat_config *config, const char *name, leat_device **out,
                       leat_error *err);
 
-/* For --trace PATH: checks that the file can be written and has enough spans kept. NULL: does
- * nothing. */
+/* For --trace PATH: checks that the file can be written and that no other than a former trace gives
+ * way to it, and has enough spans kept. NULL: does nothing. */
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err);
 
 #endif

@@ -47,6 +47,9 @@ static double us_per_sample(const leat_stage_stats *stage)
     return ratio((double)stage->busy_ns * 1e-3, (double)stage->samples);
 }
 
+#define SHORT_NS                                                                                   \
+    100000000 /* below, what lies across the ends of the measurement shows in the shares */
+
 /* --- the table ---------------------------------------------------------------------------------*/
 
 static void print_stage(const leat_stage_stats *stage, const snapshot *before,
@@ -92,8 +95,11 @@ void leat_summary_print(const leat_loader_stats_info *before, const leat_loader_
         printf("workers: asleep %.1f %%, on a CPU %.1f %%; ",
                ratio((double)(after->sleep_ns - before->sleep_ns) * 1e-9, all) * 100,
                ratio((double)(after->cpu_ns - before->cpu_ns) * 1e-9, all) * 100);
-    printf("the consumer waited %.1f %% of %.2f s\n",
-           ratio((double)(after->wait_ns - before->wait_ns) * 1e-9, s) * 100, s);
+    printf("the consumer waited %.1f %% of %.*f %s\n",
+           ratio((double)(after->wait_ns - before->wait_ns) * 1e-9, s) * 100, s < 1 ? 1 : 2,
+           s < 1 ? s * 1e3 : s, s < 1 ? "ms" : "s");
+    if (after->wall_ns - before->wall_ns < SHORT_NS)
+        printf("note: that is too short for exact shares; give more --steps or --epochs\n");
     print_reads(before, after);
 }
 

@@ -70,7 +70,8 @@ LEAT_API void leat_loader_close(leat_loader **loader);
 typedef struct leat_batch_info {
     int64_t number;   /* from 0, counted from the start of the run, not of this loader */
     int64_t epoch;    /* pass of the pipeline that this batch belongs to */
-    int64_t in_epoch; /* number inside the epoch, from 0 */
+    int64_t in_epoch; /* number inside the epoch, from 0, as stage batch counts: a shuffle or skip
+                         behind it hands them out in its own order */
     int64_t rows;     /* samples in this batch: batch_size, fewer in a short last one; where several
                          ranks share it (engine.ranks) this rank's, which may be 0 */
     int64_t global_rows; /* samples of all ranks together: the weight of this rank's rows in a mean

@@ -13,7 +13,8 @@ enum {
     LEAT_TAPS_BASE_BITS = 14,
     LEAT_TAPS_MOST_BITS = 20,
     LEAT_TAPS_MOST_FRACTION_BITS = 7,
-    LEAT_TAPS_SUM_BITS = 22
+    LEAT_TAPS_SUM_BITS = 22,
+    LEAT_TAPS_KEPT = 8
 };
 
 /* The inputs that output i weighs: [first, first + n). */
@@ -37,7 +38,8 @@ LEAT_HOST_DEVICE leat_taps leat_taps_of(int64_t n_in, int64_t n_out, int32_t i)
 
 LEAT_HOST_DEVICE double leat_taps_weight(const leat_taps *taps, int32_t k)
 {
-    const double distance = fabs(taps->first + k - taps->center + 0.5) / taps->support;
+    const double px = fabs(taps->first + k - taps->center + 0.5);
+    const double distance = taps->support > 1 ? px / taps->support : px;
     return distance < 1 ? 1 - distance : 0;
 }
 
@@ -53,12 +55,20 @@ LEAT_HOST_DEVICE double leat_taps_total(const leat_taps *taps)
  * then sum to exactly 1 << bits. */
 LEAT_HOST_DEVICE void leat_taps_fill_u8(const leat_taps *taps, int32_t bits, int16_t *weights)
 {
-    const double total = leat_taps_total(taps);
-    double sum = 0;
+    double kept[LEAT_TAPS_KEPT], total = 0, sum = 0; /* worked out once where they are few */
     int32_t before = 0;
     for (int32_t k = 0; k < taps->n; k++) {
-        sum += leat_taps_weight(taps, k);
-        const int32_t upto = (int32_t)(sum / total * (double)(1 << bits) + 0.5);
+        const double weight = leat_taps_weight(taps, k);
+        if (k < LEAT_TAPS_KEPT)
+            kept[k] = weight;
+        total += weight;
+    }
+    for (int32_t k = 0; k < taps->n; k++) {
+        int32_t upto = 1 << bits; /* of the last one, where the sum is the total */
+        if (k < taps->n - 1) {
+            sum += k < LEAT_TAPS_KEPT ? kept[k] : leat_taps_weight(taps, k);
+            upto = (int32_t)(sum / total * (double)(1 << bits) + 0.5);
+        }
         weights[k] = (int16_t)(upto - before);
         before = upto;
     }

@@ -12,13 +12,12 @@
 
 #include "engine.h"
 
-#define AUTO_SHARE    4 /* a loader may take one part in so many of what is there */
-#define READ_FIRST    ((int64_t)4 << 20) /* read memory that one would like, at least and … */
-#define READ_MOST     ((int64_t)64 << 20)
-#define READ_LEAST    ((int64_t)64 << 10)
-#define WORKER_BYTES  ((int64_t)384 << 10) /* stack and decoders of a thread */
-#define RESERVE_MOST  ((int64_t)4 << 30)
-#define RESERVE_LEAST ((int64_t)64 << 20)
+#define AUTO_SHARE   4                  /* a loader may take one part in so many of what is there */
+#define READ_FIRST   ((int64_t)4 << 20) /* read memory that one would like, at least and … */
+#define READ_MOST    ((int64_t)64 << 20)
+#define READ_LEAST   ((int64_t)64 << 10)
+#define WORKER_BYTES ((int64_t)384 << 10) /* stack and decoders of a thread */
+#define RESERVE_MOST ((int64_t)4 << 30)   /* address space of a thread's scratch */
 
 /* What is being divided. */
 typedef struct division {
@@ -233,7 +232,7 @@ static void decide_all(const division *d, int64_t wanted)
     decide_reading(d, wanted);
     decide(b, "run", plan->engine.run ? plan->engine.run : 1, "rows", "%s",
            plan->engine.run ? "as engine.run says"
-                            : "auto: to begin with; then as many as make a task of 20 us");
+                            : "auto: to begin with; then as many as make a task of 50 us");
     int32_t n_device = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n_device += plan->chains[c].n_links - plan->chains[c].n_host;
@@ -330,6 +329,20 @@ static void set_numbers(const division *d)
     b->scratch_bytes = round_up((plan->look.n_run ? tried * 5 / 2 : tried) + 65536);
 }
 
+/* Where address space is limited: half of what batches and the threads' stacks leave. */
+static void set_reserve(const division *d)
+{
+    const leat_machine *const m = &d->facts->machine;
+    leat_budget *const b = d->out;
+    const int64_t left = m->address_bytes == INT64_MAX
+                             ? RESERVE_MOST
+                             : (m->address_bytes - b->total_bytes - b->threads * m->stack_bytes) /
+                                   2 / (b->threads + 1);
+    b->scratch_reserve = left > RESERVE_MOST       ? RESERVE_MOST
+                         : left < b->scratch_bytes ? b->scratch_bytes
+                                                   : left / 4096 * 4096;
+}
+
 int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat_budget *out,
                      leat_error *err)
 {
@@ -343,13 +356,7 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
     if (out->least_bytes > out->limit_bytes)
         return refuse(&d, err);
     fit(&d, out->limit_bytes, wanted);
-    const int64_t left =
-        facts->machine.address_bytes == INT64_MAX
-            ? RESERVE_MOST
-            : (facts->machine.address_bytes - out->total_bytes) / 2 / (out->threads + 1);
-    out->scratch_reserve = left > RESERVE_MOST    ? RESERVE_MOST
-                           : left < RESERVE_LEAST ? RESERVE_LEAST
-                                                  : left / 4096 * 4096;
+    set_reserve(&d);
     decide_all(&d, wanted);
     return LEAT_OK;
 }

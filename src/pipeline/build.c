@@ -120,9 +120,10 @@ static int check_memory(const leat_plan *plan, const leat_node *batch, leat_erro
         return LEAT_OK;
     return leat_node_fail(
         batch, err, LEAT_E_CONFIG,
-        "%.0f batches of %.4g GiB do not fit in the %.4g GiB of memory here: lower "
+        "%.0f batch%s of %.4g GiB do%s not fit in the %.4g GiB of memory here: lower "
         "batch.size or prefetch.batches",
-        slots, (double)plan->slot_bytes / 0x1p30, there / 0x1p30);
+        slots, slots > 1 ? "es" : "", (double)plan->slot_bytes / 0x1p30, slots > 1 ? "" : "es",
+        there / 0x1p30);
 }
 
 /* Room for `bytes` per row of a batch, from *at on, which goes to its end. */

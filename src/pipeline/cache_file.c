@@ -86,6 +86,26 @@ static int fail_path(const leat_cache *cache, leat_error *err, const char *what)
     return leat_fail(err, LEAT_E_IO, "%s: %s: %s", cache->path, what, strerror(errno));
 }
 
+/* error: of the first try; errno: of the last. */
+static int fail_open(const leat_cache *cache, int error, leat_error *err)
+{
+    const char *const slash = strrchr(cache->path, '/');
+    const int n = slash ? (int)(slash - cache->path) + (slash == cache->path) : 1;
+    const char *const folder = slash ? cache->path : ".";
+    const char *const what = errno == ENOENT ? "cannot make it" : "cannot open it";
+    char text[1024];
+    struct stat status;
+    snprintf(text, sizeof text, "%.*s", n, folder);
+    if (stat(text, &status) < 0)
+        return leat_fail(err, LEAT_E_IO,
+                         "%s: cannot make it: folder %s: %s; make that folder, or give the cache "
+                         "another file",
+                         cache->path, text, strerror(errno));
+    return leat_fail(err, LEAT_E_IO,
+                     "%s: %s in folder %s: %s; give the cache a file that this process may write",
+                     cache->path, what, text, strerror(error));
+}
+
 static void become_reader(leat_cache *cache, const char *why)
 {
     cache->is_reader = true;
@@ -116,12 +136,13 @@ static int open_path(leat_cache *cache, struct stat *status, leat_error *err)
 {
     const int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK; /* a pipe must not hold us up */
     cache->fd = open(cache->path, O_RDWR | O_CREAT | flags, 0666);
-    if (cache->fd < 0 && (errno == EACCES || errno == EROFS || errno == EPERM)) {
+    const int error = errno;
+    if (cache->fd < 0 && (error == EACCES || error == EROFS || error == EPERM)) {
         cache->fd = open(cache->path, O_RDONLY | flags);
         become_reader(cache, "it is only read: this process may not write to it");
     }
     if (cache->fd < 0)
-        return fail_path(cache, err, "cannot open it");
+        return fail_open(cache, error, err);
     if (fstat(cache->fd, status) < 0)
         return fail_path(cache, err, "cannot look at it");
     if (!S_ISREG(status->st_mode))
@@ -139,12 +160,22 @@ static uint64_t size_limit(void)
     return (uint64_t)file.rlim_cur;
 }
 
+/* An empty file, or one that was cut within a header of this very pipeline: there is no sample in it. */
+static bool begins_anew(leat_cache *cache, const struct stat *status,
+                        const uint8_t header[LEAT_CACHE_HEADER_BYTES])
+{
+    uint8_t is[LEAT_CACHE_HEADER_BYTES];
+    const size_t n = (size_t)status->st_size;
+    return n == 0 || (n >= LEAT_CACHE_HEADER_LEAST && n < sizeof is &&
+                      leat_cache_file_read(cache, is, n, 0) && !memcmp(is, header, n));
+}
+
 /* The writer makes a new file whole; a reader that comes first gives it a second for that. */
 static int settle_header(leat_cache *cache, struct stat *status, leat_error *err)
 {
     uint8_t header[LEAT_CACHE_HEADER_BYTES];
-    if (status->st_size == 0 && !cache->is_reader) {
-        leat_cache_header_write(&cache->origin, header);
+    leat_cache_header_write(&cache->origin, header);
+    if (!cache->is_reader && begins_anew(cache, status, header)) {
         errno = size_limit() < sizeof header ? EFBIG : write_all(cache, header, sizeof header, 0);
         if (errno)
             return fail_path(cache, err, "cannot write its header");

@@ -168,8 +168,11 @@ int leat_cache_header_read(const uint8_t *bytes, size_t size, leat_cache_origin 
                            leat_error *err)
 {
     header h;
-    if (size < sizeof h || memcmp(bytes, magic, sizeof magic))
+    if (size < LEAT_CACHE_HEADER_LEAST || memcmp(bytes, magic, sizeof magic) != 0)
         return leat_fail(err, LEAT_E_DATA, "this is no cache of leat, and is left as it is");
+    if (size < sizeof h)
+        return leat_fail(err, LEAT_E_DATA,
+                         "it was cut within its header, and is not of this pipeline as it stands");
     memcpy(&h, bytes, sizeof h);
     if (h.byte_order != BYTE_ORDER_MARK)
         return leat_fail(err, LEAT_E_DATA, "written by a machine of another byte order");

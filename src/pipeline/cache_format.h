@@ -18,6 +18,7 @@
 
 #define LEAT_CACHE_UNIT         16 /* sizes and offsets of entries are multiples of it */
 #define LEAT_CACHE_HEADER_BYTES 4096
+#define LEAT_CACHE_HEADER_LEAST 16 /* of a header: less may be of any file */
 #define LEAT_CACHE_PLACE_BYTES  16
 #define LEAT_CACHE_ENTRY_HEAD   16
 #define LEAT_CACHE_TEXT         3072

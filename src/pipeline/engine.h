@@ -30,10 +30,12 @@
  * comes. Otherwise bad rows are masked or replaced by who meets them and listed in the slot's log; they
  * count, and limits take effect, in batch order too (bad_rows.c).
  *
- * Threads: workers and, inside leat_loader_next, the consumer, which helps with the batch it waits
- * for. No more of them compute at once than engine.threads says, the consumer included. Who finds
- * nothing to do sleeps: one of them as leader on the reader's eventfd (when reads are in flight), the
- * others on `work`. leat_sched_balance_locked() is the one place that decides whom a change wakes. */
+ * Threads: workers and, inside leat_loader_next, the consumer. It helps with the batch it waits for
+ * while a worker is asleep, so that no more compute at once than engine.threads says (but for the rest
+ * of the consumer's run when that worker comes back). Who finds nothing to do sleeps: one of them as
+ * leader on the reader's eventfd (when reads are in flight), the others on `work`. A thread that is
+ * about to look for its next piece of work calls nobody for it: threads that wake up in vain cost more
+ * than short rows take. leat_sched_balance_locked() is the one place that decides whom a change wakes. */
 #ifndef LEAT_ENGINE_H
 #define LEAT_ENGINE_H
 
@@ -52,6 +54,7 @@
 #define LEAT_RUNS    128 /* runs read ahead */
 /* Read by one submission, about: what the page cache has is copied in it. */
 #define LEAT_GROUP_BYTES (1 << 20)
+#define LEAT_SETTLE      32  /* reads before read-ahead is changed */
 #define LEAT_DECISIONS   128 /* changes that are remembered */
 #define LEAT_INFO_RING   64  /* batches whose info stays readable after release */
 #define LEAT_MADE_EARLY                                                                            \
@@ -154,7 +157,10 @@ typedef struct leat_ahead {
     uint64_t window;     /* of it that is used now [engine lock] */
     double
         latency_ns; /* from the end of a submission until a run's last read is there [engine lock] */
-    uint64_t n_timed;    /* [engine lock] */
+    uint64_t n_timed; /* [engine lock] */
+    /* The page cache has the files: who runs a row reads it too. Tried again after n_settle reads. */
+    bool in_worker;      /* [engine lock] */
+    uint64_t n_settle;   /* [engine lock] */
     leat_run *runs;      /* ring of LEAT_RUNS */
     leat_layout layout;  /* [start token] */
     uint64_t head, tail; /* runs published / freed, counted without wrapping [engine lock] */
@@ -233,12 +239,11 @@ struct leat_loader {
     int64_t n_logs_used;            /* logs from here on were never given out */
     int64_t bad_epoch;              /* n_bad bad records were in it so far */
     int64_t n_bad;
-    uint64_t n_masked, n_replaced; /* handed out */
-    int32_t n_errors;              /* the first ones of the run */
-    leat_row_error *errors;        /* [const after open] */
-    int64_t n_finishing;           /* slots in that state */
-    int n_computing;         /* threads that run rows: never more than n_threads (at least 1) */
-    int n_sleepers, n_calls; /* workers in cond_wait; calls they have not answered */
+    uint64_t n_masked, n_replaced;     /* handed out */
+    int32_t n_errors;                  /* the first ones of the run */
+    leat_row_error *errors;            /* [const after open] */
+    int64_t n_finishing;               /* slots in that state */
+    int n_sleepers, n_calls;           /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
     bool stop, closed;
     leat_error failure; /* code < 0: handed out already, stays */
@@ -246,7 +251,9 @@ struct leat_loader {
     double sample_ns;   /* running mean of a row's cost; 0 = not known yet */
     uint64_t run_rows;  /* rows per run */
     uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
-    int64_t wait_ns, busy_ns, sleep_ns;
+    int64_t wait_ns, busy_ns;
+    int64_t sleep_ns,
+        n_asleep; /* of workers: sleep_ns + n_asleep · wall_ns is how long they slept */
     leat_tune tune;
 };
 
@@ -303,6 +310,8 @@ void leat_ship_map_close(leat_loader *loader);
 /* n rows took ns; the last reads of a run came ns after they were submitted; a batch is complete. */
 void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns);
 void leat_tune_read_locked(leat_loader *loader, int64_t ns);
+/* Who ran a row read it, and had to wait for the disk. */
+void leat_tune_cold_locked(leat_loader *loader);
 void leat_tune_batch_locked(leat_loader *loader);
 /* A worker found nothing to do. */
 void leat_tune_idle_locked(leat_loader *loader);

@@ -9,16 +9,12 @@
 #include "scratch.h"
 #include "state.h"
 
-#define SCRATCH_LEAST ((size_t)64 << 20) /* address space; memory is committed by touch */
-
 /* --- open ---------------------------------------------------------------------------------------- */
 
 static int open_worker(leat_worker *worker, const leat_loader *loader, leat_error *err)
 {
-    int rc = LEAT_E_NOMEM;
-    for (size_t bytes = (size_t)loader->budget.scratch_reserve; rc < 0 && bytes >= SCRATCH_LEAST;
-         bytes /= 2)
-        rc = leat_scratch_open(&worker->scratch, bytes, err);
+    int rc = leat_scratch_open_within(&worker->scratch, (size_t)loader->budget.scratch_bytes,
+                                      (size_t)loader->budget.scratch_reserve, err);
     if (rc >= 0)
         rc = leat_trace_ring_open(&worker->trace.spans, (uint64_t)loader->plan->engine.spans, err);
     return rc;

@@ -127,10 +127,11 @@ typedef struct leat_order_place {
     uint64_t rows;        /* this rank's; 0 is possible where a batch has fewer rows than ranks */
 } leat_order_place;
 
-/* Most rows a rank holds of a batch. */
+/* Most rows a rank holds of a batch. A pass of fewer samples than a batch has never fills one. */
 static inline uint64_t leat_order_slot_rows(const leat_order *order)
 {
-    return order->batch_size / order->ranks + (order->batch_size % order->ranks != 0);
+    const uint64_t n = order->batch_size < order->n_samples ? order->batch_size : order->n_samples;
+    return n / order->ranks + (n % order->ranks != 0);
 }
 
 /* Batch b (counted over all epochs; must exist). Of its m rows rank r of R holds

@@ -97,7 +97,10 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
         if (!memory)
             return leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch",
                              extent.size);
-        rc = leat_source_pread(extent.fd, memory, extent.size, extent.offset, NULL, err);
+        if (!leat_source_pread_cached(extent.fd, memory, extent.size, extent.offset)) {
+            worker->read_waited = true;
+            rc = leat_source_pread(extent.fd, memory, extent.size, extent.offset, NULL, err);
+        }
         if (rc < 0)
             return rc;
         bytes = memory;

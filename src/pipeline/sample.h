@@ -21,6 +21,7 @@ typedef struct leat_worker {
     leat_order_cache order;
     leat_kept_record kept;
     uint32_t bucket;      /* of the batch it works on */
+    bool read_waited;     /* a record that it read was not in the page cache */
     leat_trace trace;     /* totals per stage and spans; read by others as atomics */
     int64_t batch;        /* whose rows it computes; for spans */
     uint32_t until_timed; /* samples until the next one whose stages are timed */

@@ -28,15 +28,16 @@ typedef struct leat_span {
 
 /* --- which rows --------------------------------------------------------------------------------- */
 
-/* Somebody may compute: no more at once than engine.threads. */
-static bool has_room_locked(const leat_loader *loader)
+/* Whose next step it is: a worker takes what is oldest, the consumer what its batch lacks, and that
+ * only while a worker is asleep: no more compute than engine.threads says. */
+static bool may_compute_locked(const leat_loader *loader, int64_t only)
 {
-    return loader->n_computing < (loader->n_threads ? loader->n_threads : 1);
+    return only < 0 || !loader->n_threads || loader->n_asleep > 0;
 }
 
 static bool can_run_rows_locked(const leat_loader *loader, int64_t only)
 {
-    if (!has_room_locked(loader))
+    if (!may_compute_locked(loader, only))
         return false;
     if (loader->ahead.reader)
         return leat_start_find_locked(loader, only) != NULL;
@@ -46,7 +47,7 @@ static bool can_run_rows_locked(const leat_loader *loader, int64_t only)
 
 static bool can_finish_locked(const leat_loader *loader, int64_t only)
 {
-    return has_room_locked(loader) && leat_finish_can_locked(loader, only);
+    return may_compute_locked(loader, only) && leat_finish_can_locked(loader, only);
 }
 
 static bool can_compute_locked(const leat_loader *loader, int64_t only)
@@ -224,11 +225,13 @@ static leat_often often_locked(const leat_loader *loader)
     const int32_t n_stamps = 3 + loader->plan->n_chains;
     const double timed = n_stamps * STAMP_NS / STAMP_SHARE / sample_ns;
     const double every = timed < 1 ? 1 : timed > 65536 ? 65536 : timed;
-    const double cpu = n_stamps * CPU_NS / CPU_SHARE / sample_ns / every;
+    const double looks = 1 + leat_sample_n_stages(loader->plan);
+    const double cpu = looks * CPU_NS / CPU_SHARE / sample_ns / every;
     return (leat_often){ (uint32_t)every, cpu < 2 ? 2 : cpu > 65536 ? 65536 : (uint32_t)cpu + 1 };
 }
 
-static void book_locked(leat_loader *loader, const leat_span *span, const leat_outcome *outcome)
+static void book_locked(leat_loader *loader, leat_worker *worker, const leat_span *span,
+                        const leat_outcome *outcome)
 {
     leat_slot *const slot = span->slot;
     slot->digest += outcome->digest;
@@ -244,23 +247,49 @@ static void book_locked(leat_loader *loader, const leat_span *span, const leat_o
     if (span->run)
         leat_start_done_locked(loader, span->run);
     leat_tune_span_locked(loader, span->n, outcome->ns);
+    if (worker->read_waited)
+        leat_tune_cold_locked(loader);
+    worker->read_waited = false;
     if (slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
+}
+
+static void call_leader_locked(leat_ahead *a)
+{
+    if (!a->leader_called) {
+        a->leader_called = true;
+        leat_reader_wake(a->reader);
+    }
+}
+
+static void call_consumer_locked(leat_loader *loader)
+{
+    if (loader->ahead.leader == LEAT_CONSUMER)
+        call_leader_locked(&loader->ahead);
+    else
+        pthread_cond_signal(&loader->ready);
+}
+
+/* After a piece of work, by who goes on to the next piece: what there is to do is no news for others
+ * yet, only that the consumer has what it waits for. To call somebody for what the caller is about to
+ * take costs more than a short row. */
+static void tell_consumer_locked(leat_loader *loader)
+{
+    if (loader->done && loader->done(loader))
+        call_consumer_locked(loader);
 }
 
 static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat_span *span)
 {
     leat_outcome outcome;
     const leat_often often = often_locked(loader);
-    loader->n_computing++;
     leat_sched_balance_locked(loader); /* what is left may be for others */
     pthread_mutex_unlock(&loader->lock);
     compute(loader, worker, span, &often, &outcome);
     leat_sample_rest(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
-    loader->n_computing--;
-    book_locked(loader, span, &outcome);
-    leat_sched_balance_locked(loader);
+    book_locked(loader, worker, span, &outcome);
+    tell_consumer_locked(loader);
 }
 
 /* A part of a batch whose rows are all there. */
@@ -269,22 +298,21 @@ static bool finish_part_locked(leat_loader *loader, leat_worker *worker, int64_t
     leat_finish_task task;
     leat_error error;
     uint64_t digest;
-    if (loader->stop || !has_room_locked(loader) || !leat_finish_take_locked(loader, only, &task))
+    if (loader->stop || !may_compute_locked(loader, only) ||
+        !leat_finish_take_locked(loader, only, &task))
         return false;
     const int64_t batch = task.slot->batch;
-    loader->n_computing++;
     leat_sched_balance_locked(loader);
     pthread_mutex_unlock(&loader->lock);
     const int64_t start = leat_clock_ns();
     const int rc = leat_finish_run(loader->plan, worker, &task, &digest, &error);
     const int64_t end = note(worker, LEAT_TRACE_FINISH, start, batch, 0, 0, 0);
     pthread_mutex_lock(&loader->lock);
-    loader->n_computing--;
     loader->busy_ns += end - start;
     leat_finish_done_locked(loader, &task, digest, rc < 0 ? &error : NULL);
     if (task.slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
-    leat_sched_balance_locked(loader);
+    tell_consumer_locked(loader);
     return true;
 }
 
@@ -317,6 +345,20 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
     return true;
 }
 
+/* Sleep that has not ended is counted too: sum of the ends less sum of the starts, and those who are
+ * asleep end now. */
+static void fall_asleep_locked(leat_loader *loader, int64_t at)
+{
+    loader->n_asleep++;
+    loader->sleep_ns -= at - loader->opened_ns;
+}
+
+static void wake_up_locked(leat_loader *loader, int64_t at)
+{
+    loader->n_asleep--;
+    loader->sleep_ns += at - loader->opened_ns;
+}
+
 /* Sleeps on the eventfd until a read is done or somebody calls. */
 static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role)
 {
@@ -324,13 +366,15 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     const int64_t start = leat_clock_ns();
     a->leader = role;
     a->leader_called = false;
+    if (role == LEAT_WORKER)
+        fall_asleep_locked(loader, start);
     pthread_mutex_unlock(&loader->lock);
     leat_reader_wait(a->reader);
     pthread_mutex_lock(&loader->lock);
     a->leader = LEAT_NOBODY;
     const int64_t end = note(worker, LEAT_TRACE_WAIT, start, -1, 0, 0, 0);
     if (role == LEAT_WORKER)
-        loader->sleep_ns += end - start;
+        wake_up_locked(loader, end);
     leat_start_reap_locked(loader);
     leat_sched_balance_locked(loader);
 }
@@ -351,13 +395,15 @@ static void wait_checking_locked(leat_loader *loader)
 static void sleep_locked(leat_loader *loader, leat_worker *worker, pthread_cond_t *until)
 {
     const int64_t start = leat_clock_ns();
+    if (until == &loader->work)
+        fall_asleep_locked(loader, start);
     if (loader->device && until == &loader->ready)
         wait_checking_locked(loader);
     else
         pthread_cond_wait(until, &loader->lock);
     const int64_t end = note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
     if (until == &loader->work)
-        loader->sleep_ns += end - start;
+        wake_up_locked(loader, end);
 }
 
 static bool leaderless_locked(const leat_loader *loader)
@@ -393,6 +439,7 @@ void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
     while (!done(loader)) {
         if (step_locked(loader, worker, loader->next))
             continue;
+        leat_sched_balance_locked(loader); /* there may be work on later batches */
         loader->done = done;
         if (leaderless_locked(loader))
             lead_locked(loader, worker, LEAT_CONSUMER);
@@ -429,39 +476,27 @@ static bool worth_waking_locked(const leat_loader *loader)
     return rows * loader->sample_ns >= 2 * GRAIN_NS;
 }
 
-/* What the sleeping consumer waits for, or could do. */
+/* What the sleeping consumer could do. */
 static bool concerns_consumer_locked(const leat_loader *loader)
 {
-    return loader->done(loader) || can_start_locked(loader) ||
-           can_compute_locked(loader, loader->next) || leaderless_locked(loader);
+    return can_start_locked(loader) || can_compute_locked(loader, loader->next) ||
+           leaderless_locked(loader);
 }
 
-static void call_leader_locked(leat_ahead *a)
-{
-    if (!a->leader_called) {
-        a->leader_called = true;
-        leat_reader_wake(a->reader);
-    }
-}
-
+/* Calls the consumer if it has what it waits for; and one thread for what there is to do: a worker,
+ * because it can go on with the next thing, or else the consumer. */
 void leat_sched_balance_locked(leat_loader *loader)
 {
     leat_ahead *const a = &loader->ahead;
-    const bool leaderless = leaderless_locked(loader);
-    if (loader->done && concerns_consumer_locked(loader)) {
-        if (a->leader == LEAT_CONSUMER)
-            call_leader_locked(a);
-        else
-            pthread_cond_signal(&loader->ready);
-    }
-    if (loader->n_sleepers) {
-        if (leaderless || worth_waking_locked(loader)) {
-            loader->n_sleepers--;
-            loader->n_calls++;
-            pthread_cond_signal(&loader->work);
-        }
-    } else if (a->leader == LEAT_WORKER && worth_waking_locked(loader)) {
+    tell_consumer_locked(loader);
+    if (loader->n_sleepers && (leaderless_locked(loader) || worth_waking_locked(loader))) {
+        loader->n_sleepers--;
+        loader->n_calls++;
+        pthread_cond_signal(&loader->work);
+    } else if (a->leader == LEAT_WORKER && !a->leader_called && worth_waking_locked(loader)) {
         call_leader_locked(a);
+    } else if (loader->done && concerns_consumer_locked(loader)) {
+        call_consumer_locked(loader);
     }
 }
 

@@ -292,6 +292,7 @@ void leat_ship_next_locked(leat_loader *loader)
     leat_loader_fill_info(batch, slot);
     leat_bad_move_locked(slot, batch);
     batch->info.sent_ns = leat_clock_ns();
+    leat_sched_balance_locked(loader); /* this takes a while: rows may be for others */
     pthread_mutex_unlock(&loader->lock);
     note_copies(loader);
     const int rc = enqueue(loader, slot, batch, in_use);

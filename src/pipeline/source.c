@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "digest.h"
@@ -93,6 +96,25 @@ void leat_source_close(leat_source **source)
     *source = NULL;
 }
 
+int leat_source_add_note(char **notes, leat_error *err, const char *format, ...)
+{
+    char *note = NULL, *all = NULL;
+    va_list args;
+    va_start(args, format);
+    int rc = vasprintf(&note, format, args) < 0 ? LEAT_E_NOMEM : LEAT_OK;
+    va_end(args);
+    if (rc < 0)
+        note = NULL;
+    else if (asprintf(&all, "%s%s\n", *notes ? *notes : "", note) < 0)
+        rc = LEAT_E_NOMEM;
+    free(note);
+    if (rc < 0)
+        return leat_fail(err, rc, "a note");
+    free(*notes);
+    *notes = all;
+    return LEAT_OK;
+}
+
 void leat_source_order(const leat_source *source, leat_order *out)
 {
     if (source->combine)
@@ -158,15 +180,8 @@ int leat_source_glob(const leat_strings *patterns, const leat_node *where, char 
     if (!paths)
         return leat_fail(err, LEAT_E_NOMEM, "%zu paths", n);
     qsort(paths, n, sizeof *paths, compare_paths);
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (kept && !strcmp(paths[kept - 1], paths[i]))
-            free(paths[i]);
-        else
-            paths[kept++] = paths[i];
-    paths[kept] = NULL;
     *out = paths;
-    *n_out = kept;
+    *n_out = n;
     return LEAT_OK;
 }
 
@@ -184,6 +199,25 @@ uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status)
     return leat_digest_chain(stamp, leat_digest_row(facts, sizeof facts, 0));
 }
 
+bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset)
+{
+    const struct iovec all = { to, size };
+    return preadv2(fd, &all, 1, (off_t)offset, RWF_NOWAIT) == (ssize_t)size;
+}
+
+/* There is nothing at byte `at`, where the index says that a record goes on. */
+static int fail_cut(int fd, uint64_t at, const char *name, leat_error *err)
+{
+    struct stat status;
+    uint64_t end = at; /* it may have grown again by now */
+    if (fstat(fd, &status) == 0 && (uint64_t)status.st_size < at)
+        end = (uint64_t)status.st_size;
+    return leat_fail(err, LEAT_E_DATA,
+                     "%s ends at byte %llu now, and the record does not: it was cut short while it "
+                     "was in use; open the data anew",
+                     name, (unsigned long long)end);
+}
+
 int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char *path,
                       leat_error *err)
 {
@@ -193,10 +227,7 @@ int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char
         if (n > 0)
             done += (size_t)n;
         else if (n == 0)
-            return leat_fail(err, LEAT_E_DATA,
-                             "%s ends at byte %llu, inside the record: it was cut short after it "
-                             "was opened",
-                             name, (unsigned long long)(offset + done));
+            return fail_cut(fd, offset + done, name, err);
         else if (errno != EINTR)
             return leat_fail(err, LEAT_E_IO, "cannot read %s at byte %llu: %s", name,
                              (unsigned long long)(offset + done), strerror(errno));

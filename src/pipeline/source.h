@@ -86,7 +86,7 @@ struct leat_source {
     int32_t n_classes;     /* 0 = unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
-    const char *notes;  /* of the pipelines of its parts, each with a line end; NULL: none. Owned */
+    const char *notes;  /* of its files, or of its parts, each with a line end; NULL: none. Owned */
     bool seek_complete; /* all JPEG files were indexed (leat_seek), as far as opening tells */
     char seek_note[200]; /* an index that is there and does not fit: which, why; "": none */
     const struct leat_combine *combine; /* order of the elements; NULL: the records, one by one.
@@ -105,6 +105,8 @@ int leat_source_open_entry(const leat_node *given, const leat_source_setting *se
 int leat_source_rows_open(uint64_t n_records, const leat_rows *rows, int32_t n_rows,
                           leat_source **out, leat_error *err);
 void leat_source_close(leat_source **source);
+/* One more of a source's notes; *notes is NULL or what this gave before. */
+int leat_source_add_note(char **notes, leat_error *err, const char *format, ...) LEAT_PRINTF(3, 4);
 /* Begins an order with the source's elements. */
 void leat_source_order(const leat_source *source, leat_order *out);
 
@@ -112,8 +114,8 @@ void leat_source_order(const leat_source *source, leat_order *out);
 int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *scratch,
                       leat_view *features, size_t *n_read, leat_error *err);
 
-/* Files of patterns (glob(3)), sorted, without duplicates. *paths is NULL-terminated; free with
- * leat_source_free_paths. A pattern without a match is an error that names it. */
+/* Files of patterns (glob(3)), sorted, each as often as it was named. *paths is NULL-terminated; free
+ * with leat_source_free_paths. A pattern without a match is an error that names it. */
 int leat_source_glob(const leat_strings *patterns, const leat_node *where, char ***paths,
                      size_t *n_paths, leat_error *err);
 void leat_source_free_paths(char **paths);
@@ -126,5 +128,7 @@ uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status);
  * is LEAT_E_DATA. `path` is for the message. */
 int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char *path,
                       leat_error *err);
+/* The same where the page cache has all of it; false where it does not, or where that cannot be asked. */
+bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset);
 
 #endif

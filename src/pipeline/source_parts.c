@@ -49,13 +49,7 @@ static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *
 /* One more note, with the number of the part that it is about. */
 static int add_note(leat_source_parts *parts, const char *text, size_t n, leat_error *err)
 {
-    char *all;
-    if (asprintf(&all, "%ssource %zu: %.*s\n", parts->notes ? parts->notes : "", parts->n, (int)n,
-                 text) < 0)
-        return leat_fail(err, LEAT_E_NOMEM, "a note");
-    free(parts->notes);
-    parts->notes = all;
-    return LEAT_OK;
+    return leat_source_add_note(&parts->notes, err, "source %zu: %.*s", parts->n, (int)n, text);
 }
 
 /* The notes of the last part: of its source, if that has parts too, and of its own pipeline. */

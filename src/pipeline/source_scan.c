@@ -19,7 +19,7 @@
 #define GROUP_BYTES   ((size_t)1 << 20) /* read at once */
 #define GROUP_RECORDS 4096
 #define SCRATCH_BYTES ((size_t)4 << 30) /* address space; committed by touch */
-#define SCRATCH_LEAST ((size_t)64 << 20)
+#define SCRATCH_LEAST ((size_t)1 << 20)
 
 /* What all threads share. */
 typedef struct scan_work {
@@ -177,14 +177,6 @@ static int visit_piece(scan *s, uint64_t first, uint64_t end, leat_error *err)
 
 /* --- threads ------------------------------------------------------------------------------------- */
 
-static int open_scratch(scan *s, leat_error *err)
-{
-    int rc = LEAT_E_NOMEM;
-    for (size_t bytes = SCRATCH_BYTES; rc < 0 && bytes >= SCRATCH_LEAST; bytes /= 2)
-        rc = leat_scratch_open(&s->scratch, bytes, err);
-    return rc;
-}
-
 static void close_scan(scan *s)
 {
     leat_scratch_close(&s->scratch);
@@ -204,7 +196,7 @@ static int open_scan(scan *s, const scan_work *work, leat_error *err)
                  .sizes = malloc(GROUP_RECORDS * sizeof *s->sizes) };
     const int rc =
         s->records && s->sizes
-            ? open_scratch(s, err)
+            ? leat_scratch_open_within(&s->scratch, SCRATCH_LEAST, SCRATCH_BYTES, err)
             : leat_fail(err, LEAT_E_NOMEM, "reading features: %d records", GROUP_RECORDS);
     if (rc < 0)
         close_scan(s);

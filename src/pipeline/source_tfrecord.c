@@ -25,7 +25,8 @@ typedef struct tfrecord_options {
 
 static const leat_option options[] = {
     LEAT_OPTION_STRINGS(tfrecord_options, files, NULL,
-                        "files, or patterns with * and ?; read in byte order of their names"),
+                        "files, or patterns with * and ?; read in byte order of their names, each "
+                        "once"),
     LEAT_OPTION_NODE(tfrecord_options, features, "",
                      "tensor name: {key, type, shape} for each feature to read; default: image "
                      "(image/encoded or image) and label (image/class/label or label)"),
@@ -77,6 +78,7 @@ typedef struct tfrecord_source {
     leat_source base;
     shard *shards;
     size_t n_shards;
+    char *notes; /* base.notes */
     wanted_feature wanted[LEAT_MAX_FEATURES];
     leat_feature_key keys[LEAT_MAX_FEATURES];
 } tfrecord_source;
@@ -101,6 +103,7 @@ static void close_tfrecord(leat_source *base)
         free(source->shards[i].path);
     }
     free(source->shards);
+    free(source->notes);
     free(source);
 }
 
@@ -485,6 +488,43 @@ static void match_seeks(tfrecord_source *source)
     }
 }
 
+/* Of `n` of the files, the first of which is `path`. */
+static int note_files(tfrecord_source *source, size_t n, const char *path, const char *one,
+                      const char *more, leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (n == 1)
+        rc = leat_source_add_note(&source->notes, err, "tfrecord: %.150s %s", path, one);
+    else if (n > 1)
+        rc = leat_source_add_note(&source->notes, err, "tfrecord: %zu files %s; the first: %.150s",
+                                  n, more, path);
+    source->base.notes = source->notes;
+    return rc;
+}
+
+/* paths: sorted. */
+static int open_shards(tfrecord_source *source, char *const *paths, leat_error *err)
+{
+    size_t n_empty = 0, n_again = 0;
+    const char *empty = NULL, *again = NULL;
+    for (size_t i = 0; paths[i]; i++) {
+        if (i && !strcmp(paths[i - 1], paths[i])) {
+            if (i < 2 || strcmp(paths[i - 2], paths[i]) != 0)
+                again = n_again++ ? again : paths[i];
+            continue;
+        }
+        const int rc = open_shard(source, paths[i], err);
+        if (rc < 0)
+            return rc;
+        if (source->shards[source->n_shards - 1].index.n_records == 0)
+            empty = n_empty++ ? empty : paths[i];
+    }
+    const int rc = note_files(source, n_empty, empty, "holds no record", "hold no record", err);
+    return rc < 0 ? rc
+                  : note_files(source, n_again, again, "is named again, and read once",
+                               "are named again, and each is read once", err);
+}
+
 static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
 {
     const tfrecord_source *const source = (const tfrecord_source *)base;
@@ -518,12 +558,11 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     }
     source->base.table = &leat_source_tfrecord;
     source->base.seek_complete = true;
-    for (size_t i = 0; i < n_paths; i++)
-        if ((rc = open_shard(source, paths[i], err)) < 0)
-            goto fail;
+    if ((rc = open_shards(source, paths, err)) < 0)
+        goto fail;
     if (source->base.n_records == 0) {
-        rc = leat_node_fail(where, err, LEAT_E_DATA, "no record in %zu files (first: %s)", n_paths,
-                            paths[0]);
+        rc = leat_node_fail(where, err, LEAT_E_DATA, "no record in %zu file%s (first: %s)",
+                            source->n_shards, source->n_shards == 1 ? "" : "s", paths[0]);
         goto fail;
     }
     if ((rc = describe_features(source, o, where, err)) < 0)

@@ -40,6 +40,7 @@ int leat_start_open(leat_loader *loader, leat_error *err)
                  "io: direct needs reader: io_uring");
     if (!fetches || plan->engine.reader == LEAT_READER_PREAD)
         return LEAT_OK;
+    a->n_settle = LEAT_SETTLE;
     a->bytes = a->window = (uint64_t)loader->budget.read_bytes;
     const int rc = leat_reader_open(&a->reader, a->bytes, plan->engine.io == LEAT_IO_DIRECT, err);
     if (rc == LEAT_E_UNSUPPORTED && plan->engine.reader == LEAT_READER_AUTO) {
@@ -61,7 +62,8 @@ int leat_start_open(leat_loader *loader, leat_error *err)
                                                                     : JOINED_MOST };
     a->runs = calloc(LEAT_RUNS, sizeof *a->runs);
     if (!a->runs)
-        return leat_fail(err, LEAT_E_NOMEM, "%d runs", LEAT_RUNS);
+        return leat_fail(err, LEAT_E_NOMEM, "reading: %d runs, %zu bytes each", LEAT_RUNS,
+                         sizeof *a->runs);
     return leat_trace_ring_open(&a->spans, (uint64_t)plan->engine.spans, err);
 }
 
@@ -131,6 +133,13 @@ void leat_start_close(leat_loader *loader)
     a->runs = NULL;
 }
 
+/* Runs that may be open. Where nothing is read ahead, few: should the page cache lose the files, the
+ * next ones are. */
+static uint64_t n_runs_locked(const leat_loader *loader)
+{
+    return loader->ahead.in_worker ? 4 * (uint64_t)loader->n_threads + 4 : LEAT_RUNS;
+}
+
 bool leat_start_can_locked(const leat_loader *loader)
 {
     const leat_ahead *const a = &loader->ahead;
@@ -147,7 +156,7 @@ bool leat_start_can_locked(const leat_loader *loader)
      * quarter of the memory, and up to another quarter is lost at the end of the ring. */
     if (a->blocked && (a->open_bytes > a->window / 2 || a->tail == a->blocked_at))
         return open == 0;
-    return open <= LEAT_RUNS / 4 * 3;
+    return open <= n_runs_locked(loader) / 4 * 3;
 }
 
 /* Where a row's bytes are read from; false: from nowhere, or by whoever runs it. */
@@ -185,7 +194,7 @@ static uint64_t cost_of(const leat_ahead *a, const leat_row_read *row)
 
 /* Fills in the next rows of the run at the head of the ring: where their bytes are. Its rows take at
  * most an eighth of the memory unless it is a single one; twice that with what lies between them. */
-static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
+static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows, bool in_worker)
 {
     leat_ahead *const a = &loader->ahead;
     const leat_plan *const plan = loader->plan;
@@ -210,7 +219,7 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows)
             /* A cache's file stays unknown to the ring: a ring of a killed process lives on for a
              * moment, and would keep the file locked. */
             row->direct = !row->is_entry && leat_reader_is_direct(a->reader, at.fd);
-            const uint64_t cost = cost_of(a, row);
+            const uint64_t cost = in_worker && !row->is_entry ? 0 : cost_of(a, row);
             if (i && total + cost > a->bytes / 8)
                 break;
             if (!cost)
@@ -261,22 +270,28 @@ typedef struct leat_group {
     bool blocked; /* the next run has no room */
 } leat_group;
 
+/* What others change while a group is made. */
+typedef struct leat_start {
+    uint64_t tail, used_from, window, n_runs, run_rows;
+    uint32_t room; /* for reads */
+    bool in_worker;
+} leat_start;
+
 /* Prepares and places runs from the head of the ring on. */
-static leat_group make_group(leat_loader *loader, int64_t end, uint64_t run_rows, uint64_t tail,
-                             uint64_t used_from, uint64_t window, uint32_t room)
+static leat_group make_group(leat_loader *loader, int64_t end, const leat_start *now)
 {
     leat_ahead *const a = &loader->ahead;
-    leat_group g = { .head = a->head, .tail = tail };
+    leat_group g = { .head = a->head, .tail = now->tail };
     leat_run *before = NULL;
     uint64_t bytes = 0;
-    while (g.head - tail < LEAT_RUNS && g.n_reads < GROUP && g.n_reads + LEAT_RUN_MAX <= room &&
-           a->batch < end && bytes < LEAT_GROUP_BYTES) {
+    while (g.head - now->tail < now->n_runs && g.n_reads < GROUP &&
+           g.n_reads + LEAT_RUN_MAX <= now->room && a->batch < end && bytes < LEAT_GROUP_BYTES) {
         leat_run *const run = &a->runs[g.head % LEAT_RUNS];
         if (!a->stashed)
-            prepare(loader, run, run_rows);
+            prepare(loader, run, now->run_rows, now->in_worker);
         const uint64_t whole = 2 * (run->bytes + run->n * BLOCK_COST); /* a run always fits */
-        a->layout.end = window > whole ? window : whole < a->bytes ? whole : a->bytes;
-        const int n_reads = place(a, run, before, used_from);
+        a->layout.end = now->window > whole ? now->window : whole < a->bytes ? whole : a->bytes;
+        const int n_reads = place(a, run, before, now->used_from);
         a->stashed = g.blocked = n_reads < 0;
         if (g.blocked)
             break;
@@ -316,16 +331,23 @@ void leat_start_group_locked(leat_loader *loader)
     leat_ahead *const a = &loader->ahead;
     const int64_t end =
         loader->plan->prefetch || loader->asked > loader->end ? loader->end : loader->asked;
-    const uint64_t run_rows = loader->run_rows < LEAT_RUN_MAX ? loader->run_rows : LEAT_RUN_MAX;
     if (a->head == a->tail) /* nothing is open: from the start again */
         a->used_from = a->used_to = a->layout.to =
             (a->used_to + a->bytes - 1) / a->bytes * a->bytes;
-    const uint64_t tail = a->tail, used_from = a->used_from, first = a->head;
-    const uint64_t window = a->window;
-    const uint32_t room = LEAT_READER_DEPTH - a->in_flight;
+    const uint64_t first = a->head;
+    const leat_start now = {
+        .tail = a->tail,
+        .used_from = a->used_from,
+        .window = a->window,
+        .n_runs = n_runs_locked(loader),
+        .run_rows = loader->run_rows < LEAT_RUN_MAX ? loader->run_rows : LEAT_RUN_MAX,
+        .room = LEAT_READER_DEPTH - a->in_flight,
+        .in_worker = a->in_worker,
+    };
     a->starting = true;
+    leat_sched_balance_locked(loader); /* this takes a while: rows may be for others */
     pthread_mutex_unlock(&loader->lock);
-    const leat_group group = make_group(loader, end, run_rows, tail, used_from, window, room);
+    const leat_group group = make_group(loader, end, &now);
     pthread_mutex_lock(&loader->lock);
     publish_locked(a, &group);
     pthread_mutex_unlock(&loader->lock);
@@ -334,11 +356,11 @@ void leat_start_group_locked(leat_loader *loader)
     const int n_left = leat_reader_submit(a->reader);
     if (n_left) /* the kernel lacks something: do not ask again at once */
         nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
-    const int64_t now = leat_clock_ns();
+    const int64_t submitted_ns = leat_clock_ns();
     pthread_mutex_lock(&loader->lock);
     leat_start_reap_locked(loader);               /* what the page cache had is there already */
     for (uint64_t i = first; i < group.head; i++) /* nobody else fills the ring meanwhile */
-        a->runs[i % LEAT_RUNS].submitted_ns = now;
+        a->runs[i % LEAT_RUNS].submitted_ns = submitted_ns;
     a->unsubmitted = n_left > 0;
     a->starting = false;
 }

@@ -13,7 +13,8 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
     out->slots = (int32_t)loader->n_slots_made;
     for (int64_t i = 0; i < loader->n_slots_made; i++) {
         out->slots_full += loader->slots[i].state == LEAT_SLOT_FULL;
-        out->slots_filling += loader->slots[i].state == LEAT_SLOT_FILLING;
+        out->slots_filling += loader->slots[i].state == LEAT_SLOT_FILLING ||
+                              loader->slots[i].state == LEAT_SLOT_FINISHING;
     }
     out->batches_ready = out->slots_full;
     if (!loader->device)
@@ -73,7 +74,6 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
 {
     const leat_ahead *const a = &loader->ahead;
     memset(out, 0, sizeof *out);
-    out->wall_ns = leat_clock_ns() - loader->opened_ns;
     out->threads = loader->n_threads;
     out->memory_bytes = loader->budget.total_bytes;
     out->cpu_ns = leat_pool_cpu_ns(loader->pool);
@@ -84,6 +84,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);
     sum_stages(loader, out);
     pthread_mutex_lock(&loader->lock);
+    out->wall_ns = leat_clock_ns() - loader->opened_ns;
     out->prefetch = loader->prefetch;
     out->memory_peak = memory_peak_locked(loader);
     out->batches = loader->n_batches_out;
@@ -93,7 +94,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     out->bytes_out = loader->n_bytes_out;
     out->wait_ns = loader->wait_ns;
     out->busy_ns = loader->busy_ns;
-    out->sleep_ns = loader->sleep_ns;
+    out->sleep_ns = loader->sleep_ns + loader->n_asleep * out->wall_ns;
     out->bytes_read = loader->n_bytes_read + out->stages[LEAT_STAGE_READ].bytes_out;
     count_slots_locked(loader, out);
     if (a->reader)

@@ -5,7 +5,7 @@
  *
  * DESIGN. Three formulas, fed by the times that runs and reads take anyway:
  *
- *   run        = 20 us / mean row, a power of two, at most a share of a batch per thread
+ *   run        = 50 us / mean row, a power of two, at most a share of a batch per thread
  *   prefetch   = ⌈longest row · threads / (batch · mean row)⌉: the window must outlast the slowest row
  *   read-ahead = 2 · latency of a read · threads / mean row · mean record: what rows will ask for while
  *                a read is under way, twice; and no less than the runs that threads hold
@@ -24,12 +24,15 @@
 #include "clock.h"
 #include "engine.h"
 
-#define GRAIN_NS   20000 /* a task shorter than this costs more to hand over than to do */
-#define WINDOW     64    /* batches whose longest row is remembered together */
-#define AT_ONCE_NS 5000  /* between a submission and the look that finds its reads done */
-#define SETTLE     32    /* reads before read-ahead is changed */
-#define GROUP_ROWS 8     /* rows that make a submission worth its system call */
-#define STARVED    2     /* times that a worker had to wait for the window before it is widened */
+#define GRAIN_NS    50000 /* a task shorter than this costs more to hand over than to do */
+#define WINDOW      64    /* batches whose longest row is remembered together */
+#define AT_ONCE_NS  5000  /* between a submission and the look that finds its reads done */
+#define SETTLE_MOST 65536
+/* Records that are parsed from the core's cache if who parses them reads them; smaller ones cost more
+ * in system calls. */
+#define IN_WORKER_BYTES 16384
+#define GROUP_ROWS      8 /* rows that make a submission worth its system call */
+#define STARVED         2 /* times that a worker had to wait for the window before it is widened */
 
 LEAT_PRINTF(6, 7)
 static void log_locked(leat_loader *loader, const char *name, int64_t from, int64_t to,
@@ -71,8 +74,8 @@ static double n_workers(const leat_loader *loader)
 static void tune_run_locked(leat_loader *loader)
 {
     const double share =
-        ((double)leat_order_slot_rows(&loader->plan->order) + 2 * n_workers(loader) - 1) /
-        (2 * n_workers(loader));
+        ((double)leat_order_slot_rows(&loader->plan->order) + n_workers(loader) - 1) /
+        n_workers(loader);
     const double wanted = GRAIN_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
     const uint64_t now = loader->run_rows;
     uint64_t rows = 1;
@@ -158,7 +161,7 @@ static void tune_reading_locked(leat_loader *loader)
 {
     leat_ahead *const a = &loader->ahead;
     const leat_plan *const plan = loader->plan;
-    if (!a->reader || plan->engine.read_bytes || a->n_timed < SETTLE || loader->sample_ns <= 0)
+    if (!a->reader || plan->engine.read_bytes || a->n_timed < LEAT_SETTLE || loader->sample_ns <= 0)
         return;
     const double record = (double)plan->look.mean_bytes;
     const double rows = 2 * a->latency_ns * n_workers(loader) / loader->sample_ns;
@@ -167,6 +170,16 @@ static void tune_reading_locked(leat_loader *loader)
     /* Reads from the page cache are done when they are submitted: no more than a run per thread ahead,
      * so that their bytes are still in the core's cache when they are parsed. */
     const bool at_once = a->latency_ns < AT_ONCE_NS;
+    if (a->in_worker)
+        return;
+    if (at_once && record >= IN_WORKER_BYTES && plan->engine.reader == LEAT_READER_AUTO &&
+        a->n_timed >= a->n_settle) {
+        a->in_worker = true;
+        log_locked(loader, "read-ahead", (int64_t)a->window, 0, "bytes",
+                   "the page cache has the files: who parses a record of %.0f bytes reads it",
+                   record);
+        return;
+    }
     const double held =
         (2 * n_workers(loader) + 2) * (double)loader->run_rows + (at_once ? 0 : 2 * group);
     double wanted = (rows > held ? rows : held) * record;
@@ -179,6 +192,19 @@ static void tune_reading_locked(leat_loader *loader)
                "a read takes %.3g ms, a row %.3g us: %.0f records of %.0f bytes",
                a->latency_ns * 1e-6, loader->sample_ns * 1e-3, wanted / (record > 1 ? record : 1),
                record);
+}
+
+void leat_tune_cold_locked(leat_loader *loader)
+{
+    leat_ahead *const a = &loader->ahead;
+    if (!a->in_worker)
+        return;
+    a->in_worker = false;
+    a->n_timed = 0;
+    a->n_settle = a->n_settle < SETTLE_MOST ? 2 * a->n_settle : SETTLE_MOST;
+    log_locked(loader, "read-ahead", 0, (int64_t)a->window, "bytes",
+               "a record was not in the page cache; asked again after %llu reads",
+               (unsigned long long)a->n_settle);
 }
 
 void leat_tune_read_locked(leat_loader *loader, int64_t ns)

@@ -7,7 +7,7 @@
  * the outputs from right to left. */
 #include <string.h>
 
-#include "jpeg_impl.h"
+#include "jpeg_resize.h"
 #include "ops/resample.h"
 
 typedef struct resizer {
@@ -17,13 +17,16 @@ typedef struct resizer {
     leat_jpeg_sampler sampler; /* n_groups 0: not used */
     const uint8_t *pixels;
     size_t stride_bytes, n_values; /* of one row */
-    int16_t *mixed;
+    int16_t *mixed;                /* rows mixed_stride values apart */
+    size_t mixed_stride;
     uint8_t *sampled;
 } resizer;
 
-/* What output values 16g … 16g + 15 of a row sample: output pixel and channel. */
+/* What output values 16g … 16g + 15 of a row sample: output pixel, and the place of its first tap,
+ * counted from the lowest of them. */
 typedef struct group {
-    int32_t pixel[16], channel[16];
+    int32_t pixel[16], place[16];
+    int32_t base, reach;
 } group;
 
 /* The next group; *i and *channel stand at its first value and are moved behind it. Values past the
@@ -31,42 +34,45 @@ typedef struct group {
 static group next_group(const resizer *r, int32_t *i, int32_t *channel)
 {
     const int32_t channels = r->target->channels, last = r->target->width - 1;
-    group g;
+    group g = { .base = INT32_MAX };
+    int32_t most = 0;
     for (int32_t lane = 0; lane < 16; lane++) {
         const int32_t at = *i < last ? *i : last;
-        g.pixel[lane] = r->target->is_mirrored ? last - at : at;
-        g.channel[lane] = *channel;
+        const int32_t pixel = r->target->is_mirrored ? last - at : at;
+        const int32_t first = r->across.start[pixel] * channels + *channel;
+        g.pixel[lane] = pixel;
+        g.place[lane] = first;
+        g.base = first < g.base ? first : g.base;
+        most = first > most ? first : most;
         if (++*channel == channels) {
             *channel = 0;
             ++*i;
         }
     }
+    for (int32_t lane = 0; lane < 16; lane++)
+        g.place[lane] -= g.base;
+    g.reach = most - g.base + channels;
     return g;
 }
 
-/* Fills pair p of group number n. Returns how far its places go. */
-static int32_t fill_pair(resizer *r, const group *g, int32_t n, int32_t p)
+/* Fills the pairs of taps of group number n. They lie two pixels apart, so that their places are the
+ * same; a tap too many weighs 0. */
+static void fill_group(resizer *r, const group *g, int32_t n)
 {
     const leat_axis *axis = &r->across;
-    const int32_t channels = r->target->channels, at = n * r->sampler.n_pairs + p;
-    int16_t *place = r->sampler.place + 32 * (ptrdiff_t)at;
-    int16_t *weight = r->sampler.weight + 32 * (ptrdiff_t)at;
-    const int32_t second = 2 * p + 1 < axis->n_taps; /* else it weighs 0 */
-    int32_t from[32], least = INT32_MAX, most = 0;
-    for (int32_t lane = 0; lane < 16; lane++) {
-        const int32_t i = g->pixel[lane];
-        const int32_t first = (axis->start[i] + 2 * p) * channels + g->channel[lane];
-        from[2 * lane] = first;
-        from[2 * lane + 1] = first + second * channels;
-        memcpy(weight + 2 * lane, axis->weights + (ptrdiff_t)i * axis->stride + 2 * p,
-               2 * sizeof *weight);
-        least = first < least ? first : least;
-        most = from[2 * lane + 1] > most ? from[2 * lane + 1] : most;
+    const int32_t channels = r->target->channels, n_pairs = r->sampler.n_pairs;
+    for (int32_t p = 0; p < n_pairs; p++) {
+        const ptrdiff_t at = (ptrdiff_t)n * n_pairs + p;
+        int16_t *place = r->sampler.place + 32 * at, *weight = r->sampler.weight + 32 * at;
+        r->sampler.base[at] = g->base + 2 * p * channels;
+        for (int32_t lane = 0; lane < 16; lane++) {
+            place[2 * lane] = (int16_t)g->place[lane];
+            place[2 * lane + 1] = (int16_t)(g->place[lane] + channels);
+            memcpy(weight + 2 * lane,
+                   axis->weights + (ptrdiff_t)g->pixel[lane] * axis->stride + 2 * p,
+                   2 * sizeof *weight);
+        }
     }
-    for (int32_t lane = 0; lane < 32; lane++)
-        place[lane] = (int16_t)(from[lane] - least);
-    r->sampler.base[at] = least;
-    return most - least;
 }
 
 /* Places of values become places of their bytes. */
@@ -94,12 +100,10 @@ static int make_sampler(resizer *r, leat_scratch *scratch)
         return LEAT_E_NOMEM;
     for (int32_t k = 0; k < n_groups; k++) {
         const group g = next_group(r, &i, &channel);
-        for (int32_t p = 0; p < s->n_pairs; p++) {
-            const int32_t far = fill_pair(r, &g, k, p);
-            reach = far > reach ? far : reach;
-        }
+        reach = g.reach > reach ? g.reach : reach;
         if (reach >= LEAT_JPEG_SAMPLER_REACH)
             return LEAT_OK;
+        fill_group(r, &g, k);
     }
     if (reach < LEAT_JPEG_SAMPLER_NEAR)
         make_near(s, n * 32);
@@ -111,11 +115,15 @@ static int take_rows(resizer *r, leat_scratch *scratch)
 {
     const size_t n_out = (size_t)r->target->width * (size_t)r->target->channels;
     const size_t slack = LEAT_JPEG_SAMPLER_REACH + LEAT_DSP_ROW_SLACK;
-    r->mixed = leat_scratch_take(scratch, (r->n_values + slack) * sizeof *r->mixed);
+    r->mixed_stride = (r->n_values + slack + 31) & ~(size_t)31;
+    r->mixed =
+        leat_scratch_take(scratch, LEAT_JPEG_FLOAT_ROWS * r->mixed_stride * sizeof *r->mixed);
     r->sampled = leat_scratch_take(scratch, n_out + 16);
     if (!r->mixed || !r->sampled)
         return LEAT_E_NOMEM;
-    memset(r->mixed + r->n_values, 0, slack * sizeof *r->mixed);
+    for (size_t y = 0; y < LEAT_JPEG_FLOAT_ROWS; y++)
+        memset(r->mixed + y * r->mixed_stride + r->n_values, 0,
+               (r->mixed_stride - r->n_values) * sizeof *r->mixed);
     return LEAT_OK;
 }
 
@@ -130,22 +138,31 @@ static int set_up(resizer *r, int32_t height, int32_t width, leat_scratch *scrat
     return rc ? rc : take_rows(r, scratch);
 }
 
+static int32_t last_shift(const resizer *r)
+{
+    return r->across.bits + leat_resample_fraction_bits(&r->across);
+}
+
+/* The vertical pass of output row y. */
+static void mix_row(const resizer *r, int32_t y, int16_t *out)
+{
+    (r->kernels->mix_rows ? r->kernels->mix_rows : leat_dsp()->mix_rows)(
+        out, r->pixels + (size_t)r->down.start[y] * r->stride_bytes, r->stride_bytes, r->n_values,
+        r->down.weights + (ptrdiff_t)y * r->down.stride, r->down.n_taps,
+        r->down.bits - leat_resample_fraction_bits(&r->across));
+}
+
 /* Output row y, resized and mirrored, to r->sampled. */
 static void resize_row(const resizer *r, int32_t y)
 {
     const leat_dsp_table *dsp = leat_dsp();
     const leat_jpeg_target *t = r->target;
-    const int32_t fraction = leat_resample_fraction_bits(&r->across);
-    const int32_t shift = r->across.bits + fraction;
-    (r->kernels->mix_rows ? r->kernels->mix_rows : dsp->mix_rows)(
-        r->mixed, r->pixels + (size_t)r->down.start[y] * r->stride_bytes, r->stride_bytes,
-        r->n_values, r->down.weights + (ptrdiff_t)y * r->down.stride, r->down.n_taps,
-        r->down.bits - fraction);
+    mix_row(r, y, r->mixed);
     if (r->sampler.n_groups) {
-        r->kernels->sample_row(r->sampled, r->mixed, &r->sampler, shift);
+        r->kernels->sample_row(r->sampled, r->mixed, &r->sampler, last_shift(r));
         return;
     }
-    dsp->sample_row(r->sampled, r->mixed, &r->across, t->channels, shift);
+    dsp->sample_row(r->sampled, r->mixed, &r->across, t->channels, last_shift(r));
     if (t->is_mirrored)
         dsp->mirror_row(r->sampled, r->sampled, (size_t)t->width, (size_t)t->channels);
 }
@@ -162,6 +179,40 @@ static void write_rows(const resizer *r, void *out)
     }
 }
 
+#if defined(__x86_64__)
+static leat_jpeg_floats floats_of(const leat_affine *affine)
+{
+    leat_jpeg_floats floats = { .n_phases = affine->n_channels };
+    for (int32_t i = 0; i < 16 * floats.n_phases; i++) {
+        floats.scale[i / 16][i % 16] = affine->scale[i % affine->n_channels];
+        floats.shift[i / 16][i % 16] = affine->shift[i % affine->n_channels];
+    }
+    return floats;
+}
+
+static int makes_floats(const resizer *r)
+{
+    return r->sampler.n_groups && r->target->height >= LEAT_JPEG_FLOAT_ROWS && r->target->affine &&
+           r->target->affine->n_channels <= LEAT_JPEG_FLOAT_PHASES;
+}
+
+/* write_rows() where makes_floats() says so. */
+static void write_floats(const resizer *r, float *out)
+{
+    const size_t n = (size_t)r->target->width * (size_t)r->target->channels;
+    const leat_jpeg_floats floats = floats_of(r->target->affine);
+    const int32_t end = r->target->height - LEAT_JPEG_FLOAT_ROWS;
+    for (int32_t y = 0;; y = y + LEAT_JPEG_FLOAT_ROWS < end ? y + LEAT_JPEG_FLOAT_ROWS : end) {
+        for (int32_t i = 0; i < LEAT_JPEG_FLOAT_ROWS; i++)
+            mix_row(r, y + i, r->mixed + (size_t)i * r->mixed_stride);
+        leat_jpeg_sample_floats_avx512(out + (size_t)y * n, n, r->mixed, r->mixed_stride,
+                                       &r->sampler, last_shift(r), &floats);
+        if (y == end) /* before, some rows were written twice, the same */
+            break;
+    }
+}
+#endif
+
 int leat_jpeg_resize(const leat_jpeg_dsp *kernels, const uint8_t *pixels, size_t stride_bytes,
                      int32_t height, int32_t width, const leat_jpeg_target *target, void *out,
                      leat_scratch *scratch, leat_error *err)
@@ -175,6 +226,12 @@ int leat_jpeg_resize(const leat_jpeg_dsp *kernels, const uint8_t *pixels, size_t
     if (rc)
         return leat_fail(err, rc, "jpeg: no memory to resize to %d x %d pixels", target->width,
                          target->height);
+#if defined(__x86_64__)
+    if (makes_floats(&r)) {
+        write_floats(&r, out);
+        return LEAT_OK;
+    }
+#endif
     write_rows(&r, out);
     return LEAT_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_resize_avx512.c: both passes of a resize with AVX-512. */
+ * jpeg_resize_avx512.c: the vertical pass of a resize with AVX-512. */
 #if defined(__x86_64__)
 #include "jpeg_dsp_x86.h"
 
@@ -88,17 +88,77 @@ static void mix_64(int16_t *out, const uint8_t *in, size_t in_stride, const int1
     store_64(out, &s, shift);
 }
 
-/* The same for all columns where four rows are enough, as when little is shrunk. */
-__attribute__((always_inline)) static inline void mix_few(int16_t *out, const uint8_t *in,
-                                                          size_t in_stride, size_t n,
-                                                          const int16_t *weights, int32_t n_taps,
-                                                          int32_t shift)
+/* Up to four weights for sums in 16-bit lanes, in pairs: w = 128 · high + low. */
+typedef struct word_weights {
+    V high[2], low[2];
+} word_weights;
+
+/* DESIGN: where weights of 14 bits leave 7 bits of fraction,
+ *     (Σ w x + 64) >> 7  =  Σ high x + ((Σ low x + 64) >> 7),
+ * and both sums fit 16 bits: the high parts sum to 128 and x is at most 255; low parts are chosen of
+ * both signs, so that they sum to 0 and neither the positive nor the negative ones come to more than
+ * 128. That goes for any four weights. The low seven bits r of all sum to 128 m with m = 0 … 3, and m
+ * of them become r - 128, whose magnitudes sum to 128 m less those r: any one for m = 1; any three for
+ * m = 3, as the fourth has r < 128; for m = 2 the first two or the last two, whichever are larger.
+ *
+ * Returns 0 where it cannot be done: other sums than 2^14, or a weight too near to it for a byte. */
+static inline int split_words(word_weights *out, const int16_t *weights, int32_t n)
 {
-    const four_weights w = split(weights, n_taps);
+    int32_t low[4] = { 0 }, total = 0, all = 0;
+    uint32_t high_bytes = 0, low_bytes = 0;
+    for (int32_t k = 0; k < n; k++) {
+        low[k] = weights[k] & 127;
+        total += low[k];
+        all += weights[k];
+    }
+    const int32_t m = total >> 7, from = m == 2 && low[0] + low[1] < 128 ? 2 : 0;
+    if (all != 1 << 14)
+        return 0;
+    for (int32_t k = 0; k < n; k++) {
+        const int32_t l = low[k] - (k >= from && k < from + m ? 128 : 0);
+        const int32_t h = (weights[k] - l) >> 7;
+        if (h > 127)
+            return 0;
+        high_bytes |= (uint32_t)(h & 255) << 8 * k;
+        low_bytes |= (uint32_t)(l & 255) << 8 * k;
+    }
+    for (int j = 0; j < 2; j++) {
+        out->high[j] = _mm512_set1_epi16((int16_t)(high_bytes >> 16 * j));
+        out->low[j] = _mm512_set1_epi16((int16_t)(low_bytes >> 16 * j));
+    }
+    return 1;
+}
+
+/* 32 columns: rows a and b interleaved, and c and d unless there are only two. */
+__attribute__((always_inline)) static inline V mix_words(V ab, V cd, const word_weights *w,
+                                                         int32_t n_taps)
+{
+    V high = _mm512_maddubs_epi16(ab, w->high[0]), low = _mm512_maddubs_epi16(ab, w->low[0]);
+    if (n_taps > 2) {
+        high = _mm512_add_epi16(high, _mm512_maddubs_epi16(cd, w->high[1]));
+        low = _mm512_add_epi16(low, _mm512_maddubs_epi16(cd, w->low[1]));
+    }
+    /* (low · 256 + 2^14) >> 15 */
+    return _mm512_add_epi16(high, _mm512_mulhrs_epi16(low, _mm512_set1_epi16(256)));
+}
+
+__attribute__((always_inline)) static inline void mix_few_words(int16_t *out, const uint8_t *in,
+                                                                size_t in_stride, size_t n,
+                                                                const word_weights *w,
+                                                                int32_t n_taps)
+{
+    const V front = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    const V back = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    const V zero = _mm512_setzero_si512();
     for (size_t i = 0;; i = i + 128 <= n ? i + 64 : n - 64) {
-        sums_64 s = begin(shift);
-        add_rows(&s, in + i, in_stride, n_taps, w);
-        store_64(out + i, &s, shift);
+        const uint8_t *at = in + i;
+        const V a = _mm512_loadu_si512(at), b = _mm512_loadu_si512(at + in_stride);
+        const V c = n_taps > 2 ? _mm512_loadu_si512(at + 2 * in_stride) : zero;
+        const V d = n_taps > 3 ? _mm512_loadu_si512(at + 3 * in_stride) : zero;
+        const V even = mix_words(_mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d), w, n_taps);
+        const V odd = mix_words(_mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d), w, n_taps);
+        _mm512_storeu_si512(out + i, _mm512_permutex2var_epi64(even, front, odd));
+        _mm512_storeu_si512(out + i + 32, _mm512_permutex2var_epi64(even, back, odd));
         if (i + 64 == n) /* before, some columns were written twice, the same */
             break;
     }
@@ -111,16 +171,14 @@ void leat_jpeg_mix_rows_avx512(int16_t *out, const uint8_t *in, size_t in_stride
         leat_dsp()->mix_rows(out, in, in_stride, n, weights, n_taps, shift);
         return;
     }
-    if (n_taps == 2) {
-        mix_few(out, in, in_stride, n, weights, 2, shift);
-        return;
-    }
-    if (n_taps == 3) {
-        mix_few(out, in, in_stride, n, weights, 3, shift);
-        return;
-    }
-    if (n_taps == 4) {
-        mix_few(out, in, in_stride, n, weights, 4, shift);
+    word_weights w;
+    if (shift == 7 && n_taps >= 2 && n_taps <= 4 && split_words(&w, weights, n_taps)) {
+        if (n_taps == 2)
+            mix_few_words(out, in, in_stride, n, &w, 2);
+        else if (n_taps == 3)
+            mix_few_words(out, in, in_stride, n, &w, 3);
+        else
+            mix_few_words(out, in, in_stride, n, &w, 4);
         return;
     }
     for (size_t i = 0;; i = i + 128 <= n ? i + 64 : n - 64) {
@@ -128,42 +186,5 @@ void leat_jpeg_mix_rows_avx512(int16_t *out, const uint8_t *in, size_t in_stride
         if (i + 64 == n)
             break;
     }
-}
-
-/* The 32 values that start at `from`, or 64, in the order of a pair of taps. */
-static inline V take_near(const int16_t *from, const int16_t *place)
-{
-    return _mm512_permutexvar_epi8(_mm512_loadu_si512(place), _mm512_loadu_si512(from));
-}
-
-static inline V take_far(const int16_t *from, const int16_t *place)
-{
-    return _mm512_permutex2var_epi16(_mm512_loadu_si512(from), _mm512_loadu_si512(place),
-                                     _mm512_loadu_si512(from + 32));
-}
-
-__attribute__((always_inline)) static inline void
-sample(uint8_t *out, const int16_t *in, const leat_jpeg_sampler *sampler, int32_t shift,
-       V (*take)(const int16_t *, const int16_t *))
-{
-    const V half = _mm512_set1_epi32(1 << (shift - 1));
-    const __m128i count = _mm_cvtsi32_si128(shift);
-    const int16_t *place = sampler->place, *weight = sampler->weight;
-    const int32_t *base = sampler->base;
-    for (int32_t g = 0; g < sampler->n_groups; g++, out += 16) {
-        V sum = half;
-        for (int32_t p = 0; p < sampler->n_pairs; p++, place += 32, weight += 32)
-            sum = _mm512_dpwssd_epi32(sum, take(in + *base++, place), _mm512_loadu_si512(weight));
-        _mm_storeu_si128((__m128i *)out, _mm512_cvtepi32_epi8(_mm512_sra_epi32(sum, count)));
-    }
-}
-
-void leat_jpeg_sample_row_avx512(uint8_t *out, const int16_t *in, const leat_jpeg_sampler *sampler,
-                                 int32_t shift)
-{
-    if (sampler->is_near)
-        sample(out, in, sampler, shift, take_near);
-    else
-        sample(out, in, sampler, shift, take_far);
 }
 #endif

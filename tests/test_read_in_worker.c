@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_read_in_worker.c: where the page cache has the files, who runs a row reads it; once it has not,
+ * reads run ahead again; batches stay what they are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "engine_fixture.h"
+
+enum { N_RECORDS = 200, LONGEST = 60000, MOST = 5000, KEPT = 128 };
+
+static char folder[64], file[96];
+
+static int make_file(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/leat-test-cached-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(file, sizeof file, "%s/rows.tfrecord", folder);
+    write_records(file, 0, N_RECORDS, LONGEST);
+    return 0;
+}
+
+static int remove_file(void **state)
+{
+    char index[112];
+    (void)state;
+    snprintf(index, sizeof index, "%s.idx", file);
+    unlink(file);
+    unlink(index);
+    return rmdir(folder);
+}
+
+static leat_plan *plan_of(const char *engine)
+{
+    char text[256];
+    leat_plan *plan;
+    leat_error err;
+    leat_builder *b = leat_builder_open();
+    snprintf(text, sizeof text, "{files: '%s', features: {x: {}, blob: {type: bytes}}}", file);
+    leat_builder_source(b, "tfrecord", text);
+    leat_builder_engine(b, engine);
+    leat_builder_stage(b, "shuffle", NULL);
+    leat_builder_stage(b, "padded_batch", "{size: 8, shapes: {blob: 60000}}");
+    leat_builder_stage(b, "prefetch", "2");
+    check(leat_builder_plan(b, &plan, &err), &err);
+    leat_builder_close(&b);
+    return plan;
+}
+
+/* Is there a byte of the file at `offset` in the page cache? -1: that cannot be asked here. */
+static int is_cached(int fd, off_t offset)
+{
+    char byte;
+    const struct iovec one = { &byte, 1 };
+    const ssize_t n = preadv2(fd, &one, 1, offset, RWF_NOWAIT);
+    return n == 1 ? 1 : n < 0 && errno == EOPNOTSUPP ? -1 : 0;
+}
+
+static void set_cached(bool cached)
+{
+    char bytes[65536];
+    const int fd = open(file, O_RDONLY);
+    assert_true(fd >= 0);
+    fdatasync(fd);
+    if (!cached)
+        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    while (cached && read(fd, bytes, sizeof bytes) > 0) {
+    }
+    close(fd);
+}
+
+/* What the log says of read-ahead in the end: 0 bytes, as many, or -1: nothing. */
+static int64_t read_ahead(leat_loader *loader)
+{
+    leat_decision log[KEPT];
+    int64_t last = -1;
+    const size_t n = leat_loader_decisions(loader, log, KEPT);
+    for (size_t i = 0; i < n && i < KEPT; i++)
+        if (!strcmp(log[i].name, "read-ahead"))
+            last = log[i].to;
+    return last;
+}
+
+/* Takes batches until the log says so, at most MOST. Returns how many; chains their digests. */
+static int take_until(leat_loader *loader, bool is_in_worker, uint64_t *digest)
+{
+    int n = 0;
+    for (leat_batch *batch; n < MOST; n++) {
+        leat_error err;
+        check(leat_loader_next(loader, &batch, &err), &err);
+        *digest = leat_digest_chain(*digest, leat_batch_get_info(batch)->digest);
+        leat_batch_release(batch);
+        if ((read_ahead(loader) == 0) == is_in_worker)
+            return n + 1;
+    }
+    return n;
+}
+
+static uint64_t digest_of(const char *engine, int n)
+{
+    leat_plan *plan = plan_of(engine);
+    const leat_loader_options options = { .epochs = -1 };
+    leat_loader *loader = open_loader(plan, &options);
+    uint64_t digest = 0;
+    for (leat_batch *batch; n > 0; n--) {
+        leat_error err;
+        check(leat_loader_next(loader, &batch, &err), &err);
+        digest = leat_digest_chain(digest, leat_batch_get_info(batch)->digest);
+        leat_batch_release(batch);
+    }
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    return digest;
+}
+
+static void cached_records_are_read_by_who_runs_them(void **state)
+{
+    leat_plan *plan = plan_of("{threads: 2, digest: true}");
+    const leat_loader_options options = { .epochs = -1 };
+    leat_loader_stats_info stats;
+    uint64_t digest = 0;
+    const int fd = open(file, O_RDONLY);
+    (void)state;
+    set_cached(true);
+    leat_loader *loader = open_loader(plan, &options);
+    leat_loader_stats(loader, &stats);
+    if (strcmp(stats.reader, "io_uring") || is_cached(fd, 0) < 0) {
+        print_message("no io_uring, or no way to ask the page cache: not tested here\n");
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+        close(fd);
+        skip();
+    }
+    int n = take_until(loader, true, &digest);
+    assert_int_equal(read_ahead(loader), 0);
+    leat_loader_stats(loader, &stats);
+    const uint64_t reads = stats.reads;
+    for (int i = 0; i < 4; i++) /* what was in flight then */
+        n += take_until(loader, true, &digest);
+    leat_loader_stats(loader, &stats);
+    assert_true(stats.reads <= reads + 128);
+
+    set_cached(false);
+    if (is_cached(fd, 0) == 0) { /* not so on a file system in memory */
+        n += take_until(loader, false, &digest);
+        assert_true(read_ahead(loader) > 0);
+    }
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    close(fd);
+    assert_true(digest == digest_of("{threads: 1, digest: true, reader: pread}", n));
+}
+
+static void a_fixed_reader_stays(void **state)
+{
+    leat_plan *plan = plan_of("{threads: 2, reader: io_uring}");
+    const leat_loader_options options = { .epochs = -1 };
+    leat_error err;
+    leat_loader *loader;
+    uint64_t digest = 0;
+    (void)state;
+    const int rc = leat_loader_open(plan, &options, &loader, &err);
+    if (rc == LEAT_E_UNSUPPORTED) {
+        leat_plan_close(&plan);
+        skip();
+    }
+    check(rc, &err);
+    set_cached(true);
+    for (leat_batch *batch; digest < 400; digest++) {
+        check(leat_loader_next(loader, &batch, &err), &err);
+        leat_batch_release(batch);
+    }
+    assert_true(read_ahead(loader) != 0);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cached_records_are_read_by_who_runs_them),
+        cmocka_unit_test(a_fixed_reader_stays),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
