@@ -15,4 +15,12 @@ static inline int64_t leat_clock_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* CPU time of the calling thread in nanoseconds. A system call: some ten times as dear. */
+static inline int64_t leat_clock_cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 #endif

@@ -3,17 +3,35 @@
 
 #include <sys/mman.h>
 
-void leat_trace_sum(const leat_trace *trace, int32_t n_stages, leat_stage_stats *out)
+/* Adds a thread's stage; the times of those samples whose CPU time was taken go to *cpu and *wall. */
+static void add_stage(const leat_trace_stage *stage, leat_stage_stats *out, int64_t *cpu,
+                      int64_t *wall)
+{
+    const uint64_t n = atomic_load_explicit(&stage->n, memory_order_relaxed);
+    const uint64_t n_timed = atomic_load_explicit(&stage->n_timed, memory_order_relaxed);
+    const int64_t ns = atomic_load_explicit(&stage->ns, memory_order_relaxed);
+    out->samples += n;
+    out->bytes_out += atomic_load_explicit(&stage->bytes, memory_order_relaxed);
+    if (n_timed)
+        out->busy_ns += (int64_t)((double)ns * ((double)n / (double)n_timed));
+    *cpu += atomic_load_explicit(&stage->cpu_ns, memory_order_relaxed);
+    *wall += atomic_load_explicit(&stage->wall_ns, memory_order_relaxed);
+}
+
+static const leat_trace *trace_at(const leat_trace *first, size_t stride, int t)
+{
+    return (const leat_trace *)((const char *)first + (size_t)t * stride);
+}
+
+void leat_trace_sum(const leat_trace *first, size_t stride, int n, int32_t n_stages,
+                    leat_stage_stats *out)
 {
     for (int32_t i = 0; i < n_stages; i++) {
-        const leat_trace_stage *const stage = &trace->stages[i];
-        const uint64_t n = atomic_load_explicit(&stage->n, memory_order_relaxed);
-        const uint64_t n_timed = atomic_load_explicit(&stage->n_timed, memory_order_relaxed);
-        const int64_t ns = atomic_load_explicit(&stage->ns, memory_order_relaxed);
-        out[i].samples += n;
-        out[i].bytes_out += atomic_load_explicit(&stage->bytes, memory_order_relaxed);
-        if (n_timed)
-            out[i].busy_ns += (int64_t)((double)ns * ((double)n / (double)n_timed));
+        int64_t cpu = 0, wall = 0;
+        for (int t = 0; t < n; t++)
+            add_stage(&trace_at(first, stride, t)->stages[i], &out[i], &cpu, &wall);
+        const double share = wall && cpu < wall ? (double)cpu / (double)wall : 1;
+        out[i].cpu_ns = wall ? (int64_t)((double)out[i].busy_ns * share) : -1;
     }
 }
 

@@ -4,7 +4,8 @@
  * anybody may read them at any time.
  *
  * Totals are relaxed atomics: a snapshot, no order. Stages of cheap samples are timed on some samples
- * only and scaled by count, so that timing costs under 1 % of the run.
+ * only and scaled by count, so that timing costs under 1 % of the run. Of some of these the thread's CPU
+ * time is taken too; they count for that alone, since asking for it is not free.
  *
  * Spans go into a ring of fixed size that forgets the oldest, so a trace is bounded however long the
  * run. One thread writes a ring. A reader copies it and then drops what may have been overwritten
@@ -24,6 +25,8 @@ typedef struct leat_trace_stage {
     _Atomic uint64_t n_timed; /* of those: timed */
     _Atomic int64_t ns;       /* of the timed ones */
     _Atomic uint64_t bytes;   /* put out */
+    _Atomic int64_t cpu_ns;   /* of the samples whose CPU time was taken, … */
+    _Atomic int64_t wall_ns;  /* … and how long they took */
 } leat_trace_stage;
 
 typedef enum leat_trace_kind {
@@ -85,8 +88,21 @@ static inline void leat_trace_time(leat_trace_stage *stage, uint64_t n, int64_t 
                           memory_order_relaxed);
 }
 
-/* Adds a thread's stages to *out, times scaled from timed samples to all. Any thread. */
-void leat_trace_sum(const leat_trace *trace, int32_t n_stages, leat_stage_stats *out);
+static inline void leat_trace_cpu(leat_trace_stage *stage, int64_t cpu_ns, int64_t wall_ns)
+{
+    const int64_t cpu = cpu_ns < wall_ns ? cpu_ns : wall_ns; /* the clocks are read one by one */
+    atomic_store_explicit(&stage->cpu_ns,
+                          atomic_load_explicit(&stage->cpu_ns, memory_order_relaxed) + cpu,
+                          memory_order_relaxed);
+    atomic_store_explicit(&stage->wall_ns,
+                          atomic_load_explicit(&stage->wall_ns, memory_order_relaxed) + wall_ns,
+                          memory_order_relaxed);
+}
+
+/* Sums the stages of n threads into *out, times scaled from timed samples to all. Any thread.
+ * first    of n traces that lie `stride` bytes apart */
+void leat_trace_sum(const leat_trace *first, size_t stride, int n, int32_t n_stages,
+                    leat_stage_stats *out);
 
 /* A ring of n spans (rounded up to a power of two; 0: it keeps none). Memory is committed by touch.
  * Returns LEAT_OK or LEAT_E_NOMEM. */

@@ -8,6 +8,73 @@
 #include "node.h"
 #include "random_source.h"
 
+/* --- an op that refuses some samples ------------------------------------------------------------- */
+
+typedef struct refuse_options {
+    int64_t every;
+} refuse_options;
+
+static const leat_option refuse_table[] = { LEAT_OPTION_I64(
+                                                refuse_options, every, "9", 1, 1e9,
+                                                "one sample in so many fails, by its bytes"),
+                                            LEAT_OPTION_END };
+
+static inline int refuse_measure(const void *o, const leat_view *in, leat_shape *out,
+                                 leat_scratch *scratch, leat_error *err)
+{
+    (void)scratch;
+    return same_shape(o, &in->shape, out, err);
+}
+
+static inline int refuse_apply(const void *o, const leat_plan64 *p, const leat_view *in,
+                               const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    const size_t bytes = (size_t)leat_shape_bytes(&in->shape);
+    const uint64_t digest = leat_digest_row(in->data, bytes, 0);
+    (void)p;
+    (void)scratch;
+    memset(out->data, 0x55, out->data == in->data ? 0 : bytes); /* a half-done row */
+    if (digest % (uint64_t)((const refuse_options *)o)->every == 0)
+        return leat_fail(err, LEAT_E_DATA, "refused: %016llx", (unsigned long long)digest);
+    if (out->data != in->data)
+        memcpy(out->data, in->data, bytes);
+    return LEAT_OK;
+}
+
+static const leat_op refuse_op = { .name = "refuse",
+                                   .help = "fails on some samples",
+                                   .options_size = sizeof(refuse_options),
+                                   .options = refuse_table,
+                                   .shape = same_shape,
+                                   .measure = refuse_measure,
+                                   .apply = refuse_apply };
+
+/* Says what becomes of bad records, right after the source. */
+static inline void random_draw_policy(leat_rng *rng, random_plan *plan)
+{
+    static const char *const policies[] = { "mask",
+                                            "replace",
+                                            "{policy: mask, max_errors: unlimited}",
+                                            "{policy: replace, max_errors: unlimited}",
+                                            "{policy: replace, max_errors: 20}",
+                                            "{policy: mask, max_errors: 30}" };
+    random_text *const stage = &plan->stages[plan->n_stages++];
+    snprintf(stage->name, sizeof stage->name, "on_error");
+    snprintf(stage->options, sizeof stage->options, "%s", random_pick(rng, policies, 6));
+}
+
+/* Makes some samples fail, by what one of their tensors holds. */
+static inline void random_draw_refusal(leat_rng *rng, random_plan *plan)
+{
+    static const int every[] = { 3, 12, 40, 100 };
+    random_text *const stage = &plan->stages[plan->n_stages++];
+    const random_feature *const feature =
+        plan->features[leat_rng_below(rng, (uint32_t)plan->n_features)];
+    snprintf(stage->name, sizeof stage->name, "map");
+    snprintf(stage->options, sizeof stage->options, "{tensor: %s, ops: [{refuse: %d}]}",
+             feature->name, every[leat_rng_below(rng, 4)]);
+}
+
 /* --- maps ---------------------------------------------------------------------------------------- */
 
 /* The shape that an op with those options makes; false: it refuses, or the options are wrong. */
@@ -91,6 +158,35 @@ static inline void random_draw_map(leat_rng *rng, random_plan *plan, size_t f, b
     random_put(text, size, "]}");
 }
 
+/* A map after the batch: one or two of its ops on a tensor that they may take, sometimes with labels. */
+static inline void random_draw_batch_map(leat_rng *rng, random_plan *plan)
+{
+    random_text *const stage = &plan->stages[plan->n_stages];
+    uint32_t n_kinds = 0;
+    const size_t f = leat_rng_below(rng, (uint32_t)plan->n_features);
+    const size_t label = leat_rng_below(rng, (uint32_t)plan->n_features);
+    const bool labelled = label != f && plan->shapes[label].dtype == LEAT_F32;
+    const leat_dtype type = plan->shapes[f].dtype;
+    if ((type != LEAT_U8 && type != LEAT_F32) || leat_shape_bytes(&plan->shapes[f]) < 0)
+        return;
+    while (leat_batch_op_kind(n_kinds))
+        n_kinds++;
+    snprintf(stage->name, sizeof stage->name, "map");
+    snprintf(stage->options, sizeof stage->options, "{tensor: %s, ops: [", plan->features[f]->name);
+    for (uint32_t i = 0, n = 1 + leat_rng_below(rng, 2); i < n; i++) {
+        const leat_kind *const kind = leat_batch_op_kind(
+            plan->shapes[f].rank == 3 ? leat_rng_below(rng, n_kinds) : 0); /* mixup takes all */
+        char options[300];
+        random_options(rng, kind->name, kind->options, 60, options, sizeof options);
+        options[strlen(options) - 1] = 0;
+        random_put(stage->options, sizeof stage->options, "%s{%s: %s%slabel: %s}}", i ? ", " : "",
+                   kind->name, options, options[1] ? ", " : "",
+                   labelled ? plan->features[label]->name : "none");
+    }
+    random_put(stage->options, sizeof stage->options, "]}");
+    plan->n_stages++;
+}
+
 /* --- all of it ----------------------------------------------------------------------------------- */
 
 /* The feature that an example names, if it does, is one of the plan's. */
@@ -142,7 +238,7 @@ static inline void random_draw_stage(leat_rng *rng, random_plan *plan, random_wh
         const struct random_stage *const row =
             &stage_examples[leat_rng_below(rng, N_STAGE_EXAMPLES)];
         if ((row->where != a && row->where != b) || (plan->lists && !strcmp(row->name, "batch")) ||
-            !random_draw_row(rng, plan, row))
+            (plan->refuses && !strcmp(row->name, "on_error")) || !random_draw_row(rng, plan, row))
             continue;
         if (random_has_feature(plan, plan->stages[plan->n_stages - 1].options))
             return;
@@ -198,8 +294,15 @@ static inline void random_draw_plan(leat_rng *rng, random_plan *plan)
         random_draw_source(rng, plan, name, 0, plan->n_features, 0, false, plan->source.options,
                            sizeof plan->source.options);
     plan->seed = leat_rng_below(rng, 1000);
+    plan->refuses = leat_rng_below(rng, 4) == 0;
+    if (plan->refuses)
+        random_draw_policy(rng, plan);
     random_draw_samples(rng, plan);
+    if (plan->refuses)
+        random_draw_refusal(rng, plan);
     random_draw_stage(rng, plan, RANDOM_BATCH, RANDOM_BATCH);
+    if (leat_rng_below(rng, 3) == 0)
+        random_draw_batch_map(rng, plan);
     for (uint32_t n = leat_rng_below(rng, 3); n-- > 0;)
         random_draw_stage(rng, plan, RANDOM_BATCHES, RANDOM_EITHER);
 }
@@ -228,6 +331,7 @@ static inline int random_open_plan(const random_plan *what, const char *engine, 
     leat_builder_op(b, &stall_op);
     leat_builder_op(b, &jitter_op);
     leat_builder_op(b, &fail_op);
+    leat_builder_op(b, &refuse_op);
     for (size_t i = 0; i < what->n_stages; i++)
         leat_builder_stage(b, what->stages[i].name, what->stages[i].options);
     snprintf(text, sizeof text, "%d", prefetch);

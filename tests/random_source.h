@@ -8,7 +8,7 @@
 #include "random_data.h"
 #include "random_options.h"
 
-#define RANDOM_STAGES 14
+#define RANDOM_STAGES 17
 #define RANDOM_LEVELS 2 /* sources inside sources */
 
 typedef struct random_text {
@@ -24,8 +24,9 @@ typedef struct random_plan {
     leat_shape shapes[3]; /* after the maps */
     size_t n_features;
     int64_t seed;
-    bool images; /* features are those of an image folder */
-    bool lists;  /* there may be one whose length differs */
+    bool images;  /* features are those of an image folder */
+    bool lists;   /* there may be one whose length differs */
+    bool refuses; /* some records fail, and are masked or replaced */
 } random_plan;
 
 static const random_feature random_image = {

@@ -17,7 +17,8 @@
 
 /* How often something was in a plan that opened. */
 typedef struct tally {
-    uint64_t stages[64], ops[128], sources[32];
+    uint64_t stages[64], ops[128], batch_ops[16], sources[32];
+    uint64_t masked, replaced; /* rows */
 } tally;
 
 /* --- one run ------------------------------------------------------------------------------------- */
@@ -31,14 +32,28 @@ typedef struct run {
 static uint64_t add_batch(uint64_t digest, leat_batch *batch)
 {
     const leat_batch_info *const info = leat_batch_get_info(batch);
-    const uint64_t about[] = { info->digest, (uint64_t)info->number, (uint64_t)info->epoch,
-                               (uint64_t)info->in_epoch, (uint64_t)info->rows };
-    return leat_digest_chain(digest, leat_digest_row(about, sizeof about, 0));
+    const uint64_t about[] = {
+        info->digest,
+        (uint64_t)info->number,
+        (uint64_t)info->epoch,
+        (uint64_t)info->rows,
+        (uint64_t)info->in_epoch,
+        (uint64_t)info->n_masked,
+        (uint64_t)info->n_replaced,
+    };
+    digest = leat_digest_chain(digest, leat_digest_row(about, sizeof about, 0));
+    const leat_row_error *bad;
+    for (int32_t i = 0; (bad = leat_batch_error(batch, i)); i++) {
+        const uint64_t facts[] = { (uint64_t)bad->row, bad->record, bad->epoch, bad->replacement };
+        digest = leat_digest_chain(digest, leat_digest_row(facts, sizeof facts, 1));
+        digest = leat_digest_chain(digest, leat_digest_row(bad->message, strlen(bad->message), 2));
+    }
+    return digest;
 }
 
 /* Chain of all batches and, if there is one, of the error after them. The consumer holds up to `hold`
- * batches and sometimes dawdles. */
-static uint64_t drive(const leat_plan *plan, const run *how, leat_rng *rng)
+ * batches and sometimes dawdles. seen: where bad rows are counted, or NULL. */
+static uint64_t drive(const leat_plan *plan, const run *how, leat_rng *rng, tally *seen)
 {
     const leat_loader_options options = {
         .device = how->device, .epochs = how->epochs, .first_batch = how->first, .hold = how->hold
@@ -56,6 +71,10 @@ static uint64_t drive(const leat_plan *plan, const run *how, leat_rng *rng)
         rc = leat_loader_next(loader, &held[n], &err);
         if (rc == LEAT_OK)
             digest = add_batch(digest, held[n]);
+        if (rc == LEAT_OK && seen) {
+            seen->masked += (uint64_t)leat_batch_get_info(held[n])->n_masked;
+            seen->replaced += (uint64_t)leat_batch_get_info(held[n])->n_replaced;
+        }
         if (leat_rng_below(rng, 100) == 0)
             pause_ns(leat_rng_below(rng, 300) * 1000L);
     }
@@ -99,7 +118,7 @@ static void run_otherwise(const random_plan *what, const run *as, int threads, l
         random_print_plan(what);
         fail_msg("opens, but not with engine %s, prefetch %d: %s", engine, prefetch, err.message);
     }
-    const uint64_t got = drive(plan, &how, rng);
+    const uint64_t got = drive(plan, &how, rng, NULL);
     if (got != want) {
         random_print_plan(what);
         fail_msg("plan %llu differs with engine %s, prefetch %d, hold %d, %s, %s",
@@ -130,6 +149,11 @@ static void count(const random_plan *plan, tally *seen)
         for (size_t k = 0; k < plan->n_stages; k++)
             if (!strcmp(plan->stages[k].name, "map"))
                 count_words(plan->stages[k].options, leat_ops()[i]->name, &seen->ops[i]);
+    for (size_t i = 0; leat_batch_op_kind(i); i++)
+        for (size_t k = 0; k < plan->n_stages; k++)
+            if (!strcmp(plan->stages[k].name, "map"))
+                count_words(plan->stages[k].options, leat_batch_op_kind(i)->name,
+                            &seen->batch_ops[i]);
     for (size_t i = 0; leat_source_kind(i); i++) {
         seen->sources[i] += !strcmp(plan->source.name, leat_source_kind(i)->name);
         count_words(plan->source.options, leat_source_kind(i)->name, &seen->sources[i]);
@@ -144,6 +168,11 @@ static void nothing_is_left_out(const tally *seen)
     for (size_t i = 0; leat_ops()[i]; i++)
         if (!seen->ops[i])
             fail_msg("no plan with op '%s' was run", leat_ops()[i]->name);
+    for (size_t i = 0; leat_batch_op_kind(i); i++)
+        if (!seen->batch_ops[i])
+            fail_msg("no plan with batch op '%s' was run", leat_batch_op_kind(i)->name);
+    if (!seen->masked || !seen->replaced)
+        fail_msg("no bad record was %s", seen->masked ? "replaced" : "masked");
     for (size_t i = 0; leat_source_kind(i); i++)
         if (!seen->sources[i])
             fail_msg("no plan with source '%s' was run", leat_source_kind(i)->name);
@@ -176,7 +205,7 @@ static bool run_plan(uint64_t seed, uint64_t n, tally *seen)
                       .hold = 1 };
     leat_cpu_use(leat_cpu_best());
     leat_reader_fault = (leat_reader_faults){ 0 };
-    const uint64_t want = drive(plan, &how, &rng);
+    const uint64_t want = drive(plan, &how, &rng, seen);
     leat_plan_close(&plan);
     count(&what, seen);
     run_otherwise(&what, &how, 1, &rng, want, n);
@@ -205,6 +234,9 @@ static void any_way_of_running_gives_the_same_batches(void **state)
     leat_cpu_use(leat_cpu_best());
     printf("%llu plans drawn, %llu run in 4 ways each\n", (unsigned long long)n,
            (unsigned long long)n_run);
+    printf("%llu rows masked, %llu replaced, %llu ops after batch\n",
+           (unsigned long long)seen.masked, (unsigned long long)seen.replaced,
+           (unsigned long long)(seen.batch_ops[0] + seen.batch_ops[1]));
     assert_true(n_run * 2 > n); /* most of what is drawn makes sense */
     if (n_run >= N_DEFAULT)
         nothing_is_left_out(&seen);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "summary.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "files.h"
@@ -32,6 +33,12 @@ static leat_stage_stats stage_of(const snapshot *before, const snapshot *after, 
     if (stage.busy_ns < 0) /* both are estimates */
         stage.busy_ns = 0;
     stage.bytes_out -= before->stages[i].bytes_out;
+    if (stage.cpu_ns >= 0) {
+        stage.cpu_ns -= before->stages[i].cpu_ns > 0 ? before->stages[i].cpu_ns : 0;
+        stage.cpu_ns = stage.cpu_ns < 0               ? 0
+                       : stage.cpu_ns > stage.busy_ns ? stage.busy_ns
+                                                      : stage.cpu_ns;
+    }
     return stage;
 }
 
@@ -49,12 +56,14 @@ static void print_stage(const leat_stage_stats *stage, const snapshot *before,
                         const snapshot *after)
 {
     const double s = seconds(before, after);
-    char rate[32], bytes[32];
+    char rate[32], bytes[32], cpu[32] = "-";
+    if (stage->cpu_ns >= 0 && stage->busy_ns > 0)
+        snprintf(cpu, sizeof cpu, "%.0f %%", (double)stage->cpu_ns / (double)stage->busy_ns * 100);
     if (stage->samples)
-        printf("%-32s %12s %12.2f %12.1f %% %12s\n", stage->name,
+        printf("%-32s %12s %12.2f %12.1f %% %8s %12s\n", stage->name,
                leat_files_count_text((uint64_t)ratio((double)stage->samples, s), rate),
                us_per_sample(stage),
-               ratio((double)stage->busy_ns * 1e-9, worker_seconds(before, after)) * 100,
+               ratio((double)stage->busy_ns * 1e-9, worker_seconds(before, after)) * 100, cpu,
                leat_files_bytes_text(ratio((double)stage->bytes_out, s), bytes));
 }
 
@@ -76,8 +85,8 @@ static void print_reads(const snapshot *before, const snapshot *after)
 void leat_summary_print(const leat_loader_stats_info *before, const leat_loader_stats_info *after)
 {
     const double all = worker_seconds(before, after), s = seconds(before, after);
-    printf("\n%-32s %12s %12s %14s %12s\n", "stage", "samples/s", "us/sample", "worker time",
-           "bytes/s");
+    printf("\n%-32s %12s %12s %14s %8s %12s\n", "stage", "samples/s", "us/sample", "worker time",
+           "on CPU", "bytes/s");
     for (int32_t i = 0; i < after->n_stages; i++) {
         const leat_stage_stats stage = stage_of(before, after, i);
         print_stage(&stage, before, after);
@@ -107,6 +116,7 @@ static json_t *stages_json(const snapshot *before, const snapshot *after)
         leat_json_int(one, "bytes_out", (int64_t)stage.bytes_out);
         leat_json_real(one, "samples_per_s", ratio((double)stage.samples, seconds(before, after)));
         leat_json_real(one, "busy_s", (double)stage.busy_ns * 1e-9);
+        leat_json_real(one, "cpu_s", stage.cpu_ns < 0 ? NAN : (double)stage.cpu_ns * 1e-9);
         leat_json_real(one, "us_per_sample", us_per_sample(&stage));
         leat_json_real(one, "share",
                        ratio((double)stage.busy_ns * 1e-9, worker_seconds(before, after)));

@@ -80,7 +80,7 @@ static int replace(const leat_plan *plan, leat_worker *worker, const leat_slot *
         leat_order_replace(&plan->order, &worker->order, plan->seed, &slot->place, row, bad,
                            attempt, record, &epoch);
         const int rc = leat_sample_run(plan, worker, *record, epoch, &(leat_stored){ 0 },
-                                       slot->memory, row, false, &again);
+                                       slot->memory, row, LEAT_UNTIMED, &again);
         if (rc >= 0) {
             *record /= plan->order.parts;
             return LEAT_OK;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * engine.h: the state of a running plan, shared by sched.c (what to do next), start.c (reading
- * ahead), slot.c (memory of batches), ship.c (copies to a device) and loader.c (the public calls).
+ * ahead), slot.c (memory of batches), finish.c (batch ops), ship.c (copies to a device), bad_rows.c,
+ * tune.c (what adapts), stats.c, trace_write.c and loader.c (the public calls).
  *
  * DESIGN. Every batch has one slot while it is made; row j of it has a fixed place there. Work is cut
  * into runs: a few neighbouring rows of one batch. Runs are claimed in order and finished in any order;
@@ -11,8 +12,13 @@
  *   slot:  FREE ─in batch order▶ RESERVED ─first run claimed▶ FILLING ─left = 0▶ [FINISHING ▶] FULL
  *          FULL ─next▶ HELD ─release▶ FREE                                                 (host)
  *          FULL ─ship▶ SHIPPING ─copied▶ FREE                                              (device)
- *   batch: EMPTY ─ship▶ SHIPPED ─next▶ HELD ─release▶ RELEASED ─ring comes round▶ EMPTY
+ *   batch: EMPTY ─next▶ HELD ─release▶ RELEASED ─ring comes round, next▶ HELD …             (host)
+ *          EMPTY ─ship▶ SHIPPED ─next▶ HELD ─release▶ RELEASED ─ship▶ SHIPPED …             (device)
  *   run:   FREE ─start▶ READING ─all reads done▶ READY ─taken▶ RUNNING ─▶ DONE ─oldest▶ FREE
+ *
+ * A slot is RESERVED where a run of a later batch is ready before any run of this one is: it is kept
+ * for it, and nothing is in it yet. It is FINISHING while batch ops, and digests after them, go over
+ * the rows: step by step, each cut into parts that any thread takes.
  *
  * The window: batch b may be computed when b < asked + prefetch and there is a slot for it and for all
  * before it; asked counts the calls of leat_loader_next. Free slots are a stack, so that the memory
@@ -29,8 +35,7 @@
  * of the consumer's run when that worker comes back). Who finds nothing to do sleeps: one of them as
  * leader on the reader's eventfd (when reads are in flight), the others on `work`. A thread that is
  * about to look for its next piece of work calls nobody for it: threads that wake up in vain cost more
- * than short rows take. balance_locked() in sched.c is the one place that decides
- * whom a change wakes. */
+ * than short rows take. leat_sched_balance_locked() is the one place that decides whom a change wakes. */
 #ifndef LEAT_ENGINE_H
 #define LEAT_ENGINE_H
 

@@ -18,6 +18,7 @@
 #include "scratch.h"
 
 #define PART_BYTES (128 << 10) /* what is worth handing over: some 20 microseconds */
+#define CPU_EVERY  61          /* parts, of which one is timed by the CPU's time */
 
 static uint64_t n_valid_locked(const leat_slot *slot)
 {
@@ -215,12 +216,17 @@ int leat_finish_run(const leat_plan *plan, leat_worker *worker, const leat_finis
             *digest += leat_finish_digest_row(plan, &slot->place, slot->memory, row);
         return LEAT_OK;
     }
-    const int64_t start = leat_clock_ns();
+    const bool by_cpu = ++worker->n_timed % CPU_EVERY == 0;
+    const int64_t cpu = by_cpu ? leat_clock_cpu_ns() : 0, start = leat_clock_ns();
     const uint64_t n = 2 * (task->to - task->from);
     leat_trace_stage *const stage =
         &worker->trace.stages[leat_sample_n_stages(plan) - plan->n_batch_links + task->op];
     const int rc = mix_pairs(plan, worker, task, err);
     leat_trace_count(stage, n, n * plan->chains[plan->batch_links[task->op].chain].row_bytes);
-    leat_trace_time(stage, n, leat_clock_ns() - start);
+    const int64_t ns = leat_clock_ns() - start;
+    if (by_cpu)
+        leat_trace_cpu(stage, leat_clock_cpu_ns() - cpu, ns);
+    else
+        leat_trace_time(stage, n, ns);
     return rc;
 }

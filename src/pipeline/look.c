@@ -109,7 +109,7 @@ static void run(const leat_plan *plan, leat_worker *worker, uint8_t *slot, uint6
 {
     leat_error err;
     leat_sample_run(plan, worker, record * plan->order.parts, 0, &(leat_stored){ .bytes = NULL },
-                    slot, 0, false, &err);
+                    slot, 0, LEAT_UNTIMED, &err);
     out->n_run++;
     out->scratch_bytes = leat_scratch_most(worker->scratch);
 }

@@ -41,10 +41,12 @@ int32_t leat_sample_n_stages(const leat_plan *plan)
     return n;
 }
 
-/* The clock of one sample, when it is timed. */
+/* The clock of one sample, when it is timed. A look at the CPU time is a moment at which the kernel likes
+ * to give the core away, so the clock of the wall is read inside: after the look that begins a stage, and
+ * before the one that ends it. */
 typedef struct leat_watch {
-    bool on;
-    int64_t since;
+    leat_timing timing;
+    int64_t since, cpu_since;
     leat_worker *worker;
     uint64_t record;
 } leat_watch;
@@ -52,7 +54,7 @@ typedef struct leat_watch {
 /* Charges the time since the last call to a stage, and keeps it as a span. */
 static void charge(leat_trace_stage *stage, leat_watch *watch)
 {
-    if (!watch->on)
+    if (!watch->timing)
         return;
     leat_trace *const trace = &watch->worker->trace;
     const leat_trace_span span = { .start_ns = watch->since,
@@ -61,9 +63,16 @@ static void charge(leat_trace_stage *stage, leat_watch *watch)
                                    .record = watch->record,
                                    .n = 1,
                                    .kind = LEAT_TRACE_STAGE + (uint32_t)(stage - trace->stages) };
-    leat_trace_time(stage, 1, span.end_ns - span.start_ns);
     leat_trace_put(&trace->spans, &span);
     watch->since = span.end_ns;
+    if (watch->timing != LEAT_TIMED_CPU) {
+        leat_trace_time(stage, 1, span.end_ns - span.start_ns);
+        return;
+    }
+    const int64_t cpu = leat_clock_cpu_ns();
+    leat_trace_cpu(stage, cpu - watch->cpu_since, span.end_ns - span.start_ns);
+    watch->cpu_since = cpu;
+    watch->since = leat_clock_ns();
 }
 
 /* Fetches a record's features: from bytes the engine has read, or by reading here. */
@@ -500,12 +509,16 @@ static int reach_sample(const leat_plan *plan, leat_journey *journeys, uint64_t 
 }
 
 int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample, uint64_t epoch,
-                    const leat_stored *stored, uint8_t *slot, uint64_t j, bool timed,
+                    const leat_stored *stored, uint8_t *slot, uint64_t j, leat_timing timing,
                     leat_error *err)
 {
     const uint64_t record = leat_order_record(&plan->order, sample);
     leat_journey journeys[LEAT_MAX_FEATURES];
-    leat_watch watch = { timed, timed ? leat_clock_ns() : 0, worker, record };
+    leat_watch watch = { .timing = timing, .worker = worker, .record = record };
+    if (timing == LEAT_TIMED_CPU)
+        watch.cpu_since = leat_clock_cpu_ns();
+    if (timing)
+        watch.since = leat_clock_ns();
     leat_trace_stage *const stages = begin(plan, worker, record, epoch, slot, j, journeys);
     int rc = reach_sample(plan, journeys, sample, stored, stages, &watch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {

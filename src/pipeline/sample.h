@@ -25,6 +25,7 @@ typedef struct leat_worker {
     leat_trace trace;     /* totals per stage and spans; read by others as atomics */
     int64_t batch;        /* whose rows it computes; for spans */
     uint32_t until_timed; /* samples until the next one whose stages are timed */
+    uint32_t n_timed;     /* those that were, and parts of batch ops */
 } leat_worker;
 
 /* Names the stages of a plan in trace order: read, parse, the links of all chains, what a cache gives and
@@ -40,11 +41,13 @@ typedef struct leat_stored {
     bool is_entry;
 } leat_stored;
 
+typedef enum leat_timing { LEAT_UNTIMED, LEAT_TIMED, LEAT_TIMED_CPU } leat_timing;
+
 /* One sample to row j of a slot's memory. record: as leat_order_row gives it.
- * timed    each stage's time goes into the trace
+ * timing   each stage's time goes into the trace, or its CPU time
  * returns  LEAT_OK, or the error with record and op in its message */
 int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record, uint64_t epoch,
-                    const leat_stored *stored, uint8_t *slot, uint64_t j, bool timed,
+                    const leat_stored *stored, uint8_t *slot, uint64_t j, leat_timing timing,
                     leat_error *err);
 
 /* After a run of rows: gives back what scratch took beyond so many bytes. A record that is kept for its

@@ -14,6 +14,8 @@
 #define CHECK_NS    100000000 /* between questions whether a device that keeps us waiting is lost */
 #define STAMP_NS    30        /* one look at the clock */
 #define STAMP_SHARE 0.005     /* of a sample's time may go into timing its stages */
+#define CPU_NS      400       /* one look at the thread's CPU time */
+#define CPU_SHARE   0.0005    /* of the time of samples may go into that */
 
 /* Rows to compute: of one batch, with or without bytes read ahead. */
 typedef struct leat_span {
@@ -136,9 +138,24 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_span 
     }
 }
 
+/* How often samples are timed: one in so many, and of those one in cpu_every by the CPU's time. */
+typedef struct leat_often {
+    uint32_t timed_every, cpu_every;
+} leat_often;
+
+static leat_timing time_next(leat_worker *worker, const leat_often *often)
+{
+    if (worker->until_timed > 1 || often->timed_every == UINT32_MAX) {
+        worker->until_timed--;
+        return LEAT_UNTIMED;
+    }
+    worker->until_timed = often->timed_every;
+    return ++worker->n_timed % often->cpu_every ? LEAT_TIMED : LEAT_TIMED_CPU;
+}
+
 /* One row; its digest, if wanted, goes into *digest. */
 static int compute_row(leat_loader *loader, leat_worker *worker, const leat_span *span, uint64_t i,
-                       const leat_row_id *id, uint32_t timed_every, uint64_t *digest,
+                       const leat_row_id *id, const leat_often *often, uint64_t *digest,
                        leat_error *err)
 {
     const leat_plan *const plan = loader->plan;
@@ -146,13 +163,12 @@ static int compute_row(leat_loader *loader, leat_worker *worker, const leat_span
     leat_stored stored = { 0 };
     if (read && read->bytes && !read->failed)
         stored = (leat_stored){ read->bytes, read->size, read->is_entry };
-    const bool timed = worker->until_timed <= 1 && timed_every != UINT32_MAX;
-    worker->until_timed = timed ? timed_every : worker->until_timed - 1;
+    const leat_timing timing = time_next(worker, often);
     worker->bucket = span->place.bucket;
     if (plan->on_error == LEAT_ON_ERROR_MASK)
         span->slot->memory[plan->valid_offset + span->row + i] = 1;
     int rc = leat_sample_run(plan, worker, id->record, id->epoch, &stored, span->slot->memory,
-                             span->row + i, timed, err);
+                             span->row + i, timing, err);
     if (rc < 0)
         rc = leat_bad_row(loader, worker, span->slot, span->row + i, id->record, id->epoch, err);
     if (rc >= 0 && plan->engine.digest && !plan->n_batch_links)
@@ -176,7 +192,7 @@ static int64_t note(leat_worker *worker, leat_trace_kind kind, int64_t start_ns,
 }
 
 static void compute(leat_loader *loader, leat_worker *worker, const leat_span *span,
-                    uint32_t timed_every, leat_outcome *out)
+                    const leat_often *often, leat_outcome *out)
 {
     const int64_t start = leat_clock_ns();
     leat_row_id ids[AHEAD];
@@ -190,8 +206,8 @@ static void compute(leat_loader *loader, leat_worker *worker, const leat_span *s
             look_up(loader->plan, worker, span, i, ids);
         if (i == 0)
             first_record = leat_order_record(&loader->plan->order, ids[0].record);
-        if (compute_row(loader, worker, span, i, &ids[i % AHEAD], timed_every, &out->digest,
-                        &error) < 0 &&
+        if (compute_row(loader, worker, span, i, &ids[i % AHEAD], often, &out->digest, &error) <
+                0 &&
             out->error.code == LEAT_OK) {
             out->error = error;
             out->bad_row = span->row + i;
@@ -201,14 +217,17 @@ static void compute(leat_loader *loader, leat_worker *worker, const leat_span *s
         note(worker, LEAT_TRACE_ROWS, start, span->batch, span->row, span->n, first_record) - start;
 }
 
-static uint32_t timed_every_locked(const leat_loader *loader)
+static leat_often often_locked(const leat_loader *loader)
 {
     if (!loader->plan->engine.timing)
-        return UINT32_MAX;
+        return (leat_often){ UINT32_MAX, UINT32_MAX };
+    const double sample_ns = loader->sample_ns > 1 ? loader->sample_ns : 1000;
     const int32_t n_stamps = 3 + loader->plan->n_chains;
-    const double every =
-        n_stamps * STAMP_NS / STAMP_SHARE / (loader->sample_ns > 1 ? loader->sample_ns : 1000);
-    return every < 1 ? 1 : every > 65536 ? 65536 : (uint32_t)every;
+    const double timed = n_stamps * STAMP_NS / STAMP_SHARE / sample_ns;
+    const double every = timed < 1 ? 1 : timed > 65536 ? 65536 : timed;
+    const double looks = 1 + leat_sample_n_stages(loader->plan);
+    const double cpu = looks * CPU_NS / CPU_SHARE / sample_ns / every;
+    return (leat_often){ (uint32_t)every, cpu < 2 ? 2 : cpu > 65536 ? 65536 : (uint32_t)cpu + 1 };
 }
 
 static void book_locked(leat_loader *loader, leat_worker *worker, const leat_span *span,
@@ -263,10 +282,10 @@ static void tell_consumer_locked(leat_loader *loader)
 static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat_span *span)
 {
     leat_outcome outcome;
-    const uint32_t timed_every = timed_every_locked(loader);
+    const leat_often often = often_locked(loader);
     leat_sched_balance_locked(loader); /* what is left may be for others */
     pthread_mutex_unlock(&loader->lock);
-    compute(loader, worker, span, timed_every, &outcome);
+    compute(loader, worker, span, &often, &outcome);
     leat_sample_rest(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
     book_locked(loader, worker, span, &outcome);

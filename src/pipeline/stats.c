@@ -13,7 +13,8 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
     out->slots = (int32_t)loader->n_slots_made;
     for (int64_t i = 0; i < loader->n_slots_made; i++) {
         out->slots_full += loader->slots[i].state == LEAT_SLOT_FULL;
-        out->slots_filling += loader->slots[i].state == LEAT_SLOT_FILLING;
+        out->slots_filling += loader->slots[i].state == LEAT_SLOT_FILLING ||
+                              loader->slots[i].state == LEAT_SLOT_FINISHING;
     }
     out->batches_ready = out->slots_full;
     if (!loader->device)
@@ -55,9 +56,10 @@ static void count_reads_locked(const leat_ahead *a, leat_loader_stats_info *out)
 static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
 {
     out->n_stages = leat_sample_stages(loader->plan, out->stages);
+    leat_trace_sum(&loader->workers[0].trace, sizeof *loader->workers, loader->n_threads + 1,
+                   out->n_stages, out->stages);
     for (int i = 0; i <= loader->n_threads; i++) {
         const leat_trace *const trace = &loader->workers[i].trace;
-        leat_trace_sum(trace, out->n_stages, out->stages);
         out->n_seek += atomic_load_explicit(&trace->n_seek, memory_order_relaxed);
         out->n_seek_refused += atomic_load_explicit(&trace->n_seek_refused, memory_order_relaxed);
     }

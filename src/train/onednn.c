@@ -70,8 +70,8 @@ static int failed(leat_error *err, const char *what, dnnl_status_t status)
         [dnnl_success] = { LEAT_E_INTERNAL, "no error" },
         [dnnl_out_of_memory] = { LEAT_E_NOMEM, "out of memory" },
         [dnnl_invalid_arguments] = { LEAT_E_INTERNAL, "invalid arguments" },
-        [dnnl_unimplemented] = { LEAT_E_UNSUPPORTED, "not implemented" },
-        [dnnl_iterator_ends] = { LEAT_E_UNSUPPORTED, "no implementation left" },
+        [dnnl_unimplemented] = { LEAT_E_UNSUPPORTED, "oneDNN has no such operation here" },
+        [dnnl_iterator_ends] = { LEAT_E_UNSUPPORTED, "oneDNN has no other way to do it" },
         [dnnl_runtime_error] = { LEAT_E_INTERNAL, "runtime error" },
         [dnnl_not_required] = { LEAT_E_INTERNAL, "not required" },
     };
