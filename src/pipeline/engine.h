@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.h: the state of a running plan, shared by sched.c (what to do next), start.c (reading
- * ahead), slot.c (memory of batches), finish.c (batch ops), ship.c (copies to a device), bad_rows.c,
- * tune.c (what adapts), stats.c, trace_write.c and loader.c (the public calls).
+ * engine.h: the state of a running plan, shared by sched.c (what to do next), rows.c (computing rows),
+ * wake.c (who sleeps, whom to wake), start.c (reading ahead), slot.c (memory of batches), finish.c (batch
+ * ops), ship.c (copies to a device), bad_rows.c, tune.c (what adapts), stats.c, trace_write.c and loader.c
+ * (the public calls).
  *
  * DESIGN. Every batch has one slot while it is made; row j of it has a fixed place there. Work is cut
  * into runs: a few neighbouring rows of one batch. Runs are claimed in order and finished in any order;
@@ -32,10 +33,8 @@
  *
  * Threads: workers and, inside leat_loader_next, the consumer. It helps with the batch it waits for
  * while a worker is asleep, so that no more compute at once than engine.threads says (but for the rest
- * of the consumer's run when that worker comes back). Who finds nothing to do sleeps: one of them as
- * leader on the reader's eventfd (when reads are in flight), the others on `work`. A thread that is
- * about to look for its next piece of work calls nobody for it: threads that wake up in vain cost more
- * than short rows take. leat_sched_balance_locked() is the one place that decides whom a change wakes. */
+ * of the consumer's run when that worker comes back). Who finds nothing to do sleeps, and a change wakes
+ * whom it concerns: wake.c. */
 #ifndef LEAT_ENGINE_H
 #define LEAT_ENGINE_H
 
@@ -358,9 +357,28 @@ void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot);
 void leat_sched_work(void *loader, int i); /* a worker's life */
 /* The consumer's part: works and waits until done(loader) says so. */
 void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *));
+/* Whether there are rows, or parts of batch ops, that may be done now; only of batch `only` unless
+ * that is -1. */
+bool leat_sched_can_run_locked(const leat_loader *loader, int64_t only);
+bool leat_sched_can_finish_locked(const leat_loader *loader, int64_t only);
+/* Puts what a thread did since start_ns into its trace. Returns the time it ended. */
+int64_t leat_sched_note(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
+                        uint64_t row, uint64_t n, uint64_t record);
+
+/* --- wake.c ------------------------------------------------------------------------------------ */
 /* After any change: wakes whom it concerns. */
-void leat_sched_balance_locked(leat_loader *loader);
-void leat_sched_stop(leat_loader *loader);
+void leat_wake_balance_locked(leat_loader *loader);
+/* After a piece of work, by who goes on to the next piece: what there is to do is no news for others
+ * yet, only that the consumer has what it waits for. To call somebody for what the caller is about to
+ * take costs more than a short row. */
+void leat_wake_consumer_locked(leat_loader *loader);
+/* The loader closes: everybody comes back. */
+void leat_wake_stop(leat_loader *loader);
+/* A worker found nothing to do: sleeps until there may be something. */
+void leat_wake_rest_locked(leat_loader *loader, leat_worker *worker);
+/* The consumer found nothing to do: sleeps until done(loader) may be so, or there is work for it. */
+void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
+                           bool (*done)(const leat_loader *));
 
 static inline leat_batch *leat_loader_batch(const leat_loader *loader, int64_t batch)
 {

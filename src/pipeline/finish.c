@@ -220,7 +220,7 @@ int leat_finish_run(const leat_plan *plan, leat_worker *worker, const leat_finis
     const int64_t cpu = by_cpu ? leat_clock_cpu_ns() : 0, start = leat_clock_ns();
     const uint64_t n = 2 * (task->to - task->from);
     leat_trace_stage *const stage =
-        &worker->trace.stages[leat_sample_n_stages(plan) - plan->n_batch_links + task->op];
+        &worker->trace.stages[leat_watch_n_stages(plan) - plan->n_batch_links + task->op];
     const int rc = mix_pairs(plan, worker, task, err);
     leat_trace_count(stage, n, n * plan->chains[plan->batch_links[task->op].chain].row_bytes);
     const int64_t ns = leat_clock_ns() - start;

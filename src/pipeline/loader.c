@@ -153,7 +153,7 @@ void leat_loader_close(leat_loader **out)
     *out = NULL;
     if (!loader)
         return;
-    leat_sched_stop(loader);
+    leat_wake_stop(loader);
     leat_pool_close(&loader->pool);
     if (loader->copies) /* no call-back comes after this */
         loader->device->table->stream_sync(loader->copies, NULL);
@@ -259,7 +259,7 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
     if (rc < 0)
         return rc;
     loader->asked = loader->next + 1;
-    leat_sched_balance_locked(loader);
+    leat_wake_balance_locked(loader);
     leat_sched_help_locked(loader, next_is_there);
     leat_slot *const slot = leat_loader_slot(loader, loader->next);
     if (slot && slot->state == LEAT_SLOT_FULL && !loader->device)
@@ -382,7 +382,7 @@ void leat_batch_release(leat_batch *batch)
     loader->held--;
     const bool last = loader->closed && loader->held == 0;
     if (!last && !loader->closed)
-        leat_sched_balance_locked(loader);
+        leat_wake_balance_locked(loader);
     pthread_mutex_unlock(&loader->lock);
     if (last)
         free_all(loader);

@@ -28,10 +28,10 @@ typedef struct leat_worker {
     uint32_t n_timed;     /* those that were, and parts of batch ops */
 } leat_worker;
 
-/* Names the stages of a plan in trace order: read, parse, the links of all chains, what a cache gives and
+/* watch.c: names the stages of a plan in trace order: read, parse, the links of all chains, what a cache gives and
  * takes, batch ops. Returns their number. */
-int32_t leat_sample_stages(const leat_plan *plan, leat_stage_stats *out);
-int32_t leat_sample_n_stages(const leat_plan *plan);
+int32_t leat_watch_stages(const leat_plan *plan, leat_stage_stats *out);
+int32_t leat_watch_n_stages(const leat_plan *plan);
 enum { LEAT_STAGE_READ, LEAT_STAGE_PARSE, LEAT_STAGE_FIRST_LINK };
 
 /* What was read ahead of a sample: the record as stored, or its entry in the cache's file. */

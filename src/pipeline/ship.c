@@ -141,7 +141,7 @@ void leat_ship_make_locked(leat_loader *loader)
     } else {
         loader->short_of_memory = true;
     }
-    leat_sched_balance_locked(loader);
+    leat_wake_balance_locked(loader);
 }
 
 /* --- open and close ------------------------------------------------------------------------------ */
@@ -200,7 +200,7 @@ static void copied(void *arg)
     leat_loader *const loader = slot->loader;
     pthread_mutex_lock(&loader->lock);
     leat_slot_free_locked(slot);
-    leat_sched_balance_locked(loader);
+    leat_wake_balance_locked(loader);
     pthread_mutex_unlock(&loader->lock);
 }
 
@@ -269,7 +269,7 @@ void leat_ship_note_locked(leat_loader *loader)
     note_copies(loader);
     pthread_mutex_lock(&loader->lock);
     loader->shipping = false;
-    leat_sched_balance_locked(loader);
+    leat_wake_balance_locked(loader);
 }
 
 void leat_ship_next_locked(leat_loader *loader)
@@ -279,7 +279,7 @@ void leat_ship_next_locked(leat_loader *loader)
     leat_batch *const batch = leat_loader_batch(loader, b);
     leat_bad_settle_locked(loader, slot);
     if (slot->error.code < 0) { /* stays where it is, for leat_loader_next to find */
-        leat_sched_balance_locked(loader);
+        leat_wake_balance_locked(loader);
         return;
     }
     leat_buffer *const buffer = take_buffer_locked(loader);
@@ -292,7 +292,7 @@ void leat_ship_next_locked(leat_loader *loader)
     leat_loader_fill_info(batch, slot);
     leat_bad_move_locked(slot, batch);
     batch->info.sent_ns = leat_clock_ns();
-    leat_sched_balance_locked(loader); /* this takes a while: rows may be for others */
+    leat_wake_balance_locked(loader); /* this takes a while: rows may be for others */
     pthread_mutex_unlock(&loader->lock);
     note_copies(loader);
     const int rc = enqueue(loader, slot, batch, in_use);
@@ -307,7 +307,7 @@ void leat_ship_next_locked(leat_loader *loader)
         batch->state = LEAT_BATCH_SHIPPED;
         loader->ship++;
     }
-    leat_sched_balance_locked(loader);
+    leat_wake_balance_locked(loader);
 }
 
 /* --- when the device fails ------------------------------------------------------------------------ */

@@ -98,7 +98,7 @@ void leat_slot_make_locked(leat_loader *loader)
         add_locked(loader, memory);
     else
         loader->short_of_memory = true;
-    leat_sched_balance_locked(loader);
+    leat_wake_balance_locked(loader);
 }
 
 bool leat_slot_can_claim_locked(const leat_loader *loader, int64_t batch)

@@ -345,7 +345,7 @@ void leat_start_group_locked(leat_loader *loader)
         .in_worker = a->in_worker,
     };
     a->starting = true;
-    leat_sched_balance_locked(loader); /* this takes a while: rows may be for others */
+    leat_wake_balance_locked(loader); /* this takes a while: rows may be for others */
     pthread_mutex_unlock(&loader->lock);
     const leat_group group = make_group(loader, end, &now);
     pthread_mutex_lock(&loader->lock);

@@ -55,7 +55,7 @@ static void count_reads_locked(const leat_ahead *a, leat_loader_stats_info *out)
 
 static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
 {
-    out->n_stages = leat_sample_stages(loader->plan, out->stages);
+    out->n_stages = leat_watch_stages(loader->plan, out->stages);
     leat_trace_sum(&loader->workers[0].trace, sizeof *loader->workers, loader->n_threads + 1,
                    out->n_stages, out->stages);
     for (int i = 0; i <= loader->n_threads; i++) {

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fetch.c: a record's features, with which a sample's journey begins.
+ *
+ * DESIGN. Three ways lead to them, chosen record by record: the engine has read the bytes; the source says
+ * where they are, and they are read here by the worker; or the source loads the record by itself. */
+#include "clock.h"
+#include "journey.h"
+#include "scratch.h"
+
+static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
+                 const leat_stored *stored, leat_view *features, leat_watch *watch, leat_error *err)
+{
+    const uint8_t *bytes = stored->is_entry ? NULL : stored->bytes;
+    size_t size = stored->size;
+    const leat_source *const source = plan->source;
+    leat_trace_stage *const stages = worker->trace.stages;
+    leat_extent extent = { .fd = -1 };
+    int rc = LEAT_OK;
+    if (!bytes && source->table->locate)
+        rc = source->table->locate(source, record, &extent, err);
+    if (rc < 0)
+        return rc;
+    if (!bytes && extent.fd < 0) {
+        size_t n_read = 0;
+        rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
+        leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
+        leat_watch_charge(&stages[LEAT_STAGE_READ], watch);
+        return rc;
+    }
+    if (!bytes) {
+        uint8_t *const memory = leat_scratch_take(worker->scratch, extent.size);
+        if (!memory)
+            return leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch",
+                             extent.size);
+        if (!leat_source_pread_cached(extent.fd, memory, extent.size, extent.offset)) {
+            worker->read_waited = true;
+            rc = leat_source_pread(extent.fd, memory, extent.size, extent.offset, NULL, err);
+        }
+        if (rc < 0)
+            return rc;
+        bytes = memory;
+        size = extent.size;
+        leat_trace_count(&stages[LEAT_STAGE_READ], 1, size);
+        leat_watch_charge(&stages[LEAT_STAGE_READ], watch);
+    }
+    rc = source->table->parse(source, record, bytes, size, worker->scratch, features, err);
+    leat_trace_count(&stages[LEAT_STAGE_PARSE], 1, size);
+    leat_watch_charge(&stages[LEAT_STAGE_PARSE], watch);
+    return rc;
+}
+
+/* Features as the source gave them: their tables are for use unless engine.jpeg_index says otherwise. */
+static int take_seeks(const leat_plan *plan, leat_view *features, leat_error *err)
+{
+    for (int32_t i = 0; i < plan->source->n_features; i++) {
+        const leat_seek *const seek = features[i].seek;
+        if (plan->engine.jpeg_index == LEAT_JPEG_INDEX_OFF)
+            features[i].seek = NULL;
+        else if (plan->engine.jpeg_index == LEAT_JPEG_INDEX_REQUIRE && seek && seek->refused)
+            return leat_fail(err, LEAT_E_DATA,
+                             "the index of JPEG files is damaged or of other bytes: make it anew "
+                             "with `leat index --jpeg --rebuild`, or set engine.jpeg_index: auto");
+    }
+    return LEAT_OK;
+}
+
+int leat_fetch_features(const leat_plan *plan, leat_worker *worker, uint64_t record,
+                        const leat_stored *stored, leat_view *features, leat_watch *watch,
+                        leat_error *err)
+{
+    for (int32_t i = 0; i < plan->source->n_features; i++)
+        features[i].seek = NULL; /* most sources have none */
+    const int rc = fetch(plan, worker, record, stored, features, watch, err);
+    return rc < 0 ? rc : take_seeks(plan, features, err);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * journey.h: one sample under way, as the files see it that carry it: sample.c (the whole way), fetch.c
+ * (from the source), links.c (through its ops to its row), watch.c (how long that takes). */
+#ifndef LEAT_JOURNEY_H
+#define LEAT_JOURNEY_H
+
+#include "sample.h"
+
+/* The clock of one sample, when it is timed. A look at the CPU time is a moment at which the kernel likes
+ * to give the core away, so the clock of the wall is read inside: after the look that begins a stage, and
+ * before the one that ends it. */
+typedef struct leat_watch {
+    leat_timing timing;
+    int64_t since, cpu_since;
+    leat_worker *worker;
+    uint64_t record;
+} leat_watch;
+
+/* One sample under way through one chain. */
+typedef struct leat_journey {
+    const leat_plan *plan;
+    const leat_chain *chain;
+    const char *name; /* of its tensor */
+    leat_worker *worker;
+    leat_trace_stage *stages; /* of its links and, behind them, of its fused run */
+    uint64_t record, epoch;
+    leat_view view;        /* where it has come to */
+    bool owned;            /* view's memory is this worker's to change */
+    uint8_t *row;          /* where it must end */
+    int64_t *lengths;      /* and where its size belongs, if it is padded */
+    const leat_seek *seek; /* with which it began; NULL: none */
+} leat_journey;
+
+/* --- watch.c ----------------------------------------------------------------------------------- */
+void leat_watch_note(leat_trace_stage *stage, leat_watch *watch);
+/* Charges the time since the last call to a stage, and keeps it as a span. */
+static inline void leat_watch_charge(leat_trace_stage *stage, leat_watch *watch)
+{
+    if (watch->timing)
+        leat_watch_note(stage, watch);
+}
+
+/* --- fetch.c ----------------------------------------------------------------------------------- */
+/* A record's features: from bytes the engine has read, or by reading here. */
+int leat_fetch_features(const leat_plan *plan, leat_worker *worker, uint64_t record,
+                        const leat_stored *stored, leat_view *features, leat_watch *watch,
+                        leat_error *err);
+
+/* --- links.c ----------------------------------------------------------------------------------- */
+/* Links `from` to `to` - 1. */
+int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch, leat_error *err);
+/* The end of the journey: what the last link did not write there goes into the row, and the decisions of
+ * the links that the device does beside it. */
+int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err);
+
+#endif

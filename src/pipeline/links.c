@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * links.c: the ops of one chain, on one sample, down to its row.
+ *
+ * DESIGN. A link draws its decisions, is given memory for what it puts out, and is applied. The last one
+ * writes to the row of the batch itself; others to scratch, or over their input where the op can and the
+ * memory is ours. A fused run is tried first, and where it is not for this sample its links are done one
+ * by one. An error says which op met it. */
+#include <string.h>
+
+#include "journey.h"
+#include "scratch.h"
+
+/* What link i puts out is the row itself. */
+static bool is_last(const leat_journey *j, int32_t i)
+{
+    const leat_chain *const chain = j->chain;
+    return i == chain->n_host - 1 && !chain->pad.on &&
+           !(j->plan->unbatches && chain->unbatch_at == chain->n_host);
+}
+
+/* Where the output of link i goes: the row, the input itself, or new scratch. */
+static void *destination(const leat_journey *j, int32_t i, size_t bytes)
+{
+    if (is_last(j, i))
+        return j->row;
+    if (j->owned && j->chain->links[i].op->flags & LEAT_OP_IN_PLACE)
+        return j->view.data;
+    return leat_scratch_take(j->worker->scratch, bytes);
+}
+
+/* Shape that link i makes of a view; where options do not fit it, it is this record that is odd. */
+static int shape_after(const leat_journey *j, int32_t i, const leat_view *in, leat_shape *out,
+                       leat_error *err)
+{
+    const leat_link *const link = &j->chain->links[i];
+    const int rc = link->op->measure
+                       ? link->op->measure(link->options, in, out, j->worker->scratch, err)
+                       : link->op->shape(link->options, &in->shape, out, err);
+    return rc == LEAT_E_CONFIG ? LEAT_E_DATA : rc;
+}
+
+/* The random decisions of link i. */
+static void draw(const leat_journey *j, int32_t i, const leat_shape *in, leat_plan64 *out)
+{
+    const leat_link *const link = &j->chain->links[i];
+    if (!link->op->plan)
+        return;
+    const uint64_t epoch = i < j->chain->cut ? 0 : j->epoch;
+    leat_rng rng = leat_rng_make(j->plan->seed, j->record, epoch, link->stream);
+    memset(out, 0, sizeof *out);
+    link->op->plan(link->options, &rng, in, out);
+}
+
+/* Memory for what link i puts out, and the check that the last one fits the batch. */
+static int make_room(leat_journey *j, int32_t i, leat_view *out, leat_error *err)
+{
+    const int64_t bytes = leat_shape_bytes(&out->shape);
+    const bool last = is_last(j, i);
+    if (bytes < 0 || (last && !leat_shape_equal(&out->shape, &j->chain->host_shape))) {
+        char got[96], want[96];
+        return leat_fail(err, LEAT_E_DATA, "gives %s where batches hold %s",
+                         leat_shape_text(&out->shape, got, sizeof got),
+                         leat_shape_text(&j->chain->host_shape, want, sizeof want));
+    }
+    out->data = destination(j, i, (size_t)bytes);
+    return out->data
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_NOMEM, "%lld bytes do not fit in scratch", (long long)bytes);
+}
+
+static int run_link(leat_journey *j, int32_t i, leat_error *err)
+{
+    const leat_link *const link = &j->chain->links[i];
+    leat_view out = { 0 };
+    leat_plan64 drawn;
+    if (err)
+        err->message[0] = 0; /* an op may fail without a word */
+    int rc = shape_after(j, i, &j->view, &out.shape, err);
+    if (rc < 0 || (rc = make_room(j, i, &out, err)) < 0)
+        return rc;
+    draw(j, i, &j->view.shape, &drawn);
+    const size_t mark = leat_scratch_mark(j->worker->scratch);
+    rc = link->op->apply(link->options, &drawn, &j->view, &out, j->worker->scratch, err);
+    leat_scratch_rewind(j->worker->scratch, mark);
+    j->view = out;
+    j->owned = true;
+    return rc;
+}
+
+/* The n_fused links from fused_from on at once. LEAT_E_UNSUPPORTED: not for this sample. */
+static int run_fused(leat_journey *j, leat_error *err)
+{
+    const leat_chain *const chain = j->chain;
+    leat_fused_link links[LEAT_FUSED_MAX];
+    leat_plan64 plans[LEAT_FUSED_MAX];
+    leat_view at = j->view, out = { 0 };
+    const int32_t from = chain->fused_from;
+    int rc;
+    leat_plan_fused_links(chain, from, from + chain->n_fused, links);
+    for (int32_t i = 0; i < chain->n_fused; i++) {
+        rc = shape_after(j, from + i, &at, &out.shape, err);
+        if (rc < 0)
+            return LEAT_E_UNSUPPORTED; /* one by one it fails again, by its name */
+        draw(j, from + i, &at.shape, &plans[i]);
+        at.shape = out.shape;
+    }
+    const size_t mark = leat_scratch_mark(j->worker->scratch);
+    rc = make_room(j, from + chain->n_fused - 1, &out, err);
+    if (rc < 0)
+        return rc;
+    const size_t inner = leat_scratch_mark(j->worker->scratch);
+    rc = chain->fused->apply(links, chain->n_fused, plans, &j->view, &out, j->worker->scratch, err);
+    leat_scratch_rewind(j->worker->scratch, rc == LEAT_OK ? inner : mark);
+    if (rc == LEAT_OK) {
+        j->view = out;
+        j->owned = true;
+    }
+    return rc;
+}
+
+/* What may come of an op. A user's op may return anything; "the end" or "not ready" of the loader must
+ * not come from there. */
+static int code_of(int rc)
+{
+    const bool is_known = rc <= LEAT_E_NOMEM && rc >= LEAT_E_INTERNAL;
+    return is_known ? rc : LEAT_E_DATA;
+}
+
+/* Says which op it was, unless its message begins with that. */
+static int blame(const leat_journey *j, int32_t i, int rc, leat_error *err)
+{
+    if (err && !err->message[0])
+        leat_fail(err, rc, "it failed with code %d and no message", rc);
+    rc = code_of(rc);
+    const char *const op = j->chain->links[i].op->name;
+    const size_t n = strlen(op);
+    if (err && !strncmp(err->message, op, n) && err->message[n] == ':')
+        return leat_fail_in(err, rc, "'%s': ", j->name);
+    return leat_fail_in(err, rc, "'%s': %s: ", j->name, op);
+}
+
+static void book(const leat_journey *j, int32_t stage, leat_watch *watch)
+{
+    leat_trace_count(&j->stages[stage], 1, (uint64_t)leat_shape_bytes(&j->view.shape));
+    leat_watch_charge(&j->stages[stage], watch);
+}
+
+int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch, leat_error *err)
+{
+    const leat_chain *const chain = j->chain;
+    int32_t i = from;
+    int rc;
+    if (chain->fused && chain->fused_from == from && from + chain->n_fused <= to) {
+        rc = run_fused(j, err);
+        if (rc == LEAT_OK) {
+            book(j, chain->n_host, watch);
+            i += chain->n_fused;
+        } else if (rc != LEAT_E_UNSUPPORTED) {
+            return blame(j, from, rc, err);
+        }
+    }
+    for (; i < to; i++) {
+        rc = run_link(j, i, err);
+        if (rc < 0)
+            return blame(j, i, rc, err);
+        book(j, i, watch);
+    }
+    return LEAT_OK;
+}
+
+/* Puts what was not written there by the last link into the row. */
+static int finish(const leat_journey *j, leat_error *err)
+{
+    char got[96], want[96];
+    if (j->view.data == j->row)
+        return LEAT_OK;
+    if (j->chain->pad.on) {
+        const leat_shape shape = leat_chain_shape(j->chain, &j->plan->order, j->worker->bucket);
+        const int rc = leat_padding_row(&j->chain->pad, &j->view, &shape, j->row, j->lengths, err);
+        return rc < 0 ? leat_fail_in(err, rc, "'%s' ", j->name) : LEAT_OK;
+    }
+    if (!leat_shape_equal(&j->view.shape, &j->chain->host_shape))
+        return leat_fail(err, LEAT_E_DATA, "'%s' is %s where batches hold %s", j->name,
+                         leat_shape_text(&j->view.shape, got, sizeof got),
+                         leat_shape_text(&j->chain->host_shape, want, sizeof want));
+    memcpy(j->row, j->view.data, j->chain->host_bytes);
+    return LEAT_OK;
+}
+
+/* The decisions of the links that the device does, beside the row. */
+static int plan_device(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err)
+{
+    const leat_chain *const chain = j->chain;
+    const int32_t n = chain->n_links - chain->n_host;
+    uint8_t *to = slot + chain->plans_offset + row * (uint64_t)n * sizeof(leat_plan64);
+    leat_shape in = chain->host_shape, out;
+    for (int32_t i = chain->n_host; i < chain->n_links; i++, to += sizeof(leat_plan64)) {
+        const leat_link *const link = &chain->links[i];
+        leat_plan64 drawn = { { 0 } };
+        const int rc = link->op->shape(link->options, &in, &out, err);
+        if (rc < 0)
+            return blame(j, i, rc, err);
+        draw(j, i, &in, &drawn);
+        memcpy(to, &drawn, sizeof drawn);
+        in = out;
+    }
+    return LEAT_OK;
+}
+
+int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err)
+{
+    const int rc = finish(j, err);
+    return rc < 0 ? rc : plan_device(j, slot, row, err);
+}
