@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * onednn.h: oneDNN behind a small face. onednn.c is the only file that knows its API, which changes
- * between major versions.
+ * onednn.h: oneDNN behind a small face. onednn.c, onednn_prim.c and onednn_ops.c are the only files that
+ * know its API, which changes between major versions.
  *
  * Images are logically [rows, channels, height, width] whatever their place in memory, as oneDNN has
  * it; a layout says where the elements lie.
