@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tfrecord_features.c: which features of tf.train.Example messages a source reads, and reading them.
+ *
+ * DESIGN. A config names features and may give their types and shapes; what it leaves out is as in the
+ * first record, read at open, because the size of everything is known before anything runs. A record that
+ * holds something else later is a bad record. */
+#include "tfrecord_features.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "scratch.h"
+
+typedef struct feature_options {
+    leat_string key;
+    int32_t type;
+    const leat_node *shape;
+} feature_options;
+
+/* `shape` of a feature, read. */
+typedef struct shape_options {
+    leat_i64s dims;
+} shape_options;
+
+enum { TYPE_AUTO, TYPE_BYTES, TYPE_INT64, TYPE_FLOAT };
+static const char *const types[] = { "auto", "bytes", "int64", "float", NULL };
+
+static const leat_option feature_table[] = {
+    LEAT_OPTION_STRING(feature_options, key, "", "name in the record; default: the tensor's name"),
+    LEAT_OPTION_ENUM(feature_options, type, "auto", types,
+                     "kind of list it is; auto: as in the first record"),
+    LEAT_OPTION_NODE(
+        feature_options, shape, "",
+        "dimensions of int64 and float features, [] for a scalar; the first may be -1: "
+        "records differ in it; default: as many values as in the first record"),
+    LEAT_OPTION_END
+};
+
+static const char *kind_text(int32_t kind)
+{
+    return kind == LEAT_FEATURE_BYTES   ? "bytes"
+           : kind == LEAT_FEATURE_FLOAT ? "float"
+           : kind == LEAT_FEATURE_INT64 ? "int64"
+                                        : "nothing";
+}
+
+/* --- open -------------------------------------------------------------------------------------- */
+
+/* Names and kinds of all features in an Example, for messages. */
+static void list_features(const uint8_t *example, size_t size, char *text, size_t room)
+{
+    leat_feature_key name;
+    leat_feature feature;
+    size_t used = 0;
+    text[0] = 0;
+    leat_example_iter at = leat_example_iterate(example, size);
+    while (leat_example_next(&at, &name, &feature, NULL) == LEAT_FORMAT_OK && used < room)
+        used += (size_t)snprintf(text + used, room - used, "%s%.*s (%s)", used ? ", " : "",
+                                 (int)name.length, name.name, kind_text(feature.kind));
+}
+
+static leat_feature look_up(const uint8_t *example, size_t size, const char *key)
+{
+    const leat_feature_key wanted_key = { key, strlen(key) };
+    leat_feature found = { 0 };
+    if (leat_example_scan(example, size, &wanted_key, 1, &found, NULL) < 0)
+        found.kind = LEAT_FEATURE_NONE;
+    return found;
+}
+
+/* varies: records differ in the number of values. */
+static int add_feature(leat_tfrecord_features *f, const char *name, const feature_options *given,
+                       bool varies, const uint8_t *example, size_t size, const leat_node *where,
+                       leat_error *err)
+{
+    if (f->base->n_features == LEAT_MAX_FEATURES)
+        return leat_node_fail(where, err, LEAT_E_CONFIG, "more than %d features",
+                              LEAT_MAX_FEATURES);
+    const int32_t i = f->base->n_features;
+    leat_tfrecord_wanted *const w = &f->wanted[i];
+    leat_feature_info *const info = &f->base->features[i];
+    snprintf(info->name, sizeof info->name, "%s", name);
+    snprintf(w->key, sizeof w->key, "%s", given->key.text[0] ? given->key.text : name);
+    leat_feature first = look_up(example, size, w->key);
+    static const int32_t kinds[] = { LEAT_FEATURE_NONE, LEAT_FEATURE_BYTES, LEAT_FEATURE_INT64,
+                                     LEAT_FEATURE_FLOAT };
+    if (first.kind == LEAT_FEATURE_NONE &&
+        varies) /* an empty list, of which the type must be given */
+        first.kind = kinds[given->type];
+    if (first.kind == LEAT_FEATURE_NONE) {
+        char list[512];
+        list_features(example, size, list, sizeof list);
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "the first record has no feature '%s' (for tensor '%s'); it has: %s"
+                              "%s",
+                              w->key, name, list,
+                              varies ? "; if it is an empty list, give its type" : "");
+    }
+    w->kind = given->type == TYPE_AUTO ? first.kind : kinds[given->type];
+    if (w->kind != first.kind)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "feature '%s' holds %s in the first record, not %s", w->key,
+                              kind_text(first.kind), kind_text(w->kind));
+    const int64_t n = w->kind == LEAT_FEATURE_BYTES ? LEAT_UNKNOWN_DIM : (int64_t)first.n;
+    info->shape = leat_shape_make(w->kind == LEAT_FEATURE_BYTES   ? LEAT_U8
+                                  : w->kind == LEAT_FEATURE_INT64 ? LEAT_I64
+                                                                  : LEAT_F32,
+                                  w->kind == LEAT_FEATURE_BYTES || n != 1 ? 1 : 0, &n);
+    w->n = w->kind == LEAT_FEATURE_BYTES ? 1 : first.n;
+    f->keys[i] = (leat_feature_key){ w->key, strlen(w->key) };
+    f->base->n_features++;
+    return LEAT_OK;
+}
+
+/* `shape: [2, 3]`, `shape: [-1, 3]`. */
+static int read_shape(const leat_node *node, shape_options *out, leat_error *err)
+{
+    static const leat_option table[] = {
+        LEAT_OPTION_I64S(shape_options, dims, "[]", -1, 1 << 30, "dimensions"), LEAT_OPTION_END
+    };
+    const int rc = leat_node_options(node, node, "shape", table, out, err);
+    for (int32_t d = 0; d < out->dims.n && rc >= 0 && node; d++)
+        if (out->dims.values[d] < 1 && !(d == 0 && out->dims.values[d] == -1))
+            return leat_node_fail(
+                node, err, LEAT_E_CONFIG,
+                "a dimension is at least 1; only the first may be -1, where records "
+                "differ in it");
+    return rc;
+}
+
+/* Of the feature added last, where records differ in the first dim. */
+static int set_varying(leat_tfrecord_features *f, const leat_i64s *dims, const leat_node *node,
+                       leat_error *err)
+{
+    const int32_t i = f->base->n_features - 1;
+    leat_shape *const shape = &f->base->features[i].shape;
+    *shape = leat_shape_make(shape->dtype, dims->n, dims->values);
+    shape->dims[0] = 1;
+    const int64_t n = leat_shape_elements(shape);
+    if (n < 1)
+        return leat_node_fail(node, err, LEAT_E_CONFIG, "these dimensions are too large");
+    shape->dims[0] = LEAT_UNKNOWN_DIM;
+    f->wanted[i].varies = true;
+    f->wanted[i].n = (uint64_t)n;
+    return LEAT_OK;
+}
+
+/* The shape of the feature added last. */
+static int set_shape(leat_tfrecord_features *f, const leat_node *node, const shape_options *read,
+                     leat_error *err)
+{
+    const shape_options given = *read;
+    const int32_t i = f->base->n_features - 1;
+    leat_feature_info *const info = &f->base->features[i];
+    if (!node)
+        return LEAT_OK;
+    if (f->wanted[i].kind == LEAT_FEATURE_BYTES)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "a bytes feature has no shape: use op decode_raw in a map");
+    if (given.dims.n > LEAT_MAX_RANK)
+        return leat_node_fail(node, err, LEAT_E_CONFIG, "more than %d dimensions", LEAT_MAX_RANK);
+    if (given.dims.n && given.dims.values[0] < 0)
+        return set_varying(f, &given.dims, node, err);
+    info->shape = leat_shape_make(info->shape.dtype, given.dims.n, given.dims.values);
+    if (leat_shape_elements(&info->shape) != (int64_t)f->wanted[i].n)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "this shape holds %lld values, feature '%s' has %llu in the first "
+                              "record",
+                              (long long)leat_shape_elements(&info->shape), f->wanted[i].key,
+                              (unsigned long long)f->wanted[i].n);
+    return LEAT_OK;
+}
+
+static int add_default(leat_tfrecord_features *f, const char *name, const char *const *keys,
+                       const uint8_t *example, size_t size, const leat_node *where, leat_error *err)
+{
+    feature_options given = { .type = TYPE_AUTO };
+    for (size_t i = 0; keys[i]; i++) {
+        snprintf(given.key.text, sizeof given.key.text, "%s", keys[i]);
+        if (look_up(example, size, keys[i]).kind != LEAT_FEATURE_NONE)
+            break;
+    }
+    return add_feature(f, name, &given, false, example, size, where, err);
+}
+
+static int add_given(leat_tfrecord_features *f, const leat_node *features, const uint8_t *example,
+                     size_t size, leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (features->kind != LEAT_NODE_MAP)
+        return leat_node_fail(features, err, LEAT_E_CONFIG,
+                              "features is a mapping, such as `x: {key: my/x, type: float}`");
+    for (const leat_node *node = features->first; node && rc >= 0; node = node->next) {
+        feature_options given;
+        shape_options shape;
+        char what[300];
+        snprintf(what, sizeof what, "feature '%s'", node->key);
+        rc = leat_node_options(node, node, what, feature_table, &given, err);
+        if (rc >= 0)
+            rc = read_shape(given.shape, &shape, err);
+        const bool varies = rc >= 0 && shape.dims.n && shape.dims.values[0] < 0;
+        if (rc >= 0)
+            rc = add_feature(f, node->key, &given, varies, example, size, node, err);
+        if (rc >= 0)
+            rc = set_shape(f, given.shape, &shape, err);
+    }
+    return rc;
+}
+
+int leat_tfrecord_features_open(leat_tfrecord_features *f, leat_source *base,
+                                const leat_node *given, const uint8_t *example, size_t size,
+                                const leat_node *where, leat_error *err)
+{
+    static const char *const images[] = { "image/encoded", "image", NULL };
+    static const char *const labels[] = { "image/class/label", "label", NULL };
+    f->base = base;
+    if (given)
+        return add_given(f, given, example, size, err);
+    const int rc = add_default(f, "image", images, example, size, where, err);
+    return rc < 0 ? rc : add_default(f, "label", labels, example, size, where, err);
+}
+
+/* --- a record ---------------------------------------------------------------------------------- */
+
+int leat_tfrecord_features_fail(leat_error *err, const leat_format_error *inner)
+{
+    static const int codes[] = { LEAT_OK,   LEAT_E_END,   LEAT_E_DATA,
+                                 LEAT_E_IO, LEAT_E_NOMEM, LEAT_E_DATA };
+    return leat_fail(err, codes[-inner->code], "%s", inner->text);
+}
+
+/* One feature's values into a view. */
+static int view_of(const leat_tfrecord_wanted *wanted, const leat_feature_info *info,
+                   const leat_feature *found, leat_scratch *scratch, leat_view *out,
+                   leat_error *err)
+{
+    leat_format_error inner;
+    const bool none = wanted->varies && found->kind == LEAT_FEATURE_NONE; /* an empty list */
+    if (found->kind != wanted->kind && !none)
+        return leat_fail(err, LEAT_E_DATA, "feature '%s' holds %s where %s is expected",
+                         wanted->key, kind_text(found->kind), kind_text(wanted->kind));
+    if (wanted->varies && found->n % wanted->n)
+        return leat_fail(err, LEAT_E_DATA,
+                         "feature '%s' has %llu values where a multiple of %llu is expected",
+                         wanted->key, (unsigned long long)found->n, (unsigned long long)wanted->n);
+    if (found->n != wanted->n && !wanted->varies)
+        return leat_fail(err, LEAT_E_DATA, "feature '%s' has %llu values where %llu are expected",
+                         wanted->key, (unsigned long long)found->n, (unsigned long long)wanted->n);
+    *out = (leat_view){ .shape = info->shape };
+    if (found->kind == LEAT_FEATURE_BYTES) {
+        const uint8_t *bytes;
+        size_t size;
+        if (leat_feature_bytes(found, 0, &bytes, &size) < 0)
+            return leat_fail(err, LEAT_E_DATA, "feature '%s' is damaged", wanted->key);
+        out->shape.dims[0] = (int64_t)size;
+        out->data = (void *)(uintptr_t)bytes; /* the engine writes only to memory it owns */
+        return LEAT_OK;
+    }
+    if (wanted->varies)
+        out->shape.dims[0] = (int64_t)(found->n / wanted->n);
+    out->data = leat_scratch_take(scratch, (size_t)leat_shape_bytes(&out->shape));
+    if (!out->data)
+        return leat_fail(err, LEAT_E_NOMEM, "feature '%s' does not fit in scratch", wanted->key);
+    if (found->n == 0)
+        return LEAT_OK;
+    const int rc = found->kind == LEAT_FEATURE_INT64
+                       ? leat_feature_int64s(found, out->data, found->n, &inner)
+                       : leat_feature_floats(found, out->data, found->n, &inner);
+    return rc < 0 ? leat_tfrecord_features_fail(err, &inner) : LEAT_OK;
+}
+
+int leat_tfrecord_features_view(const leat_tfrecord_features *f, const leat_feature *found,
+                                leat_scratch *scratch, leat_view *views, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int32_t i = 0; i < f->base->n_features && rc >= 0; i++)
+        rc = view_of(&f->wanted[i], &f->base->features[i], &found[i], scratch, &views[i], err);
+    return rc;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tfrecord_features.h: which features of tf.train.Example messages a source reads, and reading them. */
+#ifndef LEAT_TFRECORD_FEATURES_H
+#define LEAT_TFRECORD_FEATURES_H
+
+#include "example.h"
+#include "source.h"
+
+typedef struct leat_tfrecord_wanted {
+    char key[LEAT_OPTION_STRING_MAX];
+    int32_t kind; /* LEAT_FEATURE_* */
+    uint64_t n;   /* values; bytes: 1; of one step of the first dim where records differ in it */
+    bool varies;  /* records differ in their number of steps */
+} leat_tfrecord_wanted;
+
+typedef struct leat_tfrecord_features {
+    leat_source *base; /* borrowed: its list of features is filled here */
+    leat_tfrecord_wanted wanted[LEAT_MAX_FEATURES];
+    leat_feature_key keys[LEAT_MAX_FEATURES];
+} leat_tfrecord_features;
+
+/* Settles names, types and shapes by the config's `features` (given; NULL: image and label) and the first
+ * record. where: for errors that belong to no feature. */
+int leat_tfrecord_features_open(leat_tfrecord_features *f, leat_source *base,
+                                const leat_node *given, const uint8_t *example, size_t size,
+                                const leat_node *where, leat_error *err);
+/* What a scan for f->keys found, as views; numbers go to scratch, bytes stay where they are. */
+int leat_tfrecord_features_view(const leat_tfrecord_features *f, const leat_feature *found,
+                                leat_scratch *scratch, leat_view *views, leat_error *err);
+/* Fills *err with what a parser said; returns its code as one of ours. */
+int leat_tfrecord_features_fail(leat_error *err, const leat_format_error *inner);
+
+#endif
