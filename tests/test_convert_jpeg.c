@@ -4,16 +4,6 @@
  * what cannot be written anew passes untouched; what Exif says is to be turned is turned. libjpeg
  * decodes both sides. */
 #include <dirent.h>
-#include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "example.h"
 #include "exif.h"
@@ -21,13 +11,11 @@
 #include "leat/jpeg_look.h"
 #include "tfrecord.h"
 
-#define LEAT   BUILD_DIR "/leat"
+#include "command_fixture.h"
+
 #define PHOTOS SOURCE_DIR "/../shared/data/photos"
 
 enum { FILES_MAX = 2048 };
-
-static char folder[64];
-static char out[1 << 16], err[1 << 14]; /* of the last run */
 
 typedef struct bytes {
     uint8_t *data;
@@ -38,58 +26,6 @@ static bytes files[FILES_MAX]; /* of in/a, by number */
 static int n_files;
 
 /* --- helpers -----------------------------------------------------------------------------------*/
-
-static void slurp(const char *path, char *text, size_t size)
-{
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    text[fread(text, 1, size - 1, file)] = 0;
-    fclose(file);
-}
-
-/* A line of shell in the test's folder, with $L the command; its exit code. */
-static int shell(const char *line)
-{
-    char command[4096];
-    snprintf(command, sizeof command, "cd %s && L=%s && { %s\n} >.out 2>.err", folder, LEAT, line);
-    const int status = system(command);
-    snprintf(command, sizeof command, "%s/.out", folder);
-    slurp(command, out, sizeof out);
-    snprintf(command, sizeof command, "%s/.err", folder);
-    slurp(command, err, sizeof err);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
-static void expect_success(int code)
-{
-    if (code)
-        fail_msg("exit code %d; it said: %s", code, err);
-}
-
-static void expect_failure(int code, int expected, const char *part)
-{
-    if (code != expected || !strstr(err, part))
-        fail_msg("exit code %d, expected %d and \"%s\"; it said: %s", code, expected, part, err);
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    strcpy(folder, "/dev/shm/leat-jpeg-XXXXXX");
-    if (mkdtemp(folder))
-        return 0;
-    strcpy(folder, "/tmp/leat-jpeg-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
 
 static int forget_files(void **state)
 {
@@ -409,7 +345,7 @@ static void pictures_stay_what_they_are(void **state)
     (void)state;
     add_every_kind();
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        expect_success(shell(runs[i].line));
+        expect_success(shell("%s", runs[i].line));
         assert_int_equal(jpeg_number("restart"), runs[i].n);
         assert_int_equal(jpeg_number("transcoded"), n_files);
         assert_int_equal(jpeg_number("passed_through"), 0);
@@ -723,7 +659,7 @@ static void usage(void **state)
     add_picture((reference_picture){ .width = 8, .height = 8, .channels = 1, .h = 1, .v = 1 });
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snprintf(line, sizeof line, "$L convert images in -o x '--jpeg=%s'", bad[i]);
-        expect_failure(shell(line), 2, "is neither 'restart' nor 'restart=N'");
+        expect_failure(shell("%s", line), 2, "is neither 'restart' nor 'restart=N'");
     }
     expect_failure(shell("$L convert images in -o x --keep-metadata"), 2,
                    "--keep-metadata needs --jpeg");

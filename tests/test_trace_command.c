@@ -2,48 +2,11 @@
  *
  * test_trace_command.c: what bench and train say of a run besides its figures: --trace, also of one
  * that failed; --progress where it was asked for and nowhere else; where its epochs begin and end. */
-#include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#define LEAT BUILD_DIR "/leat"
-
-static char folder[64];
-static char out[1 << 18], err[1 << 16]; /* of the last run */
-
-static void slurp(const char *name, char *text, size_t size)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    text[fread(text, 1, size - 1, file)] = 0;
-    fclose(file);
-}
-
-/* A line of shell in the test's folder, $L the command; its exit code. */
-static int shell(const char *line)
-{
-    char command[2048];
-    snprintf(command, sizeof command, "cd %s && L=%s && { %s\n} >.out 2>.err", folder, LEAT, line);
-    const int status = system(command);
-    slurp(".out", out, sizeof out);
-    slurp(".err", err, sizeof err);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
+#include "command_fixture.h"
 
 static void expect(const char *line)
 {
-    const int code = shell(line);
+    const int code = shell("%s", line);
     if (code)
         fail_msg("%s: exit code %d: %s", line, code, err);
 }
@@ -51,10 +14,7 @@ static void expect(const char *line)
 static int make_set(void **state)
 {
     char path[128];
-    (void)state;
-    setenv("OMP_NUM_THREADS", "1", 0);
-    strcpy(folder, "/tmp/leat-trace-command-XXXXXX");
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
     snprintf(path, sizeof path, "%s/x.yaml", folder);
     FILE *file = fopen(path, "w");
@@ -68,14 +28,6 @@ static int make_set(void **state)
           file);
     fclose(file);
     return shell("$L synth imgs --n 200 --size 16 -q && $L convert images imgs -o x -q");
-}
-
-static int remove_set(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 /* Events of a name in a trace file. */
@@ -123,7 +75,7 @@ static void a_trace_replaces_only_a_trace(void **state)
         for (int train = 0; train < 2; train++) {
             snprintf(line, sizeof line, "cp %s saved; $L %s x.yaml -q --trace %s", kept[i],
                      train ? "train" : "bench", kept[i]);
-            assert_int_equal(shell(line), 2);
+            assert_int_equal(shell("%s", line), 2);
             snprintf(line, sizeof line, "--trace: %s: exists and is not a trace", kept[i]);
             assert_non_null(strstr(err, line));
             snprintf(line, sizeof line, "cmp saved %s", kept[i]);
@@ -254,5 +206,5 @@ int main(void)
         cmocka_unit_test(epochs_end_where_they_end),
         cmocka_unit_test(no_digest_of_an_epoch_that_failed),
     };
-    return cmocka_run_group_tests(tests, make_set, remove_set);
+    return cmocka_run_group_tests(tests, make_set, remove_folder);
 }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_bench.c: `leat bench` and `leat plan`. */
+#include "command_pipeline.h"
+
+static void digests_do_not_depend_on_how(void **state)
+{
+    (void)state;
+    static const char *const ways[] = { "--threads 0",
+                                        "--threads 3",
+                                        "--threads 2 --set engine.reader=pread",
+                                        "--set pipeline.prefetch.batches=0",
+                                        "--device sim",
+                                        "--warmup 0" };
+    char first[4096];
+    make_pipeline();
+    expect_success(shell("$L bench x.yaml --digest --epochs 2 --threads 1 -q | grep ^epoch"));
+    snprintf(first, sizeof first, "%.4000s", out);
+    expect_in(first, "epoch 1: 15 batches from 0, 240 samples, digest ");
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        expect_success(shell("$L bench x.yaml --digest --epochs 2 -q %s | grep ^epoch", ways[i]));
+        assert_string_equal(out, first);
+    }
+    expect_success(shell("$L bench x.yaml --digest --epochs 2 -q --set pipeline.shuffle.seed=4 | "
+                         "grep ^epoch"));
+    assert_string_not_equal(out, first);
+}
+
+static void a_plan_says_what_and_why(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L plan x.yaml"));
+    expect_in(out, "source tfrecord: 240 records in ");
+    expect_in(out, "\nbatch ");
+    expect_in(out, "\nmemory: ");
+    expect_in(out, "\n  threads ");
+    expect_success(shell("$L plan x.yaml --device sim --set pipeline.prefetch=auto --json"));
+    json_t *json = parse_out();
+    json_t *budget = json_object_get(json, "budget");
+    int64_t sum = 0;
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(budget, "rows"), i, row) sum +=
+        !strcmp(json_string_value(json_object_get(row, "kind")), "mapped") ? 0
+                                                                           : number(row, "bytes");
+    assert_int_equal(sum, number(budget, "total_bytes"));
+    const long long least = (long long)number(budget, "least_bytes");
+    json_decref(json);
+    for (int less = 0; less < 2; less++) {
+        const int code = shell("$L bench x.yaml -q --steps 3 --explain --device sim "
+                               "--set pipeline.prefetch=auto --set engine.memory=%lld",
+                               least - less);
+        if (less) {
+            expect_failure(code, 1, "it takes at least ");
+        } else {
+            expect_success(code);
+            expect_in(out, "as engine.memory says");
+            expect_in(out, "changed while running");
+        }
+    }
+}
+
+static void the_reader_in_use_is_explained(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L bench x.yaml -q --steps 3 --explain --set engine.reader=pread"));
+    expect_in(out, "  reader in use                  pread\n\n");
+    expect_success(shell("$L bench x.yaml -q --steps 3 --explain --set engine.reader=pread "
+                         "--set engine.io=direct"));
+    expect_in(out, "  reader in use                  pread: io: direct needs reader: io_uring\n");
+}
+
+static void warm_up_is_at_most_half(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        int warmup, batches;
+    } cases[] = {
+        { "--steps 5 --warmup 1000000", 5, 5 },
+        { "--steps 5 --warmup 2", 2, 5 },
+        { "--steps 1", 1, 1 },
+        { "--steps 40", 10, 40 },
+        { "--epochs 1 --warmup 1000000", 7, 8 },
+    };
+    make_pipeline();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_success(shell("$L bench x.yaml %s -q --json", cases[i].line));
+        json_t *json = parse_out();
+        assert_int_equal(number(json, "warmup_batches"), cases[i].warmup);
+        assert_int_equal(number(json, "batches"), cases[i].batches);
+        json_decref(json);
+    }
+    expect_success(shell("timeout 60 $L bench x.yaml --warmup 1000000000 -q"));
+}
+
+static void a_resumed_bench_sees_the_same_batches(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L bench x.yaml --digest --epochs 2 -q --json"));
+    json_t *straight = parse_out();
+    expect_success(shell("$L bench x.yaml --digest --epochs 2 -q --start-batch 20 --json"));
+    json_t *resumed = parse_out();
+    const json_t *all = json_array_get(json_object_get(straight, "epochs"), 1);
+    const json_t *rest = json_array_get(json_object_get(resumed, "epochs"), 0);
+    assert_int_equal(number(rest, "epoch"), 1);
+    assert_int_equal(number(rest, "first_batch"), 5);
+    assert_int_equal(number(rest, "batches"), 10);
+    for (size_t i = 0; i < 10; i++)
+        assert_true(json_equal(json_array_get(json_object_get(all, "batch_digests"), i + 5),
+                               json_array_get(json_object_get(rest, "batch_digests"), i)));
+    assert_int_equal(json_array_size(json_object_get(resumed, "epochs")), 1);
+    json_decref(straight);
+    json_decref(resumed);
+    assert_int_equal(shell("$L bench x.yaml --epochs 1 --start-batch 15 -q"), 2);
+    expect_in(err, "the run has 15 batches");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(digests_do_not_depend_on_how, clean),
+        cmocka_unit_test_teardown(a_plan_says_what_and_why, clean),
+        cmocka_unit_test_teardown(the_reader_in_use_is_explained, clean),
+        cmocka_unit_test_teardown(warm_up_is_at_most_half, clean),
+        cmocka_unit_test_teardown(a_resumed_bench_sees_the_same_batches, clean),
+    };
+    return cmocka_run_group_tests(tests, make_images, remove_folder);
+}

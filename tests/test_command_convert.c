@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_convert.c: `leat convert` and `leat index`: bytes, bad input, full disks, many writers. */
+#include "command_fixture.h"
+#include "example.h"
+#include "tfrecord.h"
+
+static void bytes_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    static const char *const ways[] = { "",
+                                        "--shuffle 5",
+                                        "--shards 7",
+                                        "--shards 7 --shuffle 5",
+                                        "--shards 240",
+                                        "--verify --shards 3" };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        expect_success(shell("rm -rf a b && mkdir a b && "
+                             "$L convert images images -o a/x %s --threads 1 && "
+                             "$L convert images images -o b/x %s --threads 4 && "
+                             "cmp a/x-labels.txt b/x-labels.txt && "
+                             "for f in a/*.tfrecord; do cmp $f b/${f#a/} || exit 1; done",
+                             ways[i], ways[i]));
+        expect_success(shell("ls -A a | grep -v -e tfrecord -e labels.txt | wc -l"));
+        assert_int_equal(atoi(out), 0);
+    }
+    assert_int_equal(shell("$L convert images images -o a/s5 --shuffle 5 && "
+                           "$L convert images images -o a/s6 --shuffle 6 && "
+                           "cmp -s a/s5-00000-of-00001.tfrecord a/s6-00000-of-00001.tfrecord"),
+                     1);
+    expect_success(shell("rm -r a b"));
+}
+
+static void records_hold_the_files(void **state)
+{
+    (void)state;
+    expect_success(shell("$L convert images images -o x --shards 3 && cat x-labels.txt"));
+    expect_in(out, "circle\ncrescent\ncross\nframe\nhourglass\nring\nsquare\nstar\nstripes\n"
+                   "triangle\n");
+    expect_success(shell("$L inspect 'x-*.tfrecord' --json"));
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "records"), 240);
+    assert_int_equal(json_array_size(json_object_get(json, "files")), 3);
+    assert_int_equal(json_array_size(json_object_get(json, "features")), 7);
+    const json_t *labels = json_object_get(json, "labels"), *label;
+    size_t i;
+    assert_int_equal(json_array_size(labels), 10);
+    json_array_foreach(labels, i, label)
+    {
+        assert_int_equal(number(label, "label"), i);
+        assert_int_equal(number(label, "records"), 24);
+    }
+    json_decref(json);
+    /* In order of class and name, so the first is known; its bytes are the file's. */
+    expect_success(shell("$L inspect 'x-*.tfrecord' --record 0 --json"));
+    json = parse_out();
+    const json_t *fields = json_object_get(json, "fields"), *field;
+    json_array_foreach(fields, i, field)
+    {
+        const char *name = json_string_value(json_object_get(field, "name"));
+        const json_t *value = json_array_get(json_object_get(field, "values"), 0);
+        if (!strcmp(name, "image/height") || !strcmp(name, "image/width"))
+            assert_int_equal(json_integer_value(value), 16);
+        if (!strcmp(name, "image/class/label"))
+            assert_int_equal(json_integer_value(value), 0);
+        if (!strcmp(name, "image/class/text"))
+            assert_string_equal(json_string_value(json_object_get(value, "text")), "circle");
+        if (!strcmp(name, "image/filename"))
+            assert_string_equal(json_string_value(json_object_get(value, "text")),
+                                "circle/circle-0000000.jpg");
+    }
+    json_decref(json);
+    assert_int_equal(shell("$L inspect 'x-*.tfrecord' --record 240"), 2);
+    expect_in(err, "there are only 240");
+}
+
+/* Every record's image is the file it names, byte by byte. */
+static void images_pass_untouched(void **state)
+{
+    (void)state;
+    static uint8_t bytes[1 << 16];
+    static const leat_feature_key keys[] = { { "image/encoded", 13 }, { "image/filename", 14 } };
+    char path[512];
+    leat_tfrecord_reader *reader;
+    const uint8_t *record, *image, *name;
+    size_t size, image_size, name_size, n = 0;
+    expect_success(shell("$L convert images images -o x --shuffle 3"));
+    snprintf(path, sizeof path, "%s/x-00000-of-00001.tfrecord", folder);
+    assert_int_equal(leat_tfrecord_reader_open(&reader, path, 0, NULL), LEAT_FORMAT_OK);
+    while (leat_tfrecord_reader_next(reader, &record, &size, NULL) == LEAT_FORMAT_OK) {
+        leat_feature found[2];
+        assert_int_equal(leat_example_scan(record, size, keys, 2, found, NULL), LEAT_FORMAT_OK);
+        assert_int_equal(leat_feature_bytes(&found[0], 0, &image, &image_size), LEAT_FORMAT_OK);
+        assert_int_equal(leat_feature_bytes(&found[1], 0, &name, &name_size), LEAT_FORMAT_OK);
+        snprintf(path, sizeof path, "%s/images/%.*s", folder, (int)name_size, (const char *)name);
+        FILE *file = fopen(path, "rb");
+        assert_non_null(file);
+        assert_int_equal(fread(bytes, 1, sizeof bytes, file), image_size);
+        assert_memory_equal(bytes, image, image_size);
+        fclose(file);
+        n++;
+    }
+    leat_tfrecord_reader_close(&reader);
+    assert_int_equal(n, 240);
+}
+
+static void index_files_fit_until_data_change(void **state)
+{
+    (void)state;
+    expect_success(shell("$L convert images images -o x --shards 2 && $L index --check "
+                         "'x-*.tfrecord' && touch -d 2001-01-01 x-00001-of-00002.tfrecord"));
+    assert_int_equal(shell("$L index --check 'x-*.tfrecord'"), 1);
+    expect_in(err, "x-00001-of-00002.tfrecord");
+    expect_in(err, "1 of 2 files failed the check");
+    /* All that is wrong is named, and what is right is listed. */
+    assert_int_equal(
+        shell("printf x >x-zero.tfrecord; cp x-00000-of-00002.tfrecord x-none.tfrecord;"
+              "$L index --check x-zero.tfrecord x-none.tfrecord 'x-*-of-*.tfrecord'"),
+        1);
+    expect_in(err, "x-zero.tfrecord");
+    expect_in(err, "x-none.tfrecord");
+    expect_in(err, "x-00001-of-00002.tfrecord");
+    expect_in(err, "3 of 4 files failed the check");
+    expect_in(out, "x-00000-of-00002.tfrecord: 120 records");
+    expect_success(shell("rm x-zero.tfrecord x-none.tfrecord"));
+    expect_success(shell("$L index 'x-*.tfrecord' && $L index --check 'x-*.tfrecord' --json"));
+    expect_failure(shell("$L index 'z*.tfrecord'"), 1, "no file matches");
+    expect_failure(shell("$L index zzz"), 1, "zzz: No such file");
+}
+
+static void an_index_that_cannot_be_written_is_a_failure(void **state)
+{
+    (void)state;
+    expect_success(shell("$L convert images images -o x && rm x*.idx && $L index x-*.tfrecord"));
+    expect_in(out, "240 records");
+    expect_in(out, "index written (before: ");
+    expect_success(shell("$L index x-*.tfrecord"));
+    expect_in(out, "index fits\n");
+    expect_success(shell("rm x*.idx && mkdir x-00000-of-00001.tfrecord.idx"));
+    expect_failure(shell("$L index x-*.tfrecord"), 1, "no index was written: ");
+    expect_success(shell("$L inspect x-*.tfrecord")); /* which needs none */
+}
+
+static void bad_folders_are_explained(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *setup, *part;
+    } cases[] = {
+        { "true", "bad: cannot read the folder: No such file" },
+        { "touch bad", "bad: cannot read the folder" },
+        { "mkdir bad", "it is empty" },
+        { "mkdir bad && cp images/circle/* bad", "only files" },
+        { "mkdir -p bad/a bad/b", "2 class folders, but no image in any of them" },
+        { "mkdir bad && cp -r images bad/train && cp -r test-images bad/test",
+          "did you mean bad/train?" },
+        { "cp -r images bad && mkdir bad/circle/more", "--recursive" },
+        { "cp -r images bad && mkfifo bad/circle/pipe", "neither a file nor a folder" },
+        { "cp -r images bad && ln -s nowhere bad/circle/link", "bad/circle/link" },
+        { "cp -r images bad && echo text >bad/star/notes.txt",
+          "bad/star/notes.txt: neither JPEG nor PNG" },
+        { "cp -r images bad && : >bad/star/empty.jpg", "bad/star/empty.jpg: an empty file" },
+        { "cp -r images bad && printf '\\377\\330\\377\\340' >bad/star/cut.jpg",
+          "bad/star/cut.jpg: damaged JPEG" },
+        { "cp -r images bad && printf '\\211PNG\\r\\n\\032\\n' >bad/star/cut.png",
+          "bad/star/cut.png: damaged PNG" },
+        { "cp -r images bad && cp bad/star/star-0000005.jpg bad/star/00.jpg && "
+          "truncate -s -20 bad/star/00.jpg",
+          NULL }, /* the header is whole: only --verify sees it */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int threads = 1; threads <= 4; threads += 3) {
+            expect_success(shell("rm -rf bad && %s", cases[i].setup));
+            int code = shell("$L convert images bad -o x --shards 2 --threads %d -q", threads);
+            if (!cases[i].part) {
+                expect_success(code);
+                expect_success(shell("rm x*"));
+                code = shell("$L convert images bad -o x --verify --threads %d -q", threads);
+            }
+            expect_failure(code, 1, cases[i].part ? cases[i].part : "bad/star/00.jpg: damaged");
+            assert_int_equal(count_files("x*"), 0);
+            assert_int_equal(count_files(".x*"), 0);
+        }
+    }
+}
+
+/* Of several bad files the first in order is the one named, whatever the threads. */
+static void the_first_bad_file_is_named(void **state)
+{
+    (void)state;
+    expect_success(shell("cp -r images bad; echo >bad/cross/zz; echo >bad/ring/00; "
+                         "echo >bad/triangle/00"));
+    for (int threads = 1; threads <= 8; threads *= 2) {
+        expect_failure(shell("$L convert images bad -o x --shards 9 --threads %d -q", threads), 1,
+                       "bad/cross/zz: neither");
+        assert_int_equal(count_files("*x-*"), 0);
+    }
+}
+
+static void skip_bad_lists_what_it_leaves_out(void **state)
+{
+    (void)state;
+    expect_success(shell("cp -r images bad; echo >bad/cross/zz; echo >bad/ring/00; echo >bad/top; "
+                         "$L convert images bad -o x --skip-bad --shards 2 --json -q"));
+    expect_in(err, "left out: bad/cross/zz: neither JPEG nor PNG\n"
+                   "left out: bad/ring/00: neither JPEG nor PNG\n"
+                   "left out: 1 file directly in bad");
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "images"), 240);
+    assert_int_equal(json_array_size(json_object_get(json, "skipped")), 2);
+    assert_int_equal(json_array_size(json_object_get(json, "shards")), 2);
+    assert_int_equal(number(json, "outside"), 1);
+    json_decref(json);
+    expect_success(shell("rm -rf x* bad; mkdir -p bad/a; echo >bad/a/1"));
+    expect_failure(shell("$L convert images bad -o x --skip-bad -q"), 1,
+                   "no file in it is an image");
+    assert_int_equal(count_files("x*"), 0);
+}
+
+static void recursive_takes_inner_folders(void **state)
+{
+    (void)state;
+    expect_success(
+        shell("mkdir -p bad/a/in bad/b && cp images/circle/* bad/a/in && "
+              "cp images/ring/* bad/b && $L convert images bad -o x --recursive --json"));
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "classes"), 2);
+    assert_int_equal(number(json, "images"), 48);
+    json_decref(json);
+}
+
+static void unreadable_files_are_named(void **state)
+{
+    (void)state;
+    if (geteuid() == 0)
+        skip(); /* root reads everything */
+    expect_success(shell("cp -r images bad && chmod 0 bad/ring/*13.jpg"));
+    expect_failure(shell("$L convert images bad -o x -q"), 1, "Permission denied");
+    expect_success(shell("chmod 644 bad/ring/* && chmod 0 bad/ring"));
+    expect_failure(shell("$L convert images bad -o x -q"), 1, "bad/ring: cannot read the folder");
+    expect_success(shell("chmod 755 bad/ring"));
+    assert_int_equal(count_files("x*"), 0);
+}
+
+static void sets_are_not_mixed(void **state)
+{
+    (void)state;
+    expect_success(shell("$L convert images images -o x --shards 2 && "
+                         "$L convert images images -o x --shards 2"));
+    expect_failure(shell("$L convert images images -o x --shards 3"), 1,
+                   "another number of shards");
+    expect_success(shell("$L convert images images -o xy --shards 3"));
+}
+
+/* Two at once: one of them does it all, or both do, one after the other; never a mixed set. */
+static void a_prefix_has_one_writer(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        expect_success(shell("rm -f x*; for s in images test-images; do "
+                             "{ $L convert images $s -o x --shards 3 -q >x.$s.out; "
+                             "echo $? >x.$s.code; } & done; wait; cat x.*.code"));
+        expect_in(out, "0\n");
+        if (strstr(out, "1"))
+            expect_in(err, "x: another leat is writing files of this PREFIX");
+        expect_success(shell("$L index --check 'x-*.tfrecord' && "
+                             "$L inspect 'x-*.tfrecord' --json"));
+        json_t *json = json_loads(strchr(out, '{'), 0, NULL);
+        const int64_t records = number(json, "records");
+        json_decref(json);
+        assert_true(records == 240 || records == 60);
+        expect_success(shell("cat x.%s.code", records == 240 ? "images" : "test-images"));
+        assert_string_equal(out, "0\n");
+        assert_int_equal(count_files(".x*"), 0);
+    }
+    /* A lock that somebody holds, and one that a killed process left. */
+    expect_success(shell("rm -f x*; touch .x.lock && $L convert images images -o x -q && rm x-*"));
+    assert_int_equal(count_files(".x*"), 0);
+    expect_failure(shell("flock .x.lock $L convert images images -o ./x -q"), 1, "another leat");
+    assert_int_equal(count_files("x-*"), 0);
+    expect_success(shell("flock .x.lock $L convert images images -o xy -q && rm .x.lock"));
+}
+
+static void full_disks_leave_nothing(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 4; threads += 3) {
+        /* Small limits of file size stand for a full disk: write() fails half-way. */
+        assert_int_equal(
+            shell("ulimit -f 100; $L convert images images -o x --threads %d -q", threads), 1);
+        expect_in(err, "x-00000-of-00001.tfrecord: writing: File too large");
+        assert_int_equal(count_files("*x-*"), 0);
+    }
+    expect_success(
+        shell("$L convert images images -o new/folder/x -q && ls new/folder && rm -r new"));
+    expect_failure(shell("$L convert images images -o /dev/null/x -q"), 1, "/dev/null/x");
+    if (geteuid() == 0 && shell("mkdir xd && mount -t tmpfs -o size=64k tmpfs xd") == 0) {
+        assert_int_equal(shell("$L convert images images -o xd/x --shards 4 -q"), 1);
+        expect_in(err, "No space left on device");
+        expect_success(shell("ls -A xd | wc -l; umount xd"));
+        assert_int_equal(atoi(out), 0);
+    }
+}
+
+/* Whatever the moment it is stopped at: no file under a final name that is not complete, and after
+ * a polite signal nothing at all. */
+static void stopping_leaves_no_half_file(void **state)
+{
+    (void)state;
+    static const char *const signals[] = { "KILL", "INT", "TERM" };
+    for (int i = 0; i < 18; i++) {
+        const char *name = signals[i % 3];
+        const int code =
+            shell("timeout -s %s 0.%03d $L convert images images -o x --shards 6 -q", name, i + 1);
+        const int n = count_files("x-0*.tfrecord");
+        if (n) {
+            expect_success(shell("$L inspect 'x-0*.tfrecord' --json"));
+            json_t *json = parse_out();
+            assert_int_equal(number(json, "records"), 40 * n);
+            json_decref(json);
+        }
+        if (strcmp(name, "KILL") != 0) {
+            assert_int_equal(count_files(".x*"), 0);
+            assert_true(n == 0 || n == 6);
+        }
+        assert_true(code == 0 || code == 124 || code == 137 || code > 1);
+        expect_success(shell("rm -f x* .x*"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(bytes_do_not_depend_on_threads, clean),
+        cmocka_unit_test_teardown(records_hold_the_files, clean),
+        cmocka_unit_test_teardown(images_pass_untouched, clean),
+        cmocka_unit_test_teardown(index_files_fit_until_data_change, clean),
+        cmocka_unit_test_teardown(an_index_that_cannot_be_written_is_a_failure, clean),
+        cmocka_unit_test_teardown(bad_folders_are_explained, clean),
+        cmocka_unit_test_teardown(the_first_bad_file_is_named, clean),
+        cmocka_unit_test_teardown(skip_bad_lists_what_it_leaves_out, clean),
+        cmocka_unit_test_teardown(recursive_takes_inner_folders, clean),
+        cmocka_unit_test_teardown(unreadable_files_are_named, clean),
+        cmocka_unit_test_teardown(sets_are_not_mixed, clean),
+        cmocka_unit_test_teardown(a_prefix_has_one_writer, clean),
+        cmocka_unit_test_teardown(full_disks_leave_nothing, clean),
+        cmocka_unit_test_teardown(stopping_leaves_no_half_file, clean),
+    };
+    return cmocka_run_group_tests(tests, make_images, remove_folder);
+}

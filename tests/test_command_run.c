@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_run.c: what all commands share that run a config: mistakes in it, bad records, signals, outputs. */
+#include "command_pipeline.h"
+
+static void configs_that_cannot_be_are_explained(void **state)
+{
+    (void)state;
+    static const char *const commands[] = { "bench", "train", "compare", "inspect" };
+    expect_success(shell("echo 'source: {tfrecord: none.tfrecord}' >y.yaml"));
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        expect_failure(shell("$L %s none.yaml", commands[i]), 1, "none.yaml");
+        assert_int_equal(shell("$L %s y.yaml --set source..tfrecord=1", commands[i]), 2);
+        expect_in(err, ": --set 'source..tfrecord': a name is missing");
+        assert_int_equal(shell("$L %s y.yaml", commands[i]), 1);
+    }
+}
+
+static void slips_of_the_hand_are_understood(void **state)
+{
+    (void)state;
+    static const char *const commands[] = { "bench", "train", "compare", "plan" };
+    make_pipeline();
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        expect_failure(shell("$L %s x-00000-of-00002.tfrecord", commands[i]), 1,
+                       "x-00000-of-00002.tfrecord: this is a TFRecord file, and a config");
+        expect_failure(shell("$L %s x-labels.txt", commands[i]), 1, "x-labels.txt:1:1: ");
+    }
+    expect_failure(shell("$L inspect x.yaml --record 3"), 2, "--record is for TFRecord files");
+}
+
+static void one_is_no_plural(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L bench x.yaml -q --digest --set pipeline.batch.size=240"));
+    expect_in(out, ": 1 batch from 0, 240 samples,");
+    expect_success(shell("$L inspect x.yaml --set pipeline.batch.size=240"));
+    expect_in(out, ", 1 batch of 240");
+    expect_success(shell("$L train x.yaml -q --steps 1"));
+    expect_in(out, "1 step in ");
+    expect_success(shell("mkdir -p bad/a && cp $(ls images/ring/* | head -n 1) bad/a && "
+                         "$L convert images bad -o xa -q"));
+    expect_in(out, "1 image of 1 class, ");
+}
+
+static void stopping_is_said(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "bench x.yaml --epochs 1000000 -q",
+        "train x.yaml --epochs 1000000 -q --save x.st",
+        "compare x.yaml --vary engine.threads=1,2 --rounds 20 --steps 10000 -q",
+    };
+    make_pipeline();
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        for (int interrupt = 0; interrupt < 2; interrupt++) {
+            const int code =
+                shell("env --default-signal=INT,TERM timeout --preserve-status -s %s 0.5 $L %s",
+                      interrupt ? "INT" : "TERM", lines[i]);
+            assert_int_equal(code, interrupt ? 130 : 143);
+            expect_in(err, ": stopped\n");
+        }
+    assert_int_equal(count_files("x.st"), 0);
+    /* nohup must keep its meaning; the command ends by itself after some 2 s. */
+    expect_success(shell(
+        "timeout --preserve-status -s HUP 0.5 sh -c \"trap '' HUP; exec $L bench x.yaml -q\""));
+    expect_success(shell("$L help"));
+    expect_in(out, "130");
+    expect_success(shell("$L help --man"));
+    expect_in(out, "130");
+}
+
+static void bad_records_are_listed(void **state)
+{
+    (void)state;
+    static const char *const commands[] = { "bench x.yaml --epochs 1", "train x.yaml --epochs 1" };
+    make_pipeline();
+    expect_success(shell("for f in x-*1-of*.tfrecord; do printf zzzz | dd of=$f bs=1 seek=100 "
+                         "conv=notrunc; done; sed -i 's/^  - batch.*/  - on_error: mask\\n&/' "
+                         "x.yaml; cat x.yaml"));
+    for (size_t i = 0; i < 2; i++) {
+        expect_success(shell("$L %s -q --errors x.bad && test $(wc -l <x.bad) = 1", commands[i]));
+        expect_in(out, "bad records: 1 masked, 0 replaced; the first:\n  batch ");
+        expect_success(shell("$L %s -q --errors x.bad --json >x.json && cat x.bad", commands[i]));
+        json_t *line = parse_out();
+        expect_in(json_string_value(json_object_get(line, "message")), ".tfrecord, record ");
+        assert_string_equal(json_string_value(json_object_get(line, "code")), "LEAT_E_DATA");
+        assert_true(json_is_null(json_object_get(line, "replacement")));
+        json_decref(line);
+        expect_success(shell("cat x.json"));
+        json_t *json = parse_out();
+        assert_int_equal(number(json, "masked"), 1);
+        assert_int_equal(number(json, "replaced"), 0);
+        json_decref(json);
+        expect_success(
+            shell("$L %s -q --set pipeline.on_error.policy=replace --errors x.bad", commands[i]));
+        expect_in(out, "bad records: 0 masked, 1 replaced;");
+        expect_failure(shell("$L %s -q --set pipeline.on_error.max_errors=0 >x.out", commands[i]),
+                       1, "more than 0 bad records in epoch 0 (on_error.max_errors)");
+        expect_failure(shell("$L %s -q --set pipeline.on_error=fail >x.out", commands[i]), 1,
+                       ".tfrecord, record ");
+        expect_failure(shell("$L %s -q --errors none/x >x.out", commands[i]), 1,
+                       "--errors none/x: ");
+    }
+}
+
+static void outputs_are_checked_before_the_work(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        int code;
+        const char *part;
+    } cases[] = {
+        { "train x.yaml --save ''", 1, "--save: \"\" is not the name of a file" },
+        { "train x.yaml --save x.folder", 1, "x.folder: exists and is not a regular file" },
+        { "train x.yaml --save x.folder/", 1, "is not the name of a file" },
+        { "train x.yaml --save /dev/null/x", 1, "--save: /dev/null/x" },
+        { "train x.yaml --save x.yaml/x", 1, "--save: x.yaml/x" },
+        { "train x.yaml --save x.st --device sim", 2, "has no weights to save" },
+        { "train x.yaml --restore x.folder", 1, "x.folder" },
+        { "train x.yaml --restore ''", 1, "" },
+        { "train x.yaml --json=x.folder", 1, "x.folder: exists and is not a regular file" },
+        { "bench x.yaml --json=none/x.json", 1, "none/x.json" },
+        { "compare x.yaml --vary engine.threads=1,2 --json=none/x.json", 1, "none/x.json" },
+    };
+    make_pipeline();
+    expect_success(shell("mkdir x.folder"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_failure(shell("$L %s", cases[i].line), cases[i].code, cases[i].part);
+    assert_int_equal(count_files("x.st"), 0);
+    assert_int_equal(count_files(".x*"), 0);
+    expect_success(shell("$L train x.yaml --steps 2 --save x.new/a/x.st -q && test -s x.new/a/x.st "
+                         "&& $L train x.yaml --steps 2 --restore x.new/a/x.st -q"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(configs_that_cannot_be_are_explained, clean),
+        cmocka_unit_test_teardown(slips_of_the_hand_are_understood, clean),
+        cmocka_unit_test_teardown(one_is_no_plural, clean),
+        cmocka_unit_test_teardown(stopping_is_said, clean),
+        cmocka_unit_test_teardown(bad_records_are_listed, clean),
+        cmocka_unit_test_teardown(outputs_are_checked_before_the_work, clean),
+    };
+    return cmocka_run_group_tests(tests, make_images, remove_folder);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_train.c: `leat train` and `leat compare`. */
+#include "command_pipeline.h"
+
+static void training_reports_and_saves(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --save x.safetensors -q --json"));
+    json_t *json = parse_out();
+    const json_t *epochs = json_object_get(json, "epochs");
+    assert_int_equal(json_array_size(epochs), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *epoch = json_array_get(epochs, i);
+        assert_int_equal(number(epoch, "epoch"), i);
+        assert_int_equal(number(epoch, "steps"), 15);
+        assert_int_equal(number(epoch, "samples"), 240);
+        assert_true(real(epoch, "loss") > 0 && real(epoch, "eval_loss") > 0);
+        expect_shares(epoch);
+    }
+    assert_int_equal(number(json, "steps"), 30);
+    assert_int_equal(number(json, "parameters"), 16 * 16 * 3 * 10 + 10);
+    assert_true(json_is_false(json_object_get(json, "simulated")));
+    json_decref(json);
+    expect_success(
+        shell("$L train x.yaml --restore x.safetensors --start-epoch 1 --start-batch 5 -q"));
+    expect_in(out, "epoch 2/2  loss ");
+    expect_in(out, "10 steps in ");
+    expect_success(shell("$L train x.yaml --steps 4 --device sim -q"));
+    expect_in(out, "simulated");
+    expect_failure(shell("$L train x.yaml --start-epoch 2 -q"), 2, "the run has 2 epochs");
+    expect_failure(shell("$L train x.yaml --restore none -q"), 1, "none");
+    expect_failure(shell("$L train x.yaml --device simm -q"), 2, "--device simm");
+}
+
+static void a_loss_that_is_not_finite_stops_the_run(void **state)
+{
+    (void)state;
+    make_pipeline();
+    assert_int_equal(shell("$L train x.yaml --save x.st --json -q "
+                           "--set 'train.optimizer={sgd: {learning_rate: 1e6}}' "
+                           "--set 'train.model=[flatten, {dense: {units: 64}}, {dense: {units: "
+                           "64}}, {dense: {units: 10}}]'"),
+                     1);
+    expect_in(err, "epoch 1, steps 1 to 15: the loss is no finite number");
+    expect_in(err, "learning rate");
+    expect_in(err, "no weights were saved");
+    json_t *json = parse_out();
+    const json_t *epochs = json_object_get(json, "epochs");
+    assert_int_equal(json_array_size(epochs), 1);
+    assert_true(json_is_null(json_object_get(json_array_get(epochs, 0), "loss")));
+    assert_true(json_is_true(json_object_get(json, "diverged")));
+    assert_true(json_is_null(json_object_get(json, "saved")));
+    json_decref(json);
+    assert_int_equal(count_files("x.st"), 0);
+}
+
+static void few_steps_are_not_measured(void **state)
+{
+    (void)state;
+    static const char *const figures[] = { "samples_per_s", "step_p50_ms",  "step_p95_ms", "busy",
+                                           "input_wait",    "exposed_copy", "other" };
+    make_pipeline();
+    for (int steps = 1; steps <= 15; steps++) {
+        expect_success(shell("$L train x.yaml --steps %d --device sim --json -q", steps));
+        json_t *json = parse_out();
+        const json_t *epoch = json_array_get(json_object_get(json, "epochs"), 0);
+        const int64_t measured = number(epoch, "measured_steps");
+        const bool is_null = json_is_null(json_object_get(epoch, "busy"));
+        if (!is_null)
+            expect_shares(epoch);
+        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+            assert_int_equal(json_is_null(json_object_get(epoch, figures[i])), is_null);
+        assert_true(is_null ? measured == 0 : measured >= 5);
+        assert_int_equal(is_null, steps < 9);
+        json_decref(json);
+    }
+    expect_success(shell("$L train x.yaml --steps 4 -q"));
+    expect_in(out, "(too few steps to measure)");
+    assert_null(strstr(out, "samples/s  busy"));
+    expect_success(shell("$L train x.yaml -q"));
+    assert_null(strstr(out, "too few"));
+}
+
+static void comparing_reports_every_arm(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L compare x.yaml --vary pipeline.prefetch.batches=0,2 --vary "
+                         "engine.threads=1,2 --rounds 2 --steps 5 --device sim --json x.json -q"));
+    expect_in(out, "simulated");
+    expect_in(out, "pipeline.prefetch.batches=2, engine.threads=1: ");
+    expect_success(shell("cat x.json"));
+    json_t *json = parse_out(), *arm;
+    const json_t *arms = json_object_get(json, "arms");
+    size_t i;
+    assert_int_equal(json_array_size(arms), 4);
+    assert_int_equal(number(json, "rounds"), 2);
+    json_array_foreach(arms, i, arm)
+    {
+        assert_true(json_is_true(json_object_get(arm, "simulated")));
+        assert_int_equal(number(arm, "steps"), 5);
+        expect_shares(arm);
+        assert_true(json_string_length(json_object_get(arm, "sentence")) > 0);
+    }
+    json_decref(json);
+    expect_failure(shell("$L compare x.yaml --vary nothing -q"), 2, "nothing");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(training_reports_and_saves, clean),
+        cmocka_unit_test_teardown(a_loss_that_is_not_finite_stops_the_run, clean),
+        cmocka_unit_test_teardown(few_steps_are_not_measured, clean),
+        cmocka_unit_test_teardown(comparing_reports_every_arm, clean),
+    };
+    return cmocka_run_group_tests(tests, make_images, remove_folder);
+}
