@@ -33,35 +33,60 @@ static inline float *make_rows(uint64_t n)
     return rows;
 }
 
+/* A TFRecord file being written: what is added to `builder` is the next record. */
+typedef struct record_writer {
+    leat_tfrecord_writer *file;
+    leat_example_builder *builder;
+} record_writer;
+
+static inline record_writer open_records(const char *path)
+{
+    leat_format_error err;
+    record_writer to = { .builder = leat_example_builder_open() };
+    assert_non_null(to.builder);
+    assert_int_equal(leat_tfrecord_writer_open(&to.file, path, &err), 0);
+    return to;
+}
+
+static inline void put_record(const record_writer *to)
+{
+    const uint8_t *bytes;
+    size_t size;
+    leat_format_error err;
+    assert_int_equal(leat_example_builder_pack(to->builder, &bytes, &size, &err), 0);
+    assert_int_equal(leat_tfrecord_writer_write(to->file, bytes, size, &err), 0);
+    leat_example_builder_clear(to->builder);
+}
+
+static inline void close_records(record_writer *to)
+{
+    leat_format_error err;
+    assert_int_equal(leat_tfrecord_writer_commit(to->file, &err), 0);
+    leat_tfrecord_writer_close(&to->file);
+    leat_example_builder_close(&to->builder);
+}
+
 /* Writes a TFRecord file: per record `x` (floats that say which record it is), `id` (int64) and
  * `blob` (bytes whose length depends on the record). first: id of the file's first record. */
 static inline void write_records(const char *path, uint64_t first, uint64_t n, size_t blob_most)
 {
-    leat_tfrecord_writer *writer;
     leat_format_error err;
-    leat_example_builder *builder = leat_example_builder_open();
     uint8_t *blob = malloc(blob_most + 1);
-    assert_int_equal(leat_tfrecord_writer_open(&writer, path, &err), 0);
+    record_writer to = open_records(path);
     for (uint64_t r = first; r < first + n; r++) {
-        const uint8_t *bytes;
-        size_t size;
         float x[ROW_FLOATS];
         const int64_t id = (int64_t)r;
         const size_t blob_size = blob_most ? (size_t)(r * 7919 % blob_most) + 1 : 0;
         for (int i = 0; i < ROW_FLOATS; i++)
             x[i] = (float)r + (float)i / 64;
         memset(blob, (int)(r & 0xff), blob_size);
-        leat_example_builder_clear(builder);
-        assert_int_equal(leat_example_add_floats(builder, "x", x, ROW_FLOATS, &err), 0);
-        assert_int_equal(leat_example_add_int64s(builder, "id", &id, 1, &err), 0);
+        assert_int_equal(leat_example_add_floats(to.builder, "x", x, ROW_FLOATS, &err), 0);
+        assert_int_equal(leat_example_add_int64s(to.builder, "id", &id, 1, &err), 0);
         if (blob_size)
-            assert_int_equal(leat_example_add_bytes(builder, "blob", blob, blob_size, &err), 0);
-        assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, &err), 0);
-        assert_int_equal(leat_tfrecord_writer_write(writer, bytes, size, &err), 0);
+            assert_int_equal(leat_example_add_bytes(to.builder, "blob", blob, blob_size, &err), 0);
+        put_record(&to);
     }
-    assert_int_equal(leat_tfrecord_writer_commit(writer, &err), 0);
-    leat_tfrecord_writer_close(&writer);
-    leat_example_builder_close(&builder);
+    close_records(&to);
     free(blob);
 }
 
@@ -69,6 +94,19 @@ static inline void check(int rc, const leat_error *err)
 {
     if (rc < 0)
         fail_msg("%s: %s", leat_code_name(rc), err->message);
+}
+
+/* The plan of a config as text, which errors call test.yaml. */
+static inline int open_text(const char *text, leat_plan **plan, leat_error *err)
+{
+    leat_config *config;
+    *plan = NULL;
+    int rc = leat_config_parse(text, "test.yaml", &config, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_plan_open(config, NULL, plan, err);
+    leat_config_close(&config);
+    return rc;
 }
 
 static inline leat_loader *open_loader(const leat_plan *plan, const leat_loader_options *options)

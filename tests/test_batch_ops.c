@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#include "counting_malloc.h"
 #include "plan_impl.h"
+#include "steady_fixture.h"
 
 #define N       90
 #define SIDE    6
@@ -378,20 +378,7 @@ static void mixing_allocates_nothing(void **state)
             .ops = "[mixup: 0.2, cutmix: 1]", .threads = 2, .prefetch = 2, .masks = masks
         };
         leat_plan *plan = plan_of(&s);
-        leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = -1 });
-        leat_batch *batch;
-        size_t n_calls = 1;
-        for (int round = 0; round < 20 && n_calls; round++) {
-            const size_t before = counting_malloc_n;
-            for (int k = 0; k < 60; k++) {
-                check(leat_loader_next(loader, &batch, NULL), NULL);
-                leat_batch_release(batch);
-            }
-            n_calls = counting_malloc_n - before;
-        }
-        assert_int_equal(n_calls, 0);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        expect_no_allocation(plan, 60);
     }
 }
 #endif

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "plan_impl.h"
+#include "record_file.h"
 
 #define N_RECORDS 700
 #define MOST      40
 #define N_BUCKETS 3
 
-static char path[] = "/tmp/leat-test-buckets-XXXXXX.tfrecord";
 static const int rooms[N_BUCKETS] = { 8, 20, 40 }, sizes[N_BUCKETS] = { 32, 16, 5 };
 
 static int length_of(int r)
@@ -29,18 +29,12 @@ static int bucket_of(int r)
 
 static int make_file(void **state)
 {
-    leat_tfrecord_writer *writer;
     leat_format_error err;
     (void)state;
-    const int fd = mkstemps(path, 9);
-    if (fd < 0)
+    if (!make_path())
         return -1;
-    close(fd);
-    leat_example_builder *builder = leat_example_builder_open();
-    assert_int_equal(leat_tfrecord_writer_open(&writer, path, &err), 0);
+    record_writer to = open_records(path);
     for (int r = 0; r < N_RECORDS; r++) {
-        const uint8_t *bytes;
-        size_t size;
         int64_t tokens[MOST];
         float tags[MOST];
         const int64_t id = r;
@@ -48,46 +42,26 @@ static int make_file(void **state)
             tokens[i] = r * 100 + i;
             tags[i] = (float)(r + i);
         }
-        leat_example_builder_clear(builder);
-        assert_int_equal(leat_example_add_int64s(builder, "id", &id, 1, &err), 0);
+        assert_int_equal(leat_example_add_int64s(to.builder, "id", &id, 1, &err), 0);
         assert_int_equal(
-            leat_example_add_int64s(builder, "tokens", tokens, (size_t)length_of(r), &err), 0);
-        assert_int_equal(leat_example_add_floats(builder, "tags", tags, (size_t)length_of(r), &err),
-                         0);
-        assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, &err), 0);
-        assert_int_equal(leat_tfrecord_writer_write(writer, bytes, size, &err), 0);
+            leat_example_add_int64s(to.builder, "tokens", tokens, (size_t)length_of(r), &err), 0);
+        assert_int_equal(
+            leat_example_add_floats(to.builder, "tags", tags, (size_t)length_of(r), &err), 0);
+        put_record(&to);
     }
-    assert_int_equal(leat_tfrecord_writer_commit(writer, &err), 0);
-    leat_tfrecord_writer_close(&writer);
-    leat_example_builder_close(&builder);
+    close_records(&to);
     return 0;
-}
-
-static int remove_file(void **state)
-{
-    char side[sizeof path + 8];
-    (void)state;
-    snprintf(side, sizeof side, "%s.idx", path);
-    remove(side);
-    return remove(path);
 }
 
 static int open_plan(const char *stages, const char *engine, leat_plan **plan, leat_error *err)
 {
     char text[2000];
-    leat_config *config;
-    *plan = NULL;
     snprintf(
         text, sizeof text,
         "source: {tfrecord: {files: '%s', features: {id: {shape: []}, tokens: {type: int64, shape: "
         "[-1]}, tags: {type: float, shape: [-1]}}}}\nengine: {%s}\npipeline: [%s]\n",
         path, engine, stages);
-    int rc = leat_config_parse(text, "buckets.yaml", &config, err);
-    if (rc < 0)
-        return rc;
-    rc = leat_plan_open(config, NULL, plan, err);
-    leat_config_close(&config);
-    return rc;
+    return open_text(text, plan, err);
 }
 
 #define BUCKETS                                                                                    \
@@ -327,8 +301,7 @@ static void wrong_configs_say_what_is_right(void **state)
         leat_error err = { 0 };
         const int rc = open_plan(wrong[i].stages, "", &plan, &err);
         leat_plan_close(&plan);
-        if (rc >= 0 || !strstr(err.message, wrong[i].part) ||
-            !strstr(err.message, "buckets.yaml:3:"))
+        if (rc >= 0 || !strstr(err.message, wrong[i].part) || !strstr(err.message, "test.yaml:3:"))
             fail_msg("%s: %s: '%s' lacks '%s'", wrong[i].stages, leat_code_name(rc), err.message,
                      wrong[i].part);
     }

@@ -3,10 +3,9 @@
  * test_cache.c: a cache changes no byte of any batch, wherever it stands, however much of the data it
  * holds, whoever fills it; and what stands before it runs once per record. */
 #include "cache_fixture.h"
+#include "steady_fixture.h"
 
 #include <pthread.h>
-
-#include "counting_malloc.h"
 
 #define EPOCHS 3
 
@@ -332,23 +331,8 @@ static void nothing_is_allocated_once_warm(void **state)
         const pipe_parts parts = {
             .before = "[shrink]", .cache = cache_text(i), .after = "[widen, jitter]", .prefetch = 2
         };
-        const leat_loader_options options = { .epochs = -1 };
         leat_plan *plan = plan_of(&parts);
-        leat_loader *loader = open_loader(plan, &options);
-        leat_batch *batch;
-        leat_error err;
-        size_t n_calls = 1;
-        for (int round = 0; round < 20 && n_calls; round++) {
-            const size_t before = counting_malloc_n;
-            for (int n = 0; n < 40; n++) {
-                check(leat_loader_next(loader, &batch, &err), &err);
-                leat_batch_release(batch);
-            }
-            n_calls = counting_malloc_n - before;
-        }
-        assert_int_equal(n_calls, 0);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        expect_no_allocation(plan, 40);
     }
 }
 #endif

@@ -30,32 +30,25 @@ static float score_of(int r)
 static void write_file(const char *name, int first, int n, size_t blob_most)
 {
     char path[128];
-    leat_tfrecord_writer *writer;
     leat_format_error err;
-    leat_example_builder *builder = leat_example_builder_open();
     uint8_t *blob = calloc(blob_most + 1, 1);
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_int_equal(leat_tfrecord_writer_open(&writer, path, &err), 0);
+    record_writer to = open_records(path);
     for (int r = first; r < first + n; r++) {
-        const uint8_t *bytes;
-        size_t size;
         const int64_t id = r, label = label_of(r);
         const float score = score_of(r);
         const char *const split = splits[r % N_SPLITS];
-        leat_example_builder_clear(builder);
-        assert_int_equal(leat_example_add_int64s(builder, "id", &id, 1, &err), 0);
-        assert_int_equal(leat_example_add_int64s(builder, "label", &label, 1, &err), 0);
-        assert_int_equal(leat_example_add_floats(builder, "score", &score, 1, &err), 0);
-        assert_int_equal(leat_example_add_bytes(builder, "split", split, strlen(split), &err), 0);
-        assert_int_equal(leat_example_add_bytes(builder, "blob", blob,
+        assert_int_equal(leat_example_add_int64s(to.builder, "id", &id, 1, &err), 0);
+        assert_int_equal(leat_example_add_int64s(to.builder, "label", &label, 1, &err), 0);
+        assert_int_equal(leat_example_add_floats(to.builder, "score", &score, 1, &err), 0);
+        assert_int_equal(leat_example_add_bytes(to.builder, "split", split, strlen(split), &err),
+                         0);
+        assert_int_equal(leat_example_add_bytes(to.builder, "blob", blob,
                                                 (size_t)(r % 977) * blob_most / 977, &err),
                          0);
-        assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, &err), 0);
-        assert_int_equal(leat_tfrecord_writer_write(writer, bytes, size, &err), 0);
+        put_record(&to);
     }
-    assert_int_equal(leat_tfrecord_writer_commit(writer, &err), 0);
-    leat_tfrecord_writer_close(&writer);
-    leat_example_builder_close(&builder);
+    close_records(&to);
     free(blob);
 }
 
@@ -103,18 +96,6 @@ static void a_set_finds_its_members(void **state)
 }
 
 /* --- the stage ------------------------------------------------------------------------------------- */
-
-static int open_text(const char *text, leat_plan **plan, leat_error *err)
-{
-    leat_config *config;
-    *plan = NULL;
-    int rc = leat_config_parse(text, "filter.yaml", &config, err);
-    if (rc < 0)
-        return rc;
-    rc = leat_plan_open(config, NULL, plan, err);
-    leat_config_close(&config);
-    return rc;
-}
 
 #define FEATURES                                                                                   \
     "features: {id: {shape: []}, label: {shape: []}, score: {shape: []}, split: {}, blob: {}}"
@@ -445,7 +426,7 @@ static void errors_say_what_to_do(void **state)
     (void)state;
     expect(
         LEAT_E_CONFIG, "{filter: {feature: labl, equals: 1}}, {batch: 4}", false,
-        "filter.yaml:3:12: filter: the source has no feature 'labl'; did you mean 'label'? It has: "
+        "test.yaml:3:12: filter: the source has no feature 'labl'; did you mean 'label'? It has: "
         "id, label, score");
     expect(LEAT_E_CONFIG, "{filter: label}, {batch: 4}", false, "filter needs a condition: equals");
     expect(LEAT_E_CONFIG, "shuffle, {filter: {feature: label, equals: 1}}, {batch: 4}", false,

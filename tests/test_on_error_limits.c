@@ -2,10 +2,9 @@
  *
  * test_on_error_limits.c: where limits stop a run; what is listed; damaged files, devices, memory. */
 #include "on_error_fixture.h"
+#include "steady_fixture.h"
 
 #include <unistd.h>
-
-#include "counting_malloc.h"
 
 /* --- limits ----------------------------------------------------------------------------------------- */
 
@@ -465,21 +464,7 @@ static void errors_allocate_nothing(void **state)
     for (int i = 0; i < 4; i++) {
         leat_plan *plan =
             file_plan(i / 2 ? "{threads: 2}" : "{threads: 2, reader: pread}", policies[i % 2], 2);
-        leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = -1 });
-        leat_batch *batch;
-        leat_error err;
-        size_t n_calls = 1;
-        for (int round = 0; round < 20 && n_calls; round++) {
-            const size_t before = counting_malloc_n;
-            for (int k = 0; k < 60; k++) {
-                check(leat_loader_next(loader, &batch, &err), &err);
-                leat_batch_release(batch);
-            }
-            n_calls = counting_malloc_n - before;
-        }
-        assert_int_equal(n_calls, 0);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        expect_no_allocation(plan, 60);
     }
 }
 #endif

@@ -8,11 +8,10 @@
 
 #include "padding.h"
 #include "plan_impl.h"
+#include "record_file.h"
 
 #define N_RECORDS 500
 #define MOST      23 /* tokens of a record */
-
-static char path[] = "/tmp/leat-test-padded-XXXXXX.tfrecord";
 
 /* Record 0 has none, as an empty list. */
 static int n_tokens(int r)
@@ -38,18 +37,12 @@ static int blob_size(int r)
 
 static int make_file(void **state)
 {
-    leat_tfrecord_writer *writer;
     leat_format_error err;
     (void)state;
-    const int fd = mkstemps(path, 9);
-    if (fd < 0)
+    if (!make_path())
         return -1;
-    close(fd);
-    leat_example_builder *builder = leat_example_builder_open();
-    assert_int_equal(leat_tfrecord_writer_open(&writer, path, &err), 0);
+    record_writer to = open_records(path);
     for (int r = 0; r < N_RECORDS; r++) {
-        const uint8_t *bytes;
-        size_t size;
         int64_t tokens[MOST];
         float boxes[16];
         uint8_t blob[32];
@@ -59,32 +52,19 @@ static int make_file(void **state)
         for (int i = 0; i < 4 * n_boxes(r); i++)
             boxes[i] = corner(r, i);
         memset(blob, r & 0xff, sizeof blob);
-        leat_example_builder_clear(builder);
-        assert_int_equal(leat_example_add_int64s(builder, "id", &id, 1, &err), 0);
+        assert_int_equal(leat_example_add_int64s(to.builder, "id", &id, 1, &err), 0);
         assert_int_equal(
-            leat_example_add_int64s(builder, "tokens", tokens, (size_t)n_tokens(r), &err), 0);
+            leat_example_add_int64s(to.builder, "tokens", tokens, (size_t)n_tokens(r), &err), 0);
         if (r % 8) /* boxes are missing where there are none, and 8 times as an empty list */
             assert_int_equal(
-                leat_example_add_floats(builder, "boxes", boxes, (size_t)(4 * n_boxes(r)), &err),
+                leat_example_add_floats(to.builder, "boxes", boxes, (size_t)(4 * n_boxes(r)), &err),
                 0);
-        assert_int_equal(leat_example_add_bytes(builder, "blob", blob, (size_t)blob_size(r), &err),
-                         0);
-        assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, &err), 0);
-        assert_int_equal(leat_tfrecord_writer_write(writer, bytes, size, &err), 0);
+        assert_int_equal(
+            leat_example_add_bytes(to.builder, "blob", blob, (size_t)blob_size(r), &err), 0);
+        put_record(&to);
     }
-    assert_int_equal(leat_tfrecord_writer_commit(writer, &err), 0);
-    leat_tfrecord_writer_close(&writer);
-    leat_example_builder_close(&builder);
+    close_records(&to);
     return 0;
-}
-
-static int remove_file(void **state)
-{
-    char side[sizeof path + 8];
-    (void)state;
-    snprintf(side, sizeof side, "%s.idx", path);
-    remove(side);
-    return remove(path);
 }
 
 #define FEATURES                                                                                   \
@@ -95,17 +75,10 @@ static int open_plan(const char *features, const char *stages, const char *engin
                      leat_error *err)
 {
     char text[2000];
-    leat_config *config;
-    *plan = NULL;
     snprintf(text, sizeof text,
              "source: {tfrecord: {files: '%s', features: {%s}}}\nengine: {%s}\npipeline: [%s]\n",
              path, features, engine, stages);
-    int rc = leat_config_parse(text, "padded.yaml", &config, err);
-    if (rc < 0)
-        return rc;
-    rc = leat_plan_open(config, NULL, plan, err);
-    leat_config_close(&config);
-    return rc;
+    return open_text(text, plan, err);
 }
 
 /* --- one row ---------------------------------------------------------------------------------------- */

@@ -7,30 +7,18 @@
 #include <unistd.h>
 
 #include "plan_impl.h"
+#include "record_file.h"
 
 #define N_RECORDS 115 /* batches of 16: the last one has 3 rows */
 #define BATCH     16
 
-static char path[] = "/tmp/leat-test-ranks-XXXXXX.tfrecord";
-
 static int make_file(void **state)
 {
     (void)state;
-    const int fd = mkstemps(path, 9);
-    if (fd < 0)
+    if (!make_path())
         return -1;
-    close(fd);
     write_records(path, 0, N_RECORDS, 300);
     return 0;
-}
-
-static int remove_file(void **state)
-{
-    char side[sizeof path + 8];
-    (void)state;
-    snprintf(side, sizeof side, "%s.idx", path);
-    remove(side);
-    return remove(path);
 }
 
 static void parts_are_all_of_it_in_order(void **state)

@@ -8,30 +8,17 @@
 #include <unistd.h>
 
 #include "engine_fixture.h"
+#include "record_file.h"
 
 enum { N_RECORDS = 200, LONGEST = 60000, MOST = 5000, KEPT = 128 };
-
-static char folder[64], file[96];
 
 static int make_file(void **state)
 {
     (void)state;
-    snprintf(folder, sizeof folder, "/tmp/leat-test-cached-XXXXXX");
-    if (!mkdtemp(folder))
+    if (!make_path())
         return -1;
-    snprintf(file, sizeof file, "%s/rows.tfrecord", folder);
-    write_records(file, 0, N_RECORDS, LONGEST);
+    write_records(path, 0, N_RECORDS, LONGEST);
     return 0;
-}
-
-static int remove_file(void **state)
-{
-    char index[112];
-    (void)state;
-    snprintf(index, sizeof index, "%s.idx", file);
-    unlink(file);
-    unlink(index);
-    return rmdir(folder);
 }
 
 static leat_plan *plan_of(const char *engine)
@@ -40,7 +27,7 @@ static leat_plan *plan_of(const char *engine)
     leat_plan *plan;
     leat_error err;
     leat_builder *b = leat_builder_open();
-    snprintf(text, sizeof text, "{files: '%s', features: {x: {}, blob: {type: bytes}}}", file);
+    snprintf(text, sizeof text, "{files: '%s', features: {x: {}, blob: {type: bytes}}}", path);
     leat_builder_source(b, "tfrecord", text);
     leat_builder_engine(b, engine);
     leat_builder_stage(b, "shuffle", NULL);
@@ -63,7 +50,7 @@ static int is_cached(int fd, off_t offset)
 static void set_cached(bool cached)
 {
     char bytes[65536];
-    const int fd = open(file, O_RDONLY);
+    const int fd = open(path, O_RDONLY);
     assert_true(fd >= 0);
     fdatasync(fd);
     if (!cached)
@@ -123,7 +110,7 @@ static void cached_records_are_read_by_who_runs_them(void **state)
     const leat_loader_options options = { .epochs = -1 };
     leat_loader_stats_info stats;
     uint64_t digest = 0;
-    const int fd = open(file, O_RDONLY);
+    const int fd = open(path, O_RDONLY);
     (void)state;
     set_cached(true);
     leat_loader *loader = open_loader(plan, &options);

@@ -39,18 +39,12 @@ static int try_plan(const char *pattern, const char *features, const char *engin
                     leat_plan **plan, leat_error *err)
 {
     char text[1200];
-    leat_config *config;
     snprintf(text, sizeof text,
              "source:\n  tfrecord: {files: '%s/%s', features: %s}\n"
              "engine: %s\n"
              "pipeline:\n  - shuffle: {seed: 11}\n  - batch: 32\n  - prefetch: {batches: %d}\n",
              folder, pattern, features, engine, prefetch);
-    int rc = leat_config_parse(text, "test.yaml", &config, err);
-    if (rc < 0)
-        return rc;
-    rc = leat_plan_open(config, NULL, plan, err);
-    leat_config_close(&config);
-    return rc;
+    return open_text(text, plan, err);
 }
 
 static leat_plan *plan_of(const char *engine, int prefetch)

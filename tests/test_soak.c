@@ -8,13 +8,12 @@
 
 #include "counting_malloc.h"
 #include "reader.h"
+#include "record_file.h"
 
 #define N_RECORDS 1500
 #define EPOCHS    60
 #define EARLY     15
 #define SLACK     (1 << 20) /* bytes that a heap or a stack may move by */
-
-static char path[] = "/tmp/leat-test-soak-XXXXXX.tfrecord";
 
 #ifdef COUNTING_MALLOC
 static int64_t resident(void)
@@ -92,21 +91,10 @@ static void memory_does_not_grow(void **state)
 static int make_file(void **state)
 {
     (void)state;
-    const int fd = mkstemps(path, 9);
-    if (fd < 0)
+    if (!make_path())
         return -1;
-    close(fd);
     write_records(path, 0, N_RECORDS, 1200);
     return 0;
-}
-
-static int remove_file(void **state)
-{
-    char side[sizeof path + 8];
-    (void)state;
-    snprintf(side, sizeof side, "%s.idx", path);
-    remove(side);
-    return remove(path);
 }
 
 int main(void)

@@ -9,39 +9,26 @@
 
 #include "bucket.h"
 #include "plan_impl.h"
+#include "record_file.h"
 #include "source_scan.h"
 
 #define N_RECORDS 20000 /* pieces of several sizes */
 
-static char path[] = "/tmp/leat-test-scan-XXXXXX.tfrecord";
 static const int64_t threads[] = { 0, 1, 2, 3, 8, -1 };
 #define N_THREADS (sizeof threads / sizeof *threads)
 
 static int make_file(void **state)
 {
     (void)state;
-    const int fd = mkstemps(path, 9);
-    if (fd < 0)
+    if (!make_path())
         return -1;
-    close(fd);
     write_records(path, 0, N_RECORDS, 300);
     return 0;
-}
-
-static int remove_file(void **state)
-{
-    char side[sizeof path + 8];
-    (void)state;
-    snprintf(side, sizeof side, "%s.idx", path);
-    remove(side);
-    return remove(path);
 }
 
 static int open_plan(int64_t n_threads, const char *stages, leat_plan **plan, leat_error *err)
 {
     char text[1200];
-    leat_config *config;
-    *plan = NULL;
     snprintf(text, sizeof text,
              "source: {tfrecord: {files: '%s', features: {id: {shape: []}, blob: {type: bytes}}}}\n"
              "engine: {threads: %s}\npipeline: [%s]\n",
@@ -53,10 +40,7 @@ static int open_plan(int64_t n_threads, const char *stages, leat_plan **plan, le
              : n_threads == 3 ? "3"
                               : "8",
              stages);
-    check(leat_config_parse(text, "scan.yaml", &config, err), err);
-    const int rc = leat_plan_open(config, NULL, plan, err);
-    leat_config_close(&config);
-    return rc;
+    return open_text(text, plan, err);
 }
 
 /* --- the scan itself ------------------------------------------------------------------------------- */

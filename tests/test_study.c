@@ -5,32 +5,19 @@
 #include <unistd.h>
 
 #include "engine_fixture.h"
+#include "record_file.h"
 
 #include <math.h>
 
 enum { N_RECORDS = 64, BATCH = 8 };
 
-static char folder[64], file[96];
-
 static int make_file(void **state)
 {
     (void)state;
-    snprintf(folder, sizeof folder, "/tmp/leat-test-study-XXXXXX");
-    if (!mkdtemp(folder))
+    if (!make_path())
         return -1;
-    snprintf(file, sizeof file, "%s/rows.tfrecord", folder);
-    write_records(file, 0, N_RECORDS, 0);
+    write_records(path, 0, N_RECORDS, 0);
     return 0;
-}
-
-static int remove_file(void **state)
-{
-    char index[112];
-    (void)state;
-    snprintf(index, sizeof index, "%s.idx", file);
-    unlink(file);
-    unlink(index);
-    return rmdir(folder);
 }
 
 /* Two dense layers are some kernels of 0.5 ms each. */
@@ -46,7 +33,7 @@ static leat_config *make_config(const char *device)
              "train:\n  device: '%s'\n  input: x\n  target: id\n"
              "  model: [{dense: 32}, relu, {dense: %d}]\n"
              "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n",
-             file, BATCH, device, N_RECORDS);
+             path, BATCH, device, N_RECORDS);
     check(leat_config_parse(text, "study.yaml", &config, &err), &err);
     return config;
 }

@@ -3,11 +3,10 @@
  * test_unbatch.c: a record of m rows is m samples: the same batches as if each row were a record, for
  * any order, way of running and start; and what stands before unbatch runs once per record. */
 #include "engine_fixture.h"
+#include "steady_fixture.h"
 
 #include <stdatomic.h>
 #include <unistd.h>
-
-#include "counting_malloc.h"
 
 #define N       50 /* records */
 #define M       6  /* rows of each */
@@ -432,21 +431,8 @@ static void nothing_is_allocated(void **state)
 {
     leat_plan *plan = file_plan("{threads: 2}", "shuffle, {map: [{reshape: {shape: [4, 6]}}]}, "
                                                 "unbatch, {map: [{scale: 3}]}, {batch: 9}");
-    leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = -1 });
-    leat_batch *batch;
-    size_t n_calls = 1;
     (void)state;
-    for (int round = 0; round < 20 && n_calls; round++) {
-        const size_t before = counting_malloc_n;
-        for (int k = 0; k < 60; k++) {
-            check(leat_loader_next(loader, &batch, NULL), NULL);
-            leat_batch_release(batch);
-        }
-        n_calls = counting_malloc_n - before;
-    }
-    assert_int_equal(n_calls, 0);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    expect_no_allocation(plan, 60);
 }
 #endif
 
