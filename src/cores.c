@@ -3,10 +3,13 @@
 
 #include <math.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cgroup.h"
+
+#define NODES_MOST 64
 
 /* CPUs that one level allows; INFINITY: no quota. */
 static double level_quota(const char *root, bool v2, const char *folder)
@@ -26,19 +29,64 @@ static double level_quota(const char *root, bool v2, const char *folder)
     return quota > 0 && period > 0 ? (double)quota / (double)period : INFINITY;
 }
 
-static int affinity(void)
+/* The affinity mask and its size in bytes; NULL if it cannot be had. */
+static cpu_set_t *take_affinity(size_t *size)
 {
     for (int n = 1024; n <= 1 << 20; n *= 4) { /* a mask that is too small is refused */
         cpu_set_t *set = CPU_ALLOC((size_t)n);
         if (!set)
-            return 1;
-        const size_t size = CPU_ALLOC_SIZE((size_t)n);
-        const int count = sched_getaffinity(0, size, set) ? 0 : CPU_COUNT_S(size, set);
+            return NULL;
+        *size = CPU_ALLOC_SIZE((size_t)n);
+        if (sched_getaffinity(0, *size, set) == 0 && CPU_COUNT_S(*size, set) > 0)
+            return set;
         CPU_FREE(set);
-        if (count > 0)
-            return count;
     }
-    return 1;
+    return NULL;
+}
+
+static int affinity(void)
+{
+    size_t size;
+    cpu_set_t *const set = take_affinity(&size);
+    if (!set)
+        return 1;
+    const int count = CPU_COUNT_S(size, set);
+    CPU_FREE(set);
+    return count;
+}
+
+/* Does a list as of sysfs, "0-3,8-11", name one of the CPUs? */
+static bool names_one(const char *list, const cpu_set_t *set, size_t size)
+{
+    for (const char *p = list; *p >= '0' && *p <= '9';) {
+        char *end;
+        const unsigned long first = strtoul(p, &end, 10);
+        const unsigned long last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
+        for (unsigned long cpu = first; cpu <= last && cpu < 8 * size; cpu++)
+            if (CPU_ISSET_S(cpu, size, set))
+                return true;
+        p = *end == ',' ? end + 1 : end;
+    }
+    return false;
+}
+
+int leat_cores_nodes(const char *root)
+{
+    size_t size;
+    int n = 0;
+    cpu_set_t *const set = take_affinity(&size);
+    for (int node = 0; set && node < NODES_MOST; node++) {
+        char path[512], list[4096] = "";
+        snprintf(path, sizeof path, "%s/sys/devices/system/node/node%d/cpulist", root, node);
+        FILE *const file = fopen(path, "re");
+        if (!file) /* numbers may have gaps */
+            continue;
+        n += fgets(list, sizeof list, file) && names_one(list, set, size);
+        fclose(file);
+    }
+    if (set)
+        CPU_FREE(set);
+    return n > 1 ? n : 1;
 }
 
 int leat_cores_count_why(const char *root, int n_affinity, char *why, size_t size)

@@ -13,4 +13,7 @@ int leat_cores_count(void);
  * tests), `n_affinity` is 0 for the mask of the calling thread. */
 int leat_cores_count_why(const char *root, int n_affinity, char *why, size_t size);
 
+/* NUMA nodes that have CPUs of the calling thread's affinity mask; 1 where that cannot be read. */
+int leat_cores_nodes(const char *root);
+
 #endif

@@ -87,7 +87,14 @@ void leat_machine_look(const char *root, leat_machine *out)
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     *out = (leat_machine){ .memory_bytes = INT64_MAX, .address_bytes = INT64_MAX };
     out->cores = leat_cores_count_why(root, 0, cores, sizeof cores);
-    snprintf(out->cores_why, sizeof out->cores_why, "%.190s", cores);
+    const int n_nodes = leat_cores_nodes(root);
+    if (n_nodes > 1)
+        snprintf(
+            out->cores_why, sizeof out->cores_why,
+            "%.90s; they lie on %d NUMA nodes: `numactl --cpunodebind=N --membind=N` keeps to one",
+            cores, n_nodes);
+    else
+        snprintf(out->cores_why, sizeof out->cores_why, "%.190s", cores);
     if (pages > 0 && page > 0)
         lower(out, (double)pages * (double)page, "physical memory");
     if (available > 0)

@@ -5,6 +5,7 @@
 #include "engine_fixture.h"
 
 #include <jpeglib.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -310,6 +311,33 @@ static void memory_has_the_least_of_all_limits(void **state)
     assert_int_equal(setrlimit(RLIMIT_DATA, &old), 0);
 }
 
+static void cores_on_several_nodes_are_told(void **state)
+{
+    leat_machine m;
+    cpu_set_t mine;
+    char first[32], rest[32];
+    (void)state;
+    leat_machine_look(folder, &m); /* a kernel without nodes */
+    assert_null(strstr(m.cores_why, "NUMA"));
+    write_file("/sys/devices/system/node/node0/cpulist", "0-99999\n");
+    write_file("/sys/devices/system/node/node3/cpulist", "\n"); /* memory alone */
+    leat_machine_look(folder, &m);
+    assert_null(strstr(m.cores_why, "NUMA"));
+    if (sched_getaffinity(0, sizeof mine, &mine) || CPU_COUNT(&mine) < 2) {
+        print_message("one CPU: two nodes are not tested here\n");
+        return;
+    }
+    size_t cpu = 0;
+    while (!CPU_ISSET(cpu, &mine))
+        cpu++;
+    snprintf(first, sizeof first, "%zu\n", cpu);
+    snprintf(rest, sizeof rest, "%zu,%zu-99999\n", cpu + 1, cpu + 2);
+    write_file("/sys/devices/system/node/node0/cpulist", first);
+    write_file("/sys/devices/system/node/node3/cpulist", rest);
+    leat_machine_look(folder, &m);
+    assert_non_null(strstr(m.cores_why, "on 2 NUMA nodes"));
+}
+
 /* --- what is really taken ---------------------------------------------------------------------------- */
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -485,6 +513,7 @@ int main(void)
         cmocka_unit_test(the_least_opens_and_one_byte_less_does_not),
         cmocka_unit_test(auto_takes_a_share_of_the_machine),
         cmocka_unit_test(memory_has_the_least_of_all_limits),
+        cmocka_unit_test(cores_on_several_nodes_are_told),
         cmocka_unit_test(the_window_grows_and_says_why),
         cmocka_unit_test(a_plan_tells_what_it_came_to),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
