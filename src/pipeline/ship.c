@@ -131,7 +131,7 @@ void leat_ship_make_locked(leat_loader *loader)
 {
     leat_buffer *const buffer = &loader->buffers[loader->n_buffers_made];
     loader->making = true;
-    leat_sched_balance_locked(loader); /* pinned memory takes its time */
+    leat_wake_balance_locked(loader); /* pinned memory takes its time */
     pthread_mutex_unlock(&loader->lock);
     const int rc = fill_buffer(loader, buffer, NULL);
     pthread_mutex_lock(&loader->lock);

@@ -90,7 +90,7 @@ bool leat_slot_can_make_locked(const leat_loader *loader)
 void leat_slot_make_locked(leat_loader *loader)
 {
     loader->making = true;
-    leat_sched_balance_locked(loader); /* pinned memory takes its time */
+    leat_wake_balance_locked(loader); /* pinned memory takes its time */
     pthread_mutex_unlock(&loader->lock);
     uint8_t *const memory = take_memory(loader);
     pthread_mutex_lock(&loader->lock);
