@@ -12,6 +12,7 @@
 #include "progress.h"
 #include "setup.h"
 #include "summary.h"
+#include "train_epoch.h"
 
 enum {
     TIMES_MAX = 65536, /* what a trainer keeps */
@@ -71,15 +72,6 @@ struct train {
     leat_progress progress;
     leat_summary_watching watch;
     int64_t first; /* batch of the run that it began with */
-};
-
-/* What is known at the end of an epoch. */
-struct epoch {
-    int64_t number, steps;
-    double seconds;
-    leat_metrics train, eval;
-    bool has_eval, has_meter, steady;
-    leat_meter meter;
 };
 
 /* --- opening -----------------------------------------------------------------------------------*/
@@ -176,11 +168,11 @@ static int open_all(struct train *t, leat_error *err)
     return rc < 0 ? rc : leat_loader_open(t->plan, &how, &t->loader, err);
 }
 
-/* --- one epoch's report ------------------------------------------------------------------------*/
+/* --- the end of an epoch -----------------------------------------------------------------------*/
 
 /* Where the device's time went, without the warm-up of the run. If too little of the first epoch is
  * steady (short, or a busy machine), its second half is taken and said to be what it is. */
-static void take_meter(struct train *t, struct epoch *e)
+static void take_meter(struct train *t, leat_train_epoch *e)
 {
     const size_t n = leat_trainer_times(t->trainer, t->times, TIMES_MAX);
     for (size_t i = 0; i < n; i++)
@@ -197,7 +189,7 @@ static void take_meter(struct train *t, struct epoch *e)
         first + MEASURED_MIN <= n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
 }
 
-static int evaluate(struct train *t, struct epoch *e, leat_error *err)
+static int evaluate(struct train *t, leat_train_epoch *e, leat_error *err)
 {
     leat_loader *loader = NULL;
     const leat_loader_options how = { .device = t->device, .epochs = 1 };
@@ -215,71 +207,8 @@ static int evaluate(struct train *t, struct epoch *e, leat_error *err)
     return rc < 0 ? leat_fail_in(err, rc, "eval: ") : rc;
 }
 
-static void add_metrics(json_t *one, const char *loss, const char *accuracy,
-                        const leat_metrics *metrics, bool known)
-{
-    leat_json_real(one, loss, known ? metrics->loss : NAN);
-    leat_json_real(one, accuracy, known ? metrics->accuracy : NAN);
-}
-
-static json_t *epoch_json(const struct epoch *e)
-{
-    const leat_meter *m = &e->meter;
-    const double no = NAN;
-    json_t *one = json_object();
-    leat_json_int(one, "epoch", e->number);
-    leat_json_int(one, "steps", e->steps);
-    leat_json_int(one, "samples", (int64_t)e->train.samples);
-    leat_json_real(one, "seconds", e->seconds);
-    add_metrics(one, "loss", "accuracy", &e->train, true);
-    add_metrics(one, "eval_loss", "eval_accuracy", &e->eval, e->has_eval);
-    leat_json_bool(one, "steady", e->steady);
-    leat_json_int(one, "measured_steps", e->has_meter ? (int64_t)m->n_steps : 0);
-    leat_json_real(one, "samples_per_s", e->has_meter ? m->samples_per_s : no);
-    leat_json_real(one, "step_p50_ms", e->has_meter ? (double)m->step_p50_ns * 1e-6 : no);
-    leat_json_real(one, "step_p95_ms", e->has_meter ? (double)m->step_p95_ns * 1e-6 : no);
-    leat_json_real(one, "busy", e->has_meter ? m->busy : no);
-    leat_json_real(one, "input_wait", e->has_meter ? m->input_wait : no);
-    leat_json_real(one, "exposed_copy", e->has_meter ? m->exposed_copy : no);
-    leat_json_real(one, "other", e->has_meter ? m->other : no);
-    return one;
-}
-
-static void print_metrics(const char *what, const leat_metrics *metrics, bool simulated)
-{
-    if (!simulated)
-        printf("  %sloss %.4f", what, metrics->loss);
-    if (!isnan(metrics->accuracy))
-        printf("  %saccuracy %.2f %%", what, metrics->accuracy * 100);
-}
-
-static void print_epoch(const struct train *t, const struct epoch *e)
-{
-    char rate[32];
-    const leat_meter *m = &e->meter;
-    const bool simulated = leat_trainer_get_info(t->trainer)->simulated;
-    printf("epoch %lld/%lld", (long long)e->number + 1, (long long)t->epochs);
-    print_metrics("", &e->train, simulated);
-    if (e->has_eval)
-        print_metrics("eval ", &e->eval, simulated);
-    printf("  %.1f s", e->seconds);
-    if (e->has_meter)
-        printf("  %s samples/s  busy %.1f %%  idle %.1f %% (input wait %.1f, exposed copy %.1f, "
-               "other %.1f)",
-               leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate), m->busy * 100,
-               (1 - m->busy) * 100, m->input_wait * 100, m->exposed_copy * 100, m->other * 100);
-    else
-        printf("  (too few steps to measure)");
-    if (e->has_meter && !e->steady)
-        printf("  [second half; never steady]");
-    if (simulated)
-        printf("  [simulated]");
-    putchar('\n');
-    fflush(stdout);
-}
-
 /* What comes after such a loss is lost time, and the weights are of no use. */
-static int check_loss(struct train *t, const struct epoch *e, leat_error *err)
+static int check_loss(struct train *t, const leat_train_epoch *e, leat_error *err)
 {
     const bool trained = isfinite(e->train.loss);
     if (leat_trainer_get_info(t->trainer)->simulated ||
@@ -297,7 +226,7 @@ static int check_loss(struct train *t, const struct epoch *e, leat_error *err)
 
 static int end_epoch(struct train *t, int64_t number, leat_error *err)
 {
-    struct epoch e = { .number = number, .steps = t->epoch_steps };
+    leat_train_epoch e = { .number = number, .steps = t->epoch_steps };
     int rc = leat_trainer_metrics(t->trainer, &e.train, err);
     e.seconds = (double)(leat_files_now_ns() - t->epoch_start_ns) * 1e-9;
     if (rc == LEAT_OK)
@@ -313,8 +242,8 @@ static int end_epoch(struct train *t, int64_t number, leat_error *err)
     if (t->progress.terminal && !t->progress.silent)
         fputs("\r\033[K", stderr); /* the bar's line is where this one goes */
     if (!leat_json_to_stdout(t->o->json))
-        print_epoch(t, &e);
-    json_array_append_new(t->list, epoch_json(&e));
+        leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
+    json_array_append_new(t->list, leat_train_epoch_json(&e));
     t->epoch_steps = 0;
     t->epoch_start_ns = leat_files_now_ns();
     return check_loss(t, &e, err);
