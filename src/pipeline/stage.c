@@ -110,7 +110,7 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
     if (rc < 0)
         return leat_node_fail(where, err, rc, "%s", inner.message);
     note_window(build, &shuffle, n);
-    if (build->unbatch && !build->batch)
+    if (build->unbatch && !build->batch && !build->cache)
         leat_build_note(
             build,
             "unbatch: the shuffle after it parts the samples of a record, so each record "
