@@ -163,6 +163,7 @@ typedef struct leat_ahead {
     leat_run *runs;      /* ring of LEAT_RUNS */
     leat_layout layout;  /* [start token] */
     uint64_t head, tail; /* runs published / freed, counted without wrapping [engine lock] */
+    uint64_t n_done;     /* open runs that wait for an older one to be freed [engine lock] */
     uint64_t open_bytes; /* of rows in open runs [engine lock] */
     uint64_t blocked_at; /* tail when the last start found no room [engine lock] */
     uint64_t used_to, used_from; /* read memory in use, counted without wrapping [engine lock] */
