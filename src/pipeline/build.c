@@ -56,7 +56,7 @@ const leat_option leat_engine_option_table[] = {
                      "are larger than memory; falls back, and says so, where the file system "
                      "refuses"),
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
-                    "rows per task; 0: as many as make 20 microseconds"),
+                    "rows per task; 0: as many as make 50 microseconds"),
     LEAT_OPTION_BOOL(leat_engine_options, fuse, "true",
                      "do neighbouring ops in one go where that gives the same bytes"),
     LEAT_OPTION_ENUM(

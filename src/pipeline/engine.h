@@ -251,6 +251,7 @@ struct leat_loader {
     uint64_t run_rows;  /* rows per run */
     uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
     int64_t wait_ns, busy_ns;
+    int64_t help_ns; /* of busy_ns the consumer's, in the place of a sleeping worker */
     int64_t sleep_ns,
         n_asleep; /* of workers: sleep_ns + n_asleep · wall_ns is how long they slept */
     leat_tune tune;

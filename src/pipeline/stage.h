@@ -29,7 +29,12 @@ typedef struct leat_stage_table {
 /* Adds one entry of `pipeline`. */
 int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
 
-extern const leat_stage_table leat_stage_unbatch; /* unbatch.c */
+extern const leat_stage_table leat_stage_shuffle;  /* stage_shuffle.c */
+extern const leat_stage_table leat_stage_batches;  /* stage_batch.c */
+extern const leat_stage_table leat_stage_prefetch; /* stage_prefetch.c */
+extern const leat_stage_table leat_stage_unbatch;  /* unbatch.c */
+/* stage_count.c */
+extern const leat_stage_table leat_stage_repeat, leat_stage_take, leat_stage_skip, leat_stage_shard;
 
 /* on_error.c */
 extern const leat_stage_table leat_stage_on_error;
@@ -44,7 +49,7 @@ int leat_stage_fail_second(const leat_node *first, const leat_node *where, const
  * however often it is given; cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES left out. */
 void leat_build_note(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 3);
 
-/* What every stage that makes batches does: there is one of them, and it counts.
+/* stage_batch.c: what every stage that makes batches does: there is one of them, and it counts.
  * where: of the stage. */
 int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const leat_node *where,
                      leat_error *err);
