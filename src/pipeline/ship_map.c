@@ -24,14 +24,22 @@ static int describe_all(const leat_plan *plan, leat_device_op *ops, leat_device_
     *n_chains = 0;
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
+        const int32_t from = leat_chain_first_kernel(chain);
         leat_shape shape = chain->host_shape;
         leat_device_op *const first = ops;
-        for (int32_t i = chain->n_host; i < chain->n_links && rc >= 0; i++)
+        if (chain->is_files)
+            rc = chain->links[chain->n_host].op->shape(chain->links[chain->n_host].options,
+                                                       &chain->host_shape, &shape, err);
+        for (int32_t i = from; i < chain->n_links && rc >= 0; i++)
             rc = describe(&chain->links[i], &shape, ops++, err);
         if (ops > first)
             chains[(*n_chains)++] =
-                (leat_device_chain){ first, (int32_t)(ops - first), chain->host_offset,
-                                     chain->plans_offset, chain->offset };
+                (leat_device_chain){ .ops = first,
+                                     .n_ops = (int32_t)(ops - first),
+                                     .files = chain->is_files ? &chain->files : NULL,
+                                     .from = chain->host_offset,
+                                     .plans = chain->plans_offset,
+                                     .to = chain->offset };
     }
     return rc;
 }

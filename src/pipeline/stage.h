@@ -65,6 +65,8 @@ typedef struct leat_padding_options {
     int64_t
         room; /* > 0: rows of lists without a shape are as long as their bucket's, this at most */
 } leat_padding_options;
+/* Bytes of the largest record, by the index alone: no feature is larger. -1: a record is not in a file. */
+int leat_padding_largest_record(const leat_source *source, int64_t *most, leat_error *err);
 int leat_padding_settle(leat_build *build, const leat_padding_options *options,
                         const leat_node *where, leat_error *err);
 
