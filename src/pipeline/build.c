@@ -7,6 +7,7 @@
 
 #include "device_decode.h"
 #include "digest.h"
+#include "placed.h"
 #include "stage.h"
 
 typedef struct top_options {
@@ -219,8 +220,7 @@ static bool varies(const leat_plan *plan, const leat_chain *chain)
     return false;
 }
 
-/* All shapes are settled: lays out a slot. */
-static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
+int leat_build_lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
 {
     size_t at = 0;
     if (plan->on_device && plan->engine.digest)
@@ -240,6 +240,8 @@ static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
                                   name, LEAT_MAX_RANK);
         if (!plan->unbatches)
             chain->unbatch_at = chain->n_host;
+        chain->fused = NULL;
+        chain->n_fused = 0;
         if (plan->engine.fuse)
             leat_map_fuse(chain);
         chain->row_bytes = (size_t)bytes;
@@ -402,13 +404,13 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);
     if ((rc = add_stages(build, parts->pipeline, err)) < 0 ||
-        (rc = lay_out(plan, build->batch, err)) < 0 ||
+        (rc = leat_build_lay_out(plan, build->batch, err)) < 0 ||
         (rc = leat_cache_settle(build, parts, err)) < 0)
         return rc;
     leat_on_error_settle(plan);
     leat_look_at(plan, &plan->look);
     fill_info(plan, parts);
-    return LEAT_OK;
+    return leat_placed_open(plan, err);
 }
 
 /* --- public -------------------------------------------------------------------------------------- */
@@ -478,6 +480,7 @@ void leat_plan_close(leat_plan **out)
         leat_map_free_chain(&plan->chains[c]);
     for (int32_t i = 0; i < plan->n_batch_links; i++)
         free(plan->batch_links[i].options);
+    leat_placed_close(&plan->placed);
     leat_order_fini(&plan->order);
     leat_cache_close(&plan->cache);
     leat_source_close(&plan->source);

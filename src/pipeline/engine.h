@@ -305,6 +305,9 @@ int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_err
 
 /* --- ship_map.c: the links that the device does ------------------------------------------------ */
 int leat_ship_map_open(leat_loader *loader, leat_error *err);
+/* The links of a chain that the device does, as kernels need them; ops has room for LEAT_MAX_CHAIN. */
+int leat_ship_map_describe(const leat_chain *chain, leat_device_op *ops, int32_t *n,
+                           leat_error *err);
 void leat_ship_map_close(leat_loader *loader);
 
 /* --- tune.c ----------------------------------------------------------------------------------- */
