@@ -65,6 +65,8 @@ typedef struct leat_padding_options {
     int64_t
         room; /* > 0: rows of lists without a shape are as long as their bucket's, this at most */
 } leat_padding_options;
+/* Bytes of the largest record, by the index alone: no feature is larger. -1: a record is not in a file. */
+int leat_padding_largest_record(const leat_source *source, int64_t *most, leat_error *err);
 int leat_padding_settle(leat_build *build, const leat_padding_options *options,
                         const leat_node *where, leat_error *err);
 
@@ -88,6 +90,9 @@ typedef struct leat_parts {
     const leat_node *source, *pipeline, *engine;
 } leat_parts;
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err);
+/* slot_layout.c: all shapes are settled, and which links the device does: lays out a slot. May be done
+ * again, on a copy of a plan whose chains are cut elsewhere. batch: for messages; NULL: none */
+int leat_build_lay_out(leat_plan *plan, const leat_node *batch, leat_error *err);
 
 /* stage_cache.c */
 extern const leat_stage_table leat_stage_cache;
