@@ -251,3 +251,17 @@ int leat_jpeg_decode_resized(const leat_jpeg *jpeg, const leat_image_box *box,
               : leat_jpeg_resize(jpeg->dsp, pixels, stride_bytes, box->height, box->width, target,
                                  out, scratch, err);
 }
+
+int leat_jpeg_resize_box(const leat_jpeg *jpeg, const uint8_t *pixels, const leat_image_box *box,
+                         const leat_jpeg_target *target, void *out, leat_scratch *scratch,
+                         leat_error *err)
+{
+    const size_t pixel = (size_t)target->channels, stride_bytes = (size_t)jpeg->width * pixel;
+    if (box->x < 0 || box->y < 0 || box->width < 1 || box->height < 1 ||
+        box->width > jpeg->width - box->x || box->height > jpeg->height - box->y)
+        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: the box is not inside %d x %d pixels",
+                         jpeg->width, jpeg->height);
+    return leat_jpeg_resize(jpeg->dsp,
+                            pixels + (size_t)box->y * stride_bytes + (size_t)box->x * pixel,
+                            stride_bytes, box->height, box->width, target, out, scratch, err);
+}
