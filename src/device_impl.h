@@ -23,14 +23,44 @@ typedef struct leat_device_op {
     leat_op_constants constants;
 } leat_device_op;
 
+/* A JPEG file to be decoded by the device, or what the host has made of it instead. */
+typedef struct leat_device_file {
+    int64_t bytes;         /* of the file; 0: here is what ops[0] puts out, as the host made it */
+    int32_t height, width; /* of the picture */
+    uint64_t record;       /* for messages */
+} leat_device_file;
+
+#define LEAT_DEVICE_SIDE_MOST 8192 /* of a picture that the device decodes */
+
+/* Where the files of a batch are: in its host memory. They are no part of its buffer. */
+typedef struct leat_device_files {
+    size_t heads;    /* a leat_device_file for each row */
+    size_t at;       /* the first row's bytes; the next row's stand `room` further */
+    size_t room;     /* for a file, or for a row of what ops[0] puts out */
+    int64_t most_px; /* of a picture; no side is longer than LEAT_DEVICE_SIDE_MOST */
+} leat_device_files;
+
+/* Device memory for the pictures of a batch: of all, or as many as fit at a time. */
+static inline int64_t leat_device_files_bytes(const leat_device_files *files, int64_t rows,
+                                              int64_t channels)
+{
+    const int64_t largest = (files->most_px * channels + 255) / 256 * 256;
+    const int64_t at_a_time = (int64_t)256 << 20;
+    const int64_t all = rows < at_a_time / largest ? rows * largest : at_a_time;
+    return all > largest ? all : largest;
+}
+
 /* Ops on one tensor of every row. Offsets are from the start of a batch's buffer; row j stands j row
  * sizes further. */
 typedef struct leat_device_chain {
     const leat_device_op *ops;
     int32_t n_ops; /* 1 or more */
-    size_t from;   /* what comes in */
-    size_t plans;  /* n_ops leat_plan64 for each row */
-    size_t to;     /* what comes out */
+    /* NULL: a tensor comes in. Else a file, decoded to uint8 [height, width, 1 or 3]; height and width
+     * are unknown in ops[0].in, and known in all that follows. */
+    const leat_device_files *files;
+    size_t from;  /* what comes in, without files */
+    size_t plans; /* n_ops leat_plan64 for each row */
+    size_t to;    /* what comes out */
 } leat_device_chain;
 
 /* What is to be done with every batch of a loader. */
@@ -95,12 +125,15 @@ typedef struct leat_device_table {
 
     /* Kernels for ops with LEAT_OP_KERNEL. open copies the spec. add makes buffer i known: all that
      * is needed to run it is made then, and its contents are lost; one call at a time, also while
-     * others run. run enqueues the ops on the first `rows` rows of buffer i; one stream per map.
-     * close after that stream's work is done. */
+     * others run. run enqueues the ops on the first `rows` rows of buffer i; one stream per map, one
+     * call at a time. host: of the batch, read by chains with files until that work is done; a file
+     * that cannot be decoded is LEAT_E_DATA, and its row *bad_row. close after the stream's work is
+     * done. */
     int (*map_open)(leat_device *device, const leat_device_map_spec *spec, leat_device_map **out,
                     leat_error *err);
     int (*map_add)(leat_device_map *map, int64_t i, uint8_t *buffer, leat_error *err);
-    int (*map_run)(leat_device_map *map, leat_stream *stream, int64_t i, int64_t rows);
+    int (*map_run)(leat_device_map *map, leat_stream *stream, int64_t i, const uint8_t *host,
+                   int64_t rows, int64_t *bad_row);
     void (*map_close)(leat_device_map *map);
 
     /* Records all work of the device from now on; stop gives it, sorted by start, to be freed by

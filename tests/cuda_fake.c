@@ -832,6 +832,28 @@ static void fake_pause(int on)
     pthread_cond_broadcast(&fake.work);
     pthread_mutex_unlock(&fake.lock);
 }
+static int fake_enqueue(void *stream, void (*fn)(void *), void *arg)
+{
+    pthread_mutex_lock(&fake.lock);
+    const op o = { .kind = CALL, .fn = fn, .arg = arg };
+    const cudaError_t rc = fake.lost ? cudaErrorIllegalAddress : enqueue(stream, &o);
+    pthread_mutex_unlock(&fake.lock);
+    return (int)rc;
+}
+static int fake_forgives(void)
+{
+    pthread_mutex_lock(&fake.lock);
+    const bool forgives = fake.fail_code != 0 || fake.lost;
+    pthread_mutex_unlock(&fake.lock);
+    return forgives;
+}
+static int fake_is_lost(void)
+{
+    pthread_mutex_lock(&fake.lock);
+    const bool lost = fake.lost;
+    pthread_mutex_unlock(&fake.lock);
+    return lost;
+}
 static size_t fake_live(char *text, size_t size)
 {
     size_t n = 0, at = 0;
@@ -856,6 +878,7 @@ const cuda_fake_table *cuda_fake_get(void)
     static const cuda_fake_table table = { fake_reset,      fake_set_memory, fake_set_gpus,
                                            fake_set_driver, fake_fail_at,    fake_calls,
                                            fake_lose,       fake_pause,      fake_live,
-                                           fake_violation,  fake_kernels,    fake_graphs };
+                                           fake_violation,  fake_kernels,    fake_graphs,
+                                           fake_enqueue,    fake_forgives,   fake_is_lost };
     return &table;
 }

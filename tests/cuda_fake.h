@@ -31,6 +31,12 @@ typedef struct cuda_fake_table {
     const char *(*violation)(void); /* the first one, or NULL */
     uint64_t (*kernels)(void);      /* launched and run, also in graphs */
     uint64_t (*graphs)(void);       /* graph launches run */
+    /* Work of another fake library: fn(arg) is called when the stream comes to it. Returns a
+     * cudaError_t. */
+    int (*enqueue)(void *stream, void (*fn)(void *), void *arg);
+    /* Ending what work still uses is no violation: a call was made to fail, or the device is lost. */
+    int (*forgives)(void);
+    int (*is_lost)(void);
 } cuda_fake_table;
 
 /* A kernel on the host: one thread of its grid. */

@@ -44,9 +44,8 @@ static int open_plan(const pipeline *p, bool on_gpu, const uint8_t *pixels, cons
     return rc;
 }
 
-/* The tensors of a batch in host memory; device memory is copied behind the batch's events. */
-static int fetch(gpu_run *run, leat_batch *batch, const leat_plan *plan, bool on_gpu,
-                 leat_stream *stream, uint8_t *to, size_t *bytes, leat_error *err)
+int gpu_fetch(gpu_run *run, leat_batch *batch, const leat_plan *plan, bool on_gpu,
+              leat_stream *stream, uint8_t *to, size_t *bytes, leat_error *err)
 {
     int rc = on_gpu ? leat_batch_wait_on(batch, stream) : LEAT_OK;
     *bytes = 0;
@@ -79,8 +78,8 @@ static gpu_verdict compare(gpu_run *run, const pipeline *p, const leat_plan *hos
         if (rc != rc_gpu || (rc < 0 && rc != LEAT_E_END)) {
             verdict = gpu_say(run, GPU_FAILED, "%s", err.message);
         } else if (rc == LEAT_OK) {
-            fetch(run, a, host_plan, false, stream, want, &n_want, &err);
-            if (fetch(run, b, gpu_plan, true, stream, got, &n_got, &err) < 0)
+            gpu_fetch(run, a, host_plan, false, stream, want, &n_want, &err);
+            if (gpu_fetch(run, b, gpu_plan, true, stream, got, &n_got, &err) < 0)
                 verdict = gpu_say(run, GPU_FAILED, "%s", err.message);
             else if (n_want != n_got || memcmp(want, got, n_want))
                 verdict = gpu_say(run, GPU_FAILED, "batch %lld of map %s differs",

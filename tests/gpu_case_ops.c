@@ -298,7 +298,7 @@ static int run_map(leat_device *device, const leat_device_map_spec *spec, table_
         return rc;
     rc = t->copy_to_device(r->stream, r->memory, slab, spec->buffer_bytes, false);
     if (rc >= 0)
-        rc = t->map_run(r->map, r->stream, 0, rows);
+        rc = t->map_run(r->map, r->stream, 0, slab, rows, &(int64_t){ 0 });
     if (rc >= 0)
         rc = t->copy_to_host(r->stream, got, r->memory, spec->buffer_bytes);
     return rc < 0 ? leat_fail(err, rc, "a call failed") : t->stream_sync(r->stream, err);

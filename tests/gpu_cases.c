@@ -240,6 +240,7 @@ const gpu_case gpu_cases[] = {
     { "clock", "times of events on the host's clock", gpu_case_clock },
     { "ops", "kernels give what the C gives", gpu_case_ops },
     { "loader", "whole pipelines, mapped on the GPU and on the CPU", gpu_case_loader },
+    { "decode", "JPEG records decoded by nvJPEG and on the CPU", gpu_case_decode },
     { "leaks", "many batches, the same memory", gpu_case_leaks },
     { 0 },
 };

@@ -6,6 +6,7 @@
 #define GPU_CASES_H
 
 #include "device_impl.h"
+#include "leat/loader.h"
 
 typedef enum gpu_verdict { GPU_PASSED, GPU_FAILED, GPU_NOT_RUN } gpu_verdict;
 
@@ -45,6 +46,12 @@ gpu_verdict gpu_case_ops(gpu_run *run);
 /* gpu_case_loader.c: whole pipelines, mapped on the device and on the host. */
 gpu_verdict gpu_case_loader(gpu_run *run);
 gpu_verdict gpu_case_leaks(gpu_run *run);
+/* The tensors of a batch in host memory, one behind the other; device memory is copied behind the batch's
+ * events. */
+int gpu_fetch(gpu_run *run, leat_batch *batch, const leat_plan *plan, bool on_gpu,
+              leat_stream *stream, uint8_t *to, size_t *bytes, leat_error *err);
+/* gpu_case_decode.c */
+gpu_verdict gpu_case_decode(gpu_run *run);
 /* gpu_cases.c */
 gpu_verdict gpu_case_copies(gpu_run *run);
 gpu_verdict gpu_case_order(gpu_run *run);

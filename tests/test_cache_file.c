@@ -242,6 +242,9 @@ static void a_file_cut_in_its_header(void **state)
     }
     write_file(good, 15);
     refused(&parts, LEAT_E_DATA, "no cache of leat");
+    memset(good, 0, LEAT_CACHE_HEADER_BYTES);
+    write_file(good, size);
+    refused(&parts, LEAT_E_DATA, "its header is zeros");
     free(good);
 }
 

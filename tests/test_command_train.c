@@ -30,6 +30,10 @@ static void training_reports_and_saves(void **state)
     expect_success(shell("$L train x.yaml --steps 4 --device sim -q"));
     expect_in(out, "simulated");
     expect_failure(shell("$L train x.yaml --start-epoch 2 -q"), 2, "the run has 2 epochs");
+    expect_failure(shell("$L train x.yaml --start-epoch 1 --start-batch 15 -q"), 2, "2 epochs");
+    expect_failure(shell("$L train x.yaml --start-batch 16 -q"), 2, "epochs of 15 batches");
+    expect_success(shell("$L train x.yaml --start-batch 15 -q"));
+    expect_in(out, "15 steps in ");
     expect_failure(shell("$L train x.yaml --restore none -q"), 1, "none");
     expect_failure(shell("$L train x.yaml --device simm -q"), 2, "--device simm");
 }
@@ -54,6 +58,19 @@ static void a_loss_that_is_not_finite_stops_the_run(void **state)
     assert_true(json_is_null(json_object_get(json, "saved")));
     json_decref(json);
     assert_int_equal(count_files("x.st"), 0);
+}
+
+/* Weights are those of the last whole epoch, whatever ends the run. */
+static void a_stopped_run_keeps_its_weights(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --epochs 1000000 -q --save x.st & p=$!; "
+                         "until test -e x.st; do sleep 0.02; kill -0 $p || exit 1; done; "
+                         "kill -TERM $p; wait $p; test $? = 143 && "
+                         "$L train x.yaml --steps 1 --restore x.st -q"));
+    expect_success(shell("$L train x.yaml --steps 3 --save y.st -q && "
+                         "$L train x.yaml --steps 1 --restore y.st -q"));
 }
 
 static void few_steps_are_not_measured(void **state)
@@ -113,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(training_reports_and_saves, clean),
         cmocka_unit_test_teardown(a_loss_that_is_not_finite_stops_the_run, clean),
+        cmocka_unit_test_teardown(a_stopped_run_keeps_its_weights, clean),
         cmocka_unit_test_teardown(few_steps_are_not_measured, clean),
         cmocka_unit_test_teardown(comparing_reports_every_arm, clean),
     };

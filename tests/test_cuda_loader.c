@@ -2,9 +2,9 @@
  *
  * Loaders over the CUDA plugin on a fake GPU: the same batches as on the host, whatever the order in
  * which streams get on; any one call failing; a device that is lost; a plan that no device can run. */
-#include "cuda_fixture.h"
 #include "device_impl.h"
 #include "gpu_cases.h"
+#include "nvjpeg_fixture.h"
 
 static const cuda_fake_table *fake;
 
@@ -205,6 +205,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(any_call_may_fail),   cmocka_unit_test(a_lost_device_is_an_error),
     };
     fake = open_fake();
+    open_fake_nvjpeg();
     if (argc > 1) /* one test by its name */
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

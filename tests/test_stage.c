@@ -351,8 +351,8 @@ static void each_wrong_pipeline_says_why_and_where(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         expect(LEAT_E_CONFIG, wrong[i].pipeline, NULL, wrong[i].message);
-    expect(LEAT_E_UNSUPPORTED, "pipeline:\n  - map: {ops: [decode_jpeg], device: gpu}\n", NULL,
-           "bad.yaml:3:17: op 'decode_jpeg' has no kernel: put it in a map with device: cpu, "
+    expect(LEAT_E_UNSUPPORTED, "pipeline:\n  - map: {ops: [decode_png], device: gpu}\n", NULL,
+           "bad.yaml:3:17: op 'decode_png' has no kernel: put it in a map with device: cpu, "
            "before the one with "
            "device: gpu");
     expect(

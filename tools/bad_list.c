@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "files.h"
+
 #define SHOWN 3 /* messages at the end of a run */
 
 int leat_bad_list_open(leat_bad_list *list, const char *path, leat_error *err)
@@ -11,6 +13,9 @@ int leat_bad_list_open(leat_bad_list *list, const char *path, leat_error *err)
     *list = (leat_bad_list){ .path = path };
     if (!path)
         return LEAT_OK;
+    const int rc = leat_files_check_kind(path, "a list of errors", "{\"batch\":", 0, err);
+    if (rc < 0)
+        return leat_fail_in(err, rc, "--errors: ");
     list->file = fopen(path, "w");
     return list->file ? LEAT_OK
                       : leat_fail(err, LEAT_E_IO, "--errors %s: %s", path, strerror(errno));

@@ -35,7 +35,8 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct train_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_OPTION_STRING(struct train_options, save, NULL,
-                       "write the weights at the end (safetensors); folders are made"),
+                       "write the weights after each epoch and at the end (safetensors), the "
+                       "optimizer's state not; folders are made"),
     LEAT_OPTION_STRING(struct train_options, restore, NULL, "begin with these weights"),
     LEAT_OPTION_I64(struct train_options, start_epoch, "0", 0, 1e9,
                     "begin at this epoch, counted from 0, as a resumed run does"),
@@ -67,6 +68,7 @@ struct train {
     leat_step_times *times;
     bool warm;     /* the warm-up has been taken off */
     bool diverged; /* the loss was no finite number */
+    bool saved;    /* weights of an epoch before or of this one */
     double best_accuracy;
     int64_t best_epoch;
     json_t *list;
@@ -127,7 +129,8 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
         return o->start_epoch ? leat_fail(err, LEAT_E_ARGUMENT,
                                           "--start-epoch: the pipeline repeats without end")
                               : LEAT_OK;
-    if (o->start_epoch >= t->epochs || o->start_batch >= per_epoch)
+    if (o->start_epoch >= t->epochs || o->start_batch > per_epoch ||
+        o->start_epoch * per_epoch + o->start_batch >= t->epochs * per_epoch)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--start-epoch %lld --start-batch %lld: the run has %lld epochs of %lld "
                          "batches",
@@ -150,6 +153,8 @@ static int check_outputs(const struct train *t, leat_error *err)
     rc = leat_files_make_parents(t->o->save, err);
     if (rc == LEAT_OK)
         rc = leat_files_check(t->o->save, err);
+    if (rc == LEAT_OK)
+        rc = leat_files_check_kind(t->o->save, "a file of weights (safetensors)", "{\"", 8, err);
     return rc < 0 ? leat_fail_in(err, rc, "--save: ") : rc;
 }
 
@@ -229,7 +234,9 @@ static int check_loss(struct train *t, const leat_train_epoch *e, leat_error *er
                      "input that are not finite or not normalized%s",
                      (long long)e->number + 1, (long long)(t->steps - e->steps + 1),
                      (long long)t->steps, trained ? "eval " : "",
-                     t->o->save ? "; no weights were saved" : "");
+                     !t->o->save ? ""
+                     : t->saved  ? "; the weights saved are of the epoch before"
+                                 : "; no weights were saved");
 }
 
 static int end_epoch(struct train *t, int64_t number, leat_error *err)
@@ -252,9 +259,14 @@ static int end_epoch(struct train *t, int64_t number, leat_error *err)
     if (!leat_json_to_stdout(t->o->json))
         leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
     json_array_append_new(t->list, leat_train_epoch_json(&e));
+    rc = check_loss(t, &e, err);
+    if (rc == LEAT_OK && t->o->save) {
+        rc = leat_trainer_save(t->trainer, t->o->save, err);
+        t->saved |= rc == LEAT_OK;
+    }
     t->epoch_steps = 0;
     t->epoch_start_ns = leat_files_now_ns();
-    return check_loss(t, &e, err);
+    return rc;
 }
 
 /* --- the run -----------------------------------------------------------------------------------*/
@@ -304,8 +316,6 @@ static int run_all(struct train *t, leat_error *err)
     while (rc == LEAT_OK && !end)
         rc = step(t, &end, err);
     leat_progress_fini(&t->progress);
-    if (rc == LEAT_OK && t->o->save)
-        rc = leat_trainer_save(t->trainer, t->o->save, err);
     return rc;
 }
 
@@ -376,8 +386,7 @@ static json_t *run_json(struct train *t, double seconds)
     leat_json_add(json, "input", input_json(t));
     if (t->placement)
         leat_json_add(json, "placement", leat_placement_print_json(t->plan, t->placement));
-    leat_json_add(json, "saved",
-                  t->o->save && !t->diverged ? json_string(t->o->save) : json_null());
+    leat_json_add(json, "saved", t->saved ? json_string(t->o->save) : json_null());
     return json;
 }
 
@@ -434,7 +443,7 @@ const leat_command leat_command_train = {
             "samples/s, and where the device's time went: busy, or idle for input, for copies, or "
             "for other reasons. The warm-up of the first epoch is left out of samples/s and "
             "shares; fewer than five steps are not measured. A loss that is no finite number ends "
-            "the run with exit code 1 and without weights.\n\n"
+            "the run with exit code 1; its weights are not saved.\n\n"
             "A resumed run (--restore with --start-epoch and --start-batch) sees the same batches "
             "as the straight run from there.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors",

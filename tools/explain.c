@@ -10,13 +10,16 @@ static const char *const kinds[] = { "host", "pinned", "device", "mapped" };
 
 /* --- as text --------------------------------------------------------------------------------------*/
 
+/* "1 row", "2 rows", "1 batch". */
 static const char *value_text(int64_t value, const char *unit, char text[64])
 {
+    const size_t n = strlen(unit);
+    size_t ending = 0;
     if (!strcmp(unit, "bytes"))
-        leat_files_bytes_text((double)value, text);
-    else
-        snprintf(text, 64, "%lld %.*s", (long long)value,
-                 (int)strlen(unit) - (value == 1 && *unit ? strlen(unit) > 6 ? 2 : 1 : 0), unit);
+        return leat_files_bytes_text((double)value, text);
+    if (value == 1 && n > 0 && unit[n - 1] == 's')
+        ending = n > 4 && !strcmp(unit + n - 4, "ches") ? 2 : 1;
+    snprintf(text, 64, "%lld %.*s", (long long)value, (int)(n - ending), unit);
     return text;
 }
 

@@ -74,6 +74,26 @@ int leat_files_check(const char *path, leat_error *err)
     return rc == LEAT_FORMAT_OK ? LEAT_OK : leat_files_fail(err, &why);
 }
 
+int leat_files_check_kind(const char *path, const char *what, const char *begins, long at,
+                          leat_error *err)
+{
+    char found[64];
+    struct stat status;
+    const size_t wanted = strlen(begins);
+    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+        return LEAT_OK;
+    FILE *const file = fopen(path, "rbe");
+    const bool same = file && wanted <= sizeof found && fseek(file, at, SEEK_SET) == 0 &&
+                      fread(found, 1, wanted, file) == wanted && !memcmp(found, begins, wanted);
+    if (file)
+        fclose(file);
+    if (same)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_ARGUMENT,
+                     "%s: exists and is not %s; choose another name, or remove it first", path,
+                     what);
+}
+
 int leat_files_rename(const char *from, const char *to, leat_error *err)
 {
     if (rename(from, to) == 0)

@@ -19,6 +19,12 @@ int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *
  * wrong name is found before it. Nothing stays behind. Returns LEAT_OK or LEAT_E_IO with the path. */
 int leat_files_check(const char *path, leat_error *err);
 
+/* A slip of the hand ("--trace x.yaml") must not cost a file: a regular file of that name gives way only
+ * if it is empty or has `begins` at byte `at`, as a former one of its kind (`what`: "a trace") does.
+ * Returns LEAT_OK or LEAT_E_ARGUMENT with the path. */
+int leat_files_check_kind(const char *path, const char *what, const char *begins, long at,
+                          leat_error *err);
+
 /* Makes the folders that a path lies in, as `mkdir -p` does; the last part is not made. */
 int leat_files_make_parents(const char *path, leat_error *err);
 

@@ -78,4 +78,6 @@ void leat_help_man(FILE *out)
                     "same.");
     fputs(".TP\n.B LEAT_CUDA_PLUGIN\n", out);
     print_roff(out, "path of the CUDA plugin, instead of the one beside the library.");
+    fputs(".TP\n.B LEAT_CUPTI, LEAT_NVJPEG\n", out);
+    print_roff(out, "paths of these libraries of CUDA, instead of the ones that are found.");
 }

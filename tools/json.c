@@ -57,7 +57,13 @@ bool leat_json_to_stdout(const char *path)
 
 int leat_json_check(const char *path, leat_error *err)
 {
-    return path && !leat_json_to_stdout(path) ? leat_files_check(path, err) : LEAT_OK;
+    int rc;
+    if (!path || leat_json_to_stdout(path))
+        return LEAT_OK;
+    rc = leat_files_check(path, err);
+    if (rc == LEAT_OK)
+        rc = leat_files_check_kind(path, "JSON of leat", "{\n  \"leat\": \"", 0, err);
+    return rc < 0 ? leat_fail_in(err, rc, "--json: ") : rc;
 }
 
 int leat_json_write(json_t *object, const char *path, leat_error *err)
@@ -70,7 +76,7 @@ int leat_json_write(json_t *object, const char *path, leat_error *err)
             rc = leat_fail(err, LEAT_E_NOMEM, "JSON: out of memory");
         else if (leat_json_to_stdout(path))
             puts(text);
-        else
+        else if ((rc = leat_json_check(path, err)) == LEAT_OK)
             rc = leat_files_write(path, text, strlen(text), err);
     }
     free(text);

@@ -53,32 +53,16 @@ int leat_setup_device(const leat_config *config, const char *name, leat_device *
     return rc < 0 ? leat_fail_in(err, LEAT_E_ARGUMENT, "--device %s: ", name) : rc;
 }
 
-/* A slip of the hand ("--trace x.yaml") must not cost a file: only a former trace, which begins as
- * leat_loader_trace_write begins, or an empty file gives way. */
-static int check_target(const char *path, leat_error *err)
-{
-    static const char begins[] = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
-    char found[sizeof begins - 1];
-    const int rc = leat_files_check(path, err);
-    FILE *const file = rc == LEAT_OK ? fopen(path, "rbe") : NULL;
-    if (!file)
-        return rc;
-    const size_t n = fread(found, 1, sizeof found, file);
-    fclose(file);
-    if (n == 0 || (n == sizeof found && !memcmp(found, begins, n)))
-        return LEAT_OK;
-    return leat_fail(err, LEAT_E_ARGUMENT,
-                     "%s: exists and is not a trace; choose another name, or remove it first",
-                     path);
-}
-
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
 {
     char text[64];
     char *end = text;
     if (!path)
         return LEAT_OK;
-    int rc = check_target(path, err);
+    int rc = leat_files_check(path, err);
+    if (rc == LEAT_OK)
+        rc = leat_files_check_kind(path, "a trace", "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[",
+                                   0, err);
     if (rc == LEAT_OK && leat_config_get(config, "engine.spans", text, sizeof text, NULL) < 0)
         rc = leat_config_set(config, "engine.spans=262144", err);
     else if (rc == LEAT_OK && strtod(text, &end) == 0 && end != text)

@@ -92,8 +92,10 @@ void leat_summary_print(const leat_loader_stats_info *before, const leat_loader_
         print_stage(&stage, before, after);
     }
     if (after->threads)
-        printf("workers: asleep %.1f %%, on a CPU %.1f %%; ",
+        printf("workers: asleep %.1f %% (for %.1f %% the consumer computed instead), on a CPU "
+               "%.1f %%; ",
                ratio((double)(after->sleep_ns - before->sleep_ns) * 1e-9, all) * 100,
+               ratio((double)(after->help_ns - before->help_ns) * 1e-9, all) * 100,
                ratio((double)(after->cpu_ns - before->cpu_ns) * 1e-9, all) * 100);
     printf("the consumer waited %.1f %% of %.*f %s\n",
            ratio((double)(after->wait_ns - before->wait_ns) * 1e-9, s) * 100, s < 1 ? 1 : 2,
@@ -131,6 +133,7 @@ void leat_summary_add(json_t *json, const leat_loader_stats_info *before,
     json_t *workers = json_object(), *reads = json_object();
     leat_json_int(workers, "threads", after->threads);
     leat_json_real(workers, "busy_s", (double)(after->busy_ns - before->busy_ns) * 1e-9);
+    leat_json_real(workers, "help_s", (double)(after->help_ns - before->help_ns) * 1e-9);
     leat_json_real(workers, "sleep_s", (double)(after->sleep_ns - before->sleep_ns) * 1e-9);
     leat_json_real(workers, "cpu_s", (double)(after->cpu_ns - before->cpu_ns) * 1e-9);
     leat_json_int(reads, "reads", (int64_t)(after->reads - before->reads));

@@ -166,6 +166,7 @@ typedef struct leat_loader_stats_info {
 
     /* Where the threads' time went, summed over them since the loader was opened. */
     int64_t busy_ns;  /* rows computed, by workers and by the consumer while it waited */
+    int64_t help_ns;  /* of these the consumer's: with workers, in the place of a sleeping one */
     int64_t sleep_ns; /* workers without anything to do */
     int64_t cpu_ns;   /* CPU time of the workers */
 

@@ -52,6 +52,8 @@ static inline cudaStream_t leat_gpu_stream_cuda(leat_stream *stream)
 /* LEAT_OK, LEAT_E_AGAIN, LEAT_E_NOMEM or LEAT_E_DEVICE. A failure is remembered for explain() and
  * taken off the thread's last error. what: "copying 12 bytes to the device". */
 int leat_gpu_code(leat_gpu *gpu, cudaError_t rc, const char *what);
+/* Remembers a failure of another library for explain(), and returns the code. */
+int leat_gpu_trouble(leat_gpu *gpu, int code, const char *format, ...) LEAT_PRINTF(3, 4);
 /* Fills *err (if not NULL) and returns the code. */
 int leat_gpu_fail(leat_error *err, int code, const char *format, ...) LEAT_PRINTF(3, 4);
 /* As leat_gpu_code, and the same text in *err. */
@@ -91,7 +93,8 @@ int leat_gpu_host_call(leat_stream *stream, void (*fn)(void *), void *arg);
 int leat_gpu_map_open(leat_device *device, const leat_device_map_spec *spec, leat_device_map **out,
                       leat_error *err);
 int leat_gpu_map_add(leat_device_map *map, int64_t i, uint8_t *buffer, leat_error *err);
-int leat_gpu_map_run(leat_device_map *map, leat_stream *stream, int64_t i, int64_t rows);
+int leat_gpu_map_run(leat_device_map *map, leat_stream *stream, int64_t i, const uint8_t *host,
+                     int64_t rows, int64_t *bad_row);
 void leat_gpu_map_close(leat_device_map *map);
 int leat_gpu_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes);
 void leat_gpu_plant_close(leat_gpu *gpu);

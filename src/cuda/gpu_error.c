@@ -55,6 +55,17 @@ int leat_gpu_code(leat_gpu *gpu, cudaError_t rc, const char *what)
     return rc == cudaErrorMemoryAllocation ? LEAT_E_NOMEM : LEAT_E_DEVICE;
 }
 
+int leat_gpu_trouble(leat_gpu *gpu, int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    pthread_mutex_lock(&gpu->lock);
+    vsnprintf(gpu->trouble, sizeof gpu->trouble, format, args);
+    pthread_mutex_unlock(&gpu->lock);
+    va_end(args);
+    return code;
+}
+
 int leat_gpu_fail(leat_error *err, int code, const char *format, ...)
 {
     if (err) {

@@ -7,21 +7,17 @@
  * memory by turns. The launches of a full batch are captured once per buffer into a graph, so that a
  * batch is one launch; a short last batch is launched kernel by kernel. Before the first capture
  * everything runs once, because loading a kernel for the first time is not allowed under capture;
- * the buffer is zeroed for that, and a plan of zeros is harmless to every kernel. */
+ * the buffer is zeroed for that, and a plan of zeros is harmless to every kernel.
+ *
+ * Where files come in, the first op's kernels are launched behind the decoding of each batch, as they
+ * need to know where its pictures are; the graph has what follows. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu.h"
-#include "kernel_list.h"
+#include "gpu_launch.h"
+#include "gpu_pictures.h"
 
 extern const unsigned char leat_fatbin[] __attribute__((visibility("hidden"))); /* gpu_kernels.cu */
-
-static const leat_kernel_op kernel_ops[] = {
-#define LEAT_KERNEL_OP_ROW(name, aux, ...) { #name, aux, __VA_ARGS__ },
-    LEAT_KERNEL_OP_LIST(LEAT_KERNEL_OP_ROW)
-#undef LEAT_KERNEL_OP_ROW
-};
-enum { N_KERNEL_OPS = sizeof kernel_ops / sizeof *kernel_ops };
 
 /* One kernel of one op; `in`, `out` and `plans` of args are set per buffer. */
 typedef struct launch {
@@ -30,6 +26,14 @@ typedef struct launch {
     size_t from, to, plans; /* offsets in a buffer; SIZE_MAX: in scratch, as args says */
 } launch;
 
+/* The first op of a chain into which files come. */
+typedef struct head {
+    leat_gpu_pictures *pictures;
+    uint8_t *out; /* what it leaves to the next; NULL: it is the last */
+    launch launches[LEAT_KERNEL_PASSES];
+    int n_launches;
+} head;
+
 typedef struct leat_gpu_map {
     leat_device_map base;
     cudaLibrary_t library;
@@ -37,6 +41,8 @@ typedef struct leat_gpu_map {
     size_t buffer_bytes;
     launch *launches;
     size_t n_launches;
+    head *heads;
+    int32_t n_heads;
     uint8_t *scratch[2];     /* what ops of a chain leave to the next */
     uint8_t *aux;            /* what passes of an op leave to the next */
     cudaGraphExec_t *graphs; /* one per buffer */
@@ -52,70 +58,9 @@ static leat_gpu *gpu_of(const leat_gpu_map *map)
 
 /* --- what to launch ---------------------------------------------------------------------------- */
 
-static const leat_kernel_op *find_op(const char *name)
-{
-    for (size_t i = 0; i < N_KERNEL_OPS; i++)
-        if (!strcmp(kernel_ops[i].name, name))
-            return &kernel_ops[i];
-    return NULL;
-}
-
-static int64_t elements_of(const leat_shape *shape)
-{
-    int64_t n = 1;
-    for (int32_t i = 0; i < shape->rank; i++)
-        n *= shape->dims[i];
-    return n;
-}
-
-static int64_t bytes_of(const leat_shape *shape)
-{
-    return elements_of(shape) * (shape->dtype == LEAT_U8 ? 1 : shape->dtype == LEAT_I64 ? 8 : 4);
-}
-
 static int64_t most(int64_t a, int64_t b)
 {
     return a > b ? a : b;
-}
-
-static leat_kernel_args args_of(const leat_device_op *op, const leat_kernel_op *kernel,
-                                int64_t rows, int32_t n_ops)
-{
-    const bool image = op->in.rank == 3 && op->out.rank == 3;
-    leat_kernel_args args = {
-        .in_bytes = bytes_of(&op->in),
-        .out_bytes = bytes_of(&op->out),
-        .n_rows = rows,
-        .plan_stride = n_ops,
-        .in_height = image ? (int32_t)op->in.dims[0] : 1,
-        .in_width = image ? (int32_t)op->in.dims[1] : 1,
-        .out_height = image ? (int32_t)op->out.dims[0] : 1,
-        .out_width = image ? (int32_t)op->out.dims[1] : 1,
-        .channels = (int32_t)(image ? op->in.dims[2] : elements_of(&op->in)),
-        .in_dtype = (int32_t)op->in.dtype,
-        .out_dtype = (int32_t)op->out.dtype,
-        .constants = op->constants,
-    };
-    args.aux_bytes = kernel->aux_bytes ? (kernel->aux_bytes(&args) + 15) / 16 * 16 : 0;
-    return args;
-}
-
-static int64_t count(const leat_kernel_args *args, leat_kernel_grain grain)
-{
-    const int64_t n_in = (int64_t)args->in_height * args->in_width;
-    const int64_t n_out = (int64_t)args->out_height * args->out_width;
-    switch (grain) {
-    case LEAT_PER_STRIP:
-        return (n_in + LEAT_STRIP - 1) / LEAT_STRIP;
-    case LEAT_PER_LINE:
-        return args->out_height + args->out_width;
-    case LEAT_PER_PIXEL:
-        return n_out;
-    case LEAT_PER_VALUE:
-        return n_out * args->channels;
-    default:
-        return 1;
-    }
 }
 
 /* Walks the ops: finds the most memory they need, and how many launches. */
@@ -127,21 +72,37 @@ static int measure(const leat_device_map_spec *spec, size_t *n_launches, int64_t
     for (int32_t c = 0; c < spec->n_chains; c++)
         for (int32_t i = 0; i < spec->chains[c].n_ops; i++) {
             const leat_device_op *const op = &spec->chains[c].ops[i];
-            const leat_kernel_op *const kernel = find_op(op->name);
-            if (!kernel)
-                return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "there is no kernel for op '%s'",
-                                     op->name);
-            if (elements_of(&op->in) > INT32_MAX || elements_of(&op->out) > INT32_MAX)
+            const leat_kernel_op *const kernel = leat_gpu_launch_op(op->name);
+            const leat_device_files *const files = i == 0 ? spec->chains[c].files : NULL;
+            if (!kernel || (files && kernel->sizes != LEAT_ANY_SIZE))
+                return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "there is no kernel for op '%s'%s",
+                                     op->name, files ? " on pictures of any size" : "");
+            if (leat_gpu_launch_elements(&op->in) > INT32_MAX ||
+                leat_gpu_launch_elements(&op->out) > INT32_MAX)
                 return leat_gpu_fail(err, LEAT_E_UNSUPPORTED,
                                      "op '%s': one sample has more than 2^31 values", op->name);
-            const leat_kernel_args args = args_of(op, kernel, spec->rows, 0);
+            const leat_kernel_args args = leat_gpu_launch_args(op, kernel, spec->rows, 0, files);
             for (int p = 0; p < LEAT_KERNEL_PASSES && kernel->passes[p].kernel; p++)
                 (*n_launches)++;
-            if (i + 1 < spec->chains[c].n_ops)
+            if (i + 1 < spec->chains[c].n_ops && !files)
                 *scratch_bytes = most(*scratch_bytes, args.out_bytes * spec->rows);
             *aux_bytes = most(*aux_bytes, args.aux_bytes * spec->rows);
         }
     return LEAT_OK;
+}
+
+/* Memory between ops. */
+static uint8_t *take(const leat_gpu_map *map, int64_t bytes, leat_error *err)
+{
+    leat_device *const device = map->base.device;
+    uint8_t *const memory = leat_gpu_device_alloc(device, (size_t)bytes);
+    if (!memory) {
+        char why[256];
+        leat_gpu_explain(device, why, sizeof why);
+        leat_gpu_fail(err, LEAT_E_NOMEM, "scratch for map on the device: %s: lower batch.size",
+                      why);
+    }
+    return memory;
 }
 
 static int get_kernel(leat_gpu_map *map, const char *name, cudaKernel_t *out, leat_error *err)
@@ -155,23 +116,34 @@ static int get_kernel(leat_gpu_map *map, const char *name, cudaKernel_t *out, le
 static int add_op(leat_gpu_map *map, const leat_device_chain *chain, int32_t i, leat_error *err)
 {
     const leat_device_op *const op = &chain->ops[i];
-    const leat_kernel_op *const kernel = find_op(op->name);
+    const leat_kernel_op *const kernel = leat_gpu_launch_op(op->name);
     const bool first = i == 0, last = i + 1 == chain->n_ops;
-    launch one = { .args = args_of(op, kernel, map->rows, chain->n_ops),
+    const leat_device_files *const files = first ? chain->files : NULL;
+    head *const begin = files ? &map->heads[map->n_heads] : NULL;
+    launch one = { .args = leat_gpu_launch_args(op, kernel, map->rows, chain->n_ops, files),
                    .from = first ? chain->from : SIZE_MAX,
                    .to = last ? chain->to : SIZE_MAX,
                    .plans = chain->plans + (size_t)i * sizeof(leat_plan64) };
-    one.args.in = map->scratch[(i + 1) % 2];
+    one.args.in =
+        i == 1 && chain->files ? map->heads[map->n_heads - 1].out : map->scratch[(i + 1) % 2];
     one.args.out = map->scratch[i % 2];
     one.args.aux = map->aux;
     for (int p = 0; p < LEAT_KERNEL_PASSES && kernel->passes[p].kernel; p++) {
         const int rc = get_kernel(map, kernel->passes[p].kernel, &one.kernel, err);
         if (rc < 0)
             return rc;
-        one.args.n_elements = count(&one.args, kernel->passes[p].grain);
-        map->launches[map->n_launches++] = one;
+        one.args.n_elements = leat_gpu_launch_count(&one.args, kernel->passes[p].grain);
+        if (begin)
+            begin->launches[begin->n_launches++] = one;
+        else
+            map->launches[map->n_launches++] = one;
     }
-    return LEAT_OK;
+    if (!begin)
+        return LEAT_OK;
+    map->n_heads++;
+    if (!last && !(begin->out = take(map, one.args.out_bytes * map->rows, err)))
+        return LEAT_E_NOMEM;
+    return leat_gpu_pictures_open(gpu_of(map), chain, map->rows, &begin->pictures, err);
 }
 
 /* --- launching --------------------------------------------------------------------------------- */
@@ -179,20 +151,13 @@ static int add_op(leat_gpu_map *map, const leat_device_chain *chain, int32_t i, 
 static cudaError_t launch_one(const launch *one, uint8_t *buffer, int64_t rows, cudaStream_t stream)
 {
     leat_kernel_args args = one->args;
-    void *all[] = { &args };
-    const void *kernel;
-    memcpy(&kernel, &one->kernel, sizeof kernel); /* the runtime takes either */
     args.n_rows = rows;
     args.plans = (const leat_plan64 *)(void *)(buffer + one->plans);
     if (one->from != SIZE_MAX)
         args.in = buffer + one->from;
     if (one->to != SIZE_MAX)
         args.out = buffer + one->to;
-    const int64_t blocks = (args.n_elements + LEAT_KERNEL_THREADS - 1) / LEAT_KERNEL_THREADS;
-    const dim3 grid = { (unsigned)(blocks < 65535 ? blocks : 65535),
-                        (unsigned)(rows < 65535 ? rows : 65535), 1 };
-    const dim3 block = { LEAT_KERNEL_THREADS, 1, 1 };
-    return cudaLaunchKernel(kernel, grid, block, all, 0, stream);
+    return leat_gpu_launch(one->kernel, &args, stream);
 }
 
 static cudaError_t launch_all(const leat_gpu_map *map, uint8_t *buffer, int64_t rows,
@@ -202,6 +167,48 @@ static cudaError_t launch_all(const leat_gpu_map *map, uint8_t *buffer, int64_t 
     for (size_t i = 0; i < map->n_launches && rc == cudaSuccess; i++)
         rc = launch_one(&map->launches[i], buffer, rows, stream);
     return rc;
+}
+
+/* The first op of a chain, on the pictures of some rows. */
+static cudaError_t launch_on_pictures(const head *begin, uint8_t *buffer,
+                                      const leat_gpu_decoding *work, cudaStream_t stream)
+{
+    cudaError_t rc = cudaSuccess;
+    for (int i = 0; i < begin->n_launches && rc == cudaSuccess; i++) {
+        const launch *const one = &begin->launches[i];
+        leat_kernel_args args = one->args;
+        args.n_rows = work->to - work->from;
+        args.plans =
+            (const leat_plan64 *)(void *)(buffer + one->plans) + work->from * args.plan_stride;
+        args.in = work->pixels;
+        args.pictures = work->pictures;
+        args.out = work->out + work->from * args.out_bytes;
+        rc = leat_gpu_launch(one->kernel, &args, stream);
+    }
+    return rc;
+}
+
+/* Files to what the first op makes of them, in as many goes as it takes. */
+static int run_head(const leat_gpu_map *map, const head *begin, uint8_t *buffer,
+                    const uint8_t *host, int64_t rows, int64_t *bad_row, cudaStream_t stream)
+{
+    const launch *const one = &begin->launches[0];
+    leat_gpu_decoding work = { .host = host,
+                               .rows = rows,
+                               .out = begin->out ? begin->out : buffer + one->to,
+                               .out_bytes = (size_t)one->args.out_bytes };
+    for (; work.from < rows; work.from = work.to) {
+        int rc = leat_gpu_pictures_decode(begin->pictures, stream, &work);
+        *bad_row = work.bad_row;
+        if (rc == LEAT_OK)
+            rc = leat_gpu_code(gpu_of(map), launch_on_pictures(begin, buffer, &work, stream),
+                               "launching an op on pictures");
+        if (rc == LEAT_OK)
+            rc = leat_gpu_pictures_used(begin->pictures, stream);
+        if (rc < 0)
+            return rc;
+    }
+    return LEAT_OK;
 }
 
 /* Zeroes a buffer; runs everything once if that has not been done. */
@@ -245,29 +252,21 @@ int leat_gpu_map_add(leat_device_map *base, int64_t i, uint8_t *buffer, leat_err
 
 /* --- open, run, close -------------------------------------------------------------------------- */
 
-static int allocate(leat_gpu_map *map, size_t n_launches, int64_t scratch_bytes, int64_t aux_bytes,
-                    leat_error *err)
+static int allocate(leat_gpu_map *map, int32_t n_chains, size_t n_launches, int64_t scratch_bytes,
+                    int64_t aux_bytes, leat_error *err)
 {
-    leat_device *const device = map->base.device;
     const int64_t bytes[] = { scratch_bytes, scratch_bytes, aux_bytes };
     uint8_t **const places[] = { &map->scratch[0], &map->scratch[1], &map->aux };
     map->launches = calloc(n_launches ? n_launches : 1, sizeof *map->launches);
+    map->heads = calloc((size_t)n_chains, sizeof *map->heads);
     map->graphs = calloc((size_t)map->n_buffers, sizeof *map->graphs);
     map->buffers = calloc((size_t)map->n_buffers, sizeof *map->buffers);
-    if (!map->launches || !map->graphs || !map->buffers)
+    if (!map->launches || !map->heads || !map->graphs || !map->buffers)
         return leat_gpu_fail(err, LEAT_E_NOMEM, "map: %zu launches, %lld graphs", n_launches,
                              (long long)map->n_buffers);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (!bytes[i])
-            continue;
-        *places[i] = leat_gpu_device_alloc(device, (size_t)bytes[i]);
-        if (!*places[i]) {
-            char why[256];
-            leat_gpu_explain(device, why, sizeof why);
-            return leat_gpu_fail(err, LEAT_E_NOMEM,
-                                 "scratch for map on the device: %s: lower batch.size", why);
-        }
-    }
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (bytes[i] && !(*places[i] = take(map, bytes[i], err)))
+            return LEAT_E_NOMEM;
     return LEAT_OK;
 }
 
@@ -279,7 +278,7 @@ static int fill(leat_gpu_map *map, const leat_device_map_spec *spec, leat_error 
     if (rc == LEAT_OK)
         rc = leat_gpu_check(gpu_of(map), cudaSetDevice(gpu_of(map)->number), "map", err);
     if (rc == LEAT_OK)
-        rc = allocate(map, n_launches, scratch_bytes, aux_bytes, err);
+        rc = allocate(map, spec->n_chains, n_launches, scratch_bytes, aux_bytes, err);
     if (rc == LEAT_OK)
         rc = leat_gpu_check(
             gpu_of(map),
@@ -315,12 +314,15 @@ int leat_gpu_map_open(leat_device *device, const leat_device_map_spec *spec, lea
     return LEAT_OK;
 }
 
-int leat_gpu_map_run(leat_device_map *base, leat_stream *stream, int64_t i, int64_t rows)
+int leat_gpu_map_run(leat_device_map *base, leat_stream *stream, int64_t i, const uint8_t *host,
+                     int64_t rows, int64_t *bad_row)
 {
     leat_gpu_map *const map = (leat_gpu_map *)base;
     cudaStream_t const cuda = leat_gpu_stream_cuda(stream);
-    const int rc = leat_gpu_use(gpu_of(map));
-    if (rc < 0)
+    int rc = leat_gpu_use(gpu_of(map));
+    for (int32_t k = 0; k < map->n_heads && rc == LEAT_OK; k++)
+        rc = run_head(map, &map->heads[k], map->buffers[i], host, rows, bad_row, cuda);
+    if (rc < 0 || rows == 0 || map->n_launches == 0)
         return rc;
     const cudaError_t done = rows == map->rows ? cudaGraphLaunch(map->graphs[i], cuda)
                                                : launch_all(map, map->buffers[i], rows, cuda);
@@ -339,12 +341,17 @@ void leat_gpu_map_close(leat_device_map *base)
             leat_gpu_code(gpu_of(map), cudaGraphExecDestroy(map->graphs[i]), "closing a graph");
     if (map->capturing)
         leat_gpu_code(gpu_of(map), cudaStreamDestroy(map->capturing), "closing a stream");
+    for (int32_t k = 0; k < map->n_heads; k++) {
+        leat_gpu_pictures_close(&map->heads[k].pictures);
+        leat_gpu_device_free(device, map->heads[k].out);
+    }
     leat_gpu_device_free(device, map->scratch[0]);
     leat_gpu_device_free(device, map->scratch[1]);
     leat_gpu_device_free(device, map->aux);
     if (map->library)
         leat_gpu_code(gpu_of(map), cudaLibraryUnload(map->library), "unloading the kernels");
     free(map->launches);
+    free(map->heads);
     free(map->graphs);
     free(map->buffers);
     free(map);

@@ -10,13 +10,21 @@
 #include "host_device.h"
 #include "leat/op.h"
 
+/* Where a row's picture is, when rows come in sizes of their own. */
+typedef struct leat_kernel_picture {
+    int64_t at;            /* from args->in */
+    int32_t height, width; /* 0: there is none, and nothing to be done for this row */
+} leat_kernel_picture;
+
 /* An op on `n_rows` rows. Shapes are one row's; of tensors that are no images height and width are 1
  * and the channels are the elements. */
 typedef struct leat_kernel_args {
     const uint8_t *in;
     uint8_t *out;
-    const leat_plan64 *plans;               /* of row 0; the next row's stand plan_stride further */
-    uint8_t *aux;                           /* what passes of one op leave to each other */
+    const leat_plan64 *plans; /* of row 0; the next row's stand plan_stride further */
+    uint8_t *aux;             /* what passes of one op leave to each other */
+    /* Of row 0. NULL: all rows are as in_height and in_width say; else those are the most. */
+    const leat_kernel_picture *pictures;
     int64_t in_bytes, out_bytes, aux_bytes; /* of one row */
     int64_t n_rows, n_elements;             /* n_elements of one row, in this pass */
     int32_t plan_stride;
@@ -41,8 +49,12 @@ typedef struct leat_kernel_pass {
     leat_kernel_grain grain;
 } leat_kernel_pass;
 
+/* Whether rows may come as pictures in sizes of their own. */
+typedef enum leat_kernel_sizes { LEAT_ONE_SIZE, LEAT_ANY_SIZE } leat_kernel_sizes;
+
 typedef struct leat_kernel_op {
     const char *name;
+    leat_kernel_sizes sizes;
     int64_t (*aux_bytes)(const leat_kernel_args *args); /* NULL: none */
     leat_kernel_pass passes[LEAT_KERNEL_PASSES];
 } leat_kernel_op;
@@ -53,21 +65,28 @@ typedef struct leat_kernel_op {
     extern "C" __global__ void __launch_bounds__(LEAT_KERNEL_THREADS)                              \
         leat_##name(const __grid_constant__ leat_kernel_args args)                                 \
     {                                                                                              \
-        for (int64_t row = blockIdx.y; row < args.n_rows; row += gridDim.y)                        \
+        for (int64_t row = blockIdx.y; row < args.n_rows; row += gridDim.y) {                      \
+            if (leat_kernel_height(&args, row) == 0)                                               \
+                continue;                                                                          \
             for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < args.n_elements;  \
                  i += (int64_t)gridDim.x * blockDim.x)                                             \
                 element(&args, row, i);                                                            \
+        }                                                                                          \
     }
 #elif defined(LEAT_KERNELS_ON_HOST)
 #define LEAT_KERNEL(name, element)                                                                 \
     static void leat_##name##_thread(const void *all)                                              \
     {                                                                                              \
         const leat_kernel_args *const args = (const leat_kernel_args *)all;                        \
-        for (int64_t row = cuda_fake_at.block_y; row < args->n_rows; row += cuda_fake_at.blocks_y) \
+        for (int64_t row = cuda_fake_at.block_y; row < args->n_rows;                               \
+             row += cuda_fake_at.blocks_y) {                                                       \
+            if (leat_kernel_height(args, row) == 0)                                                \
+                continue;                                                                          \
             for (int64_t i =                                                                       \
                      (int64_t)cuda_fake_at.block_x * cuda_fake_at.threads + cuda_fake_at.thread_x; \
                  i < args->n_elements; i += (int64_t)cuda_fake_at.blocks_x * cuda_fake_at.threads) \
                 element(args, row, i);                                                             \
+        }                                                                                          \
     }
 #else
 #define LEAT_KERNEL(name, element)
@@ -77,7 +96,15 @@ typedef struct leat_kernel_op {
 
 LEAT_HOST_DEVICE const uint8_t *leat_kernel_in(const leat_kernel_args *args, int64_t row)
 {
-    return args->in + row * args->in_bytes;
+    return args->in + (args->pictures ? args->pictures[row].at : row * args->in_bytes);
+}
+LEAT_HOST_DEVICE int32_t leat_kernel_height(const leat_kernel_args *args, int64_t row)
+{
+    return args->pictures ? args->pictures[row].height : args->in_height;
+}
+LEAT_HOST_DEVICE int32_t leat_kernel_width(const leat_kernel_args *args, int64_t row)
+{
+    return args->pictures ? args->pictures[row].width : args->in_width;
 }
 LEAT_HOST_DEVICE uint8_t *leat_kernel_out(const leat_kernel_args *args, int64_t row)
 {

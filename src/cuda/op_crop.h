@@ -13,9 +13,10 @@ LEAT_HOST_DEVICE void leat_crop_pixel(const leat_kernel_args *args, int64_t row,
     const int32_t bytes = leat_kernel_pixel_bytes(args);
     const int64_t y = box_y + leat_kernel_line(i, args->out_width);
     const int64_t x = box_x + leat_kernel_column(i, args->out_width);
+    const int32_t height = leat_kernel_height(args, row), width = leat_kernel_width(args, row);
     uint8_t *const to = leat_kernel_out(args, row) + i * bytes;
-    if (y >= 0 && y < args->in_height && x >= 0 && x < args->in_width)
-        leat_kernel_copy(to, leat_kernel_in(args, row) + (y * args->in_width + x) * bytes, bytes);
+    if (y >= 0 && y < height && x >= 0 && x < width)
+        leat_kernel_copy(to, leat_kernel_in(args, row) + (y * width + x) * bytes, bytes);
     else
         for (int32_t k = 0; k < bytes; k++)
             to[k] = 0;
@@ -30,8 +31,8 @@ LEAT_KERNEL(random_crop, leat_random_crop_pixel)
 
 LEAT_HOST_DEVICE void leat_center_crop_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
 {
-    leat_crop_pixel(args, row, i, (args->in_height - args->out_height) / 2,
-                    (args->in_width - args->out_width) / 2);
+    leat_crop_pixel(args, row, i, (leat_kernel_height(args, row) - args->out_height) / 2,
+                    (leat_kernel_width(args, row) - args->out_width) / 2);
 }
 LEAT_KERNEL(center_crop, leat_center_crop_pixel)
 

@@ -15,7 +15,7 @@ typedef struct leat_resample_line {
     int32_t first, n;
 } leat_resample_line;
 
-/* Most taps that an output can have: boxes are not larger than the image. */
+/* Most taps that an output can have: boxes are not larger than the image, or the largest. */
 LEAT_HOST_DEVICE int32_t leat_resample_most_taps(const leat_kernel_args *args)
 {
     const int32_t down = args->in_height / args->out_height;
@@ -57,7 +57,8 @@ LEAT_HOST_DEVICE void leat_resample_weigh(const leat_kernel_args *args, int64_t 
 
 LEAT_HOST_DEVICE void leat_resample_pixel_u8(const leat_kernel_args *args,
                                              const leat_image_box *box, const uint8_t *in,
-                                             uint8_t *to, const leat_resample_line *down,
+                                             int64_t stride, uint8_t *to,
+                                             const leat_resample_line *down,
                                              const leat_resample_line *across)
 {
     const int32_t down_bits = leat_taps_bits(box->height, args->out_height);
@@ -66,7 +67,6 @@ LEAT_HOST_DEVICE void leat_resample_pixel_u8(const leat_kernel_args *args,
     const int32_t shift = down_bits - fraction, last_shift = across_bits + fraction;
     const int16_t *const rows = (const int16_t *)(down + 1);
     const int16_t *const columns = (const int16_t *)(across + 1);
-    const int64_t stride = (int64_t)args->in_width * args->channels;
     for (int32_t c = 0; c < args->channels; c++) {
         int32_t sum = 1 << (last_shift - 1);
         for (int32_t k = 0; k < across->n; k++) {
@@ -81,12 +81,12 @@ LEAT_HOST_DEVICE void leat_resample_pixel_u8(const leat_kernel_args *args,
 }
 
 LEAT_HOST_DEVICE void leat_resample_pixel_f32(const leat_kernel_args *args, const float *in,
-                                              float *to, const leat_resample_line *down,
+                                              int64_t stride, float *to,
+                                              const leat_resample_line *down,
                                               const leat_resample_line *across)
 {
     const float *const rows = (const float *)(down + 1), *const columns =
                                                              (const float *)(across + 1);
-    const int64_t stride = (int64_t)args->in_width * args->channels;
     for (int32_t c = 0; c < args->channels; c++) {
         float sum = 0;
         for (int32_t k = 0; k < across->n; k++) {
@@ -107,28 +107,31 @@ LEAT_HOST_DEVICE void leat_resample_pixel(const leat_kernel_args *args, int64_t 
         leat_resample_at(args, row, leat_kernel_line(i, args->out_width));
     const leat_resample_line *const across =
         leat_resample_at(args, row, args->out_height + leat_kernel_column(i, args->out_width));
+    const int64_t stride = (int64_t)leat_kernel_width(args, row) * args->channels;
     const int64_t from =
-        ((int64_t)(box->y + down->first) * args->in_width + box->x + across->first) *
-        args->channels;
+        (box->y + down->first) * stride + (int64_t)(box->x + across->first) * args->channels;
     const uint8_t *const in = leat_kernel_in(args, row);
     uint8_t *const out = leat_kernel_out(args, row);
     if (args->in_dtype == LEAT_F32)
-        leat_resample_pixel_f32(args, (const float *)(const void *)in + from,
+        leat_resample_pixel_f32(args, (const float *)(const void *)in + from, stride,
                                 (float *)(void *)out + i * args->channels, down, across);
     else
-        leat_resample_pixel_u8(args, box, in + from, out + i * args->channels, down, across);
+        leat_resample_pixel_u8(args, box, in + from, stride, out + i * args->channels, down,
+                               across);
 }
 
 LEAT_HOST_DEVICE void leat_resize_weigh(const leat_kernel_args *args, int64_t row, int64_t i)
 {
-    const leat_image_box whole = { 0, 0, args->in_height, args->in_width };
+    const leat_image_box whole = { 0, 0, leat_kernel_height(args, row),
+                                   leat_kernel_width(args, row) };
     leat_resample_weigh(args, row, i, &whole);
 }
 LEAT_KERNEL(resize_weigh, leat_resize_weigh)
 
 LEAT_HOST_DEVICE void leat_resize_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
 {
-    const leat_image_box whole = { 0, 0, args->in_height, args->in_width };
+    const leat_image_box whole = { 0, 0, leat_kernel_height(args, row),
+                                   leat_kernel_width(args, row) };
     leat_resample_pixel(args, row, i, &whole);
 }
 LEAT_KERNEL(resize, leat_resize_pixel)

@@ -9,6 +9,7 @@
 
 #include "device_cuda.h"
 #include "gpu.h"
+#include "gpu_nvjpeg.h"
 
 /* A device line that says what is wrong and what would help. */
 static void describe_absent(leat_device_info *out, int driver, int runtime, cudaError_t rc)
@@ -43,6 +44,18 @@ static int describe_gpu(int i, leat_device_info *out)
     return out->available;
 }
 
+/* What decodes JPEG files there, at the end of the line. Looked up for lists only: it takes the GPU a
+ * while. */
+static void add_nvjpeg(int i, leat_device_info *out)
+{
+    char text[120] = "";
+    const size_t n = strlen(out->text);
+    if (cudaSetDevice(i) == cudaSuccess)
+        leat_gpu_nvjpeg_describe(text, sizeof text);
+    if (text[0])
+        snprintf(out->text + n, sizeof out->text - n, "; %s", text);
+}
+
 static size_t list_gpus(leat_device_info *out, size_t n)
 {
     int driver = 0, runtime = 0, n_gpus = 0;
@@ -54,10 +67,10 @@ static size_t list_gpus(leat_device_info *out, size_t n)
     for (size_t i = 0; i < n && (i == 0 || i < (size_t)n_gpus); i++) {
         memset(&out[i], 0, sizeof out[i]);
         snprintf(out[i].name, sizeof out[i].name, "cuda:%zu", i);
-        if (n_gpus)
-            describe_gpu((int)i, &out[i]);
-        else
+        if (n_gpus == 0)
             describe_absent(&out[i], driver, runtime, rc);
+        else if (describe_gpu((int)i, &out[i]))
+            add_nvjpeg((int)i, &out[i]);
     }
     cudaGetLastError(); /* a failed question must not be the answer to a later one */
     return n_gpus ? (size_t)n_gpus : 1;

@@ -65,6 +65,16 @@ static void add_batches(const division *d)
                 "%lld of %lld bytes on %s: prefetch %lld + %lld held", (long long)b->n_buffers,
                 (long long)b->buffer_bytes, d->facts->device, (long long)b->prefetch_most,
                 (long long)d->facts->hold);
+    for (int32_t c = 0; c < d->plan->n_chains && device; c++) {
+        const leat_chain *const chain = &d->plan->chains[c];
+        if (chain->is_files)
+            add_row(b, "pictures", LEAT_MEMORY_DEVICE,
+                    leat_device_files_bytes(&chain->files,
+                                            (int64_t)leat_order_slot_rows(&d->plan->order),
+                                            chain->files_shape.dims[2]),
+                    "of a batch, decoded on %s; less where decode_jpeg.max_pixels is lower",
+                    d->facts->device);
+    }
 }
 
 static void add_workers(const division *d)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "device_decode.h"
 #include "digest.h"
 #include "placed.h"
 #include "stage.h"
@@ -57,7 +58,7 @@ const leat_option leat_engine_option_table[] = {
                      "are larger than memory; falls back, and says so, where the file system "
                      "refuses"),
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
-                    "rows per task; 0: as many as make 20 microseconds"),
+                    "rows per task; 0: as many as make 50 microseconds"),
     LEAT_OPTION_BOOL(leat_engine_options, fuse, "true",
                      "do neighbouring ops in one go where that gives the same bytes"),
     LEAT_OPTION_ENUM(
@@ -136,16 +137,32 @@ static bool add_rows(const leat_plan *plan, size_t bytes, size_t *offset, size_t
            !__builtin_add_overflow(*at, (all + 63) / 64 * 64, at) && *at <= (size_t)1 << 46;
 }
 
+/* Files that the device decodes stay in host memory: behind what is copied. */
+static bool add_files(leat_plan *plan, leat_chain *chain)
+{
+    leat_device_files *const files = &chain->files;
+    plan->has_files = true;
+    chain->host_bytes = files->room;
+    if (!add_rows(plan, sizeof(leat_device_file), &files->heads, &plan->slot_bytes) ||
+        !add_rows(plan, files->room, &files->at, &plan->slot_bytes))
+        return false;
+    chain->host_offset = files->at;
+    return true;
+}
+
 /* What the device's links need: their plans in the slot, their results behind it. */
 static bool lay_out_device(leat_plan *plan)
 {
     bool fits = true;
     for (int32_t c = 0; c < plan->n_chains && fits; c++) {
         leat_chain *const chain = &plan->chains[c];
-        const size_t n = (size_t)(chain->n_links - chain->n_host);
+        const size_t n = (size_t)(chain->n_links - leat_chain_first_kernel(chain));
         fits = add_rows(plan, n * sizeof(leat_plan64), &chain->plans_offset, &plan->slot_bytes);
     }
-    plan->buffer_bytes = (plan->slot_bytes + 255) / 256 * 256;
+    plan->wire_bytes = plan->slot_bytes;
+    for (int32_t c = 0; c < plan->n_chains && fits; c++)
+        fits = !plan->chains[c].is_files || add_files(plan, &plan->chains[c]);
+    plan->buffer_bytes = (plan->wire_bytes + 255) / 256 * 256;
     for (int32_t c = 0; c < plan->n_chains && fits; c++)
         if (plan->chains[c].n_links > plan->chains[c].n_host)
             fits = add_rows(plan, plan->chains[c].row_bytes, &plan->chains[c].offset,
@@ -236,7 +253,10 @@ int leat_build_lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
         if (chain->pad.on)
             chain->host_shape = chain->shape;
         chain->host_bytes = (size_t)leat_shape_bytes(&chain->host_shape);
-        if (!add_chain(plan, chain, &at))
+        const int rc = chain->is_files ? leat_device_decode_settle(plan, chain, err) : LEAT_OK;
+        if (rc < 0)
+            return leat_node_fail_in(batch, err, rc);
+        if (!chain->is_files && !add_chain(plan, chain, &at))
             return fail_large(plan, name, (int64_t)chain->host_bytes, batch, err);
         chain->offset = chain->host_offset;
         plan->tensors[c] =

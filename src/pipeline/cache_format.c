@@ -164,10 +164,21 @@ void leat_cache_header_write(const leat_cache_origin *origin,
     memcpy(bytes, &h, sizeof h);
 }
 
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
 int leat_cache_header_read(const uint8_t *bytes, size_t size, leat_cache_origin *out,
                            leat_error *err)
 {
     header h;
+    if (size >= sizeof h && is_zero(bytes, sizeof h))
+        return leat_fail(err, LEAT_E_DATA,
+                         "its header is zeros, as of a file that was emptied while it was filled");
     if (size < LEAT_CACHE_HEADER_LEAST || memcmp(bytes, magic, sizeof magic) != 0)
         return leat_fail(err, LEAT_E_DATA, "this is no cache of leat, and is left as it is");
     if (size < sizeof h)

@@ -163,6 +163,7 @@ typedef struct leat_ahead {
     leat_run *runs;      /* ring of LEAT_RUNS */
     leat_layout layout;  /* [start token] */
     uint64_t head, tail; /* runs published / freed, counted without wrapping [engine lock] */
+    uint64_t n_done;     /* open runs that wait for an older one to be freed [engine lock] */
     uint64_t open_bytes; /* of rows in open runs [engine lock] */
     uint64_t blocked_at; /* tail when the last start found no room [engine lock] */
     uint64_t used_to, used_from; /* read memory in use, counted without wrapping [engine lock] */
@@ -251,6 +252,7 @@ struct leat_loader {
     uint64_t run_rows;  /* rows per run */
     uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
     int64_t wait_ns, busy_ns;
+    int64_t help_ns; /* of busy_ns the consumer's, in the place of a sleeping worker */
     int64_t sleep_ns,
         n_asleep; /* of workers: sleep_ns + n_asleep · wall_ns is how long they slept */
     leat_tune tune;

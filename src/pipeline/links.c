@@ -8,14 +8,14 @@
  * by one. An error says which op met it. */
 #include <string.h>
 
-#include "journey.h"
+#include "device_decode.h"
 #include "scratch.h"
 
 /* What link i puts out is the row itself. */
 static bool is_last(const leat_journey *j, int32_t i)
 {
     const leat_chain *const chain = j->chain;
-    return i == chain->n_host - 1 && !chain->pad.on &&
+    return i == chain->n_host - 1 && !chain->pad.on && !chain->is_files &&
            !(j->plan->unbatches && chain->unbatch_at == chain->n_host);
 }
 
@@ -146,6 +146,18 @@ static void book(const leat_journey *j, int32_t stage, leat_watch *watch)
     leat_watch_charge(&j->stages[stage], watch);
 }
 
+int leat_links_run_one(leat_journey *j, int32_t i, leat_error *err)
+{
+    const int rc = run_link(j, i, err);
+    return rc < 0 ? blame(j, i, rc, err) : LEAT_OK;
+}
+
+int leat_links_measure(const leat_journey *j, int32_t i, leat_shape *out, leat_error *err)
+{
+    const int rc = shape_after(j, i, &j->view, out, err);
+    return rc < 0 ? blame(j, i, rc, err) : LEAT_OK;
+}
+
 int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch, leat_error *err)
 {
     const leat_chain *const chain = j->chain;
@@ -161,9 +173,9 @@ int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch,
         }
     }
     for (; i < to; i++) {
-        rc = run_link(j, i, err);
+        rc = leat_links_run_one(j, i, err);
         if (rc < 0)
-            return blame(j, i, rc, err);
+            return rc;
         book(j, i, watch);
     }
     return LEAT_OK;
@@ -188,19 +200,20 @@ static int finish(const leat_journey *j, leat_error *err)
     return LEAT_OK;
 }
 
-/* The decisions of the links that the device does, beside the row. */
-static int plan_device(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err)
+/* The decisions of the links that the device does, beside the row. in: what comes to the first. */
+static int plan_device(const leat_journey *j, uint8_t *slot, uint64_t row, leat_shape in,
+                       leat_error *err)
 {
     const leat_chain *const chain = j->chain;
-    const int32_t n = chain->n_links - chain->n_host;
+    const int32_t first = leat_chain_first_kernel(chain), n = chain->n_links - first;
     uint8_t *to = slot + chain->plans_offset + row * (uint64_t)n * sizeof(leat_plan64);
-    leat_shape in = chain->host_shape, out;
-    for (int32_t i = chain->n_host; i < chain->n_links; i++, to += sizeof(leat_plan64)) {
+    leat_shape out;
+    for (int32_t i = first; i < chain->n_links; i++, to += sizeof(leat_plan64)) {
         const leat_link *const link = &chain->links[i];
         leat_plan64 drawn = { { 0 } };
         const int rc = link->op->shape(link->options, &in, &out, err);
-        if (rc < 0)
-            return blame(j, i, rc, err);
+        if (rc < 0) /* options that do not fit this picture: it is the record that is odd */
+            return blame(j, i, rc == LEAT_E_CONFIG ? LEAT_E_DATA : rc, err);
         draw(j, i, &in, &drawn);
         memcpy(to, &drawn, sizeof drawn);
         in = out;
@@ -210,6 +223,8 @@ static int plan_device(const leat_journey *j, uint8_t *slot, uint64_t row, leat_
 
 int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err)
 {
-    const int rc = finish(j, err);
-    return rc < 0 ? rc : plan_device(j, slot, row, err);
+    leat_shape in = j->chain->host_shape;
+    const int rc =
+        j->chain->is_files ? leat_device_decode_row(j, slot, row, &in, err) : finish(j, err);
+    return rc < 0 ? rc : plan_device(j, slot, row, in, err);
 }

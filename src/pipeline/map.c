@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_decode.h"
 #include "leat/loader.h"
-#include "stage.h"
 
 /* Stages that are timed: read, parse, the links, a fused run per chain, two of a cache, and batch ops. */
 #define MAX_LINKS (LEAT_MAX_STAGES - 4 - LEAT_MAX_FEATURES - LEAT_MAX_BATCH_OPS)
@@ -24,9 +24,10 @@ static const leat_option table[] = {
     LEAT_OPTION_STRING(map_options, tensor, "", "tensor they work on; default: the first (image)"),
     LEAT_OPTION_ENUM(
         map_options, device, "auto", devices,
-        "where they run: cpu; gpu, after the copy, with the same result (the loader needs a CUDA "
-        "device); auto: where the ops before them run, or, where the loader has a CUDA device, "
-        "what gives the most samples per second by what was measured at open; else cpu"),
+        "where they run: cpu; gpu, after the copy, with the same result but for decode_jpeg (the "
+        "loader needs a CUDA device); auto: where the ops before them run, or, where the loader "
+        "has a CUDA device, what gives the most samples per second by what was measured at open; "
+        "else cpu"),
     LEAT_OPTION_END
 };
 
@@ -145,7 +146,10 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
                               "too many ops: at most %d on a tensor, %d in all", LEAT_MAX_CHAIN,
                               MAX_LINKS);
-    if (on_device && (rc = check_device_link(chain, op, entry, err)) < 0)
+    const bool decodes = on_device && chain->n_links == chain->n_host && leat_device_decode_is(op);
+    const bool after_decode = chain->is_files && chain->n_links == chain->n_host + 1;
+    if (on_device && !decodes && !after_decode &&
+        (rc = check_device_link(chain, op, entry, err)) < 0)
         return rc;
     leat_link *const link = &chain->links[chain->n_links];
     *link = (leat_link){ .op = op, .stream = stream_of(build->plan, op), .asked = asked };
@@ -162,6 +166,8 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     if (rc < 0)
         return fail_shape(chain, op, entry, rc, &inner, err);
     chain->shape = shape;
+    if (decodes || after_decode)
+        return leat_device_decode_add(build, chain, entry, err);
     if (!on_device) {
         chain->host_shape = shape;
         chain->n_host = chain->n_links;

@@ -24,9 +24,9 @@ static int visit(void *arg, uint64_t position, const leat_view *feature, leat_er
     return LEAT_OK;
 }
 
-/* By the index alone: no feature is larger than its record. -1: a record is not in a file. */
-static int largest_record(const leat_source *source, int64_t *most, leat_error *err)
+int leat_padding_largest_record(const leat_source *source, int64_t *most, leat_error *err)
 {
+    *most = 0;
     for (uint64_t r = 0; r < source->n_records; r++) {
         leat_extent at = { .fd = -1 };
         const int rc = source->table->locate ? source->table->locate(source, r, &at, err) : LEAT_OK;
@@ -51,7 +51,7 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
     int rc = LEAT_OK;
     *most = 0;
     if (chain->shape.dtype == LEAT_U8)
-        rc = largest_record(source, most, err);
+        rc = leat_padding_largest_record(source, most, err);
     if (rc < 0)
         return rc;
     if (chain->shape.dtype == LEAT_U8 && *most >= 0) {

@@ -53,6 +53,8 @@ static const char *why_chain_stays(const leat_plan *plan, int32_t c)
         return "engine.digest reads batches in host memory";
     if (plan->unbatches)
         return "with unbatch nothing is moved";
+    if (plan->has_files) /* which cut would be best there is not measured */
+        return "where the device decodes files nothing is moved";
     if (plan->chains[c].pad.on)
         return "its rows are padded, on the CPU";
     if (is_mixed(plan, c))

@@ -6,6 +6,7 @@
 
 #include "bucket.h"
 #include "cache.h"
+#include "device_impl.h"
 #include "leat/placement.h"
 #include "look.h"
 #include "ops/batch_op.h"
@@ -79,6 +80,11 @@ typedef struct leat_chain {
     leat_shape host_shape;
     size_t host_bytes, host_offset; /* of a row; of row 0 in a slot */
     size_t plans_offset;            /* of row 0's plans for the device's links, in a slot */
+    /* The device's first link is decode_jpeg: workers write files, behind all that is copied, and the
+     * device has no plans and no kernel for that link. */
+    bool is_files;
+    leat_device_files files;
+    leat_shape files_shape; /* of a row behind the link that follows */
     leat_pad pad;
 } leat_chain;
 
@@ -111,6 +117,12 @@ static inline size_t leat_chain_host_bytes(const leat_chain *chain, const leat_o
                                            uint32_t bucket)
 {
     return chain->pad.by_bucket ? leat_chain_row_bytes(chain, order, bucket) : chain->host_bytes;
+}
+
+/* The first link that has a kernel on the device. */
+static inline int32_t leat_chain_first_kernel(const leat_chain *chain)
+{
+    return chain->n_host + chain->is_files;
 }
 
 /* Sizes of a padded row in a slot: pad.n_lengths of them. */
@@ -160,12 +172,13 @@ struct leat_plan {
     int64_t max_errors;  /* in leat_plan_epoch_batches() batches; INT64_MAX: no limit */
     size_t valid_offset; /* of a byte per row in a slot, where rows can be masked */
     size_t slot_bytes;
+    size_t wire_bytes;   /* of a slot: what is copied to a device */
     size_t buffer_bytes; /* of a batch on a device: a slot, and what the device's links put out */
     bool on_device;      /* some chain has links for the device */
+    bool has_files;      /* and some of these are read by it from the slot, after the copy */
     bool pageable;       /* slots are not pinned */
-    struct leat_placed
-        *placed; /* owned; where `device: auto` put ops for each device so far, under its
-                                   own lock. NULL: no op can move */
+    /* Owned: where `device: auto` put ops for each device so far, under its own lock. NULL: none can move. */
+    struct leat_placed *placed;
     const leat_placement *placement; /* of a copy that was cut for a device, else NULL */
     int32_t n_notes;
     char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];

@@ -49,7 +49,7 @@ static int open_ring(leat_reader *reader, leat_error *err)
     reader->ring_open = true;
     reader->wake_fd = eventfd(0, EFD_CLOEXEC);
     if (reader->wake_fd < 0)
-        return leat_fail(err, LEAT_E_IO, "eventfd: %s", strerror(errno));
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "io_uring has no eventfd: %s", strerror(errno));
     rc = io_uring_register_eventfd(&reader->ring, reader->wake_fd);
     if (rc < 0)
         return leat_fail(err, LEAT_E_UNSUPPORTED, "io_uring takes no eventfd: %s", strerror(-rc));

@@ -118,7 +118,8 @@ static void book_locked(leat_loader *loader, leat_worker *worker, const leat_spa
         leat_tune_batch_locked(loader);
 }
 
-static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat_span *span)
+static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat_span *span,
+                            int64_t only)
 {
     leat_outcome outcome;
     const leat_often often = leat_rows_often_locked(loader);
@@ -128,6 +129,7 @@ static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat
     leat_sample_rest(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
     book_locked(loader, worker, span, &outcome);
+    loader->help_ns += only < 0 ? 0 : outcome.ns;
     leat_wake_consumer_locked(loader);
 }
 
@@ -148,6 +150,7 @@ static bool finish_part_locked(leat_loader *loader, leat_worker *worker, int64_t
     const int64_t end = leat_sched_note(worker, LEAT_TRACE_FINISH, start, batch, 0, 0, 0);
     pthread_mutex_lock(&loader->lock);
     loader->busy_ns += end - start;
+    loader->help_ns += only < 0 ? 0 : end - start;
     leat_finish_done_locked(loader, &task, digest, rc < 0 ? &error : NULL);
     if (task.slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
@@ -177,7 +180,7 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
     } else if (finish_part_locked(loader, worker, only)) {
         return true;
     } else if (take_span_locked(loader, only, &span)) {
-        run_span_locked(loader, worker, &span);
+        run_span_locked(loader, worker, &span, only);
     } else {
         return false;
     }

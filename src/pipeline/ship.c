@@ -11,8 +11,10 @@
  *
  *   map stream:      wait(copied[b]) · kernels · record(mapped[j])
  *
- * and who uses the batch waits for mapped instead of copied. No host thread waits for any of these. The slot comes free in a call-back after the copy. With prefetch 0
- * leat_loader_next waits for the copy: the baseline that everything is compared with. */
+ * and who uses the batch waits for mapped instead of copied. No host thread waits for any of these. The
+ * slot comes free in a call-back after the copy; where the device decodes files, which it reads from the
+ * slot itself, after the kernels. With prefetch 0 leat_loader_next waits for the copy: the baseline that
+ * everything is compared with. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -210,14 +212,35 @@ leat_event *leat_ship_arrived(const leat_batch *batch)
     return batch->loader->map ? batch->buffer->mapped : batch->copied;
 }
 
-/* Enqueues the links that the device does. */
-static int enqueue_map(leat_loader *loader, leat_batch *batch)
+/* A file that the device cannot decode: says whose it is. */
+static int fail_file(const leat_loader *loader, const leat_slot *slot, int64_t row, leat_error *err)
+{
+    const leat_plan *const plan = loader->plan;
+    char why[256] = "", where[512];
+    int32_t c = 0;
+    while (!plan->chains[c].is_files)
+        c++;
+    const leat_device_file *const heads =
+        (const leat_device_file *)(const void *)(slot->memory + plan->chains[c].files.heads);
+    plan->source->table->describe(plan->source, heads[row].record, where, sizeof where);
+    if (table_of(loader)->explain)
+        table_of(loader)->explain(loader->device, why, sizeof why);
+    return leat_fail(err, LEAT_E_DATA,
+                     "%s: '%s': decode_jpeg: %s: a map with device: cpu decodes it, or says more",
+                     where, plan->tensors[c].name, why);
+}
+
+/* Enqueues the links that the device does. A file that is refused fills the slot's error. */
+static int enqueue_map(leat_loader *loader, leat_slot *slot, leat_batch *batch)
 {
     const leat_device_table *const t = table_of(loader);
+    int64_t bad_row = 0;
     int rc = t->stream_wait(loader->maps, batch->copied);
     if (rc >= 0)
-        rc = t->map_run(loader->map, loader->maps, batch->buffer - loader->buffers,
-                        batch->info.rows);
+        rc = t->map_run(loader->map, loader->maps, batch->buffer - loader->buffers, slot->memory,
+                        batch->info.rows, &bad_row);
+    if (rc == LEAT_E_DATA)
+        return fail_file(loader, slot, bad_row, &slot->error);
     return rc < 0 ? rc : t->event_record(batch->buffer->mapped, loader->maps);
 }
 
@@ -234,13 +257,13 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
         rc = t->event_record(batch->copy_start, loader->copies);
     if (rc >= 0)
         rc = t->copy_to_device(loader->copies, batch->memory, slot->memory,
-                               loader->plan->slot_bytes, !loader->plan->pageable);
+                               loader->plan->wire_bytes, !loader->plan->pageable);
     if (rc >= 0)
         rc = t->event_record(batch->copied, loader->copies);
     if (rc >= 0 && loader->map)
-        rc = enqueue_map(loader, batch);
-    if (rc >= 0)
-        rc = t->host_call(loader->copies, copied, slot);
+        rc = enqueue_map(loader, slot, batch);
+    if (rc >= 0) /* files are read from the slot itself */
+        rc = t->host_call(loader->plan->has_files ? loader->maps : loader->copies, copied, slot);
     return rc;
 }
 
@@ -254,7 +277,7 @@ static void note_copies(leat_loader *loader)
         const leat_trace_span span = { .start_ns = table_of(loader)->event_ns(batch->copy_start),
                                        .end_ns = table_of(loader)->event_ns(batch->copied),
                                        .batch = loader->noted,
-                                       .bytes = loader->plan->slot_bytes,
+                                       .bytes = loader->plan->wire_bytes,
                                        .kind = LEAT_TRACE_COPY };
         leat_trace_put(&loader->copy_spans, &span);
         loader->noted++;
@@ -303,7 +326,8 @@ void leat_ship_next_locked(leat_loader *loader)
         slot->state = LEAT_SLOT_FULL;
         char what[64];
         snprintf(what, sizeof what, "cannot copy batch %lld", (long long)b);
-        leat_ship_fail(loader, rc, what, &slot->error);
+        if (rc != LEAT_E_DATA)
+            leat_ship_fail(loader, rc, what, &slot->error);
     } else {
         batch->state = LEAT_BATCH_SHIPPED;
         loader->ship++;

@@ -22,7 +22,10 @@ int leat_ship_map_describe(const leat_chain *chain, leat_device_op *ops, int32_t
     leat_shape shape = chain->host_shape;
     int rc = LEAT_OK;
     *n = 0;
-    for (int32_t i = chain->n_host; i < chain->n_links && rc >= 0; i++)
+    if (chain->is_files) /* its first link is a decoder */
+        rc = chain->links[chain->n_host].op->shape(chain->links[chain->n_host].options,
+                                                   &chain->host_shape, &shape, err);
+    for (int32_t i = leat_chain_first_kernel(chain); i < chain->n_links && rc >= 0; i++)
         rc = describe(&chain->links[i], &shape, &ops[(*n)++], err);
     return rc;
 }
@@ -38,8 +41,13 @@ static int describe_all(const leat_plan *plan, leat_device_op *ops, leat_device_
         int32_t n;
         rc = leat_ship_map_describe(chain, ops, &n, err);
         if (n)
-            chains[(*n_chains)++] = (leat_device_chain){ ops, n, chain->host_offset,
-                                                         chain->plans_offset, chain->offset };
+            chains[(*n_chains)++] =
+                (leat_device_chain){ .ops = ops,
+                                     .n_ops = n,
+                                     .files = chain->is_files ? &chain->files : NULL,
+                                     .from = chain->host_offset,
+                                     .plans = chain->plans_offset,
+                                     .to = chain->offset };
         ops += n;
     }
     return rc;

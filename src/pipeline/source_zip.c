@@ -88,9 +88,10 @@ static int fail_clash(const leat_source_parts *parts, size_t i, size_t other, co
     char a[200], b[200];
     return leat_node_fail(parts->list[i].where, err, LEAT_E_CONFIG,
                           "zip: %s and %s both have a tensor '%s': give it another name in one of "
-                          "them, such as `features: {%s_%zu: {key: %s}}`",
+                          "them, such as `features: {%s_%zu: {key: KEY}}` with its key in the "
+                          "records, as `leat inspect FILE` shows it",
                           leat_source_part_name(parts, other, a, sizeof a),
-                          leat_source_part_name(parts, i, b, sizeof b), name, name, i + 1, name);
+                          leat_source_part_name(parts, i, b, sizeof b), name, name, i + 1);
 }
 
 static bool has_feature(const leat_source *source, const char *name)

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage.c: the stages that count and order; `map` is in map.c. Names and meanings are tf.data's. */
+ * stage.c: the list of stages, and how an entry of `pipeline` finds its own. Names and meanings are
+ * tf.data's. */
 #include "stage.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "budget_impl.h"
+/* In the order of `leat help --reference`. */
+static const leat_stage_table *const stages[] = {
+    &leat_stage_shuffle,      &leat_stage_repeat,
+    &leat_stage_take,         &leat_stage_skip,
+    &leat_stage_shard,        &leat_stage_batches,
+    &leat_stage_prefetch,     &leat_stage_map,
+    &leat_stage_filter,       &leat_stage_cache,
+    &leat_stage_unbatch,      &leat_stage_on_error,
+    &leat_stage_padded_batch, &leat_stage_bucket_by_length
+};
 
-#define COUNT_MAX 9e15
-
-static const char *const autos[] = { "auto", NULL };
-static const char *const forever[] = { "forever", NULL };
-
-/* Errors of order arithmetic, with the stage's place. */
-static int add_order(leat_build *build, leat_order_kind kind, uint64_t a, uint64_t b,
-                     const leat_node *where, leat_error *err)
+static const leat_stage_table *stage_at(size_t i)
 {
-    leat_error inner;
-    const int rc = leat_order_add(&build->plan->order, kind, a, b, &inner);
-    return rc < 0 ? leat_node_fail(where, err, rc, "%s", inner.message) : rc;
+    return i < sizeof stages / sizeof *stages ? stages[i] : NULL;
 }
 
 int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
@@ -30,269 +31,6 @@ int leat_stage_fail_second(const leat_node *first, const leat_node *where, const
     return leat_node_fail(where, err, LEAT_E_CONFIG,
                           "a second %s stage; the first one is in line %d: keep one of them", name,
                           first->line);
-}
-
-/* --- shuffle --- */
-
-#define WINDOW_BLOCKS 16 /* blocks of a window, where only the block is given */
-
-static const char *const nones[] = { "none", NULL };
-
-typedef struct shuffle_options {
-    int64_t seed;
-    int32_t reshuffle;
-    int64_t block, window;
-} shuffle_options;
-
-static const leat_option shuffle_table[] = {
-    LEAT_OPTION_ROW(shuffle_options, seed, I64, "auto", 0, COUNT_MAX, autos,
-                    "key of the order; auto: the config's seed"),
-    LEAT_OPTION_BOOL(shuffle_options, reshuffle, "true", "a new order in every epoch"),
-    LEAT_OPTION_I64_OR(shuffle_options, block, "none", 1, COUNT_MAX, nones,
-                       "for slow disks: neighbouring samples that stay in one window; blocks are "
-                       "shuffled, then the samples of each window of blocks"),
-    LEAT_OPTION_I64_OR(
-        shuffle_options, window, "auto", 2, COUNT_MAX, autos,
-        "samples that are shuffled together: a multiple of block, or, without block, "
-        "none moves by 1.5 windows or more; auto: all, or 16 blocks"),
-    LEAT_OPTION_END
-};
-
-static int read_window(const shuffle_options *o, const leat_node *where, leat_shuffle *out,
-                       leat_error *err)
-{
-    out->block = o->block < 0 ? 0 : (uint64_t)o->block;
-    out->window = o->window < 0 ? out->block * WINDOW_BLOCKS : (uint64_t)o->window;
-    if (out->block && out->window % out->block)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "shuffle: window must be a multiple of block (%lld samples), got "
-                              "%lld: %lld would be one",
-                              (long long)out->block, (long long)out->window,
-                              (long long)((out->window / out->block + 1) * out->block));
-    return LEAT_OK;
-}
-
-/* n: elements that are shuffled. */
-static void note_window(leat_build *build, const leat_shuffle *shuffle, uint64_t n)
-{
-    const char *const unit = build->batch ? "batches" : "samples";
-    const unsigned long long window = shuffle->window, block = shuffle->block;
-    if (window && window >= n)
-        leat_build_note(build,
-                        "shuffle: one window of %llu holds all %llu %s: as random as a global "
-                        "shuffle",
-                        window, (unsigned long long)n, unit);
-    else if (block)
-        leat_build_note(build,
-                        "shuffle: each window of %llu %s is read from %llu blocks of %llu "
-                        "neighbours, and holds no others: not as random as a global shuffle",
-                        window, unit, window / block, block);
-    else if (window)
-        leat_build_note(build,
-                        "shuffle: within a window of %llu %s, none moves further than %llu places: "
-                        "what is sorted in the source stays nearly so",
-                        window, unit, window + (window + 1) / 2 - 1);
-}
-
-static int add_shuffle(leat_build *build, const void *options, const leat_node *where,
-                       leat_error *err)
-{
-    const shuffle_options *const o = options;
-    leat_shuffle shuffle = { .seed = o->seed < 0 ? build->plan->seed : (uint64_t)o->seed,
-                             .reshuffle = o->reshuffle != 0 };
-    leat_error inner;
-    int rc = read_window(o, where, &shuffle, err);
-    if (rc < 0)
-        return rc;
-    const leat_order *const order = &build->plan->order;
-    const uint64_t n = build->batch ? order->n_batches : order->n_samples;
-    rc = leat_order_add_shuffle(&build->plan->order, &shuffle, &inner);
-    if (rc < 0)
-        return leat_node_fail(where, err, rc, "%s", inner.message);
-    note_window(build, &shuffle, n);
-    if (build->unbatch && !build->batch)
-        leat_build_note(
-            build,
-            "unbatch: the shuffle after it parts the samples of a record, so each record "
-            "is read and decoded up to %llu times an epoch; shuffle before it, or keep "
-            "records in a cache",
-            (unsigned long long)build->plan->order.parts);
-    return LEAT_OK;
-}
-
-/* --- repeat, take, skip --- */
-
-typedef struct count_options {
-    int64_t count;
-} count_options;
-
-static const leat_option repeat_table[] = { LEAT_OPTION_ROW(
-                                                count_options, count, I64, "forever", 1, COUNT_MAX,
-                                                forever, "times to go through what comes before"),
-                                            LEAT_OPTION_END };
-static const leat_option take_table[] = { LEAT_OPTION_I64(count_options, count, NULL, 0, COUNT_MAX,
-                                                          "elements to keep, from the first"),
-                                          LEAT_OPTION_END };
-static const leat_option skip_table[] = { LEAT_OPTION_I64(count_options, count, NULL, 0, COUNT_MAX,
-                                                          "elements to leave out at the start"),
-                                          LEAT_OPTION_END };
-
-static int add_repeat(leat_build *build, const void *options, const leat_node *where,
-                      leat_error *err)
-{
-    const int64_t count = ((const count_options *)options)->count;
-    return add_order(build, LEAT_ORDER_REPEAT, count < 0 ? LEAT_ENDLESS : (uint64_t)count, 0, where,
-                     err);
-}
-
-static int add_take(leat_build *build, const void *options, const leat_node *where, leat_error *err)
-{
-    const int64_t count = ((const count_options *)options)->count;
-    return add_order(build, LEAT_ORDER_TAKE, (uint64_t)count, 0, where, err);
-}
-
-static int add_skip(leat_build *build, const void *options, const leat_node *where, leat_error *err)
-{
-    const int64_t count = ((const count_options *)options)->count;
-    return add_order(build, LEAT_ORDER_SKIP, (uint64_t)count, 0, where, err);
-}
-
-/* --- shard --- */
-
-typedef struct shard_options {
-    int64_t count, index;
-} shard_options;
-
-static const leat_option shard_table[] = {
-    LEAT_OPTION_I64(shard_options, count, NULL, 1, COUNT_MAX, "parts to deal the elements into"),
-    LEAT_OPTION_I64(shard_options, index, NULL, 0, COUNT_MAX,
-                    "which part to keep: elements index, index + count, …"),
-    LEAT_OPTION_END
-};
-
-static int add_shard(leat_build *build, const void *options, const leat_node *where,
-                     leat_error *err)
-{
-    const shard_options *const o = options;
-    if (o->index >= o->count)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "shard: index must be below count %lld, got %lld",
-                              (long long)o->count, (long long)o->index);
-    return add_order(build, LEAT_ORDER_SHARD, (uint64_t)o->count, (uint64_t)o->index, where, err);
-}
-
-/* --- batch --- */
-
-typedef struct batch_options {
-    int64_t size;
-    int32_t drop_remainder;
-} batch_options;
-
-static const leat_option batch_table[] = {
-    LEAT_OPTION_I64(batch_options, size, NULL, 1, 1 << 24, "samples per batch"),
-    LEAT_OPTION_BOOL(batch_options, drop_remainder, "false",
-                     "leave out a last batch with fewer samples"),
-    LEAT_OPTION_END
-};
-
-int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const leat_node *where,
-                     leat_error *err)
-{
-    if (build->batch)
-        return leat_stage_fail_second(build->batch, where, "batch", err);
-    build->batch = where;
-    leat_order_batch(&build->plan->order, (uint64_t)size, drop_remainder);
-    if (build->plan->order.n_batches == 0)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "no batch would be full: there are %llu samples for batches of %lld; "
-                              "lower the size or leave out drop_remainder",
-                              (unsigned long long)build->plan->order.n_samples, (long long)size);
-    if ((uint64_t)size > build->plan->order.n_samples)
-        leat_build_note(build,
-                        "batch: the %llu samples of a pass are one batch; its size of %lld is "
-                        "never reached",
-                        (unsigned long long)build->plan->order.n_samples, (long long)size);
-    return LEAT_OK;
-}
-
-static int add_batch(leat_build *build, const void *options, const leat_node *where,
-                     leat_error *err)
-{
-    const batch_options *const o = options;
-    return leat_stage_batch(build, o->size, o->drop_remainder, where, err);
-}
-
-/* --- prefetch --- */
-
-typedef struct prefetch_options {
-    int64_t batches;
-    int32_t pinned;
-} prefetch_options;
-
-static const leat_option prefetch_table[] = {
-    LEAT_OPTION_ROW(
-        prefetch_options, batches, I64, "auto", 0, 4096, autos,
-        "full batches that may stand ready ahead of the consumer; 0: each batch is read, "
-        "mapped and copied only when it is asked for; auto: 2 or more, as many as outlast the "
-        "slowest "
-        "sample"),
-    LEAT_OPTION_BOOL(prefetch_options, pinned, "true",
-                     "copies to a device start from pinned memory, so that they overlap with "
-                     "other work; false shows what that is worth"),
-    LEAT_OPTION_END
-};
-
-static int add_prefetch(leat_build *build, const void *options, const leat_node *where,
-                        leat_error *err)
-{
-    const int64_t batches = ((const prefetch_options *)options)->batches;
-    if (build->prefetch)
-        return leat_stage_fail_second(build->prefetch, where, "prefetch", err);
-    if (!build->batch)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "prefetch counts batches: put it after batch");
-    build->prefetch = where;
-    build->plan->has_prefetch = true;
-    build->plan->prefetch_auto = batches < 0;
-    build->plan->prefetch = batches < 0 ? LEAT_PREFETCH_FIRST : batches;
-    build->plan->pageable = !((const prefetch_options *)options)->pinned;
-    return LEAT_OK;
-}
-
-/* --- the list --- */
-
-static const leat_stage_table count_stages[] = {
-    { { "shuffle", "every record once, in an order that seed and epoch decide", shuffle_table },
-      sizeof(shuffle_options),
-      add_shuffle },
-    { { "repeat", "go through the data several times; each time is a new epoch", repeat_table },
-      sizeof(count_options),
-      add_repeat },
-    { { "take", "keep the first elements", take_table }, sizeof(count_options), add_take },
-    { { "skip", "leave out the first elements", skip_table }, sizeof(count_options), add_skip },
-    { { "shard", "keep every n-th element", shard_table }, sizeof(shard_options), add_shard },
-    { { "batch", "stack samples; stages after it count batches", batch_table },
-      sizeof(batch_options),
-      add_batch },
-    { { "prefetch", "prepare batches ahead of the consumer", prefetch_table },
-      sizeof(prefetch_options),
-      add_prefetch },
-};
-
-#define N_COUNT_STAGES (sizeof count_stages / sizeof *count_stages)
-
-static const leat_stage_table *stage_at(size_t i)
-{
-    static const leat_stage_table *const others[] = { &leat_stage_map,
-                                                      &leat_stage_filter,
-                                                      &leat_stage_cache,
-                                                      &leat_stage_unbatch,
-                                                      &leat_stage_on_error,
-                                                      &leat_stage_padded_batch,
-                                                      &leat_stage_bucket_by_length };
-    if (i < N_COUNT_STAGES)
-        return &count_stages[i];
-    return i - N_COUNT_STAGES < sizeof others / sizeof *others ? others[i - N_COUNT_STAGES] : NULL;
 }
 
 const leat_kind *leat_stage_kind(size_t i)
@@ -398,8 +136,9 @@ static void remember(leat_build *build, const char *name, const leat_node *given
 /* Stages that only count and order: what the pipeline of one of several sources may have. */
 static bool only_orders(const leat_stage_table *stage)
 {
-    return stage->add == add_shuffle || stage->add == add_repeat || stage->add == add_take ||
-           stage->add == add_skip || stage->add == add_shard || stage == &leat_stage_filter;
+    return stage == &leat_stage_shuffle || stage == &leat_stage_repeat ||
+           stage == &leat_stage_take || stage == &leat_stage_skip || stage == &leat_stage_shard ||
+           stage == &leat_stage_filter;
 }
 
 static int fail_inside(const leat_node *entry, const char *name, leat_error *err)

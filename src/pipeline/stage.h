@@ -29,7 +29,12 @@ typedef struct leat_stage_table {
 /* Adds one entry of `pipeline`. */
 int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
 
-extern const leat_stage_table leat_stage_unbatch; /* unbatch.c */
+extern const leat_stage_table leat_stage_shuffle;  /* stage_shuffle.c */
+extern const leat_stage_table leat_stage_batches;  /* stage_batch.c */
+extern const leat_stage_table leat_stage_prefetch; /* stage_prefetch.c */
+extern const leat_stage_table leat_stage_unbatch;  /* unbatch.c */
+/* stage_count.c */
+extern const leat_stage_table leat_stage_repeat, leat_stage_take, leat_stage_skip, leat_stage_shard;
 
 /* on_error.c */
 extern const leat_stage_table leat_stage_on_error;
@@ -44,7 +49,7 @@ int leat_stage_fail_second(const leat_node *first, const leat_node *where, const
  * however often it is given; cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES left out. */
 void leat_build_note(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 3);
 
-/* What every stage that makes batches does: there is one of them, and it counts.
+/* stage_batch.c: what every stage that makes batches does: there is one of them, and it counts.
  * where: of the stage. */
 int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const leat_node *where,
                      leat_error *err);
@@ -60,6 +65,8 @@ typedef struct leat_padding_options {
     int64_t
         room; /* > 0: rows of lists without a shape are as long as their bucket's, this at most */
 } leat_padding_options;
+/* Bytes of the largest record, by the index alone: no feature is larger. -1: a record is not in a file. */
+int leat_padding_largest_record(const leat_source *source, int64_t *most, leat_error *err);
 int leat_padding_settle(leat_build *build, const leat_padding_options *options,
                         const leat_node *where, leat_error *err);
 

@@ -94,6 +94,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     out->bytes_out = loader->n_bytes_out;
     out->wait_ns = loader->wait_ns;
     out->busy_ns = loader->busy_ns;
+    out->help_ns = loader->help_ns;
     out->sleep_ns = loader->sleep_ns + loader->n_asleep * out->wall_ns;
     out->bytes_read = loader->n_bytes_read + out->stages[LEAT_STAGE_READ].bytes_out;
     count_slots_locked(loader, out);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu_nvjpeg.h: the part of nvJPEG that is used, declared by hand as the library's documentation gives
+ * it: its header is not everywhere. The library is opened when it is first needed, and never closed. */
+#ifndef LEAT_GPU_NVJPEG_H
+#define LEAT_GPU_NVJPEG_H
+
+#include <cuda_runtime_api.h>
+
+#include "leat/error.h"
+
+/* Answers of its functions. */
+enum {
+    NVJPEG_OK,
+    NVJPEG_NOT_INITIALIZED,
+    NVJPEG_INVALID_PARAMETER,
+    NVJPEG_BAD_JPEG,
+    NVJPEG_JPEG_NOT_SUPPORTED,
+    NVJPEG_ALLOCATOR_FAILURE,
+    NVJPEG_EXECUTION_FAILED,
+    NVJPEG_ARCH_MISMATCH, /* of a backend that this chip does not have */
+    NVJPEG_INTERNAL_ERROR,
+    NVJPEG_IMPLEMENTATION_NOT_SUPPORTED,
+    NVJPEG_INCOMPLETE_BITSTREAM
+};
+
+/* Backends: GPU_HYBRID does Huffman codes on the GPU where a batch is large, else on the calling
+ * thread; HARDWARE is the chip's own decoder, for baseline files only. Both read host memory. */
+enum { NVJPEG_GPU_HYBRID = 2, NVJPEG_HARDWARE = 3 };
+/* Formats: luma alone; interleaved RGB. Both write channel 0 only. */
+enum { NVJPEG_Y = 2, NVJPEG_RGBI = 5 };
+enum { NVJPEG_CHROMA_444 = 0 };
+/* Chroma is upsampled by interpolation, as libjpeg does. */
+enum { NVJPEG_INTERPOLATE = 1 << 5 };
+
+typedef struct nvjpeg_handle nvjpeg_handle; /* any thread */
+typedef struct nvjpeg_state nvjpeg_state;   /* of one call at a time, until its work is done */
+typedef struct nvjpeg_header nvjpeg_header; /* what a file's header says; one thread */
+
+typedef struct nvjpeg_image {
+    unsigned char *channel[4]; /* device memory */
+    size_t pitch[4];           /* bytes from line to line */
+} nvjpeg_image;
+
+/* X(function, parameters); all of them return one of the answers above. */
+#define NVJPEG_CALLS(X)                                                                            \
+    X(nvjpegGetProperty, (int what, int *value))                                                   \
+    X(nvjpegCreateEx, (int backend, const void *device_allocator, const void *pinned_allocator,    \
+                       unsigned flags, nvjpeg_handle **out))                                       \
+    X(nvjpegDestroy, (nvjpeg_handle * handle))                                                     \
+    X(nvjpegGetHardwareDecoderInfo,                                                                \
+      (nvjpeg_handle * handle, unsigned *n_engines, unsigned *n_cores))                            \
+    X(nvjpegJpegStateCreate, (nvjpeg_handle * handle, nvjpeg_state * *out))                        \
+    X(nvjpegJpegStateDestroy, (nvjpeg_state * state))                                              \
+    X(nvjpegJpegStreamCreate, (nvjpeg_handle * handle, nvjpeg_header * *out))                      \
+    X(nvjpegJpegStreamDestroy, (nvjpeg_header * header))                                           \
+    X(nvjpegJpegStreamParseHeader,                                                                 \
+      (nvjpeg_handle * handle, const unsigned char *file, size_t bytes, nvjpeg_header *header))    \
+    X(nvjpegDecodeBatchedSupported,                                                                \
+      (nvjpeg_handle * handle, nvjpeg_header * header, int *zero_if_it_is))                        \
+    X(nvjpegDecodeBatchedPreAllocate, (nvjpeg_handle * handle, nvjpeg_state * state, int n,        \
+                                       int width, int height, int chroma, int format))             \
+    X(nvjpegDecodeBatchedInitialize,                                                               \
+      (nvjpeg_handle * handle, nvjpeg_state * state, int n, int n_cpu_threads, int format))        \
+    X(nvjpegDecodeBatched,                                                                         \
+      (nvjpeg_handle * handle, nvjpeg_state * state, const unsigned char *const *files,            \
+       const size_t *bytes, nvjpeg_image *out, cudaStream_t stream))                               \
+    X(nvjpegDecode, (nvjpeg_handle * handle, nvjpeg_state * state, const unsigned char *file,      \
+                     size_t bytes, int format, nvjpeg_image *out, cudaStream_t stream))
+
+/* Its functions and what it says of itself. */
+typedef struct leat_gpu_nvjpeg {
+#define NVJPEG_DECLARE(name, parameters) int(*name) parameters;
+    NVJPEG_CALLS(NVJPEG_DECLARE)
+#undef NVJPEG_DECLARE
+    int major, minor, patch;
+    char path[512]; /* of the file that was opened */
+} leat_gpu_nvjpeg;
+
+/* Opens the library: the file that LEAT_NVJPEG names (then nothing else), beside the plugin, on the
+ * loader's path, in CUDA's folder. What has failed is tried again by the next call.
+ * returns  its functions, for good; NULL with a message that names the file. Any thread */
+const leat_gpu_nvjpeg *leat_gpu_nvjpeg_open(leat_error *err);
+
+/* An answer in words. */
+const char *leat_gpu_nvjpeg_text(int answer);
+
+/* One line on what there is for the calling thread's device: "nvJPEG 13.0.1, 7 hardware decoders". */
+void leat_gpu_nvjpeg_describe(char *text, size_t size);
+
+#endif

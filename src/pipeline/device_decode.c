@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * device_decode.c: see device_decode.h.
+ *
+ * DESIGN. Of every file the header is read here, so that the random decisions of the links that follow
+ * are drawn with the picture's size, as they are on the CPU. A plain file then goes into the slot, for the
+ * device's decoder. What that might not take (progressive files, very large ones, …) is decoded here,
+ * and so is what has no room: the link behind decode_jpeg is done too, as its result has one size for
+ * all, and the device copies it. Which files these are depends on nothing but the file and the plan. A
+ * header that is damaged is an error of its record like any other; what is damaged behind the header
+ * is for the device's decoder to find. */
+#include "device_decode.h"
+
+#include <string.h>
+
+#include "ops/decode.h"
+#include "ops/jpeg_plain.h"
+#include "ops/op_list.h"
+
+#define MEANS 8 /* room for a file: no more than so many times the mean */
+
+bool leat_device_decode_is(const leat_op *op)
+{
+    return op == &leat_op_decode_jpeg;
+}
+
+/* --- when a plan is made ------------------------------------------------------------------------- */
+
+static int add_decode(leat_build *build, leat_chain *chain, const leat_node *where, leat_error *err)
+{
+    const leat_decode_options *const o = chain->links[chain->n_links - 1].options;
+    if (o->lenient || o->channels == LEAT_DECODE_AS_STORED)
+        return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
+                              "decode_jpeg on the GPU: %s: put it in a map with device: cpu",
+                              o->lenient ? "there is no lenient decoding"
+                                         : "channels is 1 or 3, the same for all pictures");
+    chain->is_files = true;
+    chain->files.most_px = (int64_t)LEAT_DEVICE_SIDE_MOST * LEAT_DEVICE_SIDE_MOST;
+    if (o->max_pixels < chain->files.most_px)
+        chain->files.most_px = o->max_pixels;
+    leat_build_note(
+        build, "decode_jpeg on the GPU is done by nvJPEG: pixels differ a little from those of "
+               "the CPU");
+    return LEAT_OK;
+}
+
+int leat_device_decode_add(leat_build *build, leat_chain *chain, const leat_node *where,
+                           leat_error *err)
+{
+    const leat_op *const op = chain->links[chain->n_links - 1].op;
+    if (chain->n_links == chain->n_host + 1)
+        return add_decode(build, chain, where, err);
+    if (!(op->flags & LEAT_OP_KERNEL) || leat_shape_bytes(&chain->shape) < 0)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "op '%s' cannot follow decode_jpeg on the GPU: put resize, "
+                              "random_resized_crop, random_crop or center_crop there, which give "
+                              "rows of one shape",
+                              op->name);
+    chain->files_shape = chain->shape;
+    return LEAT_OK;
+}
+
+int leat_device_decode_settle(const leat_plan *plan, leat_chain *chain, leat_error *err)
+{
+    const leat_source *const source = plan->source;
+    const int64_t row = leat_shape_bytes(&chain->files_shape);
+    const int64_t known = leat_shape_bytes(&chain->host_shape); /* all files of one size */
+    const int64_t mean = (int64_t)(source->n_bytes / source->n_records);
+    int64_t room = known;
+    const int rc = known < 0 ? leat_padding_largest_record(source, &room, err) : LEAT_OK;
+    if (rc < 0)
+        return rc;
+    if (mean && (room < 0 || room > MEANS * mean))
+        room = MEANS * mean;
+    chain->files.room = ((size_t)(room > row ? room : row) + 63) / 64 * 64;
+    return LEAT_OK;
+}
+
+/* --- for each row -------------------------------------------------------------------------------- */
+
+static bool is_for_device(const leat_chain *chain, const leat_view *file, const leat_shape *picture)
+{
+    const int64_t height = picture->dims[0], width = picture->dims[1], bytes = file->shape.dims[0];
+    return (size_t)bytes <= chain->files.room && height <= LEAT_DEVICE_SIDE_MOST &&
+           width <= LEAT_DEVICE_SIDE_MOST && height * width <= chain->files.most_px &&
+           leat_jpeg_is_plain(file->data, (size_t)bytes);
+}
+
+/* decode_jpeg and the link behind it. */
+static int make_here(const leat_journey *j, leat_error *err)
+{
+    const leat_chain *const chain = j->chain;
+    leat_journey own = *j;
+    for (int32_t i = chain->n_host; i < chain->n_host + 2; i++) {
+        const int rc = leat_links_run_one(&own, i, err);
+        if (rc < 0)
+            return rc;
+    }
+    memcpy(j->row, own.view.data, (size_t)leat_shape_bytes(&chain->files_shape));
+    return LEAT_OK;
+}
+
+int leat_device_decode_row(const leat_journey *j, uint8_t *slot, uint64_t row, leat_shape *picture,
+                           leat_error *err)
+{
+    const leat_chain *const chain = j->chain;
+    leat_device_file *const head = (leat_device_file *)(void *)(slot + chain->files.heads) + row;
+    const int rc = leat_links_measure(j, chain->n_host, picture, err);
+    if (rc < 0)
+        return rc;
+    *head = (leat_device_file){ .height = (int32_t)picture->dims[0],
+                                .width = (int32_t)picture->dims[1],
+                                .record = j->record };
+    if (!is_for_device(chain, &j->view, picture))
+        return make_here(j, err);
+    head->bytes = j->view.shape.dims[0];
+    memcpy(j->row, j->view.data, (size_t)head->bytes);
+    return LEAT_OK;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stage_count.c: the stages that count: `repeat`, `take`, `skip`, `shard`. What they do to places is in order.c. */
+#include "stage.h"
+
+#define COUNT_MAX 9e15
+
+static const char *const forever[] = { "forever", NULL };
+
+/* Errors of order arithmetic, with the stage's place. */
+static int add_order(leat_build *build, leat_order_kind kind, uint64_t a, uint64_t b,
+                     const leat_node *where, leat_error *err)
+{
+    leat_error inner;
+    const int rc = leat_order_add(&build->plan->order, kind, a, b, &inner);
+    return rc < 0 ? leat_node_fail(where, err, rc, "%s", inner.message) : rc;
+}
+
+/* --- repeat, take, skip --- */
+
+typedef struct count_options {
+    int64_t count;
+} count_options;
+
+static const leat_option repeat_table[] = { LEAT_OPTION_ROW(
+                                                count_options, count, I64, "forever", 1, COUNT_MAX,
+                                                forever, "times to go through what comes before"),
+                                            LEAT_OPTION_END };
+static const leat_option take_table[] = { LEAT_OPTION_I64(count_options, count, NULL, 0, COUNT_MAX,
+                                                          "elements to keep, from the first"),
+                                          LEAT_OPTION_END };
+static const leat_option skip_table[] = { LEAT_OPTION_I64(count_options, count, NULL, 0, COUNT_MAX,
+                                                          "elements to leave out at the start"),
+                                          LEAT_OPTION_END };
+
+static int add_repeat(leat_build *build, const void *options, const leat_node *where,
+                      leat_error *err)
+{
+    const int64_t count = ((const count_options *)options)->count;
+    return add_order(build, LEAT_ORDER_REPEAT, count < 0 ? LEAT_ENDLESS : (uint64_t)count, 0, where,
+                     err);
+}
+
+static int add_take(leat_build *build, const void *options, const leat_node *where, leat_error *err)
+{
+    const int64_t count = ((const count_options *)options)->count;
+    return add_order(build, LEAT_ORDER_TAKE, (uint64_t)count, 0, where, err);
+}
+
+static int add_skip(leat_build *build, const void *options, const leat_node *where, leat_error *err)
+{
+    const int64_t count = ((const count_options *)options)->count;
+    return add_order(build, LEAT_ORDER_SKIP, (uint64_t)count, 0, where, err);
+}
+
+/* --- shard --- */
+
+typedef struct shard_options {
+    int64_t count, index;
+} shard_options;
+
+static const leat_option shard_table[] = {
+    LEAT_OPTION_I64(shard_options, count, NULL, 1, COUNT_MAX, "parts to deal the elements into"),
+    LEAT_OPTION_I64(shard_options, index, NULL, 0, COUNT_MAX,
+                    "which part to keep: elements index, index + count, …"),
+    LEAT_OPTION_END
+};
+
+static int add_shard(leat_build *build, const void *options, const leat_node *where,
+                     leat_error *err)
+{
+    const shard_options *const o = options;
+    if (o->index >= o->count)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "shard: index must be below count %lld, got %lld",
+                              (long long)o->count, (long long)o->index);
+    return add_order(build, LEAT_ORDER_SHARD, (uint64_t)o->count, (uint64_t)o->index, where, err);
+}
+
+const leat_stage_table leat_stage_repeat = {
+    { "repeat", "go through the data several times; each time is a new epoch", repeat_table },
+    sizeof(count_options),
+    add_repeat
+};
+const leat_stage_table leat_stage_take = { { "take", "keep the first elements", take_table },
+                                           sizeof(count_options),
+                                           add_take };
+const leat_stage_table leat_stage_skip = { { "skip", "leave out the first elements", skip_table },
+                                           sizeof(count_options),
+                                           add_skip };
+const leat_stage_table leat_stage_shard = { { "shard", "keep every n-th element", shard_table },
+                                            sizeof(shard_options),
+                                            add_shard };

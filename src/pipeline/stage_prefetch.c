@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stage_prefetch.c: the stage `prefetch`: how many full batches may stand ready. */
+#include "budget_impl.h"
+#include "stage.h"
+
+static const char *const autos[] = { "auto", NULL };
+
+typedef struct prefetch_options {
+    int64_t batches;
+    int32_t pinned;
+} prefetch_options;
+
+static const leat_option prefetch_table[] = {
+    LEAT_OPTION_ROW(
+        prefetch_options, batches, I64, "auto", 0, 4096, autos,
+        "full batches that may stand ready ahead of the consumer; 0: each batch is read, "
+        "mapped and copied only when it is asked for; auto: 2 or more, as many as outlast the "
+        "slowest "
+        "sample"),
+    LEAT_OPTION_BOOL(prefetch_options, pinned, "true",
+                     "copies to a device start from pinned memory, so that they overlap with "
+                     "other work; false shows what that is worth"),
+    LEAT_OPTION_END
+};
+
+static int add_prefetch(leat_build *build, const void *options, const leat_node *where,
+                        leat_error *err)
+{
+    const int64_t batches = ((const prefetch_options *)options)->batches;
+    if (build->prefetch)
+        return leat_stage_fail_second(build->prefetch, where, "prefetch", err);
+    if (!build->batch)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "prefetch counts batches: put it after batch");
+    build->prefetch = where;
+    build->plan->has_prefetch = true;
+    build->plan->prefetch_auto = batches < 0;
+    build->plan->prefetch = batches < 0 ? LEAT_PREFETCH_FIRST : batches;
+    build->plan->pageable = !((const prefetch_options *)options)->pinned;
+    return LEAT_OK;
+}
+
+const leat_stage_table leat_stage_prefetch = {
+    { "prefetch", "prepare batches ahead of the consumer", prefetch_table },
+    sizeof(prefetch_options),
+    add_prefetch
+};

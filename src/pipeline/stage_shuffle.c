@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stage_shuffle.c: the stage `shuffle`: a new order, of all samples or within windows. The order itself is in
+ * shuffle.c. */
+#include "stage.h"
+
+#define SEED_MAX      9e15
+#define WINDOW_BLOCKS 16 /* blocks of a window, where only the block is given */
+
+static const char *const autos[] = { "auto", NULL };
+static const char *const nones[] = { "none", NULL };
+
+typedef struct shuffle_options {
+    int64_t seed;
+    int32_t reshuffle;
+    int64_t block, window;
+} shuffle_options;
+
+static const leat_option shuffle_table[] = {
+    LEAT_OPTION_ROW(shuffle_options, seed, I64, "auto", 0, SEED_MAX, autos,
+                    "key of the order; auto: the config's seed"),
+    LEAT_OPTION_BOOL(shuffle_options, reshuffle, "true", "a new order in every epoch"),
+    LEAT_OPTION_I64_OR(shuffle_options, block, "none", 1, SEED_MAX, nones,
+                       "for slow disks: neighbouring samples that stay in one window; blocks are "
+                       "shuffled, then the samples of each window of blocks"),
+    LEAT_OPTION_I64_OR(
+        shuffle_options, window, "auto", 2, SEED_MAX, autos,
+        "samples that are shuffled together: a multiple of block, or, without block, "
+        "none moves by 1.5 windows or more; auto: all, or 16 blocks"),
+    LEAT_OPTION_END
+};
+
+static int read_window(const shuffle_options *o, const leat_node *where, leat_shuffle *out,
+                       leat_error *err)
+{
+    out->block = o->block < 0 ? 0 : (uint64_t)o->block;
+    out->window = o->window < 0 ? out->block * WINDOW_BLOCKS : (uint64_t)o->window;
+    if (out->block && out->window % out->block)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "shuffle: window must be a multiple of block (%lld samples), got "
+                              "%lld: %lld would be one",
+                              (long long)out->block, (long long)out->window,
+                              (long long)((out->window / out->block + 1) * out->block));
+    return LEAT_OK;
+}
+
+/* n: elements that are shuffled. */
+static void note_window(leat_build *build, const leat_shuffle *shuffle, uint64_t n)
+{
+    const char *const unit = build->batch ? "batches" : "samples";
+    const unsigned long long window = shuffle->window, block = shuffle->block;
+    if (window && window >= n)
+        leat_build_note(build,
+                        "shuffle: one window of %llu holds all %llu %s: as random as a global "
+                        "shuffle",
+                        window, (unsigned long long)n, unit);
+    else if (block)
+        leat_build_note(build,
+                        "shuffle: each window of %llu %s is read from %llu blocks of %llu "
+                        "neighbours, and holds no others: not as random as a global shuffle",
+                        window, unit, window / block, block);
+    else if (window)
+        leat_build_note(build,
+                        "shuffle: within a window of %llu %s, none moves further than %llu places: "
+                        "what is sorted in the source stays nearly so",
+                        window, unit, window + (window + 1) / 2 - 1);
+}
+
+static int add_shuffle(leat_build *build, const void *options, const leat_node *where,
+                       leat_error *err)
+{
+    const shuffle_options *const o = options;
+    leat_shuffle shuffle = { .seed = o->seed < 0 ? build->plan->seed : (uint64_t)o->seed,
+                             .reshuffle = o->reshuffle != 0 };
+    leat_error inner;
+    int rc = read_window(o, where, &shuffle, err);
+    if (rc < 0)
+        return rc;
+    const leat_order *const order = &build->plan->order;
+    const uint64_t n = build->batch ? order->n_batches : order->n_samples;
+    rc = leat_order_add_shuffle(&build->plan->order, &shuffle, &inner);
+    if (rc < 0)
+        return leat_node_fail(where, err, rc, "%s", inner.message);
+    note_window(build, &shuffle, n);
+    if (build->unbatch && !build->batch && !build->cache)
+        leat_build_note(
+            build,
+            "unbatch: the shuffle after it parts the samples of a record, so each record "
+            "is read and decoded up to %llu times an epoch; shuffle before it, or keep "
+            "records in a cache",
+            (unsigned long long)build->plan->order.parts);
+    return LEAT_OK;
+}
+
+const leat_stage_table leat_stage_shuffle = {
+    { "shuffle", "every record once, in an order that seed and epoch decide", shuffle_table },
+    sizeof(shuffle_options),
+    add_shuffle
+};

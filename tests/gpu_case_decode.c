@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu_case_decode.c: pipelines over JPEG records, decoded by nvJPEG and on the CPU: the same rows in the same
+ * order, and pixels that differ little. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_cases.h"
+#include "gpu_jpegs.h"
+#include "leat/leat.h"
+
+enum { RECORDS = 150 };
+
+typedef struct tally {
+    int64_t batches, values, differing;
+    uint64_t sum;
+    int most;
+} tally;
+
+static int open_plan(const char *path, const char *ops, int batch, int prefetch, bool on_gpu,
+                     leat_plan **out, leat_error *err)
+{
+    char text[1000];
+    leat_config *config;
+    snprintf(text, sizeof text,
+             "seed: 4\nsource: {tfrecord: '%s'}\npipeline:\n  - shuffle\n"
+             "  - map: {device: %s, ops: %s}\n"
+             "  - batch: {size: %d, drop_remainder: false}\n  - prefetch: {batches: %d}\n"
+             "engine: {threads: 3}\n",
+             path, on_gpu ? "gpu" : "cpu", ops, batch, prefetch);
+    int rc = leat_config_parse(text, "gpu_case_decode", &config, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_plan_open(config, NULL, out, err);
+    leat_config_close(&config);
+    return rc;
+}
+
+/* Labels must agree; pixels are counted. */
+static bool add(const uint8_t *want, const uint8_t *got, size_t n_pixels, size_t n, tally *t)
+{
+    for (size_t i = 0; i < n_pixels; i++) {
+        const int d = abs(want[i] - got[i]);
+        t->values++;
+        t->differing += d > 0;
+        t->sum += (uint64_t)d;
+        t->most = d > t->most ? d : t->most;
+    }
+    return !memcmp(want + n_pixels, got + n_pixels, n - n_pixels);
+}
+
+static int compare(gpu_run *run, const leat_plan *host_plan, const leat_plan *gpu_plan,
+                   leat_stream *stream, tally *t, leat_error *err)
+{
+    const leat_loader_options o = { .device = run->device, .epochs = 2 };
+    const leat_loader_options on_host = { .epochs = 2 };
+    const size_t most = (size_t)1 << 24;
+    uint8_t *const want = malloc(most), *const got = malloc(most);
+    leat_loader *host = NULL, *gpu = NULL;
+    int rc = leat_loader_open(host_plan, &on_host, &host, err);
+    if (rc >= 0)
+        rc = leat_loader_open(gpu_plan, &o, &gpu, err);
+    while (rc >= 0) {
+        leat_batch *a, *b;
+        size_t n_want, n_got, n_pixels;
+        rc = leat_loader_next(host, &a, err);
+        const int rc_gpu = leat_loader_next(gpu, &b, rc == LEAT_E_END ? NULL : err);
+        if (rc < 0 || rc_gpu < 0) {
+            if (rc != rc_gpu && rc == LEAT_E_END)
+                rc = leat_fail(err, LEAT_E_DATA, "the GPU's loader has more batches");
+            rc = rc < 0 ? rc : rc_gpu;
+            break;
+        }
+        const leat_view image = leat_batch_tensor(a, 0);
+        n_pixels = (size_t)leat_shape_bytes(&image.shape);
+        gpu_fetch(run, a, host_plan, false, stream, want, &n_want, err);
+        rc = gpu_fetch(run, b, gpu_plan, true, stream, got, &n_got, err);
+        if (rc >= 0 && (n_want != n_got || !add(want, got, n_pixels, n_want, t)))
+            rc = leat_fail(err, LEAT_E_DATA, "batch %lld has other rows",
+                           (long long)leat_batch_get_info(b)->number);
+        leat_batch_release(a);
+        if (++t->batches % 3) /* given back with and without an event */
+            leat_batch_release_on(b, stream);
+        else
+            leat_batch_release(b);
+    }
+    leat_loader_close(&host);
+    leat_loader_close(&gpu);
+    free(want);
+    free(got);
+    return rc == LEAT_E_END ? LEAT_OK : rc;
+}
+
+static int one(gpu_run *run, const char *path, const char *ops, int batch, int prefetch, tally *t,
+               leat_error *err)
+{
+    leat_plan *host_plan = NULL, *gpu_plan = NULL;
+    leat_stream *stream = NULL;
+    int rc = open_plan(path, ops, batch, prefetch, false, &host_plan, err);
+    if (rc >= 0)
+        rc = open_plan(path, ops, batch, prefetch, true, &gpu_plan, err);
+    if (rc >= 0)
+        rc = run->device->table->stream_open(run->device, &stream, err);
+    if (rc >= 0)
+        rc = compare(run, host_plan, gpu_plan, stream, t, err);
+    if (stream)
+        run->device->table->stream_close(stream);
+    leat_plan_close(&host_plan);
+    leat_plan_close(&gpu_plan);
+    return rc;
+}
+
+gpu_verdict gpu_case_decode(gpu_run *run)
+{
+    /* max_pixels is that of the pictures, or a little less than the device's own most */
+    static const char *const ops[] = {
+        "[{decode_jpeg: {max_pixels: 25600}}, {random_resized_crop: {size: 40}}]",
+        "[{decode_jpeg: {max_pixels: 25600}}, {resize: {size: [30, 50]}}, random_flip]",
+        "[{decode_jpeg: {max_pixels: 25600}}, {random_crop: {size: 36, pad: 20}}, random_flip, "
+        "{center_crop: {size: 30}}]",
+        "[{decode_jpeg: {channels: 1, max_pixels: 25600}}, {resize: {size: 37}}]",
+        "[{decode_jpeg: {max_pixels: 25600}}, {center_crop: {size: [24, 30]}}]",
+    };
+    gpu_jpegs what = { .n = RECORDS,
+                       .least_px = 30,
+                       .most_px = 160,
+                       .odd_every = 4,
+                       .wide = -1,
+                       .cut = -1,
+                       .headless = -1,
+                       .seed = run->seed };
+    char paths[2][64] = { "", "" };
+    leat_error err = { 0 };
+    tally t = { 0 };
+    int rc = gpu_jpegs_write(&what, paths[0], &err);
+    what.cmyk = true;
+    if (rc >= 0)
+        rc = gpu_jpegs_write(&what, paths[1], &err);
+    for (int i = 0; i < 10 && rc >= 0; i++)
+        rc = one(run, paths[strstr(ops[i % 5], "channels: 1") == NULL], ops[i % 5], i % 2 ? 64 : 17,
+                 i % 4, &t, &err);
+    gpu_jpegs_remove(paths[0]);
+    gpu_jpegs_remove(paths[1]);
+    if (rc == LEAT_E_UNSUPPORTED)
+        return gpu_say(run, GPU_NOT_RUN, "%.390s", err.message);
+    if (rc < 0)
+        return gpu_say(run, GPU_FAILED, "%.390s", err.message);
+    const double mean = (double)t.sum / (double)t.values;
+    gpu_keep(run, "mean_difference", mean, "of 255");
+    gpu_keep(run, "most_difference", t.most, "of 255");
+    gpu_keep(run, "values_that_differ", 100 * (double)t.differing / (double)t.values, "%");
+    return gpu_say(run, mean <= 3 ? GPU_PASSED : GPU_FAILED,
+                   "%lld batches of %d pictures: pixels differ from the CPU's by %.3f of 255 (3 is "
+                   "allowed), at most %d, %.1f %% of them",
+                   (long long)t.batches, RECORDS, mean, t.most,
+                   100 * (double)t.differing / (double)t.values);
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * nvjpeg_fake.c: see nvjpeg_fake.h. */
+#include "nvjpeg_fake.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+#include "cuda_fake.h"
+#include "gpu_nvjpeg.h"
+#include "leat/api.h"
+
+struct nvjpeg_handle {
+    int backend;
+};
+struct nvjpeg_header {
+    bool is_for_hardware;
+};
+struct nvjpeg_state {
+    const nvjpeg_handle *handle;
+    int n, format; /* as announced */
+    bool busy;     /* its work has not run yet */
+    const unsigned char **files;
+    size_t *bytes;
+    nvjpeg_image *out;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t idle;
+    unsigned n_engines;
+    int64_t fail_in;
+    int answer;
+    uint64_t calls, decoded[2];
+    size_t live;
+    char violation[256];
+    const cuda_fake_table *cuda;
+} fake = { .lock = PTHREAD_MUTEX_INITIALIZER,
+           .idle = PTHREAD_COND_INITIALIZER,
+           .fail_in = -1,
+           .n_engines = 1 };
+
+static void violate(const char *what)
+{
+    if (!fake.violation[0])
+        snprintf(fake.violation, sizeof fake.violation, "%s", what);
+}
+
+/* Begins a call: takes the lock; the answer, if it is made to fail. */
+static int enter(void)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.calls++;
+    return fake.fail_in >= 0 && fake.fail_in-- == 0 ? fake.answer : NVJPEG_OK;
+}
+
+static int leave(int answer)
+{
+    pthread_mutex_unlock(&fake.lock);
+    return answer;
+}
+
+#define ENTER()                                                                                    \
+    const int planted = enter();                                                                   \
+    if (planted != NVJPEG_OK)                                                                      \
+    return leave(planted)
+
+/* --- libjpeg-turbo ------------------------------------------------------------------------------- */
+
+typedef struct trap {
+    struct jpeg_error_mgr base;
+    jmp_buf jump;
+} trap;
+
+static void jump_out(j_common_ptr cinfo)
+{
+    longjmp(((trap *)(void *)cinfo->err)->jump, 1);
+}
+
+static void say_nothing(j_common_ptr cinfo, int level)
+{
+    cinfo->err->num_warnings += level < 0;
+}
+
+/* Decodes to `out`, or to nowhere when that is NULL. False: the file is damaged. */
+static bool decode(const unsigned char *file, size_t bytes, int format, const nvjpeg_image *out)
+{
+    struct jpeg_decompress_struct cinfo;
+    trap errors;
+    uint8_t *volatile line = NULL;
+    bool volatile good = false;
+    cinfo.err = jpeg_std_error(&errors.base);
+    errors.base.error_exit = jump_out;
+    errors.base.emit_message = say_nothing;
+    jpeg_create_decompress(&cinfo);
+    if (!setjmp(errors.jump)) {
+        jpeg_mem_src(&cinfo, file, bytes);
+        jpeg_read_header(&cinfo, TRUE);
+        cinfo.out_color_space = format == NVJPEG_Y ? JCS_GRAYSCALE : JCS_RGB;
+        jpeg_start_decompress(&cinfo);
+        line = malloc((size_t)cinfo.output_width * 3);
+        while (cinfo.output_scanline < cinfo.output_height) {
+            const size_t y = cinfo.output_scanline;
+            uint8_t *to = out ? out->channel[0] + y * out->pitch[0] : line;
+            jpeg_read_scanlines(&cinfo, &to, 1);
+        }
+        jpeg_finish_decompress(&cinfo);
+        good = errors.base.num_warnings == 0;
+    }
+    jpeg_destroy_decompress(&cinfo);
+    free(line);
+    return good;
+}
+
+/* The frame's marker, 0xc0 for baseline; 0: there is none. */
+static int frame_of(const unsigned char *file, size_t bytes)
+{
+    for (size_t at = 2; at + 4 <= bytes && file[at] == 0xff;
+         at += 2 + (size_t)file[at + 2] * 256 + file[at + 3])
+        if (file[at + 1] >= 0xc0 && file[at + 1] <= 0xcf && file[at + 1] != 0xc4 &&
+            file[at + 1] != 0xc8 && file[at + 1] != 0xcc)
+            return file[at + 1];
+    return 0;
+}
+
+/* --- the library's functions ---------------------------------------------------------------------- */
+
+#define EXPORT_ONE(name, parameters) LEAT_API int name parameters;
+NVJPEG_CALLS(EXPORT_ONE)
+
+int nvjpegGetProperty(int what, int *value)
+{
+    const char *const major = getenv("NVJPEG_FAKE_MAJOR");
+    *value = what == 0 ? (major ? atoi(major) : 13) : what;
+    return NVJPEG_OK;
+}
+
+int nvjpegCreateEx(int backend, const void *device, const void *pinned, unsigned flags,
+                   nvjpeg_handle **out)
+{
+    ENTER();
+    (void)device, (void)pinned;
+    if (backend == NVJPEG_HARDWARE && !fake.n_engines)
+        return leave(NVJPEG_ARCH_MISMATCH);
+    if (flags & ~(unsigned)NVJPEG_INTERPOLATE)
+        violate("a flag that is not known");
+    *out = malloc(sizeof **out);
+    (*out)->backend = backend;
+    fake.live++;
+    return leave(NVJPEG_OK);
+}
+
+/* What ends something ends it also when it is made to fail. */
+static int end(void *what)
+{
+    const int planted = enter();
+    fake.live--;
+    free(what);
+    return leave(planted);
+}
+
+int nvjpegDestroy(nvjpeg_handle *handle)
+{
+    return end(handle);
+}
+
+int nvjpegGetHardwareDecoderInfo(nvjpeg_handle *handle, unsigned *n_engines, unsigned *n_cores)
+{
+    ENTER();
+    *n_engines = handle->backend == NVJPEG_HARDWARE ? fake.n_engines : 0;
+    *n_cores = *n_engines ? 1 : 0;
+    return leave(NVJPEG_OK);
+}
+
+int nvjpegJpegStateCreate(nvjpeg_handle *handle, nvjpeg_state **out)
+{
+    ENTER();
+    *out = calloc(1, sizeof **out);
+    (*out)->handle = handle;
+    fake.live++;
+    return leave(NVJPEG_OK);
+}
+
+static void free_lists(nvjpeg_state *state)
+{
+    free(state->files);
+    free(state->bytes);
+    free(state->out);
+    state->files = NULL;
+    state->bytes = NULL;
+    state->out = NULL;
+}
+
+int nvjpegJpegStateDestroy(nvjpeg_state *state)
+{
+    pthread_mutex_lock(&fake.lock);
+    if (state->busy && !fake.cuda->forgives() && !fake.answer)
+        violate("a state destroyed before its work is done");
+    while (state->busy && !fake.cuda->is_lost()) /* as freeing its memory would */
+        pthread_cond_wait(&fake.idle, &fake.lock);
+    pthread_mutex_unlock(&fake.lock);
+    free_lists(state);
+    return end(state);
+}
+
+int nvjpegJpegStreamCreate(nvjpeg_handle *handle, nvjpeg_header **out)
+{
+    ENTER();
+    (void)handle;
+    *out = calloc(1, sizeof **out);
+    fake.live++;
+    return leave(NVJPEG_OK);
+}
+
+int nvjpegJpegStreamDestroy(nvjpeg_header *header)
+{
+    return end(header);
+}
+
+int nvjpegJpegStreamParseHeader(nvjpeg_handle *handle, const unsigned char *file, size_t bytes,
+                                nvjpeg_header *header)
+{
+    ENTER();
+    (void)handle;
+    const int frame = frame_of(file, bytes);
+    header->is_for_hardware = frame == 0xc0;
+    return leave(frame ? NVJPEG_OK : NVJPEG_BAD_JPEG);
+}
+
+int nvjpegDecodeBatchedSupported(nvjpeg_handle *handle, nvjpeg_header *header, int *zero_if_it_is)
+{
+    ENTER();
+    *zero_if_it_is = handle->backend == NVJPEG_HARDWARE && !header->is_for_hardware;
+    return leave(NVJPEG_OK);
+}
+
+int nvjpegDecodeBatchedPreAllocate(nvjpeg_handle *handle, nvjpeg_state *state, int n, int width,
+                                   int height, int chroma, int format)
+{
+    ENTER();
+    (void)chroma, (void)format;
+    if (handle != state->handle || n < 1 || width < 1 || height < 1)
+        violate("a wrong argument of nvjpegDecodeBatchedPreAllocate");
+    return leave(NVJPEG_OK);
+}
+
+static void begin(nvjpeg_state *state, int n, int format)
+{
+    if (state->busy)
+        violate("a state used anew before its work is done");
+    free_lists(state);
+    state->files = malloc((size_t)n * sizeof *state->files);
+    state->bytes = malloc((size_t)n * sizeof *state->bytes);
+    state->out = malloc((size_t)n * sizeof *state->out);
+    state->n = n;
+    state->format = format;
+}
+
+int nvjpegDecodeBatchedInitialize(nvjpeg_handle *handle, nvjpeg_state *state, int n,
+                                  int n_cpu_threads, int format)
+{
+    ENTER();
+    (void)n_cpu_threads;
+    if (handle != state->handle || n < 1)
+        violate("a wrong argument of nvjpegDecodeBatchedInitialize");
+    begin(state, n, format);
+    return leave(NVJPEG_OK);
+}
+
+/* On the fake GPU's thread. */
+static void run(void *arg)
+{
+    nvjpeg_state *const state = arg;
+    for (int i = 0; i < state->n; i++)
+        if (!decode(state->files[i], state->bytes[i], state->format, &state->out[i])) {
+            pthread_mutex_lock(&fake.lock);
+            violate("a file changed before it was decoded");
+            pthread_mutex_unlock(&fake.lock);
+        }
+    pthread_mutex_lock(&fake.lock);
+    fake.decoded[state->handle->backend == NVJPEG_HARDWARE] += (uint64_t)state->n;
+    state->busy = false;
+    pthread_cond_broadcast(&fake.idle);
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static int enqueue(nvjpeg_state *state, const unsigned char *const *files, const size_t *bytes,
+                   const nvjpeg_image *out, cudaStream_t stream)
+{
+    if (state->busy || !state->files)
+        violate("a state used anew before its work is done, or not announced");
+    for (int i = 0; i < state->n; i++) {
+        const int frame = frame_of(files[i], bytes[i]);
+        if (state->handle->backend == NVJPEG_HARDWARE && frame != 0xc0)
+            return NVJPEG_JPEG_NOT_SUPPORTED;
+        if (!decode(files[i], bytes[i], state->format, NULL))
+            return NVJPEG_BAD_JPEG;
+        state->files[i] = files[i];
+        state->bytes[i] = bytes[i];
+        state->out[i] = out[i];
+    }
+    state->busy = true;
+    pthread_mutex_unlock(&fake.lock); /* the fake GPU's thread may hold its own and want this one */
+    const int rc = fake.cuda->enqueue(stream, run, state);
+    pthread_mutex_lock(&fake.lock);
+    state->busy &= rc == 0;
+    return rc == 0 ? NVJPEG_OK : NVJPEG_EXECUTION_FAILED;
+}
+
+int nvjpegDecodeBatched(nvjpeg_handle *handle, nvjpeg_state *state,
+                        const unsigned char *const *files, const size_t *bytes, nvjpeg_image *out,
+                        cudaStream_t stream)
+{
+    ENTER();
+    if (handle != state->handle)
+        violate("a state of another handle");
+    return leave(enqueue(state, files, bytes, out, stream));
+}
+
+int nvjpegDecode(nvjpeg_handle *handle, nvjpeg_state *state, const unsigned char *file,
+                 size_t bytes, int format, nvjpeg_image *out, cudaStream_t stream)
+{
+    ENTER();
+    if (handle != state->handle)
+        violate("a state of another handle");
+    begin(state, 1, format);
+    return leave(enqueue(state, &file, &bytes, out, stream));
+}
+
+/* --- for tests ------------------------------------------------------------------------------------ */
+
+static void fake_reset(unsigned n_engines)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.n_engines = n_engines;
+    fake.fail_in = -1;
+    fake.answer = 0;
+    fake.calls = fake.decoded[0] = fake.decoded[1] = 0;
+    fake.violation[0] = 0;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static void fake_fail_at(int64_t n, int answer)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.fail_in = n;
+    fake.answer = answer;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static uint64_t look(const uint64_t *what)
+{
+    pthread_mutex_lock(&fake.lock);
+    const uint64_t n = *what;
+    pthread_mutex_unlock(&fake.lock);
+    return n;
+}
+
+static uint64_t fake_calls(void)
+{
+    return look(&fake.calls);
+}
+
+static size_t fake_live(void)
+{
+    return fake.live;
+}
+
+static const char *fake_violation(void)
+{
+    return fake.violation[0] ? fake.violation : NULL;
+}
+
+static uint64_t fake_decoded(int by_hardware)
+{
+    return look(&fake.decoded[by_hardware]);
+}
+
+LEAT_API const nvjpeg_fake_table *nvjpeg_fake_get(void);
+const nvjpeg_fake_table *nvjpeg_fake_get(void)
+{
+    static const nvjpeg_fake_table table = { fake_reset, fake_fail_at,   fake_calls,
+                                             fake_live,  fake_violation, fake_decoded };
+    return &table;
+}
+
+/* The fake GPU, whose streams do the work: the plugin that opened this library. */
+__attribute__((constructor)) static void find_cuda(void)
+{
+    const cuda_fake_table *(*get)(void);
+    void *const plugin = dlopen(getenv("LEAT_CUDA_PLUGIN"), RTLD_NOW | RTLD_LOCAL);
+    *(void **)&get = plugin ? dlsym(plugin, "cuda_fake_get") : NULL;
+    if (!get)
+        abort();
+    fake.cuda = get();
+}

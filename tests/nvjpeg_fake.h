@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * nvjpeg_fake.h: a stand-in for nvJPEG over the fake GPU (cuda_fake.h), for tests of what the plugin
+ * makes of it. nvjpeg_fake.c becomes a shared library that the plugin opens by LEAT_NVJPEG. It decodes
+ * with libjpeg-turbo, so its pixels are those of the CPU's way, which the real one's are not. Files are
+ * looked at when a call is made and read again when the stream comes to it: one that is overwritten
+ * too early shows. Every wrong use is a violation; any call can be made to fail. */
+#ifndef NVJPEG_FAKE_H
+#define NVJPEG_FAKE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct nvjpeg_fake_table {
+    /* Back to the start. n_engines: hardware decoders; 0: it answers as a chip that has none does.
+     * Nothing may be alive. */
+    void (*reset)(unsigned n_engines);
+    /* The n-th call from now (0: the next) gives this answer, once; -1: none does. */
+    void (*fail_at)(int64_t n, int answer);
+    uint64_t (*calls)(void);
+    size_t (*live)(void); /* handles, states and headers that are not destroyed */
+    const char *(*violation)(void);
+    uint64_t (*decoded)(int by_hardware); /* pictures */
+} nvjpeg_fake_table;
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * decode_jpeg on a fake GPU by a fake nvJPEG, whose pixels are libjpeg-turbo's: the same batches as on the
+ * CPU, bit for bit; which files are decoded where; damaged files; any one call failing. */
+#include "device_impl.h"
+#include "gpu_cases.h"
+#include "gpu_jpegs.h"
+#include "nvjpeg_fixture.h"
+
+static const cuda_fake_table *fake;
+static const nvjpeg_fake_table *nvjpeg;
+
+static void begin(uint64_t seed, unsigned n_engines)
+{
+    fake->reset(seed);
+    nvjpeg->reset(n_engines);
+}
+
+static void check_fakes(void)
+{
+    check_fake(fake);
+    check_fake_nvjpeg(nvjpeg);
+}
+
+static void batches_are_those_of_the_cpu(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        gpu_run run = { .seed = seed, .effort = 1 };
+        leat_error err;
+        const bool hardware = seed % 2;
+        begin(seed, hardware ? 2 : 0);
+        check(leat_device_open("cuda:0", &run.device, &err), &err);
+        if (gpu_case_decode(&run) != GPU_PASSED)
+            fail_msg("%s", run.text);
+        assert_string_equal(run.figures[1].name, "most_difference");
+        assert_true(run.figures[1].value == 0);
+        leat_device_close(&run.device);
+        check_fakes();
+        assert_true((nvjpeg->decoded(1) > 0) == hardware);
+        assert_true((nvjpeg->decoded(0) > 0) == !hardware);
+    }
+}
+
+/* --- one set, one pipeline ------------------------------------------------------------------------- */
+
+static const gpu_jpegs small_set = {
+    .n = 22, .least_px = 30, .most_px = 50, .wide = -1, .cut = -1, .headless = -1, .seed = 3
+};
+
+#define OPS "[{decode_jpeg: {max_pixels: 100000}}, {random_crop: {size: 24}}, random_flip]"
+
+/* stages: entries of `pipeline` behind the map. */
+static leat_plan *open_set(const gpu_jpegs *set, const char *ops, const char *stages,
+                           const char *engine, char file[64])
+{
+    char text[800];
+    leat_plan *plan;
+    leat_error err;
+    check(gpu_jpegs_write(set, file, &err), &err);
+    snprintf(text, sizeof text,
+             "source: {tfrecord: '%s'}\npipeline: [{map: {device: gpu, ops: %s}}, %s]\n"
+             "engine: {%s}\n",
+             file, ops, stages, engine);
+    check(open_text(text, &plan, &err), &err);
+    return plan;
+}
+
+typedef struct outcome {
+    int64_t batches, rows;
+    uint64_t replaced;
+} outcome;
+
+/* Opens device and loader, takes all batches, closes; the first error. */
+static int run_all(const leat_plan *plan, outcome *out, leat_error *err)
+{
+    leat_device *device;
+    leat_loader *loader = NULL;
+    leat_stream *stream = NULL;
+    leat_batch *batch;
+    *out = (outcome){ .rows = 0 };
+    int rc = leat_device_open("cuda:0", &device, err);
+    if (rc < 0)
+        return rc;
+    const leat_loader_options o = { .device = device };
+    rc = device->table->stream_open(device, &stream, err);
+    if (rc >= 0)
+        rc = leat_loader_open(plan, &o, &loader, err);
+    while (rc >= 0 && (rc = leat_loader_next(loader, &batch, err)) >= 0) {
+        out->batches++;
+        out->rows += leat_batch_get_info(batch)->rows;
+        out->replaced += (uint64_t)leat_batch_get_info(batch)->n_replaced;
+        const int waited = leat_batch_wait_on(batch, stream);
+        const int released = leat_batch_release_on(batch, stream);
+        rc = waited < 0 ? waited : released;
+        if (rc < 0)
+            leat_fail(err, rc, "a call on a batch failed");
+    }
+    leat_loader_close(&loader);
+    if (stream)
+        device->table->stream_close(stream);
+    leat_device_close(&device);
+    return rc == LEAT_E_END ? LEAT_OK : rc;
+}
+
+static void close_set(leat_plan *plan, const char *file)
+{
+    leat_plan_close(&plan);
+    gpu_jpegs_remove(file);
+}
+
+/* Pictures that nvJPEG got, of small_set with one that is `wide_px` wide. */
+static uint64_t decoded_with(int wide_px)
+{
+    gpu_jpegs set = small_set;
+    char file[64];
+    outcome found;
+    leat_error err;
+    set.wide = 7;
+    set.wide_px = wide_px;
+    begin(1, 1);
+    leat_plan *const plan =
+        open_set(&set, "[decode_jpeg, {resize: {size: 16}}]",
+                 "{batch: {size: 8, drop_remainder: false}}", "threads: 2", file);
+    check(run_all(plan, &found, &err), &err);
+    assert_int_equal(found.rows, 22);
+    close_set(plan, file);
+    check_fakes();
+    return nvjpeg->decoded(0) + nvjpeg->decoded(1);
+}
+
+static void large_files_are_decoded_on_the_cpu(void **state)
+{
+    (void)state;
+    assert_int_equal(decoded_with(60), 22);
+    assert_int_equal(decoded_with(4000), 21); /* more than 8 times the mean of the bytes */
+    assert_int_equal(decoded_with(8200), 21);
+}
+
+/* More pixels than the GPU keeps at a time: 20 pictures of 5 megapixels. */
+static void a_batch_may_take_several_goes(void **state)
+{
+    const gpu_jpegs set = {
+        .n = 20, .least_px = 2280, .most_px = 2300, .wide = -1, .cut = -1, .headless = -1, .seed = 1
+    };
+    char file[64];
+    outcome found;
+    leat_error err;
+    (void)state;
+    begin(2, 1);
+    leat_plan *const plan = open_set(&set, "[decode_jpeg, {center_crop: {size: 16}}]",
+                                     "{batch: 20}", "threads: 2", file);
+    check(run_all(plan, &found, &err), &err);
+    assert_int_equal(found.rows, 20);
+    assert_int_equal(nvjpeg->decoded(1), 20);
+    assert_int_equal(fake->kernels(), 2); /* of one pass each */
+    close_set(plan, file);
+    check_fakes();
+}
+
+/* --- damaged files --------------------------------------------------------------------------------- */
+
+static void a_damaged_file_is_named(void **state)
+{
+    (void)state;
+    for (unsigned n_engines = 0; n_engines < 2; n_engines++)
+        for (int cut = 0; cut < 22; cut += 7) {
+            gpu_jpegs set = small_set;
+            char file[64], record[32];
+            outcome found;
+            leat_error err;
+            set.cut = cut;
+            begin((uint64_t)cut, n_engines);
+            leat_plan *const plan = open_set(&set, OPS, "{batch: 4}, prefetch", "threads: 2", file);
+            assert_int_equal(run_all(plan, &found, &err), LEAT_E_DATA);
+            snprintf(record, sizeof record, "record %d ", cut);
+            assert_non_null(strstr(err.message, record));
+            assert_non_null(strstr(err.message, "'image': decode_jpeg: nvJPEG, decoding a file"));
+            assert_non_null(strstr(err.message, "the file is damaged"));
+            assert_int_equal(found.batches, cut / 4); /* those before it come */
+            close_set(plan, file);
+            check_fakes();
+        }
+}
+
+static void a_damaged_header_is_a_bad_record(void **state)
+{
+    gpu_jpegs set = small_set;
+    char file[64];
+    outcome found;
+    leat_error err;
+    (void)state;
+    set.headless = 9;
+    begin(4, 1);
+    leat_plan *plan = open_set(&set, OPS, "{batch: 4}", "threads: 2", file);
+    assert_int_equal(run_all(plan, &found, &err), LEAT_E_DATA);
+    assert_non_null(strstr(err.message, "record 9 "));
+    close_set(plan, file);
+    begin(4, 1);
+    plan = open_set(&set, OPS, "{on_error: {policy: replace, max_errors: 5}}, {batch: 4}",
+                    "threads: 2", file);
+    check(run_all(plan, &found, &err), &err);
+    assert_int_equal(found.replaced, 1);
+    close_set(plan, file);
+    check_fakes();
+}
+
+/* The call for the batch is refused, but each of its files is decoded by itself. */
+static void a_refused_batch_is_tried_file_by_file(void **state)
+{
+    char file[64];
+    outcome found;
+    leat_error err;
+    (void)state;
+    leat_plan *const plan = open_set(&small_set, OPS, "{batch: 22}", "threads: 2", file);
+    begin(4, 1);
+    check(run_all(plan, &found, &err), &err);
+    const int64_t calls = (int64_t)nvjpeg->calls();
+    int64_t n_tried = 0;
+    for (int64_t n = 0; n < calls; n++) {
+        begin(4, 1);
+        nvjpeg->fail_at(n, 4 /* not a kind that it decodes */);
+        if (run_all(plan, &found, &err) == LEAT_OK && nvjpeg->decoded(0) == 22)
+            n_tried++;
+        check_fakes();
+    }
+    assert_true(n_tried >= 2); /* announcing the batch, and decoding it */
+    close_set(plan, file);
+}
+
+/* --- what else may go wrong -------------------------------------------------------------------------- */
+
+static void fail_each(const leat_plan *plan, bool is_nvjpeg, int code, unsigned n_engines)
+{
+    outcome found;
+    leat_error err;
+    begin(0, n_engines);
+    check(run_all(plan, &found, &err), &err);
+    const int64_t calls = (int64_t)(is_nvjpeg ? nvjpeg->calls() : fake->calls());
+    for (int64_t n = 0; n < calls; n++) {
+        char text[128] = "";
+        begin((uint64_t)n, n_engines);
+        if (is_nvjpeg)
+            nvjpeg->fail_at(n, code);
+        else
+            fake->fail_at(n, code);
+        err.message[0] = 0;
+        const int rc = run_all(plan, &found, &err);
+        const bool bad = fake->violation() || fake->live(text, sizeof text) ||
+                         nvjpeg->violation() || nvjpeg->live();
+        if (bad || (rc < 0 && !err.message[0]) || (rc >= 0 && found.rows != 22))
+            fail_msg("call %d of %s answers %d (then %d: '%s'): %s %s %s %zu", (int)n,
+                     is_nvjpeg ? "nvJPEG" : "CUDA", code, rc, err.message,
+                     fake->violation() ? fake->violation() : "", text,
+                     nvjpeg->violation() ? nvjpeg->violation() : "", nvjpeg->live());
+    }
+}
+
+static void any_call_may_fail(void **state)
+{
+    char file[64];
+    (void)state;
+    for (int prefetch = 0; prefetch < 3; prefetch += 2) {
+        leat_plan *const plan =
+            open_set(&small_set, OPS,
+                     prefetch ? "{batch: {size: 8, drop_remainder: false}}, {prefetch: 2}"
+                              : "{batch: {size: 8, drop_remainder: false}}, {prefetch: 0}",
+                     "threads: 2", file);
+        fail_each(plan, false, 2 /* memory */, 1);
+        fail_each(plan, false, 719 /* launch failure */, 0);
+        for (int answer = 1; answer <= 10; answer += 3)
+            fail_each(plan, true, answer, (unsigned)answer % 2);
+        fail_each(plan, true, 5 /* memory */, 1);
+        close_set(plan, file);
+    }
+}
+
+static void a_lost_device_is_an_error(void **state)
+{
+    char file[64];
+    leat_plan *const plan =
+        open_set(&small_set, OPS, "{batch: 4}, {prefetch: 2}", "threads: 2", file);
+    leat_device *device;
+    leat_loader *loader;
+    leat_batch *batch;
+    leat_error err;
+    int rc;
+    (void)state;
+    begin(1, 1);
+    check(leat_device_open("cuda:0", &device, &err), &err);
+    const leat_loader_options o = { .device = device, .epochs = -1 };
+    check(leat_loader_open(plan, &o, &loader, &err), &err);
+    check(leat_loader_next(loader, &batch, &err), &err);
+    leat_batch_release(batch);
+    fake->pause(1);
+    fake->lose();
+    for (int i = 0; (rc = leat_loader_next(loader, &batch, &err)) >= 0; i++) {
+        leat_batch_release(batch);
+        assert_in_range(i, 0, 100);
+    }
+    assert_int_equal(rc, LEAT_E_DEVICE);
+    leat_loader_close(&loader);
+    leat_device_close(&device);
+    close_set(plan, file);
+    assert_null(fake->violation());
+    assert_null(nvjpeg->violation());
+    begin(0, 1);
+}
+
+/* One of three ranks gets no row of the last batch. */
+static void a_rank_may_have_no_row(void **state)
+{
+    char file[64];
+    outcome found;
+    leat_error err;
+    (void)state;
+    for (int decodes = 0; decodes < 2; decodes++) {
+        begin(5, 1);
+        leat_plan *const plan = open_set(&small_set,
+                                         decodes ? OPS
+                                                 : "[]}}, {map: [decode_jpeg, {resize: {size: "
+                                                   "8}}]}, {map: {device: gpu, ops: [random_flip]",
+                                         "{batch: {size: 7, drop_remainder: false}}",
+                                         "threads: 2, rank: 0, ranks: 3", file);
+        check(run_all(plan, &found, &err), &err);
+        assert_int_equal(found.batches, 4);
+        assert_int_equal(found.rows, 3 * 2);
+        close_set(plan, file);
+        check_fakes();
+    }
+}
+
+/* --- configs that are refused ------------------------------------------------------------------------ */
+
+static void refusals_say_what_to_do(void **state)
+{
+    static const struct {
+        const char *ops, *says;
+    } cases[] = {
+        { "[decode_jpeg]", "resize or crop it" },
+        { "[decode_jpeg, random_flip]", "cannot follow decode_jpeg on the GPU: put resize" },
+        { "[decode_jpeg, {resize: {size: 8, keep_aspect: true}}]", "cannot follow decode_jpeg" },
+        { "[decode_jpeg, {pad: {pixels: 2}}]", "cannot follow decode_jpeg" },
+        { "[{decode_jpeg: {lenient: true}}, {resize: 8}]", "no lenient decoding" },
+        { "[{decode_jpeg: {channels: 0}}, {resize: 8}]", "channels is 1 or 3" },
+        { "[decode_png, {resize: 8}]", "op 'decode_png' has no kernel" },
+        { "[decode_jpeg, {resize: 8}, decode_jpeg]", "has no kernel" },
+    };
+    char file[64], text[400];
+    leat_error err;
+    leat_plan *plan;
+    (void)state;
+    check(gpu_jpegs_write(&small_set, file, &err), &err);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text,
+                 "source: {tfrecord: '%s'}\npipeline: [{map: {device: gpu, ops: %s}}, {batch: 4}]",
+                 file, cases[i].ops);
+        if (open_text(text, &plan, &err) >= 0 || !strstr(err.message, cases[i].says))
+            fail_msg("%s: %s", cases[i].ops, plan ? "no error" : err.message);
+    }
+    gpu_jpegs_remove(file);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_are_those_of_the_cpu),
+        cmocka_unit_test(large_files_are_decoded_on_the_cpu),
+        cmocka_unit_test(a_batch_may_take_several_goes),
+        cmocka_unit_test(a_damaged_file_is_named),
+        cmocka_unit_test(a_damaged_header_is_a_bad_record),
+        cmocka_unit_test(a_refused_batch_is_tried_file_by_file),
+        cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(a_lost_device_is_an_error),
+        cmocka_unit_test(a_rank_may_have_no_row),
+        cmocka_unit_test(refusals_say_what_to_do),
+    };
+    fake = open_fake();
+    nvjpeg = open_fake_nvjpeg();
+    if (argc > 1) /* one test by its name */
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
