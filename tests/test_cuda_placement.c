@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "device_impl.h"
 #include "placed.h"
@@ -338,6 +339,37 @@ static void what_may_not_be_timed(void **state)
     check_fake(fake);
 }
 
+/* The command prints what was measured and chosen, and the same as JSON. */
+static void the_command_says_it(void **state)
+{
+    static char text[1 << 16];
+    char path[] = "/tmp/leat-test-placed-XXXXXX", line[512];
+    (void)state;
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    write_records(path, 0, 20, 0);
+    for (int json = 0; json < 2; json++) {
+        snprintf(
+            line, sizeof line,
+            "printf 'source: {tfrecord: {files: %s, features: {x: {type: float, shape: [%d]}}}}"
+            "\npipeline: [map: [scale: {factor: 2}], batch: 4]\n' >%s.yaml && " BUILD_DIR
+            "/leat plan %s.yaml --device cuda:0 --log-placement %s",
+            path, ROW_FLOATS, path, path, json ? "--json" : "");
+        FILE *const from = popen(line, "r");
+        assert_non_null(from);
+        text[fread(text, 1, sizeof text - 1, from)] = 0;
+        assert_int_equal(pclose(from), 0);
+        assert_non_null(strstr(text, json ? "\"measured\": true" : "placement: map x: scale on c"));
+        assert_non_null(strstr(text, json ? "\"choices\": [" : ": auto, measured: "));
+    }
+    snprintf(line, sizeof line, "%s.yaml", path);
+    remove(line);
+    snprintf(line, sizeof line, "%s.idx", path);
+    remove(line);
+    remove(path);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +379,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(any_call_may_fail),
         cmocka_unit_test(what_does_not_fit_stays),
         cmocka_unit_test(what_may_not_be_timed),
+        cmocka_unit_test(the_command_says_it),
     };
     fake = open_fake();
     if (argc > 1) /* one test by its name */
