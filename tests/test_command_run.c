@@ -139,6 +139,39 @@ static void outputs_are_checked_before_the_work(void **state)
                          "&& $L train x.yaml --steps 2 --restore x.new/a/x.st -q"));
 }
 
+/* A slip of the hand must not cost a file, and running again must not need a clean-up. */
+static void an_output_replaces_only_its_own_kind(void **state)
+{
+    (void)state;
+    static const char *const outputs[] = {
+        "bench x.yaml -q --errors %s",
+        "bench x.yaml -q --json=%s",
+        "bench x.yaml -q --trace %s",
+        "train x.yaml --steps 2 -q --errors %s",
+        "train x.yaml --steps 2 -q --json=%s",
+        "train x.yaml --steps 2 -q --trace %s",
+        "train x.yaml --steps 2 -q --save %s",
+        "ops --json=%s",
+        "plan x.yaml --json=%s",
+        "inspect x-00000-of-00002.tfrecord --json=%s",
+        "compare x.yaml --vary engine.threads=1,2 --device sim --steps 20 --json=%s",
+    };
+    static const char *const kept[] = { "x.yaml", "x-00000-of-00002.tfrecord", "note.txt" };
+    char line[256];
+    make_pipeline();
+    expect_success(shell("echo '{}' >note.txt"));
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+            snprintf(line, sizeof line, outputs[i], kept[k]);
+            expect_success(shell("cp %s saved", kept[k]));
+            expect_failure(shell("$L %s >out", line), 2, ": exists and is not ");
+            expect_success(shell("cmp saved %s", kept[k]));
+        }
+        snprintf(line, sizeof line, outputs[i], "new");
+        expect_success(shell(": >new; $L %s >out && $L %s >out && rm new", line, line));
+    }
+}
+
 /* A line per op, and the same as JSON; the devices here run no ops. */
 static void placement_is_logged(void **state)
 {
@@ -173,39 +206,6 @@ static void placement_is_logged(void **state)
     }
 }
 
-/* A slip of the hand must not cost a file, and running again must not need a clean-up. */
-static void an_output_replaces_only_its_own_kind(void **state)
-{
-    (void)state;
-    static const char *const outputs[] = {
-        "bench x.yaml -q --errors %s",
-        "bench x.yaml -q --json=%s",
-        "bench x.yaml -q --trace %s",
-        "train x.yaml --steps 2 -q --errors %s",
-        "train x.yaml --steps 2 -q --json=%s",
-        "train x.yaml --steps 2 -q --trace %s",
-        "train x.yaml --steps 2 -q --save %s",
-        "ops --json=%s",
-        "plan x.yaml --json=%s",
-        "inspect x-00000-of-00002.tfrecord --json=%s",
-        "compare x.yaml --vary engine.threads=1,2 --device sim --steps 20 --json=%s",
-    };
-    static const char *const kept[] = { "x.yaml", "x-00000-of-00002.tfrecord", "note.txt" };
-    char line[256];
-    make_pipeline();
-    expect_success(shell("echo '{}' >note.txt"));
-    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
-            snprintf(line, sizeof line, outputs[i], kept[k]);
-            expect_success(shell("cp %s saved", kept[k]));
-            expect_failure(shell("$L %s >out", line), 2, ": exists and is not ");
-            expect_success(shell("cmp saved %s", kept[k]));
-        }
-        snprintf(line, sizeof line, outputs[i], "new");
-        expect_success(shell(": >new; $L %s >out && $L %s >out && rm new", line, line));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,8 +215,8 @@ int main(void)
         cmocka_unit_test_teardown(stopping_is_said, clean),
         cmocka_unit_test_teardown(bad_records_are_listed, clean),
         cmocka_unit_test_teardown(outputs_are_checked_before_the_work, clean),
-        cmocka_unit_test_teardown(placement_is_logged, clean),
         cmocka_unit_test_teardown(an_output_replaces_only_its_own_kind, clean),
+        cmocka_unit_test_teardown(placement_is_logged, clean),
     };
     return cmocka_run_group_tests(tests, make_images, remove_folder);
 }

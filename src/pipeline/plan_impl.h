@@ -187,6 +187,6 @@ struct leat_plan {
 /* Batches of one pass; of endless pipelines as many as the source's records make. (on_error.c) */
 uint64_t leat_plan_epoch_batches(const leat_order *order);
 
-extern const leat_option leat_engine_option_table[];
+extern const leat_option leat_engine_option_table[]; /* engine_options.c */
 
 #endif

@@ -19,12 +19,12 @@ static int describe(const leat_link *link, leat_shape *shape, leat_device_op *ou
 int leat_ship_map_describe(const leat_chain *chain, leat_device_op *ops, int32_t *n,
                            leat_error *err)
 {
+    const leat_link *const decode = &chain->links[chain->n_host];
     leat_shape shape = chain->host_shape;
     int rc = LEAT_OK;
     *n = 0;
-    if (chain->is_files) /* its first link is a decoder */
-        rc = chain->links[chain->n_host].op->shape(chain->links[chain->n_host].options,
-                                                   &chain->host_shape, &shape, err);
+    if (chain->is_files)
+        rc = decode->op->shape(decode->options, &chain->host_shape, &shape, err);
     for (int32_t i = leat_chain_first_kernel(chain); i < chain->n_links && rc >= 0; i++)
         rc = describe(&chain->links[i], &shape, &ops[(*n)++], err);
     return rc;
