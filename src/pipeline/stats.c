@@ -64,9 +64,10 @@ static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
         out->n_seek_refused += atomic_load_explicit(&trace->n_seek_refused, memory_order_relaxed);
     }
     if (loader->plan->cache) {
+        const int32_t hits = out->n_stages - loader->plan->n_batch_links - 2;
         leat_cache_get_stats(loader->plan->cache, &out->cache);
-        out->cache.hits = out->stages[out->n_stages - 2].samples;
-        out->cache.misses = out->stages[out->n_stages - 1].samples;
+        out->cache.hits = out->stages[hits].samples;
+        out->cache.misses = out->stages[hits + 1].samples;
     }
 }
 
