@@ -145,6 +145,7 @@ static void explain(const leat_plan *plan, const leat_plan *laid, int32_t c, int
     if (i >= laid->chains[c].n_host) {
         snprintf(text, size, "%s",
                  chain->links[i].asked == LEAT_ASKED_GPU ? "its map says device: gpu"
+                 : i >= chain->n_host && plan->keeps     ? "after cache: device"
                  : i >= chain->n_host                    ? "after a map with device: gpu"
                                                          : p->reason);
         return;
