@@ -8,7 +8,7 @@
 #include "clock.h"
 #include "stage.h"
 
-#define DEVICE_NS 60000000 /* after this no more cuts are timed on the device */
+#define DEVICE_NS 40000000 /* after this no more cuts are timed on the device */
 
 /* --- cutting ---------------------------------------------------------------------------------------- */
 
