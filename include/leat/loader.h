@@ -137,7 +137,7 @@ typedef struct leat_stage_stats {
 /* What the stage `cache` keeps. All loaders of a plan share one cache. */
 typedef struct leat_cache_stats {
     int32_t is_on;         /* 0: the pipeline has no cache; the rest is 0 then */
-    char place[256];       /* "memory", or the file */
+    char place[256];       /* "memory", the file, or the device */
     uint64_t hits, misses; /* samples of this loader that came from it, and that did not */
     uint64_t entries;      /* samples in it now */
     uint64_t bytes;        /* that they take */
