@@ -17,7 +17,7 @@
 #include "ops/jpeg_plain.h"
 #include "ops/op_list.h"
 
-#define MEANS 8 /* room for a file: no more than so many times the mean */
+#define MEANS 4 /* room for a file: no more than so many times the mean */
 
 bool leat_device_decode_is(const leat_op *op)
 {
