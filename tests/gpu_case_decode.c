@@ -111,16 +111,18 @@ static int one(gpu_run *run, const char *path, const char *ops, int batch, int p
     return rc;
 }
 
+/* No more memory than these pictures need. */
+#define DECODE "{decode_jpeg: {max_pixels: 25600}}"
+#define PADDED ", {random_crop: {size: 36, pad: 20}}"
+
 gpu_verdict gpu_case_decode(gpu_run *run)
 {
-    /* max_pixels is that of the pictures, or a little less than the device's own most */
     static const char *const ops[] = {
-        "[{decode_jpeg: {max_pixels: 25600}}, {random_resized_crop: {size: 40}}]",
-        "[{decode_jpeg: {max_pixels: 25600}}, {resize: {size: [30, 50]}}, random_flip]",
-        "[{decode_jpeg: {max_pixels: 25600}}, {random_crop: {size: 36, pad: 20}}, random_flip, "
-        "{center_crop: {size: 30}}]",
+        "[" DECODE ", {random_resized_crop: {size: 40}}]",
+        "[" DECODE ", {resize: {size: [30, 50]}}, random_flip]",
+        "[" DECODE PADDED ", random_flip, {center_crop: {size: 30}}]",
         "[{decode_jpeg: {channels: 1, max_pixels: 25600}}, {resize: {size: 37}}]",
-        "[{decode_jpeg: {max_pixels: 25600}}, {center_crop: {size: [24, 30]}}]",
+        "[" DECODE ", {center_crop: {size: [24, 30]}}]",
     };
     gpu_jpegs what = { .n = RECORDS,
                        .least_px = 30,
