@@ -60,6 +60,9 @@ gpu_verdict gpu_case_order(gpu_run *run);
 gpu_verdict gpu_case_clock(gpu_run *run);
 gpu_verdict gpu_case_memory(gpu_run *run);
 
+/* gpu_bench_auto.c: `device: auto` against all cuts by hand. */
+gpu_verdict gpu_bench_auto(gpu_run *run);
+
 /* gpu_steps.c: a loader and a planted consumer, step by step. */
 typedef struct gpu_steps {
     int prefetch, batch, steps;

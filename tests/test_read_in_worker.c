@@ -4,6 +4,7 @@
  * reads run ahead again; batches stay what they are. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -21,21 +22,70 @@ static int make_file(void **state)
     return 0;
 }
 
-static leat_plan *plan_of(const char *engine)
+/* --- an op of which one sample lasts as long as many others ---------------------------------------- */
+
+enum { OTHERS = 60 };
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_armed; /* the next sample is the slow one */
+    int n_others;  /* done since */
+    bool gave_up;
+} slow = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0, false };
+
+static int slow_apply(const void *o, const leat_plan64 *plan, const leat_view *in,
+                      const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    struct timespec until;
+    (void)o;
+    (void)plan;
+    (void)scratch;
+    (void)err;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 60; /* only a run that hangs lasts so long */
+    pthread_mutex_lock(&slow.lock);
+    const bool is_slow = slow.is_armed;
+    slow.n_others = is_slow ? 0 : slow.n_others + 1;
+    slow.is_armed = false;
+    while (is_slow && slow.n_others < OTHERS && !slow.gave_up)
+        slow.gave_up = pthread_cond_timedwait(&slow.changed, &slow.lock, &until) == ETIMEDOUT;
+    if (slow.n_others == OTHERS)
+        pthread_cond_broadcast(&slow.changed);
+    pthread_mutex_unlock(&slow.lock);
+    memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
+    return LEAT_OK;
+}
+
+static const leat_op slow_op = {
+    .name = "slow", .help = "waits for others", .shape = same_shape, .apply = slow_apply
+};
+
+/* --- plans ----------------------------------------------------------------------------------------- */
+
+static leat_plan *plan_of_size(const char *engine, int size)
 {
     char text[256];
     leat_plan *plan;
     leat_error err;
     leat_builder *b = leat_builder_open();
+    leat_builder_op(b, &slow_op);
     snprintf(text, sizeof text, "{files: '%s', features: {x: {}, blob: {type: bytes}}}", path);
     leat_builder_source(b, "tfrecord", text);
     leat_builder_engine(b, engine);
     leat_builder_stage(b, "shuffle", NULL);
-    leat_builder_stage(b, "padded_batch", "{size: 8, shapes: {blob: 60000}}");
+    leat_builder_stage(b, "map", "{tensor: x, ops: [slow]}");
+    snprintf(text, sizeof text, "{size: %d, shapes: {blob: 60000}}", size);
+    leat_builder_stage(b, "padded_batch", text);
     leat_builder_stage(b, "prefetch", "2");
     check(leat_builder_plan(b, &plan, &err), &err);
     leat_builder_close(&b);
     return plan;
+}
+
+static leat_plan *plan_of(const char *engine)
+{
+    return plan_of_size(engine, 8);
 }
 
 /* Is there a byte of the file at `offset` in the page cache? -1: that cannot be asked here. */
@@ -142,6 +192,34 @@ static void cached_records_are_read_by_who_runs_them(void **state)
     assert_true(digest == digest_of("{threads: 1, digest: true, reader: pread}", n));
 }
 
+/* The other thread goes on, as far as the window of batches allows. */
+static void a_slow_sample_holds_up_nobody(void **state)
+{
+    leat_plan *plan = plan_of_size("{threads: 2, run: 1}", 2 * OTHERS);
+    const leat_loader_options options = { .epochs = -1 };
+    leat_loader_stats_info stats;
+    leat_batch *batch;
+    leat_error err;
+    uint64_t digest = 0;
+    (void)state;
+    set_cached(true);
+    leat_loader *loader = open_loader(plan, &options);
+    leat_loader_stats(loader, &stats);
+    if (strcmp(stats.reader, "io_uring") == 0)
+        take_until(loader, true, &digest);
+    pthread_mutex_lock(&slow.lock);
+    slow.is_armed = true;
+    pthread_mutex_unlock(&slow.lock);
+    for (int i = 0; i < 6; i++) {
+        check(leat_loader_next(loader, &batch, &err), &err);
+        leat_batch_release(batch);
+    }
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    assert_false(slow.is_armed);
+    assert_false(slow.gave_up);
+}
+
 static void a_fixed_reader_stays(void **state)
 {
     leat_plan *plan = plan_of("{threads: 2, reader: io_uring}");
@@ -170,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cached_records_are_read_by_who_runs_them),
+        cmocka_unit_test(a_slow_sample_holds_up_nobody),
         cmocka_unit_test(a_fixed_reader_stays),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -10,13 +10,14 @@
 #include "files.h"
 #include "jpeg_side.h"
 #include "json.h"
+#include "placement_print.h"
 #include "progress.h"
 #include "setup.h"
 #include "summary.h"
 
 struct bench_options {
     int64_t steps, epochs, warmup, threads, start_batch;
-    int32_t digest, explain, quiet, progress;
+    int32_t digest, explain, log_placement, quiet, progress;
     const char *device, *errors, *json, *trace;
     leat_texts set;
 };
@@ -38,6 +39,7 @@ static const leat_option options[] = {
     LEAT_OPTION_BOOL(
         struct bench_options, explain, "false",
         "print what the loader chose, by which rule, and what it changed while running"),
+    LEAT_ROW_LOG_PLACEMENT(struct bench_options),
     LEAT_OPTION_STRING(struct bench_options, device, NULL,
                        "have batches copied to this device; otherwise they stay in host memory"),
     LEAT_ROW_ERRORS(struct bench_options),
@@ -63,7 +65,8 @@ struct bench {
     leat_plan *plan;
     leat_device *device;
     leat_loader *loader;
-    int64_t total; /* batches of the run; -1: without end */
+    leat_placement *placement; /* NULL: not asked for */
+    int64_t total;             /* batches of the run; -1: without end */
     int64_t warmup;
     int64_t start_ns, end_ns, open_ns, first_ns;
     leat_loader_stats_info before, after;
@@ -204,7 +207,12 @@ static int open_loader(struct bench *b, leat_error *err)
         .first_batch = b->o->start_batch,
     };
     b->open_ns = leat_files_now_ns();
-    return rc < 0 ? rc : leat_loader_open(b->plan, &options_, &b->loader, err);
+    if (rc == LEAT_OK)
+        rc = leat_loader_open(b->plan, &options_, &b->loader, err);
+    if (rc == LEAT_OK && (b->o->explain || b->o->log_placement) &&
+        !(b->placement = leat_placement_print_find(b->plan, &options_, err)))
+        rc = err->code;
+    return rc;
 }
 
 static int run_loader(struct bench *b, leat_error *err)
@@ -306,6 +314,8 @@ static json_t *report_json(struct bench *b)
         leat_json_add(json, "budget", leat_explain_budget_json(leat_loader_budget(b->loader)));
         leat_json_add(json, "decisions", leat_explain_changes_json(b->loader));
     }
+    if (b->placement)
+        leat_json_add(json, "placement", leat_placement_print_json(b->plan, b->placement));
     leat_json_int(json, "jpeg_index_used", (int64_t)b->after.n_seek);
     leat_json_int(json, "jpeg_index_refused", (int64_t)b->after.n_seek_refused);
     leat_json_add(json, "notes", notes_json(b->plan));
@@ -364,6 +374,7 @@ static void print_report(const struct bench *b)
         printf("  %-16s %12s  %s%s%s\n\n", "reader in use", "", b->after.reader,
                *b->after.reader_reason ? ": " : "", b->after.reader_reason);
         leat_explain_changes(b->loader);
+        leat_placement_print_choices(b->plan, b->placement);
     }
 }
 
@@ -373,6 +384,8 @@ static int run(const leat_call *call)
     leat_error err = { 0 };
     leat_files_stop_at_once("bench");
     int rc = open_loader(&b, &err);
+    if (rc == LEAT_OK && b.o->log_placement && !leat_json_to_stdout(b.o->json))
+        leat_placement_print_ops(b.plan, b.placement);
     if (rc == LEAT_OK)
         rc = run_loader(&b, &err);
     if (rc == LEAT_OK && !leat_json_to_stdout(b.o->json))
@@ -390,6 +403,7 @@ static int run(const leat_call *call)
     leat_plan_close(&b.plan);
     leat_config_close(&b.config);
     json_decref(b.epochs);
+    free(b.placement);
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("bench", &err);
 }
 

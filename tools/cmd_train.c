@@ -9,6 +9,7 @@
 #include "files.h"
 #include "jpeg_side.h"
 #include "json.h"
+#include "placement_print.h"
 #include "progress.h"
 #include "setup.h"
 #include "summary.h"
@@ -23,7 +24,7 @@ struct train_options {
     int64_t epochs, steps, start_epoch, start_batch;
     const char *device, *save, *restore, *errors, *json, *trace;
     leat_texts set;
-    int32_t quiet, progress;
+    int32_t log_placement, quiet, progress;
 };
 
 static const leat_option options[] = {
@@ -41,6 +42,7 @@ static const leat_option options[] = {
                     "begin at this epoch, counted from 0, as a resumed run does"),
     LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
                     "begin at this batch of that epoch, counted from 0"),
+    LEAT_ROW_LOG_PLACEMENT(struct train_options),
     LEAT_ROW_ERRORS(struct train_options),
     LEAT_ROW_SET(struct train_options),
     LEAT_ROW_TRACE(struct train_options),
@@ -59,8 +61,9 @@ struct train {
     leat_device *device;
     leat_trainer *trainer;
     leat_loader *loader;
-    int64_t epochs, steps; /* steps done */
-    int64_t epoch_steps;   /* of the current epoch */
+    leat_placement *placement; /* NULL: not asked for */
+    int64_t epochs, steps;     /* steps done */
+    int64_t epoch_steps;       /* of the current epoch */
     int64_t epoch_start_ns;
     leat_step_times *times;
     bool warm;     /* the warm-up has been taken off */
@@ -170,7 +173,12 @@ static int open_all(struct train *t, leat_error *err)
     how.device = t->device;
     how.epochs = t->epochs;
     t->first = how.first_batch;
-    return rc < 0 ? rc : leat_loader_open(t->plan, &how, &t->loader, err);
+    if (rc == LEAT_OK)
+        rc = leat_loader_open(t->plan, &how, &t->loader, err);
+    if (rc == LEAT_OK && t->o->log_placement &&
+        !(t->placement = leat_placement_print_find(t->plan, &how, err)))
+        rc = err->code;
+    return rc;
 }
 
 /* --- the end of an epoch -----------------------------------------------------------------------*/
@@ -324,6 +332,8 @@ static void print_head(const struct train *t)
            (long long)leat_plan_get_info(t->plan)->batch_size, info->device);
     if (info->simulated)
         printf("simulated: times are modelled and no arithmetic is done, so there is no loss\n");
+    if (t->placement)
+        leat_placement_print_ops(t->plan, t->placement);
     fflush(stdout);
 }
 
@@ -374,6 +384,8 @@ static json_t *run_json(struct train *t, double seconds)
     leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);
     leat_json_bool(json, "diverged", t->diverged);
     leat_json_add(json, "input", input_json(t));
+    if (t->placement)
+        leat_json_add(json, "placement", leat_placement_print_json(t->plan, t->placement));
     leat_json_add(json, "saved", t->saved ? json_string(t->o->save) : json_null());
     return json;
 }
@@ -388,6 +400,7 @@ static void close_all(struct train *t)
     leat_config_close(&t->config);
     json_decref(t->list);
     free(t->times);
+    free(t->placement);
 }
 
 static int run(const leat_call *call)

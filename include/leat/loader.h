@@ -37,6 +37,9 @@ typedef struct leat_loader_options {
         first_batch; /* start here instead of at batch 0: a resumed run equals the straight one */
     int32_t hold;    /* batches held by the consumer at once; 0 = 1 */
     const leat_loader_state *state; /* go on from there; first_batch is not looked at */
+    int64_t
+        step_ns; /* what the device computes on a batch, where that is known: `device: auto` then
+                        leaves it the time for that; 0: not known */
 } leat_loader_options;
 
 /* Allocates everything and starts the workers.

@@ -86,7 +86,8 @@ typedef struct leat_link_info {
     leat_shape shape; /* put out; dims may be unknown */
     int32_t fused;    /* 1: done in one go with the ops beside it that are fused too */
     int32_t random;   /* 1: draws random numbers */
-    int32_t device;   /* 1: done on the device */
+    int32_t device;   /* 1: its map says that it is done on the device; where `device: auto` puts it
+                         says leat_plan_placement() */
 } leat_link_info;
 
 /* Of the source that the plan reads. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "placed.h"
 
 #define AUTO_SHARE   4                  /* a loader may take one part in so many of what is there */
 #define READ_FIRST   ((int64_t)4 << 20) /* read memory that one would like, at least and … */
@@ -246,7 +247,10 @@ static void decide_all(const division *d, int64_t wanted)
     int32_t n_device = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n_device += plan->chains[c].n_links - plan->chains[c].n_host;
-    if (!d->facts->device[0])
+    if (plan->placement)
+        decide(b, "placement", 0, "", "%s; copied from %s slots", plan->placement->reason,
+               plan->pageable ? "pageable" : "pinned");
+    else if (!d->facts->device[0])
         decide(b, "placement", 0, "", "ops on the CPU; the consumer gets the slots themselves");
     else if (n_device)
         decide(b, "placement", 0, "",
@@ -373,13 +377,23 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
 
 /* --- public -------------------------------------------------------------------------------------- */
 
+void leat_budget_look(const leat_loader_options *options, leat_budget_facts *out)
+{
+    const leat_device *const device = options ? options->device : NULL;
+    *out = (leat_budget_facts){ .hold = options && options->hold ? options->hold : 1 };
+    if (device && !device->table->host_memory)
+        snprintf(out->device, sizeof out->device, "%s", device->info.name);
+    leat_machine_look("", &out->machine);
+}
+
 int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, leat_budget *out,
                      leat_error *err)
 {
-    leat_budget_facts facts = { .hold = options && options->hold ? options->hold : 1 };
-    leat_device *const device = options ? options->device : NULL;
-    if (device && !device->table->host_memory)
-        snprintf(facts.device, sizeof facts.device, "%s", device->info.name);
-    leat_machine_look("", &facts.machine);
-    return leat_budget_make(plan, &facts, out, err);
+    const leat_plan *placed;
+    leat_budget_facts facts;
+    const int rc = leat_placed_find(plan, options, &placed, err);
+    if (rc < 0)
+        return rc;
+    leat_budget_look(options, &facts);
+    return leat_budget_make(placed, &facts, out, err);
 }

@@ -18,6 +18,9 @@ typedef struct leat_budget_facts {
     char device[64]; /* "": batches stay in host memory */
 } leat_budget_facts;
 
+/* What is known here and now of a loader with these options (NULL: defaults). */
+void leat_budget_look(const leat_loader_options *options, leat_budget_facts *out);
+
 /* Errors as leat_plan_budget(); *out is filled with the least that works also when it is refused. */
 int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat_budget *out,
                      leat_error *err);

@@ -3,10 +3,9 @@
  * build.c: from a config to a checked plan. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "device_decode.h"
 #include "digest.h"
+#include "placed.h"
 #include "stage.h"
 
 typedef struct top_options {
@@ -30,55 +29,6 @@ static const leat_option top_table[] = {
 static const leat_option section_table[] = { SOURCE_ROW, PIPELINE_ROW, ENGINE_ROW,
                                              LEAT_OPTION_END };
 
-#define RANKS_MAX (1 << 20)
-
-static const char *const autos[] = { "auto", NULL };
-static const char *const index_choices[] = { "auto", "off", "require", NULL };
-static const char *const ios[] = { "buffered", "direct", NULL };
-static const char *const readers[] = { "auto", "io_uring", "pread", NULL };
-
-const leat_option leat_engine_option_table[] = {
-    LEAT_OPTION_ROW(
-        leat_engine_options, threads, I64, "auto", 0, 1024, autos,
-        "threads that work at once, the consumer included while it waits; 0: the consumer "
-        "does all; auto: the CPUs this process may use"),
-    LEAT_OPTION_ROW(
-        leat_engine_options, memory, BYTES, "auto", 1, 0x1p50, autos,
-        "most memory that a loader plans for: host, pinned and device; auto: a quarter of "
-        "what is available and allowed, more where less does not work"),
-    LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
-                     "how files are read; auto: io_uring, or pread where it is refused"),
-    LEAT_OPTION_BYTES(
-        leat_engine_options, read_bytes, "0", 0, 0x1p40,
-        "memory of reads in flight; 0: two windows of mean records, 4 to 64 MiB, less where "
-        "the budget asks for it, and used as far as the latency of reads asks for"),
-    LEAT_OPTION_ENUM(leat_engine_options, io, "buffered", ios,
-                     "buffered: through the page cache; direct: past it (O_DIRECT), for sets that "
-                     "are larger than memory; falls back, and says so, where the file system "
-                     "refuses"),
-    LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
-                    "rows per task; 0: as many as make 50 microseconds"),
-    LEAT_OPTION_BOOL(leat_engine_options, fuse, "true",
-                     "do neighbouring ops in one go where that gives the same bytes"),
-    LEAT_OPTION_ENUM(
-        leat_engine_options, jpeg_index, "auto", index_choices,
-        "the index of JPEG files beside them (`leat index --jpeg`), by which only what a "
-        "crop needs is decoded; auto: where it is there and fits; require: else an "
-        "error"),
-    LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
-                     "time the stages (on some samples only, so that it costs under 1 %)"),
-    LEAT_OPTION_I64(leat_engine_options, spans, "1024", 0, 1 << 24,
-                    "spans of a trace kept per thread, the newest (64 bytes each); 0: none"),
-    LEAT_OPTION_BOOL(leat_engine_options, digest, "false",
-                     "compute a digest of every batch (reads every byte put out)"),
-    LEAT_OPTION_I64(leat_engine_options, rank, "0", 0, RANKS_MAX - 1,
-                    "which part of every batch this process makes, from 0 to ranks - 1"),
-    LEAT_OPTION_I64(leat_engine_options, ranks, "1", 1, RANKS_MAX,
-                    "processes that share every batch: each makes its part of the rows, and all "
-                    "parts together are the same batch for any number"),
-    LEAT_OPTION_END
-};
-
 const leat_kind *leat_engine_kind(size_t i)
 {
     static const leat_kind kinds[] = {
@@ -98,185 +48,6 @@ static void begin_chains(leat_plan *plan)
         plan->chains[c].shape = plan->source->features[c].shape;
         plan->chains[c].host_shape = plan->chains[c].shape;
     }
-}
-
-static int fail_unsettled(const leat_chain *chain, const char *name, const leat_node *batch,
-                          leat_error *err)
-{
-    char text[96];
-    const bool stored = chain->n_links == 0 && chain->shape.dtype == LEAT_U8;
-    return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                          "tensor '%s' has no fixed shape: %s; a batch needs one: %s in a map "
-                          "before batch",
-                          name, leat_shape_text(&chain->shape, text, sizeof text),
-                          stored ? "decode it, then resize or crop it" : "resize or crop it");
-}
-
-/* Refuses what this machine can never hold, before the system would have to kill somebody. */
-static int check_memory(const leat_plan *plan, const leat_node *batch, leat_error *err)
-{
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    const double there = (double)pages * (double)page, slots = (double)plan->prefetch + 1;
-    if (pages <= 0 || page <= 0 || slots * (double)plan->slot_bytes <= there)
-        return LEAT_OK;
-    return leat_node_fail(
-        batch, err, LEAT_E_CONFIG,
-        "%.0f batch%s of %.4g GiB do%s not fit in the %.4g GiB of memory here: lower "
-        "batch.size or prefetch.batches",
-        slots, slots > 1 ? "es" : "", (double)plan->slot_bytes / 0x1p30, slots > 1 ? "" : "es",
-        there / 0x1p30);
-}
-
-/* Room for `bytes` per row of a batch, from *at on, which goes to its end. */
-static bool add_rows(const leat_plan *plan, size_t bytes, size_t *offset, size_t *at)
-{
-    size_t all;
-    *offset = *at;
-    return !__builtin_mul_overflow(bytes, leat_order_slot_rows(&plan->order), &all) &&
-           !__builtin_add_overflow(*at, (all + 63) / 64 * 64, at) && *at <= (size_t)1 << 46;
-}
-
-/* Files that the device decodes stay in host memory: behind what is copied. */
-static bool add_files(leat_plan *plan, leat_chain *chain)
-{
-    leat_device_files *const files = &chain->files;
-    plan->has_files = true;
-    chain->host_bytes = files->room;
-    if (!add_rows(plan, sizeof(leat_device_file), &files->heads, &plan->slot_bytes) ||
-        !add_rows(plan, files->room, &files->at, &plan->slot_bytes))
-        return false;
-    chain->host_offset = files->at;
-    return true;
-}
-
-/* What the device's links need: their plans in the slot, their results behind it. */
-static bool lay_out_device(leat_plan *plan)
-{
-    bool fits = true;
-    for (int32_t c = 0; c < plan->n_chains && fits; c++) {
-        leat_chain *const chain = &plan->chains[c];
-        const size_t n = (size_t)(chain->n_links - leat_chain_first_kernel(chain));
-        fits = add_rows(plan, n * sizeof(leat_plan64), &chain->plans_offset, &plan->slot_bytes);
-    }
-    plan->wire_bytes = plan->slot_bytes;
-    for (int32_t c = 0; c < plan->n_chains && fits; c++)
-        fits = !plan->chains[c].is_files || add_files(plan, &plan->chains[c]);
-    plan->buffer_bytes = (plan->wire_bytes + 255) / 256 * 256;
-    for (int32_t c = 0; c < plan->n_chains && fits; c++)
-        if (plan->chains[c].n_links > plan->chains[c].n_host)
-            fits = add_rows(plan, plan->chains[c].row_bytes, &plan->chains[c].offset,
-                            &plan->buffer_bytes);
-    return fits;
-}
-
-static int fail_large(const leat_plan *plan, const char *name, int64_t bytes,
-                      const leat_node *batch, leat_error *err)
-{
-    return leat_node_fail(
-        batch, err, LEAT_E_CONFIG, "a batch of %llu rows of '%s' (%lld bytes each) is too large",
-        (unsigned long long)leat_order_slot_rows(&plan->order), name, (long long)bytes);
-}
-
-/* Room for the rows of a chain, in batches of whichever bucket. */
-static bool add_chain(const leat_plan *plan, leat_chain *chain, size_t *at)
-{
-    const leat_buckets *const buckets = plan->order.buckets;
-    size_t most = 0, all;
-    if (!chain->pad.by_bucket)
-        return add_rows(plan, chain->host_bytes, &chain->host_offset, at);
-    for (uint32_t k = 0; k < buckets->n; k++) {
-        const uint64_t size = buckets->list[k].size, ranks = plan->order.ranks;
-        if (__builtin_mul_overflow(leat_chain_row_bytes(chain, &plan->order, k),
-                                   size / ranks + (size % ranks != 0), &all))
-            return false;
-        most = all > most ? all : most;
-    }
-    chain->host_offset = *at;
-    return most <= (size_t)1 << 46 && (*at += (most + 63) / 64 * 64) <= (size_t)1 << 46;
-}
-
-/* The sizes of a padded chain's samples become a tensor of their own. */
-static bool add_lengths(leat_plan *plan, int32_t c, size_t *at)
-{
-    leat_pad *const pad = &plan->chains[c].pad;
-    const int32_t i = plan->n_tensors++;
-    const int64_t n = pad->n_lengths;
-    char *const name = plan->lengths_names[i];
-    snprintf(name, LEAT_FEATURE_NAME, "%.*s_length", LEAT_FEATURE_NAME - 8,
-             plan->source->features[plan->chains[c].feature].name);
-    plan->lengths_of[i] = c;
-    plan->tensors[i] = (leat_tensor_info){ name, leat_shape_make(LEAT_I64, n > 1, &n), 0, 0 };
-    return add_rows(plan, (size_t)n * sizeof(int64_t), &pad->lengths_at, at);
-}
-
-/* Whether batches come whose rows are shorter than those of the last bucket. */
-static bool varies(const leat_plan *plan, const leat_chain *chain)
-{
-    const leat_buckets *const buckets = plan->order.buckets;
-    for (uint32_t k = 0; chain->pad.by_bucket && k + 1 < buckets->n; k++)
-        if (buckets->list[k].n)
-            return true;
-    return false;
-}
-
-/* All shapes are settled: lays out a slot. */
-static int lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
-{
-    size_t at = 0;
-    if (plan->on_device && plan->engine.digest)
-        return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                              "engine.digest reads batches in host memory, but a map with device: "
-                              "gpu finishes them on the device");
-    for (int32_t c = 0; c < plan->n_chains; c++) {
-        leat_chain *const chain = &plan->chains[c];
-        const char *const name = plan->source->features[c].name;
-        const int64_t bytes = leat_shape_bytes(&chain->shape);
-        if (bytes < 0)
-            return fail_unsettled(chain, name, batch, err);
-        if (chain->shape.rank == LEAT_MAX_RANK)
-            return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                                  "tensor '%s' has %d dimensions; a batch of it would have one too "
-                                  "many",
-                                  name, LEAT_MAX_RANK);
-        if (!plan->unbatches)
-            chain->unbatch_at = chain->n_host;
-        if (plan->engine.fuse)
-            leat_map_fuse(chain);
-        chain->row_bytes = (size_t)bytes;
-        if (chain->pad.on && chain->n_links > chain->n_host)
-            return leat_node_fail(batch, err, LEAT_E_UNSUPPORTED,
-                                  "'%s' is padded, and a map with device: gpu works on samples of "
-                                  "one size: write device: cpu",
-                                  name);
-        if (chain->pad.on)
-            chain->host_shape = chain->shape;
-        chain->host_bytes = (size_t)leat_shape_bytes(&chain->host_shape);
-        const int rc = chain->is_files ? leat_device_decode_settle(plan, chain, err) : LEAT_OK;
-        if (rc < 0)
-            return leat_node_fail_in(batch, err, rc);
-        if (!chain->is_files && !add_chain(plan, chain, &at))
-            return fail_large(plan, name, (int64_t)chain->host_bytes, batch, err);
-        chain->offset = chain->host_offset;
-        plan->tensors[c] =
-            (leat_tensor_info){ name, chain->shape, chain->n_fused, varies(plan, chain) };
-    }
-    if (plan->on_error == LEAT_ON_ERROR_MASK && plan->on_device)
-        return leat_node_fail(
-            batch, err, LEAT_E_UNSUPPORTED,
-            "on_error: mask leaves rows of zeros, which a map with device: gpu would "
-            "change: write policy: replace, or device: cpu");
-    plan->valid_offset = at;
-    if (plan->on_error == LEAT_ON_ERROR_MASK)
-        at += (leat_order_slot_rows(&plan->order) + 63) / 64 * 64;
-    plan->n_tensors = plan->n_chains;
-    for (int32_t c = 0; c < plan->n_chains; c++)
-        if (plan->chains[c].pad.on && !add_lengths(plan, c, &at))
-            return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                                  "a batch of so many rows is too large");
-    plan->slot_bytes = at ? at : 64;
-    if (!lay_out_device(plan))
-        return fail_large(plan, "plans and results on the device", -1, batch, err);
-    return check_memory(plan, batch, err);
 }
 
 static uint64_t digest_of(const leat_node *node, uint64_t digest)
@@ -402,13 +173,13 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);
     if ((rc = add_stages(build, parts->pipeline, err)) < 0 ||
-        (rc = lay_out(plan, build->batch, err)) < 0 ||
+        (rc = leat_build_lay_out(plan, build->batch, err)) < 0 ||
         (rc = leat_cache_settle(build, parts, err)) < 0)
         return rc;
     leat_on_error_settle(plan);
     leat_look_at(plan, &plan->look);
     fill_info(plan, parts);
-    return LEAT_OK;
+    return leat_placed_open(plan, err);
 }
 
 /* --- public -------------------------------------------------------------------------------------- */
@@ -478,6 +249,7 @@ void leat_plan_close(leat_plan **out)
         leat_map_free_chain(&plan->chains[c]);
     for (int32_t i = 0; i < plan->n_batch_links; i++)
         free(plan->batch_links[i].options);
+    leat_placed_close(&plan->placed);
     leat_order_fini(&plan->order);
     leat_cache_close(&plan->cache);
     leat_source_close(&plan->source);

@@ -163,6 +163,7 @@ typedef struct leat_ahead {
     leat_run *runs;      /* ring of LEAT_RUNS */
     leat_layout layout;  /* [start token] */
     uint64_t head, tail; /* runs published / freed, counted without wrapping [engine lock] */
+    uint64_t n_done;     /* open runs that wait for an older one to be freed [engine lock] */
     uint64_t open_bytes; /* of rows in open runs [engine lock] */
     uint64_t blocked_at; /* tail when the last start found no room [engine lock] */
     uint64_t used_to, used_from; /* read memory in use, counted without wrapping [engine lock] */
@@ -304,6 +305,9 @@ int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_err
 
 /* --- ship_map.c: the links that the device does ------------------------------------------------ */
 int leat_ship_map_open(leat_loader *loader, leat_error *err);
+/* The links of a chain that the device does, as kernels need them; ops has room for LEAT_MAX_CHAIN. */
+int leat_ship_map_describe(const leat_chain *chain, leat_device_op *ops, int32_t *n,
+                           leat_error *err);
 void leat_ship_map_close(leat_loader *loader);
 
 /* --- tune.c ----------------------------------------------------------------------------------- */

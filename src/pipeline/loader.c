@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "engine.h"
+#include "placed.h"
 #include "scratch.h"
 #include "state.h"
 
@@ -120,7 +121,9 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
     loader->device = o->device && !o->device->table->host_memory ? o->device : NULL;
     loader->opened_ns = leat_clock_ns();
     set_range(loader, o);
-    rc = leat_plan_budget(plan, o, &loader->budget, err);
+    rc = leat_placed_find(plan, o, &loader->plan, err);
+    if (rc >= 0)
+        rc = leat_plan_budget(loader->plan, o, &loader->budget, err);
     if (rc >= 0) {
         set_sizes(loader, o);
         rc = open_parts(loader, err);

@@ -7,6 +7,7 @@
 #include "bucket.h"
 #include "cache.h"
 #include "device_impl.h"
+#include "leat/placement.h"
 #include "look.h"
 #include "ops/batch_op.h"
 #include "ops/fused.h"
@@ -49,11 +50,15 @@ enum { LEAT_JPEG_INDEX_AUTO, LEAT_JPEG_INDEX_OFF, LEAT_JPEG_INDEX_REQUIRE };
 enum { LEAT_IO_BUFFERED, LEAT_IO_DIRECT };
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
 
+/* Where a map says that its ops run. */
+enum { LEAT_ASKED_AUTO, LEAT_ASKED_CPU, LEAT_ASKED_GPU };
+
 /* One op of a map, with its options as parsed. */
 typedef struct leat_link {
     const leat_op *op;
     void *options;   /* owned */
     uint32_t stream; /* of its random numbers: op name and occurrence */
+    int32_t asked;
 } leat_link;
 
 /* A tensor of the batch: a feature of the record, sent through a chain of ops. */
@@ -172,6 +177,10 @@ struct leat_plan {
     bool on_device;      /* some chain has links for the device */
     bool has_files;      /* and some of these are read by it from the slot, after the copy */
     bool pageable;       /* slots are not pinned */
+    struct leat_placed
+        *placed; /* owned; where `device: auto` put ops for each device so far, under its
+                                   own lock. NULL: no op can move */
+    const leat_placement *placement; /* of a copy that was cut for a device, else NULL */
     int32_t n_notes;
     char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];
 };
@@ -179,6 +188,6 @@ struct leat_plan {
 /* Batches of one pass; of endless pipelines as many as the source's records make. (on_error.c) */
 uint64_t leat_plan_epoch_batches(const leat_order *order);
 
-extern const leat_option leat_engine_option_table[];
+extern const leat_option leat_engine_option_table[]; /* engine_options.c */
 
 #endif

@@ -16,6 +16,20 @@ static int describe(const leat_link *link, leat_shape *shape, leat_device_op *ou
     return rc;
 }
 
+int leat_ship_map_describe(const leat_chain *chain, leat_device_op *ops, int32_t *n,
+                           leat_error *err)
+{
+    const leat_link *const decode = &chain->links[chain->n_host];
+    leat_shape shape = chain->host_shape;
+    int rc = LEAT_OK;
+    *n = 0;
+    if (chain->is_files)
+        rc = decode->op->shape(decode->options, &chain->host_shape, &shape, err);
+    for (int32_t i = leat_chain_first_kernel(chain); i < chain->n_links && rc >= 0; i++)
+        rc = describe(&chain->links[i], &shape, &ops[(*n)++], err);
+    return rc;
+}
+
 /* All chains of the plan; ops has room for LEAT_MAX_FEATURES * LEAT_MAX_CHAIN of them. */
 static int describe_all(const leat_plan *plan, leat_device_op *ops, leat_device_chain *chains,
                         int32_t *n_chains, leat_error *err)
@@ -24,22 +38,17 @@ static int describe_all(const leat_plan *plan, leat_device_op *ops, leat_device_
     *n_chains = 0;
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        const int32_t from = leat_chain_first_kernel(chain);
-        leat_shape shape = chain->host_shape;
-        leat_device_op *const first = ops;
-        if (chain->is_files)
-            rc = chain->links[chain->n_host].op->shape(chain->links[chain->n_host].options,
-                                                       &chain->host_shape, &shape, err);
-        for (int32_t i = from; i < chain->n_links && rc >= 0; i++)
-            rc = describe(&chain->links[i], &shape, ops++, err);
-        if (ops > first)
+        int32_t n;
+        rc = leat_ship_map_describe(chain, ops, &n, err);
+        if (n)
             chains[(*n_chains)++] =
-                (leat_device_chain){ .ops = first,
-                                     .n_ops = (int32_t)(ops - first),
+                (leat_device_chain){ .ops = ops,
+                                     .n_ops = n,
                                      .files = chain->is_files ? &chain->files : NULL,
                                      .from = chain->host_offset,
                                      .plans = chain->plans_offset,
                                      .to = chain->offset };
+        ops += n;
     }
     return rc;
 }

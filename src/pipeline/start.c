@@ -133,11 +133,14 @@ void leat_start_close(leat_loader *loader)
     a->runs = NULL;
 }
 
-/* Runs that may be open. Where nothing is read ahead, few: should the page cache lose the files, the
- * next ones are. */
-static uint64_t n_runs_locked(const leat_loader *loader)
+/* Where the head may go to. Where nothing is read ahead, not far: should the page cache lose the files,
+ * the next runs are. But one slow run at the tail must not keep the other threads from theirs. */
+static uint64_t stop_locked(const leat_loader *loader)
 {
-    return loader->ahead.in_worker ? 4 * (uint64_t)loader->n_threads + 4 : LEAT_RUNS;
+    const leat_ahead *const a = &loader->ahead;
+    const uint64_t most = a->tail + LEAT_RUNS;
+    const uint64_t near = a->tail + a->n_done + 4 * (uint64_t)loader->n_threads + 4;
+    return a->in_worker && near < most ? near : most;
 }
 
 bool leat_start_can_locked(const leat_loader *loader)
@@ -156,7 +159,8 @@ bool leat_start_can_locked(const leat_loader *loader)
      * quarter of the memory, and up to another quarter is lost at the end of the ring. */
     if (a->blocked && (a->open_bytes > a->window / 2 || a->tail == a->blocked_at))
         return open == 0;
-    return open <= n_runs_locked(loader) / 4 * 3;
+    const uint64_t stop = stop_locked(loader);
+    return a->head + (stop - a->tail - a->n_done) / 4 <= stop;
 }
 
 /* Where a row's bytes are read from; false: from nowhere, or by whoever runs it. */
@@ -272,7 +276,7 @@ typedef struct leat_group {
 
 /* What others change while a group is made. */
 typedef struct leat_start {
-    uint64_t tail, used_from, window, n_runs, run_rows;
+    uint64_t tail, stop, used_from, window, run_rows;
     uint32_t room; /* for reads */
     bool in_worker;
 } leat_start;
@@ -284,8 +288,8 @@ static leat_group make_group(leat_loader *loader, int64_t end, const leat_start 
     leat_group g = { .head = a->head, .tail = now->tail };
     leat_run *before = NULL;
     uint64_t bytes = 0;
-    while (g.head - now->tail < now->n_runs && g.n_reads < GROUP &&
-           g.n_reads + LEAT_RUN_MAX <= now->room && a->batch < end && bytes < LEAT_GROUP_BYTES) {
+    while (g.head < now->stop && g.n_reads < GROUP && g.n_reads + LEAT_RUN_MAX <= now->room &&
+           a->batch < end && bytes < LEAT_GROUP_BYTES) {
         leat_run *const run = &a->runs[g.head % LEAT_RUNS];
         if (!a->stashed)
             prepare(loader, run, now->run_rows, now->in_worker);
@@ -337,9 +341,9 @@ void leat_start_group_locked(leat_loader *loader)
     const uint64_t first = a->head;
     const leat_start now = {
         .tail = a->tail,
+        .stop = stop_locked(loader),
         .used_from = a->used_from,
         .window = a->window,
-        .n_runs = n_runs_locked(loader),
         .run_rows = loader->run_rows < LEAT_RUN_MAX ? loader->run_rows : LEAT_RUN_MAX,
         .room = LEAT_READER_DEPTH - a->in_flight,
         .in_worker = a->in_worker,
@@ -381,11 +385,13 @@ void leat_start_done_locked(leat_loader *loader, leat_run *run)
 {
     leat_ahead *const a = &loader->ahead;
     run->state = LEAT_RUN_DONE;
+    a->n_done++;
     while (a->tail < a->head && a->runs[a->tail % LEAT_RUNS].state == LEAT_RUN_DONE) {
         leat_run *const oldest = &a->runs[a->tail % LEAT_RUNS];
         oldest->state = LEAT_RUN_FREE;
         a->open_bytes -= oldest->bytes;
         a->used_from = oldest->end;
         a->tail++;
+        a->n_done--;
     }
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "split.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+static double rate_of(double ns)
+{
+    return ns > 0 ? 1e9 / ns : INFINITY;
+}
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+leat_split_rates leat_split_rate(const leat_split_costs *costs, const int32_t *chosen)
+{
+    leat_split_rates r = { .host_ns = costs->host_ns, .bytes = costs->bytes };
+    for (int32_t c = 0; c < costs->n_chains; c++) {
+        const leat_split *const at = &costs->chains[c].at[chosen[c]];
+        r.host_ns += at->host_ns;
+        r.bytes += at->bytes;
+        r.device_ns += at->device_ns;
+    }
+    r.host = rate_of(r.host_ns / (costs->threads > 1 ? costs->threads : 1));
+    r.wire = rate_of(r.bytes * costs->wire_ns);
+    r.device = rate_of(r.device_ns + costs->step_ns);
+    r.all = least(least(r.host, r.wire), r.device);
+    return r;
+}
+
+/* Puts chain c at its best place, the others staying where they are; true: it moved. */
+static bool improve(const leat_split_costs *costs, int32_t *chosen, int32_t c)
+{
+    const int32_t before = chosen[c];
+    int32_t best = before;
+    double rate = leat_split_rate(costs, chosen).all;
+    for (int32_t k = costs->chains[c].n - 1; k >= 0; k--) {
+        chosen[c] = k;
+        const double all = leat_split_rate(costs, chosen).all;
+        if (all > rate) {
+            rate = all;
+            best = k;
+        }
+    }
+    chosen[c] = best;
+    return best != before;
+}
+
+/* Gives chain c back to the CPU as far as the rate stays at `wanted` or above. */
+static void take_back(const leat_split_costs *costs, int32_t *chosen, int32_t c, double wanted)
+{
+    const int32_t before = chosen[c];
+    for (int32_t k = costs->chains[c].n - 1; k > before; k--) {
+        chosen[c] = k;
+        if (leat_split_rate(costs, chosen).all >= wanted)
+            return;
+    }
+    chosen[c] = before;
+}
+
+void leat_split_choose(const leat_split_costs *costs, int32_t *chosen)
+{
+    bool moved = true;
+    for (int32_t c = 0; c < costs->n_chains; c++)
+        chosen[c] = costs->chains[c].n - 1;
+    /* Every move raises the rate, so this ends; the bound is for costs that are no numbers. */
+    for (int32_t i = 0; i < LEAT_MAX_FEATURES * LEAT_MAX_SPLITS && moved; i++) {
+        moved = false;
+        for (int32_t c = 0; c < costs->n_chains; c++)
+            moved |= improve(costs, chosen, c);
+    }
+    const double wanted = leat_split_rate(costs, chosen).all / (1 + LEAT_SPLIT_MARGIN);
+    for (int32_t c = 0; c < costs->n_chains; c++)
+        take_back(costs, chosen, c, wanted);
+}
