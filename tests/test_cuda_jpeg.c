@@ -158,6 +158,60 @@ static void a_batch_may_take_several_goes(void **state)
     check_fakes();
 }
 
+/* Two tensors of files and one of numbers, so that ops lie beside each other on the GPU. */
+static leat_plan *open_two(const char files[2][64], const char *first, const char *others)
+{
+    char text[1200];
+    leat_plan *plan;
+    leat_error err;
+    snprintf(text, sizeof text,
+             "source: {zip: [{tfrecord: '%s'}, {tfrecord: {files: '%s', features: {other: {key: "
+             "image}}}}]}\n"
+             "pipeline:\n"
+             "  - map: {device: %s, ops: [decode_jpeg, {random_crop: {size: 20}}, random_flip]}\n"
+             "  - map: {tensor: other, device: %s, ops: [decode_jpeg, {resize: {size: 24}}, "
+             "random_flip, {normalize: {mean: 0.5}}]}\n"
+             "  - map: {tensor: label, device: %s, ops: [{cast: float32}, {scale: {factor: 3}}]}\n"
+             "  - batch: {size: 6, drop_remainder: false}\n  - prefetch: 2\n"
+             "engine: {threads: 2}\n",
+             files[0], files[1], first, others, others);
+    check(open_text(text, &plan, &err), &err);
+    return plan;
+}
+
+static void tensors_do_not_mind_each_other(void **state)
+{
+    static const char *const others[] = { "gpu", "auto", "cpu" };
+    char files[2][64];
+    gpu_jpegs set = small_set;
+    leat_error err;
+    (void)state;
+    set.odd_every = 3;
+    check(gpu_jpegs_write(&set, files[0], &err), &err);
+    set.seed = 8;
+    check(gpu_jpegs_write(&set, files[1], &err), &err);
+    leat_plan *host_plan = open_two((const char(*)[64])files, "cpu", "cpu");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        gpu_run run = { .seed = 1 };
+        gpu_pixels found = { 0 };
+        leat_stream *stream;
+        begin(i, (unsigned)i % 2);
+        leat_plan *gpu_plan = open_two((const char(*)[64])files, "gpu", others[i]);
+        check(leat_device_open("cuda:0", &run.device, &err), &err);
+        check(run.device->table->stream_open(run.device, &stream, &err), &err);
+        check(gpu_compare_pixels(&run, host_plan, gpu_plan, stream, &found, &err), &err);
+        assert_int_equal(found.batches, 8);
+        assert_int_equal(found.differing, 0);
+        run.device->table->stream_close(stream);
+        leat_device_close(&run.device);
+        leat_plan_close(&gpu_plan);
+        check_fakes();
+    }
+    leat_plan_close(&host_plan);
+    gpu_jpegs_remove(files[0]);
+    gpu_jpegs_remove(files[1]);
+}
+
 /* --- damaged files --------------------------------------------------------------------------------- */
 
 static void a_damaged_file_is_named(void **state)
@@ -367,6 +421,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(batches_are_those_of_the_cpu),
         cmocka_unit_test(large_files_are_decoded_on_the_cpu),
         cmocka_unit_test(a_batch_may_take_several_goes),
+        cmocka_unit_test(tensors_do_not_mind_each_other),
         cmocka_unit_test(a_damaged_file_is_named),
         cmocka_unit_test(a_damaged_header_is_a_bad_record),
         cmocka_unit_test(a_refused_batch_is_tried_file_by_file),

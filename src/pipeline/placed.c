@@ -55,6 +55,8 @@ static const char *why_chain_stays(const leat_plan *plan, int32_t c)
         return "with unbatch nothing is moved";
     if (plan->chains[c].pad.on)
         return "its rows are padded, on the CPU";
+    if (plan->chains[c].is_files)
+        return "it comes before decode_jpeg on the GPU";
     if (is_mixed(plan, c))
         return "a map after batch works on the CPU";
     return NULL;
