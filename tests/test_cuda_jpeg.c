@@ -68,7 +68,7 @@ static leat_plan *open_set(const gpu_jpegs *set, const char *ops, const char *st
 
 typedef struct outcome {
     int64_t batches, rows;
-    uint64_t replaced;
+    uint64_t replaced, files, files_here;
 } outcome;
 
 /* Opens device and loader, takes all batches, closes; the first error. */
@@ -95,6 +95,12 @@ static int run_all(const leat_plan *plan, outcome *out, leat_error *err)
         rc = waited < 0 ? waited : released;
         if (rc < 0)
             leat_fail(err, rc, "a call on a batch failed");
+    }
+    if (loader) {
+        leat_loader_stats_info stats;
+        leat_loader_stats(loader, &stats);
+        out->files = stats.n_files;
+        out->files_here = stats.n_files_here;
     }
     leat_loader_close(&loader);
     if (stream)
@@ -124,6 +130,8 @@ static uint64_t decoded_with(int wide_px)
                  "{batch: {size: 8, drop_remainder: false}}", "threads: 2", file);
     check(run_all(plan, &found, &err), &err);
     assert_int_equal(found.rows, 22);
+    assert_int_equal(found.files + found.files_here, 22);
+    assert_int_equal(found.files, nvjpeg->decoded(0) + nvjpeg->decoded(1));
     close_set(plan, file);
     check_fakes();
     return nvjpeg->decoded(0) + nvjpeg->decoded(1);

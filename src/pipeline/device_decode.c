@@ -111,7 +111,10 @@ int leat_device_decode_row(const leat_journey *j, uint8_t *slot, uint64_t row, l
     *head = (leat_device_file){ .height = (int32_t)picture->dims[0],
                                 .width = (int32_t)picture->dims[1],
                                 .record = j->record };
-    if (!is_for_device(chain, &j->view, picture))
+    leat_trace *const trace = &j->worker->trace;
+    const bool is_here = !is_for_device(chain, &j->view, picture);
+    leat_trace_add(is_here ? &trace->n_files_here : &trace->n_files, 1);
+    if (is_here)
         return make_here(j, err);
     head->bytes = j->view.shape.dims[0];
     memcpy(j->row, j->view.data, (size_t)head->bytes);
