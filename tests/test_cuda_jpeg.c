@@ -2,10 +2,14 @@
  *
  * decode_jpeg on a fake GPU by a fake nvJPEG, whose pixels are libjpeg-turbo's: the same batches as on the
  * CPU, bit for bit; which files are decoded where; damaged files; any one call failing. */
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "device_impl.h"
 #include "gpu_cases.h"
 #include "gpu_jpegs.h"
 #include "nvjpeg_fixture.h"
+#include "op_test.h"
 
 static const cuda_fake_table *fake;
 static const nvjpeg_fake_table *nvjpeg;
@@ -135,6 +139,47 @@ static uint64_t decoded_with(int wide_px)
     close_set(plan, file);
     check_fakes();
     return nvjpeg->decoded(0) + nvjpeg->decoded(1);
+}
+
+/* A folder, of which nobody knows how large its files are: room comes from reading some. */
+static void files_of_a_folder_have_room(void **state)
+{
+    char folder[] = "/tmp/leat-test-XXXXXX", text[400], name[64];
+    leat_view image = op_drawing(60, 70, 3);
+    outcome found;
+    leat_error err;
+    leat_plan *plan;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(name, sizeof name, "%s/a", folder);
+    assert_int_equal(mkdir(name, 0700), 0);
+    leat_view jpeg = op_jpeg(image, (op_jpeg_how){ .quality = 95 });
+    for (int i = 0; i < 9; i++) {
+        snprintf(name, sizeof name, "%s/a/%d.jpg", folder, i);
+        FILE *const file = fopen(name, "wb");
+        fwrite(jpeg.data, 1, (size_t)jpeg.shape.dims[0], file);
+        fclose(file);
+    }
+    snprintf(text, sizeof text,
+             "source: {images: '%s'}\npipeline: [{map: {device: gpu, ops: [decode_jpeg, "
+             "{resize: {size: 4}}]}}, {batch: {size: 4, drop_remainder: false}}]\n",
+             folder);
+    begin(1, 1);
+    check(open_text(text, &plan, &err), &err);
+    check(run_all(plan, &found, &err), &err);
+    assert_int_equal(found.rows, 9);
+    assert_int_equal(found.files, 9);
+    leat_plan_close(&plan);
+    check_fakes();
+    for (int i = 0; i < 9; i++) {
+        snprintf(name, sizeof name, "%s/a/%d.jpg", folder, i);
+        remove(name);
+    }
+    snprintf(name, sizeof name, "%s/a", folder);
+    rmdir(name);
+    rmdir(folder);
+    free(image.data);
+    free(jpeg.data);
 }
 
 static void large_files_are_decoded_on_the_cpu(void **state)
@@ -428,6 +473,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_those_of_the_cpu),
         cmocka_unit_test(large_files_are_decoded_on_the_cpu),
+        cmocka_unit_test(files_of_a_folder_have_room),
         cmocka_unit_test(a_batch_may_take_several_goes),
         cmocka_unit_test(tensors_do_not_mind_each_other),
         cmocka_unit_test(a_damaged_file_is_named),

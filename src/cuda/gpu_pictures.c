@@ -46,7 +46,7 @@ struct leat_gpu_pictures {
     int format;
     int64_t rows;
     nvjpeg_handle *handles[N_WAYS];
-    nvjpeg_header *header; /* of the file that is being looked at */
+    nvjpeg_header *header; /* of the file that is being looked at, for the hardware */
     uint8_t *block;
     int64_t block_bytes;
     turn turns[TURNS];
@@ -103,9 +103,9 @@ static int open_handles(leat_gpu_pictures *p)
 {
     find_hardware(p);
     int rc = code_of(p, create(p, NVJPEG_GPU_HYBRID, &p->handles[KERNELS]), "starting");
-    if (rc == LEAT_OK)
-        rc =
-            code_of(p, p->api->nvjpegJpegStreamCreate(p->handles[KERNELS], &p->header), "starting");
+    if (rc == LEAT_OK && p->handles[HARDWARE])
+        rc = code_of(p, p->api->nvjpegJpegStreamCreate(p->handles[HARDWARE], &p->header),
+                     "starting");
     return rc;
 }
 
