@@ -29,7 +29,7 @@ static void check_fakes(void)
 static void batches_are_those_of_the_cpu(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < 4; seed++) {
+    for (uint64_t seed = 0; seed < 3; seed++) {
         gpu_run run = { .seed = seed, .effort = 1 };
         leat_error err;
         const bool hardware = seed % 2;
@@ -337,14 +337,15 @@ static void a_refused_batch_is_tried_file_by_file(void **state)
 
 /* --- what else may go wrong -------------------------------------------------------------------------- */
 
-static void fail_each(const leat_plan *plan, bool is_nvjpeg, int code, unsigned n_engines)
+/* Every `step`-th call of the library. */
+static void fail_each(const leat_plan *plan, bool is_nvjpeg, int code, unsigned n_engines, int step)
 {
     outcome found;
     leat_error err;
     begin(0, n_engines);
     check(run_all(plan, &found, &err), &err);
     const int64_t calls = (int64_t)(is_nvjpeg ? nvjpeg->calls() : fake->calls());
-    for (int64_t n = 0; n < calls; n++) {
+    for (int64_t n = 0; n < calls; n += step) {
         char text[128] = "";
         begin((uint64_t)n, n_engines);
         if (is_nvjpeg)
@@ -368,16 +369,17 @@ static void any_call_may_fail(void **state)
     char file[64];
     (void)state;
     for (int prefetch = 0; prefetch < 3; prefetch += 2) {
+        const int step = prefetch ? 1 : 4;
         leat_plan *const plan =
             open_set(&small_set, OPS,
                      prefetch ? "{batch: {size: 8, drop_remainder: false}}, {prefetch: 2}"
                               : "{batch: {size: 8, drop_remainder: false}}, {prefetch: 0}",
                      "threads: 2", file);
-        fail_each(plan, false, 2 /* memory */, 1);
-        fail_each(plan, false, 719 /* launch failure */, 0);
+        fail_each(plan, false, 2 /* memory */, 1, step);
+        fail_each(plan, false, 719 /* launch failure */, 0, step);
         for (int answer = 1; answer <= 10; answer += 3)
-            fail_each(plan, true, answer, (unsigned)answer % 2);
-        fail_each(plan, true, 5 /* memory */, 1);
+            fail_each(plan, true, answer, (unsigned)answer % 2, step);
+        fail_each(plan, true, 5 /* memory */, 1, step);
         close_set(plan, file);
     }
 }
