@@ -416,6 +416,27 @@ static void a_lost_device_is_an_error(void **state)
     begin(0, 1);
 }
 
+static void too_little_memory_is_said(void **state)
+{
+    char file[64];
+    leat_plan *const plan = open_set(&small_set, "[decode_jpeg, {resize: {size: 8}}]", "{batch: 4}",
+                                     "threads: 2", file);
+    leat_device *device;
+    leat_loader *loader;
+    leat_error err;
+    (void)state;
+    begin(0, 1);
+    check(leat_device_open("cuda:0", &device, &err), &err);
+    fake->set_memory((size_t)100 << 20);
+    const leat_loader_options o = { .device = device };
+    assert_int_equal(leat_loader_open(plan, &o, &loader, &err), LEAT_E_NOMEM);
+    assert_non_null(strstr(err.message, "268435456 bytes on the device"));
+    assert_non_null(strstr(err.message, "lower its max_pixels, or batch.size"));
+    leat_device_close(&device);
+    close_set(plan, file);
+    check_fakes();
+}
+
 /* One of three ranks gets no row of the last batch. */
 static void a_rank_may_have_no_row(void **state)
 {
@@ -483,6 +504,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_refused_batch_is_tried_file_by_file),
         cmocka_unit_test(any_call_may_fail),
         cmocka_unit_test(a_lost_device_is_an_error),
+        cmocka_unit_test(too_little_memory_is_said),
         cmocka_unit_test(a_rank_may_have_no_row),
         cmocka_unit_test(refusals_say_what_to_do),
     };

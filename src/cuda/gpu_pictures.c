@@ -185,7 +185,8 @@ int leat_gpu_pictures_open(leat_gpu *gpu, const leat_device_chain *chain, int64_
         char why[256];
         leat_gpu_explain(&gpu->base, why, sizeof why);
         leat_gpu_pictures_close(&p);
-        return leat_gpu_fail(err, rc, "decode_jpeg on the GPU: %s", why);
+        return leat_gpu_fail(err, rc, "decode_jpeg on the GPU: %s%s", why,
+                             rc == LEAT_E_NOMEM ? ": lower its max_pixels, or batch.size" : "");
     }
     *out = p;
     return LEAT_OK;
