@@ -325,6 +325,8 @@ static json_t *report_json(struct bench *b)
         leat_json_add(json, "placement", leat_placement_print_json(b->plan, b->placement));
     leat_json_int(json, "jpeg_index_used", (int64_t)b->after.n_seek);
     leat_json_int(json, "jpeg_index_refused", (int64_t)b->after.n_seek_refused);
+    leat_json_int(json, "jpeg_device", (int64_t)b->after.n_files);
+    leat_json_int(json, "jpeg_device_refused", (int64_t)b->after.n_files_here);
     leat_json_add(json, "notes", notes_json(b->plan));
     leat_json_add(json, "cache", cache_json(b));
     leat_summary_add(json, &b->before, &b->after);

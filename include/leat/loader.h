@@ -163,6 +163,9 @@ typedef struct leat_loader_stats_info {
     /* Encoded features that were read by their table in the source's index of JPEG files (leat_seek),
      * and those whose table was not of their bytes, so that they were read without. */
     uint64_t n_seek, n_seek_refused;
+    /* With decode_jpeg on a device: files that were handed to it, and those that are not for it, which the
+     * workers decoded. */
+    uint64_t n_files, n_files_here;
 
     /* Where the threads' time went, summed over them since the loader was opened. */
     int64_t busy_ns;  /* rows computed, by workers and by the consumer while it waited */

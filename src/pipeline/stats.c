@@ -74,6 +74,8 @@ static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
         const leat_trace *const trace = &loader->workers[i].trace;
         out->n_seek += atomic_load_explicit(&trace->n_seek, memory_order_relaxed);
         out->n_seek_refused += atomic_load_explicit(&trace->n_seek_refused, memory_order_relaxed);
+        out->n_files += atomic_load_explicit(&trace->n_files, memory_order_relaxed);
+        out->n_files_here += atomic_load_explicit(&trace->n_files_here, memory_order_relaxed);
     }
     if (loader->plan->cache || loader->plan->keeps) {
         const int32_t hits = out->n_stages - loader->plan->n_batch_links - 2;
