@@ -208,14 +208,15 @@ static int open_loader(struct bench *b, leat_error *err)
         rc = leat_json_check(b->o->json, err);
     if (rc == LEAT_OK)
         rc = leat_bad_list_open(&b->bad, b->o->errors, err);
+    if (rc < 0)
+        return rc;
     const leat_loader_options options_ = {
         .device = b->device,
         .epochs = epochs_of(b),
         .first_batch = b->o->start_batch,
     };
     b->open_ns = leat_files_now_ns();
-    if (rc == LEAT_OK)
-        rc = leat_loader_open(b->plan, &options_, &b->loader, err);
+    rc = leat_loader_open(b->plan, &options_, &b->loader, err);
     if (rc == LEAT_OK && (b->o->explain || b->o->log_placement) &&
         !(b->placement = leat_placement_print_find(b->plan, &options_, err)))
         rc = err->code;
