@@ -143,7 +143,7 @@ int leat_atomic_file_open(leat_atomic_file **out, const char *path, unsigned fla
         const int error = errno;
         leat_atomic_file_close(&file);
         return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: cannot create a file there: %s", path,
-                                strerror(error));
+                                leat_format_open_error(error));
     }
     *out = file;
     return LEAT_FORMAT_OK;

@@ -150,8 +150,25 @@ static void an_index_that_cannot_be_written_is_a_failure(void **state)
     expect_success(shell("$L index x-*.tfrecord"));
     expect_in(out, "index fits\n");
     expect_success(shell("rm x*.idx && mkdir x-00000-of-00001.tfrecord.idx"));
-    expect_failure(shell("$L index x-*.tfrecord"), 1, "no index was written: ");
+    expect_failure(
+        shell("$L index x-*.tfrecord"), 1,
+        "leat index: no index was written: x-00000-of-00001.tfrecord.idx: exists and is not "
+        "a regular file; choose another name\n");
+    assert_null(strstr(err, "memory"));
     expect_success(shell("$L inspect x-*.tfrecord")); /* which needs none */
+}
+
+static void too_many_open_files_are_explained(void **state)
+{
+    (void)state;
+    static const char hint[] = "Too many open files; allow this process more of them (ulimit -n)";
+    expect_success(shell("$L convert images images -o x --shards 20"));
+    expect_success(shell("printf 'source: {tfrecord: {files: \"x-*d\"}}\npipeline: [batch: 2]\n' "
+                         ">x.yaml"));
+    expect_failure(shell("ulimit -n 12; $L plan x.yaml"), 1, hint);
+    expect_success(shell("rm x-*.idx"));
+    expect_failure(shell("ulimit -n 4; exec $L index --jpeg x-00000-of-00020.tfrecord >/dev/null"),
+                   1, hint);
 }
 
 static void bad_folders_are_explained(void **state)
@@ -350,6 +367,7 @@ int main(void)
         cmocka_unit_test_teardown(images_pass_untouched, clean),
         cmocka_unit_test_teardown(index_files_fit_until_data_change, clean),
         cmocka_unit_test_teardown(an_index_that_cannot_be_written_is_a_failure, clean),
+        cmocka_unit_test_teardown(too_many_open_files_are_explained, clean),
         cmocka_unit_test_teardown(bad_folders_are_explained, clean),
         cmocka_unit_test_teardown(the_first_bad_file_is_named, clean),
         cmocka_unit_test_teardown(skip_bad_lists_what_it_leaves_out, clean),

@@ -125,7 +125,7 @@ static int take_file(const char *path, unsigned flags, leat_index *index, leat_e
     if (leat_index_open(path, flags, index, &why) < 0)
         return leat_files_fail(err, &why);
     if (index->built && !index->mapped)
-        return leat_fail(err, LEAT_E_IO, "%s: no index was written: %s", path, index->note);
+        return leat_fail(err, LEAT_E_IO, "no index was written: %s", index->unwritten);
     return LEAT_OK;
 }
 

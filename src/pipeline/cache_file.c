@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cache_impl.h"
+#include "format.h"
 
 #define CHUNK_PLACES 4096
 
@@ -103,7 +104,7 @@ static int fail_open(const leat_cache *cache, int error, leat_error *err)
                          cache->path, text, strerror(errno));
     return leat_fail(err, LEAT_E_IO,
                      "%s: %s in folder %s: %s; give the cache a file that this process may write",
-                     cache->path, what, text, strerror(error));
+                     cache->path, what, text, leat_format_open_error(error));
 }
 
 static void become_reader(leat_cache *cache, const char *why)
