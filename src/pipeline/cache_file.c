@@ -261,7 +261,8 @@ static int load_places(leat_cache *cache, uint64_t file_bytes, uint64_t *end, le
     return LEAT_OK;
 }
 
-/* Where entries must end: what was asked for, or half of what is free. */
+/* Where entries must end: what was asked for, or half of what is free. What they take counts as free,
+ * so that the limit is the same for every process that fills the file. */
 static uint64_t limit(const leat_cache *cache, uint64_t used)
 {
     struct statvfs disk;
@@ -270,7 +271,10 @@ static uint64_t limit(const leat_cache *cache, uint64_t used)
     if (cache->bytes >= 0)
         end = cache->first + (uint64_t)cache->bytes;
     else if (fstatvfs(cache->fd, &disk) == 0)
-        end = used + (uint64_t)disk.f_bavail * disk.f_frsize / 2;
+        end = cache->first + ((cache->faults.free_bytes ? cache->faults.free_bytes
+                                                        : (uint64_t)disk.f_bavail * disk.f_frsize) +
+                              used - cache->first) /
+                                 2;
     end = (end < most ? end : most) / LEAT_CACHE_UNIT * LEAT_CACHE_UNIT;
     return end > used ? end : used;
 }
@@ -293,6 +297,8 @@ int leat_cache_file_open(leat_cache *cache, leat_error *err)
     end = cache->first;
     rc = load_places(cache, (uint64_t)status.st_size, &end, err);
     cache->used = end;
+    if (end - cache->first > cache->n_bytes)
+        cache->n_lost = end - cache->first - cache->n_bytes;
     cache->end = limit(cache, end);
     return rc;
 }
