@@ -29,6 +29,15 @@ int leat_cpu_best(void)
 #endif
 }
 
+const char *leat_cpu_misnamed(void)
+{
+    const char *const wanted = getenv("LEAT_CPU");
+    for (int level = 0; wanted && level < LEAT_N_CPU_LEVELS; level++)
+        if (!strcmp(names[level], wanted))
+            return NULL;
+    return wanted;
+}
+
 static int decide(void)
 {
     const int best = leat_cpu_best();

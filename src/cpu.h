@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * cpu.h: which instruction sets the inner loops may use. LEAT_CPU=c|avx2|avx512 in the environment
- * lowers the level (never raises it); it is read once. */
+ * lowers the level (never raises it); it is read once. Another word is refused when a plan is opened. */
 #ifndef LEAT_CPU_H
 #define LEAT_CPU_H
 
@@ -18,6 +18,8 @@ enum {
         LEAT_N_CPU_LEVELS
 };
 
+/* What LEAT_CPU says if it is none of these words, else NULL. Any thread. */
+const char *leat_cpu_misnamed(void);
 /* The highest level of this machine. AVX2 stands for AVX2 and BMI2; AVX512 for F, BW, VL, DQ and
  * VBMI and VNNI besides. */
 int leat_cpu_best(void);

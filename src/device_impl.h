@@ -63,13 +63,30 @@ typedef struct leat_device_chain {
     size_t to;    /* what comes out */
 } leat_device_chain;
 
+/* A tensor whose rows stay on the device: those of a batch stand at `at`, those of all records in `kept`,
+ * record k's k row sizes further. */
+typedef struct leat_device_keep_part {
+    size_t at, row_bytes;
+    uint8_t *kept;
+} leat_device_keep_part;
+
+/* What is moved between a batch and the places of its records before anything else is done. */
+typedef struct leat_device_keep {
+    const leat_device_keep_part *parts;
+    int32_t n_parts;
+    /* In a buffer: an int64_t for each row. 0: nothing is moved; k + 1: the row comes from record k's place;
+     * -(k + 1): it goes there. */
+    size_t index;
+} leat_device_keep;
+
 /* What is to be done with every batch of a loader. */
 typedef struct leat_device_map_spec {
     const leat_device_chain *chains;
     int32_t n_chains;
-    int64_t rows;        /* of a full batch */
-    size_t buffer_bytes; /* device memory of a batch */
-    int64_t n_buffers;   /* the most there will be */
+    int64_t rows;                 /* of a full batch */
+    size_t buffer_bytes;          /* device memory of a batch */
+    int64_t n_buffers;            /* the most there will be */
+    const leat_device_keep *keep; /* NULL: no rows stay on the device */
 } leat_device_map_spec;
 
 typedef struct leat_device_table {

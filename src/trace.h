@@ -70,6 +70,8 @@ typedef struct leat_trace {
     leat_trace_stage stages[LEAT_MAX_STAGES];
     _Atomic uint64_t n_seek;         /* features that were read by their table (leat_seek) */
     _Atomic uint64_t n_seek_refused; /* whose table did not fit */
+    _Atomic uint64_t n_files;        /* handed to a device that decodes them */
+    _Atomic uint64_t n_files_here;   /* decoded here, because they are not for the device */
     leat_trace_ring spans;
 } leat_trace;
 

@@ -12,12 +12,6 @@
 
 enum { RECORDS = 150 };
 
-typedef struct tally {
-    int64_t batches, values, differing;
-    uint64_t sum;
-    int most;
-} tally;
-
 static int open_plan(const char *path, const char *ops, int batch, int prefetch, bool on_gpu,
                      leat_plan **out, leat_error *err)
 {
@@ -38,7 +32,7 @@ static int open_plan(const char *path, const char *ops, int batch, int prefetch,
 }
 
 /* Labels must agree; pixels are counted. */
-static bool add(const uint8_t *want, const uint8_t *got, size_t n_pixels, size_t n, tally *t)
+static bool add(const uint8_t *want, const uint8_t *got, size_t n_pixels, size_t n, gpu_pixels *t)
 {
     for (size_t i = 0; i < n_pixels; i++) {
         const int d = abs(want[i] - got[i]);
@@ -50,8 +44,8 @@ static bool add(const uint8_t *want, const uint8_t *got, size_t n_pixels, size_t
     return !memcmp(want + n_pixels, got + n_pixels, n - n_pixels);
 }
 
-static int compare(gpu_run *run, const leat_plan *host_plan, const leat_plan *gpu_plan,
-                   leat_stream *stream, tally *t, leat_error *err)
+int gpu_compare_pixels(gpu_run *run, const leat_plan *host_plan, const leat_plan *gpu_plan,
+                       leat_stream *stream, gpu_pixels *t, leat_error *err)
 {
     const leat_loader_options o = { .device = run->device, .epochs = 2 };
     const leat_loader_options on_host = { .epochs = 2 };
@@ -92,8 +86,8 @@ static int compare(gpu_run *run, const leat_plan *host_plan, const leat_plan *gp
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 
-static int one(gpu_run *run, const char *path, const char *ops, int batch, int prefetch, tally *t,
-               leat_error *err)
+static int one(gpu_run *run, const char *path, const char *ops, int batch, int prefetch,
+               gpu_pixels *t, leat_error *err)
 {
     leat_plan *host_plan = NULL, *gpu_plan = NULL;
     leat_stream *stream = NULL;
@@ -103,7 +97,7 @@ static int one(gpu_run *run, const char *path, const char *ops, int batch, int p
     if (rc >= 0)
         rc = run->device->table->stream_open(run->device, &stream, err);
     if (rc >= 0)
-        rc = compare(run, host_plan, gpu_plan, stream, t, err);
+        rc = gpu_compare_pixels(run, host_plan, gpu_plan, stream, t, err);
     if (stream)
         run->device->table->stream_close(stream);
     leat_plan_close(&host_plan);
@@ -111,16 +105,18 @@ static int one(gpu_run *run, const char *path, const char *ops, int batch, int p
     return rc;
 }
 
+/* No more memory than these pictures need. */
+#define DECODE "{decode_jpeg: {max_pixels: 25600}}"
+#define PADDED ", {random_crop: {size: 36, pad: 20}}"
+
 gpu_verdict gpu_case_decode(gpu_run *run)
 {
-    /* max_pixels is that of the pictures, or a little less than the device's own most */
     static const char *const ops[] = {
-        "[{decode_jpeg: {max_pixels: 25600}}, {random_resized_crop: {size: 40}}]",
-        "[{decode_jpeg: {max_pixels: 25600}}, {resize: {size: [30, 50]}}, random_flip]",
-        "[{decode_jpeg: {max_pixels: 25600}}, {random_crop: {size: 36, pad: 20}}, random_flip, "
-        "{center_crop: {size: 30}}]",
+        "[" DECODE ", {random_resized_crop: {size: 40}}]",
+        "[" DECODE ", {resize: {size: [30, 50]}}, random_flip]",
+        "[" DECODE PADDED ", random_flip, {center_crop: {size: 30}}]",
         "[{decode_jpeg: {channels: 1, max_pixels: 25600}}, {resize: {size: 37}}]",
-        "[{decode_jpeg: {max_pixels: 25600}}, {center_crop: {size: [24, 30]}}]",
+        "[" DECODE ", {center_crop: {size: [24, 30]}}]",
     };
     gpu_jpegs what = { .n = RECORDS,
                        .least_px = 30,
@@ -132,7 +128,7 @@ gpu_verdict gpu_case_decode(gpu_run *run)
                        .seed = run->seed };
     char paths[2][64] = { "", "" };
     leat_error err = { 0 };
-    tally t = { 0 };
+    gpu_pixels t = { 0 };
     int rc = gpu_jpegs_write(&what, paths[0], &err);
     what.cmyk = true;
     if (rc >= 0)

@@ -326,7 +326,7 @@ static gpu_verdict one_map(gpu_run *run, uint64_t number, leat_scratch *scratch,
     for (int i = 0; i < CHAINS; i++)
         draw_chain(&cases[i], op_at((uint64_t)i), &rng);
     const size_t bytes = lay_out(cases, chains);
-    const leat_device_map_spec spec = { chains, CHAINS, ROWS, bytes, 1 };
+    const leat_device_map_spec spec = { chains, CHAINS, ROWS, bytes, 1, NULL };
     const int64_t rows = number % 4 == 3 ? 1 + (int64_t)leat_rng_below(&rng, ROWS) : ROWS;
     uint8_t *const slab = malloc(bytes), *const got = malloc(bytes);
     memset(slab, 0xee, bytes);

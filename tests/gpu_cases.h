@@ -50,14 +50,27 @@ gpu_verdict gpu_case_leaks(gpu_run *run);
  * events. */
 int gpu_fetch(gpu_run *run, leat_batch *batch, const leat_plan *plan, bool on_gpu,
               leat_stream *stream, uint8_t *to, size_t *bytes, leat_error *err);
+/* gpu_bench_jpeg.c */
+gpu_verdict gpu_bench_jpeg(gpu_run *run);
 /* gpu_case_decode.c */
 gpu_verdict gpu_case_decode(gpu_run *run);
+typedef struct gpu_pixels {
+    int64_t batches, values, differing;
+    uint64_t sum; /* of the differences */
+    int most;
+} gpu_pixels;
+/* Two epochs of two loaders side by side, on the host and on the device. The first tensor's values are
+ * bytes, whose differences are counted; all others must be the same. */
+int gpu_compare_pixels(gpu_run *run, const leat_plan *host_plan, const leat_plan *gpu_plan,
+                       leat_stream *stream, gpu_pixels *t, leat_error *err);
 /* gpu_cases.c */
 gpu_verdict gpu_case_copies(gpu_run *run);
 gpu_verdict gpu_case_order(gpu_run *run);
 gpu_verdict gpu_case_clock(gpu_run *run);
 gpu_verdict gpu_case_memory(gpu_run *run);
 
+/* gpu_case_keep.c: rows that stay on the device. */
+gpu_verdict gpu_case_keep(gpu_run *run);
 /* gpu_bench_auto.c: `device: auto` against all cuts by hand. */
 gpu_verdict gpu_bench_auto(gpu_run *run);
 

@@ -189,7 +189,7 @@ static void list(const gpu_case *cases)
 
 static int read_options(int argc, char **argv, check_options *o)
 {
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; i += 2) { /* a word and its value */
         const char *const value = i + 1 < argc ? argv[i + 1] : NULL;
         if (!strcmp(argv[i], "--help"))
             exit(usage(stdout));
@@ -212,7 +212,6 @@ static int read_options(int argc, char **argv, check_options *o)
             o->limit_s = atoi(value);
         else
             return usage(stderr);
-        i++;
     }
     return o->effort < 1 || o->effort > 100 || o->limit_s < 1 ? usage(stderr) : 0;
 }

@@ -254,6 +254,40 @@ static void names_of_files_are_counted(void **state)
                 (int64_t)(N_IMAGES * (path + 48) + 1024 * 32)); /* room grows by doubling */
 }
 
+/* What an op before a cache takes of scratch is planned, as it is without one. */
+static void scratch_before_a_cache_is_counted(void **state)
+{
+    static const char *const stages[] = { "map: [decode_image, resize: [9, 9]]",
+                                          "map: [decode_image, resize: [9, 9]], cache" };
+    static char picture[100000] = "P6 200 160 255\n";
+    char path[64], text[512];
+    int64_t bytes[2];
+    leat_format_error ignored;
+    leat_error err;
+    (void)state;
+    snprintf(path, sizeof path, "%s/pictures.tfrecord", folder);
+    record_writer to = open_records(path);
+    const size_t n = strlen("P6 200 160 255\n") + 200 * 160 * 3;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(leat_example_add_bytes(to.builder, "image/encoded", picture, n, &ignored),
+                         0);
+        put_record(&to);
+    }
+    close_records(&to);
+    for (int i = 0; i < 2; i++) {
+        leat_plan *plan;
+        snprintf(text, sizeof text,
+                 "source: {tfrecord: {files: '%s', features: {image/encoded: {type: bytes}}}}\n"
+                 "pipeline: [%s, batch: 2]\n",
+                 path, stages[i]);
+        check(open_text(text, &plan, &err), &err);
+        bytes[i] = budget_of(plan).scratch_bytes;
+        leat_plan_close(&plan);
+    }
+    assert_true(bytes[0] > 200 * 160 * 3);
+    assert_int_equal(bytes[1], bytes[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +296,7 @@ int main(void)
         cmocka_unit_test(an_index_is_counted_where_it_is),
         cmocka_unit_test(an_index_of_jpeg_files_is_mapped),
         cmocka_unit_test(names_of_files_are_counted),
+        cmocka_unit_test(scratch_before_a_cache_is_counted),
     };
     return cmocka_run_group_tests(tests, make, unmake);
 }

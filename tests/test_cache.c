@@ -123,6 +123,35 @@ static void links_before_it_run_once_per_record(void **state)
         }
 }
 
+/* Ops after batch are stages behind those of the cache. */
+static void it_counts_beside_a_map_after_batch(void **state)
+{
+    float *const rows = make_rows(24);
+    const leat_rows x = { "x", leat_shape_make(LEAT_F32, 1, (int64_t[]){ ROW_FLOATS }), rows };
+    const leat_loader_options options = { .epochs = 3 };
+    leat_loader_stats_info stats;
+    leat_builder *b = leat_builder_open();
+    leat_plan *plan;
+    leat_batch *batch;
+    leat_error err;
+    (void)state;
+    leat_builder_rows(b, 24, &x, 1);
+    leat_builder_stage(b, "cache", NULL);
+    leat_builder_stage(b, "batch", "8");
+    leat_builder_stage(b, "map", "[mixup: {label: none}]");
+    check(leat_builder_plan(b, &plan, &err), &err);
+    leat_builder_close(&b);
+    leat_loader *loader = open_loader(plan, &options);
+    while (leat_loader_next(loader, &batch, &err) == LEAT_OK)
+        leat_batch_release(batch);
+    leat_loader_stats(loader, &stats);
+    assert_int_equal(stats.cache.misses, 24);
+    assert_int_equal(stats.cache.hits, 2 * 24);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    free(rows);
+}
+
 static void cached_records_are_not_read(void **state)
 {
     (void)state;
@@ -343,6 +372,7 @@ int main(void)
         cmocka_unit_test(no_cache_changes_a_batch),
         cmocka_unit_test(a_random_prefix_keeps_the_first_draws),
         cmocka_unit_test(links_before_it_run_once_per_record),
+        cmocka_unit_test(it_counts_beside_a_map_after_batch),
         cmocka_unit_test(cached_records_are_not_read),
         cmocka_unit_test(a_failing_record_fails_as_ever),
         cmocka_unit_test(a_resumed_run_goes_on),

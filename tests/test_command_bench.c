@@ -115,6 +115,10 @@ static void a_resumed_bench_sees_the_same_batches(void **state)
     assert_int_equal(json_array_size(json_object_get(resumed, "epochs")), 1);
     json_decref(straight);
     json_decref(resumed);
+    expect_success(shell("timeout 60 $L bench x.yaml --epochs 2 --steps 1000000000000 -q"));
+    expect_in(out, "20 batches in ");
+    expect_success(shell("$L bench x.yaml --epochs 2 --steps 4 --warmup 3 -q"));
+    expect_in(out, "4 batches in ");
     assert_int_equal(shell("$L bench x.yaml --epochs 1 --start-batch 15 -q"), 2);
     expect_in(err, "the run has 15 batches");
 }

@@ -27,6 +27,8 @@ static void slips_of_the_hand_are_understood(void **state)
         expect_failure(shell("$L %s x-labels.txt", commands[i]), 1, "x-labels.txt:1:1: ");
     }
     expect_failure(shell("$L inspect x.yaml --record 3"), 2, "--record is for TFRecord files");
+    expect_failure(shell("LEAT_CPU=AVX2 $L bench x.yaml"), 1,
+                   "LEAT_CPU is 'AVX2'; it is c, avx2 or");
 }
 
 static void one_is_no_plural(void **state)

@@ -2,10 +2,14 @@
  *
  * decode_jpeg on a fake GPU by a fake nvJPEG, whose pixels are libjpeg-turbo's: the same batches as on the
  * CPU, bit for bit; which files are decoded where; damaged files; any one call failing. */
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "device_impl.h"
 #include "gpu_cases.h"
 #include "gpu_jpegs.h"
 #include "nvjpeg_fixture.h"
+#include "op_test.h"
 
 static const cuda_fake_table *fake;
 static const nvjpeg_fake_table *nvjpeg;
@@ -25,7 +29,7 @@ static void check_fakes(void)
 static void batches_are_those_of_the_cpu(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < 4; seed++) {
+    for (uint64_t seed = 0; seed < 3; seed++) {
         gpu_run run = { .seed = seed, .effort = 1 };
         leat_error err;
         const bool hardware = seed % 2;
@@ -68,7 +72,7 @@ static leat_plan *open_set(const gpu_jpegs *set, const char *ops, const char *st
 
 typedef struct outcome {
     int64_t batches, rows;
-    uint64_t replaced;
+    uint64_t replaced, files, files_here;
 } outcome;
 
 /* Opens device and loader, takes all batches, closes; the first error. */
@@ -95,6 +99,12 @@ static int run_all(const leat_plan *plan, outcome *out, leat_error *err)
         rc = waited < 0 ? waited : released;
         if (rc < 0)
             leat_fail(err, rc, "a call on a batch failed");
+    }
+    if (loader) {
+        leat_loader_stats_info stats;
+        leat_loader_stats(loader, &stats);
+        out->files = stats.n_files;
+        out->files_here = stats.n_files_here;
     }
     leat_loader_close(&loader);
     if (stream)
@@ -124,16 +134,59 @@ static uint64_t decoded_with(int wide_px)
                  "{batch: {size: 8, drop_remainder: false}}", "threads: 2", file);
     check(run_all(plan, &found, &err), &err);
     assert_int_equal(found.rows, 22);
+    assert_int_equal(found.files + found.files_here, 22);
+    assert_int_equal(found.files, nvjpeg->decoded(0) + nvjpeg->decoded(1));
     close_set(plan, file);
     check_fakes();
     return nvjpeg->decoded(0) + nvjpeg->decoded(1);
+}
+
+/* A folder, of which nobody knows how large its files are: room comes from reading some. */
+static void files_of_a_folder_have_room(void **state)
+{
+    char folder[] = "/tmp/leat-test-XXXXXX", text[400], name[64];
+    leat_view image = op_drawing(60, 70, 3);
+    outcome found;
+    leat_error err;
+    leat_plan *plan;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(name, sizeof name, "%s/a", folder);
+    assert_int_equal(mkdir(name, 0700), 0);
+    leat_view jpeg = op_jpeg(image, (op_jpeg_how){ .quality = 95 });
+    for (int i = 0; i < 9; i++) {
+        snprintf(name, sizeof name, "%s/a/%d.jpg", folder, i);
+        FILE *const file = fopen(name, "wb");
+        fwrite(jpeg.data, 1, (size_t)jpeg.shape.dims[0], file);
+        fclose(file);
+    }
+    snprintf(text, sizeof text,
+             "source: {images: '%s'}\npipeline: [{map: {device: gpu, ops: [decode_jpeg, "
+             "{resize: {size: 4}}]}}, {batch: {size: 4, drop_remainder: false}}]\n",
+             folder);
+    begin(1, 1);
+    check(open_text(text, &plan, &err), &err);
+    check(run_all(plan, &found, &err), &err);
+    assert_int_equal(found.rows, 9);
+    assert_int_equal(found.files, 9);
+    leat_plan_close(&plan);
+    check_fakes();
+    for (int i = 0; i < 9; i++) {
+        snprintf(name, sizeof name, "%s/a/%d.jpg", folder, i);
+        remove(name);
+    }
+    snprintf(name, sizeof name, "%s/a", folder);
+    rmdir(name);
+    rmdir(folder);
+    free(image.data);
+    free(jpeg.data);
 }
 
 static void large_files_are_decoded_on_the_cpu(void **state)
 {
     (void)state;
     assert_int_equal(decoded_with(60), 22);
-    assert_int_equal(decoded_with(4000), 21); /* more than 8 times the mean of the bytes */
+    assert_int_equal(decoded_with(4000), 21); /* more than 4 times the mean of the bytes */
     assert_int_equal(decoded_with(8200), 21);
 }
 
@@ -156,6 +209,60 @@ static void a_batch_may_take_several_goes(void **state)
     assert_int_equal(fake->kernels(), 2); /* of one pass each */
     close_set(plan, file);
     check_fakes();
+}
+
+/* Two tensors of files and one of numbers, so that ops lie beside each other on the GPU. */
+static leat_plan *open_two(const char files[2][64], const char *first, const char *others)
+{
+    char text[1200];
+    leat_plan *plan;
+    leat_error err;
+    snprintf(text, sizeof text,
+             "source: {zip: [{tfrecord: '%s'}, {tfrecord: {files: '%s', features: {other: {key: "
+             "image}}}}]}\n"
+             "pipeline:\n"
+             "  - map: {device: %s, ops: [decode_jpeg, {random_crop: {size: 20}}, random_flip]}\n"
+             "  - map: {tensor: other, device: %s, ops: [decode_jpeg, {resize: {size: 24}}, "
+             "random_flip, {normalize: {mean: 0.5}}]}\n"
+             "  - map: {tensor: label, device: %s, ops: [{cast: float32}, {scale: {factor: 3}}]}\n"
+             "  - batch: {size: 6, drop_remainder: false}\n  - prefetch: 2\n"
+             "engine: {threads: 2}\n",
+             files[0], files[1], first, others, others);
+    check(open_text(text, &plan, &err), &err);
+    return plan;
+}
+
+static void tensors_do_not_mind_each_other(void **state)
+{
+    static const char *const others[] = { "gpu", "auto", "cpu" };
+    char files[2][64];
+    gpu_jpegs set = small_set;
+    leat_error err;
+    (void)state;
+    set.odd_every = 3;
+    check(gpu_jpegs_write(&set, files[0], &err), &err);
+    set.seed = 8;
+    check(gpu_jpegs_write(&set, files[1], &err), &err);
+    leat_plan *host_plan = open_two((const char(*)[64])files, "cpu", "cpu");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        gpu_run run = { .seed = 1 };
+        gpu_pixels found = { 0 };
+        leat_stream *stream;
+        begin(i, (unsigned)i % 2);
+        leat_plan *gpu_plan = open_two((const char(*)[64])files, "gpu", others[i]);
+        check(leat_device_open("cuda:0", &run.device, &err), &err);
+        check(run.device->table->stream_open(run.device, &stream, &err), &err);
+        check(gpu_compare_pixels(&run, host_plan, gpu_plan, stream, &found, &err), &err);
+        assert_int_equal(found.batches, 8);
+        assert_int_equal(found.differing, 0);
+        run.device->table->stream_close(stream);
+        leat_device_close(&run.device);
+        leat_plan_close(&gpu_plan);
+        check_fakes();
+    }
+    leat_plan_close(&host_plan);
+    gpu_jpegs_remove(files[0]);
+    gpu_jpegs_remove(files[1]);
 }
 
 /* --- damaged files --------------------------------------------------------------------------------- */
@@ -230,14 +337,15 @@ static void a_refused_batch_is_tried_file_by_file(void **state)
 
 /* --- what else may go wrong -------------------------------------------------------------------------- */
 
-static void fail_each(const leat_plan *plan, bool is_nvjpeg, int code, unsigned n_engines)
+/* Every `step`-th call of the library. */
+static void fail_each(const leat_plan *plan, bool is_nvjpeg, int code, unsigned n_engines, int step)
 {
     outcome found;
     leat_error err;
     begin(0, n_engines);
     check(run_all(plan, &found, &err), &err);
     const int64_t calls = (int64_t)(is_nvjpeg ? nvjpeg->calls() : fake->calls());
-    for (int64_t n = 0; n < calls; n++) {
+    for (int64_t n = 0; n < calls; n += step) {
         char text[128] = "";
         begin((uint64_t)n, n_engines);
         if (is_nvjpeg)
@@ -261,16 +369,17 @@ static void any_call_may_fail(void **state)
     char file[64];
     (void)state;
     for (int prefetch = 0; prefetch < 3; prefetch += 2) {
+        const int step = prefetch ? 1 : 4;
         leat_plan *const plan =
             open_set(&small_set, OPS,
                      prefetch ? "{batch: {size: 8, drop_remainder: false}}, {prefetch: 2}"
                               : "{batch: {size: 8, drop_remainder: false}}, {prefetch: 0}",
                      "threads: 2", file);
-        fail_each(plan, false, 2 /* memory */, 1);
-        fail_each(plan, false, 719 /* launch failure */, 0);
+        fail_each(plan, false, 2 /* memory */, 1, step);
+        fail_each(plan, false, 719 /* launch failure */, 0, step);
         for (int answer = 1; answer <= 10; answer += 3)
-            fail_each(plan, true, answer, (unsigned)answer % 2);
-        fail_each(plan, true, 5 /* memory */, 1);
+            fail_each(plan, true, answer, (unsigned)answer % 2, step);
+        fail_each(plan, true, 5 /* memory */, 1, step);
         close_set(plan, file);
     }
 }
@@ -305,6 +414,27 @@ static void a_lost_device_is_an_error(void **state)
     assert_null(fake->violation());
     assert_null(nvjpeg->violation());
     begin(0, 1);
+}
+
+static void too_little_memory_is_said(void **state)
+{
+    char file[64];
+    leat_plan *const plan = open_set(&small_set, "[decode_jpeg, {resize: {size: 8}}]", "{batch: 4}",
+                                     "threads: 2", file);
+    leat_device *device;
+    leat_loader *loader;
+    leat_error err;
+    (void)state;
+    begin(0, 1);
+    check(leat_device_open("cuda:0", &device, &err), &err);
+    fake->set_memory((size_t)100 << 20);
+    const leat_loader_options o = { .device = device };
+    assert_int_equal(leat_loader_open(plan, &o, &loader, &err), LEAT_E_NOMEM);
+    assert_non_null(strstr(err.message, "268435456 bytes on the device"));
+    assert_non_null(strstr(err.message, "lower its max_pixels, or batch.size"));
+    leat_device_close(&device);
+    close_set(plan, file);
+    check_fakes();
 }
 
 /* One of three ranks gets no row of the last batch. */
@@ -366,12 +496,15 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_those_of_the_cpu),
         cmocka_unit_test(large_files_are_decoded_on_the_cpu),
+        cmocka_unit_test(files_of_a_folder_have_room),
         cmocka_unit_test(a_batch_may_take_several_goes),
+        cmocka_unit_test(tensors_do_not_mind_each_other),
         cmocka_unit_test(a_damaged_file_is_named),
         cmocka_unit_test(a_damaged_header_is_a_bad_record),
         cmocka_unit_test(a_refused_batch_is_tried_file_by_file),
         cmocka_unit_test(any_call_may_fail),
         cmocka_unit_test(a_lost_device_is_an_error),
+        cmocka_unit_test(too_little_memory_is_said),
         cmocka_unit_test(a_rank_may_have_no_row),
         cmocka_unit_test(refusals_say_what_to_do),
     };

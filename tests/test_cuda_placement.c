@@ -310,34 +310,6 @@ static void what_does_not_fit_stays(void **state)
     fake->reset(0);
 }
 
-/* An op that waits on purpose is not run for nothing. */
-static void what_may_not_be_timed(void **state)
-{
-    static leat_placement p;
-    leat_plan *plan;
-    leat_error err;
-    const float y[4] = { 0 };
-    const leat_rows rows = { "y", leat_shape_make(LEAT_F32, 0, NULL), y };
-    leat_builder *b = leat_builder_open();
-    (void)state;
-    fake->reset(0);
-    leat_builder_rows(b, 4, &rows, 1);
-    leat_builder_stage(b, "map", "[sleep: 10000, scale]");
-    leat_builder_stage(b, "batch", "2");
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    leat_device *device = open_device();
-    const leat_loader_options o = { .device = device };
-    check(leat_plan_placement(plan, &o, &p, &err), &err);
-    assert_int_equal(p.measured, 0);
-    assert_non_null(strstr(p.reason, "is not called to be timed"));
-    assert_string_equal(p.ops[0].reason, "it has no kernel");
-    assert_string_equal(p.ops[1].reason, p.reason);
-    leat_device_close(&device);
-    leat_plan_close(&plan);
-    check_fake(fake);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -346,7 +318,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_threads_get_the_same),
         cmocka_unit_test(any_call_may_fail),
         cmocka_unit_test(what_does_not_fit_stays),
-        cmocka_unit_test(what_may_not_be_timed),
     };
     fake = open_fake();
     if (argc > 1) /* one test by its name */

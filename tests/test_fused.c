@@ -12,15 +12,27 @@
 
 static char folder[] = "/tmp/leat-test-fused-XXXXXX";
 
-static void write_image(int i, const leat_view *bytes)
+static const char *const parts[] = { "whole", "damaged" };
+
+static void write_image(const char *part, int i, const leat_view *bytes)
 {
     char path[128];
-    snprintf(path, sizeof path, "%s/%c/%03d.jpg", folder, 'a' + i % 2, i);
+    snprintf(path, sizeof path, "%s/%s/%c/%03d.jpg", folder, part, 'a' + i % 2, i);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes->data, 1, (size_t)bytes->shape.dims[0], file),
                      (size_t)bytes->shape.dims[0]);
     fclose(file);
+}
+
+/* A file that is cut, or has a byte changed, somewhere in its last two thirds. */
+static void damage(int i, leat_view *bytes)
+{
+    const int64_t n = bytes->shape.dims[0], at = n / 3 + i * 7919 % (n - n / 3);
+    if (i % 3)
+        ((uint8_t *)bytes->data)[at] ^= (uint8_t)(1 << i % 8);
+    else
+        bytes->shape.dims[0] = at;
 }
 
 /* All kinds: those of the own decoder and those of libjpeg-turbo. */
@@ -40,15 +52,17 @@ static int make_images(void **state)
     (void)state;
     if (!mkdtemp(folder))
         return -1;
-    for (int c = 0; c < 2; c++) {
-        snprintf(path, sizeof path, "%s/%c", folder, 'a' + c);
+    for (int k = 0; k < 6; k++) { /* a folder, and two classes in it */
+        snprintf(path, sizeof path, "%s/%s/%c", folder, parts[k / 3], "\0ab"[k % 3]);
         if (mkdir(path, 0777))
             return -1;
     }
     for (int i = 0; i < 5 * N_KINDS; i++) {
         leat_view image = op_drawing(17 + i * 13 % 150, 23 + i * 29 % 170, i % 6 == 5 ? 1 : 3);
         leat_view bytes = op_jpeg(image, kinds[i % N_KINDS]);
-        write_image(i, &bytes);
+        write_image("whole", i, &bytes);
+        damage(i, &bytes);
+        write_image("damaged", i, &bytes);
         free(image.data);
         free(bytes.data);
     }
@@ -63,7 +77,7 @@ static int remove_images(void **state)
     return system(command);
 }
 
-static uint64_t digest_of(const char *ops, bool fuse, int threads, int *n_fused)
+static uint64_t digest_of(const char *part, const char *ops, bool fuse, int threads, int *n_fused)
 {
     char text[600];
     leat_config *config;
@@ -71,9 +85,11 @@ static uint64_t digest_of(const char *ops, bool fuse, int threads, int *n_fused)
     leat_error err;
     int64_t n;
     snprintf(text, sizeof text,
-             "seed: 9\nsource: {images: '%s'}\nengine: {digest: true, threads: %d, fuse: %s}\n"
-             "pipeline: [shuffle, {map: {ops: %s}}, {batch: 8}, {prefetch: 2}]\n",
-             folder, threads, fuse ? "true" : "false", ops);
+             "seed: 9\nsource: {images: '%s/%s'}\nengine: {digest: true, threads: %d, fuse: %s}\n"
+             "pipeline: [shuffle, {on_error: {policy: mask, max_errors: %s}}, {map: {ops: %s}}, "
+             "{batch: 8}, {prefetch: 2}]\n",
+             folder, part, threads, fuse ? "true" : "false", part == parts[0] ? "0" : "unlimited",
+             ops);
     check(leat_config_parse(text, "fused.yaml", &config, &err), &err);
     check(leat_plan_open(config, NULL, &plan, &err), &err);
     *n_fused = leat_plan_tensor(plan, 0)->n_fused;
@@ -107,7 +123,8 @@ static void one_go_equals_one_by_one(void **state)
                 for (int threads = 0; threads <= 3; threads += 3) {
                     int n_fused;
                     leat_cpu_use(level);
-                    const uint64_t got = digest_of(chains[c].ops, fuse, threads, &n_fused);
+                    const uint64_t got =
+                        digest_of(parts[0], chains[c].ops, fuse, threads, &n_fused);
                     assert_int_equal(n_fused, fuse ? chains[c].n_fused : 0);
                     if (!want)
                         want = got;
@@ -119,8 +136,36 @@ static void one_go_equals_one_by_one(void **state)
     leat_cpu_use(leat_cpu_best());
 }
 
+/* What lies beside a crop is not looked at, on no level: which files are damaged does not depend on the
+ * machine. */
+static void damage_is_the_same_on_every_level(void **state)
+{
+    static const char *const chains[] = {
+        "[decode_jpeg, {random_resized_crop: 24}]",
+        "[{decode_jpeg: {lenient: true}}, {random_resized_crop: 24}, random_flip, normalize]",
+        "[{decode_jpeg: {channels: 1}}, {random_resized_crop: {size: 24, scale: [0.1, 0.2]}}]",
+        "[decode_jpeg, {resize: 24}]",
+    };
+    (void)state;
+    for (size_t c = 0; c < sizeof chains / sizeof *chains; c++)
+        for (int fuse = 0; fuse < 2; fuse++) {
+            uint64_t want = 0;
+            for (int level = 0; level <= leat_cpu_best(); level++) {
+                int n_fused;
+                leat_cpu_use(level);
+                const uint64_t got = digest_of(parts[1], chains[c], fuse, 2, &n_fused);
+                if (level == 0)
+                    want = got;
+                if (got != want)
+                    fail_msg("%s at %s, fuse %d", chains[c], leat_cpu_name(level), fuse);
+            }
+        }
+    leat_cpu_use(leat_cpu_best());
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(one_go_equals_one_by_one) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(one_go_equals_one_by_one),
+                                        cmocka_unit_test(damage_is_the_same_on_every_level) };
     return cmocka_run_group_tests(tests, make_images, remove_images);
 }

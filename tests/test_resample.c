@@ -6,6 +6,9 @@
 
 #include <math.h>
 
+#include "resample.h"
+#include "taps.h"
+
 typedef struct box { /* as in a crop's plan */
     int32_t y, x, height, width;
 } box;
@@ -132,6 +135,72 @@ static void one_colour_stays(void **state)
         }
         free(in.data);
     }
+}
+
+static int32_t most_taps(int64_t n_in, int64_t n_out)
+{
+    int32_t most = 0;
+    for (int32_t i = 0; i < n_out; i++) {
+        const int32_t n = leat_taps_of(n_in, n_out, i).n;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* All weights of output i, of either kind, and zeros where it has none. */
+static void check_output(const leat_axis *axis, int32_t i, int16_t *bytes, float *floats)
+{
+    const size_t stride = (size_t)axis->stride, at = (size_t)i * stride;
+    const leat_taps taps = leat_taps_of(axis->n_in, axis->n_out, i);
+    const int32_t start = axis->start[i];
+    assert_int_equal(start, taps.first < axis->n_in - axis->n_taps ? taps.first
+                                                                   : axis->n_in - axis->n_taps);
+    assert_true(taps.first + taps.n <= start + axis->n_taps);
+    memset(bytes, 0, stride * sizeof *bytes);
+    memset(floats, 0, stride * sizeof *floats);
+    leat_taps_fill_u8(&taps, axis->bits, bytes + (taps.first - start));
+    leat_taps_fill_f32(&taps, floats + (taps.first - start));
+    if (axis->weights)
+        assert_memory_equal(axis->weights + at, bytes, stride * sizeof *bytes);
+    else
+        assert_memory_equal(axis->float_weights + at, floats, stride * sizeof *floats);
+}
+
+static void check_axis(int64_t n_in, int64_t n_out, leat_dtype dtype)
+{
+    leat_axis axis;
+    leat_scratch_reset(op_scratch);
+    assert_int_equal(leat_resample_axis(&axis, n_in, n_out, dtype, op_scratch), LEAT_OK);
+    assert_int_equal(axis.n_taps, most_taps(n_in, n_out));
+    assert_int_equal(axis.stride, (axis.n_taps + 1) / 2 * 2);
+    assert_int_equal(axis.bits, leat_taps_bits(n_in, n_out));
+    assert_true(dtype == LEAT_U8 ? axis.weights && !axis.float_weights
+                                 : axis.float_weights && !axis.weights);
+    int16_t *bytes = malloc((size_t)axis.stride * sizeof *bytes);
+    float *floats = malloc((size_t)axis.stride * sizeof *floats);
+    assert_true(bytes && floats);
+    for (int32_t i = 0; i < axis.n_out; i++)
+        check_output(&axis, i, bytes, floats);
+    free(bytes);
+    free(floats);
+}
+
+/* An axis has the very weights of taps.h: all small sizes, the usual ones, and the extremes. */
+static void axes_are_those_of_taps(void **state)
+{
+    static const int64_t most[][2] = { { 700, 300 }, { 9000, 20 }, { 20, 3000 }, { 65535, 9 } };
+    uint64_t seed = 8;
+    (void)state;
+    for (int64_t n_in = 1; n_in <= 40; n_in++)
+        for (int64_t n_out = 1; n_out <= 40; n_out++)
+            for (int d = 0; d < 2; d++)
+                check_axis(n_in, n_out, d ? LEAT_F32 : LEAT_U8);
+    for (size_t kind = 0; kind < sizeof most / sizeof *most; kind++)
+        for (int i = 0; i < (kind ? 60 : 3000); i++) {
+            const int64_t n_in = 1 + (int64_t)(op_next(&seed) % (uint64_t)most[kind][0]);
+            const int64_t n_out = 1 + (int64_t)(op_next(&seed) % (uint64_t)most[kind][1]);
+            check_axis(n_in, i % 9 ? n_out : 224, i % 4 ? LEAT_U8 : LEAT_F32);
+        }
 }
 
 static void keep_aspect_follows(void **state)
@@ -290,11 +359,12 @@ static void too_little_scratch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(within_one_level_of_double), cmocka_unit_test(float_images_too),
-        cmocka_unit_test(same_size_is_identity),      cmocka_unit_test(one_colour_stays),
-        cmocka_unit_test(keep_aspect_follows),        cmocka_unit_test(crop_pixels_are_resized_box),
-        cmocka_unit_test(boxes_are_uniform),          cmocka_unit_test(narrow_pictures_fall_back),
-        cmocka_unit_test(wrong_ranges_are_refused),   cmocka_unit_test(too_little_scratch),
+        cmocka_unit_test(within_one_level_of_double),  cmocka_unit_test(float_images_too),
+        cmocka_unit_test(same_size_is_identity),       cmocka_unit_test(one_colour_stays),
+        cmocka_unit_test(axes_are_those_of_taps),      cmocka_unit_test(keep_aspect_follows),
+        cmocka_unit_test(crop_pixels_are_resized_box), cmocka_unit_test(boxes_are_uniform),
+        cmocka_unit_test(narrow_pictures_fall_back),   cmocka_unit_test(wrong_ranges_are_refused),
+        cmocka_unit_test(too_little_scratch),
     };
     return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
 }

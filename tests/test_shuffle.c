@@ -223,6 +223,26 @@ static void an_epoch_has_each_record_once(void **state)
 }
 
 /* What a window costs is said only where it costs anything. */
+/* Also in time: a block of more than there is would send every place through over and over. */
+static void a_block_of_all_is_global(void **state)
+{
+    static leat_shuffle_cache cache, cache_of_all;
+    (void)state;
+    for (uint64_t n = 1; n < 200; n++) {
+        const leat_shuffle all = { .seed = n }, blocks[] = {
+            { .seed = n, .block = n, .window = n },
+            { .seed = n, .block = 1000000000, .window = 16000000000 },
+        };
+        for (size_t k = 0; k < 2; k++) {
+            memset(&cache, 0, sizeof cache);
+            memset(&cache_of_all, 0, sizeof cache_of_all);
+            for (uint64_t p = 0; p < n; p++)
+                assert_true(leat_shuffle_at(&blocks[k], n, 0, 0, &cache, p) ==
+                            leat_shuffle_at(&all, n, 0, 0, &cache_of_all, p));
+        }
+    }
+}
+
 static void a_window_of_all_is_global(void **state)
 {
     static const struct {
@@ -309,6 +329,7 @@ int main(void)
         cmocka_unit_test(nothing_moves_far_in_windows),
         cmocka_unit_test(every_element_is_as_likely_where_it_can_come),
         cmocka_unit_test(an_epoch_has_each_record_once),
+        cmocka_unit_test(a_block_of_all_is_global),
         cmocka_unit_test(a_window_of_all_is_global),
         cmocka_unit_test(windows_need_no_last_element),
         cmocka_unit_test(wrong_options_say_what_is_right),

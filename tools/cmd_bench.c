@@ -23,8 +23,9 @@ struct bench_options {
 };
 
 static const leat_option options[] = {
-    LEAT_ROW_AUTO(struct bench_options, steps, 1, 1e12,
-                  "batches to measure; auto: until the last epoch ends"),
+    LEAT_ROW_AUTO(
+        struct bench_options, steps, 1, 1e12,
+        "batches to measure, fewer where --epochs ends before; auto: until the last epoch ends"),
     LEAT_ROW_AUTO(struct bench_options, epochs, 1, 1e9,
                   "passes over the data; auto: as many as --steps or two seconds take, one with "
                   "--digest"),
@@ -163,28 +164,34 @@ static bool by_time(const struct bench *b)
     return b->o->steps <= 0 && b->o->epochs <= 0 && !b->o->digest;
 }
 
+/* Epochs that the run takes at most; -1: no end. */
 static int64_t epochs_of(const struct bench *b)
 {
-    return by_time(b) || b->o->steps > 0 ? -1 : b->o->epochs > 0 ? b->o->epochs : 1;
+    const bool is_endless = leat_plan_get_info(b->plan)->n_batches < 0;
+    if (b->o->epochs > 0 && !(is_endless && b->o->steps > 0))
+        return b->o->epochs;
+    return by_time(b) || b->o->steps > 0 ? -1 : 1;
 }
 
-/* How many batches there will be, and how many of them warm up. */
+/* How many batches there will be (-1: as many as fit in the time), and how many of them warm up. */
 static int count_total(struct bench *b, leat_error *err)
 {
     const struct bench_options *o = b->o;
-    const int64_t per_epoch = leat_plan_get_info(b->plan)->n_batches;
+    const int64_t per_epoch = leat_plan_get_info(b->plan)->n_batches, epochs = epochs_of(b);
     if (per_epoch == 0)
         return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", b->path);
     b->warmup = o->steps > 0 && o->warmup > o->steps ? o->steps : o->warmup;
     b->total = o->steps > 0 ? o->steps + b->warmup : -1;
-    if (o->steps > 0 || by_time(b))
+    if (epochs < 0)
         return LEAT_OK;
     if (per_epoch < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "the pipeline repeats without end; give --steps");
-    b->total = per_epoch * epochs_of(b) - o->start_batch;
-    if (b->total <= 0)
+    const int64_t all = per_epoch * epochs - o->start_batch;
+    if (all <= 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "--start-batch %lld: the run has %lld batches",
-                         (long long)o->start_batch, (long long)(per_epoch * epochs_of(b)));
+                         (long long)o->start_batch, (long long)(per_epoch * epochs));
+    if (b->total < 0 || all < b->total)
+        b->total = all;
     if (b->warmup > b->total / 2)
         b->warmup = b->total / 2;
     return LEAT_OK;
@@ -318,6 +325,8 @@ static json_t *report_json(struct bench *b)
         leat_json_add(json, "placement", leat_placement_print_json(b->plan, b->placement));
     leat_json_int(json, "jpeg_index_used", (int64_t)b->after.n_seek);
     leat_json_int(json, "jpeg_index_refused", (int64_t)b->after.n_seek_refused);
+    leat_json_int(json, "jpeg_device", (int64_t)b->after.n_files);
+    leat_json_int(json, "jpeg_device_refused", (int64_t)b->after.n_files_here);
     leat_json_add(json, "notes", notes_json(b->plan));
     leat_json_add(json, "cache", cache_json(b));
     leat_summary_add(json, &b->before, &b->after);

@@ -232,4 +232,8 @@ void leat_jpeg_side_print(const leat_loader_stats_info *stats)
                leat_files_count_text(stats->n_seek_refused, refused));
     if (stats->n_seek || stats->n_seek_refused)
         putchar('\n');
+    if (stats->n_files || stats->n_files_here)
+        printf("JPEG files: %s were handed to the device, %s decoded on the CPU\n",
+               leat_files_count_text(stats->n_files, used),
+               leat_files_count_text(stats->n_files_here, refused));
 }

@@ -33,7 +33,8 @@ typedef struct leat_jpeg_side {
 int leat_jpeg_side_take(const char *tfrecord, const leat_jpeg_side_how *how, leat_jpeg_side *out,
                         leat_error *err);
 
-/* Says what came of such indexes in a loader's run, one line each; nothing where there are none. */
+/* Says what came of such indexes, and of JPEG files for a device, in a loader's run, one line each; nothing
+ * where there are none. */
 void leat_jpeg_side_print(const leat_loader_stats_info *stats);
 
 #endif

@@ -137,7 +137,7 @@ typedef struct leat_stage_stats {
 /* What the stage `cache` keeps. All loaders of a plan share one cache. */
 typedef struct leat_cache_stats {
     int32_t is_on;         /* 0: the pipeline has no cache; the rest is 0 then */
-    char place[256];       /* "memory", or the file */
+    char place[256];       /* "memory", the file, or the device */
     uint64_t hits, misses; /* samples of this loader that came from it, and that did not */
     uint64_t entries;      /* samples in it now */
     uint64_t bytes;        /* that they take */
@@ -163,6 +163,9 @@ typedef struct leat_loader_stats_info {
     /* Encoded features that were read by their table in the source's index of JPEG files (leat_seek),
      * and those whose table was not of their bytes, so that they were read without. */
     uint64_t n_seek, n_seek_refused;
+    /* With decode_jpeg on a device: files that were handed to it, and those that are not for it, which the
+     * workers decoded. */
+    uint64_t n_files, n_files_here;
 
     /* Where the threads' time went, summed over them since the loader was opened. */
     int64_t busy_ns;  /* rows computed, by workers and by the consumer while it waited */

@@ -9,6 +9,8 @@
  * everything runs once, because loading a kernel for the first time is not allowed under capture;
  * the buffer is zeroed for that, and a plan of zeros is harmless to every kernel.
  *
+ * Where rows stay on the device they are moved to and from their places first, in the same graph.
+ *
  * Where files come in, the first op's kernels are launched behind the decoding of each batch, as they
  * need to know where its pictures are; the graph has what follows. */
 #include <stdlib.h>
@@ -67,7 +69,7 @@ static int64_t most(int64_t a, int64_t b)
 static int measure(const leat_device_map_spec *spec, size_t *n_launches, int64_t *scratch_bytes,
                    int64_t *aux_bytes, leat_error *err)
 {
-    *n_launches = 0;
+    *n_launches = spec->keep ? (size_t)spec->keep->n_parts : 0;
     *scratch_bytes = *aux_bytes = 0;
     for (int32_t c = 0; c < spec->n_chains; c++)
         for (int32_t i = 0; i < spec->chains[c].n_ops; i++) {
@@ -144,6 +146,29 @@ static int add_op(leat_gpu_map *map, const leat_device_chain *chain, int32_t i, 
     if (!last && !(begin->out = take(map, one.args.out_bytes * map->rows, err)))
         return LEAT_E_NOMEM;
     return leat_gpu_pictures_open(gpu_of(map), chain, map->rows, &begin->pictures, err);
+}
+
+/* Rows of every part to and from their places. */
+static int add_keep(leat_gpu_map *map, const leat_device_keep *keep, leat_error *err)
+{
+    for (int32_t i = 0; i < keep->n_parts; i++) {
+        const leat_device_keep_part *const part = &keep->parts[i];
+        const size_t word = part->row_bytes % 8 ? 1 : 8;
+        launch one = { .args = { .out_bytes = (int64_t)part->row_bytes,
+                                 .aux = part->kept,
+                                 .aux_bytes = (int64_t)part->row_bytes,
+                                 .in_height = 1,
+                                 .n_elements = (int64_t)(part->row_bytes / word),
+                                 .channels = (int32_t)word },
+                       .from = SIZE_MAX,
+                       .to = part->at,
+                       .plans = keep->index };
+        const int rc = get_kernel(map, "leat_keep", &one.kernel, err);
+        if (rc < 0)
+            return rc;
+        map->launches[map->n_launches++] = one;
+    }
+    return LEAT_OK;
 }
 
 /* --- launching --------------------------------------------------------------------------------- */
@@ -258,7 +283,7 @@ static int allocate(leat_gpu_map *map, int32_t n_chains, size_t n_launches, int6
     const int64_t bytes[] = { scratch_bytes, scratch_bytes, aux_bytes };
     uint8_t **const places[] = { &map->scratch[0], &map->scratch[1], &map->aux };
     map->launches = calloc(n_launches ? n_launches : 1, sizeof *map->launches);
-    map->heads = calloc((size_t)n_chains, sizeof *map->heads);
+    map->heads = calloc(n_chains ? (size_t)n_chains : 1, sizeof *map->heads);
     map->graphs = calloc((size_t)map->n_buffers, sizeof *map->graphs);
     map->buffers = calloc((size_t)map->n_buffers, sizeof *map->buffers);
     if (!map->launches || !map->heads || !map->graphs || !map->buffers)
@@ -284,6 +309,8 @@ static int fill(leat_gpu_map *map, const leat_device_map_spec *spec, leat_error 
             gpu_of(map),
             cudaLibraryLoadData(&map->library, leat_fatbin, NULL, NULL, 0, NULL, NULL, 0),
             "loading the kernels", err);
+    if (rc == LEAT_OK && spec->keep)
+        rc = add_keep(map, spec->keep, err);
     for (int32_t c = 0; c < spec->n_chains && rc == LEAT_OK; c++)
         for (int32_t i = 0; i < spec->chains[c].n_ops && rc == LEAT_OK; i++)
             rc = add_op(map, &spec->chains[c], i, err);

@@ -46,7 +46,7 @@ struct leat_gpu_pictures {
     int format;
     int64_t rows;
     nvjpeg_handle *handles[N_WAYS];
-    nvjpeg_header *header; /* of the file that is being looked at */
+    nvjpeg_header *header; /* of the file that is being looked at, for the hardware */
     uint8_t *block;
     int64_t block_bytes;
     turn turns[TURNS];
@@ -103,9 +103,9 @@ static int open_handles(leat_gpu_pictures *p)
 {
     find_hardware(p);
     int rc = code_of(p, create(p, NVJPEG_GPU_HYBRID, &p->handles[KERNELS]), "starting");
-    if (rc == LEAT_OK)
-        rc =
-            code_of(p, p->api->nvjpegJpegStreamCreate(p->handles[KERNELS], &p->header), "starting");
+    if (rc == LEAT_OK && p->handles[HARDWARE])
+        rc = code_of(p, p->api->nvjpegJpegStreamCreate(p->handles[HARDWARE], &p->header),
+                     "starting");
     return rc;
 }
 
@@ -185,7 +185,8 @@ int leat_gpu_pictures_open(leat_gpu *gpu, const leat_device_chain *chain, int64_
         char why[256];
         leat_gpu_explain(&gpu->base, why, sizeof why);
         leat_gpu_pictures_close(&p);
-        return leat_gpu_fail(err, rc, "decode_jpeg on the GPU: %s", why);
+        return leat_gpu_fail(err, rc, "decode_jpeg on the GPU: %s%s", why,
+                             rc == LEAT_E_NOMEM ? ": lower its max_pixels, or batch.size" : "");
     }
     *out = p;
     return LEAT_OK;

@@ -10,6 +10,7 @@
 #include "op_crop.h"
 #include "op_erasing.h"
 #include "op_flip.h"
+#include "op_keep.h"
 #include "op_resample.h"
 #include "op_values.h"
 
@@ -58,6 +59,7 @@
     X(jitter_sum)                                                                                  \
     X(color_jitter)                                                                                \
     X(cast)                                                                                        \
-    X(affine)
+    X(affine)                                                                                      \
+    X(keep)
 
 #endif

@@ -9,6 +9,7 @@
 #include "cpu.h"
 #include "fused.h"
 #include "jpeg/jpeg.h"
+#include "jpeg_turbo.h"
 #include "normalize.h"
 #include "op_list.h"
 #include "random_flip.h"
@@ -62,6 +63,23 @@ static int decode(leat_jpeg *jpeg, leat_seek *seek, const leat_image_box *box,
     return rc;
 }
 
+/* The whole picture by libjpeg-turbo, which is faster without vector code. A file that it complains of
+ * is LEAT_E_DATA. */
+static int decode_whole(const leat_jpeg *jpeg, const leat_view *in, const leat_image_box *box,
+                        const leat_jpeg_target *target, void *out, leat_scratch *scratch,
+                        leat_error *err)
+{
+    const int64_t dims[] = { jpeg->height, jpeg->width, target->channels };
+    leat_view whole = { .shape = leat_shape_make(LEAT_U8, 3, dims) };
+    whole.data = leat_scratch_take(scratch, (size_t)leat_shape_bytes(&whole.shape));
+    if (!whole.data)
+        return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for %d x %d pixels", jpeg->width,
+                         jpeg->height);
+    const int rc =
+        leat_jpeg_turbo_decode(in->data, (size_t)in->shape.dims[0], false, &whole, scratch, err);
+    return rc < 0 ? rc : leat_jpeg_resize_box(jpeg, whole.data, box, target, out, scratch, err);
+}
+
 static int apply(const leat_fused_link *links, int n, const leat_plan64 *plans, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
@@ -71,13 +89,18 @@ static int apply(const leat_fused_link *links, int n, const leat_plan64 *plans, 
     leat_jpeg_target target = { .height = (int32_t)out->shape.dims[0],
                                 .width = (int32_t)out->shape.dims[1],
                                 .channels = (int32_t)out->shape.dims[2] };
-    if (leat_cpu_level() < LEAT_CPU_AVX2) /* libjpeg-turbo is faster then */
-        return leat_fail(err, LEAT_E_UNSUPPORTED, "this CPU has no AVX2");
-    const int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
+    int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
     if (rc < 0)
         return rc;
     memcpy(&box, &plans[1], sizeof box);
     set_target(links, n, plans, &target, &affine);
+    if (leat_cpu_level() < LEAT_CPU_AVX2) {
+        const size_t mark = leat_scratch_mark(scratch);
+        rc = decode_whole(&jpeg, in, &box, &target, out->data, scratch, err);
+        if (rc != LEAT_E_DATA)
+            return rc;
+        leat_scratch_rewind(scratch, mark); /* the box itself may be whole, as below */
+    }
     return decode(&jpeg, in->seek, &box, &target, out->data, scratch, err);
 }
 

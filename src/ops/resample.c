@@ -5,44 +5,149 @@
 
 #include "taps.h"
 
-static void fill_weights(leat_axis *axis, int32_t i)
+/* Outputs are worked out LANES at a time, in loops of which compilers make vectors: the arithmetic is
+ * that of taps.h, each step for all lanes. Inputs are counted in doubles: one kind of vector. */
+enum { LANES = 8 };
+
+typedef double lanes[LANES];
+
+typedef struct block {
+    _Alignas(64) lanes center, first, end; /* the inputs that an output weighs: first … end - 1 */
+} block;
+
+static double scale_of(const leat_axis *axis)
 {
-    const leat_taps taps = leat_taps_of(axis->n_in, axis->n_out, i);
-    /* Every output has the same number of taps; near the end they start earlier. */
-    const int32_t start =
-        taps.first + axis->n_taps <= axis->n_in ? taps.first : axis->n_in - axis->n_taps;
-    const size_t at = (size_t)i * (size_t)axis->stride + (size_t)(taps.first - start);
-    axis->start[i] = start;
-    if (axis->float_weights)
-        leat_taps_fill_f32(&taps, axis->float_weights + at);
-    else
-        leat_taps_fill_u8(&taps, axis->bits, axis->weights + at);
+    return (double)axis->n_in / (double)axis->n_out;
+}
+
+static double support_of(const leat_axis *axis)
+{
+    return scale_of(axis) > 1 ? scale_of(axis) : 1;
+}
+
+/* Blocks of all outputs; the last output stands for those that are too many. Returns most taps. */
+static int32_t find_taps(block *b, const leat_axis *axis)
+{
+    const double scale = scale_of(axis), support = support_of(axis), n_in = axis->n_in;
+    lanes most = { 0 };
+    double all = 0;
+    for (int32_t i = 0; i < axis->n_out; i += LANES, b++) {
+        for (int32_t j = 0; j < LANES; j++) {
+            const int32_t at = i + j < axis->n_out ? i + j : axis->n_out - 1;
+            const double center = (at + 0.5) * scale;
+            const double low = center - support + 0.5, high = center + support + 0.5;
+            b->center[j] = center;
+            b->first[j] = low > 0 ? low : 0;
+            b->end[j] = high < n_in ? high : n_in;
+        }
+        for (int32_t j = 0; j < LANES; j++) {
+            b->first[j] = (int32_t)b->first[j];
+            b->end[j] = (int32_t)b->end[j];
+            const double n = b->end[j] - b->first[j];
+            most[j] = n > most[j] ? n : most[j];
+        }
+    }
+    for (int32_t j = 0; j < LANES; j++)
+        all = most[j] > all ? most[j] : all;
+    return (int32_t)all;
+}
+
+/* Every output has the same number of taps; near the end they start earlier. */
+static void find_start(int32_t *restrict start, const block *b, const leat_axis *axis)
+{
+    const double last = axis->n_in - axis->n_taps;
+    for (int32_t j = 0; j < LANES; j++)
+        start[j] = (int32_t)(b->first[j] < last ? b->first[j] : last);
+}
+
+/* Weights of the taps, and their totals; 0 where an output has none. */
+static void weigh_taps(lanes *restrict weights, double *restrict total, const block *b,
+                       const leat_axis *axis, const int32_t *start)
+{
+    const double support = support_of(axis);
+    lanes at;
+    for (int32_t j = 0; j < LANES; j++) {
+        at[j] = start[j];
+        total[j] = 0;
+    }
+    for (int32_t k = 0; k < axis->n_taps; k++)
+        for (int32_t j = 0; j < LANES; j++) {
+            double weight = 1 - fabs(at[j] - b->center[j] + 0.5) / support;
+            weight = weight > 0 ? weight : 0;
+            weight = at[j] >= b->first[j] ? weight : 0;
+            weight = at[j] < b->end[j] ? weight : 0;
+            weights[k][j] = weight;
+            total[j] += weight;
+            at[j] += 1;
+        }
+}
+
+/* The running sum is rounded. At an output's last tap it is the total. */
+static void fill_u8(const leat_axis *axis, int16_t *to, lanes *weights, const double *total)
+{
+    const double one = 1 << axis->bits;
+    lanes sum = { 0 };
+    int32_t before[LANES] = { 0 }, step[LANES];
+    for (int32_t k = 0; k < axis->n_taps - 1; k++, to++) {
+        for (int32_t j = 0; j < LANES; j++) {
+            sum[j] += weights[k][j];
+            const int32_t upto = (int32_t)(sum[j] / total[j] * one + 0.5);
+            step[j] = upto - before[j];
+            before[j] = upto;
+        }
+        for (int32_t j = 0; j < LANES; j++)
+            to[j * axis->stride] = (int16_t)step[j];
+    }
+    for (int32_t j = 0; j < LANES; j++)
+        to[j * axis->stride] = (int16_t)((1 << axis->bits) - before[j]);
+}
+
+static void fill_f32(const leat_axis *axis, float *to, lanes *weights, const double *total)
+{
+    for (int32_t k = 0; k < axis->n_taps; k++)
+        for (int32_t j = 0; j < LANES; j++)
+            to[j * axis->stride + k] = (float)(weights[k][j] / total[j]);
+}
+
+static void fill_axis(leat_axis *axis, const block *b, lanes *weights)
+{
+    lanes total;
+    for (int32_t i = 0; i < axis->n_out; i += LANES, b++) {
+        const ptrdiff_t at = (ptrdiff_t)i * axis->stride;
+        find_start(axis->start + i, b, axis);
+        weigh_taps(weights, total, b, axis, axis->start + i);
+        if (axis->float_weights)
+            fill_f32(axis, axis->float_weights + at, weights, total);
+        else
+            fill_u8(axis, axis->weights + at, weights, total);
+    }
 }
 
 int leat_resample_axis(leat_axis *axis, int64_t n_in, int64_t n_out, leat_dtype dtype,
                        leat_scratch *scratch)
 {
+    const size_t n_blocks = ((size_t)n_out + LANES - 1) / LANES;
+    block *blocks = leat_scratch_take(scratch, n_blocks * sizeof *blocks);
     *axis = (leat_axis){ .n_in = (int32_t)n_in,
                          .n_out = (int32_t)n_out,
                          .bits = leat_taps_bits(n_in, n_out) };
-    for (int32_t i = 0; i < axis->n_out; i++) {
-        const int32_t n = leat_taps_of(n_in, n_out, i).n;
-        axis->n_taps = n > axis->n_taps ? n : axis->n_taps;
-    }
-    axis->stride = (axis->n_taps + 1) & ~1;
-    const size_t n_weights = (size_t)n_out * (size_t)axis->stride;
-    const size_t bytes = n_weights * (dtype == LEAT_F32 ? sizeof(float) : sizeof(int16_t));
-    void *weights = leat_scratch_take(scratch, bytes);
-    axis->start = leat_scratch_take(scratch, (size_t)n_out * sizeof *axis->start);
-    if (!weights || !axis->start)
+    if (!blocks)
         return LEAT_E_NOMEM;
-    memset(weights, 0, bytes);
+    axis->n_taps = find_taps(blocks, axis);
+    axis->stride = (axis->n_taps + 1) & ~1;
+    const size_t n_weights = n_blocks * LANES * (size_t)axis->stride;
+    const size_t bytes = n_weights * (dtype == LEAT_F32 ? sizeof(float) : sizeof(int16_t));
+    void *filled = leat_scratch_take(scratch, bytes);
+    lanes *weights = leat_scratch_take(scratch, (size_t)axis->n_taps * sizeof *weights);
+    axis->start = leat_scratch_take(scratch, n_blocks * LANES * sizeof *axis->start);
+    if (!filled || !weights || !axis->start)
+        return LEAT_E_NOMEM;
+    memset(filled, 0, bytes);
     if (dtype == LEAT_F32)
-        axis->float_weights = weights;
+        axis->float_weights = filled;
     else
-        axis->weights = weights;
-    for (int32_t i = 0; i < axis->n_out; i++)
-        fill_weights(axis, i);
+        axis->weights = filled;
+    fill_axis(axis, blocks, weights);
     return LEAT_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * taps.h: which inputs an output of a resampling weighs, and how much (resample.h says the method). */
+ * taps.h: which inputs an output of a resampling weighs, and how much (resample.h says the method).
+ * This is the definition, and what a GPU does; resample.c does the same for several outputs at a time. */
 #ifndef LEAT_TAPS_H
 #define LEAT_TAPS_H
 

@@ -123,6 +123,10 @@ static void add_cache(const division *d, int64_t limit)
 {
     leat_budget *const b = d->out;
     const leat_cache *const cache = d->plan->cache;
+    if (d->plan->keeps && d->facts->device[0])
+        add_row(b, "cache", LEAT_MEMORY_DEVICE, round_up(leat_keep_bytes(d->plan)),
+                "rows of %llu records, which stay on %s",
+                (unsigned long long)d->plan->source->n_records, d->facts->device);
     if (!cache || leat_cache_is_file(cache))
         return;
     const int64_t places = round_up(leat_cache_memory_least(cache));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu.h"
 #include "digest.h"
 #include "placed.h"
 #include "stage.h"
@@ -156,6 +157,10 @@ static void take_notes(leat_build *build)
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
 {
     leat_plan *const plan = build->plan;
+    if (leat_cpu_misnamed())
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "LEAT_CPU is '%s'; it is c, avx2 or avx512, or not set",
+                         leat_cpu_misnamed());
     plan->seed = (uint64_t)parts->seed;
     int rc = read_engine(plan, parts->engine, err);
     if (rc < 0)

@@ -8,7 +8,7 @@
 #include "clock.h"
 #include "stage.h"
 
-#define DEVICE_NS 60000000 /* after this no more cuts are timed on the device */
+#define DEVICE_NS 40000000 /* after this no more cuts are timed on the device */
 
 /* --- cutting ---------------------------------------------------------------------------------------- */
 
@@ -110,7 +110,7 @@ static int add_chain(const cost_job *job, int32_t c, leat_costs *out, leat_error
         const bool late = leat_clock_ns() - job->start_ns > DEVICE_NS;
         if (t->chain != c || !isfinite(t->host_ns) || late || time_chain(job, t, c, &ns, NULL) < 0)
             continue;
-        const double more = (double)t->plan->slot_bytes - (double)whole->plan->slot_bytes;
+        const double more = (double)t->plan->wire_bytes - (double)whole->plan->wire_bytes;
         chain->at[chain->n++] =
             (leat_split){ t->n_host, t->host_ns - whole->host_ns, more / n_rows, ns };
     }
@@ -126,12 +126,12 @@ static int measure(cost_job *job, leat_costs *out, leat_error *err)
     if (rc >= 0)
         rc = leat_cost_host(plan, job->tries, job->n, out, job->rows, err);
     if (rc >= 0)
-        rc = leat_cost_wire(job->device, plan->slot_bytes, !plan->pageable, &out->split.wire_ns,
+        rc = leat_cost_wire(job->device, plan->wire_bytes, !plan->pageable, &out->split.wire_ns,
                             err);
     if (rc < 0)
         return rc;
     out->split.host_ns = job->tries->host_ns;
-    out->split.bytes = (double)plan->slot_bytes / (double)leat_order_slot_rows(&plan->order);
+    out->split.bytes = (double)plan->wire_bytes / (double)leat_order_slot_rows(&plan->order);
     out->split.n_chains = plan->n_chains;
     job->start_ns = leat_clock_ns();
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++)

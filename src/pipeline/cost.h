@@ -47,7 +47,7 @@ int leat_cost_host(const leat_plan *plan, leat_cost_try *tries, int32_t n, leat_
 int leat_cost_device(leat_device *device, const leat_plan *cut, int32_t c, const uint8_t *slot,
                      const bool rows[LEAT_COST_RECORDS], double *ns, leat_error *err);
 /* Time to copy a byte in a piece as large as a batch, or as is of use. */
-int leat_cost_wire(leat_device *device, size_t slot_bytes, bool pinned, double *ns,
+int leat_cost_wire(leat_device *device, size_t wire_bytes, bool pinned, double *ns,
                    leat_error *err);
 
 /* All of it. A cut that cannot be measured is left out. */

@@ -200,10 +200,10 @@ static int run_copy(leat_stream *stream, void *arg)
                                                  job->pinned);
 }
 
-int leat_cost_wire(leat_device *device, size_t slot_bytes, bool pinned, double *ns, leat_error *err)
+int leat_cost_wire(leat_device *device, size_t wire_bytes, bool pinned, double *ns, leat_error *err)
 {
     const leat_device_table *const t = device->table;
-    wire_job job = { .bytes = slot_bytes < WIRE_BYTES ? slot_bytes : WIRE_BYTES, .pinned = pinned };
+    wire_job job = { .bytes = wire_bytes < WIRE_BYTES ? wire_bytes : WIRE_BYTES, .pinned = pinned };
     int rc = open_stopwatch(&job.watch, device, err);
     if (rc >= 0) {
         job.from = pinned ? t->pinned_alloc(device, job.bytes) : malloc(job.bytes);

@@ -15,8 +15,8 @@
 #include "cost.h"
 #include "sample.h"
 
-#define LIMIT_NS   30000000 /* after this nothing more is begun, once every try has run */
-#define HARD_NS    60000000 /* after this nothing more is begun */
+#define LIMIT_NS   25000000 /* after this nothing more is begun, once every try has run */
+#define HARD_NS    40000000 /* after this nothing more is begun */
 #define SHORT_NS   20000 /* shorter samples are run several times between two looks at the clock */
 #define MOST_TIMES 64
 #define PASSES     5

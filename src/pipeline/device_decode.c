@@ -17,7 +17,8 @@
 #include "ops/jpeg_plain.h"
 #include "ops/op_list.h"
 
-#define MEANS 8 /* room for a file: no more than so many times the mean */
+#define LOOKED_AT 64 /* records that are read where nothing says how large they are */
+#define MEANS     4  /* room for a file: no more than so many times the mean */
 
 bool leat_device_decode_is(const leat_op *op)
 {
@@ -60,16 +61,39 @@ int leat_device_decode_add(leat_build *build, leat_chain *chain, const leat_node
     return LEAT_OK;
 }
 
+/* Of a source that does not know how large it is: reads some records, evenly spread. 0: none could be. */
+static int64_t mean_by_reading(const leat_source *source, int32_t feature)
+{
+    const uint64_t n = source->n_records < LOOKED_AT ? source->n_records : LOOKED_AT;
+    leat_scratch *scratch;
+    int64_t sum = 0, n_read = 0;
+    if (leat_scratch_open(&scratch, (size_t)1 << 32, NULL) < 0)
+        return 0;
+    for (uint64_t i = 0; i < n; i++) {
+        leat_view features[LEAT_MAX_FEATURES];
+        size_t bytes = 0;
+        leat_scratch_reset(scratch);
+        if (leat_source_fetch(source, source->n_records / n * i, scratch, features, &bytes, NULL) <
+            0)
+            continue;
+        sum += features[feature].shape.dims[0];
+        n_read++;
+    }
+    leat_scratch_close(&scratch);
+    return n_read ? sum / n_read : 0;
+}
+
 int leat_device_decode_settle(const leat_plan *plan, leat_chain *chain, leat_error *err)
 {
     const leat_source *const source = plan->source;
     const int64_t row = leat_shape_bytes(&chain->files_shape);
     const int64_t known = leat_shape_bytes(&chain->host_shape); /* all files of one size */
-    const int64_t mean = (int64_t)(source->n_bytes / source->n_records);
-    int64_t room = known;
+    int64_t mean = (int64_t)(source->n_bytes / source->n_records), room = known;
     const int rc = known < 0 ? leat_padding_largest_record(source, &room, err) : LEAT_OK;
     if (rc < 0)
         return rc;
+    if (room < 0 && mean == 0)
+        mean = mean_by_reading(source, chain->feature);
     if (mean && (room < 0 || room > MEANS * mean))
         room = MEANS * mean;
     chain->files.room = ((size_t)(room > row ? room : row) + 63) / 64 * 64;
@@ -111,7 +135,10 @@ int leat_device_decode_row(const leat_journey *j, uint8_t *slot, uint64_t row, l
     *head = (leat_device_file){ .height = (int32_t)picture->dims[0],
                                 .width = (int32_t)picture->dims[1],
                                 .record = j->record };
-    if (!is_for_device(chain, &j->view, picture))
+    leat_trace *const trace = &j->worker->trace;
+    const bool is_here = !is_for_device(chain, &j->view, picture);
+    leat_trace_add(is_here ? &trace->n_files_here : &trace->n_files, 1);
+    if (is_here)
         return make_here(j, err);
     head->bytes = j->view.shape.dims[0];
     memcpy(j->row, j->view.data, (size_t)head->bytes);

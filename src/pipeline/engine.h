@@ -43,6 +43,7 @@
 #include "budget_impl.h"
 #include "device_impl.h"
 #include "finish.h"
+#include "keep.h"
 #include "layout.h"
 #include "plan_impl.h"
 #include "pool.h"
@@ -123,6 +124,7 @@ struct leat_batch {
     leat_buffer *buffer;             /* on devices with copies, from SHIPPED on */
     uint8_t *memory;                 /* host slot or device buffer */
     leat_event *copy_start, *copied; /* [const after open], on devices with copies */
+    size_t copied_bytes;             /* [who ships] */
 };
 
 typedef enum leat_run_state {
@@ -200,6 +202,7 @@ struct leat_loader {
     leat_stream *copies;
     leat_stream *maps; /* where the device has links to do, else NULL */
     leat_device_map *map;
+    leat_keep *keep;          /* rows that stay on the device; NULL: none do */
     int64_t hold, first, end; /* batches; end = INT64_MAX when endless */
     int64_t prefetch_most;
     int64_t n_slots, n_buffers, n_batches; /* the most there may be */

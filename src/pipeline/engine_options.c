@@ -32,7 +32,8 @@ const leat_option leat_engine_option_table[] = {
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
                     "rows per task; 0: as many as make 50 microseconds"),
     LEAT_OPTION_BOOL(leat_engine_options, fuse, "true",
-                     "do neighbouring ops in one go where that gives the same bytes"),
+                     "do neighbouring ops in one go where that gives the same bytes; of a damaged "
+                     "JPEG file only what a crop needs is looked at then"),
     LEAT_OPTION_ENUM(
         leat_engine_options, jpeg_index, "auto", index_choices,
         "the index of JPEG files beside them (`leat index --jpeg`), by which only what a "

@@ -57,5 +57,7 @@ int leat_links_measure(const leat_journey *j, int32_t i, leat_shape *out, leat_e
 /* The end of the journey: what the last link did not write there goes into the row, and the decisions of
  * the links that the device does beside it. */
 int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err);
+/* Only the decisions: the row is on the device. */
+int leat_links_draw(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err);
 
 #endif

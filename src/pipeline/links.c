@@ -228,3 +228,8 @@ int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_erro
         j->chain->is_files ? leat_device_decode_row(j, slot, row, &in, err) : finish(j, err);
     return rc < 0 ? rc : plan_device(j, slot, row, in, err);
 }
+
+int leat_links_draw(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err)
+{
+    return plan_device(j, slot, row, j->chain->host_shape, err);
+}

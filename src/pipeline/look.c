@@ -125,8 +125,10 @@ static void look_at_scratch(const leat_plan *plan, leat_look *out, const largest
         plain->cache = NULL;
         if (plain->order.buckets) /* in the last one, any sample has room */
             worker->bucket = plain->order.buckets->n - 1;
-        for (int32_t c = 0; c < plain->n_chains; c++)
+        for (int32_t c = 0; c < plain->n_chains; c++) {
             plain->chains[c].fused = NULL;
+            plain->chains[c].cut = 0; /* what comes before a cache takes scratch too */
+        }
         for (int i = 0; i < l->n && slot; i++)
             run(plain, worker, slot, l->record[i], out);
         if (!out->n_looked && worker->trace.stages[LEAT_STAGE_READ].n)

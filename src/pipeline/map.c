@@ -212,7 +212,11 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
                               "a map after batch works on the host: write device: cpu");
     if (build->batch)
         return leat_batch_map_add(build, chain, o->ops, err);
-    const bool after = chain->n_host < chain->n_links;
+    const bool after = chain->n_host < chain->n_links || build->plan->keeps;
+    if (build->plan->keeps && o->device == LEAT_ASKED_CPU)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "a map with device: cpu cannot follow cache: device: samples do not "
+                              "come back from there");
     if (after && o->device == LEAT_ASKED_CPU)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "a map with device: cpu cannot follow one with device: gpu: batches "

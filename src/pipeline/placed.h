@@ -17,6 +17,16 @@ void leat_placed_close(struct leat_placed **placed);
 int leat_placed_find(const leat_plan *plan, const leat_loader_options *options,
                      const leat_plan **out, leat_error *err);
 
+/* --- placed_why.c ---------------------------------------------------------------------------------- */
+/* Chain c may be cut before its links from this one on. */
+int32_t leat_placed_why_lowest(const leat_plan *plan, int32_t c);
+/* Adds a line for every op to *p. laid: the plan as it is run. costs: NULL where nothing was measured. */
+void leat_placed_why_list_ops(const leat_plan *plan, const leat_plan *laid, const leat_costs *costs,
+                              leat_placement *p);
+/* Adds all that could have been chosen, chain by chain, with the others as they are. */
+void leat_placed_why_list_choices(const leat_split_costs *costs, const int32_t *chosen,
+                                  leat_placement *p);
+
 /* For tests: costs to be taken instead of measuring; their chains must be those that may move. NULL:
  * none. */
 extern const leat_costs *leat_placed_planted;

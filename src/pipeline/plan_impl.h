@@ -176,10 +176,12 @@ struct leat_plan {
     size_t buffer_bytes; /* of a batch on a device: a slot, and what the device's links put out */
     bool on_device;      /* some chain has links for the device */
     bool has_files;      /* and some of these are read by it from the slot, after the copy */
+    bool keeps;          /* cache: device: rows as they are at the cut stay there */
+    size_t rows_bytes;   /* of a slot: what workers write of samples, at its start */
+    size_t index_offset; /* of the word of row 0, in a slot, where rows are kept */
     bool pageable;       /* slots are not pinned */
-    struct leat_placed
-        *placed; /* owned; where `device: auto` put ops for each device so far, under its
-                                   own lock. NULL: no op can move */
+    /* Owned: where `device: auto` put ops for each device so far, under its own lock. NULL: none can move. */
+    struct leat_placed *placed;
     const leat_placement *placement; /* of a copy that was cut for a device, else NULL */
     int32_t n_notes;
     char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];

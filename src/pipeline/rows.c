@@ -35,7 +35,8 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_span 
             leat_order_row(&plan->order, &worker->order, &span->place, span->row + row + i,
                            &ids[i].record, &ids[i].epoch);
         const uint64_t record = leat_order_record(&plan->order, ids[i].record);
-        if (plan->cache && leat_cache_hint(plan->cache, record))
+        if ((plan->cache && leat_cache_hint(plan->cache, record)) ||
+            leat_keep_has(worker->keep, record))
             continue;
         if (source->table->hint)
             source->table->hint(source, record);

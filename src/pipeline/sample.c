@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "journey.h"
+#include "keep.h"
 #include "scratch.h"
 
 /* The start of every chain's journey, for row `row` of a slot's memory. Returns the stages behind
@@ -172,6 +173,39 @@ static void count_seek(const leat_seek *seek, leat_trace *trace)
     leat_trace_add(&trace->n_seek_refused, (uint64_t)seek->refused);
 }
 
+/* A sample to its row, by all its links. */
+static int make_row(const leat_plan *plan, leat_journey *journeys, uint64_t sample,
+                    const leat_stored *stored, uint8_t *slot, uint64_t row,
+                    leat_trace_stage *stages, leat_watch *watch, leat_error *err)
+{
+    int rc = reach_sample(plan, journeys, sample, stored, stages, watch, err);
+    for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
+        const leat_chain *const chain = &plan->chains[c];
+        const int32_t from = plan->unbatches ? chain->unbatch_at : plan->keeps ? 0 : chain->cut;
+        rc = leat_links_run(&journeys[c], from, chain->n_host, watch, err);
+        if (rc >= 0)
+            rc = leat_links_end(&journeys[c], slot, row, err);
+    }
+    return rc;
+}
+
+/* The same where rows are kept on the device: for one that is there only decisions are made. */
+static int make_kept_row(const leat_plan *plan, leat_journey *journeys, uint64_t sample,
+                         const leat_stored *stored, uint8_t *slot, uint64_t row,
+                         leat_trace_stage *stages, leat_watch *watch, leat_error *err)
+{
+    const bool there = leat_keep_has(journeys->worker->keep, watch->record);
+    int rc = LEAT_OK;
+    leat_keep_write(plan, slot, row, watch->record, there);
+    if (!there)
+        rc = make_row(plan, journeys, sample, stored, slot, row, stages, watch, err);
+    for (int32_t c = 0; c < plan->n_chains && there && rc >= 0; c++)
+        rc = leat_links_draw(&journeys[c], slot, row, err);
+    leat_trace_count(&stages[there ? 0 : 1], 1, 0);
+    leat_watch_charge(&stages[there ? 0 : 1], watch);
+    return rc;
+}
+
 int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample, uint64_t epoch,
                     const leat_stored *stored, uint8_t *slot, uint64_t j, leat_timing timing,
                     leat_error *err)
@@ -184,14 +218,9 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
     if (timing)
         watch.since = leat_clock_ns();
     leat_trace_stage *const stages = begin(plan, worker, record, epoch, slot, j, journeys);
-    int rc = reach_sample(plan, journeys, sample, stored, stages, &watch, err);
-    for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
-        const leat_chain *const chain = &plan->chains[c];
-        rc = leat_links_run(&journeys[c], plan->unbatches ? chain->unbatch_at : chain->cut,
-                            chain->n_host, &watch, err);
-        if (rc >= 0)
-            rc = leat_links_end(&journeys[c], slot, j, err);
-    }
+    const int rc = plan->keeps
+                       ? make_kept_row(plan, journeys, sample, stored, slot, j, stages, &watch, err)
+                       : make_row(plan, journeys, sample, stored, slot, j, stages, &watch, err);
     if (rc < 0) {
         char where[512];
         plan->source->table->describe(plan->source, record, where, sizeof where);

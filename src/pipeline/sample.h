@@ -20,12 +20,13 @@ typedef struct leat_worker {
     leat_scratch *scratch;
     leat_order_cache order;
     leat_kept_record kept;
-    uint32_t bucket;      /* of the batch it works on */
-    bool read_waited;     /* a record that it read was not in the page cache */
-    leat_trace trace;     /* totals per stage and spans; read by others as atomics */
-    int64_t batch;        /* whose rows it computes; for spans */
-    uint32_t until_timed; /* samples until the next one whose stages are timed */
-    uint32_t n_timed;     /* those that were, and parts of batch ops */
+    uint32_t bucket;              /* of the batch it works on */
+    const struct leat_keep *keep; /* rows that are on the device; NULL: none are */
+    bool read_waited;             /* a record that it read was not in the page cache */
+    leat_trace trace;             /* totals per stage and spans; read by others as atomics */
+    int64_t batch;                /* whose rows it computes; for spans */
+    uint32_t until_timed;         /* samples until the next one whose stages are timed */
+    uint32_t n_timed;             /* those that were, and parts of batch ops */
 } leat_worker;
 
 /* watch.c: names the stages of a plan in trace order: read, parse, the links of all chains, what a cache gives and

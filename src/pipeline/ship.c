@@ -248,7 +248,10 @@ static int enqueue_map(leat_loader *loader, leat_slot *slot, leat_batch *batch)
 static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool in_use)
 {
     const leat_device_table *const t = table_of(loader);
+    const leat_plan *const plan = loader->plan;
+    const size_t skip = plan->keeps ? leat_keep_skip(plan, slot->memory, batch->info.rows) : 0;
     int rc = LEAT_OK;
+    batch->copied_bytes = plan->wire_bytes - skip;
     if (in_use)
         rc = t->stream_wait(loader->copies, batch->buffer->consumed);
     if (rc >= 0 && loader->map) /* its last batch may have been given back unused */
@@ -256,14 +259,16 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
     if (rc >= 0)
         rc = t->event_record(batch->copy_start, loader->copies);
     if (rc >= 0)
-        rc = t->copy_to_device(loader->copies, batch->memory, slot->memory,
-                               loader->plan->wire_bytes, !loader->plan->pageable);
+        rc = t->copy_to_device(loader->copies, batch->memory + skip, slot->memory + skip,
+                               batch->copied_bytes, !plan->pageable);
     if (rc >= 0)
         rc = t->event_record(batch->copied, loader->copies);
     if (rc >= 0 && loader->map)
         rc = enqueue_map(loader, slot, batch);
+    if (rc >= 0 && plan->keeps) /* from here on the slot may be another batch's */
+        leat_keep_note(loader->keep, plan, slot->memory, batch->info.rows);
     if (rc >= 0) /* files are read from the slot itself */
-        rc = t->host_call(loader->plan->has_files ? loader->maps : loader->copies, copied, slot);
+        rc = t->host_call(plan->has_files ? loader->maps : loader->copies, copied, slot);
     return rc;
 }
 
@@ -277,7 +282,7 @@ static void note_copies(leat_loader *loader)
         const leat_trace_span span = { .start_ns = table_of(loader)->event_ns(batch->copy_start),
                                        .end_ns = table_of(loader)->event_ns(batch->copied),
                                        .batch = loader->noted,
-                                       .bytes = loader->plan->wire_bytes,
+                                       .bytes = batch->copied_bytes,
                                        .kind = LEAT_TRACE_COPY };
         leat_trace_put(&loader->copy_spans, &span);
         loader->noted++;

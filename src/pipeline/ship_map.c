@@ -62,12 +62,22 @@ int leat_ship_map_open(leat_loader *loader, leat_error *err)
                                   .rows = (int64_t)leat_order_slot_rows(&plan->order),
                                   .buffer_bytes = plan->buffer_bytes,
                                   .n_buffers = loader->n_buffers };
+    leat_device_keep keep = { .index = plan->index_offset };
     if (!plan->on_device)
         return LEAT_OK;
     leat_device_op *const ops = calloc((size_t)plan->n_chains * LEAT_MAX_CHAIN, sizeof *ops);
     if (!ops)
         return leat_fail(err, LEAT_E_NOMEM, "ops of the device");
     int rc = describe_all(plan, ops, chains, &spec.n_chains, err);
+    if (rc >= 0 && plan->keeps)
+        rc = leat_keep_open(&loader->keep, plan, loader->device, err);
+    if (rc >= 0 && plan->keeps) {
+        keep.parts = loader->keep->parts;
+        keep.n_parts = loader->keep->n_parts;
+        spec.keep = &keep;
+        for (int i = 0; i <= loader->n_threads; i++)
+            loader->workers[i].keep = loader->keep;
+    }
     if (rc >= 0)
         rc = t->map_open(loader->device, &spec, &loader->map, err);
     if (rc >= 0)
@@ -83,4 +93,5 @@ void leat_ship_map_close(leat_loader *loader)
         t->stream_close(loader->maps);
     if (loader->map)
         t->map_close(loader->map);
+    leat_keep_close(&loader->keep, loader->device);
 }

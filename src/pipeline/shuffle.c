@@ -71,7 +71,7 @@ uint64_t leat_shuffle_at(const leat_shuffle *shuffle, uint64_t n, uint32_t purpo
 {
     const mixing m = { shuffle, n, epoch, purpose, cache };
     const uint64_t window = shuffle->window;
-    if (window == 0 || (window >= n && !shuffle->block))
+    if (window == 0 || (window >= n && !shuffle->block) || shuffle->block >= n)
         return permuted(&m, 0, 0, 0, n, p);
     if (shuffle->block)
         return in_blocks(&m, p);

@@ -9,7 +9,7 @@
  *   block    for slow disks. Blocks of K neighbours are permuted; then the elements of each window of
  *            M blocks are: while a window lasts, only M stretches of the data are read.
  *            w = x / MK, y = perm_w(x mod MK), out = perm_blocks(wM + y / K) · K + y mod K. The last
- *            block may be short: a result ≥ n is sent through again until it is not
+ *            block may be short: a result ≥ n is sent through again until it is not. One block of all is global
  *   window   for data that must stay near its place. Windows of W elements are permuted, then, shifted
  *            by W / 2, once more, which mixes over their borders: nothing moves by 1.5 W or more */
 #ifndef LEAT_SHUFFLE_H

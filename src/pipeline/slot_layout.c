@@ -67,6 +67,8 @@ static bool lay_out_device(leat_plan *plan)
         const size_t n = (size_t)(chain->n_links - leat_chain_first_kernel(chain));
         fits = add_rows(plan, n * sizeof(leat_plan64), &chain->plans_offset, &plan->slot_bytes);
     }
+    if (plan->keeps)
+        fits = fits && add_rows(plan, sizeof(int64_t), &plan->index_offset, &plan->slot_bytes);
     plan->wire_bytes = plan->slot_bytes;
     for (int32_t c = 0; c < plan->n_chains && fits; c++)
         fits = !plan->chains[c].is_files || add_files(plan, &plan->chains[c]);
@@ -173,8 +175,9 @@ int leat_build_lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
     size_t at = 0;
     if (plan->on_device && plan->engine.digest)
         return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                              "engine.digest reads batches in host memory, but a map with device: "
-                              "gpu finishes them on the device");
+                              "engine.digest reads batches in host memory, but %s finishes them on "
+                              "the device",
+                              plan->keeps ? "cache: device" : "a map with device: gpu");
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const int rc = lay_out_chain(plan, c, batch, &at, err);
         if (rc < 0)
@@ -185,7 +188,7 @@ int leat_build_lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
             batch, err, LEAT_E_UNSUPPORTED,
             "on_error: mask leaves rows of zeros, which a map with device: gpu would "
             "change: write policy: replace, or device: cpu");
-    plan->valid_offset = at;
+    plan->valid_offset = plan->rows_bytes = at;
     if (plan->on_error == LEAT_ON_ERROR_MASK)
         at += (leat_order_slot_rows(&plan->order) + 63) / 64 * 64;
     plan->n_tensors = plan->n_chains;

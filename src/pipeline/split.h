@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * split.h: where a chain of ops is cut between the CPU and the device. A pure function: costs in,
- * decision out. What the costs are is measured in cost.h, what may be cut is known in placed.c. */
+ * decision out. What the costs are is measured in cost.h, what may be cut is known in placed_why.c. */
 #ifndef LEAT_SPLIT_H
 #define LEAT_SPLIT_H
 

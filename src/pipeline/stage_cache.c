@@ -9,6 +9,7 @@
 
 #include "cache.h"
 #include "digest.h"
+#include "keep.h"
 #include "stage.h"
 
 static const char *const autos[] = { "auto", NULL };
@@ -16,8 +17,9 @@ static const char *const autos[] = { "auto", NULL };
 static const leat_option table[] = {
     LEAT_OPTION_STRING(
         leat_cache_options, file, "memory",
-        "where samples are kept: memory, as long as the plan is open, or the path of "
-        "a file, for later runs too"),
+        "where samples are kept: memory, as long as the plan is open; device: all of them in the "
+        "memory of the loader's CUDA device, as long as the loader is open; or the path of a file, "
+        "for later runs too"),
     LEAT_OPTION_BYTES_OR(leat_cache_options, bytes, "auto", 0, 0x1p50, autos,
                          "most bytes of samples; what does not fit is computed again each time; "
                          "auto: half of the memory, or disk, that is free"),
@@ -31,6 +33,27 @@ static const char *random_op(const leat_plan *plan)
             if (plan->chains[c].links[i].op->plan)
                 return plan->chains[c].links[i].op->name;
     return NULL;
+}
+
+/* cache: device: all rows are of known sizes here, and what follows is done there. */
+static int keep_on_device(leat_build *build, const leat_cache_options *o, const leat_node *where,
+                          leat_error *err)
+{
+    leat_plan *const plan = build->plan;
+    char text[96];
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        if (leat_shape_bytes(&plan->chains[c].shape) < 0)
+            return leat_node_fail(
+                where, err, LEAT_E_CONFIG,
+                "cache: device keeps rows of one shape, but '%s' is %s here: resize or crop it "
+                "before, or write cache: memory",
+                plan->source->features[c].name,
+                leat_shape_text(&plan->chains[c].shape, text, sizeof text));
+    if (o->bytes != LEAT_OPTION_CHOICE(0))
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "cache: device keeps all samples or none: leave bytes out");
+    plan->keeps = plan->on_device = true;
+    return LEAT_OK;
 }
 
 static int add_cache(leat_build *build, const void *options, const leat_node *where,
@@ -51,9 +74,10 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "cache: the name of the file is empty; for memory leave it out");
     if (plan->on_device)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "cache keeps samples in host memory: put it before the map with "
-                              "device: gpu");
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "cache keeps samples as the CPU made them: put it before the map with "
+            "device: gpu");
     build->cache = where;
     leat_node_fail(where, &at, LEAT_E_CONFIG, "cache: ");
     for (int32_t c = 0; c < plan->n_chains; c++) {
@@ -67,6 +91,8 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
                         "cache: '%s' stands before it and is random: what it gives for the first "
                         "epoch is kept, and stays the same in all others",
                         random);
+    if (!strcmp(o->file.text, "device"))
+        return keep_on_device(build, o, where, err);
     return leat_cache_new(&plan->cache, o, at.message, err);
 }
 
@@ -144,7 +170,7 @@ int leat_cache_settle(const leat_build *build, const leat_parts *parts, leat_err
     leat_cache_layout layout = { .n = plan->n_chains };
     uint64_t stamp = 0;
     if (!plan->cache)
-        return LEAT_OK;
+        return leat_keep_settle(plan, build->cache, err);
     if (leat_cache_is_file(plan->cache)) {
         if (!plan->source->table->stamp)
             return leat_node_fail(build->cache, err, LEAT_E_UNSUPPORTED,

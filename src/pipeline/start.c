@@ -164,10 +164,13 @@ bool leat_start_can_locked(const leat_loader *loader)
 }
 
 /* Where a row's bytes are read from; false: from nowhere, or by whoever runs it. */
-static bool locate(const leat_plan *plan, leat_row_read *row, leat_extent *at)
+static bool locate(const leat_loader *loader, leat_row_read *row, leat_extent *at)
 {
+    const leat_plan *const plan = loader->plan;
     const leat_source *const source = plan->source;
     const uint64_t record = leat_order_record(&plan->order, row->record);
+    if (leat_keep_has(loader->keep, record))
+        return false;
     switch (plan->cache ? leat_cache_find(plan->cache, record, at) : LEAT_CACHE_NONE) {
     case LEAT_CACHE_IN_MEMORY:
         return false;
@@ -216,7 +219,7 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows, bool in
         leat_extent at;
         *row = (leat_row_read){ .run = run };
         leat_order_row(&plan->order, &a->order, &run->place, a->row + i, &row->record, &row->epoch);
-        if (!is_next_part(plan, run->rows, i) && locate(plan, row, &at)) {
+        if (!is_next_part(plan, run->rows, i) && locate(loader, row, &at)) {
             row->fd = at.fd;
             row->offset = at.offset;
             row->size = at.size;

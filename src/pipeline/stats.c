@@ -2,6 +2,7 @@
  *
  * stats.c: what a loader tells about itself while it runs. Nothing here slows it down: totals are kept
  * by who does the work, the rest is counted when somebody asks. */
+#include <stdio.h>
 #include <string.h>
 
 #include "clock.h"
@@ -53,6 +54,17 @@ static void count_reads_locked(const leat_ahead *a, leat_loader_stats_info *out)
         out->runs_read += a->runs[i % LEAT_RUNS].state == LEAT_RUN_READY;
 }
 
+/* Of a cache on the device. */
+static void sum_kept(const leat_loader *loader, leat_cache_stats *out)
+{
+    const uint64_t n = loader->plan->source->n_records;
+    out->is_on = 1;
+    snprintf(out->place, sizeof out->place, "%s", loader->device->info.name);
+    out->entries = atomic_load_explicit(&loader->keep->n_there, memory_order_relaxed);
+    out->limit_bytes = (uint64_t)leat_keep_bytes(loader->plan);
+    out->bytes = (uint64_t)((double)out->limit_bytes * ((double)out->entries / (double)n));
+}
+
 static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
 {
     out->n_stages = leat_watch_stages(loader->plan, out->stages);
@@ -62,11 +74,17 @@ static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
         const leat_trace *const trace = &loader->workers[i].trace;
         out->n_seek += atomic_load_explicit(&trace->n_seek, memory_order_relaxed);
         out->n_seek_refused += atomic_load_explicit(&trace->n_seek_refused, memory_order_relaxed);
+        out->n_files += atomic_load_explicit(&trace->n_files, memory_order_relaxed);
+        out->n_files_here += atomic_load_explicit(&trace->n_files_here, memory_order_relaxed);
     }
-    if (loader->plan->cache) {
-        leat_cache_get_stats(loader->plan->cache, &out->cache);
-        out->cache.hits = out->stages[out->n_stages - 2].samples;
-        out->cache.misses = out->stages[out->n_stages - 1].samples;
+    if (loader->plan->cache || loader->plan->keeps) {
+        const int32_t hits = out->n_stages - loader->plan->n_batch_links - 2;
+        if (loader->plan->cache)
+            leat_cache_get_stats(loader->plan->cache, &out->cache);
+        else
+            sum_kept(loader, &out->cache);
+        out->cache.hits = out->stages[hits].samples;
+        out->cache.misses = out->stages[hits + 1].samples;
     }
 }
 

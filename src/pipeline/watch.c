@@ -25,7 +25,7 @@ int32_t leat_watch_stages(const leat_plan *plan, leat_stage_stats *out)
                      chain->links[chain->fused_from].op->name,
                      chain->links[chain->fused_from + chain->n_fused - 1].op->name);
     }
-    if (plan->cache) {
+    if (plan->cache || plan->keeps) {
         snprintf(out[n++].name, sizeof out->name, "cache: hit");
         snprintf(out[n++].name, sizeof out->name, "cache: fill");
     }
@@ -38,7 +38,7 @@ int32_t leat_watch_stages(const leat_plan *plan, leat_stage_stats *out)
 
 int32_t leat_watch_n_stages(const leat_plan *plan)
 {
-    int32_t n = LEAT_STAGE_FIRST_LINK + (plan->cache ? 2 : 0) + plan->n_batch_links;
+    int32_t n = LEAT_STAGE_FIRST_LINK + (plan->cache || plan->keeps ? 2 : 0) + plan->n_batch_links;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n += plan->chains[c].n_host + (plan->chains[c].fused != NULL);
     return n;

@@ -10,7 +10,10 @@
 
 int leat_cpu_no_memory(leat_error *err, size_t bytes)
 {
-    return leat_fail(err, LEAT_E_NOMEM, "training: %zu bytes of memory", bytes);
+    return leat_fail(err, LEAT_E_NOMEM,
+                     "training: %zu bytes of memory are not to be had; make the model or the "
+                     "batch smaller",
+                     bytes);
 }
 
 static size_t round_up(size_t n, size_t to)

@@ -113,4 +113,9 @@ int leat_jpeg_decode_resized(const leat_jpeg *jpeg, const leat_image_box *box,
                              const leat_jpeg_target *target, void *out, leat_scratch *scratch,
                              leat_error *err);
 
+/* The second half alone: pixels is all of the picture, decoded to the target's channels. */
+int leat_jpeg_resize_box(const leat_jpeg *jpeg, const uint8_t *pixels, const leat_image_box *box,
+                         const leat_jpeg_target *target, void *out, leat_scratch *scratch,
+                         leat_error *err);
+
 #endif

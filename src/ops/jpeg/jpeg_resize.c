@@ -22,64 +22,60 @@ typedef struct resizer {
     uint8_t *sampled;
 } resizer;
 
-/* What output values 16g … 16g + 15 of a row sample: output pixel, and the place of its first tap,
- * counted from the lowest of them. */
-typedef struct group {
-    int32_t pixel[16], place[16];
-    int32_t base, reach;
-} group;
-
-/* The next group; *i and *channel stand at its first value and are moved behind it. Values past the
- * row's end are those of its last pixel. */
-static group next_group(const resizer *r, int32_t *i, int32_t *channel)
+/* Where output values of a row begin: places of their first taps in a row of the box, and of their
+ * weights. Values past the row's end are those of its last pixel. */
+static void find_values(const resizer *r, int32_t *restrict place, uint32_t *restrict weights,
+                        int32_t n)
 {
     const int32_t channels = r->target->channels, last = r->target->width - 1;
-    group g = { .base = INT32_MAX };
-    int32_t most = 0;
-    for (int32_t lane = 0; lane < 16; lane++) {
-        const int32_t at = *i < last ? *i : last;
+    for (int32_t i = 0; n > 0; i++, n -= channels) {
+        const int32_t at = i < last ? i : last;
         const int32_t pixel = r->target->is_mirrored ? last - at : at;
-        const int32_t first = r->across.start[pixel] * channels + *channel;
-        g.pixel[lane] = pixel;
-        g.place[lane] = first;
-        g.base = first < g.base ? first : g.base;
-        most = first > most ? first : most;
-        if (++*channel == channels) {
-            *channel = 0;
-            ++*i;
+        const int32_t first = r->across.start[pixel] * channels;
+        for (int32_t c = 0; c < channels; c++) {
+            place[c] = first + c;
+            weights[c] = (uint32_t)(pixel * r->across.stride);
         }
+        place += channels;
+        weights += channels;
     }
-    for (int32_t lane = 0; lane < 16; lane++)
-        g.place[lane] -= g.base;
-    g.reach = most - g.base + channels;
-    return g;
 }
 
-/* Fills the pairs of taps of group number n. They lie two pixels apart, so that their places are the
- * same; a tap too many weighs 0. */
-static void fill_group(resizer *r, const group *g, int32_t n)
+/* Fills the pairs of taps of group g, of 16 values. They lie two pixels apart, so that their places are
+ * the same; a tap too many weighs 0. Returns how far they reach. */
+static int32_t fill_group(const resizer *r, int32_t g, const int32_t *place,
+                          const uint32_t *weights)
 {
-    const leat_axis *axis = &r->across;
-    const int32_t channels = r->target->channels, n_pairs = r->sampler.n_pairs;
-    for (int32_t p = 0; p < n_pairs; p++) {
-        const ptrdiff_t at = (ptrdiff_t)n * n_pairs + p;
-        int16_t *place = r->sampler.place + 32 * at, *weight = r->sampler.weight + 32 * at;
-        r->sampler.base[at] = g->base + 2 * p * channels;
-        for (int32_t lane = 0; lane < 16; lane++) {
-            place[2 * lane] = (int16_t)g->place[lane];
-            place[2 * lane + 1] = (int16_t)(g->place[lane] + channels);
-            memcpy(weight + 2 * lane,
-                   axis->weights + (ptrdiff_t)g->pixel[lane] * axis->stride + 2 * p,
-                   2 * sizeof *weight);
-        }
+    const leat_jpeg_sampler *s = &r->sampler;
+    const int32_t channels = r->target->channels;
+    ptrdiff_t at = (ptrdiff_t)g * s->n_pairs;
+    int32_t base = place[0], most = place[0];
+    int16_t near[32];
+    for (int32_t lane = 0; lane < 16; lane++) {
+        base = place[lane] < base ? place[lane] : base;
+        most = place[lane] > most ? place[lane] : most;
     }
+    for (int32_t lane = 0; lane < 16; lane++) {
+        near[2 * lane] = (int16_t)(place[lane] - base);
+        near[2 * lane + 1] = (int16_t)(place[lane] - base + channels);
+    }
+    for (int32_t p = 0; p < s->n_pairs; p++, at++) {
+        const int16_t *from = r->across.weights + 2 * p;
+        int16_t *weight = s->weight + 32 * at;
+        s->base[at] = base + 2 * p * channels;
+        memcpy(s->place + 32 * at, near, sizeof near);
+        for (int32_t lane = 0; lane < 16; lane++)
+            memcpy(weight + 2 * lane, from + weights[lane], 2 * sizeof *weight);
+    }
+    return most - base + channels;
 }
 
-/* Places of values become places of their bytes. */
+/* Places of values become places of their bytes; n times 32. */
 static void make_near(leat_jpeg_sampler *s, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        s->place[i] = (int16_t)(2 * s->place[i] + ((2 * s->place[i] + 1) << 8));
+    for (int16_t *place = s->place; n; n--, place += 32)
+        for (int32_t i = 0; i < 32; i++)
+            place[i] = (int16_t)(2 * place[i] + ((2 * place[i] + 1) << 8));
     s->is_near = 1;
 }
 
@@ -88,7 +84,8 @@ static int make_sampler(resizer *r, leat_scratch *scratch)
 {
     leat_jpeg_sampler *s = &r->sampler;
     const int32_t n_groups = (r->target->width * r->target->channels + 15) / 16;
-    int32_t reach = 0, i = 0, channel = 0;
+    const size_t n_values = 16 * (size_t)n_groups + (size_t)r->target->channels;
+    int32_t reach = 0;
     if (!r->kernels->sample_row)
         return LEAT_OK;
     s->n_pairs = r->across.stride / 2;
@@ -96,17 +93,19 @@ static int make_sampler(resizer *r, leat_scratch *scratch)
     s->base = leat_scratch_take(scratch, n * sizeof *s->base);
     s->place = leat_scratch_take(scratch, n * 32 * sizeof *s->place);
     s->weight = leat_scratch_take(scratch, n * 32 * sizeof *s->weight);
-    if (!s->base || !s->place || !s->weight)
+    int32_t *place = leat_scratch_take(scratch, n_values * sizeof *place);
+    uint32_t *weights = leat_scratch_take(scratch, n_values * sizeof *weights);
+    if (!s->base || !s->place || !s->weight || !place || !weights)
         return LEAT_E_NOMEM;
-    for (int32_t k = 0; k < n_groups; k++) {
-        const group g = next_group(r, &i, &channel);
-        reach = g.reach > reach ? g.reach : reach;
+    find_values(r, place, weights, 16 * n_groups);
+    for (int32_t g = 0; g < n_groups; g++) {
+        const int32_t far = fill_group(r, g, place + 16 * g, weights + 16 * g);
+        reach = far > reach ? far : reach;
         if (reach >= LEAT_JPEG_SAMPLER_REACH)
             return LEAT_OK;
-        fill_group(r, &g, k);
     }
     if (reach < LEAT_JPEG_SAMPLER_NEAR)
-        make_near(s, n * 32);
+        make_near(s, n);
     s->n_groups = n_groups;
     return LEAT_OK;
 }
@@ -251,4 +250,18 @@ int leat_jpeg_decode_resized(const leat_jpeg *jpeg, const leat_image_box *box,
     return rc ? rc
               : leat_jpeg_resize(jpeg->dsp, pixels, stride_bytes, box->height, box->width, target,
                                  out, scratch, err);
+}
+
+int leat_jpeg_resize_box(const leat_jpeg *jpeg, const uint8_t *pixels, const leat_image_box *box,
+                         const leat_jpeg_target *target, void *out, leat_scratch *scratch,
+                         leat_error *err)
+{
+    const size_t pixel = (size_t)target->channels, stride_bytes = (size_t)jpeg->width * pixel;
+    if (box->x < 0 || box->y < 0 || box->width < 1 || box->height < 1 ||
+        box->width > jpeg->width - box->x || box->height > jpeg->height - box->y)
+        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: the box is not inside %d x %d pixels",
+                         jpeg->width, jpeg->height);
+    return leat_jpeg_resize(jpeg->dsp,
+                            pixels + (size_t)box->y * stride_bytes + (size_t)box->x * pixel,
+                            stride_bytes, box->height, box->width, target, out, scratch, err);
 }

@@ -11,7 +11,7 @@
 
 typedef __m512i V;
 
-/* Four weights (below 2^15 - 128: see fill_weights() in resample.c) as bytes, w = 256 · high + low with low
+/* Four weights (below 2^15 - 128: see fill_u8() in resample.c) as bytes, w = 256 · high + low with low
  * in [-128, 127]: products of bytes are then summed
  * four at a time, and the sum is the exact one. */
 typedef struct four_weights {

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "keep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t part_bytes(const leat_plan *plan, int32_t c)
+{
+    return ((size_t)plan->source->n_records * plan->chains[c].host_bytes + 255) / 256 * 256;
+}
+
+int64_t leat_keep_bytes(const leat_plan *plan)
+{
+    double sum = 0; /* so that it cannot wrap */
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        sum += (double)plan->source->n_records * (double)plan->chains[c].host_bytes + 255;
+    return sum < 0x1p62 ? (int64_t)sum : INT64_MAX / 2;
+}
+
+static int fail_memory(const leat_plan *plan, leat_device *device, leat_error *err)
+{
+    const leat_device_table *const t = device->table;
+    size_t n_free = 0, total = 0;
+    char there[96] = "";
+    if (t->memory_info && t->memory_info(device, &n_free, &total) == LEAT_OK)
+        snprintf(there, sizeof there, " (%.1f of %.1f MiB are free)", (double)n_free / 0x1p20,
+                 (double)total / 0x1p20);
+    return leat_fail(err, LEAT_E_NOMEM,
+                     "cache: device: %llu records take %.1f MiB on %s%s: write cache: memory, or "
+                     "make the rows smaller before it (uint8 instead of float32, a smaller resize)",
+                     (unsigned long long)plan->source->n_records,
+                     (double)leat_keep_bytes(plan) / 0x1p20, device->info.name, there);
+}
+
+int leat_keep_open(leat_keep **out, const leat_plan *plan, leat_device *device, leat_error *err)
+{
+    const uint64_t n_words = plan->source->n_records / 64 + 1;
+    leat_keep *const keep = calloc(1, sizeof *keep);
+    *out = keep;
+    if (!keep)
+        return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", sizeof *keep);
+    keep->there = calloc(n_words, sizeof *keep->there);
+    if (!keep->there)
+        return leat_fail(err, LEAT_E_NOMEM, "cache: %llu words", (unsigned long long)n_words);
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        leat_device_keep_part *const part = &keep->parts[keep->n_parts];
+        if (!plan->chains[c].host_bytes)
+            continue;
+        part->at = plan->chains[c].host_offset;
+        part->row_bytes = plan->chains[c].host_bytes;
+        part->kept = device->table->device_alloc(device, part_bytes(plan, c));
+        if (!part->kept)
+            return fail_memory(plan, device, err);
+        keep->n_parts++;
+    }
+    return LEAT_OK;
+}
+
+void leat_keep_close(leat_keep **out, leat_device *device)
+{
+    leat_keep *const keep = *out;
+    *out = NULL;
+    if (!keep)
+        return;
+    for (int32_t i = 0; i < keep->n_parts; i++)
+        device->table->device_free(device, keep->parts[i].kept);
+    free(keep->there);
+    free(keep);
+}
+
+/* --- the index of a slot ---------------------------------------------------------------------------- */
+
+void leat_keep_write(const leat_plan *plan, uint8_t *slot, uint64_t j, uint64_t record, bool there)
+{
+    const int64_t word = (int64_t)record + 1;
+    ((int64_t *)(void *)(slot + plan->index_offset))[j] = there ? word : -word;
+}
+
+size_t leat_keep_skip(const leat_plan *plan, const uint8_t *slot, int64_t rows)
+{
+    const int64_t *const index = (const int64_t *)(const void *)(slot + plan->index_offset);
+    for (int64_t j = 0; j < rows; j++)
+        if (index[j] < 0)
+            return 0;
+    return plan->rows_bytes;
+}
+
+void leat_keep_note(leat_keep *keep, const leat_plan *plan, const uint8_t *slot, int64_t rows)
+{
+    const int64_t *const index = (const int64_t *)(const void *)(slot + plan->index_offset);
+    for (int64_t j = 0; j < rows; j++) {
+        const uint64_t record = index[j] < 0 ? (uint64_t)(-index[j] - 1) : 0;
+        if (index[j] >= 0 || leat_keep_has(keep, record))
+            continue;
+        atomic_fetch_or_explicit(&keep->there[record / 64], (uint64_t)1 << (record % 64),
+                                 memory_order_relaxed);
+        atomic_fetch_add_explicit(&keep->n_there, 1, memory_order_relaxed);
+    }
+}
+
+/* --- what cannot be --------------------------------------------------------------------------------- */
+
+int leat_keep_settle(const leat_plan *plan, const leat_node *where, leat_error *err)
+{
+    const char *what = NULL;
+    if (!plan->keeps)
+        return LEAT_OK;
+    if (plan->on_error != LEAT_ON_ERROR_FAIL)
+        what = "on_error, which puts something else in the place of a record";
+    else if (plan->unbatches)
+        what = "unbatch, which makes samples of parts of a record";
+    else if (plan->order.buckets)
+        what = "bucket_by_length, whose batches have rows of several sizes";
+    else if (plan->n_batch_links)
+        what = "a map after batch, which works on the CPU";
+    for (int32_t c = 0; c < plan->n_chains && !what; c++)
+        if (plan->chains[c].pad.on)
+            what = "padded_batch, which fills rows up on the CPU";
+    return what ? leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
+                                 "cache: device cannot be with %s: write cache: memory", what)
+                : LEAT_OK;
+}
