@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER_BYTES = 1 << 20 };
+enum {
+    BUFFER_BYTES = 1 << 20,
+    NAME_ROOM = 24, /* of a temporary name beyond the final one */
+    OWN_ROOM = 32,  /* "/proc/self/fd/2147483647" */
+    ATTEMPTS = 100  /* at a name that nobody has */
+};
 
 struct leat_atomic_file {
     char *path;      /* the final name */
-    char *temporary; /* exists on disk while fd >= 0 */
+    char *temporary; /* exists on disk while fd >= 0; "": the file has no name yet */
     int fd;          /* -1 once committed or given up */
     unsigned flags;
-    uint64_t size; /* bytes taken, written or still in the buffer */
+    uint64_t size;    /* bytes taken, written or still in the buffer */
+    uint64_t written; /* of those: what the system has taken */
     size_t buffered;
     uint8_t buffer[BUFFER_BYTES];
 };
@@ -34,7 +41,8 @@ static void give_up(leat_atomic_file *file)
     if (file->fd < 0)
         return;
     close(file->fd);
-    unlink(file->temporary);
+    if (*file->temporary)
+        unlink(file->temporary);
     file->fd = -1;
 }
 
@@ -42,9 +50,9 @@ static int give_up_with(leat_atomic_file *file, const char *doing, int error,
                         leat_format_error *err)
 {
     give_up(file);
-    return leat_format_fail(err, LEAT_FORMAT_IO, file->size,
+    return leat_format_fail(err, LEAT_FORMAT_IO, file->written,
                             "%s: %s: %s (%llu bytes so far; nothing was left under this name)",
-                            file->path, doing, strerror(error), (unsigned long long)file->size);
+                            file->path, doing, strerror(error), (unsigned long long)file->written);
 }
 
 static int check_target(const char *path, leat_format_error *err)
@@ -58,21 +66,57 @@ static int check_target(const char *path, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
+/* --- a file with a temporary name, and one without any ------------------------------------------ */
+
+static int draw_temporary(leat_atomic_file *file)
+{
+    const size_t folder = folder_length(file->path), room = strlen(file->path) + NAME_ROOM;
+    uint64_t salt;
+    if (getrandom(&salt, sizeof salt, 0) != (ssize_t)sizeof salt)
+        return -1;
+    snprintf(file->temporary, room, "%.*s.%s.%016llx.tmp", (int)folder, file->path,
+             file->path + folder, (unsigned long long)salt);
+    return 0;
+}
+
 /* mkstemp would give mode 0600; here the umask decides, as for any other file. */
 static int create_temporary(leat_atomic_file *file)
 {
-    const size_t folder = folder_length(file->path), room = strlen(file->path) + 24;
-    for (int attempt = 0; attempt < 100; attempt++) {
-        uint64_t salt;
-        if (getrandom(&salt, sizeof salt, 0) != (ssize_t)sizeof salt)
-            return -1;
-        snprintf(file->temporary, room, "%.*s.%s.%016llx.tmp", (int)folder, file->path,
-                 file->path + folder, (unsigned long long)salt);
+    for (int attempt = 0; attempt < ATTEMPTS && draw_temporary(file) == 0; attempt++) {
         file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (file->fd >= 0 || errno != EEXIST)
-            return file->fd;
+            break;
     }
-    return -1;
+    return file->fd;
+}
+
+/* The name under which the system shows a file that is open. */
+static void own_name(int fd, char out[OWN_ROOM])
+{
+    snprintf(out, OWN_ROOM, "/proc/self/fd/%d", fd);
+}
+
+/* A file that is gone with its process, however that ends. False: this file system has none such, or
+ * there is no /proc, without which it would get no name later. */
+static bool create_nameless(leat_atomic_file *file)
+{
+    struct stat open_one, shown;
+    char own[OWN_ROOM];
+    const int folder = (int)folder_length(file->path);
+    snprintf(file->temporary, strlen(file->path) + NAME_ROOM, "%.*s", folder ? folder : 1,
+             folder ? file->path : ".");
+    const int fd = open(file->temporary, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    *file->temporary = 0;
+    if (fd < 0)
+        return false;
+    own_name(fd, own);
+    if (fstat(fd, &open_one) < 0 || stat(own, &shown) < 0 || open_one.st_ino != shown.st_ino ||
+        open_one.st_dev != shown.st_dev) {
+        close(fd);
+        return false;
+    }
+    file->fd = fd;
+    return true;
 }
 
 int leat_atomic_file_open(leat_atomic_file **out, const char *path, unsigned flags,
@@ -87,19 +131,19 @@ int leat_atomic_file_open(leat_atomic_file **out, const char *path, unsigned fla
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory for its buffer", path);
     file->fd = -1;
     file->flags = flags;
-    file->size = 0;
+    file->size = file->written = 0;
     file->buffered = 0;
     file->path = strdup(path);
-    file->temporary = malloc(strlen(path) + 24);
+    file->temporary = calloc(1, strlen(path) + NAME_ROOM);
     if (!file->path || !file->temporary) {
         leat_atomic_file_close(&file);
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory for its name", path);
     }
-    if (create_temporary(file) < 0) {
+    if (!create_nameless(file) && create_temporary(file) < 0) {
         const int error = errno;
         leat_atomic_file_close(&file);
         return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: cannot create a file there: %s", path,
-                                strerror(error));
+                                leat_format_open_error(error));
     }
     *out = file;
     return LEAT_FORMAT_OK;
@@ -117,6 +161,7 @@ static int write_through(leat_atomic_file *file, const uint8_t *bytes, size_t si
         }
         bytes += n;
         size -= (size_t)n;
+        file->written += (uint64_t)n;
     }
     return 0;
 }
@@ -174,15 +219,59 @@ static int sync_folder(const char *path)
     return rc < 0 && error != EINVAL ? -1 : 0;
 }
 
+/* What link() gives a nameless file, to rename it over the final name: that has no call of its own. */
+static int link_temporary(leat_atomic_file *file)
+{
+    char own[OWN_ROOM];
+    own_name(file->fd, own);
+    for (int attempt = 0; attempt < ATTEMPTS && draw_temporary(file) == 0; attempt++) {
+        if (linkat(AT_FDCWD, own, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0)
+            return 0;
+        if (errno != EEXIST)
+            break;
+    }
+    *file->temporary = 0;
+    return -1;
+}
+
+/* Where a nameless file must not be linked after all: its bytes into one that has a name. */
+static int copy_to_temporary(leat_atomic_file *file, bool sync)
+{
+    const int from = file->fd;
+    int rc = -1, error;
+    off_t at = 0;
+    ssize_t n = -1;
+    file->fd = -1;
+    if (create_temporary(file) < 0) {
+        *file->temporary = 0;
+        file->fd = from;
+        return -1;
+    }
+    file->written = 0;
+    do {
+        n = pread(from, file->buffer, BUFFER_BYTES, at);
+        at += n > 0 ? n : 0;
+    } while ((n > 0 && write_through(file, file->buffer, (size_t)n) == 0) ||
+             (n < 0 && errno == EINTR));
+    if (n == 0)
+        rc = sync ? fsync(file->fd) : 0;
+    error = errno;
+    close(from);
+    errno = error;
+    return rc;
+}
+
 int leat_atomic_file_commit(leat_atomic_file *file, leat_format_error *err)
 {
-    const int sync = !(file->flags & LEAT_ATOMIC_FILE_NO_SYNC);
+    const bool sync = !(file->flags & LEAT_ATOMIC_FILE_NO_SYNC);
     if (file->fd < 0)
         return give_up_with(file, "committing after an error", EBADF, err);
     if (flush(file) < 0)
         return give_up_with(file, "writing", errno, err);
     if (sync && fsync(file->fd) < 0)
         return give_up_with(file, "syncing to disk", errno, err);
+    if (!*file->temporary && link_temporary(file) < 0 && copy_to_temporary(file, sync) < 0)
+        return give_up_with(file, "putting it under its name", errno, err);
     /* A network file system may report a failed write as late as close. */
     const int fd = file->fd;
     file->fd = -1;

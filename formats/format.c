@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "format.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int leat_format_fail(leat_format_error *err, int code, uint64_t offset, const char *format, ...)
 {
@@ -15,4 +17,10 @@ int leat_format_fail(leat_format_error *err, int code, uint64_t offset, const ch
         va_end(args);
     }
     return code;
+}
+
+const char *leat_format_open_error(int error)
+{
+    return error == EMFILE ? "Too many open files; allow this process more of them (ulimit -n)"
+                           : strerror(error);
 }

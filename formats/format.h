@@ -27,4 +27,8 @@ typedef struct leat_format_error {
 int leat_format_fail(leat_format_error *err, int code, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Why a file could not be opened, of its errno: strerror(), and what to do where that is known. Valid as
+ * long as strerror()'s text is. */
+const char *leat_format_open_error(int error);
+
 #endif

@@ -159,7 +159,8 @@ static int map_side(const char *side, leat_index *out, leat_format_error *err)
     struct stat st;
     const int fd = open(side, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return leat_format_fail(err, LEAT_FORMAT_STALE, 0, "%s: %s", side, strerror(errno));
+        return leat_format_fail(err, LEAT_FORMAT_STALE, 0, "%s: %s", side,
+                                leat_format_open_error(errno));
     int rc = fstat(fd, &st);
     if (rc < 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
         close(fd);
@@ -307,6 +308,7 @@ static void settle(const char *side, const struct stat *data, leat_index *index)
     leat_index mapped;
     if (write_side(side, index, &why) < 0 || open_side(side, data, 0, &mapped, &why) < 0) {
         add_note(index, "kept in memory only: ", &why);
+        snprintf(index->unwritten, sizeof index->unwritten, "%.230s", why.text);
         return;
     }
     memcpy(mapped.note, index->note, sizeof mapped.note);

@@ -34,6 +34,7 @@ typedef struct leat_index {
     int built;             /* 1: made now by walking the data file */
     int mapped;            /* 1: the side file, memory mapped; 0: held in memory only */
     char note[480];        /* why it was built, and why it is in memory only; "" when neither */
+    char unwritten[240];   /* why it could not be put in a file; "" when nothing of the kind */
 
     const uint8_t *offsets, *checks;
     uint8_t *seen; /* a bit per block that was checked; set by any thread, only ever to 1 */

@@ -233,7 +233,8 @@ static int map_file(const char *path, void **map, size_t *size, leat_format_erro
     struct stat st;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", path, strerror(errno));
+        return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", path,
+                                leat_format_open_error(errno));
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
         close(fd);
         return leat_format_fail(err, LEAT_FORMAT_BAD, 0, "%s: empty or not a regular file", path);

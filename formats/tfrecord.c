@@ -147,7 +147,8 @@ int leat_tfrecord_reader_open(leat_tfrecord_reader **out, const char *path, unsi
     reader->path = strdup(path);
     reader->buffer = malloc(READ_BYTES);
     if (reader->fd < 0 || fstat(reader->fd, &st) < 0) {
-        rc = leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", path, strerror(errno));
+        rc =
+            leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", path, leat_format_open_error(errno));
     } else if (!S_ISREG(st.st_mode)) {
         rc = leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: not a regular file", path);
     } else if (!reader->path || !reader->buffer) {

@@ -3,9 +3,13 @@
 
 #include <sys/mman.h>
 
-/* Adds a thread's stage; the times of those samples whose CPU time was taken go to *cpu and *wall. */
-static void add_stage(const leat_trace_stage *stage, leat_stage_stats *out, int64_t *cpu,
-                      int64_t *wall)
+/* CPU time of the samples of all threads of which it was taken. */
+typedef struct cpu_sum {
+    uint64_t n;
+    int64_t ns;
+} cpu_sum;
+
+static void add_stage(const leat_trace_stage *stage, leat_stage_stats *out, cpu_sum *cpu)
 {
     const uint64_t n = atomic_load_explicit(&stage->n, memory_order_relaxed);
     const uint64_t n_timed = atomic_load_explicit(&stage->n_timed, memory_order_relaxed);
@@ -14,8 +18,8 @@ static void add_stage(const leat_trace_stage *stage, leat_stage_stats *out, int6
     out->bytes_out += atomic_load_explicit(&stage->bytes, memory_order_relaxed);
     if (n_timed)
         out->busy_ns += (int64_t)((double)ns * ((double)n / (double)n_timed));
-    *cpu += atomic_load_explicit(&stage->cpu_ns, memory_order_relaxed);
-    *wall += atomic_load_explicit(&stage->wall_ns, memory_order_relaxed);
+    cpu->n += atomic_load_explicit(&stage->n_cpu, memory_order_relaxed);
+    cpu->ns += atomic_load_explicit(&stage->cpu_ns, memory_order_relaxed);
 }
 
 static const leat_trace *trace_at(const leat_trace *first, size_t stride, int t)
@@ -27,11 +31,13 @@ void leat_trace_sum(const leat_trace *first, size_t stride, int n, int32_t n_sta
                     leat_stage_stats *out)
 {
     for (int32_t i = 0; i < n_stages; i++) {
-        int64_t cpu = 0, wall = 0;
+        cpu_sum cpu = { 0 };
         for (int t = 0; t < n; t++)
-            add_stage(&trace_at(first, stride, t)->stages[i], &out[i], &cpu, &wall);
-        const double share = wall && cpu < wall ? (double)cpu / (double)wall : 1;
-        out[i].cpu_ns = wall ? (int64_t)((double)out[i].busy_ns * share) : -1;
+            add_stage(&trace_at(first, stride, t)->stages[i], &out[i], &cpu);
+        out[i].cpu_ns =
+            cpu.n ? (int64_t)((double)cpu.ns * ((double)out[i].samples / (double)cpu.n)) : -1;
+        if (out[i].cpu_ns > out[i].busy_ns) /* both are estimates */
+            out[i].cpu_ns = out[i].busy_ns;
     }
 }
 

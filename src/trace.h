@@ -7,6 +7,12 @@
  * only and scaled by count, so that timing costs under 1 % of the run. Of some of these the thread's CPU
  * time is taken too; they count for that alone, since asking for it is not free.
  *
+ * A stage's CPU time is the mean of those few times the number of all samples: it is much the same for
+ * each, while on a busy machine the time that goes by is short for most and very long for some. So no
+ * share of time may be carried over from the few to the rest, and the less so as the kernel likes to give
+ * the core away at the look itself, which is in neither time. Of a sample's two times the smaller counts:
+ * a stage of a microsecond would else be charged with the look, which takes half as long.
+ *
  * Spans go into a ring of fixed size that forgets the oldest, so a trace is bounded however long the
  * run. One thread writes a ring. A reader copies it and then drops what may have been overwritten
  * meanwhile: every word of a span is stored with release after the store of `head` that precedes it,
@@ -25,8 +31,8 @@ typedef struct leat_trace_stage {
     _Atomic uint64_t n_timed; /* of those: timed */
     _Atomic int64_t ns;       /* of the timed ones */
     _Atomic uint64_t bytes;   /* put out */
-    _Atomic int64_t cpu_ns;   /* of the samples whose CPU time was taken, … */
-    _Atomic int64_t wall_ns;  /* … and how long they took */
+    _Atomic uint64_t n_cpu;   /* whose CPU time was taken; none of the timed ones */
+    _Atomic int64_t cpu_ns;   /* of those */
 } leat_trace_stage;
 
 typedef enum leat_trace_kind {
@@ -90,14 +96,14 @@ static inline void leat_trace_time(leat_trace_stage *stage, uint64_t n, int64_t 
                           memory_order_relaxed);
 }
 
-static inline void leat_trace_cpu(leat_trace_stage *stage, int64_t cpu_ns, int64_t wall_ns)
+/* Of n samples together: their CPU time, and how long they took. */
+static inline void leat_trace_cpu(leat_trace_stage *stage, uint64_t n, int64_t cpu_ns,
+                                  int64_t wall_ns)
 {
-    const int64_t cpu = cpu_ns < wall_ns ? cpu_ns : wall_ns; /* the clocks are read one by one */
+    const int64_t cpu = cpu_ns < wall_ns ? cpu_ns : wall_ns;
+    leat_trace_add(&stage->n_cpu, n);
     atomic_store_explicit(&stage->cpu_ns,
                           atomic_load_explicit(&stage->cpu_ns, memory_order_relaxed) + cpu,
-                          memory_order_relaxed);
-    atomic_store_explicit(&stage->wall_ns,
-                          atomic_load_explicit(&stage->wall_ns, memory_order_relaxed) + wall_ns,
                           memory_order_relaxed);
 }
 

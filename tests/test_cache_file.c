@@ -93,6 +93,25 @@ static void a_part_is_filled_up_later(void **state)
     assert_int_equal(cache.entries, N_RECORDS);
 }
 
+/* Half of the disk that is free, of which the file takes away. */
+static void runs_do_not_raise_the_limit(void **state)
+{
+    const uint64_t disk = 12 << 10, want = plain_digest(1);
+    pipe_parts parts = parts_with(cache_path);
+    leat_cache_stats cache;
+    uint64_t n_first = 0, taken = 0;
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        leat_cache_fault = (leat_cache_faults){ .free_bytes = disk - taken };
+        assert_true(digest_of_parts(&parts, 1, &cache) == want);
+        assert_int_equal(cache.limit_bytes, disk / 2);
+        n_first = i ? n_first : cache.entries;
+        assert_int_equal(cache.entries, n_first);
+        taken = cache.bytes;
+    }
+    assert_in_range(n_first, 1, N_RECORDS - 1);
+}
+
 /* --- whose it is --------------------------------------------------------------------------------- */
 
 static void refused(const pipe_parts *parts, int code, const char *why)
@@ -440,6 +459,47 @@ static void no_damage_reaches_a_batch(void **state)
     free(good);
 }
 
+/* A file without room for the rest: what damage takes is not had back, and who looks is told. */
+static void lost_room_is_told(void **state)
+{
+    pipe_parts parts = { .before = "[shrink]", .after = AFTER };
+    char text[100];
+    size_t size;
+    leat_cache_stats cache;
+    (void)state;
+    const uint64_t want = digest_of_parts(&parts, 1, NULL);
+    parts.cache = cache_path;
+    digest_of_parts(&parts, 1, &cache);
+    const uint64_t all = cache.bytes;
+    unlink(cache_path);
+    snprintf(text, sizeof text, "{file: %s, bytes: %llu}", cache_path, (unsigned long long)all);
+    parts.cache = text;
+    assert_true(digest_of_parts(&parts, 1, &cache) == want);
+    assert_int_equal(cache.entries, N_RECORDS);
+    assert_string_equal(cache.note, "");
+    uint8_t *const bytes = read_file(&size);
+    memset(bytes + size / 2, 0xff, size / 8);
+    write_file(bytes, size);
+    free(bytes);
+    assert_true(digest_of_parts(&parts, 1, &cache) == want);
+    assert_true(cache.damaged > 0);
+    assert_int_equal(cache.entries, N_RECORDS - cache.damaged);
+    assert_true(cache.bytes < all);
+    assert_non_null(strstr(cache.note, "delete the file"));
+    /* Room that was lost before the file was opened counts too. */
+    uint8_t *const places = read_file(&size);
+    memset(places + LEAT_CACHE_HEADER_BYTES, 0, N_RECORDS / 2 * LEAT_CACHE_PLACE_BYTES);
+    write_file(places, size);
+    free(places);
+    assert_true(digest_of_parts(&parts, 1, &cache) == want);
+    assert_true(cache.entries < N_RECORDS);
+    assert_non_null(strstr(cache.note, "delete the file"));
+    unlink(cache_path);
+    digest_of_parts(&parts, 1, &cache);
+    assert_int_equal(cache.entries, N_RECORDS);
+    assert_string_equal(cache.note, "");
+}
+
 /* --- the end of a process ------------------------------------------------------------------------ */
 
 /* Waits until a child has written so many bytes. */
@@ -487,6 +547,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_later_plan_finds_all),
         TEST(a_part_is_filled_up_later),
+        TEST(runs_do_not_raise_the_limit),
+        TEST(lost_room_is_told),
         TEST(another_pipelines_file_is_refused),
         TEST(a_changed_source_is_seen),
         TEST(combined_sources_are_kept_too),

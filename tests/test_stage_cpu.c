@@ -20,23 +20,48 @@ static void shares_of_all_threads_are_joined(void **state)
     leat_trace_count(&traces[1].stages[0], 10, 0);
     leat_trace_time(&traces[0].stages[0], 10, 1000);
     leat_trace_time(&traces[1].stages[0], 1, 400);
-    leat_trace_cpu(&traces[0].stages[0], 100, 1000);
-    leat_trace_cpu(&traces[1].stages[0], 200, 200);
+    leat_trace_cpu(&traces[0].stages[0], 1, 20, 1000);
+    leat_trace_cpu(&traces[1].stages[0], 4, 80, 90);
     /* Stage 1: never by the CPU's time; stage 2: the clocks disagree a little. */
     leat_trace_count(&traces[0].stages[1], 5, 0);
     leat_trace_time(&traces[0].stages[1], 5, 50);
     leat_trace_count(&traces[1].stages[2], 4, 7);
     leat_trace_time(&traces[1].stages[2], 2, 100);
-    leat_trace_cpu(&traces[1].stages[2], 120, 90);
+    leat_trace_cpu(&traces[1].stages[2], 1, 120, 45);
     leat_trace_sum(traces, sizeof *traces, 2, 3, out);
     assert_int_equal(out[0].samples, 30);
     assert_int_equal(out[0].busy_ns, 2000 + 4000);
-    assert_int_equal(out[0].cpu_ns, 6000 * 300 / 1200);
+    assert_int_equal(out[0].cpu_ns, 30 * 100 / 5);
     assert_int_equal(out[1].busy_ns, 50);
     assert_int_equal(out[1].cpu_ns, -1);
     assert_int_equal(out[2].bytes_out, 7);
     assert_int_equal(out[2].busy_ns, 200);
-    assert_int_equal(out[2].cpu_ns, 200);
+    assert_int_equal(out[2].cpu_ns, 4 * 45);
+}
+
+/* On a busy machine most samples go through at once, and some wait for a core for very long: the few whose
+ * CPU time is taken tell how much that is, but not how many others wait. */
+static void waiting_for_a_core_is_no_work(void **state)
+{
+    static leat_trace trace;
+    leat_stage_stats out[2];
+    (void)state;
+    memset(out, 0, sizeof out);
+    leat_trace_count(&trace.stages[0], 1000, 0);
+    for (int i = 0; i < 90; i++)
+        leat_trace_time(&trace.stages[0], 1, i % 10 ? 50 : 8000);
+    for (int i = 0; i < 10; i++)
+        leat_trace_cpu(&trace.stages[0], 1, 50, 52);
+    leat_trace_sum(&trace, sizeof trace, 1, 2, out);
+    assert_int_equal(out[0].busy_ns, (81 * 50 + 9 * 8000) * 1000 / 90);
+    assert_int_equal(out[0].cpu_ns, 1000 * 50);
+    /* Estimates from few samples may cross: never more than all of the time. */
+    leat_trace_count(&trace.stages[1], 100, 0);
+    leat_trace_time(&trace.stages[1], 10, 500);
+    leat_trace_cpu(&trace.stages[1], 1, 90, 95);
+    memset(out, 0, sizeof out);
+    leat_trace_sum(&trace, sizeof trace, 1, 2, out);
+    assert_int_equal(out[1].cpu_ns, 5000);
 }
 
 /* --- in a run -------------------------------------------------------------------------------------- */
@@ -144,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_of_all_threads_are_joined),
+        cmocka_unit_test(waiting_for_a_core_is_no_work),
         cmocka_unit_test(who_sleeps_is_told_from_who_works),
         cmocka_unit_test(nothing_is_claimed_without_timing),
     };

@@ -119,8 +119,8 @@ static int write_labels(struct convert *c, leat_error *err)
     char *text = NULL;
     size_t size = 0;
     c->labels = leat_files_text("%s-labels.txt", c->o->output);
-    c->labels_part = leat_files_text("%s-labels.txt.part", c->o->output);
-    FILE *memory = c->labels && c->labels_part ? open_memstream(&text, &size) : NULL;
+    c->labels_part = c->labels ? leat_files_hidden(c->labels, ".part") : NULL;
+    FILE *memory = c->labels_part ? open_memstream(&text, &size) : NULL;
     if (!memory)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     for (size_t i = 0; i < c->scan.n_classes; i++)
@@ -391,8 +391,9 @@ const leat_command leat_command_convert = {
         "untouched.\n\n"
         "Nothing appears under its final name before everything is complete and on disk. While "
         "one process writes files of a PREFIX, a second one with the same PREFIX is refused. A "
-        "process that is killed outright leaves hidden files (.NAME.part, .NAME.tmp, .NAME.lock) "
-        "that can be removed; they are in nobody's way.",
+        "process that is killed outright leaves hidden files: .PREFIX.lock, and .NAME.part of what "
+        "was complete by then; over a network, or on another file system without nameless files, "
+        "also .NAME.*.tmp. They can be removed, and are in nobody's way.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1",
     .n_min = 2,
     .n_max = 2,

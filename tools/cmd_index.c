@@ -125,7 +125,7 @@ static int take_file(const char *path, unsigned flags, leat_index *index, leat_e
     if (leat_index_open(path, flags, index, &why) < 0)
         return leat_files_fail(err, &why);
     if (index->built && !index->mapped)
-        return leat_fail(err, LEAT_E_IO, "%s: no index was written: %s", path, index->note);
+        return leat_fail(err, LEAT_E_IO, "no index was written: %s", index->unwritten);
     return LEAT_OK;
 }
 
@@ -206,8 +206,9 @@ const leat_command leat_command_index = {
         "takes about 2 % of the data. Batches are the same with and without; a record that was "
         "changed since is found out and read without it. Making it takes as long as decoding the "
         "files once on one core; several processes may do different files at once.\n\n"
-        "An index appears whole or not at all. A run that is killed leaves a file .NAME.*.tmp "
-        "beside it, which nothing reads and which may be deleted.",
+        "An index appears whole or not at all. A run that is stopped or killed leaves nothing "
+        "behind; over a network, or on another file system without nameless files, it leaves a "
+        "file .NAME.*.tmp, which nothing reads and which may be deleted.",
     .example = "  leat index 'data/train-*.tfrecord'\n  leat index --check data/*.tfrecord\n"
                "  leat index --jpeg 'data/train-*.tfrecord'",
     .n_min = 1,

@@ -26,6 +26,13 @@ char *leat_files_text(const char *format, ...)
     return text;
 }
 
+char *leat_files_hidden(const char *path, const char *end)
+{
+    const char *const slash = strrchr(path, '/');
+    const int folder = slash ? (int)(slash - path) + 1 : 0;
+    return leat_files_text("%.*s.%s%s", folder, path, path + folder, end);
+}
+
 int leat_files_make_parents(const char *path, leat_error *err)
 {
     char *const folder = leat_files_text("%s", path);

@@ -71,7 +71,8 @@ static int read_file(leat_image_record *record, int folder, const char *path, si
     *size = 0;
     const int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
-        return leat_fail(err, LEAT_E_IO, "%s: cannot open: %s", path, strerror(errno));
+        return leat_fail(err, LEAT_E_IO, "%s: cannot open: %s", path,
+                         leat_format_open_error(errno));
     for (;;) {
         const size_t room = record->room - *size;
         const ssize_t n = read(fd, record->bytes + *size, room);

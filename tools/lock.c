@@ -12,13 +12,6 @@
 
 #include "files.h"
 
-static char *lock_path(const char *prefix)
-{
-    const char *slash = strrchr(prefix, '/');
-    const int folder = slash ? (int)(slash - prefix) + 1 : 0;
-    return leat_files_text("%.*s.%s.lock", folder, prefix, prefix + folder);
-}
-
 /* Who held the lock before may have removed the file between our open() and our flock(): what we
  * hold then is a file without a name, which keeps nobody out. */
 static bool is_still_there(const leat_lock *lock)
@@ -59,7 +52,7 @@ static int take(leat_lock *lock, const char *prefix, leat_error *err)
 
 int leat_lock_open(leat_lock *lock, const char *prefix, leat_error *err)
 {
-    lock->path = lock_path(prefix);
+    lock->path = leat_files_hidden(prefix, ".lock");
     if (!lock->path)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     const int rc = take(lock, prefix, err);

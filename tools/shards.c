@@ -66,14 +66,6 @@ char *leat_shards_name(const char *prefix, int32_t shard, int32_t n_shards)
     return leat_files_text("%s-%05d-of-%05d.tfrecord", prefix, shard, n_shards);
 }
 
-/* Hidden, so that a pattern such as PREFIX-* does not find it. */
-static char *part_name(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    const int folder = slash ? (int)(slash - name) + 1 : 0;
-    return leat_files_text("%.*s.%s.part", folder, name, name + folder);
-}
-
 /* --- stopping ----------------------------------------------------------------------------------*/
 
 static void stop_at(struct job *job, size_t position, const leat_error *err)
@@ -334,7 +326,7 @@ static int open_shards(struct job *job, leat_error *err)
         shard->first = shard->turn = first;
         shard->end = first += small + ((size_t)i < n_large);
         shard->name = leat_shards_name(job->options->prefix, i, n_shards);
-        shard->part = shard->name ? part_name(shard->name) : NULL;
+        shard->part = shard->name ? leat_files_hidden(shard->name, ".part") : NULL;
         if (!shard->part)
             return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     }

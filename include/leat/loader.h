@@ -128,9 +128,9 @@ typedef struct leat_stage_stats {
     char name[48]; /* "read", "parse", "image: decode_jpeg", … */
     uint64_t samples;
     int64_t busy_ns; /* time spent in it, summed over threads (estimated from timed samples) */
-    int64_t
-        cpu_ns; /* of that, on a CPU (from the few samples whose CPU time was taken; where a stage
-                        takes a microsecond or two, all of it); -1: not known yet */
+    int64_t cpu_ns; /* of that, on a CPU: samples times the mean CPU time of the few of which it was
+                        taken (where a stage takes a microsecond or two: their time), and never more
+                        than busy_ns; -1: not known yet */
     uint64_t bytes_out;
 } leat_stage_stats;
 

@@ -135,6 +135,8 @@ static int open_parts(leat_cache *cache, leat_error *err)
     cache->used = 0;
     cache->n_entries = 0;
     cache->n_bytes = 0;
+    cache->n_lost = 0;
+    cache->refused = false;
     int rc = reserve_map(&cache->words, n, sizeof *cache->words, "records", err);
     if (rc >= 0)
         rc = reserve_map(&cache->units, n, sizeof *cache->units, "records", err);
@@ -212,11 +214,13 @@ bool leat_cache_hint(const leat_cache *cache, uint64_t record)
 /* --- taking -------------------------------------------------------------------------------------- */
 
 /* The entry is not what it should be: as if it had never been there. */
-static void drop(leat_cache *cache, uint64_t record, uint64_t word)
+static void drop(leat_cache *cache, uint64_t record, uint64_t word, size_t size)
 {
     if (atomic_compare_exchange_strong(&cache->words[record], &word, LEAT_ENTRY_EMPTY)) {
         atomic_fetch_add_explicit(&cache->n_damaged, 1, memory_order_relaxed);
         atomic_fetch_sub_explicit(&cache->n_entries, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&cache->n_bytes, size, memory_order_relaxed);
+        atomic_fetch_add_explicit(&cache->n_lost, size, memory_order_relaxed);
     }
 }
 
@@ -247,7 +251,7 @@ static bool take_from_file(leat_cache *cache, uint64_t record, uint64_t word, co
     if (entry && leat_cache_entry_is_whole(entry, size, record) &&
         leat_cache_unpack(&cache->layout, entry + head, size - head, out->views))
         return true;
-    drop(cache, record, word);
+    drop(cache, record, word, size);
     return false;
 }
 
@@ -267,11 +271,20 @@ bool leat_cache_take(leat_cache *cache, uint64_t record, const uint8_t *bytes, s
 
 /* --- putting ------------------------------------------------------------------------------------- */
 
+/* Whether an entry fits; notes when it does not. */
+static bool fits(leat_cache *cache, uint64_t size, uint64_t used)
+{
+    if (size <= cache->end - used)
+        return true;
+    atomic_store_explicit(&cache->refused, true, memory_order_relaxed);
+    return false;
+}
+
 bool leat_cache_reserve(leat_cache *cache, uint64_t size, uint64_t *offset)
 {
     uint64_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
     do {
-        if (size > cache->end - used)
+        if (!fits(cache, size, used))
             return false;
     } while (!atomic_compare_exchange_weak_explicit(&cache->used, &used, used + size,
                                                     memory_order_relaxed, memory_order_relaxed));
@@ -317,7 +330,7 @@ void leat_cache_put(leat_cache *cache, uint64_t record, const leat_view *views,
     const uint64_t size = (uint64_t)bytes + (cache->fd < 0 ? 0 : LEAT_CACHE_ENTRY_HEAD);
     if (bytes < 0 || size / LEAT_CACHE_UNIT > UINT32_MAX || cache->is_reader ||
         atomic_load_explicit(&cache->stopped, memory_order_relaxed) != LEAT_CACHE_FILLS ||
-        size > cache->end - atomic_load_explicit(&cache->used, memory_order_relaxed))
+        !fits(cache, size, atomic_load_explicit(&cache->used, memory_order_relaxed)))
         return;
     if (!atomic_compare_exchange_strong(&cache->words[record], &word, LEAT_ENTRY_WRITING))
         return;
@@ -334,8 +347,17 @@ void leat_cache_put(leat_cache *cache, uint64_t record, const leat_view *views,
     atomic_store_explicit(&cache->words[record], word, memory_order_release);
 }
 
+/* Is so much room lost that somebody should know? Where a process was killed a little always is. */
+static bool lacks_lost(const leat_cache *cache, uint64_t *lost)
+{
+    *lost = atomic_load_explicit(&cache->n_lost, memory_order_relaxed);
+    return atomic_load_explicit(&cache->refused, memory_order_relaxed) &&
+           *lost > (cache->end - cache->first) / 100;
+}
+
 void leat_cache_get_stats(const leat_cache *cache, leat_cache_stats *out)
 {
+    uint64_t lost;
     out->is_on = 1;
     snprintf(out->place, sizeof out->place, "%s", cache->path[0] ? cache->path : "memory");
     out->entries = atomic_load_explicit(&cache->n_entries, memory_order_relaxed);
@@ -345,4 +367,9 @@ void leat_cache_get_stats(const leat_cache *cache, leat_cache_stats *out)
     if (cache->is_reader ||
         atomic_load_explicit(&cache->stopped, memory_order_acquire) == LEAT_CACHE_STOPPED)
         snprintf(out->note, sizeof out->note, "%s", cache->note);
+    else if (lacks_lost(cache, &lost))
+        snprintf(out->note, sizeof out->note,
+                 "not all fits: %llu bytes of it are entries that were damaged or never finished; "
+                 "delete the file, and it is filled anew",
+                 (unsigned long long)lost);
 }

@@ -12,7 +12,8 @@
  *
  * No lock is held while a sample is copied, read or written; who finds WRITING computes the sample for
  * himself and goes on. Room is taken from one end (an atomic counter) and never given back: what does
- * not fit is computed again each time, and nothing that fits is ever thrown out for it.
+ * not fit is computed again each time, and nothing that fits is ever thrown out for it. In a file, what
+ * damage or a killed process made useless keeps its room: a note says when that is wanted.
  *
  * A file is written with pwrite and read with pread or the engine's reader, never through a mapping:
  * a full disk or a failing one is an error code and not a signal. An entry is written before its place
@@ -89,6 +90,7 @@ typedef struct leat_cache_faults {
     int write_errno;      /* every write fails so; 0: none does */
     uint32_t short_every; /* every n-th write does half */
     uint32_t unread_every; /* every n-th read fails */
+    uint64_t free_bytes;   /* that the disk has; 0: ask it */
 } leat_cache_faults;
 extern leat_cache_faults leat_cache_fault;
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cache_impl.h"
+#include "format.h"
 
 #define CHUNK_PLACES 4096
 
@@ -103,7 +104,7 @@ static int fail_open(const leat_cache *cache, int error, leat_error *err)
                          cache->path, text, strerror(errno));
     return leat_fail(err, LEAT_E_IO,
                      "%s: %s in folder %s: %s; give the cache a file that this process may write",
-                     cache->path, what, text, strerror(error));
+                     cache->path, what, text, leat_format_open_error(error));
 }
 
 static void become_reader(leat_cache *cache, const char *why)
@@ -260,7 +261,8 @@ static int load_places(leat_cache *cache, uint64_t file_bytes, uint64_t *end, le
     return LEAT_OK;
 }
 
-/* Where entries must end: what was asked for, or half of what is free. */
+/* Where entries must end: what was asked for, or half of what is free. What they take counts as free,
+ * so that the limit is the same for every process that fills the file. */
 static uint64_t limit(const leat_cache *cache, uint64_t used)
 {
     struct statvfs disk;
@@ -269,7 +271,10 @@ static uint64_t limit(const leat_cache *cache, uint64_t used)
     if (cache->bytes >= 0)
         end = cache->first + (uint64_t)cache->bytes;
     else if (fstatvfs(cache->fd, &disk) == 0)
-        end = used + (uint64_t)disk.f_bavail * disk.f_frsize / 2;
+        end = cache->first + ((cache->faults.free_bytes ? cache->faults.free_bytes
+                                                        : (uint64_t)disk.f_bavail * disk.f_frsize) +
+                              used - cache->first) /
+                                 2;
     end = (end < most ? end : most) / LEAT_CACHE_UNIT * LEAT_CACHE_UNIT;
     return end > used ? end : used;
 }
@@ -292,6 +297,8 @@ int leat_cache_file_open(leat_cache *cache, leat_error *err)
     end = cache->first;
     rc = load_places(cache, (uint64_t)status.st_size, &end, err);
     cache->used = end;
+    if (end - cache->first > cache->n_bytes)
+        cache->n_lost = end - cache->first - cache->n_bytes;
     cache->end = limit(cache, end);
     return rc;
 }

@@ -40,8 +40,10 @@ struct leat_cache {
 
     _Atomic uint64_t used; /* where the next entry goes [atomic] */
     _Atomic uint64_t n_entries, n_bytes, n_damaged, n_accesses; /* [atomic; counts] */
-    _Atomic int stopped; /* note is readable once it is STOPPED (acquire) */
-    char note[160];      /* [who made `stopped` STOPPING] */
+    _Atomic uint64_t n_lost; /* bytes of a file that belong to no entry (any more) [atomic] */
+    _Atomic bool refused;    /* a sample did not fit [atomic] */
+    _Atomic int stopped;     /* note is readable once it is STOPPED (acquire) */
+    char note[160];          /* [who made `stopped` STOPPING] */
 };
 
 static inline uint64_t leat_entry_word(uint64_t offset)

@@ -225,7 +225,7 @@ int leat_finish_run(const leat_plan *plan, leat_worker *worker, const leat_finis
     leat_trace_count(stage, n, n * plan->chains[plan->batch_links[task->op].chain].row_bytes);
     const int64_t ns = leat_clock_ns() - start;
     if (by_cpu)
-        leat_trace_cpu(stage, leat_clock_cpu_ns() - cpu, ns);
+        leat_trace_cpu(stage, n, leat_clock_cpu_ns() - cpu, ns);
     else
         leat_trace_time(stage, n, ns);
     return rc;

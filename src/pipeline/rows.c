@@ -5,15 +5,15 @@
  * DESIGN. A worker has a span to itself, so nothing here needs the lock but the look at what a row costs.
  * Records are looked up a handful of rows ahead of their turn, and then each row goes its whole way
  * (sample.c). Looks at the clock are rationed by that cost: samples are timed so rarely that it stays
- * below half a percent. */
+ * below one percent. */
 #include "rows.h"
 
 #include "clock.h"
 
-#define STAMP_NS    30     /* one look at the clock */
-#define STAMP_SHARE 0.005  /* of a sample's time may go into timing its stages */
-#define CPU_NS      400    /* one look at the thread's CPU time */
-#define CPU_SHARE   0.0005 /* of the time of samples may go into that */
+#define STAMP_NS    30    /* one look at the clock */
+#define STAMP_SHARE 0.005 /* of a sample's time may go into timing its stages */
+#define CPU_NS      400   /* one look at the thread's CPU time */
+#define CPU_SHARE   0.001 /* of the time of samples may go into that */
 
 #define AHEAD 16 /* rows whose records are looked up together */
 

@@ -16,6 +16,7 @@
 
 #include "digest.h"
 #include "file_id.h"
+#include "format.h"
 #include "scratch.h"
 #include "source.h"
 
@@ -223,7 +224,7 @@ static int open_file(const char *path, leat_file_id *id, leat_error *err)
     struct stat status;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
-        return leat_fail(err, LEAT_E_IO, "cannot open: %s", strerror(errno));
+        return leat_fail(err, LEAT_E_IO, "cannot open: %s", leat_format_open_error(errno));
     if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || leat_file_id_of(fd, id) < 0) {
         close(fd);
         return leat_fail(err, LEAT_E_IO, "is not a file any more");

@@ -105,7 +105,7 @@ static int open_shard(tfrecord_source *source, const char *path, leat_error *err
         return leat_fail(err, LEAT_E_NOMEM, "%s", path);
     s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
     if (s->fd < 0 || fstat(s->fd, &status) < 0)
-        return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", path, strerror(errno));
+        return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", path, leat_format_open_error(errno));
     if (!S_ISREG(status.st_mode))
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
     if (open_index(path, source->base.n_bytes, (uint64_t)status.st_size, &s->index, &inner) < 0)

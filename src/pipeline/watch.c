@@ -60,7 +60,7 @@ void leat_watch_note(leat_trace_stage *stage, leat_watch *watch)
         return;
     }
     const int64_t cpu = leat_clock_cpu_ns();
-    leat_trace_cpu(stage, cpu - watch->cpu_since, span.end_ns - span.start_ns);
+    leat_trace_cpu(stage, 1, cpu - watch->cpu_since, span.end_ns - span.start_ns);
     watch->cpu_since = cpu;
     watch->since = leat_clock_ns();
 }
