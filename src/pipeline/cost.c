@@ -12,18 +12,6 @@
 
 /* --- cutting ---------------------------------------------------------------------------------------- */
 
-/* The shape before link n of a chain. */
-static leat_shape shape_at(const leat_plan *plan, const leat_chain *chain, int32_t n)
-{
-    leat_shape at = plan->source->features[chain->feature].shape;
-    for (int32_t i = 0; i < n; i++) {
-        leat_shape to = at;
-        chain->links[i].op->shape(chain->links[i].options, &at, &to, NULL); /* checked at open */
-        at = to;
-    }
-    return at;
-}
-
 leat_plan *leat_cost_cut(const leat_plan *plan, const int32_t n_host[LEAT_MAX_FEATURES])
 {
     leat_plan *const copy = malloc(sizeof *copy);
@@ -34,7 +22,7 @@ leat_plan *leat_cost_cut(const leat_plan *plan, const int32_t n_host[LEAT_MAX_FE
     for (int32_t c = 0; c < copy->n_chains; c++) {
         leat_chain *const chain = &copy->chains[c];
         if (chain->n_host != n_host[c])
-            chain->host_shape = shape_at(plan, chain, n_host[c]);
+            chain->host_shape = leat_plan_shape_before(plan, chain, n_host[c]);
         chain->n_host = n_host[c];
         copy->on_device |= n_host[c] < chain->n_links;
     }

@@ -21,20 +21,25 @@ const leat_stage_info *leat_plan_stage(const leat_plan *plan, int32_t i)
     return i >= 0 && i < plan->n_stages ? &plan->stages[i] : NULL;
 }
 
+leat_shape leat_plan_shape_before(const leat_plan *plan, const leat_chain *chain, int32_t n)
+{
+    leat_shape at = plan->source->features[chain->feature].shape;
+    for (int32_t i = 0; i < n; i++) {
+        leat_shape to = at;
+        chain->links[i].op->shape(chain->links[i].options, &at, &to, NULL); /* checked at open */
+        at = to;
+    }
+    return at;
+}
+
 int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *out)
 {
     if (t < 0 || t >= plan->n_chains || i < 0 || i >= plan->chains[t].n_links)
         return LEAT_E_END;
     const leat_chain *const chain = &plan->chains[t];
-    leat_shape at = plan->source->features[chain->feature].shape;
-    for (int32_t k = 0; k <= i; k++) {
-        leat_shape to = at;
-        chain->links[k].op->shape(chain->links[k].options, &at, &to, NULL); /* checked at open */
-        at = to;
-    }
     const leat_op *const op = chain->links[i].op;
     *out = (leat_link_info){ .op = op->name,
-                             .shape = at,
+                             .shape = leat_plan_shape_before(plan, chain, i + 1),
                              .fused = chain->fused && i >= chain->fused_from &&
                                       i < chain->fused_from + chain->n_fused,
                              .random = (op->flags & LEAT_OP_RANDOM) != 0,

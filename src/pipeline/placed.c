@@ -92,8 +92,8 @@ static bool fits(const leat_plan *cut, const leat_loader_options *o, const leat_
 }
 
 /* Cuts a copy of the plan where the costs say. */
-static int choose(const leat_plan *plan, const leat_loader_options *o,
-                  const leat_budget_facts *facts, placed_entry *entry)
+static void choose(const leat_plan *plan, const leat_loader_options *o,
+                   const leat_budget_facts *facts, placed_entry *entry)
 {
     const leat_split_costs *const costs = &entry->costs.split;
     leat_placement *const p = &entry->placement;
@@ -129,7 +129,6 @@ static int choose(const leat_plan *plan, const leat_loader_options *o,
             without, 100 * LEAT_SPLIT_MARGIN);
     }
     leat_placed_why_list_choices(costs, chosen, p);
-    return LEAT_OK;
 }
 
 /* Costs, measured or planted; false: there are none, and the placement says why. */

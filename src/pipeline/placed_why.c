@@ -41,7 +41,6 @@ static const char *why_stays(const leat_plan *plan, int32_t c, int32_t i)
 {
     const leat_chain *const chain = &plan->chains[c];
     const leat_op *const op = chain->links[i].op;
-    leat_shape at = plan->source->features[chain->feature].shape;
     const char *const why = why_chain_stays(plan, c);
     if (chain->links[i].asked == LEAT_ASKED_CPU)
         return "its map says device: cpu";
@@ -51,11 +50,7 @@ static const char *why_stays(const leat_plan *plan, int32_t c, int32_t i)
         return "what it gives is kept by the cache";
     if (!(op->flags & LEAT_OP_KERNEL) || leat_op_find(op->name) != op)
         return "it has no kernel";
-    for (int32_t k = 0; k < i; k++) {
-        leat_shape to = at;
-        chain->links[k].op->shape(chain->links[k].options, &at, &to, NULL); /* checked at open */
-        at = to;
-    }
+    const leat_shape at = leat_plan_shape_before(plan, chain, i);
     return leat_shape_bytes(&at) < 0 ? "the samples that it gets differ in size" : NULL;
 }
 

@@ -119,6 +119,10 @@ static inline size_t leat_chain_host_bytes(const leat_chain *chain, const leat_o
     return chain->pad.by_bucket ? leat_chain_row_bytes(chain, order, bucket) : chain->host_bytes;
 }
 
+/* describe.c: the shape that link n of a chain gets, or, behind the last one, gives; dimensions that are
+ * known at open. */
+leat_shape leat_plan_shape_before(const leat_plan *plan, const leat_chain *chain, int32_t n);
+
 /* The first link that has a kernel on the device. */
 static inline int32_t leat_chain_first_kernel(const leat_chain *chain)
 {
