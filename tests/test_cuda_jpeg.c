@@ -75,42 +75,25 @@ typedef struct outcome {
     uint64_t replaced, files, files_here;
 } outcome;
 
-/* Opens device and loader, takes all batches, closes; the first error. */
-static int run_all(const leat_plan *plan, outcome *out, leat_error *err)
+static void see(void *user, leat_loader *loader, leat_batch *batch)
 {
-    leat_device *device;
-    leat_loader *loader = NULL;
-    leat_stream *stream = NULL;
-    leat_batch *batch;
-    *out = (outcome){ .rows = 0 };
-    int rc = leat_device_open("cuda:0", &device, err);
-    if (rc < 0)
-        return rc;
-    const leat_loader_options o = { .device = device };
-    rc = device->table->stream_open(device, &stream, err);
-    if (rc >= 0)
-        rc = leat_loader_open(plan, &o, &loader, err);
-    while (rc >= 0 && (rc = leat_loader_next(loader, &batch, err)) >= 0) {
+    outcome *const out = user;
+    leat_loader_stats_info stats;
+    if (batch) {
         out->batches++;
         out->rows += leat_batch_get_info(batch)->rows;
         out->replaced += (uint64_t)leat_batch_get_info(batch)->n_replaced;
-        const int waited = leat_batch_wait_on(batch, stream);
-        const int released = leat_batch_release_on(batch, stream);
-        rc = waited < 0 ? waited : released;
-        if (rc < 0)
-            leat_fail(err, rc, "a call on a batch failed");
+        return;
     }
-    if (loader) {
-        leat_loader_stats_info stats;
-        leat_loader_stats(loader, &stats);
-        out->files = stats.n_files;
-        out->files_here = stats.n_files_here;
-    }
-    leat_loader_close(&loader);
-    if (stream)
-        device->table->stream_close(stream);
-    leat_device_close(&device);
-    return rc == LEAT_E_END ? LEAT_OK : rc;
+    leat_loader_stats(loader, &stats);
+    out->files = stats.n_files;
+    out->files_here = stats.n_files_here;
+}
+
+static int run_all(const leat_plan *plan, outcome *out, leat_error *err)
+{
+    *out = (outcome){ .rows = 0 };
+    return take_all_of_device(plan, see, out, err);
 }
 
 static void close_set(leat_plan *plan, const char *file)

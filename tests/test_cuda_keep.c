@@ -52,29 +52,6 @@ static void batches_do_not_depend_on_luck(void **state)
     }
 }
 
-/* Three epochs; a failure may come anywhere, but must have words and leave nothing behind. */
-static int run_all(const leat_plan *plan, leat_device *device, leat_error *err)
-{
-    const leat_loader_options o = { .device = device, .epochs = 3 };
-    leat_loader *loader = NULL;
-    leat_stream *stream = NULL;
-    leat_batch *batch;
-    int rc = device->table->stream_open(device, &stream, err);
-    if (rc >= 0)
-        rc = leat_loader_open(plan, &o, &loader, err);
-    while (rc >= 0 && (rc = leat_loader_next(loader, &batch, err)) >= 0) {
-        const int waited = leat_batch_wait_on(batch, stream);
-        const int released = leat_batch_release_on(batch, stream);
-        rc = waited < 0 ? waited : released;
-        if (rc < 0)
-            leat_fail(err, rc, "a call on a batch failed");
-    }
-    leat_loader_close(&loader);
-    if (stream)
-        device->table->stream_close(stream);
-    return rc == LEAT_E_END ? LEAT_OK : rc;
-}
-
 static void any_call_may_fail(void **state)
 {
     static const int codes[] = { 2 /* memory */, 719 /* launch failure */ };
@@ -84,7 +61,7 @@ static void any_call_may_fail(void **state)
     fake->reset(0);
     leat_device *device = open_device();
     const uint64_t opened = fake->calls();
-    check(run_all(plan, device, &err), &err);
+    check(take_all(plan, device, 3, NULL, NULL, &err), &err);
     const int64_t calls = (int64_t)(fake->calls() - opened);
     leat_device_close(&device);
     for (int64_t n = 0; n < calls; n += n < 60 ? 1 : 17) { /* all of the opening */
@@ -92,7 +69,7 @@ static void any_call_may_fail(void **state)
         device = open_device();
         err.message[0] = 0;
         fake->fail_at(n, codes[n % 2]);
-        const int rc = run_all(plan, device, &err);
+        const int rc = take_all(plan, device, 3, NULL, NULL, &err);
         fake->fail_at(-1, 0);
         leat_device_close(&device);
         check_fake(fake);

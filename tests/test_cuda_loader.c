@@ -65,34 +65,6 @@ static leat_plan *open_plan(const char *map, int prefetch)
     return plan;
 }
 
-/* Opens device and loader, takes all batches, closes; the first error. */
-static int run_all(const leat_plan *plan, leat_error *err)
-{
-    leat_device *device;
-    leat_loader *loader = NULL;
-    leat_stream *stream = NULL;
-    leat_batch *batch;
-    int rc = leat_device_open("cuda:0", &device, err);
-    if (rc < 0)
-        return rc;
-    const leat_loader_options o = { .device = device };
-    rc = device->table->stream_open(device, &stream, err);
-    if (rc >= 0)
-        rc = leat_loader_open(plan, &o, &loader, err);
-    while (rc >= 0 && (rc = leat_loader_next(loader, &batch, err)) >= 0) {
-        const int waited = leat_batch_wait_on(batch, stream);
-        const int released = leat_batch_release_on(batch, stream);
-        rc = waited < 0 ? waited : released;
-        if (rc < 0)
-            leat_fail(err, rc, "a call on a batch failed");
-    }
-    leat_loader_close(&loader);
-    if (stream)
-        device->table->stream_close(stream);
-    leat_device_close(&device);
-    return rc == LEAT_E_END ? LEAT_OK : rc;
-}
-
 static void any_call_may_fail(void **state)
 {
     static const int codes[] = { 2 /* memory */, 719 /* launch failure */ };
@@ -101,7 +73,7 @@ static void any_call_may_fail(void **state)
         leat_plan *plan = open_plan("{device: gpu, ops: [random_flip, random_contrast]}", prefetch);
         leat_error err;
         fake->reset(0);
-        check(run_all(plan, &err), &err);
+        check(take_all_of_device(plan, NULL, NULL, &err), &err);
         check_fake(fake);
         const int64_t calls = (int64_t)fake->calls();
         for (size_t c = 0; c < sizeof codes / sizeof *codes; c++)
@@ -109,7 +81,7 @@ static void any_call_may_fail(void **state)
                 fake->reset((uint64_t)n);
                 fake->fail_at(n, codes[c]);
                 err.message[0] = 0;
-                const int rc = run_all(plan, &err);
+                const int rc = take_all_of_device(plan, NULL, NULL, &err);
                 char text[128];
                 const bool bad = fake->violation() || fake->live(text, sizeof text);
                 if (bad || (rc < 0 && !err.message[0]))

@@ -4,8 +4,18 @@
 #include <stdlib.h>
 
 #include "leat/op.h"
+#include "ops/jpeg/jpeg.h"
+#include "ops/jpeg_plain.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What is handed to a device's decoder: files that the own one takes too. */
+static void look(const uint8_t *data, size_t size)
+{
+    leat_jpeg jpeg;
+    if (leat_jpeg_is_plain(data, size) && leat_jpeg_open(&jpeg, data, size, NULL) != LEAT_OK)
+        abort();
+}
 
 static leat_scratch *scratch; /* kept: what one image leaves behind must not hurt the next */
 
@@ -31,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const leat_view in = { { LEAT_U8, 1, { (int64_t)size } }, (void *)(uintptr_t)data, NULL };
     if (!scratch && leat_scratch_open(&scratch, (size_t)1 << 28, NULL) != LEAT_OK)
         return 0;
+    look(data, size);
     for (int i = 0; i < 6; i++) {
         void *options = calloc(1, op->options_size);
         leat_option_init(op->options, options);
