@@ -21,6 +21,7 @@
 #include "leat/leat.h"
 
 enum { LIMIT_S = 120, TOTAL_S = 420, DEATH_S = 10, MOST_LINES = 64 };
+#define WARM_NS 300000000
 
 typedef struct check_options {
     const char *device, *json, *only;
@@ -54,6 +55,17 @@ static bool is_bench(const gpu_case *what)
     return false;
 }
 
+/* A GPU that stood idle has low clocks, and takes a while to get up to speed. */
+static void warm(leat_device *device)
+{
+    const leat_device_table *const t = device->table;
+    leat_stream *stream = NULL;
+    if (!t->plant || !t->map_open || t->stream_open(device, &stream, NULL) < 0)
+        return;
+    t->plant(stream, WARM_NS, 1, NULL, 0);
+    t->stream_close(stream);
+}
+
 /* Opens the device and runs. what NULL: only opens; a device that opened then and does not open any more
  * is lost. */
 static void find_answer(const check_options *o, const gpu_case *what, answer *a)
@@ -70,8 +82,11 @@ static void find_answer(const check_options *o, const gpu_case *what, answer *a)
                 gpu_say(&a->run, GPU_PASSED, "%s", leat_device_get_info(a->run.device)->text);
         else if (!a->run.device->table->map_open && !is_bench(what)) /* benches run on sim, too */
             a->verdict = gpu_say(&a->run, GPU_NOT_RUN, "%s is no GPU", o->device);
-        else
+        else {
+            if (is_bench(what))
+                warm(a->run.device);
             a->verdict = what->run(&a->run);
+        }
         leat_device_close(&a->run.device);
     }
     a->seconds = (double)(leat_clock_ns() - start) / 1e9;
