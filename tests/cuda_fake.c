@@ -124,7 +124,8 @@ void cuda_fake_await(bool (*is_used)(const void *), const void *what, const char
 {
     if (fake.fail_code == 0 && !fake.lost && is_used(what))
         cuda_fake_violate(text);
-    while (is_used(what) && !fake.lost && !fake.paused)
+    /* what runs ends, also when nothing more begins */
+    while (is_used(what) && (fake.in_op || (!fake.lost && !fake.paused)))
         pthread_cond_wait(&fake.done, &fake.lock);
 }
 
