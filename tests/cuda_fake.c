@@ -160,9 +160,11 @@ static bool can_run(const struct CUstream_st *stream)
 static struct CUstream_st *choose(void)
 {
     uint32_t n = 0;
+    if (fake.lost || fake.paused) /* of what was enqueued some may be gone by now */
+        return NULL;
     for (struct CUstream_st *s = fake.streams; s; s = s->next)
         n += can_run(s);
-    if (!n || fake.lost || fake.paused)
+    if (!n)
         return NULL;
     uint32_t k = draw(n);
     for (struct CUstream_st *s = fake.streams; s; s = s->next)
