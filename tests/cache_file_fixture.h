@@ -34,23 +34,14 @@ static inline int begin(void **state)
 
 static inline uint8_t *read_file(size_t *size)
 {
-    FILE *const file = fopen(cache_path, "rb");
-    assert_non_null(file);
-    fseek(file, 0, SEEK_END);
-    *size = (size_t)ftell(file);
-    rewind(file);
-    uint8_t *const bytes = malloc(*size);
-    assert_int_equal(fread(bytes, 1, *size, file), *size);
-    fclose(file);
+    uint8_t *const bytes = read_whole(cache_path, size);
+    assert_non_null(bytes);
     return bytes;
 }
 
 static inline void write_file(const void *bytes, size_t size)
 {
-    FILE *const file = fopen(cache_path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    fclose(file);
+    write_whole(cache_path, bytes, size);
 }
 
 #endif

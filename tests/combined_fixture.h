@@ -6,32 +6,24 @@
 #define COMBINED_FIXTURE_H
 
 #include "engine_fixture.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "own_folder.h"
 
 #define N_A 40
 #define N_B 25
 #define N_C 10
 
-static char folder[] = "/tmp/leat-test-combined-XXXXXX";
 static char a[64], b[64], c[64], images[64];
 
 /* Two classes of files of 96 bytes, named as images. */
 static inline void write_images(void)
 {
-    char path[128];
-    mkdir(images, 0700);
+    char name[32];
     for (int i = 0; i < 12; i++) {
         float pixels[24];
-        snprintf(path, sizeof path, "%s/class%d", images, i % 2);
-        mkdir(path, 0700);
-        snprintf(path, sizeof path, "%s/class%d/%02d.png", images, i % 2, i);
+        snprintf(name, sizeof name, "images/class%d/%02d.png", i % 2, i);
         for (int k = 0; k < 24; k++)
             pixels[k] = (float)(1000 + i);
-        FILE *f = fopen(path, "wb");
-        assert_int_equal(fwrite(pixels, sizeof pixels, 1, f), 1);
-        fclose(f);
+        put_file(name, pixels, sizeof pixels);
     }
 }
 
@@ -53,26 +45,17 @@ static inline void write_c(void)
 
 static inline int make_files(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
-    snprintf(a, sizeof a, "%s/a.tfrecord", folder);
-    snprintf(b, sizeof b, "%s/b.tfrecord", folder);
-    snprintf(c, sizeof c, "%s/c.tfrecord", folder);
-    snprintf(images, sizeof images, "%s/images", folder);
+    snprintf(a, sizeof a, "%s/a.tfrecord", test_folder);
+    snprintf(b, sizeof b, "%s/b.tfrecord", test_folder);
+    snprintf(c, sizeof c, "%s/c.tfrecord", test_folder);
+    snprintf(images, sizeof images, "%s/images", test_folder);
     write_records(a, 0, N_A, 900);
     write_records(b, 100, N_B, 300);
     write_c();
     write_images();
     return 0;
-}
-
-static inline int remove_files(void **state)
-{
-    char command[100];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 /* Replaces A, B, C and I in quotes by the files' paths. */

@@ -3,10 +3,9 @@
  * test_budget_plan.c: what a plan holds before any loader is opened stands in the budget: sets of
  * filters and buckets, names of files, indexes. */
 #include "engine_fixture.h"
+#include "own_folder.h"
 
 #include <malloc.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "bitset.h"
 #include "jpeg_index.h"
@@ -15,42 +14,20 @@
 #define N_RECORDS 3000
 #define N_IMAGES  40
 
-static char folder[] = "/tmp/leat-test-budget-XXXXXX";
 static char data[64];
-
-static void touch(const char *path)
-{
-    FILE *const file = fopen(path, "wb");
-    assert_non_null(file);
-    fputs("x", file);
-    fclose(file);
-}
 
 static int make(void **state)
 {
-    char path[128];
-    (void)state;
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
-    snprintf(data, sizeof data, "%s/a.tfrecord", folder);
+    snprintf(data, sizeof data, "%s/a.tfrecord", test_folder);
     write_records(data, 0, N_RECORDS, 40);
-    snprintf(path, sizeof path, "%s/images", folder);
-    mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/images/class", folder);
-    mkdir(path, 0700);
     for (int i = 0; i < N_IMAGES; i++) {
-        snprintf(path, sizeof path, "%s/images/class/%02d.jpg", folder, i);
-        touch(path);
+        char name[32];
+        snprintf(name, sizeof name, "images/class/%02d.jpg", i);
+        put_text(name, "x");
     }
     return 0;
-}
-
-static int unmake(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 /* source, stages: DATA stands for the file with its features. */
@@ -240,13 +217,13 @@ static void names_of_files_are_counted(void **state)
 {
     char source[120];
     (void)state;
-    snprintf(source, sizeof source, "{images: %s/images}", folder);
+    snprintf(source, sizeof source, "{images: %s/images}", test_folder);
     leat_plan *plan = plan_of(
         source, "{map: {tensor: image, ops: [{parse_csv: {columns: 1}}]}}, {padded_batch: 8}",
         "1 GiB");
     const leat_budget budget = budget_of(plan);
     const leat_budget_row *const row = row_of(&budget, "source");
-    const size_t path = strlen(folder) + sizeof "/images/class/00.jpg";
+    const size_t path = strlen(test_folder) + sizeof "/images/class/00.jpg";
     leat_plan_close(&plan);
     assert_non_null(row);
     assert_true(row->bytes >= (int64_t)(N_IMAGES * (path + sizeof(void *) + sizeof(int64_t))));
@@ -265,7 +242,7 @@ static void scratch_before_a_cache_is_counted(void **state)
     leat_format_error ignored;
     leat_error err;
     (void)state;
-    snprintf(path, sizeof path, "%s/pictures.tfrecord", folder);
+    snprintf(path, sizeof path, "%s/pictures.tfrecord", test_folder);
     record_writer to = open_records(path);
     const size_t n = strlen("P6 200 160 255\n") + 200 * 160 * 3;
     for (int i = 0; i < 4; i++) {
@@ -298,5 +275,5 @@ int main(void)
         cmocka_unit_test(names_of_files_are_counted),
         cmocka_unit_test(scratch_before_a_cache_is_counted),
     };
-    return cmocka_run_group_tests(tests, make, unmake);
+    return cmocka_run_group_tests(tests, make, remove_folder);
 }

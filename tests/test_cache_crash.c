@@ -219,7 +219,7 @@ static int fill_disk(uint64_t pages)
 {
     char small[50], options[40];
     leat_cache_stats cache;
-    snprintf(small, sizeof small, "%s/small", folder);
+    snprintf(small, sizeof small, "%s/small", test_folder);
     snprintf(cache_path, sizeof cache_path, "%s/c", small);
     snprintf(options, sizeof options, "size=%ld", (long)pages * sysconf(_SC_PAGESIZE));
     if (!small_disk_mount(small, options))
@@ -247,7 +247,7 @@ static void a_full_file_system_stops_the_filling_only(void **state)
 {
     char small[50];
     (void)state;
-    snprintf(small, sizeof small, "%s/small", folder);
+    snprintf(small, sizeof small, "%s/small", test_folder);
     assert_int_equal(mkdir(small, 0777), 0);
     want_on_disk = crash_digest(NULL, true, NULL);
     for (uint64_t pages = 1; pages < 5; pages++) {
@@ -271,5 +271,5 @@ int main(void)
         TEST(a_killed_process_leaves_a_good_file),
         cmocka_unit_test(a_full_file_system_stops_the_filling_only),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_data, remove_folder);
 }

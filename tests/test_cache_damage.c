@@ -215,5 +215,5 @@ int main(void)
         TEST(no_damage_reaches_a_batch),
         TEST(lost_room_is_told),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_data, remove_folder);
 }

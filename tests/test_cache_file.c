@@ -270,5 +270,5 @@ int main(void)
         TEST(one_writes_the_others_read),
         TEST(a_file_that_may_not_be_written_is_read),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_data, remove_folder);
 }

@@ -290,5 +290,5 @@ int main(void)
         cmocka_unit_test(features_are_matched_by_name),
         cmocka_unit_test(each_plan_has_its_digest),
     };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

@@ -116,7 +116,7 @@ static void a_bad_record_is_named_by_its_file(void **state)
     };
     char bad[80], side[90], command[400];
     (void)state;
-    snprintf(bad, sizeof bad, "%s/b.good", folder);
+    snprintf(bad, sizeof bad, "%s/b.good", test_folder);
     snprintf(command, sizeof command, "cp %s %s", b, bad);
     assert_int_equal(system(command), 0);
     leat_plan *plan;
@@ -160,5 +160,5 @@ int main(void)
         cmocka_unit_test(every_kind_names_its_parts),
         cmocka_unit_test(a_bad_record_is_named_by_its_file),
     };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

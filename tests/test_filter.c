@@ -3,9 +3,7 @@
  * test_filter.c: sets that find their members, features read at open, and the stage `filter` against a
  * plain loop over the records. */
 #include "engine_fixture.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "own_folder.h"
 
 #include "bitset.h"
 #include "plan_impl.h"
@@ -14,7 +12,6 @@
 #define N_RECORDS 9000 /* more than are read at once */
 #define N_SPLITS  3
 
-static char folder[] = "/tmp/leat-test-filter-XXXXXX";
 static const char *const splits[N_SPLITS] = { "train", "val", "" };
 
 static int label_of(int r)
@@ -29,11 +26,9 @@ static float score_of(int r)
 /* record, label, score, split, and a blob to make records differ in size */
 static void write_file(const char *name, int first, int n, size_t blob_most)
 {
-    char path[128];
     leat_format_error err;
     uint8_t *blob = calloc(blob_most + 1, 1);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    record_writer to = open_records(path);
+    record_writer to = open_records(in_folder(name));
     for (int r = first; r < first + n; r++) {
         const int64_t id = r, label = label_of(r);
         const float score = score_of(r);
@@ -54,20 +49,11 @@ static void write_file(const char *name, int first, int n, size_t blob_most)
 
 static int make_files(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
     write_file("a.tfrecord", 0, N_RECORDS / 2, 2000);
     write_file("b.tfrecord", N_RECORDS / 2, N_RECORDS / 2, 0);
     return 0;
-}
-
-static int remove_files(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 /* --- sets ------------------------------------------------------------------------------------------ */
@@ -106,11 +92,12 @@ static int open_stages(const char *stages, bool bytes, const char *engine, leat_
                        leat_error *err)
 {
     char text[2000];
-    snprintf(
-        text, sizeof text,
-        "source: {tfrecord: {files: '%s/*.tfrecord', %s}}\nengine: %s\npipeline: [%s]\n", folder,
-        bytes ? FEATURES : "features: {id: {shape: []}, label: {shape: []}, score: {shape: []}}",
-        engine, stages);
+    snprintf(text, sizeof text,
+             "source: {tfrecord: {files: '%s/*.tfrecord', %s}}\nengine: %s\npipeline: [%s]\n",
+             test_folder,
+             bytes ? FEATURES
+                   : "features: {id: {shape: []}, label: {shape: []}, score: {shape: []}}",
+             engine, stages);
     return open_text(text, plan, err);
 }
 
@@ -335,26 +322,21 @@ static void rows_in_memory(void **state)
 /* The files are empty: a label is that of its folder, and nothing is read for it. */
 static void labels_of_images_need_no_reading(void **state)
 {
-    char path[128], text[400];
+    char name[32], text[400];
     leat_plan *plan;
     leat_error err;
     (void)state;
-    for (int c = 0; c < 3; c++) {
-        snprintf(path, sizeof path, "%s/images", folder);
-        mkdir(path, 0700);
-        snprintf(path, sizeof path, "%s/images/%c", folder, 'a' + c);
-        mkdir(path, 0700);
+    for (int c = 0; c < 3; c++)
         for (int i = 0; i <= c; i++) {
-            snprintf(path, sizeof path, "%s/images/%c/%d.jpg", folder, 'a' + c, i);
-            fclose(fopen(path, "wb"));
+            snprintf(name, sizeof name, "images/%c/%d.jpg", 'a' + c, i);
+            put_text(name, "");
         }
-    }
     for (int twice = 0; twice < 2; twice++) {
         char source[200];
         snprintf(source, sizeof source,
                  twice ? "concat: [{images: '%s/images'}, {images: '%s/images'}]"
                        : "images: '%s/images'",
-                 folder, folder);
+                 test_folder, test_folder);
         snprintf(text, sizeof text,
                  "source: {%s}\npipeline: [{filter: {feature: label, min: 1}}, {map: [decode_jpeg, "
                  "{resize: [8, 8]}]}, {batch: 2}]\n",
@@ -376,7 +358,7 @@ static void in_one_of_several_sources(void **state)
     snprintf(one, sizeof one,
              "tfrecord: {files: '%s/a.tfrecord', features: {id: {shape: []}, label: "
              "{shape: []}}}",
-             folder);
+             test_folder);
     snprintf(text, sizeof text,
              "source: {concat: [{%s, pipeline: [{filter: {feature: label, equals: 5}}, shuffle]}, "
              "{%s, pipeline: [{filter: {feature: label, equals: 6}}]}]}\npipeline: [{batch: 16}]\n",
@@ -466,7 +448,7 @@ static void a_bad_record_is_named(void **state)
     check(open_stages("{batch: 4}", false, "{}", &plan, &err), &err);
     check(plan->source->table->locate(plan->source, 1234, &at, &err), &err);
     leat_plan_close(&plan);
-    snprintf(path, sizeof path, "%s/a.tfrecord", folder);
+    snprintf(path, sizeof path, "%s/a.tfrecord", test_folder);
     FILE *file = fopen(path, "r+b");
     fseek(file, (long)(at.offset + at.size / 2), SEEK_SET);
     byte = (uint8_t)fgetc(file);
@@ -499,5 +481,5 @@ int main(void)
         cmocka_unit_test(errors_say_what_to_do),
         cmocka_unit_test(a_bad_record_is_named),
     };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }
