@@ -109,6 +109,26 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     const op o = { .kind = COPY, .to = to, .from = from, .bytes = bytes };
     return leave(enqueue(stream, &o));
 }
+/* Row by row. */
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t bytes, size_t rows, enum cudaMemcpyKind kind,
+                              cudaStream_t stream)
+{
+    ENTER();
+    cudaError_t copied = cudaSuccess;
+    if (bytes > to_pitch || bytes > from_pitch || kind != cudaMemcpyHostToDevice)
+        return leave(cudaErrorInvalidPitchValue);
+    if (rows)
+        check_range(to, (rows - 1) * to_pitch + bytes);
+    for (size_t i = 0; i < rows && copied == cudaSuccess; i++) {
+        const op o = { .kind = COPY,
+                       .to = (uint8_t *)to + i * to_pitch,
+                       .from = (const uint8_t *)from + i * from_pitch,
+                       .bytes = bytes };
+        copied = enqueue(stream, &o);
+    }
+    return leave(copied);
+}
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
     ENTER();
