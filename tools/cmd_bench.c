@@ -2,7 +2,6 @@
  *
  * leat bench: runs the loader alone, with a consumer that takes every batch and does nothing. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "bad_list.h"
 #include "bench_report.h"
