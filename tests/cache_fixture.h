@@ -168,16 +168,8 @@ static inline uint64_t digest_of(const leat_plan *plan, int64_t n_epochs, leat_c
     const leat_loader_options options = { .epochs = n_epochs };
     leat_loader *loader = open_loader(plan, &options);
     leat_loader_stats_info stats;
-    leat_batch *batch;
-    leat_error err;
-    uint64_t digest = 0;
-    int rc;
-    while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {
-        digest = leat_digest_chain(digest, leat_batch_get_info(batch)->digest);
-        leat_batch_release(batch);
-    }
-    if (rc != LEAT_E_END)
-        check(rc, &err);
+    int64_t n_batches;
+    const uint64_t digest = take_digest(loader, &n_batches);
     leat_loader_stats(loader, &stats);
     if (cache)
         *cache = stats.cache;

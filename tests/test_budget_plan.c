@@ -35,9 +35,6 @@ static leat_plan *plan_of(const char *source, const char *stages, const char *me
 {
     static const char features[] = "features: {id: {shape: []}, blob: {type: bytes}}}}";
     char text[3000], whole[2000] = "";
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     for (const char *at = source; *at; at++) {
         const size_t n = strlen(whole);
         if (!strncmp(at, "DATA", 4)) {
@@ -49,10 +46,7 @@ static leat_plan *plan_of(const char *source, const char *stages, const char *me
     }
     snprintf(text, sizeof text, "source: %s\nengine: {threads: 1, memory: %s}\npipeline: [%s]\n",
              whole, memory, stages);
-    check(leat_config_parse(text, "budget.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
-    leat_config_close(&config);
-    return plan;
+    return plan_of_text(text);
 }
 
 static const leat_budget_row *row_of(const leat_budget *budget, const char *name)

@@ -57,9 +57,6 @@ static int make_images(void **state)
 static uint64_t digest_of(const char *part, const char *ops, bool fuse, int threads, int *n_fused)
 {
     char text[600];
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     int64_t n;
     snprintf(text, sizeof text,
              "seed: 9\nsource: {images: '%s/%s'}\nengine: {digest: true, threads: %d, fuse: %s}\n"
@@ -67,12 +64,10 @@ static uint64_t digest_of(const char *part, const char *ops, bool fuse, int thre
              "{batch: 8}, {prefetch: 2}]\n",
              test_folder, part, threads, fuse ? "true" : "false",
              part == parts[0] ? "0" : "unlimited", ops);
-    check(leat_config_parse(text, "fused.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
+    leat_plan *plan = plan_of_text(text);
     *n_fused = leat_plan_tensor(plan, 0)->n_fused;
     const uint64_t digest = run_digest(plan, &(leat_loader_options){ .epochs = 4 }, &n);
     leat_plan_close(&plan);
-    leat_config_close(&config);
     return digest;
 }
 

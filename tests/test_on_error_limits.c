@@ -2,6 +2,7 @@
  *
  * test_on_error_limits.c: where limits stop a run; what is listed; damaged files, devices, memory. */
 #include "on_error_fixture.h"
+#include "record_file.h"
 #include "steady_fixture.h"
 
 #include <unistd.h>
@@ -227,7 +228,6 @@ static void the_first_of_many_are_listed(void **state)
 
 /* --- files and devices ------------------------------------------------------------------------------- */
 
-static char path[] = "/tmp/leat-test-on-error-XXXXXX.tfrecord";
 static uint64_t n_damaged;
 
 /* Writes records and turns a byte in the payload of every ninth. */
@@ -235,10 +235,8 @@ static int make_file(void **state)
 {
     uint64_t at = 0, size;
     (void)state;
-    const int fd = mkstemps(path, 9);
-    if (fd < 0 || close(fd) < 0)
+    if (make_record_file(N, 900) < 0)
         return -1;
-    write_records(path, 0, N, 900);
     FILE *file = fopen(path, "r+b");
     if (!file)
         return -1;
@@ -257,31 +255,16 @@ static int make_file(void **state)
     return fclose(file);
 }
 
-static int remove_file(void **state)
-{
-    char side[sizeof path + 8];
-    (void)state;
-    snprintf(side, sizeof side, "%s.idx", path);
-    remove(side);
-    return remove(path);
-}
-
 static leat_plan *file_plan(const char *engine, const char *policy, int prefetch)
 {
     char text[600];
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     snprintf(text, sizeof text,
              "source: {tfrecord: {files: '%s', features: {x: {}, id: {}}}}\n"
              "engine: %s\n"
              "pipeline: [shuffle, {on_error: {policy: %s, max_errors: 1000}}, {batch: 16},\n"
              "           {prefetch: %d}]\n",
              path, engine, policy, prefetch);
-    check(leat_config_parse(text, "on_error.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
-    leat_config_close(&config);
-    return plan;
+    return plan_of_text(text);
 }
 
 static void damaged_records_of_files(void **state)
@@ -299,15 +282,8 @@ static void damaged_records_of_files(void **state)
             leat_loader *loader = open_loader(plan, NULL);
             leat_loader_stats_info stats;
             leat_row_error first;
-            leat_batch *batch;
-            leat_error err;
-            uint64_t digest = 0;
-            int rc;
-            while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {
-                digest = leat_digest_chain(digest, leat_batch_get_info(batch)->digest);
-                leat_batch_release(batch);
-            }
-            assert_int_equal(rc, LEAT_E_END);
+            int64_t n_batches;
+            const uint64_t digest = take_digest(loader, &n_batches);
             leat_loader_stats(loader, &stats);
             assert_int_equal(p == 0 ? stats.n_masked : stats.n_replaced, n_damaged);
             assert_int_equal(leat_loader_errors(loader, &first, 1), 1);

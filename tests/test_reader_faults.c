@@ -60,18 +60,12 @@ static int make_files(void **state)
 static leat_plan *plan_of(const char *pattern, const char *engine, const char *order, int prefetch)
 {
     char text[1200];
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     snprintf(text, sizeof text,
              "source:\n  tfrecord: {files: '%s/%s', features: {x: {}, id: {}}}\n"
              "engine: %s\n"
              "pipeline:\n  %s\n  - batch: %d\n  - prefetch: {batches: %d}\n",
              test_folder, pattern, engine, order, BATCH, prefetch);
-    check(leat_config_parse(text, "test.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
-    leat_config_close(&config);
-    return plan;
+    return plan_of_text(text);
 }
 
 static const char *const orders[] = { "- shuffle: {seed: 3}", "- take: 900" };

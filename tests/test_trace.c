@@ -24,19 +24,13 @@ static int make_files(void **state)
 static leat_plan *plan_of(const char *engine)
 {
     char text[1200];
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     snprintf(text, sizeof text,
              "source:\n  tfrecord: {files: '%s/*.tfrecord', features: {x: {}, id: {}}}\n"
              "engine: %s\n"
              "pipeline:\n  - shuffle\n  - map: {tensor: x, ops: [{scale: {factor: 2}}]}\n"
              "  - batch: %d\n  - prefetch: 2\n",
              test_folder, engine, BATCH);
-    check(leat_config_parse(text, "trace.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
-    leat_config_close(&config);
-    return plan;
+    return plan_of_text(text);
 }
 
 /* Takes n batches; tells the trace of a step on each. */
