@@ -59,14 +59,6 @@ static const leat_costs *costs_for(int32_t image, int32_t y)
     return &costs;
 }
 
-static leat_device *open_device(void)
-{
-    leat_device *device;
-    leat_error err;
-    check(leat_device_open("cuda:0", &device, &err), &err);
-    return device;
-}
-
 /* All bytes of a batch, wherever they are. */
 static int add_bytes(leat_batch *batch, leat_device *device, leat_stream *stream, uint64_t *digest)
 {
@@ -144,7 +136,7 @@ static void every_cut_gives_the_same_batches(void **state)
         for (int32_t y = 0; y <= 1; y++) {
             fake->reset((uint64_t)image);
             leat_plan *plan = open_plan("{threads: 2}");
-            leat_device *device = open_device();
+            leat_device *device = open_gpu();
             const leat_loader_options o = { .device = device };
             uint64_t got;
             leat_error err;
@@ -179,7 +171,7 @@ static void what_is_measured_is_kept(void **state)
     int n_chosen[2] = { 0, 0 };
     (void)state;
     fake->reset(1);
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     const leat_loader_options o = { .device = device };
     check(leat_plan_placement(plan, &o, &p, &err), &err);
     assert_int_equal(p.measured, 1);
@@ -223,7 +215,7 @@ static void all_threads_get_the_same(void **state)
     leat_plan *plan = open_plan("{threads: 1}");
     (void)state;
     fake->reset(2);
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     for (int i = 0; i < 4; i++) {
         jobs[i][0] = plan;
         jobs[i][1] = device;
@@ -252,7 +244,7 @@ static void any_call_may_fail(void **state)
     for (int64_t n = 0, more = 1; more; n++) {
         fake->reset((uint64_t)n);
         leat_plan *plan = open_plan("{threads: 1}");
-        leat_device *device = open_device();
+        leat_device *device = open_gpu();
         const leat_loader_options o = { .device = device };
         const uint64_t opened = fake->calls();
         fake->fail_at(n, codes[n % 2]);
@@ -283,7 +275,7 @@ static void what_does_not_fit_stays(void **state)
     (void)state;
     for (int how = 0; how < 2; how++) {
         fake->reset(3);
-        leat_device *device = open_device();
+        leat_device *device = open_gpu();
         const leat_loader_options o = { .device = device };
         leat_plan *plan = open_plan("{threads: 2}");
         leat_placed_planted = costs_for(how ? 0 : IMAGE_OPS, how ? 0 : 1);
