@@ -5,8 +5,6 @@
 #include "engine_fixture.h"
 #include "own_folder.h"
 
-#include <malloc.h>
-
 #include "bitset.h"
 #include "jpeg_index.h"
 #include "plan_impl.h"
@@ -66,26 +64,6 @@ static leat_budget budget_of(const leat_plan *plan)
 }
 
 /* --- sets ---------------------------------------------------------------------------------------- */
-
-static void a_set_knows_what_it_takes(void **state)
-{
-    (void)state;
-    for (uint64_t n = 0; n < 300000; n = n * 3 + 1)
-        for (uint64_t step = 1; step < 100; step += 49) {
-            leat_bitset *set;
-            leat_error err;
-            check(leat_bitset_open(&set, n, &err), &err);
-            for (uint64_t i = 0; i < n; i += step)
-                leat_bitset_add(set, i);
-            check(leat_bitset_finish(set, &err), &err);
-            const size_t taken = malloc_usable_size(set) + malloc_usable_size(set->words) +
-                                 malloc_usable_size(set->before) + malloc_usable_size(set->blocks);
-            assert_true(leat_bitset_bytes(set) <= taken);
-            assert_true(leat_bitset_bytes(set) + 4 * 4096 >= taken); /* malloc rounds up */
-            assert_true(leat_bitset_bytes(set) >= n * 9 / 64);
-            leat_bitset_close(&set);
-        }
-}
 
 static void sets_are_counted(void **state)
 {
@@ -262,7 +240,6 @@ static void scratch_before_a_cache_is_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_set_knows_what_it_takes),
         cmocka_unit_test(sets_are_counted),
         cmocka_unit_test(an_index_is_counted_where_it_is),
         cmocka_unit_test(an_index_of_jpeg_files_is_mapped),

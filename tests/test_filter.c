@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_filter.c: sets that find their members, features read at open, and the stage `filter` against a
- * plain loop over the records. */
+ * test_filter.c: the stage `filter`, which reads features at open, against a plain loop over the
+ * records. */
 #include "engine_fixture.h"
 #include "own_folder.h"
 
-#include "bitset.h"
 #include "plan_impl.h"
 #include "source_scan.h"
 
@@ -54,31 +53,6 @@ static int make_files(void **state)
     write_file("a.tfrecord", 0, N_RECORDS / 2, 2000);
     write_file("b.tfrecord", N_RECORDS / 2, N_RECORDS / 2, 0);
     return 0;
-}
-
-/* --- sets ------------------------------------------------------------------------------------------ */
-
-static void a_set_finds_its_members(void **state)
-{
-    static const uint64_t sizes[] = { 0, 1, 63, 64, 65, 511, 512, 513, 5000, 262144, 300001 };
-    (void)state;
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-        for (uint64_t one_in = 1; one_in < 3000; one_in = one_in * 3 + 1) {
-            leat_bitset *set;
-            leat_error err;
-            uint64_t k = 0;
-            leat_rng rng = leat_rng_make(s, one_in, 0, 0);
-            check(leat_bitset_open(&set, sizes[s], &err), &err);
-            for (uint64_t i = 0; i < sizes[s]; i++)
-                if (leat_rng_below(&rng, (uint32_t)one_in) == 0 && i / 4096 % 3 != 1)
-                    leat_bitset_add(set, i);
-            check(leat_bitset_finish(set, &err), &err);
-            for (uint64_t i = 0; i < sizes[s]; i++)
-                if (leat_bitset_has(set, i))
-                    assert_int_equal(leat_bitset_member(set, k++), i);
-            assert_int_equal(k, set->n_members);
-            leat_bitset_close(&set);
-        }
 }
 
 /* --- the stage ------------------------------------------------------------------------------------- */
@@ -471,7 +445,6 @@ static void a_bad_record_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_set_finds_its_members),
         cmocka_unit_test(the_same_records_as_a_plain_loop),
         cmocka_unit_test(shuffle_and_repeat_go_over_what_is_kept),
         cmocka_unit_test(bytes_are_compared_as_texts_and_by_length),
