@@ -47,6 +47,7 @@ static struct {
     unsigned n_engines;
     int64_t fail_in;
     int answer;
+    bool always;
     uint64_t calls, decoded[2], parts;
     nvjpeg_fake_regions regions;
     size_t live;
@@ -68,6 +69,8 @@ static int enter(void)
 {
     pthread_mutex_lock(&fake.lock);
     fake.calls++;
+    if (fake.always)
+        return fake.answer;
     return fake.fail_in >= 0 && fake.fail_in-- == 0 ? fake.answer : NVJPEG_OK;
 }
 
@@ -423,6 +426,7 @@ static void fake_reset(unsigned n_engines)
     fake.n_engines = n_engines;
     fake.fail_in = -1;
     fake.answer = 0;
+    fake.always = false;
     fake.calls = fake.decoded[0] = fake.decoded[1] = fake.parts = 0;
     fake.regions = NVJPEG_FAKE_SUPPORTED;
     fake.violation[0] = 0;
@@ -472,6 +476,14 @@ static void fake_set_regions(nvjpeg_fake_regions regions)
     pthread_mutex_unlock(&fake.lock);
 }
 
+static void fake_fail_always(int answer)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.answer = answer;
+    fake.always = true;
+    pthread_mutex_unlock(&fake.lock);
+}
+
 static uint64_t fake_parts(void)
 {
     return look(&fake.parts);
@@ -482,7 +494,7 @@ const nvjpeg_fake_table *nvjpeg_fake_get(void)
 {
     static const nvjpeg_fake_table table = { fake_reset,       fake_fail_at,   fake_calls,
                                              fake_live,        fake_violation, fake_decoded,
-                                             fake_set_regions, fake_parts };
+                                             fake_set_regions, fake_parts,     fake_fail_always };
     return &table;
 }
 

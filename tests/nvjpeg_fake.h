@@ -29,7 +29,8 @@ typedef struct nvjpeg_fake_table {
     const char *(*violation)(void);
     uint64_t (*decoded)(int by_hardware); /* pictures */
     void (*set_regions)(nvjpeg_fake_regions regions);
-    uint64_t (*parts)(void); /* pictures of which parts were decoded */
+    uint64_t (*parts)(void);         /* pictures of which parts were decoded */
+    void (*fail_always)(int answer); /* every call that can fail gives this answer */
 } nvjpeg_fake_table;
 
 #endif

@@ -54,7 +54,9 @@ static const leat_costs *costs_for(int32_t image, int32_t y)
         leat_split_chain *const chain = &costs.split.chains[c];
         chain->n = ops[c] + 1;
         for (int32_t k = 0; k <= ops[c]; k++)
-            chain->at[k] = (leat_split){ k, k == wanted[c] ? -4e4 : 0, 0, k == ops[c] ? 0 : 100 };
+            chain->at[k] = (leat_split){ .n_host = k,
+                                         .host_ns = k == wanted[c] ? -4e4 : 0,
+                                         .device_ns = k == ops[c] ? 0 : 100 };
     }
     return &costs;
 }

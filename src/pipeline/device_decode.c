@@ -38,6 +38,12 @@ bool leat_device_decode_may(const leat_link *link)
 
 /* --- when a plan is made ------------------------------------------------------------------------- */
 
+bool leat_device_decode_is_exact(const leat_link *link)
+{
+    const leat_decode_options *const o = link->options;
+    return o->exact;
+}
+
 int leat_device_decode_check(const leat_link *link, const leat_node *where, leat_error *err)
 {
     const leat_decode_options *const o = link->options;
@@ -54,6 +60,11 @@ void leat_device_decode_put(leat_chain *chain, double share)
     chain->is_files = true;
     chain->files.most_px = o->max_pixels < most_px ? o->max_pixels : most_px;
     chain->files_share = (uint32_t)lround(share * ALL_ROWS);
+}
+
+double leat_device_decode_share(const leat_chain *chain)
+{
+    return (double)chain->files_share / ALL_ROWS;
 }
 
 static int add_decode(leat_build *build, leat_chain *chain, const leat_node *where, leat_error *err)
