@@ -1,21 +1,316 @@
 /* SPDX-License-Identifier: MIT
  *
- * cuda_fake.c: the state of the fake GPU, and what tests do with it: see cuda_fake.h. */
-#include "cuda_fake.h"
+ * cuda_fake.c: see cuda_fake.h. The thread that runs everything, how calls begin and end, and what tests
+ * can do; the calls themselves stand in cuda_fake_*.c. */
+#include "cuda_fake_impl.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "cuda_fake_state.h"
 #include "leat/api.h"
 
-cuda_fake_state fake = { .lock = PTHREAD_MUTEX_INITIALIZER,
-                         .work = PTHREAD_COND_INITIALIZER,
-                         .done = PTHREAD_COND_INITIALIZER,
-                         .fail_in = -1,
-                         .n_gpus = 1,
-                         .driver = 13000,
-                         .memory = (size_t)1 << 30,
-                         .random = 1 };
+static const char *const kinds[] = { "streams",   "events", "graphs", "exec graphs",
+                                     "libraries", "device", "pinned" };
+
+fake_gpu cuda_fake = { .lock = PTHREAD_MUTEX_INITIALIZER,
+                       .work = PTHREAD_COND_INITIALIZER,
+                       .done = PTHREAD_COND_INITIALIZER,
+                       .fail_in = -1,
+                       .n_gpus = 1,
+                       .driver = 13000,
+                       .memory = (size_t)1 << 30,
+                       .random = 1 };
+
+_Thread_local cuda_fake_place cuda_fake_at;
+_Thread_local int cuda_fake_device;
+_Thread_local struct CUstream_st *cuda_fake_capturing;
+static _Thread_local bool in_call;
+static _Thread_local cudaError_t last_error;
+
+int64_t cuda_fake_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    const int64_t ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return 86400000000000 + ns + ns / 10000;
+}
+
+static uint32_t draw(uint32_t below)
+{
+    fake.random = fake.random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(fake.random >> 33) % below;
+}
+
+void cuda_fake_violate(const char *what)
+{
+    if (!fake.violation[0])
+        snprintf(fake.violation, sizeof fake.violation, "%s", what);
+}
+
+/* --- calls -------------------------------------------------------------------------------------- */
+
+/* After these the context is gone: every later call answers the same. */
+static bool is_sticky(int code)
+{
+    return code == cudaErrorECCUncorrectable ||
+           (code >= cudaErrorIllegalAddress && code <= cudaErrorLaunchTimeout) ||
+           (code >= cudaErrorAssert && code <= cudaErrorLaunchFailure);
+}
+
+/* CUDA_FAKE_AT=20:abort (or hang, lose): what the 20th call of the process does. */
+static void maybe_die(void)
+{
+    const char *const at = getenv("CUDA_FAKE_AT");
+    char *word;
+    if (!at || fake.calls != strtoull(at, &word, 10))
+        return;
+    if (!strcmp(word, ":abort"))
+        abort();
+    while (!strcmp(word, ":hang"))
+        pause();
+    fake.lost = true;
+    fake.lost_code = cudaErrorIllegalAddress;
+}
+
+static void violate_by(const char *name, const char *what)
+{
+    char text[128];
+    snprintf(text, sizeof text, "%s %s", name, what);
+    cuda_fake_violate(text);
+}
+
+cudaError_t cuda_fake_enter(const char *name, unsigned what)
+{
+    pthread_mutex_lock(&fake.lock);
+    /* Asking again and again is one call, so that the number of calls does not depend on time. */
+    const bool again = fake.last == name && !strcmp(name, "cudaEventQuery");
+    fake.last = name;
+    fake.calls += !again;
+    maybe_die();
+    if (in_call)
+        violate_by(name, "in a call-back");
+    if (fake.driver == 0 || fake.driver < 13000)
+        return cudaErrorInsufficientDriver;
+    if (fake.n_gpus == 0)
+        return cudaErrorNoDevice;
+    if (!(what & ANYWHERE)) /* the runtime makes one for whichever device is the thread's */
+        fake.contexts |= 1u << cuda_fake_device;
+    if (cuda_fake_capturing && !(what & (CAPTURED | ANYWHERE))) {
+        violate_by(name, "in a thread that captures");
+        cuda_fake_capturing->broken = true;
+        return cudaErrorStreamCaptureUnsupported;
+    }
+    if (!again && !fake.lost && fake.fail_in >= 0 && fake.fail_in-- == 0) {
+        fake.lost = is_sticky(fake.fail_code);
+        fake.lost_code = fake.fail_code;
+        pthread_cond_broadcast(&fake.done);
+        return (cudaError_t)fake.fail_code;
+    }
+    return fake.lost ? (cudaError_t)fake.lost_code : cudaSuccess;
+}
+
+cudaError_t cuda_fake_leave(cudaError_t rc)
+{
+    pthread_mutex_unlock(&fake.lock);
+    if (rc != cudaSuccess)
+        last_error = rc;
+    return rc;
+}
+
+void cuda_fake_await(bool (*is_used)(const void *), const void *what, const char *text)
+{
+    if (fake.fail_code == 0 && !fake.lost && is_used(what))
+        cuda_fake_violate(text);
+    while (is_used(what) && !fake.lost && !fake.paused)
+        pthread_cond_wait(&fake.done, &fake.lock);
+}
+
+const char *cudaGetErrorString(cudaError_t rc)
+{
+    return rc == cudaErrorMemoryAllocation ? "out of memory"
+           : rc == cudaErrorIllegalAddress ? "an illegal memory access was encountered"
+           : rc == cudaErrorNoDevice       ? "no CUDA-capable device is detected"
+                                           : "planted failure";
+}
+const char *cudaGetErrorName(cudaError_t rc)
+{
+    return rc == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation"
+           : rc == cudaErrorIllegalAddress ? "cudaErrorIllegalAddress"
+                                           : "cudaErrorPlanted";
+}
+cudaError_t cudaGetLastError(void)
+{
+    const cudaError_t rc = last_error;
+    last_error = cudaSuccess;
+    return rc;
+}
+
+/* --- the thread that runs everything ------------------------------------------------------------- */
+
+static bool can_run(const struct CUstream_st *stream)
+{
+    const op *const o = stream->first;
+    return o && !stream->running && (o->kind != WAIT || o->event->done >= o->generation);
+}
+
+static struct CUstream_st *choose(void)
+{
+    uint32_t n = 0;
+    for (struct CUstream_st *s = fake.streams; s; s = s->next)
+        n += can_run(s);
+    if (!n || fake.lost || fake.paused)
+        return NULL;
+    uint32_t k = draw(n);
+    for (struct CUstream_st *s = fake.streams; s; s = s->next)
+        if (can_run(s) && k-- == 0)
+            return s;
+    return NULL;
+}
+
+/* What a kernel is given must be device memory while it runs. */
+static void check_pointers(const op *o)
+{
+    const void *pointers[CUDA_FAKE_POINTERS];
+    const int n = o->kernel->what->pointers(o->args, pointers);
+    for (int i = 0; i < n; i++)
+        if (pointers[i] && !cuda_fake_holds(pointers[i], 1, false))
+            violate_by(o->kernel->what->name, "is given what is no device memory");
+}
+
+/* Blocks and threads from the last to the first or from the first to the last: no order may matter. */
+static void run_kernel(const op *o, bool backwards)
+{
+    const uint64_t n = (uint64_t)o->blocks[0] * o->blocks[1] * o->threads;
+    for (uint64_t k = 0; k < n; k++) {
+        const uint64_t i = backwards ? n - 1 - k : k;
+        cuda_fake_at = (cuda_fake_place){ .thread_x = (uint32_t)(i % o->threads),
+                                          .block_x = (uint32_t)(i / o->threads % o->blocks[0]),
+                                          .block_y = (uint32_t)(i / o->threads / o->blocks[0]),
+                                          .threads = o->threads,
+                                          .blocks_x = o->blocks[0],
+                                          .blocks_y = o->blocks[1] };
+        o->kernel->what->thread(o->args);
+    }
+}
+
+static void run_op(const op *o, uint32_t drawn)
+{
+    if (drawn % 16 == 0)
+        nanosleep(&(struct timespec){ .tv_nsec = (long)(drawn % 40000) }, NULL);
+    cuda_fake_reach(o->kind != CALL);
+    if (o->kind == COPY) {
+        memcpy(o->to, o->from, o->bytes);
+    } else if (o->kind == SET) {
+        memset(o->to, o->value, o->bytes);
+    } else if (o->kind == CALL || o->kind == WORK) {
+        in_call = true;
+        o->fn(o->arg);
+        in_call = false;
+    } else if (o->kind == KERNEL) {
+        run_kernel(o, drawn & 1);
+    }
+}
+
+void cuda_fake_drop(op *o)
+{
+    if (!o->of)
+        free(o->args);
+    free(o->staged);
+    free(o);
+}
+
+/* [lock held] */
+static void run_first(struct CUstream_st *stream)
+{
+    op *const o = stream->first;
+    const uint32_t drawn = draw(1u << 30);
+    stream->running = true;
+    fake.in_op = true;
+    if (o->kind == KERNEL)
+        check_pointers(o);
+    pthread_mutex_unlock(&fake.lock);
+    run_op(o, drawn);
+    pthread_mutex_lock(&fake.lock);
+    fake.in_op = false;
+    stream->running = false;
+    stream->first = o->next;
+    if (!stream->first)
+        stream->last = NULL;
+    fake.kernels += o->kind == KERNEL;
+    fake.graphs += o->kind == GRAPH_END;
+    if (o->kind == RECORD && o->generation > o->event->done) {
+        o->event->done = o->generation;
+        o->event->ns = cuda_fake_clock();
+    }
+    cuda_fake_drop(o);
+    pthread_cond_broadcast(&fake.done);
+}
+
+static void *live_thread(void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&fake.lock);
+    while (!fake.stop) {
+        struct CUstream_st *const stream = choose();
+        if (stream)
+            run_first(stream);
+        else
+            pthread_cond_wait(&fake.work, &fake.lock);
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return NULL;
+}
+
+static void start_thread(void)
+{
+    if (!fake.has_thread)
+        fake.has_thread = pthread_create(&fake.thread, NULL, live_thread, NULL) == 0;
+}
+
+__attribute__((destructor)) static void end_thread(void)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.stop = true;
+    pthread_cond_broadcast(&fake.work);
+    pthread_mutex_unlock(&fake.lock);
+    if (fake.has_thread)
+        pthread_join(fake.thread, NULL);
+}
+
+void cuda_fake_append(op **first, op **last, const op *from)
+{
+    op *const o = malloc(sizeof *o);
+    *o = *from;
+    o->next = NULL;
+    if (*last)
+        (*last)->next = o;
+    else
+        *first = o;
+    *last = o;
+}
+
+cudaError_t cuda_fake_enqueue(cudaStream_t stream, const op *o)
+{
+    if (!cuda_fake_is_stream(stream))
+        return cudaErrorInvalidResourceHandle;
+    if (stream->capturing) {
+        if (o->kind != KERNEL && o->kind != SET)
+            cuda_fake_violate("something else than kernels and memset in a graph");
+        if (stream != cuda_fake_capturing)
+            cuda_fake_violate("work for a stream that another thread captures");
+        cuda_fake_append(&stream->graph->first, &stream->graph->last, o);
+        return cudaSuccess;
+    }
+    start_thread();
+    cuda_fake_append(&stream->first, &stream->last, o);
+    pthread_cond_signal(&fake.work);
+    return cudaSuccess;
+}
+
+/* --- for tests ------------------------------------------------------------------------------------ */
 
 static void fake_reset(uint64_t seed)
 {
@@ -27,6 +322,7 @@ static void fake_reset(uint64_t seed)
     fake.n_gpus = 1;
     fake.driver = 13000;
     fake.memory = (size_t)1 << 30;
+    fake.contexts = 0;
     fake.calls = fake.kernels = fake.graphs = 0;
     fake.violation[0] = 0;
     pthread_mutex_unlock(&fake.lock);
@@ -73,6 +369,7 @@ static void fake_lose(void)
 {
     pthread_mutex_lock(&fake.lock);
     fake.lost = true;
+    fake.lost_code = cudaErrorIllegalAddress;
     pthread_cond_broadcast(&fake.done);
     pthread_mutex_unlock(&fake.lock);
 }
@@ -86,8 +383,8 @@ static void fake_pause(int on)
 static int fake_enqueue(void *stream, void (*fn)(void *), void *arg)
 {
     pthread_mutex_lock(&fake.lock);
-    const op o = { .kind = CALL, .fn = fn, .arg = arg };
-    const cudaError_t rc = fake.lost ? cudaErrorIllegalAddress : enqueue(stream, &o);
+    const op o = { .kind = WORK, .fn = fn, .arg = arg };
+    const cudaError_t rc = fake.lost ? (cudaError_t)fake.lost_code : cuda_fake_enqueue(stream, &o);
     pthread_mutex_unlock(&fake.lock);
     return (int)rc;
 }
@@ -105,15 +402,12 @@ static int fake_is_lost(void)
     pthread_mutex_unlock(&fake.lock);
     return lost;
 }
-static const char *const kinds[] = { "streams",   "events", "graphs", "exec graphs",
-                                     "libraries", "device", "pinned" };
-
 static size_t fake_live(char *text, size_t size)
 {
     size_t n = 0, at = 0;
     pthread_mutex_lock(&fake.lock);
     text[0] = 0;
-    for (int i = 0; i < N_KINDS; i++) {
+    for (int i = 0; i < N_LIVE; i++) {
         n += fake.live[i];
         if (fake.live[i] && at < size)
             at += (size_t)snprintf(text + at, size - at, "%zu %s ", fake.live[i], kinds[i]);
@@ -125,14 +419,32 @@ static const char *fake_violation(void)
 {
     return fake.violation[0] ? fake.violation : NULL;
 }
+static unsigned fake_contexts(void)
+{
+    pthread_mutex_lock(&fake.lock);
+    const unsigned contexts = fake.contexts;
+    pthread_mutex_unlock(&fake.lock);
+    return contexts;
+}
+static size_t fake_pending_calls(void)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&fake.lock);
+    for (const struct CUstream_st *s = fake.streams; s; s = s->next)
+        for (const op *o = s->first; o; o = o->next)
+            n += o->kind == CALL;
+    pthread_mutex_unlock(&fake.lock);
+    return n;
+}
 
 LEAT_API const cuda_fake_table *cuda_fake_get(void);
 const cuda_fake_table *cuda_fake_get(void)
 {
-    static const cuda_fake_table table = { fake_reset,      fake_set_memory, fake_set_gpus,
-                                           fake_set_driver, fake_fail_at,    fake_calls,
-                                           fake_lose,       fake_pause,      fake_live,
-                                           fake_violation,  fake_kernels,    fake_graphs,
-                                           fake_enqueue,    fake_forgives,   fake_is_lost };
+    static const cuda_fake_table table = { fake_reset,      fake_set_memory,   fake_set_gpus,
+                                           fake_set_driver, fake_fail_at,      fake_calls,
+                                           fake_lose,       fake_pause,        fake_live,
+                                           fake_violation,  fake_kernels,      fake_graphs,
+                                           fake_enqueue,    fake_forgives,     fake_is_lost,
+                                           fake_contexts,   fake_pending_calls };
     return &table;
 }

@@ -64,14 +64,6 @@ static void all_of(gpu_run *run, leat_plan *plan, leat_plan *host, gpu_pixels *f
     assert_int_equal(found->differing, 0);
 }
 
-static leat_device *open_device(void)
-{
-    leat_device *device;
-    leat_error err;
-    check(leat_device_open("cuda:0", &device, &err), &err);
-    return device;
-}
-
 static void every_choice_gives_the_same_batches(void **state)
 {
     static leat_placement p;
@@ -82,7 +74,7 @@ static void every_choice_gives_the_same_batches(void **state)
         gpu_pixels found = { 0 };
         leat_error err;
         begin((uint64_t)best, (unsigned)best % 2);
-        gpu_run run = { .seed = 1, .device = open_device() };
+        gpu_run run = { .seed = 1, .device = open_gpu() };
         const leat_loader_options o = { .device = run.device };
         leat_plan *plan = open_ops(MAY, "auto");
         leat_placed_planted = costs_for(best);
@@ -119,7 +111,7 @@ static void decoding_is_weighed(void **state)
         leat_error err;
         int n_shares = 0;
         begin(3, hardware);
-        gpu_run run = { .seed = 1, .device = open_device() };
+        gpu_run run = { .seed = 1, .device = open_gpu() };
         const leat_loader_options o = { .device = run.device };
         leat_plan *plan = open_ops(MAY, "auto");
         check(leat_plan_placement(plan, &o, &p, &err), &err);
@@ -168,7 +160,7 @@ static void what_stays_is_told_why(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         begin(1, 1);
-        leat_device *device = open_device();
+        leat_device *device = open_gpu();
         const leat_loader_options o = { .device = device };
         leat_plan *plan = open_ops(cases[i].decode, "auto");
         check(leat_plan_placement(plan, &o, &p, &err), &err);
@@ -189,7 +181,7 @@ static void what_fails_to_start_is_said(void **state)
     gpu_pixels found = { 0 };
     (void)state;
     begin(1, 0);
-    gpu_run run = { .seed = 1, .device = open_device() };
+    gpu_run run = { .seed = 1, .device = open_gpu() };
     const leat_loader_options o = { .device = run.device };
     leat_plan *plan = open_ops(MAY, "auto");
     nvjpeg->fail_always(6 /* its work on the device failed */);
@@ -216,7 +208,7 @@ static void any_call_may_fail(void **state)
         for (int64_t n = 0, calls = 1; n < calls; n += n < 40 ? 1 : 37) {
             char text[128];
             begin((uint64_t)n, 1);
-            leat_device *device = open_device();
+            leat_device *device = open_gpu();
             const leat_loader_options o = { .device = device };
             leat_plan *plan = open_ops(MAY, "auto");
             const uint64_t opened = fake->calls();

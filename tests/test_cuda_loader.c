@@ -130,6 +130,27 @@ static void a_lost_device_is_an_error(void **state)
     fake->reset(0);
 }
 
+/* Whatever thread calls, no other GPU is touched: a context there would cost its memory. */
+static void one_gpu_of_several(void **state)
+{
+    (void)state;
+    for (int prefetch = 0; prefetch < 3; prefetch++) {
+        leat_plan *plan = open_plan("{device: gpu, ops: [random_flip, random_contrast]}", prefetch);
+        leat_device *device;
+        leat_error err;
+        fake->reset((uint64_t)prefetch);
+        fake->set_gpus(3);
+        check(leat_device_open("cuda:1", &device, &err), &err);
+        for (int i = 0; i < 10; i++)
+            check(take_all(plan, device, 2, NULL, NULL, &err), &err);
+        assert_int_equal(fake->contexts(), 1 << 1);
+        leat_device_close(&device);
+        leat_plan_close(&plan);
+        check_fake(fake);
+    }
+    fake->reset(0);
+}
+
 static void too_little_memory_is_said(void **state)
 {
     leat_plan *plan = open_plan("{device: gpu, ops: [normalize]}", 2);
@@ -175,6 +196,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_cases_hold),      cmocka_unit_test(batches_do_not_depend_on_luck),
         cmocka_unit_test(where_a_map_can_run), cmocka_unit_test(too_little_memory_is_said),
         cmocka_unit_test(any_call_may_fail),   cmocka_unit_test(a_lost_device_is_an_error),
+        cmocka_unit_test(one_gpu_of_several),
     };
     fake = open_fake();
     open_fake_nvjpeg();

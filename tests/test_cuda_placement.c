@@ -236,7 +236,7 @@ static void all_threads_get_the_same(void **state)
 /* Each call of the measuring, but for those that open the device. */
 static void any_call_may_fail(void **state)
 {
-    static const int codes[] = { 2 /* memory */, 719 /* launch failure */ };
+    static const int codes[] = { 2 /* memory */, 1 /* invalid value */ };
     static leat_placement p;
     const uint64_t want = digest_on_host();
     uint64_t got;
@@ -262,6 +262,33 @@ static void any_call_may_fail(void **state)
         check_fake(fake);
     }
     assert_true(n_unmeasured > 3);
+    fake->reset(0);
+}
+
+/* After some failures the device is lost: what was to be measured is not, and the loader says why. */
+static void a_device_lost_meanwhile(void **state)
+{
+    static leat_placement p;
+    uint64_t got;
+    leat_error err;
+    (void)state;
+    for (int64_t n = 0, more = 1; more; n++) {
+        fake->reset((uint64_t)n);
+        leat_plan *plan = open_plan("{threads: 1}");
+        leat_device *device = open_gpu();
+        const leat_loader_options o = { .device = device };
+        const uint64_t opened = fake->calls();
+        fake->fail_at(n, 719 /* launch failure */);
+        check(leat_plan_placement(plan, &o, &p, &err), &err);
+        more = n < (int64_t)(fake->calls() - opened);
+        if (more) {
+            assert_int_equal(run_all(plan, device, &got, &err), LEAT_E_DEVICE);
+            assert_non_null(strstr(err.message, "end it and start again"));
+        }
+        leat_device_close(&device);
+        leat_plan_close(&plan);
+        check_fake(fake);
+    }
     fake->reset(0);
 }
 
@@ -311,6 +338,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_measured_is_kept),
         cmocka_unit_test(all_threads_get_the_same),
         cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(a_device_lost_meanwhile),
         cmocka_unit_test(what_does_not_fit_stays),
     };
     fake = open_fake();
