@@ -5,17 +5,14 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jpeglib.h>
-
 #include "cuda_fake.h"
-#include "gpu_nvjpeg.h"
 #include "leat/api.h"
+#include "nvjpeg_fake_decode.h"
 
 struct nvjpeg_handle {
     int backend;
@@ -23,22 +20,11 @@ struct nvjpeg_handle {
 struct nvjpeg_header {
     bool is_for_hardware;
 };
-struct nvjpeg_params {
-    const nvjpeg_handle *handle;
-    int format, x, y, width, height; /* width -1: all of the picture */
-};
-/* What is to be done with a file. */
-typedef struct job {
-    const unsigned char *file;
-    size_t bytes;
-    nvjpeg_image out;
-    struct nvjpeg_params part;
-} job;
 struct nvjpeg_state {
     const nvjpeg_handle *handle;
     int n, format; /* as announced */
     bool busy;     /* its work has not run yet */
-    job *jobs;
+    nvjpeg_fake_job *jobs;
 };
 
 static struct {
@@ -84,81 +70,6 @@ static int leave(int answer)
     const int planted = enter();                                                                   \
     if (planted != NVJPEG_OK)                                                                      \
     return leave(planted)
-
-/* --- libjpeg-turbo ------------------------------------------------------------------------------- */
-
-typedef struct trap {
-    struct jpeg_error_mgr base;
-    jmp_buf jump;
-} trap;
-
-static void jump_out(j_common_ptr cinfo)
-{
-    longjmp(((trap *)(void *)cinfo->err)->jump, 1);
-}
-
-static void say_nothing(j_common_ptr cinfo, int level)
-{
-    cinfo->err->num_warnings += level < 0;
-}
-
-/* What is wanted of a line goes where it belongs. */
-static void put_line(const job *j, int format, const uint8_t *line, int y, int width)
-{
-    const size_t px = format == NVJPEG_Y ? 1 : 3;
-    const bool all = j->part.width < 0;
-    const int from_y = all ? 0 : j->part.y, from_x = all ? 0 : j->part.x;
-    if (y >= from_y && (all || y < from_y + j->part.height))
-        memcpy(j->out.channel[0] + (size_t)(y - from_y) * j->out.pitch[0],
-               line + (size_t)from_x * px, (size_t)(all ? width : j->part.width) * px);
-}
-
-/* Decodes a file to where it belongs, or to nowhere. False: it is damaged, or has no such part. */
-static bool decode(const job *j, int format, bool nowhere)
-{
-    struct jpeg_decompress_struct cinfo;
-    trap errors;
-    uint8_t *volatile line = NULL;
-    bool volatile good = false;
-    cinfo.err = jpeg_std_error(&errors.base);
-    errors.base.error_exit = jump_out;
-    errors.base.emit_message = say_nothing;
-    jpeg_create_decompress(&cinfo);
-    if (!setjmp(errors.jump)) {
-        jpeg_mem_src(&cinfo, j->file, j->bytes);
-        jpeg_read_header(&cinfo, TRUE);
-        cinfo.out_color_space = format == NVJPEG_Y ? JCS_GRAYSCALE : JCS_RGB;
-        jpeg_start_decompress(&cinfo);
-        line = malloc((size_t)cinfo.output_width * 3);
-        if (nowhere && j->part.width >= 0 &&
-            (j->part.x + j->part.width > (int)cinfo.output_width ||
-             j->part.y + j->part.height > (int)cinfo.output_height))
-            violate("a part that lies outside of the picture");
-        while (cinfo.output_scanline < cinfo.output_height) {
-            const int y = (int)cinfo.output_scanline;
-            uint8_t *to = line;
-            jpeg_read_scanlines(&cinfo, &to, 1);
-            if (!nowhere)
-                put_line(j, format, line, y, (int)cinfo.output_width);
-        }
-        jpeg_finish_decompress(&cinfo);
-        good = errors.base.num_warnings == 0;
-    }
-    jpeg_destroy_decompress(&cinfo);
-    free(line);
-    return good;
-}
-
-/* The frame's marker, 0xc0 for baseline; 0: there is none. */
-static int frame_of(const unsigned char *file, size_t bytes)
-{
-    for (size_t at = 2; at + 4 <= bytes && file[at] == 0xff;
-         at += 2 + (size_t)file[at + 2] * 256 + file[at + 3])
-        if (file[at + 1] >= 0xc0 && file[at + 1] <= 0xcf && file[at + 1] != 0xc4 &&
-            file[at + 1] != 0xc8 && file[at + 1] != 0xcc)
-            return file[at + 1];
-    return 0;
-}
 
 /* --- the library's functions ---------------------------------------------------------------------- */
 
@@ -250,7 +161,7 @@ int nvjpegJpegStreamParseHeader(nvjpeg_handle *handle, const unsigned char *file
 {
     ENTER();
     (void)handle;
-    const int frame = frame_of(file, bytes);
+    const int frame = nvjpeg_fake_frame(file, bytes);
     header->is_for_hardware = frame == 0xc0;
     return leave(frame ? NVJPEG_OK : NVJPEG_BAD_JPEG);
 }
@@ -298,7 +209,7 @@ static void run(void *arg)
 {
     nvjpeg_state *const state = arg;
     for (int i = 0; i < state->n; i++)
-        if (!decode(&state->jobs[i], state->format, false)) {
+        if (!nvjpeg_fake_decode(&state->jobs[i], state->format, false)) {
             pthread_mutex_lock(&fake.lock);
             violate("a file changed before it was decoded");
             pthread_mutex_unlock(&fake.lock);
@@ -316,18 +227,24 @@ static int enqueue(nvjpeg_state *state, const unsigned char *const *files, const
     if (state->busy || !state->jobs)
         violate("a state used anew before its work is done, or not announced");
     for (int i = 0; i < state->n; i++) {
-        job *const j = &state->jobs[i];
-        *j = (job){ files[i], bytes[i], out[i], { .format = state->format, .width = -1 } };
+        nvjpeg_fake_job *const j = &state->jobs[i];
+        *j = (nvjpeg_fake_job){
+            files[i], bytes[i], out[i], { .format = state->format, .width = -1 }
+        };
         if (params)
             j->part = *params[i];
         if (j->part.format != state->format)
             violate("parameters of another format");
         fake.parts += j->part.width >= 0;
-        const int frame = frame_of(files[i], bytes[i]);
+        const int frame = nvjpeg_fake_frame(files[i], bytes[i]);
         if (state->handle->backend == NVJPEG_HARDWARE && frame != 0xc0)
             return NVJPEG_JPEG_NOT_SUPPORTED;
-        if (!decode(j, state->format, true))
+        if (!nvjpeg_fake_decode(j, state->format, true)) {
+            j->part.width = -1;
+            if (nvjpeg_fake_decode(j, state->format, true))
+                violate("a part that lies outside of the picture");
             return NVJPEG_BAD_JPEG;
+        }
     }
     state->busy = true;
     pthread_mutex_unlock(&fake.lock); /* the fake GPU's thread may hold its own and want this one */
