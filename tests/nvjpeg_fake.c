@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cuda_fake.h"
+#include "gpu_nvjpeg.h"
 #include "leat/api.h"
 #include "nvjpeg_fake_decode.h"
 
@@ -209,7 +210,7 @@ static void run(void *arg)
 {
     nvjpeg_state *const state = arg;
     for (int i = 0; i < state->n; i++)
-        if (!nvjpeg_fake_decode(&state->jobs[i], state->format, false)) {
+        if (!nvjpeg_fake_decode(&state->jobs[i], state->format == NVJPEG_Y, false)) {
             pthread_mutex_lock(&fake.lock);
             violate("a file changed before it was decoded");
             pthread_mutex_unlock(&fake.lock);
@@ -239,9 +240,9 @@ static int enqueue(nvjpeg_state *state, const unsigned char *const *files, const
         const int frame = nvjpeg_fake_frame(files[i], bytes[i]);
         if (state->handle->backend == NVJPEG_HARDWARE && frame != 0xc0)
             return NVJPEG_JPEG_NOT_SUPPORTED;
-        if (!nvjpeg_fake_decode(j, state->format, true)) {
+        if (!nvjpeg_fake_decode(j, state->format == NVJPEG_Y, true)) {
             j->part.width = -1;
-            if (nvjpeg_fake_decode(j, state->format, true))
+            if (nvjpeg_fake_decode(j, state->format == NVJPEG_Y, true))
                 violate("a part that lies outside of the picture");
             return NVJPEG_BAD_JPEG;
         }

@@ -27,17 +27,17 @@ static void say_nothing(j_common_ptr cinfo, int level)
 }
 
 /* What is wanted of a line goes where it belongs. */
-static void put_line(const nvjpeg_fake_job *j, int format, const uint8_t *line, int y, int width)
+static void put_line(const nvjpeg_fake_job *j, bool gray, const uint8_t *line, int y, int width)
 {
-    const size_t px = format == NVJPEG_Y ? 1 : 3;
+    const size_t px = gray ? 1 : 3;
     const bool all = j->part.width < 0;
     const int from_y = all ? 0 : j->part.y, from_x = all ? 0 : j->part.x;
     if (y >= from_y && (all || y < from_y + j->part.height))
-        memcpy(j->out.channel[0] + (size_t)(y - from_y) * j->out.pitch[0],
-               line + (size_t)from_x * px, (size_t)(all ? width : j->part.width) * px);
+        memcpy(j->to + (size_t)(y - from_y) * j->pitch, line + (size_t)from_x * px,
+               (size_t)(all ? width : j->part.width) * px);
 }
 
-bool nvjpeg_fake_decode(const nvjpeg_fake_job *j, int format, bool nowhere)
+bool nvjpeg_fake_decode(const nvjpeg_fake_job *j, bool gray, bool nowhere)
 {
     struct jpeg_decompress_struct cinfo;
     trap errors;
@@ -50,7 +50,7 @@ bool nvjpeg_fake_decode(const nvjpeg_fake_job *j, int format, bool nowhere)
     if (!setjmp(errors.jump)) {
         jpeg_mem_src(&cinfo, j->file, j->bytes);
         jpeg_read_header(&cinfo, TRUE);
-        cinfo.out_color_space = format == NVJPEG_Y ? JCS_GRAYSCALE : JCS_RGB;
+        cinfo.out_color_space = gray ? JCS_GRAYSCALE : JCS_RGB;
         jpeg_start_decompress(&cinfo);
         line = malloc((size_t)cinfo.output_width * 3);
         inside = j->part.width < 0 || (j->part.x + j->part.width <= (int)cinfo.output_width &&
@@ -60,7 +60,7 @@ bool nvjpeg_fake_decode(const nvjpeg_fake_job *j, int format, bool nowhere)
             uint8_t *to = line;
             jpeg_read_scanlines(&cinfo, &to, 1);
             if (!nowhere && inside)
-                put_line(j, format, line, y, (int)cinfo.output_width);
+                put_line(j, gray, line, y, (int)cinfo.output_width);
         }
         jpeg_finish_decompress(&cinfo);
         good = inside && errors.base.num_warnings == 0;
