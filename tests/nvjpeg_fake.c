@@ -229,9 +229,11 @@ static int enqueue(nvjpeg_state *state, const unsigned char *const *files, const
         violate("a state used anew before its work is done, or not announced");
     for (int i = 0; i < state->n; i++) {
         nvjpeg_fake_job *const j = &state->jobs[i];
-        *j = (nvjpeg_fake_job){
-            files[i], bytes[i], out[i], { .format = state->format, .width = -1 }
-        };
+        *j = (nvjpeg_fake_job){ .file = files[i],
+                                .bytes = bytes[i],
+                                .to = out[i].channel[0],
+                                .pitch = out[i].pitch[0],
+                                .part = { .format = state->format, .width = -1 } };
         if (params)
             j->part = *params[i];
         if (j->part.format != state->format)
