@@ -40,6 +40,13 @@ has "$json" '"verdict": "passed"'
 run 0 --only order --fork 0
 has "$out" '^1 passed, 0 failed, 0 not run$'
 
+# What is measured on JPEG files, a little of it: every arm runs.
+run 0 --only 'jpeg rates'
+has "$out" '^1 passed, 0 failed, 0 not run$'
+for arm in cpu_decode all_on_cpu share_25 share_50 share_75 nvjpeg nvjpeg_whole auto; do
+    has "$json" "\"${arm}_cpu_threads\""
+done
+
 CUDA_FAKE_AT=150:abort run 1 --only order
 has "$out" '^order .*ended by signal 6'
 has "$json" '"verdict": "failed"'

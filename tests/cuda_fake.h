@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * cuda_fake.h: a GPU made of host memory and one thread, for tests of the CUDA plugin where there is
- * no GPU. cuda_fake.c stands in for the CUDA runtime: linked with the plugin's own files it makes
+ * no GPU. cuda_fake*.c stand in for the CUDA runtime: linked with the plugin's own files they make
  * libleat-cuda-fake.so, which is opened like the real plugin (LEAT_CUDA_PLUGIN).
  *
  * Streams run in order and against each other in an order drawn at random; copies read their source

@@ -238,6 +238,27 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
                                ? cuda_fake_enqueue(stream, &o)
                                : copy_pageable(&o, to_device, stream));
 }
+/* Row by row, from pinned memory. */
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t bytes, size_t rows, enum cudaMemcpyKind kind,
+                              cudaStream_t stream)
+{
+    ENTER();
+    if (kind != cudaMemcpyHostToDevice || !cuda_fake_holds(from, bytes, true))
+        cuda_fake_violate("a copy of another kind");
+    if (bytes > to_pitch || bytes > from_pitch)
+        rc = cudaErrorInvalidPitchValue;
+    for (size_t i = 0; i < rows && rc == cudaSuccess; i++) {
+        const op o = { .kind = COPY,
+                       .to = (uint8_t *)to + i * to_pitch,
+                       .from = (const uint8_t *)from + i * from_pitch,
+                       .bytes = bytes };
+        rc = check_sides(o.to, o.from, bytes);
+        if (rc == cudaSuccess)
+            rc = cuda_fake_enqueue(stream, &o);
+    }
+    return cuda_fake_leave(rc);
+}
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
     ENTER_AS(CAPTURED);

@@ -15,7 +15,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *values, int n)
+double gpu_median(double *values, int n)
 {
     qsort(values, (size_t)n, sizeof *values, ascending);
     return values[n / 2];
@@ -39,7 +39,7 @@ static double copy_ms(leat_device *device, leat_stream *stream, leat_event *cons
         if (i >= 3)
             ms[i - 3] = (double)(t->event_ns(events[1]) - t->event_ns(events[0])) / 1e6;
     }
-    return median(ms, COPIES);
+    return gpu_median(ms, COPIES);
 }
 
 /* The slab of a batch of 256 images of 224 x 224 x 3. */

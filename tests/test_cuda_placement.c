@@ -54,17 +54,11 @@ static const leat_costs *costs_for(int32_t image, int32_t y)
         leat_split_chain *const chain = &costs.split.chains[c];
         chain->n = ops[c] + 1;
         for (int32_t k = 0; k <= ops[c]; k++)
-            chain->at[k] = (leat_split){ k, k == wanted[c] ? -4e4 : 0, 0, k == ops[c] ? 0 : 100 };
+            chain->at[k] = (leat_split){ .n_host = k,
+                                         .host_ns = k == wanted[c] ? -4e4 : 0,
+                                         .device_ns = k == ops[c] ? 0 : 100 };
     }
     return &costs;
-}
-
-static leat_device *open_device(void)
-{
-    leat_device *device;
-    leat_error err;
-    check(leat_device_open("cuda:0", &device, &err), &err);
-    return device;
 }
 
 /* All bytes of a batch, wherever they are. */
@@ -144,7 +138,7 @@ static void every_cut_gives_the_same_batches(void **state)
         for (int32_t y = 0; y <= 1; y++) {
             fake->reset((uint64_t)image);
             leat_plan *plan = open_plan("{threads: 2}");
-            leat_device *device = open_device();
+            leat_device *device = open_gpu();
             const leat_loader_options o = { .device = device };
             uint64_t got;
             leat_error err;
@@ -179,7 +173,7 @@ static void what_is_measured_is_kept(void **state)
     int n_chosen[2] = { 0, 0 };
     (void)state;
     fake->reset(1);
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     const leat_loader_options o = { .device = device };
     check(leat_plan_placement(plan, &o, &p, &err), &err);
     assert_int_equal(p.measured, 1);
@@ -223,7 +217,7 @@ static void all_threads_get_the_same(void **state)
     leat_plan *plan = open_plan("{threads: 1}");
     (void)state;
     fake->reset(2);
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     for (int i = 0; i < 4; i++) {
         jobs[i][0] = plan;
         jobs[i][1] = device;
@@ -252,7 +246,7 @@ static void any_call_may_fail(void **state)
     for (int64_t n = 0, more = 1; more; n++) {
         fake->reset((uint64_t)n);
         leat_plan *plan = open_plan("{threads: 1}");
-        leat_device *device = open_device();
+        leat_device *device = open_gpu();
         const leat_loader_options o = { .device = device };
         const uint64_t opened = fake->calls();
         fake->fail_at(n, codes[n % 2]);
@@ -281,7 +275,7 @@ static void a_device_lost_meanwhile(void **state)
     for (int64_t n = 0, more = 1; more; n++) {
         fake->reset((uint64_t)n);
         leat_plan *plan = open_plan("{threads: 1}");
-        leat_device *device = open_device();
+        leat_device *device = open_gpu();
         const leat_loader_options o = { .device = device };
         const uint64_t opened = fake->calls();
         fake->fail_at(n, 719 /* launch failure */);
@@ -310,7 +304,7 @@ static void what_does_not_fit_stays(void **state)
     (void)state;
     for (int how = 0; how < 2; how++) {
         fake->reset(3);
-        leat_device *device = open_device();
+        leat_device *device = open_gpu();
         const leat_loader_options o = { .device = device };
         leat_plan *plan = open_plan("{threads: 2}");
         leat_placed_planted = costs_for(how ? 0 : IMAGE_OPS, how ? 0 : 1);

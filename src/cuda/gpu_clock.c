@@ -40,7 +40,7 @@ static cudaError_t find_moment(leat_gpu *gpu, int tries, int64_t limit_ns, int64
                                int64_t *width_ns)
 {
     *width_ns = INT64_MAX;
-    for (int i = 0; i<tries && * width_ns> NARROW_NS; i++) {
+    for (int i = 0; NARROW_NS < *width_ns && i < tries; i++) {
         int64_t at, width;
         const cudaError_t rc = try_anchor(gpu, gpu->spare[1], &at, &width, limit_ns);
         if (rc != cudaSuccess)

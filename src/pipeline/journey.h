@@ -52,11 +52,14 @@ int leat_fetch_features(const leat_plan *plan, leat_worker *worker, uint64_t rec
 int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch, leat_error *err);
 /* One link, by itself. */
 int leat_links_run_one(leat_journey *j, int32_t i, leat_error *err);
+/* The first two links of those that the device does where it decodes files, in one go if they can be. */
+int leat_links_run_pair(leat_journey *j, leat_watch *watch, leat_error *err);
 /* The shape that link i makes of where the journey has come to. */
 int leat_links_measure(const leat_journey *j, int32_t i, leat_shape *out, leat_error *err);
 /* The end of the journey: what the last link did not write there goes into the row, and the decisions of
  * the links that the device does beside it. */
-int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err);
+int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_watch *watch,
+                   leat_error *err);
 /* Only the decisions: the row is on the device. */
 int leat_links_draw(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err);
 

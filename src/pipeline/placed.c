@@ -91,6 +91,16 @@ static bool fits(const leat_plan *cut, const leat_loader_options *o, const leat_
     return (batches + 2) * (double)cut->buffer_bytes <= (double)n_free; /* 2: between its ops */
 }
 
+/* ", 75 % of the files decoded"; "" where it decodes none. */
+static void say_decoding(const leat_split_costs *costs, const double *shares, char *text,
+                         size_t size)
+{
+    text[0] = 0;
+    for (int32_t c = 0; c < costs->n_chains; c++)
+        if (shares[c] > 0)
+            snprintf(text, size, ", %.0f %% of the files decoded", 100 * shares[c]);
+}
+
 /* Cuts a copy of the plan where the costs say. */
 static void choose(const leat_plan *plan, const leat_loader_options *o,
                    const leat_budget_facts *facts, placed_entry *entry)
@@ -98,16 +108,20 @@ static void choose(const leat_plan *plan, const leat_loader_options *o,
     const leat_split_costs *const costs = &entry->costs.split;
     leat_placement *const p = &entry->placement;
     int32_t chosen[LEAT_MAX_FEATURES], none[LEAT_MAX_FEATURES], n_host[LEAT_MAX_FEATURES];
+    double shares[LEAT_MAX_FEATURES];
+    char decoding[48];
     int n_moved = 0;
     leat_split_choose(costs, chosen);
     for (int32_t c = 0; c < costs->n_chains; c++) {
         none[c] = costs->chains[c].n - 1;
         n_host[c] = costs->chains[c].at[chosen[c]].n_host;
+        shares[c] = costs->chains[c].at[chosen[c]].share;
         n_moved += plan->chains[c].n_host - n_host[c];
     }
     const double rate = leat_split_rate(costs, chosen).all;
     const double without = leat_split_rate(costs, none).all;
-    entry->plan = leat_cost_cut(plan, n_host);
+    say_decoding(costs, shares, decoding, sizeof decoding);
+    entry->plan = leat_cost_cut(plan, n_host, shares);
     if (n_moved && (!entry->plan || !fits(entry->plan, o, facts))) {
         snprintf(
             p->reason, sizeof p->reason,
@@ -119,8 +133,8 @@ static void choose(const leat_plan *plan, const leat_loader_options *o,
         memcpy(chosen, none, sizeof chosen);
     } else if (n_moved) {
         snprintf(p->reason, sizeof p->reason,
-                 "auto, measured: %d op%s on %s, %.0f samples/s by the model; %.0f with none",
-                 n_moved, n_moved == 1 ? "" : "s", entry->device, rate, without);
+                 "auto, measured: %d op%s on %s%s, %.0f samples/s by the model; %.0f with none",
+                 n_moved, n_moved == 1 ? "" : "s", entry->device, decoding, rate, without);
     } else {
         snprintf(
             p->reason, sizeof p->reason,
@@ -174,7 +188,7 @@ static int make_entry(const leat_plan *plan, const leat_loader_options *o, place
     for (int32_t c = 0; c < plan->n_chains; c++)
         n_host[c] = plan->chains[c].n_host;
     if (!entry->plan)
-        entry->plan = leat_cost_cut(plan, n_host);
+        entry->plan = leat_cost_cut(plan, n_host, NULL);
     if (!entry->plan)
         return LEAT_E_NOMEM;
     leat_placed_why_list_ops(plan, entry->plan, known ? &entry->costs : NULL, p);

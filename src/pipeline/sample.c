@@ -184,7 +184,7 @@ static int make_row(const leat_plan *plan, leat_journey *journeys, uint64_t samp
         const int32_t from = plan->unbatches ? chain->unbatch_at : plan->keeps ? 0 : chain->cut;
         rc = leat_links_run(&journeys[c], from, chain->n_host, watch, err);
         if (rc >= 0)
-            rc = leat_links_end(&journeys[c], slot, row, err);
+            rc = leat_links_end(&journeys[c], slot, row, watch, err);
     }
     return rc;
 }
