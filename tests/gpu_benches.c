@@ -158,6 +158,8 @@ static gpu_verdict overlap(gpu_run *run)
     gpu_keep(run, "idle_prefetch_2", 100 * ahead.idle, "%");
     gpu_keep(run, "idle_prefetch_0", 100 * none.idle, "%");
     gpu_keep(run, "idle_prefetch_0_expected", 100 * expected, "%");
+    gpu_keep(run, "input_wait_prefetch_0", 100 * none.input_wait, "%");
+    gpu_keep(run, "exposed_copy_prefetch_0", 100 * none.exposed_copy, "%");
     const double off = none.idle > expected ? none.idle - expected : expected - none.idle;
     return gpu_say(run, ahead.idle <= 0.01 && off <= 0.03 ? GPU_PASSED : GPU_FAILED,
                    "input 0.8 of compute: idle %.1f %% at prefetch 2 (1 is allowed), %.1f %% at "
