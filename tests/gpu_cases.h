@@ -94,6 +94,7 @@ typedef struct gpu_steps_result {
     leat_device_shares shares; /* of the window */
     double recorded_idle, window_ms;
     uint64_t dropped;
+    int utilisation; /* by the driver, of its last sample period; -1: not known */
 } gpu_steps_result;
 /* Returns a code; *err says more. */
 int gpu_steps_run(leat_device *device, const gpu_steps *what, gpu_steps_result *out,

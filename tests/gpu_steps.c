@@ -165,15 +165,26 @@ static void account(session *s, gpu_steps_result *out)
     out->copy_ms = n_copies ? copy_ns[n_copies / 2] / 1e6 : 0;
 }
 
+/* Right behind the steps, as it is of a period that ends now. */
+static int utilisation(leat_device *device)
+{
+    int percent;
+    return device->table->utilisation &&
+                   device->table->utilisation(device, &percent, NULL) == LEAT_OK
+               ? percent
+               : -1;
+}
+
 int gpu_steps_run(leat_device *device, const gpu_steps *what, gpu_steps_result *out,
                   leat_error *err)
 {
     session s = { .what = what };
     leat_device_record record = { 0 };
-    *out = (gpu_steps_result){ 0 };
+    *out = (gpu_steps_result){ .utilisation = -1 };
     int rc = open_session(&s, device, err);
     if (rc >= 0 && what->record) {
         leat_error why;
+        utilisation(device); /* the first question takes longer */
         out->recorded =
             device->table->record_start && device->table->record_start(device, &why) == LEAT_OK;
         if (!out->recorded)
@@ -184,6 +195,8 @@ int gpu_steps_run(leat_device *device, const gpu_steps *what, gpu_steps_result *
         rc = step(&s, i, err);
     if (rc >= 0)
         rc = s.t->stream_sync(s.stream, err);
+    if (rc >= 0 && what->record)
+        out->utilisation = utilisation(device);
     if (rc >= 0)
         account(&s, out);
     if (out->recorded &&
