@@ -166,7 +166,7 @@ int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch,
     if (chain->fused && chain->fused_from == from && from + chain->n_fused <= to) {
         rc = run_fused(j, err);
         if (rc == LEAT_OK) {
-            book(j, chain->n_host, watch);
+            book(j, j->fused_stage, watch);
             i += chain->n_fused;
         } else if (rc != LEAT_E_UNSUPPORTED) {
             return blame(j, from, rc, err);
