@@ -118,6 +118,9 @@ static void count_batch(struct bench *b, const leat_batch_info *info)
     if (e->batches && e->number != number)
         end_epoch(b);
     if (e->batches == 0)
+        leat_placement_print_again(b->plan, b->loader, b->placement,
+                                   b->o->log_placement && !leat_json_to_stdout(b->o->json));
+    if (e->batches == 0)
         *e = (struct epoch){ .number = number,
                              .first_batch =
                                  per_epoch > 0 ? info->number % per_epoch : info->in_epoch,

@@ -284,6 +284,9 @@ static int step(struct train *t, bool *end, leat_error *err)
         return rc;
     const leat_batch_info info = *leat_batch_get_info(batch); /* the trainer takes the batch */
     leat_bad_list_take(&t->bad, batch);
+    if (t->epoch_steps == 0)
+        leat_placement_print_again(t->plan, t->loader, t->placement,
+                                   !leat_json_to_stdout(t->o->json));
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     if ((rc = leat_trainer_step(t->trainer, batch, err)) < 0)
         return rc;
