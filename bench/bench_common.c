@@ -107,8 +107,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Quantile by linear interpolation; sorts. */
-static double quantile(double *values, int n, double q)
+double bench_quantile(double *values, int n, double q)
 {
     qsort(values, (size_t)n, sizeof *values, compare_doubles);
     const double at = q * (n - 1);
@@ -158,15 +157,15 @@ static bench_figure figure_of(const bench_arm *arm, const bench_arm *base, const
 {
     bench_figure f;
     memcpy(room, ns, (size_t)n * sizeof *room);
-    f.median_ns = quantile(room, n, 0.5);
-    f.low_ns = quantile(room, n, 0.25);
-    f.high_ns = quantile(room, n, 0.75);
+    f.median_ns = bench_quantile(room, n, 0.5);
+    f.low_ns = bench_quantile(room, n, 0.25);
+    f.high_ns = bench_quantile(room, n, 0.75);
     f.per_s = arm->work / f.median_ns * 1e9;
     for (int r = 0; r < n; r++)
         room[r] = (arm->work / ns[r]) / (base->work / base_ns[r]);
-    f.ratio = quantile(room, n, 0.5);
-    f.ratio_low = quantile(room, n, 0.25);
-    f.ratio_high = quantile(room, n, 0.75);
+    f.ratio = bench_quantile(room, n, 0.5);
+    f.ratio_low = bench_quantile(room, n, 0.25);
+    f.ratio_high = bench_quantile(room, n, 0.75);
     return f;
 }
 

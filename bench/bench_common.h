@@ -76,6 +76,9 @@ static inline void bench_keep(const void *memory)
     __asm__ volatile("" : : "g"(memory) : "memory");
 }
 
+/* The quantile q of values (0.5: the median) by linear interpolation; sorts them. */
+double bench_quantile(double *values, int n, double q);
+
 /* CLOCK_MONOTONIC, for arms that time a part of their run. */
 int64_t bench_now_ns(void);
 

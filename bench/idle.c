@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_common.h"
 #include "device_sim.h"
 #include "leat/leat.h"
 
@@ -97,18 +98,6 @@ static leat_meter run(int prefetch, int64_t compute_ns)
     return meter;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int n)
-{
-    qsort(values, (size_t)n, sizeof *values, ascending);
-    return values[n / 2];
-}
-
 static double step_ns(int prefetch)
 {
     const leat_meter meter = run(prefetch, 0);
@@ -137,9 +126,11 @@ int main(int argc, char **argv)
             expected[k] = cases[i].prefetch ? c[k] < ahead[k] ? 1 - c[k] / ahead[k] : 0
                                             : alone[k] / (alone[k] + c[k]);
         }
-        const double l = median(ahead, REPEATS) / 1e6, l0 = median(alone, REPEATS) / 1e6,
-                     ms = median(c, REPEATS) / 1e6, got = 100 * median(measured, REPEATS),
-                     want = 100 * median(expected, REPEATS);
+        const double l = bench_quantile(ahead, REPEATS, 0.5) / 1e6,
+                     l0 = bench_quantile(alone, REPEATS, 0.5) / 1e6,
+                     ms = bench_quantile(c, REPEATS, 0.5) / 1e6,
+                     got = 100 * bench_quantile(measured, REPEATS, 0.5),
+                     want = 100 * bench_quantile(expected, REPEATS, 0.5);
         if (!json)
             printf("%8d %4.1f %6.2f %6.2f %6.2f %11.1f %11.1f\n", cases[i].prefetch,
                    cases[i].l_over_c, l, l0, ms, got, want);

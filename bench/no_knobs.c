@@ -335,18 +335,6 @@ static size_t make_grid(setting out[256])
     return n;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int n)
-{
-    qsort(values, (size_t)n, sizeof *values, ascending);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 typedef struct result {
     setting best;
     double fixed, automatic, ratio, ratio_low, ratio_high,
@@ -371,7 +359,7 @@ static setting find_best(const job *j, const char *path, int64_t ms, int repeats
             rates[arm][k] = run(j, path, &grid[arm], ms).rate;
         }
     for (int i = 0; i < FINALISTS; i++)
-        grid[i].rate = median(rates[i], repeats);
+        grid[i].rate = bench_quantile(rates[i], repeats, 0.5);
     qsort(grid, FINALISTS, sizeof *grid, by_rate);
     return grid[0];
 }
@@ -393,12 +381,12 @@ static result search(const job *j, const char *path, int64_t ms, int repeats)
         ratios[k] = a.rate / f.rate;
         cpus[k] = f.cpu_ns / a.cpu_ns;
     }
-    r.fixed = median(fixed, repeats);
-    r.automatic = median(automatic, repeats);
-    r.ratio = median(ratios, repeats);
+    r.fixed = bench_quantile(fixed, repeats, 0.5);
+    r.automatic = bench_quantile(automatic, repeats, 0.5);
+    r.ratio = bench_quantile(ratios, repeats, 0.5);
     r.ratio_low = ratios[repeats / 4]; /* in order now */
     r.ratio_high = ratios[repeats - 1 - repeats / 4];
-    r.cpu_ratio = median(cpus, repeats);
+    r.cpu_ratio = bench_quantile(cpus, repeats, 0.5);
     return r;
 }
 

@@ -6,11 +6,10 @@
 #define CACHE_FIXTURE_H
 
 #include <stdatomic.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cache.h"
 #include "engine_fixture.h"
+#include "own_folder.h"
 
 #define N_RECORDS 150
 
@@ -98,26 +97,16 @@ static const leat_op widen_op = { .name = "widen",
 
 /* --- files and plans --------------------------------------------------------------------------- */
 
-static char folder[] = "/tmp/leat-test-cache-XXXXXX";
 static char data_path[64], cache_path[64];
 
-static inline int make_folder(void **state)
+static inline int make_data(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
-    snprintf(data_path, sizeof data_path, "%s/data.tfrecord", folder);
-    snprintf(cache_path, sizeof cache_path, "%s/samples.cache", folder);
+    snprintf(data_path, sizeof data_path, "%s/data.tfrecord", test_folder);
+    snprintf(cache_path, sizeof cache_path, "%s/samples.cache", test_folder);
     write_records(data_path, 0, N_RECORDS, 300);
     return 0;
-}
-
-static inline int remove_folder(void **state)
-{
-    char command[100];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 /* A pipeline; NULL parts are left out. */
@@ -179,16 +168,8 @@ static inline uint64_t digest_of(const leat_plan *plan, int64_t n_epochs, leat_c
     const leat_loader_options options = { .epochs = n_epochs };
     leat_loader *loader = open_loader(plan, &options);
     leat_loader_stats_info stats;
-    leat_batch *batch;
-    leat_error err;
-    uint64_t digest = 0;
-    int rc;
-    while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {
-        digest = leat_digest_chain(digest, leat_batch_get_info(batch)->digest);
-        leat_batch_release(batch);
-    }
-    if (rc != LEAT_E_END)
-        check(rc, &err);
+    int64_t n_batches;
+    const uint64_t digest = take_digest(loader, &n_batches);
     leat_loader_stats(loader, &stats);
     if (cache)
         *cache = stats.cache;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * cuda_fake.h: a GPU made of host memory and one thread, for tests of the CUDA plugin where there is
- * no GPU. cuda_fake.c stands in for the CUDA runtime: linked with the plugin's own files it makes
+ * no GPU. cuda_fake*.c stand in for the CUDA runtime: linked with the plugin's own files they make
  * libleat-cuda-fake.so, which is opened like the real plugin (LEAT_CUDA_PLUGIN).
  *
  * Streams run in order and against each other in an order drawn at random; copies read their source
- * when they run, so that a slot which is rewritten too early shows as wrong data; kernels run thread
- * by thread on the host. Every wrong use (a call from a call-back, memory freed under a copy, a copy
- * beyond an allocation, an object used after its end) is a violation. Any call can be made to fail. */
+ * when they run (what is not pinned before the call returns), so that a slot which is rewritten too early
+ * shows as wrong data; kernels run thread by thread on the host. Every wrong use (a call from a call-back
+ * or in a capture, memory freed under a copy, a copy beyond an allocation, an object used after its end) is
+ * a violation; a host thread that touches device memory is ended by a signal where the processor can do
+ * that. Any call can be made to fail; after the failures that CUDA never forgets every later one fails. */
 #ifndef CUDA_FAKE_H
 #define CUDA_FAKE_H
 
@@ -37,13 +39,17 @@ typedef struct cuda_fake_table {
     /* Ending what work still uses is no violation: a call was made to fail, or the device is lost. */
     int (*forgives)(void);
     int (*is_lost)(void);
+    unsigned (*contexts)(void);    /* a bit for each GPU that has a context by now */
+    size_t (*pending_calls)(void); /* calls of the host that have not been made yet */
 } cuda_fake_table;
 
 /* A kernel on the host: one thread of its grid. */
+enum { CUDA_FAKE_POINTERS = 8 };
 typedef struct cuda_fake_kernel {
     const char *name;
     size_t args_bytes;
     void (*thread)(const void *args);
+    int (*pointers)(const void *args, const void *out[CUDA_FAKE_POINTERS]); /* in its arguments */
 } cuda_fake_kernel;
 
 /* Where the running thread stands, as threadIdx, blockIdx, blockDim and gridDim (x and y). */

@@ -19,10 +19,26 @@ static void plant_thread(const void *all)
         args->words[i] += 1;
 }
 
+static int plant_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
+{
+    out[0] = ((const leat_plant_args *)all)->words;
+    return 1;
+}
+
+static int op_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
+{
+    const leat_kernel_args *const args = all;
+    const void *const pointers[] = { args->in, args->out, args->plans, args->aux, args->pictures };
+    enum { N = sizeof pointers / sizeof *pointers };
+    for (int i = 0; i < N; i++)
+        out[i] = pointers[i];
+    return N;
+}
+
 const cuda_fake_kernel cuda_fake_kernels[] = {
-#define ROW(name) { "leat_" #name, sizeof(leat_kernel_args), leat_##name##_thread },
+#define ROW(name) { "leat_" #name, sizeof(leat_kernel_args), leat_##name##_thread, op_pointers },
     LEAT_KERNEL_LIST(ROW)
 #undef ROW
-        { "leat_plant", sizeof(leat_plant_args), plant_thread },
+        { "leat_plant", sizeof(leat_plant_args), plant_thread, plant_pointers },
     { 0 }
 };

@@ -27,6 +27,14 @@ static inline const cuda_fake_table *open_fake(void)
     return get();
 }
 
+static inline leat_device *open_gpu(void)
+{
+    leat_device *device;
+    leat_error err;
+    check(leat_device_open("cuda:0", &device, &err), &err);
+    return device;
+}
+
 /* Opens a loader, takes all batches as a trainer does, closes; the first error. see: of each batch, and
  * at the end without one; NULL: nothing. */
 static inline int take_all(const leat_plan *plan, leat_device *device, int64_t epochs,

@@ -109,6 +109,15 @@ static inline int open_text(const char *text, leat_plan **plan, leat_error *err)
     return rc;
 }
 
+/* The same, which must open. */
+static inline leat_plan *plan_of_text(const char *text)
+{
+    leat_plan *plan;
+    leat_error err;
+    check(open_text(text, &plan, &err), &err);
+    return plan;
+}
+
 static inline leat_loader *open_loader(const leat_plan *plan, const leat_loader_options *options)
 {
     leat_loader *loader;
@@ -117,11 +126,9 @@ static inline leat_loader *open_loader(const leat_plan *plan, const leat_loader_
     return loader;
 }
 
-/* Chain of the digests of all batches; *n_batches their number. */
-static inline uint64_t run_digest(const leat_plan *plan, const leat_loader_options *options,
-                                  int64_t *n_batches)
+/* Takes all batches that are left: the chain of their digests; *n_batches their number. */
+static inline uint64_t take_digest(leat_loader *loader, int64_t *n_batches)
 {
-    leat_loader *loader = open_loader(plan, options);
     leat_batch *batch;
     leat_error err;
     uint64_t digest = 0;
@@ -134,6 +141,15 @@ static inline uint64_t run_digest(const leat_plan *plan, const leat_loader_optio
     }
     if (rc != LEAT_E_END)
         check(rc, &err);
+    return digest;
+}
+
+/* Of a whole run. */
+static inline uint64_t run_digest(const leat_plan *plan, const leat_loader_options *options,
+                                  int64_t *n_batches)
+{
+    leat_loader *loader = open_loader(plan, options);
+    const uint64_t digest = take_digest(loader, n_batches);
     leat_loader_close(&loader);
     return digest;
 }

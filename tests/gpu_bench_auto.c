@@ -117,12 +117,6 @@ static int run_arm(scene *s, int arm, double *rate, leat_error *err)
     return rc;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Where auto cut: the number of ops on the CPU. */
 static int cut_of_auto(const scene *s)
 {
@@ -146,8 +140,7 @@ static int run_scene(scene *s, const char *name, double *out, int *cut, leat_err
             rc = run_arm(s, arm, &s->rates[arm][round], err);
     for (int arm = 0; arm < N_ARMS && rc >= 0; arm++) {
         char figure[48];
-        qsort(s->rates[arm], ROUNDS, sizeof *s->rates[arm], ascending);
-        const double rate = s->rates[arm][ROUNDS / 2];
+        const double rate = gpu_median(s->rates[arm], ROUNDS);
         if (arm == AUTO)
             snprintf(figure, sizeof figure, "%s_auto", name);
         else

@@ -15,7 +15,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *values, int n)
+double gpu_median(double *values, int n)
 {
     qsort(values, (size_t)n, sizeof *values, ascending);
     return values[n / 2];
@@ -39,7 +39,7 @@ static double copy_ms(leat_device *device, leat_stream *stream, leat_event *cons
         if (i >= 3)
             ms[i - 3] = (double)(t->event_ns(events[1]) - t->event_ns(events[0])) / 1e6;
     }
-    return median(ms, COPIES);
+    return gpu_median(ms, COPIES);
 }
 
 /* The slab of a batch of 256 images of 224 x 224 x 3. */
@@ -58,16 +58,19 @@ static gpu_verdict copy_rates(gpu_run *run)
     int rc = t->stream_open(run->device, &stream, NULL);
     for (int i = 0; i < 2 && rc >= 0; i++)
         rc = t->event_open(run->device, &events[i], NULL);
-    uint8_t *const pinned = t->pinned_alloc(run->device, most), *const pageable = calloc(1, most);
+    uint8_t *const pinned = t->pinned_alloc(run->device, most), *const pageable = malloc(most);
     uint8_t *const memory = t->device_alloc(run->device, most);
     if (rc < 0 || !pinned || !pageable || !memory)
         return gpu_say(run, GPU_FAILED, "no memory, stream or event");
     memset(pinned, 1, most);
+    memset(pageable, 1, most); /* or all its pages are the one of zeros */
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int k = 0; k < 2; k++) {
             const double ms =
                 copy_ms(run->device, stream, events, memory, k ? pageable : pinned, sizes[i], !k);
             char name[48];
+            if (ms <= 0)
+                return gpu_say(run, GPU_FAILED, "copies of %zu bytes cannot be timed", sizes[i]);
             snprintf(name, sizeof name, "%s_%zu_kib", k ? "pageable" : "pinned", sizes[i] >> 10);
             plain[k] = (double)sizes[i] / ms / 1e6;
             gpu_keep(run, name, plain[k], "GB/s");
@@ -258,7 +261,6 @@ static gpu_verdict host_gap(gpu_run *run)
 /* Images per second of a chain on the device alone, from a batch that is there. */
 static double map_rate(gpu_run *run, const char *ops, int side, bool kept, bool *ok)
 {
-    static uint8_t *pixels;
     const int64_t dims[] = { side, side, 3 };
     const int batch = 256;
     char text[512];
@@ -267,7 +269,15 @@ static double map_rate(gpu_run *run, const char *ops, int side, bool kept, bool 
     leat_batch *b;
     leat_error err;
     double rate = 0;
-    pixels = calloc(SLAB_ROWS, (size_t)side * (size_t)side * 3);
+    const size_t n_pixels = SLAB_ROWS * (size_t)side * (size_t)side * 3;
+    uint8_t *const pixels = malloc(n_pixels);
+    if (!pixels) {
+        gpu_say(run, GPU_FAILED, "pixels: %zu bytes", n_pixels);
+        *ok = false;
+        return 0;
+    }
+    for (size_t i = 0; i < n_pixels; i++)
+        pixels[i] = (uint8_t)(i * 2654435761u >> 13);
     const leat_rows rows = { "image", leat_shape_make(LEAT_U8, 3, dims), pixels };
     leat_builder *builder = leat_builder_open();
     leat_builder_rows(builder, SLAB_ROWS, &rows, 1);

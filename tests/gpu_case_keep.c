@@ -59,24 +59,6 @@ static int open_plan(const keep_case *c, bool on_device, const keep_rows *all, l
     return rc;
 }
 
-/* All tensors of a batch, in host memory. */
-static int fetch(leat_batch *batch, leat_device *device, leat_stream *stream, uint8_t *to,
-                 size_t *bytes)
-{
-    int rc = device ? leat_batch_wait_on(batch, stream) : LEAT_OK;
-    *bytes = 0;
-    for (int32_t i = 0; i < 3 && rc >= 0; i++) {
-        const leat_view view = leat_batch_tensor(batch, i);
-        const size_t n = (size_t)leat_shape_bytes(&view.shape);
-        if (device)
-            rc = device->table->copy_to_host(stream, to + *bytes, view.data, n);
-        else
-            memcpy(to + *bytes, view.data, n);
-        *bytes += n;
-    }
-    return rc >= 0 && device ? device->table->stream_sync(stream, NULL) : rc;
-}
-
 /* Both loaders, batch by batch. last_bytes: copied for the last one. */
 static gpu_verdict compare(gpu_run *run, const keep_case *c, leat_loader *host, leat_loader *gpu,
                            leat_stream *stream, size_t *last_bytes)
@@ -94,8 +76,8 @@ static gpu_verdict compare(gpu_run *run, const keep_case *c, leat_loader *host, 
             verdict = gpu_say(run, GPU_FAILED, "%s", err.message);
         if (rc != LEAT_OK || verdict != GPU_PASSED)
             break;
-        fetch(a, NULL, NULL, want, &n_want);
-        if (fetch(b, run->device, stream, got, &n_got) < 0)
+        gpu_fetch(run, a, host->plan, false, NULL, want, &n_want, &err);
+        if (gpu_fetch(run, b, gpu->plan, true, stream, got, &n_got, &err) < 0)
             verdict = gpu_say(run, GPU_FAILED, "a batch could not be read");
         else if (n_want != n_got || memcmp(want, got, n_want))
             verdict = gpu_say(run, GPU_FAILED, "batch %lld of '%s', cache, '%s' differs",

@@ -41,6 +41,9 @@ gpu_verdict gpu_say(gpu_run *run, gpu_verdict verdict, const char *format, ...) 
 /* Keeps a number. */
 void gpu_keep(gpu_run *run, const char *name, double value, const char *unit);
 
+/* gpu_benches.c: the median, the upper one of an even number; sorts them. */
+double gpu_median(double *values, int n);
+
 /* gpu_case_ops.c: every op with a kernel, on random shapes, options, plans and pixels. */
 gpu_verdict gpu_case_ops(gpu_run *run);
 /* gpu_case_loader.c: whole pipelines, mapped on the device and on the host. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * gpu_check.c: everything that only a GPU can show, in one run: the cases, then what is measured, each
- * in a process of its own with a time limit, so that a crash or a hang costs one line. A short table
- * comes last; --json FILE has all numbers. Without a GPU every line says why it was not run.
+ * in a process of its own with a time limit, so that a crash or a hang costs one line; what has not begun
+ * when the time for all is over is not run. A short table comes last; --json FILE has all numbers, and is
+ * written anew after each line. Without a GPU every line says why it was not run.
  *
  * Exit code: 0 if nothing failed (also if nothing could be run), 1 if something did, 2 for a wrong
  * option. */
@@ -19,11 +20,14 @@
 #include "gpu_cases.h"
 #include "leat/leat.h"
 
-enum { LIMIT_S = 120, MOST_LINES = 64 };
+enum { LIMIT_S = 120, TOTAL_S = 420, DEATH_S = 10, MOST_LINES = 64 };
+#define WARM_NS 300000000
 
 typedef struct check_options {
     const char *device, *json, *only;
-    int effort, limit_s;
+    int effort, limit_s, total_s;
+    int fork; /* 0: all in this process, for tools that look into it */
+    int64_t start_ns;
 } check_options;
 
 /* What a child sends. */
@@ -43,6 +47,53 @@ static const char *word(gpu_verdict verdict)
     return verdict == GPU_PASSED ? "passed" : verdict == GPU_FAILED ? "failed" : "not run";
 }
 
+static bool is_bench(const gpu_case *what)
+{
+    for (const gpu_case *c = gpu_benches; c->name; c++)
+        if (c == what)
+            return true;
+    return false;
+}
+
+/* A GPU that stood idle has low clocks, and takes a while to get up to speed. */
+static void warm(leat_device *device)
+{
+    const leat_device_table *const t = device->table;
+    leat_stream *stream = NULL;
+    if (!t->plant || !t->map_open || t->stream_open(device, &stream, NULL) < 0)
+        return;
+    t->plant(stream, WARM_NS, 1, NULL, 0);
+    t->stream_close(stream);
+}
+
+/* Opens the device and runs. what NULL: only opens; a device that opened then and does not open any more
+ * is lost. */
+static void find_answer(const check_options *o, const gpu_case *what, answer *a)
+{
+    leat_error err;
+    const int64_t start = leat_clock_ns();
+    a->run.effort = o->effort;
+    a->run.seed = 1;
+    if (leat_device_open(o->device, &a->run.device, &err) < 0) {
+        a->verdict = gpu_say(&a->run, what ? GPU_FAILED : GPU_NOT_RUN, "%.390s", err.message);
+    } else {
+        if (!what)
+            a->verdict =
+                gpu_say(&a->run, GPU_PASSED, "%s", leat_device_get_info(a->run.device)->text);
+        else if (!a->run.device->table->map_open && !is_bench(what)) /* benches run on sim, too */
+            a->verdict = gpu_say(&a->run, GPU_NOT_RUN, "%s is no GPU", o->device);
+        else {
+            if (is_bench(what))
+                warm(a->run.device);
+            a->verdict = what->run(&a->run);
+        }
+        leat_device_close(&a->run.device);
+    }
+    a->seconds = (double)(leat_clock_ns() - start) / 1e9;
+}
+
+/* --- a process for each ------------------------------------------------------------------------ */
+
 static void write_all(int fd, const void *from, size_t n)
 {
     for (const char *at = from; n;) {
@@ -54,59 +105,74 @@ static void write_all(int fd, const void *from, size_t n)
     }
 }
 
-static bool is_bench(const gpu_case *what)
-{
-    for (const gpu_case *c = gpu_benches; c->name; c++)
-        if (c == what)
-            return true;
-    return false;
-}
-
-/* In the child: opens the device, runs, answers. what NULL: only opens. */
 static void child(const check_options *o, const gpu_case *what, int fd)
 {
     static answer a;
-    leat_error err;
-    const int64_t start = leat_clock_ns();
-    a.run.effort = o->effort;
-    a.run.seed = 1;
-    a.verdict = GPU_NOT_RUN;
-    if (leat_device_open(o->device, &a.run.device, &err) < 0) {
-        gpu_say(&a.run, GPU_NOT_RUN, "%s", err.message);
-    } else {
-        if (!what)
-            a.verdict = gpu_say(&a.run, GPU_PASSED, "%s", leat_device_get_info(a.run.device)->text);
-        else if (!a.run.device->table->map_open && !is_bench(what)) /* benches run on sim, too */
-            gpu_say(&a.run, GPU_NOT_RUN, "%s is no GPU", o->device);
-        else
-            a.verdict = what->run(&a.run);
-        leat_device_close(&a.run.device);
-    }
-    a.seconds = (double)(leat_clock_ns() - start) / 1e9;
+    find_answer(o, what, &a);
     write_all(fd, &a, sizeof a);
     _exit(0);
 }
 
-/* Reads a whole answer before the time is over. */
-static bool read_answer(int fd, answer *out, int limit_s)
+/* Reads until *out is full, the other end is gone, or the time is over: how many bytes came. */
+static size_t read_answer(int fd, answer *out, size_t at, int limit_s, bool *is_gone)
 {
     const int64_t until = leat_clock_ns() + (int64_t)limit_s * 1000000000;
-    for (size_t at = 0; at < sizeof *out;) {
+    *is_gone = false;
+    while (at < sizeof *out && !*is_gone) {
         struct pollfd ready = { .fd = fd, .events = POLLIN };
         const int64_t left_ms = (until - leat_clock_ns()) / 1000000;
         if (left_ms <= 0 || poll(&ready, 1, (int)left_ms) <= 0)
-            return false;
+            return at;
         const ssize_t n = read(fd, (char *)out + at, sizeof *out - at);
-        if (n <= 0)
-            return false;
-        at += (size_t)n;
+        *is_gone = n <= 0;
+        at += n > 0 ? (size_t)n : 0;
     }
-    return true;
+    return at;
+}
+
+/* Ends a child that did not answer. One that hangs in the driver may not even die: it is left behind.
+ * was_cut: it had less than the time for a line, so that it says nothing. */
+static void end_child(pid_t pid, int fd, bool is_gone, int limit_s, bool was_cut, answer *out)
+{
+    static answer unread;
+    int status = 0;
+    kill(pid, SIGKILL);
+    const bool was_gone = is_gone;
+    if (!is_gone)
+        read_answer(fd, &unread, 0, DEATH_S, &is_gone);
+    if (is_gone)
+        waitpid(pid, &status, 0);
+    *out = (answer){ .seconds = was_gone ? 0 : limit_s };
+    out->verdict = was_cut && !was_gone ? GPU_NOT_RUN : GPU_FAILED;
+    if (!was_gone)
+        gpu_say(&out->run, out->verdict, "no answer within %d s%s%s", limit_s,
+                was_cut ? ", when the time for all was over" : "",
+                is_gone ? "" : ", and its process does not end");
+    else if (WIFSIGNALED(status))
+        gpu_say(&out->run, GPU_FAILED, "ended by signal %d", WTERMSIG(status));
+    else
+        gpu_say(&out->run, GPU_FAILED, "ended with code %d and no answer", WEXITSTATUS(status));
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
 }
 
 static void run_one(const check_options *o, const gpu_case *what, answer *out)
 {
-    int fds[2], status = 0;
+    const int spent_s = (int)((leat_clock_ns() - o->start_ns) / 1000000000);
+    const int limit_s = least(o->limit_s, o->total_s - spent_s);
+    int fds[2];
+    bool is_gone;
+    if (limit_s <= 0) {
+        out->verdict = gpu_say(&out->run, GPU_NOT_RUN, "the %d s for all are over", o->total_s);
+        return;
+    }
+    if (!o->fork) {
+        find_answer(o, what, out);
+        return;
+    }
     fflush(NULL);
     const pid_t pid = pipe(fds) ? -1 : fork();
     if (pid < 0) {
@@ -118,15 +184,11 @@ static void run_one(const check_options *o, const gpu_case *what, answer *out)
         child(o, what, fds[1]);
     }
     close(fds[1]);
-    const bool answered = read_answer(fds[0], out, o->limit_s);
+    if (read_answer(fds[0], out, 0, limit_s, &is_gone) < sizeof *out)
+        end_child(pid, fds[0], is_gone, limit_s, limit_s < o->limit_s, out);
+    else
+        waitpid(pid, NULL, 0);
     close(fds[0]);
-    if (!answered)
-        kill(pid, SIGKILL);
-    waitpid(pid, &status, 0);
-    if (!answered && WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-        out->verdict = gpu_say(&out->run, GPU_FAILED, "ended by signal %d", WTERMSIG(status));
-    else if (!answered)
-        out->verdict = gpu_say(&out->run, GPU_FAILED, "no answer within %d s", o->limit_s);
 }
 
 /* --- output ------------------------------------------------------------------------------------ */
@@ -151,7 +213,9 @@ static int write_json(const check_options *o, const answer *device, const line *
     json_t *const all =
         json_pack("{sssssssIso}", "leat", leat_version(), "device", o->device, "device_text",
                   device->run.text, "time", (json_int_t)time(NULL), "lines", list);
-    const int rc = json_dump_file(all, o->json, JSON_INDENT(2));
+    char fresh[4096];
+    snprintf(fresh, sizeof fresh, "%.4080s.new", o->json);
+    const int rc = json_dump_file(all, fresh, JSON_INDENT(2)) || rename(fresh, o->json);
     json_decref(all);
     if (rc)
         fprintf(stderr, "gpu_check: cannot write %s\n", o->json);
@@ -176,8 +240,9 @@ static void print_table(const answer *device, const line *lines, int n)
 static int usage(FILE *to)
 {
     fprintf(to, "leat-gpu-check [--device cuda:N] [--effort 1 to 100] [--only TEXT] [--json FILE] "
-                "[--limit SECONDS] [--list]\n"
-                "Tests and measures what only a GPU can show; the table comes last.\n");
+                "[--limit SECONDS] [--total SECONDS] [--fork 0] [--list]\n"
+                "Tests and measures what only a GPU can show; the table comes last. --limit: of a "
+                "line; --total: of\nall; --fork 0: all in one process.\n");
     return to == stderr ? 2 : 0;
 }
 
@@ -210,44 +275,56 @@ static int read_options(int argc, char **argv, check_options *o)
             o->effort = atoi(value);
         else if (!strcmp(argv[i], "--limit"))
             o->limit_s = atoi(value);
+        else if (!strcmp(argv[i], "--total"))
+            o->total_s = atoi(value);
+        else if (!strcmp(argv[i], "--fork"))
+            o->fork = atoi(value);
         else
             return usage(stderr);
     }
-    return o->effort < 1 || o->effort > 100 || o->limit_s < 1 ? usage(stderr) : 0;
+    return o->effort < 1 || o->effort > 100 || o->limit_s < 1 || o->total_s < 1 ? usage(stderr) : 0;
 }
 
-static void run_list(const check_options *o, const gpu_case *cases, const answer *device,
-                     line *lines, int *n)
+static int run_list(const check_options *o, const gpu_case *cases, const answer *device,
+                    line *lines, int *n)
 {
+    int rc = 0;
     for (; cases->name && *n < MOST_LINES; cases++) {
         line *const l = &lines[*n];
         if (o->only && !strstr(cases->name, o->only))
             continue;
         l->what = cases;
-        if (device->verdict == GPU_PASSED)
-            run_one(o, cases, &l->answer);
-        else
+        if (device->verdict == GPU_NOT_RUN)
             l->answer.verdict = gpu_say(&l->answer.run, GPU_NOT_RUN, "%s", device->run.text);
+        else
+            run_one(o, cases, &l->answer);
         printf("%s: %s: %s\n", cases->name, word(l->answer.verdict), l->answer.run.text);
+        fflush(stdout);
         (*n)++;
+        if (o->json && rc == 0)
+            rc = write_json(o, device, lines, *n);
     }
+    return rc;
 }
 
 int main(int argc, char **argv)
 {
-    check_options o = { .device = "cuda:0", .effort = 100, .limit_s = LIMIT_S };
+    check_options o = { .device = "cuda:0",
+                        .effort = 100,
+                        .limit_s = LIMIT_S,
+                        .total_s = TOTAL_S,
+                        .fork = 1,
+                        .start_ns = leat_clock_ns() };
     static line lines[MOST_LINES];
     static answer device;
     int n = 0, rc = read_options(argc, argv, &o);
     if (rc)
         return rc;
     run_one(&o, NULL, &device);
-    run_list(&o, gpu_cases, &device, lines, &n);
-    run_list(&o, gpu_benches, &device, lines, &n);
-    if (o.json && write_json(&o, &device, lines, n))
-        return 1;
+    rc |= run_list(&o, gpu_cases, &device, lines, &n);
+    rc |= run_list(&o, gpu_benches, &device, lines, &n);
     print_table(&device, lines, n);
     for (int i = 0; i < n; i++)
         rc |= lines[i].answer.verdict == GPU_FAILED;
-    return rc;
+    return rc || device.verdict == GPU_FAILED;
 }

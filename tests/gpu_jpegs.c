@@ -36,7 +36,8 @@ static void draw(uint8_t *rgb, int height, int width, leat_rng *rng)
 
 typedef enum kind { PLAIN, PROGRESSIVE, GRAY, RESTARTS, FULL_CHROMA, CMYK, N_KINDS } kind;
 
-static unsigned char *encode(const uint8_t *pixels, int height, int width, kind k, unsigned long *n)
+static unsigned char *encode(const uint8_t *pixels, int height, int width, kind k, bool seekable,
+                             unsigned long *n)
 {
     struct jpeg_compress_struct cinfo;
     struct jpeg_error_mgr errors;
@@ -57,6 +58,8 @@ static unsigned char *encode(const uint8_t *pixels, int height, int width, kind 
         cinfo.comp_info[0].h_samp_factor = cinfo.comp_info[0].v_samp_factor = 1;
     if (k == RESTARTS)
         cinfo.restart_interval = 3;
+    if (seekable)
+        cinfo.restart_in_rows = 1;
     if (k == PROGRESSIVE)
         jpeg_simple_progression(&cinfo);
     jpeg_start_compress(&cinfo, TRUE);
@@ -84,7 +87,7 @@ static int put(const gpu_jpegs *what, int i, leat_example_builder *builder,
     uint8_t *const rgb = calloc((size_t)height * (size_t)width, 4); /* or CMYK */
     unsigned long n;
     draw(rgb, height, width, &rng);
-    unsigned char *const bytes = encode(rgb, height, width, k, &n);
+    unsigned char *const bytes = encode(rgb, height, width, k, what->seekable && !odd, &n);
     if (i == what->cut)
         n = n * 9 / 10;
     if (i == what->headless)

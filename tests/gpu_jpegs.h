@@ -15,6 +15,7 @@ typedef struct gpu_jpegs {
     int least_px, most_px; /* of a side; all sizes between, drawn by seed */
     int odd_every;         /* each so many: progressive, gray, or of an uncommon kind; 0: none */
     bool cmyk;             /* some of these in CMYK, which cannot be read as gray */
+    bool seekable;         /* all others have a restart marker after each line of blocks */
     int wide, wide_px;     /* this record's picture is so wide; -1: none */
     int cut;               /* this record's file lacks its last tenth; -1: none */
     int headless;          /* this record's is no JPEG file; -1: none */

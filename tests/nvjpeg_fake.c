@@ -5,17 +5,14 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jpeglib.h>
-
 #include "cuda_fake.h"
-#include "gpu_nvjpeg.h"
 #include "leat/api.h"
+#include "nvjpeg_fake_decode.h"
 
 struct nvjpeg_handle {
     int backend;
@@ -27,9 +24,7 @@ struct nvjpeg_state {
     const nvjpeg_handle *handle;
     int n, format; /* as announced */
     bool busy;     /* its work has not run yet */
-    const unsigned char **files;
-    size_t *bytes;
-    nvjpeg_image *out;
+    nvjpeg_fake_job *jobs;
 };
 
 static struct {
@@ -38,7 +33,9 @@ static struct {
     unsigned n_engines;
     int64_t fail_in;
     int answer;
-    uint64_t calls, decoded[2];
+    bool always;
+    uint64_t calls, decoded[2], parts;
+    nvjpeg_fake_regions regions;
     size_t live;
     char violation[256];
     const cuda_fake_table *cuda;
@@ -58,6 +55,8 @@ static int enter(void)
 {
     pthread_mutex_lock(&fake.lock);
     fake.calls++;
+    if (fake.always)
+        return fake.answer;
     return fake.fail_in >= 0 && fake.fail_in-- == 0 ? fake.answer : NVJPEG_OK;
 }
 
@@ -72,68 +71,11 @@ static int leave(int answer)
     if (planted != NVJPEG_OK)                                                                      \
     return leave(planted)
 
-/* --- libjpeg-turbo ------------------------------------------------------------------------------- */
-
-typedef struct trap {
-    struct jpeg_error_mgr base;
-    jmp_buf jump;
-} trap;
-
-static void jump_out(j_common_ptr cinfo)
-{
-    longjmp(((trap *)(void *)cinfo->err)->jump, 1);
-}
-
-static void say_nothing(j_common_ptr cinfo, int level)
-{
-    cinfo->err->num_warnings += level < 0;
-}
-
-/* Decodes to `out`, or to nowhere when that is NULL. False: the file is damaged. */
-static bool decode(const unsigned char *file, size_t bytes, int format, const nvjpeg_image *out)
-{
-    struct jpeg_decompress_struct cinfo;
-    trap errors;
-    uint8_t *volatile line = NULL;
-    bool volatile good = false;
-    cinfo.err = jpeg_std_error(&errors.base);
-    errors.base.error_exit = jump_out;
-    errors.base.emit_message = say_nothing;
-    jpeg_create_decompress(&cinfo);
-    if (!setjmp(errors.jump)) {
-        jpeg_mem_src(&cinfo, file, bytes);
-        jpeg_read_header(&cinfo, TRUE);
-        cinfo.out_color_space = format == NVJPEG_Y ? JCS_GRAYSCALE : JCS_RGB;
-        jpeg_start_decompress(&cinfo);
-        line = malloc((size_t)cinfo.output_width * 3);
-        while (cinfo.output_scanline < cinfo.output_height) {
-            const size_t y = cinfo.output_scanline;
-            uint8_t *to = out ? out->channel[0] + y * out->pitch[0] : line;
-            jpeg_read_scanlines(&cinfo, &to, 1);
-        }
-        jpeg_finish_decompress(&cinfo);
-        good = errors.base.num_warnings == 0;
-    }
-    jpeg_destroy_decompress(&cinfo);
-    free(line);
-    return good;
-}
-
-/* The frame's marker, 0xc0 for baseline; 0: there is none. */
-static int frame_of(const unsigned char *file, size_t bytes)
-{
-    for (size_t at = 2; at + 4 <= bytes && file[at] == 0xff;
-         at += 2 + (size_t)file[at + 2] * 256 + file[at + 3])
-        if (file[at + 1] >= 0xc0 && file[at + 1] <= 0xcf && file[at + 1] != 0xc4 &&
-            file[at + 1] != 0xc8 && file[at + 1] != 0xcc)
-            return file[at + 1];
-    return 0;
-}
-
 /* --- the library's functions ---------------------------------------------------------------------- */
 
 #define EXPORT_ONE(name, parameters) LEAT_API int name parameters;
 NVJPEG_CALLS(EXPORT_ONE)
+NVJPEG_REGION_CALLS(EXPORT_ONE)
 
 int nvjpegGetProperty(int what, int *value)
 {
@@ -188,16 +130,6 @@ int nvjpegJpegStateCreate(nvjpeg_handle *handle, nvjpeg_state **out)
     return leave(NVJPEG_OK);
 }
 
-static void free_lists(nvjpeg_state *state)
-{
-    free(state->files);
-    free(state->bytes);
-    free(state->out);
-    state->files = NULL;
-    state->bytes = NULL;
-    state->out = NULL;
-}
-
 int nvjpegJpegStateDestroy(nvjpeg_state *state)
 {
     pthread_mutex_lock(&fake.lock);
@@ -206,7 +138,7 @@ int nvjpegJpegStateDestroy(nvjpeg_state *state)
     while (state->busy && !fake.cuda->is_lost()) /* as freeing its memory would */
         pthread_cond_wait(&fake.idle, &fake.lock);
     pthread_mutex_unlock(&fake.lock);
-    free_lists(state);
+    free(state->jobs);
     return end(state);
 }
 
@@ -229,7 +161,7 @@ int nvjpegJpegStreamParseHeader(nvjpeg_handle *handle, const unsigned char *file
 {
     ENTER();
     (void)handle;
-    const int frame = frame_of(file, bytes);
+    const int frame = nvjpeg_fake_frame(file, bytes);
     header->is_for_hardware = frame == 0xc0;
     return leave(frame ? NVJPEG_OK : NVJPEG_BAD_JPEG);
 }
@@ -255,10 +187,8 @@ static void begin(nvjpeg_state *state, int n, int format)
 {
     if (state->busy)
         violate("a state used anew before its work is done");
-    free_lists(state);
-    state->files = malloc((size_t)n * sizeof *state->files);
-    state->bytes = malloc((size_t)n * sizeof *state->bytes);
-    state->out = malloc((size_t)n * sizeof *state->out);
+    free(state->jobs);
+    state->jobs = calloc((size_t)n, sizeof *state->jobs);
     state->n = n;
     state->format = format;
 }
@@ -279,7 +209,7 @@ static void run(void *arg)
 {
     nvjpeg_state *const state = arg;
     for (int i = 0; i < state->n; i++)
-        if (!decode(state->files[i], state->bytes[i], state->format, &state->out[i])) {
+        if (!nvjpeg_fake_decode(&state->jobs[i], state->format, false)) {
             pthread_mutex_lock(&fake.lock);
             violate("a file changed before it was decoded");
             pthread_mutex_unlock(&fake.lock);
@@ -292,19 +222,29 @@ static void run(void *arg)
 }
 
 static int enqueue(nvjpeg_state *state, const unsigned char *const *files, const size_t *bytes,
-                   const nvjpeg_image *out, cudaStream_t stream)
+                   const nvjpeg_image *out, nvjpeg_params *const *params, cudaStream_t stream)
 {
-    if (state->busy || !state->files)
+    if (state->busy || !state->jobs)
         violate("a state used anew before its work is done, or not announced");
     for (int i = 0; i < state->n; i++) {
-        const int frame = frame_of(files[i], bytes[i]);
+        nvjpeg_fake_job *const j = &state->jobs[i];
+        *j = (nvjpeg_fake_job){
+            files[i], bytes[i], out[i], { .format = state->format, .width = -1 }
+        };
+        if (params)
+            j->part = *params[i];
+        if (j->part.format != state->format)
+            violate("parameters of another format");
+        fake.parts += j->part.width >= 0;
+        const int frame = nvjpeg_fake_frame(files[i], bytes[i]);
         if (state->handle->backend == NVJPEG_HARDWARE && frame != 0xc0)
             return NVJPEG_JPEG_NOT_SUPPORTED;
-        if (!decode(files[i], bytes[i], state->format, NULL))
+        if (!nvjpeg_fake_decode(j, state->format, true)) {
+            j->part.width = -1;
+            if (nvjpeg_fake_decode(j, state->format, true))
+                violate("a part that lies outside of the picture");
             return NVJPEG_BAD_JPEG;
-        state->files[i] = files[i];
-        state->bytes[i] = bytes[i];
-        state->out[i] = out[i];
+        }
     }
     state->busy = true;
     pthread_mutex_unlock(&fake.lock); /* the fake GPU's thread may hold its own and want this one */
@@ -321,7 +261,7 @@ int nvjpegDecodeBatched(nvjpeg_handle *handle, nvjpeg_state *state,
     ENTER();
     if (handle != state->handle)
         violate("a state of another handle");
-    return leave(enqueue(state, files, bytes, out, stream));
+    return leave(enqueue(state, files, bytes, out, NULL, stream));
 }
 
 int nvjpegDecode(nvjpeg_handle *handle, nvjpeg_state *state, const unsigned char *file,
@@ -331,7 +271,68 @@ int nvjpegDecode(nvjpeg_handle *handle, nvjpeg_state *state, const unsigned char
     if (handle != state->handle)
         violate("a state of another handle");
     begin(state, 1, format);
-    return leave(enqueue(state, &file, &bytes, out, stream));
+    return leave(enqueue(state, &file, &bytes, out, NULL, stream));
+}
+
+/* --- parts of pictures ----------------------------------------------------------------------------- */
+
+int nvjpegDecodeParamsCreate(nvjpeg_handle *handle, nvjpeg_params **out)
+{
+    ENTER();
+    *out = malloc(sizeof **out);
+    **out = (nvjpeg_params){ .handle = handle, .width = -1, .height = -1 };
+    fake.live++;
+    return leave(NVJPEG_OK);
+}
+
+int nvjpegDecodeParamsDestroy(nvjpeg_params *params)
+{
+    return end(params);
+}
+
+int nvjpegDecodeParamsSetOutputFormat(nvjpeg_params *params, int format)
+{
+    ENTER();
+    params->format = format;
+    return leave(NVJPEG_OK);
+}
+
+int nvjpegDecodeParamsSetROI(nvjpeg_params *params, int x, int y, int width, int height)
+{
+    ENTER();
+    const bool all = x == 0 && y == 0 && width == -1 && height == -1;
+    if (!all && (x < 0 || y < 0 || width < 1 || height < 1))
+        return leave(NVJPEG_INVALID_PARAMETER);
+    params->x = x;
+    params->y = y;
+    params->width = width;
+    params->height = height;
+    return leave(NVJPEG_OK);
+}
+
+int nvjpegDecodeBatchedSupportedEx(nvjpeg_handle *handle, nvjpeg_header *header,
+                                   nvjpeg_params *params, int *zero_if_it_is)
+{
+    ENTER();
+    if (handle != params->handle)
+        violate("parameters of another handle");
+    *zero_if_it_is = handle->backend != NVJPEG_HARDWARE || !header->is_for_hardware ||
+                     (params->width >= 0 && fake.regions == NVJPEG_FAKE_NOT_SUPPORTED);
+    return leave(NVJPEG_OK);
+}
+
+int nvjpegDecodeBatchedEx(nvjpeg_handle *handle, nvjpeg_state *state,
+                          const unsigned char *const *files, const size_t *bytes, nvjpeg_image *out,
+                          nvjpeg_params **params, cudaStream_t stream)
+{
+    ENTER();
+    if (handle != state->handle)
+        violate("a state of another handle");
+    if (handle->backend != NVJPEG_HARDWARE)
+        return leave(NVJPEG_IMPLEMENTATION_NOT_SUPPORTED);
+    if (fake.regions == NVJPEG_FAKE_REFUSED)
+        return leave(NVJPEG_INVALID_PARAMETER);
+    return leave(enqueue(state, files, bytes, out, params, stream));
 }
 
 /* --- for tests ------------------------------------------------------------------------------------ */
@@ -342,7 +343,9 @@ static void fake_reset(unsigned n_engines)
     fake.n_engines = n_engines;
     fake.fail_in = -1;
     fake.answer = 0;
-    fake.calls = fake.decoded[0] = fake.decoded[1] = 0;
+    fake.always = false;
+    fake.calls = fake.decoded[0] = fake.decoded[1] = fake.parts = 0;
+    fake.regions = NVJPEG_FAKE_SUPPORTED;
     fake.violation[0] = 0;
     pthread_mutex_unlock(&fake.lock);
 }
@@ -383,11 +386,32 @@ static uint64_t fake_decoded(int by_hardware)
     return look(&fake.decoded[by_hardware]);
 }
 
+static void fake_set_regions(nvjpeg_fake_regions regions)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.regions = regions;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static void fake_fail_always(int answer)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.answer = answer;
+    fake.always = true;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static uint64_t fake_parts(void)
+{
+    return look(&fake.parts);
+}
+
 LEAT_API const nvjpeg_fake_table *nvjpeg_fake_get(void);
 const nvjpeg_fake_table *nvjpeg_fake_get(void)
 {
-    static const nvjpeg_fake_table table = { fake_reset, fake_fail_at,   fake_calls,
-                                             fake_live,  fake_violation, fake_decoded };
+    static const nvjpeg_fake_table table = { fake_reset,       fake_fail_at,   fake_calls,
+                                             fake_live,        fake_violation, fake_decoded,
+                                             fake_set_regions, fake_parts,     fake_fail_always };
     return &table;
 }
 

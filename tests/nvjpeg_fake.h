@@ -11,6 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What it says to parts of pictures. */
+typedef enum nvjpeg_fake_regions {
+    NVJPEG_FAKE_SUPPORTED,
+    NVJPEG_FAKE_NOT_SUPPORTED, /* when it is asked */
+    NVJPEG_FAKE_REFUSED        /* only when they are to be decoded */
+} nvjpeg_fake_regions;
+
 typedef struct nvjpeg_fake_table {
     /* Back to the start. n_engines: hardware decoders; 0: it answers as a chip that has none does.
      * Nothing may be alive. */
@@ -21,6 +28,9 @@ typedef struct nvjpeg_fake_table {
     size_t (*live)(void); /* handles, states and headers that are not destroyed */
     const char *(*violation)(void);
     uint64_t (*decoded)(int by_hardware); /* pictures */
+    void (*set_regions)(nvjpeg_fake_regions regions);
+    uint64_t (*parts)(void);         /* pictures of which parts were decoded */
+    void (*fail_always)(int answer); /* every call that can fail gives this answer */
 } nvjpeg_fake_table;
 
 #endif

@@ -69,14 +69,6 @@ static inline leat_plan *placed_plan(const placed_wish *wish)
     return plan;
 }
 
-static inline leat_device *open_device(void)
-{
-    leat_device *device;
-    leat_error err;
-    check(leat_device_open("cuda:0", &device, &err), &err);
-    return device;
-}
-
 /* All bytes of a batch, wherever they are. */
 static inline int add_bytes(leat_batch *batch, int32_t n_tensors, leat_device *device,
                             leat_stream *stream, uint64_t *digest)

@@ -6,11 +6,8 @@
 #define RANDOM_DATA_H
 
 #include "engine_fixture.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "image_bytes.h"
+#include "own_folder.h"
 
 #define RANDOM_RECORDS 200 /* in a.tfrecord and in memory; b.tfrecord has half */
 
@@ -41,7 +38,6 @@ static const random_feature random_features[] = {
 };
 enum { N_RANDOM_FEATURES = sizeof random_features / sizeof *random_features };
 
-static char random_folder[] = "/tmp/leat-test-plans-XXXXXX";
 static float *random_x;
 static int64_t random_ids[RANDOM_RECORDS], random_labels[RANDOM_RECORDS];
 enum { RANDOM_FILES = 8 }; /* different images of each kind */
@@ -57,21 +53,17 @@ static inline void random_add_bytes(leat_example_builder *builder, const char *n
 static inline void random_write_set(const char *name, int64_t first, int64_t n)
 {
     static const char *const kinds[] = { "jpg", "png", "webp", "bmp", "pnm" };
-    leat_tfrecord_writer *writer;
     leat_format_error err;
-    leat_example_builder *builder = leat_example_builder_open();
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s.tfrecord", random_folder, name);
-    assert_int_equal(leat_tfrecord_writer_open(&writer, path, &err), 0);
+    char file_name[32];
+    snprintf(file_name, sizeof file_name, "%s.tfrecord", name);
+    record_writer to = open_records(in_folder(file_name));
+    leat_example_builder *const builder = to.builder;
     for (int64_t r = first; r < first + n; r++) {
-        const uint8_t *bytes;
-        size_t size;
         uint8_t pixels[12 * 10 * 3];
         char text[64];
         const int64_t label = r % 10;
         for (size_t i = 0; i < sizeof pixels; i++)
             pixels[i] = (uint8_t)((size_t)r * 31 + i * 7);
-        leat_example_builder_clear(builder);
         assert_int_equal(
             leat_example_add_floats(builder, "x", random_x + r * ROW_FLOATS, ROW_FLOATS, &err), 0);
         assert_int_equal(leat_example_add_int64s(builder, "id", &r, 1, &err), 0);
@@ -86,36 +78,25 @@ static inline void random_write_set(const char *name, int64_t first, int64_t n)
             const leat_view *const file = &random_files[k][r % RANDOM_FILES];
             random_add_bytes(builder, kinds[k], file->data, (size_t)leat_shape_bytes(&file->shape));
         }
-        assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, &err), 0);
-        assert_int_equal(leat_tfrecord_writer_write(writer, bytes, size, &err), 0);
+        put_record(&to);
     }
-    assert_int_equal(leat_tfrecord_writer_commit(writer, &err), 0);
-    leat_tfrecord_writer_close(&writer);
-    leat_example_builder_close(&builder);
+    close_records(&to);
 }
 
 /* Two classes of JPEG files. */
 static inline void random_write_folder(void)
 {
-    char path[160];
+    char name[64];
     for (int i = 0; i < 20; i++) {
         const leat_view *const file = &random_files[0][i % RANDOM_FILES];
-        snprintf(path, sizeof path, "%s/images", random_folder);
-        mkdir(path, 0700);
-        snprintf(path, sizeof path, "%s/images/class%d", random_folder, i % 2);
-        mkdir(path, 0700);
-        snprintf(path, sizeof path, "%s/images/class%d/%02d.jpg", random_folder, i % 2, i);
-        FILE *f = fopen(path, "wb");
-        assert_non_null(f);
-        assert_int_equal(fwrite(file->data, (size_t)leat_shape_bytes(&file->shape), 1, f), 1);
-        fclose(f);
+        snprintf(name, sizeof name, "images/class%d/%02d.jpg", i % 2, i);
+        put_file(name, file->data, (size_t)leat_shape_bytes(&file->shape));
     }
 }
 
 static inline int random_plan_setup(void **state)
 {
-    (void)state;
-    if (!mkdtemp(random_folder))
+    if (make_folder(state) < 0)
         return -1;
     random_x = make_rows(RANDOM_RECORDS * 2);
     for (int i = 0; i < RANDOM_FILES; i++) {
@@ -139,14 +120,11 @@ static inline int random_plan_setup(void **state)
 
 static inline int random_plan_teardown(void **state)
 {
-    char command[100];
-    (void)state;
     free(random_x);
     for (int k = 0; k < 5; k++)
         for (int i = 0; i < RANDOM_FILES; i++)
             free(random_files[k][i].data);
-    snprintf(command, sizeof command, "rm -r %s", random_folder);
-    return system(command);
+    return remove_folder(state);
 }
 
 #endif

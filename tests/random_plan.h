@@ -220,7 +220,7 @@ static inline bool random_draw_row(leat_rng *rng, random_plan *plan, const struc
         const char *const file = strstr(example, "FILE");
         if (file)
             snprintf(stage->options, sizeof stage->options, "%.*s'%s/cache%u'%s",
-                     (int)(file - example), example, random_folder, n_files++, file + 4);
+                     (int)(file - example), example, test_folder, n_files++, file + 4);
         else if (*example)
             snprintf(stage->options, sizeof stage->options, "%s", example);
     } else if (!random_options(rng, row->name, kind->options, 40, stage->options,

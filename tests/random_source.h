@@ -90,7 +90,7 @@ static inline void random_draw_inner(leat_rng *rng, bool is_static, char *text, 
 static inline void random_draw_records(leat_rng *rng, const random_plan *plan, size_t from,
                                        size_t to, char *text, size_t size)
 {
-    random_put(text, size, "{files: '%s/%c.tfrecord', features: {", random_folder,
+    random_put(text, size, "{files: '%s/%c.tfrecord', features: {", test_folder,
                leat_rng_below(rng, 3) ? 'a' : 'b');
     for (size_t i = from; i < to; i++)
         random_put(text, size, "%s%s: %s", i > from ? ", " : "", plan->features[i]->name,
@@ -178,7 +178,7 @@ static inline void random_draw_source(leat_rng *rng, const random_plan *plan, co
     if (!strcmp(name, "tfrecord"))
         random_draw_records(rng, plan, from, to, text, size);
     else if (!strcmp(name, "images"))
-        random_put(text, size, "'%s/images'", random_folder);
+        random_put(text, size, "'%s/images'", test_folder);
     else if (random_is_combined(random_source_kind(name)))
         random_draw_combined(rng, plan, random_source_kind(name), from, to, level, is_static, text,
                              size);

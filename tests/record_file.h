@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "engine_fixture.h"
+
 static char path[] = "/tmp/leat-test-XXXXXX.tfrecord";
 
 /* Makes it, empty; false if that does not work. */
@@ -16,6 +18,15 @@ static inline bool make_path(void)
 {
     const int fd = mkstemps(path, 9);
     return fd >= 0 && close(fd) == 0;
+}
+
+/* With records 0 to n - 1; for a set-up of tests. */
+static inline int make_record_file(uint64_t n, size_t blob_most)
+{
+    if (!make_path())
+        return -1;
+    write_records(path, 0, n, blob_most);
+    return 0;
 }
 
 /* With its index. */

@@ -3,83 +3,51 @@
  * test_budget.c: the division of memory: what is refused, what the least is, and that what runs takes
  * no more than was planned. */
 #include "engine_fixture.h"
-
-#include <jpeglib.h>
-#include <sched.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
+#include "own_folder.h"
 
 #include "engine.h"
+#include "jpeg_reference.h"
 
 #define N_ROWS   300
 #define N_PHOTOS 24
 
 static float *rows;
-static char folder[64];
 
 /* --- data ----------------------------------------------------------------------------------------- */
 
-/* A JPEG file of noise; progressive ones take the most memory to decode. */
-static void write_jpeg(const char *path, int w, int h, bool progressive)
+/* Photos of noise; progressive ones take the most memory to decode. */
+static void write_photo(int i)
 {
-    struct jpeg_compress_struct c;
-    struct jpeg_error_mgr errors;
-    FILE *file = fopen(path, "wb");
-    uint8_t *row = malloc((size_t)w * 3);
-    leat_rng rng = leat_rng_make(3, (uint64_t)w, (uint64_t)h, 0);
-    assert_non_null(file);
-    c.err = jpeg_std_error(&errors);
-    jpeg_create_compress(&c);
-    jpeg_stdio_dest(&c, file);
-    c.image_width = (JDIMENSION)w;
-    c.image_height = (JDIMENSION)h;
-    c.input_components = 3;
-    c.in_color_space = JCS_RGB;
-    jpeg_set_defaults(&c);
-    if (progressive)
-        jpeg_simple_progression(&c);
-    jpeg_start_compress(&c, TRUE);
-    while (c.next_scanline < c.image_height) {
-        for (int i = 0; i < w * 3; i++)
-            row[i] = (uint8_t)(leat_rng_below(&rng, 32) + (unsigned)(i / 8 & 127));
-        jpeg_write_scanlines(&c, &row, 1);
-    }
-    jpeg_finish_compress(&c);
-    jpeg_destroy_compress(&c);
-    fclose(file);
-    free(row);
+    const reference_picture p = { .width = 1000 + i * 40 % 300,
+                                  .height = 900 + i * 70 % 200,
+                                  .channels = 3,
+                                  .h = 2,
+                                  .v = 2,
+                                  .quality = 75,
+                                  .is_progressive = i % 6 == 5 };
+    char name[32];
+    uint8_t *bytes;
+    const size_t size = reference_encode(&p, (unsigned)i * 4 + 3, &bytes);
+    snprintf(name, sizeof name, "photos/a/%02d.jpg", i);
+    put_file(name, bytes, size);
+    free(bytes);
 }
 
 static int make(void **state)
 {
-    char path[128];
-    (void)state;
     rows = make_rows(N_ROWS);
-    strcpy(folder, "/tmp/leat-test-budget-XXXXXX");
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
-    snprintf(path, sizeof path, "%s/a.tfrecord", folder);
-    write_records(path, 0, N_ROWS, 5000);
-    snprintf(path, sizeof path, "%s/photos", folder);
-    mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/photos/a", folder);
-    mkdir(path, 0700);
-    for (int i = 0; i < N_PHOTOS; i++) {
-        snprintf(path, sizeof path, "%s/photos/a/%02d.jpg", folder, i);
-        write_jpeg(path, 1000 + i * 40 % 300, 900 + i * 70 % 200, i % 6 == 5);
-    }
+    write_records(in_folder("a.tfrecord"), 0, N_ROWS, 5000);
+    for (int i = 0; i < N_PHOTOS; i++)
+        write_photo(i);
     return 0;
 }
 
 static int unmake(void **state)
 {
-    char command[128];
-    (void)state;
     free(rows);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
+    return remove_folder(state);
 }
 
 /* One kind of pipeline; memory < 0: as it comes. */
@@ -100,10 +68,11 @@ static leat_plan *plan_of(const recipe *r, int64_t memory)
     if (r->source == ROWS) {
         leat_builder_rows(b, N_ROWS, &table, 1);
     } else if (r->source == RECORDS) {
-        snprintf(text, sizeof text, "{files: %s/a.tfrecord, features: {x: {type: float}}}", folder);
+        snprintf(text, sizeof text, "{files: %s/a.tfrecord, features: {x: {type: float}}}",
+                 test_folder);
         leat_builder_source(b, "tfrecord", text);
     } else {
-        snprintf(text, sizeof text, "%s/photos", folder);
+        snprintf(text, sizeof text, "%s/photos", test_folder);
         leat_builder_source(b, "images", text);
     }
     if (memory >= 0)
@@ -257,87 +226,6 @@ static void auto_takes_a_share_of_the_machine(void **state)
     leat_plan_close(&plan);
 }
 
-static void write_file(const char *path, const char *text)
-{
-    char name[256];
-    snprintf(name, sizeof name, "%s%s", folder, path);
-    for (char *p = name + strlen(folder) + 1; (p = strchr(p, '/')); p++) {
-        *p = 0;
-        mkdir(name, 0700);
-        *p = '/';
-    }
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static void check_machine(int64_t bytes, const char *why)
-{
-    leat_machine m;
-    leat_machine_look(folder, &m);
-    if (m.memory_bytes != bytes || !strstr(m.memory_why, why))
-        fail_msg("%lld by %s", (long long)m.memory_bytes, m.memory_why);
-}
-
-static void memory_has_the_least_of_all_limits(void **state)
-{
-    (void)state;
-    write_file("/proc/meminfo", "MemTotal:  999 kB\nMemAvailable:    900000 kB\n");
-    check_machine((int64_t)900000 * 1024, "available");
-    write_file("/proc/self/cgroup", "0::/a/b\n4:memory:/c\n");
-    write_file("/proc/self/mountinfo", "40 31 0:28 / /cg2 rw - cgroup2 cgroup2 rw\n"
-                                       "33 31 0:30 / /cg rw - cgroup cgroup rw,memory\n");
-    write_file("/cg2/a/b/memory.max", "max\n");
-    write_file("/cg/c/memory.limit_in_bytes", "9223372036854771712\n");
-    check_machine((int64_t)900000 * 1024, "available");
-    write_file("/cg2/a/memory.high", "500000000\n");
-    check_machine(500000000, "/cg2/a");
-    write_file("/cg/c/memory.limit_in_bytes", "400000000\n");
-    check_machine(400000000, "/cg/c");
-    write_file("/cg2/a/b/memory.max", "nonsense\n");
-    check_machine(400000000, "/cg/c");
-
-    struct rlimit old, low = { 300000000, RLIM_INFINITY };
-    write_file("/proc/self/status", "VmSize:   100000 kB\nVmData:  1 kB\n");
-    assert_int_equal(getrlimit(RLIMIT_DATA, &old), 0);
-    low.rlim_max = old.rlim_max;
-    assert_int_equal(setrlimit(RLIMIT_DATA, &low), 0);
-    check_machine(300000000 - 1024, "RLIMIT_DATA");
-    leat_machine m;
-    leat_machine_look(folder, &m);
-    assert_int_equal(m.address_bytes, 300000000 - 1024);
-    assert_true(m.stack_bytes > 0);
-    assert_int_equal(setrlimit(RLIMIT_DATA, &old), 0);
-}
-
-static void cores_on_several_nodes_are_told(void **state)
-{
-    leat_machine m;
-    cpu_set_t mine;
-    char first[32], rest[32];
-    (void)state;
-    leat_machine_look(folder, &m); /* a kernel without nodes */
-    assert_null(strstr(m.cores_why, "NUMA"));
-    write_file("/sys/devices/system/node/node0/cpulist", "0-99999\n");
-    write_file("/sys/devices/system/node/node3/cpulist", "\n"); /* memory alone */
-    leat_machine_look(folder, &m);
-    assert_null(strstr(m.cores_why, "NUMA"));
-    if (sched_getaffinity(0, sizeof mine, &mine) || CPU_COUNT(&mine) < 2) {
-        print_message("one CPU: two nodes are not tested here\n");
-        return;
-    }
-    size_t cpu = 0;
-    while (!CPU_ISSET(cpu, &mine))
-        cpu++;
-    snprintf(first, sizeof first, "%zu\n", cpu);
-    snprintf(rest, sizeof rest, "%zu,%zu-99999\n", cpu + 1, cpu + 2);
-    write_file("/sys/devices/system/node/node0/cpulist", first);
-    write_file("/sys/devices/system/node/node3/cpulist", rest);
-    leat_machine_look(folder, &m);
-    assert_non_null(strstr(m.cores_why, "on 2 NUMA nodes"));
-}
-
 /* --- what is really taken ---------------------------------------------------------------------------- */
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -401,86 +289,6 @@ static void no_more_is_resident_than_was_planned(void **state)
 }
 #endif
 
-/* --- what changes while running ------------------------------------------------------------------------ */
-
-/* One row in 64 takes 5 ms, the others 0.1. */
-static int slow_apply(const void *o, const leat_plan64 *p, const leat_view *in,
-                      const leat_view *out, leat_scratch *scratch, leat_error *err)
-{
-    (void)o;
-    (void)p;
-    (void)scratch;
-    (void)err;
-    pause_ns((int64_t)((const float *)in->data)[0] % 64 == 5 ? 5000000 : 100000);
-    if (out->data != in->data)
-        memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
-    return LEAT_OK;
-}
-
-static const leat_op slow_op = { .name = "slow",
-                                 .help = "sleeps, now and then for long",
-                                 .options = no_options,
-                                 .flags = LEAT_OP_IN_PLACE,
-                                 .shape = same_shape,
-                                 .apply = slow_apply };
-
-/* Digest of the first batches of an endless run over rows some of which are slow; *n_grown: how often the
- * window was widened. Where it is wanted the run goes on until then, for half a minute at most. */
-static uint64_t slow_run(const char *prefetch, bool until_grown, size_t *n_grown)
-{
-    enum { FIRST = 100 };
-    const int64_t dims[] = { ROW_FLOATS };
-    const leat_rows table = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
-    const leat_loader_options options = { .epochs = -1 };
-    static leat_decision changes[LEAT_DECISIONS];
-    leat_plan *plan;
-    leat_batch *batch;
-    leat_error err;
-    uint64_t digest = 0;
-    const time_t begin = time(NULL);
-    leat_builder *b = leat_builder_open();
-    leat_builder_rows(b, N_ROWS, &table, 1);
-    leat_builder_engine(b, "{threads: 3, digest: true, run: 1}");
-    leat_builder_op(b, &slow_op);
-    leat_builder_stage(b, "map", "slow");
-    leat_builder_stage(b, "batch", "4");
-    leat_builder_stage(b, "prefetch", prefetch);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    leat_loader *loader = open_loader(plan, &options);
-    *n_grown = 0;
-    for (int i = 0; i < FIRST || (until_grown && !*n_grown && time(NULL) - begin < 30); i++) {
-        check(leat_loader_next(loader, &batch, &err), &err);
-        if (i < FIRST)
-            digest = leat_digest_chain(digest, leat_batch_get_info(batch)->digest);
-        leat_batch_release(batch);
-        const size_t n = leat_loader_decisions(loader, changes, LEAT_DECISIONS);
-        *n_grown = 0;
-        for (size_t k = 0; k < n && k < LEAT_DECISIONS; k++) {
-            assert_true(changes[k].reason[0] && changes[k].from != changes[k].to);
-            assert_true(k == 0 || changes[k].at_ns >= changes[k - 1].at_ns);
-            assert_string_equal(changes[k].name, "prefetch"); /* nothing else is free here */
-            assert_in_range(changes[k].to, LEAT_PREFETCH_FIRST, LEAT_PREFETCH_MOST);
-            *n_grown += changes[k].to > changes[k].from;
-        }
-        assert_true(leat_loader_decisions(loader, NULL, 0) >= n);
-    }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
-    return digest;
-}
-
-/* Slow rows far apart: the window grows to outlast them, and says so; batches stay what they are. */
-static void the_window_grows_and_says_why(void **state)
-{
-    size_t n_fixed, n_auto;
-    (void)state;
-    const uint64_t wanted = slow_run("2", false, &n_fixed);
-    assert_true(slow_run("auto", true, &n_auto) == wanted);
-    assert_int_equal(n_fixed, 0);
-    assert_true(n_auto > 0);
-}
-
 static void a_plan_tells_what_it_came_to(void **state)
 {
     leat_plan *plan = plan_of(&(recipe){ PHOTOS, "7", "auto", "threads: 1" }, -1);
@@ -512,9 +320,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_opens_and_one_byte_less_does_not),
         cmocka_unit_test(auto_takes_a_share_of_the_machine),
-        cmocka_unit_test(memory_has_the_least_of_all_limits),
-        cmocka_unit_test(cores_on_several_nodes_are_told),
-        cmocka_unit_test(the_window_grows_and_says_why),
         cmocka_unit_test(a_plan_tells_what_it_came_to),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(no_more_is_resident_than_was_planned),

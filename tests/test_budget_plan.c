@@ -3,10 +3,7 @@
  * test_budget_plan.c: what a plan holds before any loader is opened stands in the budget: sets of
  * filters and buckets, names of files, indexes. */
 #include "engine_fixture.h"
-
-#include <malloc.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "own_folder.h"
 
 #include "bitset.h"
 #include "jpeg_index.h"
@@ -15,42 +12,20 @@
 #define N_RECORDS 3000
 #define N_IMAGES  40
 
-static char folder[] = "/tmp/leat-test-budget-XXXXXX";
 static char data[64];
-
-static void touch(const char *path)
-{
-    FILE *const file = fopen(path, "wb");
-    assert_non_null(file);
-    fputs("x", file);
-    fclose(file);
-}
 
 static int make(void **state)
 {
-    char path[128];
-    (void)state;
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
-    snprintf(data, sizeof data, "%s/a.tfrecord", folder);
+    snprintf(data, sizeof data, "%s/a.tfrecord", test_folder);
     write_records(data, 0, N_RECORDS, 40);
-    snprintf(path, sizeof path, "%s/images", folder);
-    mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/images/class", folder);
-    mkdir(path, 0700);
     for (int i = 0; i < N_IMAGES; i++) {
-        snprintf(path, sizeof path, "%s/images/class/%02d.jpg", folder, i);
-        touch(path);
+        char name[32];
+        snprintf(name, sizeof name, "images/class/%02d.jpg", i);
+        put_text(name, "x");
     }
     return 0;
-}
-
-static int unmake(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 /* source, stages: DATA stands for the file with its features. */
@@ -58,9 +33,6 @@ static leat_plan *plan_of(const char *source, const char *stages, const char *me
 {
     static const char features[] = "features: {id: {shape: []}, blob: {type: bytes}}}}";
     char text[3000], whole[2000] = "";
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     for (const char *at = source; *at; at++) {
         const size_t n = strlen(whole);
         if (!strncmp(at, "DATA", 4)) {
@@ -72,10 +44,7 @@ static leat_plan *plan_of(const char *source, const char *stages, const char *me
     }
     snprintf(text, sizeof text, "source: %s\nengine: {threads: 1, memory: %s}\npipeline: [%s]\n",
              whole, memory, stages);
-    check(leat_config_parse(text, "budget.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
-    leat_config_close(&config);
-    return plan;
+    return plan_of_text(text);
 }
 
 static const leat_budget_row *row_of(const leat_budget *budget, const char *name)
@@ -95,26 +64,6 @@ static leat_budget budget_of(const leat_plan *plan)
 }
 
 /* --- sets ---------------------------------------------------------------------------------------- */
-
-static void a_set_knows_what_it_takes(void **state)
-{
-    (void)state;
-    for (uint64_t n = 0; n < 300000; n = n * 3 + 1)
-        for (uint64_t step = 1; step < 100; step += 49) {
-            leat_bitset *set;
-            leat_error err;
-            check(leat_bitset_open(&set, n, &err), &err);
-            for (uint64_t i = 0; i < n; i += step)
-                leat_bitset_add(set, i);
-            check(leat_bitset_finish(set, &err), &err);
-            const size_t taken = malloc_usable_size(set) + malloc_usable_size(set->words) +
-                                 malloc_usable_size(set->before) + malloc_usable_size(set->blocks);
-            assert_true(leat_bitset_bytes(set) <= taken);
-            assert_true(leat_bitset_bytes(set) + 4 * 4096 >= taken); /* malloc rounds up */
-            assert_true(leat_bitset_bytes(set) >= n * 9 / 64);
-            leat_bitset_close(&set);
-        }
-}
 
 static void sets_are_counted(void **state)
 {
@@ -240,13 +189,13 @@ static void names_of_files_are_counted(void **state)
 {
     char source[120];
     (void)state;
-    snprintf(source, sizeof source, "{images: %s/images}", folder);
+    snprintf(source, sizeof source, "{images: %s/images}", test_folder);
     leat_plan *plan = plan_of(
         source, "{map: {tensor: image, ops: [{parse_csv: {columns: 1}}]}}, {padded_batch: 8}",
         "1 GiB");
     const leat_budget budget = budget_of(plan);
     const leat_budget_row *const row = row_of(&budget, "source");
-    const size_t path = strlen(folder) + sizeof "/images/class/00.jpg";
+    const size_t path = strlen(test_folder) + sizeof "/images/class/00.jpg";
     leat_plan_close(&plan);
     assert_non_null(row);
     assert_true(row->bytes >= (int64_t)(N_IMAGES * (path + sizeof(void *) + sizeof(int64_t))));
@@ -265,7 +214,7 @@ static void scratch_before_a_cache_is_counted(void **state)
     leat_format_error ignored;
     leat_error err;
     (void)state;
-    snprintf(path, sizeof path, "%s/pictures.tfrecord", folder);
+    snprintf(path, sizeof path, "%s/pictures.tfrecord", test_folder);
     record_writer to = open_records(path);
     const size_t n = strlen("P6 200 160 255\n") + 200 * 160 * 3;
     for (int i = 0; i < 4; i++) {
@@ -291,12 +240,11 @@ static void scratch_before_a_cache_is_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_set_knows_what_it_takes),
         cmocka_unit_test(sets_are_counted),
         cmocka_unit_test(an_index_is_counted_where_it_is),
         cmocka_unit_test(an_index_of_jpeg_files_is_mapped),
         cmocka_unit_test(names_of_files_are_counted),
         cmocka_unit_test(scratch_before_a_cache_is_counted),
     };
-    return cmocka_run_group_tests(tests, make, unmake);
+    return cmocka_run_group_tests(tests, make, remove_folder);
 }

@@ -383,5 +383,5 @@ int main(void)
         cmocka_unit_test(nothing_is_allocated_once_warm),
 #endif
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_data, remove_folder);
 }

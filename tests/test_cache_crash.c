@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_cache_crash.c: a process that dies by a signal while it fills a cache's file, in an op or in the
- * middle of a write, leaves a file that the next run takes up and completes; and so does a file system
- * that is truly full. */
-#include "cache_fixture.h"
+ * test_cache_crash.c: a process that dies by a signal while it fills a cache's file, in an op, in the
+ * middle of a write or by another's hand, leaves a file that the next run takes up and completes; and so
+ * does a file system that is truly full. */
+#include "cache_file_fixture.h"
 #include "small_disk.h"
 
 #include <errno.h>
@@ -170,6 +170,46 @@ static void half_an_entry_is_passed_over(void **state)
     assert_true(n_found > 0);
 }
 
+/* --- killed from outside ------------------------------------------------------------------------ */
+
+/* Waits until a child has written so many bytes. */
+static void wait_for_size(uint64_t bytes)
+{
+    struct stat status;
+    while (stat(cache_path, &status) < 0 || (uint64_t)status.st_size < bytes)
+        pause_ns(50000);
+}
+
+static void a_killed_process_leaves_a_good_file(void **state)
+{
+    const uint64_t want = plain_digest(1);
+    const pipe_parts parts = parts_with(cache_path);
+    leat_cache_stats cache;
+    uint64_t n_partial = 0;
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        unlink(cache_path);
+        fflush(NULL);
+        const pid_t child = fork();
+        if (child == 0) {
+            count_pause_ns = 500000;
+            digest_of_parts(&parts, 1000000, NULL);
+            _exit(0);
+        }
+        wait_for_size(leat_cache_first_entry(N_RECORDS) + 800 * (uint64_t)i);
+        pause_ns(31000L * i);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        assert_true(digest_of_parts(&parts, 1, &cache) == want);
+        assert_int_equal(cache.damaged, 0);
+        assert_int_equal(cache.entries, N_RECORDS);
+        assert_string_equal(cache.note, ""); /* its lock went with it */
+        n_partial += cache.hits && cache.misses;
+    }
+    printf("%llu of 12 were killed while they filled the file\n", (unsigned long long)n_partial);
+    assert_true(n_partial > 0);
+}
+
 /* --- a file system that is full ------------------------------------------------------------------ */
 
 static uint64_t want_on_disk;
@@ -179,7 +219,7 @@ static int fill_disk(uint64_t pages)
 {
     char small[50], options[40];
     leat_cache_stats cache;
-    snprintf(small, sizeof small, "%s/small", folder);
+    snprintf(small, sizeof small, "%s/small", test_folder);
     snprintf(cache_path, sizeof cache_path, "%s/c", small);
     snprintf(options, sizeof options, "size=%ld", (long)pages * sysconf(_SC_PAGESIZE));
     if (!small_disk_mount(small, options))
@@ -207,7 +247,7 @@ static void a_full_file_system_stops_the_filling_only(void **state)
 {
     char small[50];
     (void)state;
-    snprintf(small, sizeof small, "%s/small", folder);
+    snprintf(small, sizeof small, "%s/small", test_folder);
     assert_int_equal(mkdir(small, 0777), 0);
     want_on_disk = crash_digest(NULL, true, NULL);
     for (uint64_t pages = 1; pages < 5; pages++) {
@@ -228,7 +268,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_op_that_crashes_leaves_a_good_file),
         cmocka_unit_test(half_an_entry_is_passed_over),
+        TEST(a_killed_process_leaves_a_good_file),
         cmocka_unit_test(a_full_file_system_stops_the_filling_only),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_data, remove_folder);
 }

@@ -342,5 +342,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(a_loader_closes_at_any_moment),
                                         cmocka_unit_test(a_mute_op_is_an_error) };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_data, remove_folder);
 }

@@ -1,120 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_combined.c: concat, mix, interleave and zip through the whole engine: what comes out, where it
- * came from, and what is refused. */
-#include "engine_fixture.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define N_A 40
-#define N_B 25
-#define N_C 10
-
-static char folder[] = "/tmp/leat-test-combined-XXXXXX";
-static char a[64], b[64], c[64], images[64];
-
-/* Two classes of files of 96 bytes, named as images. */
-static void write_images(void)
-{
-    char path[128];
-    mkdir(images, 0700);
-    for (int i = 0; i < 12; i++) {
-        float pixels[24];
-        snprintf(path, sizeof path, "%s/class%d", images, i % 2);
-        mkdir(path, 0700);
-        snprintf(path, sizeof path, "%s/class%d/%02d.png", images, i % 2, i);
-        for (int k = 0; k < 24; k++)
-            pixels[k] = (float)(1000 + i);
-        FILE *f = fopen(path, "wb");
-        assert_int_equal(fwrite(pixels, sizeof pixels, 1, f), 1);
-        fclose(f);
-    }
-}
-
-/* c: like a and b, with its features in another order, and `image` and `label` as image sets have. */
-static void write_c(void)
-{
-    leat_tfrecord_writer *writer;
-    leat_format_error err;
-    leat_example_builder *builder = leat_example_builder_open();
-    assert_int_equal(leat_tfrecord_writer_open(&writer, c, &err), 0);
-    for (int64_t r = 0; r < N_C; r++) {
-        const uint8_t *bytes;
-        size_t size;
-        float x[ROW_FLOATS];
-        for (int i = 0; i < ROW_FLOATS; i++)
-            x[i] = (float)(200 + r);
-        leat_example_builder_clear(builder);
-        assert_int_equal(leat_example_add_bytes(builder, "image", x, sizeof x, &err), 0);
-        assert_int_equal(leat_example_add_int64s(builder, "label", &r, 1, &err), 0);
-        assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, &err), 0);
-        assert_int_equal(leat_tfrecord_writer_write(writer, bytes, size, &err), 0);
-    }
-    assert_int_equal(leat_tfrecord_writer_commit(writer, &err), 0);
-    leat_tfrecord_writer_close(&writer);
-    leat_example_builder_close(&builder);
-}
-
-static int make_files(void **state)
-{
-    (void)state;
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(a, sizeof a, "%s/a.tfrecord", folder);
-    snprintf(b, sizeof b, "%s/b.tfrecord", folder);
-    snprintf(c, sizeof c, "%s/c.tfrecord", folder);
-    snprintf(images, sizeof images, "%s/images", folder);
-    write_records(a, 0, N_A, 900);
-    write_records(b, 100, N_B, 300);
-    write_c();
-    write_images();
-    return 0;
-}
-
-static int remove_files(void **state)
-{
-    char command[100];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
-
-/* Replaces A, B, C and I in quotes by the files' paths. */
-static char *with_paths(const char *text, char *out, size_t size)
-{
-    size_t n = 0;
-    for (const char *at = text; *at; at++) {
-        const char *const path = !strncmp(at, "'A'", 3)   ? a
-                                 : !strncmp(at, "'B'", 3) ? b
-                                 : !strncmp(at, "'C'", 3) ? c
-                                 : !strncmp(at, "'I'", 3) ? images
-                                                          : NULL;
-        if (!path)
-            n += (size_t)snprintf(out + n, size - n, "%c", *at);
-        else
-            n += (size_t)snprintf(out + n, size - n, "'%s'", path);
-        at += path ? 2 : 0;
-        assert_true(n < size);
-    }
-    return out;
-}
-
-static int plan_of(const char *source, const char *engine, const char *pipeline, leat_plan **out,
-                   leat_error *err)
-{
-    char text[3000], paths[2000];
-    leat_config *config;
-    snprintf(text, sizeof text, "source: %s\nengine: {%s%sdigest: true}\npipeline: %s\n",
-             with_paths(source, paths, sizeof paths), engine, *engine ? ", " : "", pipeline);
-    check(leat_config_parse(text, "c.yaml", &config, err), err);
-    const int rc = leat_plan_open(config, NULL, out, err);
-    leat_config_close(&config);
-    return rc;
-}
-
-#define XA "{tfrecord: {files: 'A', features: {x: {}, id: {shape: []}}}"
-#define XB "{tfrecord: {files: 'B', features: {x: {}, id: {shape: []}}}"
+ * test_combined.c: concat, mix, interleave and zip through the whole engine: what comes out, and where
+ * it came from. */
+#include "combined_fixture.h"
 
 /* The ids of one pass, and that x belongs to them. */
 static size_t ids_of(const char *source, const char *pipeline, int64_t first_batch, int64_t *ids,
@@ -308,57 +196,6 @@ static void any_way_of_running_gives_the_same(void **state)
     }
 }
 
-/* --- what is refused, and how it is said ---------------------------------------------------------- */
-
-static void refused(const char *source, const char *says)
-{
-    leat_plan *plan;
-    leat_error err;
-    if (plan_of(source, "", "[{batch: 4}]", &plan, &err) >= 0)
-        fail_msg("%s opens", source);
-    assert_null(plan);
-    if (!strstr(err.message, says) || strncmp(err.message, "c.yaml:1:", 9))
-        fail_msg("%s\nsays: %s\nnot: %s", source, err.message, says);
-}
-
-static void errors_say_what_and_where(void **state)
-{
-    (void)state;
-    refused("{concat: []}", "sources is a list");
-    refused("{concat: {tfrecord: 'A'}}", "option");
-    refused("{concat: [7]}", "each entry is a source");
-    refused("{concat: [{pipeline: [shuffle]}]}", "each entry is a source");
-    refused("{concat: [{tfrecord: 'A', images: 'I'}]}", "a dash of its own");
-    refused("{concat: [{tfrecrd: 'A'}]}", "did you mean 'tfrecord'");
-    refused("{concat: [" XA ", pipeline: [{batch: 3}]}]}", "batch cannot stand in the pipeline");
-    refused("{concat: [" XA ", pipeline: [{map: [cast]}]}]}", "map cannot stand in the pipeline");
-    refused("{concat: [" XA ", pipeline: shuffle}]}", "pipeline must be a list");
-    refused("{concat: [" XA ", pipeline: [{skip: 99}]}]}", "skip leaves none of the 40");
-    refused("{concat: [" XA ", pipeline: [{repeat: forever}]}, " XB "}]}", "never come up");
-    refused("{interleave: {cycle_length: 1, sources: [" XA ", pipeline: [repeat]}, " XB "}]}}",
-            "never come up");
-    refused("{mix: {weights: [1], sources: [" XA "}, " XB "}]}}", "a list of 2 numbers");
-    refused("{mix: {weights: [1, 0], sources: [" XA "}, " XB "}]}}",
-            "a weight is a number above 0");
-    refused("{mix: {weights: [1, -1], sources: [" XA "}, " XB "}]}}", "above 0");
-    refused("{mix: {weights: [1, 1e3], sources: [" XA "}, " XB "}]}}", "above 0");
-    refused("{mix: {weights: [1, .], sources: [" XA "}, " XB "}]}}", "above 0");
-    refused("{mix: {weights: [1, [2]], sources: [" XA "}, " XB "}]}}", "above 0");
-    refused("{mix: {weights: [1, 0.0000000001], sources: [" XA "}, " XB "}]}}", "above 0");
-    refused("{mix: {weights: [1, 65536], sources: [" XA "}, " XB "}]}}", "round them");
-    refused("{mix: {stop: 0, sources: [" XA "}]}}", "stop");
-    refused("{mix: [" XA "}, {tfrecord: {files: 'B', features: {x: {}}}}]}",
-            "source 2 (tfrecord: {features: {x: {}}");
-    refused("{mix: [" XA "}, {tfrecord: {files: 'B', features: {x: {}}}}]}",
-            "and source 1 (tfrecord:");
-    refused("{mix: [" XA "}, {tfrecord: {files: 'B', features: {x: {key: id}, id: {shape: []}}}}]}",
-            "'x' as int64[] and source 1");
-    refused("{zip: [" XA "}, " XB "}]}", "both have a tensor 'x'");
-    refused("{zip: [" XA ", pipeline: [shuffle]}]}", "may not change from epoch to epoch");
-    refused("{zip: [" XA ", pipeline: [{repeat: 2}]}]}", "may not change from epoch to epoch");
-    refused("{zip: [{concat: [" XA ", pipeline: [shuffle]}]}]}", "may not change");
-}
-
 static void weights_are_exact(void **state)
 {
     leat_plan *plan;
@@ -439,105 +276,6 @@ static void each_plan_has_its_digest(void **state)
             assert_int_equal(digest_of(sources[i]) == digest_of(sources[k]), i == k);
 }
 
-/* What a source's own pipeline has to say is said with its number. */
-static void notes_of_the_parts_reach_the_plan(void **state)
-{
-    leat_plan *plan;
-    leat_error err;
-    (void)state;
-    check(plan_of("{concat: [" XA "}, {mix: [" XA "}, " XB
-                  ", pipeline: [{filter: {feature: id, min: 103}}]}]}]}",
-                  "", "[{batch: 4}]", &plan, &err),
-          &err);
-    assert_non_null(leat_plan_note(plan, 0));
-    assert_string_equal(leat_plan_note(plan, 0), "source 2: source 2: filter: keeps 22 of 25 "
-                                                 "samples; all of them are read once, at open");
-    assert_null(leat_plan_note(plan, 1));
-    leat_plan_close(&plan);
-}
-
-/* … of every kind of source, and all that a part has to say. */
-static void every_kind_names_its_parts(void **state)
-{
-    static const char *const kinds[] = { "concat", "mix", "interleave" };
-    static const char kept[] = "source 1: filter: keeps 30 of 40 samples; all of them are read "
-                               "once, at open";
-    char source[600];
-    leat_plan *plan;
-    leat_error err;
-    (void)state;
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        snprintf(source, sizeof source,
-                 "{%s: [" XA ", pipeline: [{filter: {feature: id, min: 10}}, {shuffle: {window: "
-                 "8}}]}, " XB ", pipeline: [{shuffle: {window: 6}}]}]}",
-                 kinds[k]);
-        check(plan_of(source, "", "[{batch: 4}]", &plan, &err), &err);
-        assert_string_equal(leat_plan_note(plan, 0), kept);
-        assert_ptr_equal(strstr(leat_plan_note(plan, 1), "source 1: shuffle: within a window of 8"),
-                         leat_plan_note(plan, 1));
-        assert_ptr_equal(strstr(leat_plan_note(plan, 2), "source 2: shuffle: within a window of 6"),
-                         leat_plan_note(plan, 2));
-        assert_null(leat_plan_note(plan, 3));
-        leat_plan_close(&plan);
-    }
-    check(plan_of("{zip: [{tfrecord: {files: 'A', features: {id: {shape: []}}}, pipeline: "
-                  "[{filter: {feature: id, min: 10}}]}, {tfrecord: {files: 'C', features: {label: "
-                  "{shape: []}}}}]}",
-                  "", "[{batch: 4}]", &plan, &err),
-          &err);
-    assert_string_equal(leat_plan_note(plan, 0), kept);
-    assert_null(leat_plan_note(plan, 1));
-    leat_plan_close(&plan);
-}
-
-/* A damaged record is named by its own file and number there. */
-static void a_bad_record_is_named_by_its_file(void **state)
-{
-    static const struct {
-        const char *source, *first;
-    } cases[] = {
-        { "{concat: [" XA "}, " XB "}]}", NULL },
-        { "{mix: [" XA "}, {concat: [" XB "}]}]}", NULL },
-        { "{zip: [" XB "}, {tfrecord: {files: 'A', features: {y: {key: x}}}}]}", "a.tfrecord" },
-    };
-    char bad[80], side[90], command[400];
-    (void)state;
-    snprintf(bad, sizeof bad, "%s/b.good", folder);
-    snprintf(command, sizeof command, "cp %s %s", b, bad);
-    assert_int_equal(system(command), 0);
-    leat_plan *plan;
-    leat_error err;
-    check(plan_of(cases[0].source, "", "[{batch: 4}]", &plan, &err), &err); /* makes the index */
-    leat_plan_close(&plan);
-    FILE *f = fopen(b, "r+b"); /* a byte near the end: in the last record */
-    fseek(f, -8, SEEK_END);
-    const int byte = fgetc(f);
-    fseek(f, -8, SEEK_END);
-    fputc(byte ^ 1, f);
-    fclose(f);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int ahead = 0; ahead < 2; ahead++) {
-            leat_batch *batch;
-            int rc;
-            check(
-                plan_of(cases[i].source, ahead ? "" : "reader: pread", "[{batch: 4}]", &plan, &err),
-                &err);
-            leat_loader *loader = open_loader(plan, NULL);
-            while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK)
-                leat_batch_release(batch);
-            assert_int_equal(rc, LEAT_E_DATA);
-            if (!strstr(err.message, "b.tfrecord, record 24"))
-                fail_msg("%s", err.message);
-            if (cases[i].first && !strstr(err.message, cases[i].first))
-                fail_msg("%s", err.message);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
-        }
-    snprintf(side, sizeof side, "%s.idx", b);
-    snprintf(command, sizeof command, "mv %s %s; rm -f %s", bad, b, side);
-    assert_int_equal(system(command), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -548,13 +286,9 @@ int main(void)
         cmocka_unit_test(interleave_drops_what_has_ended),
         cmocka_unit_test(zip_puts_side_by_side),
         cmocka_unit_test(any_way_of_running_gives_the_same),
-        cmocka_unit_test(errors_say_what_and_where),
         cmocka_unit_test(weights_are_exact),
         cmocka_unit_test(features_are_matched_by_name),
         cmocka_unit_test(each_plan_has_its_digest),
-        cmocka_unit_test(notes_of_the_parts_reach_the_plan),
-        cmocka_unit_test(every_kind_names_its_parts),
-        cmocka_unit_test(a_bad_record_is_named_by_its_file),
     };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

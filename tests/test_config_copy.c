@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_config_copy.c: a copy has all values and is one's own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "config_sample.h"
+#include "config_fixture.h"
 #include "failing_malloc.h"
-#include "node.h"
 
 static void assert_same(const leat_node *a, const leat_node *b)
 {

@@ -1,57 +1,19 @@
-/* SPDX-License-Identifier: MIT */
-#include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+/* SPDX-License-Identifier: MIT
+ *
+ * test_cores.c: how many cores the affinity mask and the control groups leave to this process. */
+#include "own_folder.h"
 
-#include <cmocka.h>
+#include <sched.h>
 
 #include "cores.h"
 
 #define V1_MOUNT "33 31 0:30 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
 #define V2_MOUNT "40 31 0:28 / /cg2 rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
 
-static char root[64];
-
-static void write_file(const char *path, const char *text)
-{
-    char name[512];
-    snprintf(name, sizeof name, "%s%s", root, path);
-    for (char *p = name + strlen(root) + 1; (p = strchr(p, '/')); p++) {
-        *p = 0;
-        mkdir(name, 0700);
-        *p = '/';
-    }
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/leat_test_cores_XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", root);
-    return system(command);
-}
-
 static void check(int n_affinity, int expected, const char *words)
 {
     char why[1024] = "";
-    const int n = leat_cores_count_why(root, n_affinity, why, sizeof why);
+    const int n = leat_cores_count_why(test_folder, n_affinity, why, sizeof why);
     if (n != expected || !strstr(why, words))
         fail_msg("%d '%s', not %d '%s'", n, why, expected, words);
 }
@@ -60,62 +22,60 @@ static void no_files(void **state)
 {
     (void)state;
     check(6, 6, "6 by the affinity mask");
-    write_file("/proc/self/cgroup", "");
-    write_file("/proc/self/mountinfo", "");
+    put_text("proc/self/cgroup", "");
+    put_text("proc/self/mountinfo", "");
     check(6, 6, "6 by the affinity mask");
-    write_file("/proc/self/cgroup", "nonsense\n::\n0:\n\n0::/a\n3:cpu:/a\n0::x\n");
-    write_file("/proc/self/mountinfo",
-               "nonsense\n1 2 3\n - \n1 2 3 4 5 - cgroup2\n - cgroup2 x y\n");
+    put_text("proc/self/cgroup", "nonsense\n::\n0:\n\n0::/a\n3:cpu:/a\n0::x\n");
+    put_text("proc/self/mountinfo", "nonsense\n1 2 3\n - \n1 2 3 4 5 - cgroup2\n - cgroup2 x y\n");
     check(6, 6, "6 by the affinity mask");
 }
 
 static void version_2(void **state)
 {
     (void)state;
-    write_file("/proc/self/cgroup", "0::/a/b\n");
-    write_file("/proc/self/mountinfo", "1 2 0:3 / / rw - ext4 /dev/a rw\n" V2_MOUNT);
+    put_text("proc/self/cgroup", "0::/a/b\n");
+    put_text("proc/self/mountinfo", "1 2 0:3 / / rw - ext4 /dev/a rw\n" V2_MOUNT);
     check(8, 8, "affinity");
-    write_file("/cg2/a/b/cpu.max", "max 100000\n");
+    put_text("cg2/a/b/cpu.max", "max 100000\n");
     check(8, 8, "affinity");
-    write_file("/cg2/a/cpu.max", "350000 100000\n");
+    put_text("cg2/a/cpu.max", "350000 100000\n");
     check(8, 4, "4 by the quota of 3.50 CPUs in /cg2/a (the affinity mask has 8)");
-    write_file("/cg2/a/b/cpu.max", "150000 100000\n");
+    put_text("cg2/a/b/cpu.max", "150000 100000\n");
     check(8, 2, "2 by the quota of 1.50 CPUs in /cg2/a/b");
     check(1, 1, "affinity");
-    write_file("/cg2/cpu.max", "1000 100000\n");
+    put_text("cg2/cpu.max", "1000 100000\n");
     check(8, 1, "0.01 CPUs in /cg2 ");
-    write_file("/cg2/cpu.max", "-5 0\n");
+    put_text("cg2/cpu.max", "-5 0\n");
     check(8, 2, "/cg2/a/b");
-    write_file("/cg2/a/b/cpu.max", "");
+    put_text("cg2/a/b/cpu.max", "");
     check(8, 4, "/cg2/a ");
 }
 
 static void version_1(void **state)
 {
     (void)state;
-    write_file("/proc/self/cgroup", "5:cpuset:/x\n4:cpu,cpuacct:/a\n0::/\n");
-    write_file("/proc/self/mountinfo",
-               "32 31 0:9 / /cg/set rw - cgroup cgroup rw,cpuset\n" V1_MOUNT);
-    write_file("/cg/set/x/cpu.cfs_quota_us", "100000\n"); /* another hierarchy */
-    write_file("/cg/set/x/cpu.cfs_period_us", "100000\n");
+    put_text("proc/self/cgroup", "5:cpuset:/x\n4:cpu,cpuacct:/a\n0::/\n");
+    put_text("proc/self/mountinfo", "32 31 0:9 / /cg/set rw - cgroup cgroup rw,cpuset\n" V1_MOUNT);
+    put_text("cg/set/x/cpu.cfs_quota_us", "100000\n"); /* another hierarchy */
+    put_text("cg/set/x/cpu.cfs_period_us", "100000\n");
     check(8, 8, "affinity");
-    write_file("/cg/cpu/a/cpu.cfs_quota_us", "-1\n");
-    write_file("/cg/cpu/a/cpu.cfs_period_us", "100000\n");
+    put_text("cg/cpu/a/cpu.cfs_quota_us", "-1\n");
+    put_text("cg/cpu/a/cpu.cfs_period_us", "100000\n");
     check(8, 8, "affinity");
-    write_file("/cg/cpu/a/cpu.cfs_quota_us", "200000\n");
+    put_text("cg/cpu/a/cpu.cfs_quota_us", "200000\n");
     check(8, 2, "2.00 CPUs in /cg/cpu/a ");
 }
 
 static void the_lesser_of_both(void **state)
 {
     (void)state;
-    write_file("/proc/self/cgroup", "4:cpu:/\n0::/\n");
-    write_file("/proc/self/mountinfo", V1_MOUNT V2_MOUNT);
-    write_file("/cg/cpu/cpu.cfs_quota_us", "500000\n");
-    write_file("/cg/cpu/cpu.cfs_period_us", "100000\n");
-    write_file("/cg2/cpu.max", "300000 100000\n");
+    put_text("proc/self/cgroup", "4:cpu:/\n0::/\n");
+    put_text("proc/self/mountinfo", V1_MOUNT V2_MOUNT);
+    put_text("cg/cpu/cpu.cfs_quota_us", "500000\n");
+    put_text("cg/cpu/cpu.cfs_period_us", "100000\n");
+    put_text("cg2/cpu.max", "300000 100000\n");
     check(8, 3, "/cg2 ");
-    write_file("/cg2/cpu.max", "600000 100000\n");
+    put_text("cg2/cpu.max", "600000 100000\n");
     check(8, 5, "/cg/cpu ");
 }
 
@@ -123,13 +83,13 @@ static void the_lesser_of_both(void **state)
 static void mounted_below_the_top(void **state)
 {
     (void)state;
-    write_file("/proc/self/cgroup", "0::/docker/id/inner\n");
-    write_file("/proc/self/mountinfo", "40 31 0:28 /docker/id /cg2 rw - cgroup2 cgroup2 rw\n");
-    write_file("/cg2/inner/cpu.max", "200000 100000\n");
+    put_text("proc/self/cgroup", "0::/docker/id/inner\n");
+    put_text("proc/self/mountinfo", "40 31 0:28 /docker/id /cg2 rw - cgroup2 cgroup2 rw\n");
+    put_text("cg2/inner/cpu.max", "200000 100000\n");
     check(8, 2, "/cg2/inner ");
-    write_file("/proc/self/cgroup", "0::/docker/ident/inner\n"); /* only looks like below it */
+    put_text("proc/self/cgroup", "0::/docker/ident/inner\n"); /* only looks like below it */
     check(8, 8, "affinity");
-    write_file("/cg2/cpu.max", "300000 100000\n");
+    put_text("cg2/cpu.max", "300000 100000\n");
     check(8, 3, "/cg2 ");
 }
 
@@ -156,11 +116,11 @@ static void this_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_files, setup, teardown),
-        cmocka_unit_test_setup_teardown(version_2, setup, teardown),
-        cmocka_unit_test_setup_teardown(version_1, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_lesser_of_both, setup, teardown),
-        cmocka_unit_test_setup_teardown(mounted_below_the_top, setup, teardown),
+        cmocka_unit_test_setup_teardown(no_files, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(version_2, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(version_1, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(the_lesser_of_both, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(mounted_below_the_top, make_folder, remove_folder),
         cmocka_unit_test(this_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static void batches_stay_the_same(void **state)
                                            .file = how & 1 ? path : NULL };
                 snprintf(engine, sizeof engine, "{threads: %d}", threads);
                 fake->reset((uint64_t)threads);
-                consumer c = { .device = open_device(), .tells = true };
+                consumer c = { .device = open_gpu(), .tells = true };
                 check(begin(&c, &wish, &(leat_loader_options){ .hold = 1 + how / 2 }), &c.err);
                 run_changing(&c, how / 2, want[how & 1]);
                 end(&c);
@@ -69,7 +69,7 @@ static void steps_are_seen_by_events(void **state)
     expect_batches(&wish, want);
     for (int on_it = 0; on_it < 2; on_it++) {
         fake->reset(4);
-        consumer c = { .device = open_device(), .plan = open_planted(&wish) };
+        consumer c = { .device = open_gpu(), .plan = open_planted(&wish) };
         plant(2, (int32_t[]){ 0, 0 }, (int32_t[]){ IMAGE_OPS, 1 }, 1e12, 1e6);
         check(begin(&c, &wish, &(leat_loader_options){ .hold = 1 }), &c.err);
         for (int i = 0; i <= PER_EPOCH; i++) {
@@ -110,7 +110,7 @@ static void what_changes_nothing(void **state)
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         fake->reset(k);
-        consumer c = { .device = open_device() };
+        consumer c = { .device = open_gpu() };
         check(begin(&c, &wish, &(leat_loader_options){ .hold = 1 }), &c.err);
         for (int i = 0; i < BATCHES; i++) {
             c.tells = PER_EPOCH - i % PER_EPOCH <= cases[k].tells;
@@ -128,7 +128,7 @@ static void a_held_batch_means_no_change(void **state)
     const placed_wish wish = { .engine = "{threads: 2}" };
     (void)state;
     fake->reset(6);
-    consumer c = { .device = open_device(), .tells = true };
+    consumer c = { .device = open_gpu(), .tells = true };
     check(begin(&c, &wish, &(leat_loader_options){ .hold = 2 }), &c.err);
     for (int i = 0; i <= 2 * PER_EPOCH; i++) {
         const bool border = i % PER_EPOCH == PER_EPOCH - 1;
@@ -151,14 +151,14 @@ static void a_state_goes_on(void **state)
         for (int host = 0; host < 2; host++) {
             leat_loader_state at;
             fake->reset((uint64_t)stop);
-            consumer c = { .device = open_device(), .tells = true };
+            consumer c = { .device = open_gpu(), .tells = true };
             check(begin(&c, &wish, &(leat_loader_options){ .hold = 1 }), &c.err);
             for (int i = 0; i < stop; i++)
                 check(take(&c, long_and_short[i / PER_EPOCH], false, NULL), &c.err);
             leat_loader_get_state(c.loader, &at);
             assert_int_equal(at.next_batch, stop);
             end(&c);
-            consumer again = { .device = host ? NULL : open_device(), .tells = true };
+            consumer again = { .device = host ? NULL : open_gpu(), .tells = true };
             check(begin(&again, &wish, &(leat_loader_options){ .state = &at }), &again.err);
             for (int i = stop; i < BATCHES; i++) {
                 check(take(&again, LONG_US, false, &digest), &again.err);
@@ -185,7 +185,7 @@ static void bad_records_count_once(void **state)
     for (int host = 0; host < 2; host++) {
         leat_loader_stats_info stats;
         fake->reset(8);
-        consumer c = { .device = host ? NULL : open_device(), .tells = true };
+        consumer c = { .device = host ? NULL : open_gpu(), .tells = true };
         check(begin(&c, &wish, &(leat_loader_options){ .hold = 1 }), &c.err);
         for (int i = 0; i < BATCHES; i++) {
             if (!host && i && i % PER_EPOCH == 0) /* all of the next epoch is there, and counted */

@@ -8,14 +8,6 @@
 
 static const cuda_fake_table *fake;
 
-static leat_device *open_device(void)
-{
-    leat_device *device;
-    leat_error err;
-    check(leat_device_open("cuda:0", &device, &err), &err);
-    return device;
-}
-
 static void names_and_reasons(void **state)
 {
     static const struct {
@@ -150,7 +142,7 @@ static void streams_keep_their_order(void **state)
 
 static void events_tell_the_time(void **state)
 {
-    leat_device *const device = open_device();
+    leat_device *const device = open_gpu();
     const leat_device_table *const t = device->table;
     leat_stream *stream;
     leat_event *event, *never;
@@ -183,7 +175,7 @@ static void events_tell_the_time(void **state)
 
 static void no_memory_says_how_much(void **state)
 {
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     const leat_device_table *const t = device->table;
     size_t n_free, total;
     char why[256];
@@ -284,7 +276,7 @@ static void planted_work_runs(void **state)
 /* Without a driver, or without the library: a reason that names what is missing, and no record. */
 static void records_need_cupti(void **state)
 {
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     const leat_device_table *const t = device->table;
     leat_device_record record;
     leat_error err = { 0 };

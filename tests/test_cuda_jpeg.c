@@ -5,26 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "device_impl.h"
+#include "cuda_jpeg_fixture.h"
 #include "gpu_cases.h"
-#include "gpu_jpegs.h"
-#include "nvjpeg_fixture.h"
 #include "op_test.h"
-
-static const cuda_fake_table *fake;
-static const nvjpeg_fake_table *nvjpeg;
-
-static void begin(uint64_t seed, unsigned n_engines)
-{
-    fake->reset(seed);
-    nvjpeg->reset(n_engines);
-}
-
-static void check_fakes(void)
-{
-    check_fake(fake);
-    check_fake_nvjpeg(nvjpeg);
-}
 
 static void batches_are_those_of_the_cpu(void **state)
 {
@@ -46,61 +29,7 @@ static void batches_are_those_of_the_cpu(void **state)
     }
 }
 
-/* --- one set, one pipeline ------------------------------------------------------------------------- */
-
-static const gpu_jpegs small_set = {
-    .n = 22, .least_px = 30, .most_px = 50, .wide = -1, .cut = -1, .headless = -1, .seed = 3
-};
-
 #define OPS "[{decode_jpeg: {max_pixels: 100000}}, {random_crop: {size: 24}}, random_flip]"
-
-/* stages: entries of `pipeline` behind the map. */
-static leat_plan *open_set(const gpu_jpegs *set, const char *ops, const char *stages,
-                           const char *engine, char file[64])
-{
-    char text[800];
-    leat_plan *plan;
-    leat_error err;
-    check(gpu_jpegs_write(set, file, &err), &err);
-    snprintf(text, sizeof text,
-             "source: {tfrecord: '%s'}\npipeline: [{map: {device: gpu, ops: %s}}, %s]\n"
-             "engine: {%s}\n",
-             file, ops, stages, engine);
-    check(open_text(text, &plan, &err), &err);
-    return plan;
-}
-
-typedef struct outcome {
-    int64_t batches, rows;
-    uint64_t replaced, files, files_here;
-} outcome;
-
-static void see(void *user, leat_loader *loader, leat_batch *batch)
-{
-    outcome *const out = user;
-    leat_loader_stats_info stats;
-    if (batch) {
-        out->batches++;
-        out->rows += leat_batch_get_info(batch)->rows;
-        out->replaced += (uint64_t)leat_batch_get_info(batch)->n_replaced;
-        return;
-    }
-    leat_loader_stats(loader, &stats);
-    out->files = stats.n_files;
-    out->files_here = stats.n_files_here;
-}
-
-static int run_all(const leat_plan *plan, outcome *out, leat_error *err)
-{
-    *out = (outcome){ .rows = 0 };
-    return take_all_of_device(plan, see, out, err);
-}
-
-static void close_set(leat_plan *plan, const char *file)
-{
-    leat_plan_close(&plan);
-    gpu_jpegs_remove(file);
-}
 
 /* Pictures that nvJPEG got, of small_set with one that is `wide_px` wide. */
 static uint64_t decoded_with(int wide_px)
@@ -307,8 +236,10 @@ static void a_refused_batch_is_tried_file_by_file(void **state)
     check(run_all(plan, &found, &err), &err);
     const int64_t calls = (int64_t)nvjpeg->calls();
     int64_t n_tried = 0;
+    assert_int_equal(nvjpeg->parts(), 22);
     for (int64_t n = 0; n < calls; n++) {
         begin(4, 1);
+        nvjpeg->set_regions(NVJPEG_FAKE_NOT_SUPPORTED);
         nvjpeg->fail_at(n, 4 /* not a kind that it decodes */);
         if (run_all(plan, &found, &err) == LEAT_OK && nvjpeg->decoded(0) == 22)
             n_tried++;
@@ -456,6 +387,7 @@ static void refusals_say_what_to_do(void **state)
         { "[decode_jpeg, {pad: {pixels: 2}}]", "cannot follow decode_jpeg" },
         { "[{decode_jpeg: {lenient: true}}, {resize: 8}]", "no lenient decoding" },
         { "[{decode_jpeg: {channels: 0}}, {resize: 8}]", "channels is 1 or 3" },
+        { "[{decode_jpeg: {device_share: 0}}, {resize: 8}]", "device_share must be between" },
         { "[decode_png, {resize: 8}]", "op 'decode_png' has no kernel" },
         { "[decode_jpeg, {resize: 8}, decode_jpeg]", "has no kernel" },
     };
@@ -491,8 +423,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_rank_may_have_no_row),
         cmocka_unit_test(refusals_say_what_to_do),
     };
-    fake = open_fake();
-    nvjpeg = open_fake_nvjpeg();
+    open_fakes();
     if (argc > 1) /* one test by its name */
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

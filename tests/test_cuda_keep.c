@@ -11,14 +11,6 @@ static const cuda_fake_table *fake;
 
 enum { RECORDS = 60, ROW = 5 * 5 * 3 };
 
-static leat_device *open_device(void)
-{
-    leat_device *device;
-    leat_error err;
-    check(leat_device_open("cuda:0", &device, &err), &err);
-    return device;
-}
-
 static leat_plan *open_plan(const char *engine)
 {
     static uint8_t pixels[RECORDS * ROW];
@@ -44,7 +36,7 @@ static void batches_do_not_depend_on_luck(void **state)
     for (uint64_t seed = 0; seed < 20; seed++) {
         gpu_run run = { .seed = seed, .effort = 1 };
         fake->reset(seed);
-        run.device = open_device();
+        run.device = open_gpu();
         if (gpu_case_keep(&run) != GPU_PASSED)
             fail_msg("seed %d: %s", (int)seed, run.text);
         leat_device_close(&run.device);
@@ -59,14 +51,14 @@ static void any_call_may_fail(void **state)
     leat_error err;
     (void)state;
     fake->reset(0);
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     const uint64_t opened = fake->calls();
     check(take_all(plan, device, 3, NULL, NULL, &err), &err);
     const int64_t calls = (int64_t)(fake->calls() - opened);
     leat_device_close(&device);
     for (int64_t n = 0; n < calls; n += n < 60 ? 1 : 17) { /* all of the opening */
         fake->reset((uint64_t)n);
-        device = open_device();
+        device = open_gpu();
         err.message[0] = 0;
         fake->fail_at(n, codes[n % 2]);
         const int rc = take_all(plan, device, 3, NULL, NULL, &err);
@@ -89,7 +81,7 @@ static void too_little_memory_is_said(void **state)
     char engine[64];
     (void)state;
     fake->reset(0);
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     const leat_loader_options o = { .device = device };
     leat_plan *plan = open_plan("{threads: 1}");
     check(leat_plan_budget(plan, &o, &budget, &err), &err);

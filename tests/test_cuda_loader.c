@@ -4,9 +4,11 @@
  * which streams get on; any one call failing; a device that is lost; a plan that no device can run. */
 #include "device_impl.h"
 #include "gpu_cases.h"
+#include "gpu_jpegs.h"
 #include "nvjpeg_fixture.h"
 
 static const cuda_fake_table *fake;
+static const nvjpeg_fake_table *nvjpeg;
 
 static void all_cases_hold(void **state)
 {
@@ -130,6 +132,67 @@ static void a_lost_device_is_an_error(void **state)
     fake->reset(0);
 }
 
+/* Whatever thread calls, no other GPU is touched: a context there would cost its memory. */
+static void one_gpu_of_several(void **state)
+{
+    (void)state;
+    for (int prefetch = 0; prefetch < 3; prefetch++) {
+        leat_plan *plan = open_plan("{device: gpu, ops: [random_flip, random_contrast]}", prefetch);
+        leat_device *device;
+        leat_error err;
+        fake->reset((uint64_t)prefetch);
+        fake->set_gpus(3);
+        check(leat_device_open("cuda:1", &device, &err), &err);
+        for (int i = 0; i < 10; i++)
+            check(take_all(plan, device, 2, NULL, NULL, &err), &err);
+        assert_int_equal(fake->contexts(), 1 << 1);
+        leat_device_close(&device);
+        leat_plan_close(&plan);
+        check_fake(fake);
+    }
+    fake->reset(0);
+}
+
+/* A batch may be held longer than its loader is open: what is left of that knows nothing of threads and
+ * readers, so that no call-back may come any more. */
+static void no_call_after_the_close(void **state)
+{
+    const gpu_jpegs set = {
+        .n = 60, .least_px = 30, .most_px = 50, .wide = -1, .cut = -1, .headless = -1, .seed = 3
+    };
+    char file[64], text[400];
+    leat_plan *plan;
+    leat_error err;
+    (void)state;
+    check(gpu_jpegs_write(&set, file, &err), &err);
+    snprintf(text, sizeof text,
+             "source: {tfrecord: '%s'}\npipeline: [{map: {device: gpu, ops: "
+             "[{decode_jpeg: {max_pixels: 10000}}, {resize: {size: 40}}]}}, {batch: 4}, "
+             "{prefetch: 3}]\n",
+             file);
+    check(open_text(text, &plan, &err), &err);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        leat_device *device;
+        leat_loader *loader;
+        leat_batch *batch;
+        fake->reset(seed);
+        nvjpeg->reset((unsigned)seed % 2);
+        check(leat_device_open("cuda:0", &device, &err), &err);
+        const leat_loader_options o = { .device = device, .epochs = -1 };
+        check(leat_loader_open(plan, &o, &loader, &err), &err);
+        check(leat_loader_next(loader, &batch, &err), &err);
+        leat_loader_close(&loader);
+        assert_int_equal(fake->pending_calls(), 0);
+        leat_batch_release(batch);
+        leat_device_close(&device);
+        check_fake(fake);
+        check_fake_nvjpeg(nvjpeg);
+    }
+    leat_plan_close(&plan);
+    gpu_jpegs_remove(file);
+    fake->reset(0);
+}
+
 static void too_little_memory_is_said(void **state)
 {
     leat_plan *plan = open_plan("{device: gpu, ops: [normalize]}", 2);
@@ -175,9 +238,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_cases_hold),      cmocka_unit_test(batches_do_not_depend_on_luck),
         cmocka_unit_test(where_a_map_can_run), cmocka_unit_test(too_little_memory_is_said),
         cmocka_unit_test(any_call_may_fail),   cmocka_unit_test(a_lost_device_is_an_error),
+        cmocka_unit_test(one_gpu_of_several),  cmocka_unit_test(no_call_after_the_close),
     };
     fake = open_fake();
-    open_fake_nvjpeg();
+    nvjpeg = open_fake_nvjpeg();
     if (argc > 1) /* one test by its name */
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

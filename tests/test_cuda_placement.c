@@ -25,7 +25,9 @@ static const leat_costs *costs_for(int32_t image, int32_t y)
         leat_split_chain *const chain = &costs.split.chains[c];
         chain->n = ops[c] + 1;
         for (int32_t k = 0; k <= ops[c]; k++)
-            chain->at[k] = (leat_split){ k, k == wanted[c] ? -4e4 : 0, 0, k == ops[c] ? 0 : 100 };
+            chain->at[k] = (leat_split){ .n_host = k,
+                                         .host_ns = k == wanted[c] ? -4e4 : 0,
+                                         .device_ns = k == ops[c] ? 0 : 100 };
     }
     return &costs;
 }
@@ -87,7 +89,7 @@ static void every_cut_gives_the_same_batches(void **state)
         for (int32_t y = 0; y <= 1; y++) {
             fake->reset((uint64_t)image);
             leat_plan *plan = open_plan("{threads: 2}");
-            leat_device *device = open_device();
+            leat_device *device = open_gpu();
             const leat_loader_options o = { .device = device };
             uint64_t got;
             leat_error err;
@@ -122,7 +124,7 @@ static void what_is_measured_is_kept(void **state)
     int n_chosen[2] = { 0, 0 };
     (void)state;
     fake->reset(1);
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     const leat_loader_options o = { .device = device };
     check(leat_plan_placement(plan, &o, &p, &err), &err);
     assert_int_equal(p.measured, 1);
@@ -158,7 +160,7 @@ static void costs_are_measured_once(void **state)
     leat_error err;
     (void)state;
     fake->reset(1);
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     const leat_loader_options o = { .device = device };
     const leat_loader_options slow = { .device = device, .step_ns = 8000000000000, .hold = 2 };
     check(leat_plan_placement(plan, &o, &p, &err), &err);
@@ -192,7 +194,7 @@ static void all_threads_get_the_same(void **state)
     leat_plan *plan = open_plan("{threads: 1}");
     (void)state;
     fake->reset(2);
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     for (int i = 0; i < 4; i++) {
         jobs[i][0] = plan;
         jobs[i][1] = device;
@@ -211,7 +213,7 @@ static void all_threads_get_the_same(void **state)
 /* Each call of the measuring, but for those that open the device. */
 static void any_call_may_fail(void **state)
 {
-    static const int codes[] = { 2 /* memory */, 719 /* launch failure */ };
+    static const int codes[] = { 2 /* memory */, 1 /* invalid value */ };
     static leat_placement p;
     const uint64_t want = digest_on_host();
     uint64_t got;
@@ -221,7 +223,7 @@ static void any_call_may_fail(void **state)
     for (int64_t n = 0, more = 1; more; n++) {
         fake->reset((uint64_t)n);
         leat_plan *plan = open_plan("{threads: 1}");
-        leat_device *device = open_device();
+        leat_device *device = open_gpu();
         const leat_loader_options o = { .device = device };
         const uint64_t opened = fake->calls();
         fake->fail_at(n, codes[n % 2]);
@@ -240,6 +242,33 @@ static void any_call_may_fail(void **state)
     fake->reset(0);
 }
 
+/* After some failures the device is lost: what was to be measured is not, and the loader says why. */
+static void a_device_lost_meanwhile(void **state)
+{
+    static leat_placement p;
+    uint64_t got;
+    leat_error err;
+    (void)state;
+    for (int64_t n = 0, more = 1; more; n++) {
+        fake->reset((uint64_t)n);
+        leat_plan *plan = open_plan("{threads: 1}");
+        leat_device *device = open_gpu();
+        const leat_loader_options o = { .device = device };
+        const uint64_t opened = fake->calls();
+        fake->fail_at(n, 719 /* launch failure */);
+        check(leat_plan_placement(plan, &o, &p, &err), &err);
+        more = n < (int64_t)(fake->calls() - opened);
+        if (more) {
+            assert_int_equal(run_all(plan, device, &got, &err), LEAT_E_DEVICE);
+            assert_non_null(strstr(err.message, "end it and start again"));
+        }
+        leat_device_close(&device);
+        leat_plan_close(&plan);
+        check_fake(fake);
+    }
+    fake->reset(0);
+}
+
 /* Cut batches take more memory: where that is not there, nothing moves, and the loader runs. */
 static void what_does_not_fit_stays(void **state)
 {
@@ -252,7 +281,7 @@ static void what_does_not_fit_stays(void **state)
     (void)state;
     for (int how = 0; how < 2; how++) {
         fake->reset(3);
-        leat_device *device = open_device();
+        leat_device *device = open_gpu();
         const leat_loader_options o = { .device = device };
         leat_plan *plan = open_plan("{threads: 2}");
         leat_placed_planted = costs_for(how ? 0 : IMAGE_OPS, how ? 0 : 1);
@@ -287,6 +316,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(costs_are_measured_once),
         cmocka_unit_test(all_threads_get_the_same),
         cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(a_device_lost_meanwhile),
         cmocka_unit_test(what_does_not_fit_stays),
     };
     fake = open_fake();

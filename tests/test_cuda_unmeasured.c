@@ -7,14 +7,6 @@
 
 static const cuda_fake_table *fake;
 
-static leat_device *open_device(void)
-{
-    leat_device *device;
-    leat_error err;
-    check(leat_device_open("cuda:0", &device, &err), &err);
-    return device;
-}
-
 /* A plan of a config as text, and what is placed there. */
 static leat_plan *place_text(const char *text, leat_device *device, leat_placement *p)
 {
@@ -42,7 +34,7 @@ static void what_a_cache_keeps_is_not_measured(void **state)
              "batch: 4]\n",
              path, ROW_FLOATS);
     fake->reset(0);
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     leat_plan *plan = place_text(text, device, &p);
     assert_int_equal(p.measured, 1);
     assert_string_equal(p.ops[0].reason, "what it gives is kept by the cache");
@@ -77,7 +69,7 @@ static void damaged_records_are_no_measure(void **state)
              "pipeline: [map: [decode_image, {resize: [8, 8]}, random_flip], batch: 4]\n",
              path);
     fake->reset(0);
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     leat_plan *plan = place_text(text, device, &p);
     assert_int_equal(p.measured, 0);
     assert_non_null(strstr(p.reason, "none of the 3 samples tried got through the ops"));
@@ -107,7 +99,7 @@ static void what_may_not_be_timed(void **state)
     leat_builder_stage(b, "batch", "2");
     check(leat_builder_plan(b, &plan, &err), &err);
     leat_builder_close(&b);
-    leat_device *device = open_device();
+    leat_device *device = open_gpu();
     const leat_loader_options o = { .device = device };
     check(leat_plan_placement(plan, &o, &p, &err), &err);
     assert_int_equal(p.measured, 0);

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_filter.c: sets that find their members, features read at open, and the stage `filter` against a
- * plain loop over the records. */
+ * test_filter.c: the stage `filter`, which reads features at open, against a plain loop over the
+ * records. */
 #include "engine_fixture.h"
+#include "own_folder.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "bitset.h"
 #include "plan_impl.h"
 #include "source_scan.h"
 
 #define N_RECORDS 9000 /* more than are read at once */
 #define N_SPLITS  3
 
-static char folder[] = "/tmp/leat-test-filter-XXXXXX";
 static const char *const splits[N_SPLITS] = { "train", "val", "" };
 
 static int label_of(int r)
@@ -29,11 +25,9 @@ static float score_of(int r)
 /* record, label, score, split, and a blob to make records differ in size */
 static void write_file(const char *name, int first, int n, size_t blob_most)
 {
-    char path[128];
     leat_format_error err;
     uint8_t *blob = calloc(blob_most + 1, 1);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    record_writer to = open_records(path);
+    record_writer to = open_records(in_folder(name));
     for (int r = first; r < first + n; r++) {
         const int64_t id = r, label = label_of(r);
         const float score = score_of(r);
@@ -54,45 +48,11 @@ static void write_file(const char *name, int first, int n, size_t blob_most)
 
 static int make_files(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
     write_file("a.tfrecord", 0, N_RECORDS / 2, 2000);
     write_file("b.tfrecord", N_RECORDS / 2, N_RECORDS / 2, 0);
     return 0;
-}
-
-static int remove_files(void **state)
-{
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
-
-/* --- sets ------------------------------------------------------------------------------------------ */
-
-static void a_set_finds_its_members(void **state)
-{
-    static const uint64_t sizes[] = { 0, 1, 63, 64, 65, 511, 512, 513, 5000, 262144, 300001 };
-    (void)state;
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-        for (uint64_t one_in = 1; one_in < 3000; one_in = one_in * 3 + 1) {
-            leat_bitset *set;
-            leat_error err;
-            uint64_t k = 0;
-            leat_rng rng = leat_rng_make(s, one_in, 0, 0);
-            check(leat_bitset_open(&set, sizes[s], &err), &err);
-            for (uint64_t i = 0; i < sizes[s]; i++)
-                if (leat_rng_below(&rng, (uint32_t)one_in) == 0 && i / 4096 % 3 != 1)
-                    leat_bitset_add(set, i);
-            check(leat_bitset_finish(set, &err), &err);
-            for (uint64_t i = 0; i < sizes[s]; i++)
-                if (leat_bitset_has(set, i))
-                    assert_int_equal(leat_bitset_member(set, k++), i);
-            assert_int_equal(k, set->n_members);
-            leat_bitset_close(&set);
-        }
 }
 
 /* --- the stage ------------------------------------------------------------------------------------- */
@@ -106,11 +66,12 @@ static int open_stages(const char *stages, bool bytes, const char *engine, leat_
                        leat_error *err)
 {
     char text[2000];
-    snprintf(
-        text, sizeof text,
-        "source: {tfrecord: {files: '%s/*.tfrecord', %s}}\nengine: %s\npipeline: [%s]\n", folder,
-        bytes ? FEATURES : "features: {id: {shape: []}, label: {shape: []}, score: {shape: []}}",
-        engine, stages);
+    snprintf(text, sizeof text,
+             "source: {tfrecord: {files: '%s/*.tfrecord', %s}}\nengine: %s\npipeline: [%s]\n",
+             test_folder,
+             bytes ? FEATURES
+                   : "features: {id: {shape: []}, label: {shape: []}, score: {shape: []}}",
+             engine, stages);
     return open_text(text, plan, err);
 }
 
@@ -335,26 +296,21 @@ static void rows_in_memory(void **state)
 /* The files are empty: a label is that of its folder, and nothing is read for it. */
 static void labels_of_images_need_no_reading(void **state)
 {
-    char path[128], text[400];
+    char name[32], text[400];
     leat_plan *plan;
     leat_error err;
     (void)state;
-    for (int c = 0; c < 3; c++) {
-        snprintf(path, sizeof path, "%s/images", folder);
-        mkdir(path, 0700);
-        snprintf(path, sizeof path, "%s/images/%c", folder, 'a' + c);
-        mkdir(path, 0700);
+    for (int c = 0; c < 3; c++)
         for (int i = 0; i <= c; i++) {
-            snprintf(path, sizeof path, "%s/images/%c/%d.jpg", folder, 'a' + c, i);
-            fclose(fopen(path, "wb"));
+            snprintf(name, sizeof name, "images/%c/%d.jpg", 'a' + c, i);
+            put_text(name, "");
         }
-    }
     for (int twice = 0; twice < 2; twice++) {
         char source[200];
         snprintf(source, sizeof source,
                  twice ? "concat: [{images: '%s/images'}, {images: '%s/images'}]"
                        : "images: '%s/images'",
-                 folder, folder);
+                 test_folder, test_folder);
         snprintf(text, sizeof text,
                  "source: {%s}\npipeline: [{filter: {feature: label, min: 1}}, {map: [decode_jpeg, "
                  "{resize: [8, 8]}]}, {batch: 2}]\n",
@@ -376,7 +332,7 @@ static void in_one_of_several_sources(void **state)
     snprintf(one, sizeof one,
              "tfrecord: {files: '%s/a.tfrecord', features: {id: {shape: []}, label: "
              "{shape: []}}}",
-             folder);
+             test_folder);
     snprintf(text, sizeof text,
              "source: {concat: [{%s, pipeline: [{filter: {feature: label, equals: 5}}, shuffle]}, "
              "{%s, pipeline: [{filter: {feature: label, equals: 6}}]}]}\npipeline: [{batch: 16}]\n",
@@ -466,7 +422,7 @@ static void a_bad_record_is_named(void **state)
     check(open_stages("{batch: 4}", false, "{}", &plan, &err), &err);
     check(plan->source->table->locate(plan->source, 1234, &at, &err), &err);
     leat_plan_close(&plan);
-    snprintf(path, sizeof path, "%s/a.tfrecord", folder);
+    snprintf(path, sizeof path, "%s/a.tfrecord", test_folder);
     FILE *file = fopen(path, "r+b");
     fseek(file, (long)(at.offset + at.size / 2), SEEK_SET);
     byte = (uint8_t)fgetc(file);
@@ -489,7 +445,6 @@ static void a_bad_record_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_set_finds_its_members),
         cmocka_unit_test(the_same_records_as_a_plain_loop),
         cmocka_unit_test(shuffle_and_repeat_go_over_what_is_kept),
         cmocka_unit_test(bytes_are_compared_as_texts_and_by_length),
@@ -499,5 +454,5 @@ int main(void)
         cmocka_unit_test(errors_say_what_to_do),
         cmocka_unit_test(a_bad_record_is_named),
     };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

@@ -4,25 +4,17 @@
  * engine: for every kind of JPEG, chain, CPU level and thread count. */
 #include "engine_fixture.h"
 #include "op_test.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "own_folder.h"
 
 #include "cpu.h"
-
-static char folder[] = "/tmp/leat-test-fused-XXXXXX";
 
 static const char *const parts[] = { "whole", "damaged" };
 
 static void write_image(const char *part, int i, const leat_view *bytes)
 {
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s/%c/%03d.jpg", folder, part, 'a' + i % 2, i);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes->data, 1, (size_t)bytes->shape.dims[0], file),
-                     (size_t)bytes->shape.dims[0]);
-    fclose(file);
+    char name[64];
+    snprintf(name, sizeof name, "%s/%c/%03d.jpg", part, 'a' + i % 2, i);
+    put_file(name, bytes->data, (size_t)bytes->shape.dims[0]);
 }
 
 /* A file that is cut, or has a byte changed, somewhere in its last two thirds. */
@@ -48,15 +40,8 @@ static int make_images(void **state)
         { .progressive = 1 },
     };
     enum { N_KINDS = sizeof kinds / sizeof *kinds };
-    char path[128];
-    (void)state;
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
-    for (int k = 0; k < 6; k++) { /* a folder, and two classes in it */
-        snprintf(path, sizeof path, "%s/%s/%c", folder, parts[k / 3], "\0ab"[k % 3]);
-        if (mkdir(path, 0777))
-            return -1;
-    }
     for (int i = 0; i < 5 * N_KINDS; i++) {
         leat_view image = op_drawing(17 + i * 13 % 150, 23 + i * 29 % 170, i % 6 == 5 ? 1 : 3);
         leat_view bytes = op_jpeg(image, kinds[i % N_KINDS]);
@@ -69,33 +54,20 @@ static int make_images(void **state)
     return 0;
 }
 
-static int remove_images(void **state)
-{
-    char command[200];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
-}
-
 static uint64_t digest_of(const char *part, const char *ops, bool fuse, int threads, int *n_fused)
 {
     char text[600];
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     int64_t n;
     snprintf(text, sizeof text,
              "seed: 9\nsource: {images: '%s/%s'}\nengine: {digest: true, threads: %d, fuse: %s}\n"
              "pipeline: [shuffle, {on_error: {policy: mask, max_errors: %s}}, {map: {ops: %s}}, "
              "{batch: 8}, {prefetch: 2}]\n",
-             folder, part, threads, fuse ? "true" : "false", part == parts[0] ? "0" : "unlimited",
-             ops);
-    check(leat_config_parse(text, "fused.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
+             test_folder, part, threads, fuse ? "true" : "false",
+             part == parts[0] ? "0" : "unlimited", ops);
+    leat_plan *plan = plan_of_text(text);
     *n_fused = leat_plan_tensor(plan, 0)->n_fused;
     const uint64_t digest = run_digest(plan, &(leat_loader_options){ .epochs = 4 }, &n);
     leat_plan_close(&plan);
-    leat_config_close(&config);
     return digest;
 }
 
@@ -167,5 +139,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(one_go_equals_one_by_one),
                                         cmocka_unit_test(damage_is_the_same_on_every_level) };
-    return cmocka_run_group_tests(tests, make_images, remove_images);
+    return cmocka_run_group_tests(tests, make_images, remove_folder);
 }

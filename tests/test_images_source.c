@@ -3,15 +3,11 @@
  * test_images_source.c: the source `images`: which files become which records with which labels, what
  * it refuses, and that it gives the batches that the converted set gives. */
 #include <fcntl.h>
-#include <ftw.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "engine_fixture.h"
 #include "failing_malloc.h"
 #include "op_test.h"
-
-static char top[] = "/tmp/leat-test-images-XXXXXX";
+#include "own_folder.h"
 
 /* --- trees --------------------------------------------------------------------------------------- */
 
@@ -19,47 +15,21 @@ static void make_set(void);
 
 static int make_top(void **state)
 {
-    if (!mkdtemp(top))
+    if (make_folder(state) < 0)
         return -1;
     make_set();
     return op_test_setup(state);
 }
 
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *ftw)
-{
-    (void)status;
-    (void)flag;
-    (void)ftw;
-    return remove(path);
-}
-
 static int remove_top(void **state)
 {
     op_test_teardown(state);
-    return nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return remove_folder(state);
 }
 
-/* Path below the top; a few at once. */
-static const char *at(const char *name)
+static void make_sub(const char *name)
 {
-    static char paths[4][512];
-    static int turn;
-    turn = (turn + 1) % 4;
-    snprintf(paths[turn], sizeof paths[turn], "%s/%s", top, name);
-    return paths[turn];
-}
-
-static void make_folder(const char *name)
-{
-    assert_int_equal(mkdir(at(name), 0700), 0);
-}
-
-static void write_file(const char *name, const void *bytes, size_t size)
-{
-    FILE *file = fopen(at(name), "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
+    assert_int_equal(mkdir(in_folder(name), 0700), 0);
 }
 
 /* A JPEG of one shade of gray, so that a pixel says which file it was. */
@@ -68,7 +38,7 @@ static void write_shade(const char *name, uint8_t shade)
     const leat_view image = op_image(LEAT_U8, 16, 24, 1);
     memset(image.data, shade, 16 * 24);
     const leat_view jpeg = op_jpeg(image, (op_jpeg_how){ 0 });
-    write_file(name, jpeg.data, (size_t)jpeg.shape.dims[0]);
+    put_file(name, jpeg.data, (size_t)jpeg.shape.dims[0]);
     free(image.data);
     free(jpeg.data);
 }
@@ -94,7 +64,7 @@ static int open_plan(const char *source, const char *stages, leat_plan **plan, l
 static int open_set(const char *name, const char *stages, leat_plan **plan, leat_error *err)
 {
     char source[600];
-    snprintf(source, sizeof source, "{images: '%s'}", at(name));
+    snprintf(source, sizeof source, "{images: '%s'}", in_folder(name));
     return open_plan(source, stages, plan, err);
 }
 
@@ -114,7 +84,7 @@ static void refuse(const char *name, int code, const char *message)
     leat_error err = { 0 };
     for (const char *p = message; *p; p++)
         snprintf(want + strlen(want), sizeof want - strlen(want), "%.*s", *p == '$' ? 99 : 1,
-                 *p == '$' ? top : p);
+                 *p == '$' ? test_folder : p);
     const int rc = open_set(name, "{" DECODE "}, {batch: 4}", &plan, &err);
     leat_plan_close(&plan);
     assert_string_equal(err.message, want);
@@ -146,22 +116,22 @@ static void classes_and_files_are_in_byte_order(void **state)
     leat_error err;
     char name[200];
     (void)state;
-    make_folder("order");
+    make_sub("order");
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         snprintf(name, sizeof name, "order/%s", folders[i]);
-        make_folder(name);
+        make_sub(name);
     }
     for (int i = N; i-- > 0;) { /* not in the order of making */
         snprintf(name, sizeof name, "order/%s", files[i].name);
         write_shade(name, (uint8_t)(20 * i + 20));
     }
     /* none of these is a record */
-    write_file("order/readme.jpg", "x", 1);
-    write_file("order/a/notes.txt", "x", 1);
-    write_file("order/a/jpg", "x", 1);
-    write_file("order/a/.hidden.jpg", "x", 1);
-    write_file("order/a/1.jpg.part", "x", 1);
-    write_file("order/.hidden/1.jpg", "x", 1);
+    put_file("order/readme.jpg", "x", 1);
+    put_file("order/a/notes.txt", "x", 1);
+    put_file("order/a/jpg", "x", 1);
+    put_file("order/a/.hidden.jpg", "x", 1);
+    put_file("order/a/1.jpg.part", "x", 1);
+    put_file("order/.hidden/1.jpg", "x", 1);
 
     leat_plan *plan = plan_of("order", "{" DECODE "}, {batch: 100}");
     const leat_plan_info *info = leat_plan_get_info(plan);
@@ -186,12 +156,12 @@ static void classes_and_files_are_in_byte_order(void **state)
 static void links_are_followed(void **state)
 {
     (void)state;
-    make_folder("links");
-    make_folder("links-real");
+    make_sub("links");
+    make_sub("links-real");
     write_shade("links-real/1.jpg", 40);
-    assert_int_equal(symlink("../links-real", at("links/cat")), 0);
-    make_folder("links/dog");
-    assert_int_equal(symlink("../../links-real/1.jpg", at("links/dog/2.jpg")), 0);
+    assert_int_equal(symlink("../links-real", in_folder("links/cat")), 0);
+    make_sub("links/dog");
+    assert_int_equal(symlink("../../links-real/1.jpg", in_folder("links/dog/2.jpg")), 0);
     leat_plan *plan = plan_of("links", "{" DECODE "}, {batch: 100}");
     assert_int_equal(leat_plan_get_info(plan)->n_records, 2);
     assert_int_equal(leat_plan_get_info(plan)->n_classes, 2);
@@ -204,25 +174,25 @@ static void wrong_trees_are_refused(void **state)
 {
     (void)state;
     refuse("nowhere", LEAT_E_IO, "cannot read the folder $/nowhere: No such file or directory");
-    write_file("file", "x", 1);
+    put_file("file", "x", 1);
     refuse("file", LEAT_E_IO, "cannot read the folder $/file: Not a directory");
-    make_folder("bare");
+    make_sub("bare");
     refuse("bare", LEAT_E_DATA,
            "$/bare has no sub-folders; images are expected as $/bare/CLASS/NAME.jpg");
     write_shade("bare/1.jpg", 1);
     refuse("bare", LEAT_E_DATA,
            "$/bare has no sub-folders; images are expected as $/bare/CLASS/NAME.jpg");
-    make_folder("bare/cat");
+    make_sub("bare/cat");
     refuse("bare", LEAT_E_DATA,
            "$/bare: 1 class folder, but no file in it is named .jpg, .jpeg or .png");
-    make_folder("bare/dog");
-    write_file("bare/dog/1.webp", "x", 1);
+    make_sub("bare/dog");
+    put_file("bare/dog/1.webp", "x", 1);
     refuse("bare", LEAT_E_DATA,
            "$/bare: 2 class folders, but no file in them is named .jpg, .jpeg or .png");
 
-    make_folder("deep");
-    make_folder("deep/train");
-    make_folder("deep/train/cat");
+    make_sub("deep");
+    make_sub("deep/train");
+    make_sub("deep/train/cat");
     write_shade("deep/train/cat/1.jpg", 1);
     refuse("deep", LEAT_E_DATA,
            "$/deep/train/cat: a folder inside a class folder; images are expected as "
@@ -236,18 +206,18 @@ static void wrong_trees_are_refused(void **state)
 static void names_without_files_are_refused(void **state)
 {
     (void)state;
-    make_folder("odd");
-    make_folder("odd/cat");
+    make_sub("odd");
+    make_sub("odd/cat");
     write_shade("odd/cat/1.jpg", 1);
-    assert_int_equal(mkfifo(at("odd/cat/pipe.jpg"), 0600), 0);
+    assert_int_equal(mkfifo(in_folder("odd/cat/pipe.jpg"), 0600), 0);
     refuse("odd", LEAT_E_DATA, "$/odd/cat/pipe.jpg: not a file");
-    assert_int_equal(unlink(at("odd/cat/pipe.jpg")), 0);
-    assert_int_equal(symlink("gone.jpg", at("odd/cat/link.jpg")), 0);
+    assert_int_equal(unlink(in_folder("odd/cat/pipe.jpg")), 0);
+    assert_int_equal(symlink("gone.jpg", in_folder("odd/cat/link.jpg")), 0);
     refuse("odd", LEAT_E_IO, "$/odd/cat/link.jpg: No such file or directory");
-    assert_int_equal(unlink(at("odd/cat/link.jpg")), 0);
-    assert_int_equal(symlink("gone", at("odd/dog")), 0);
+    assert_int_equal(unlink(in_folder("odd/cat/link.jpg")), 0);
+    assert_int_equal(symlink("gone", in_folder("odd/dog")), 0);
     refuse("odd", LEAT_E_IO, "$/odd/dog: No such file or directory");
-    assert_int_equal(unlink(at("odd/dog")), 0);
+    assert_int_equal(unlink(in_folder("odd/dog")), 0);
     leat_plan *plan = plan_of("odd", "{" DECODE "}, {batch: 4}");
     leat_plan_close(&plan);
 }
@@ -259,15 +229,15 @@ static void folders_that_may_not_be_read(void **state)
         print_message("skipped: root may read every folder\n");
         skip();
     }
-    make_folder("locked");
-    make_folder("locked/cat");
+    make_sub("locked");
+    make_sub("locked/cat");
     write_shade("locked/cat/1.jpg", 1);
-    assert_int_equal(chmod(at("locked/cat"), 0), 0);
+    assert_int_equal(chmod(in_folder("locked/cat"), 0), 0);
     refuse("locked", LEAT_E_IO, "cannot read the folder $/locked/cat: Permission denied");
-    assert_int_equal(chmod(at("locked/cat"), 0700), 0);
-    assert_int_equal(chmod(at("locked"), 0), 0);
+    assert_int_equal(chmod(in_folder("locked/cat"), 0700), 0);
+    assert_int_equal(chmod(in_folder("locked"), 0), 0);
     refuse("locked", LEAT_E_IO, "cannot read the folder $/locked: Permission denied");
-    assert_int_equal(chmod(at("locked"), 0700), 0);
+    assert_int_equal(chmod(in_folder("locked"), 0700), 0);
 }
 
 /* --- files that go wrong while running ----------------------------------------------------------------- */
@@ -300,25 +270,25 @@ static void files_that_are_no_images_stop_in_their_place(void **state)
 {
     static const uint8_t png[] = "\x89PNG\r\n\x1a\n";
     (void)state;
-    make_folder("bad");
-    make_folder("bad/cat");
+    make_sub("bad");
+    make_sub("bad/cat");
     write_shade("bad/cat/0.jpg", 10);
     write_shade("bad/cat/1.jpg", 20);
-    write_file("bad/cat/2.jpg", "no image at all", 15);
-    stop_at("bad", 2, LEAT_E_DATA, at("bad/cat/2.jpg"), "not a JPEG");
-    write_file("bad/cat/2.jpg", png, sizeof png);
-    stop_at("bad", 2, LEAT_E_DATA, at("bad/cat/2.jpg"), "not a JPEG");
-    write_file("bad/cat/2.jpg", "", 0);
-    stop_at("bad", 2, LEAT_E_DATA, at("bad/cat/2.jpg"), "not a JPEG");
-    write_file("bad/cat/2.jpg", "\xff\xd8", 2);
-    stop_at("bad", 2, LEAT_E_DATA, at("bad/cat/2.jpg"), "no frame header");
+    put_file("bad/cat/2.jpg", "no image at all", 15);
+    stop_at("bad", 2, LEAT_E_DATA, in_folder("bad/cat/2.jpg"), "not a JPEG");
+    put_file("bad/cat/2.jpg", png, sizeof png);
+    stop_at("bad", 2, LEAT_E_DATA, in_folder("bad/cat/2.jpg"), "not a JPEG");
+    put_file("bad/cat/2.jpg", "", 0);
+    stop_at("bad", 2, LEAT_E_DATA, in_folder("bad/cat/2.jpg"), "not a JPEG");
+    put_file("bad/cat/2.jpg", "\xff\xd8", 2);
+    stop_at("bad", 2, LEAT_E_DATA, in_folder("bad/cat/2.jpg"), "no frame header");
 }
 
 static void files_that_change_stop_in_their_place(void **state)
 {
     (void)state;
-    make_folder("change");
-    make_folder("change/cat");
+    make_sub("change");
+    make_sub("change/cat");
     write_shade("change/cat/0.jpg", 10);
     write_shade("change/cat/1.jpg", 20);
     leat_plan *plan = plan_of("change", "{" DECODE "}, {batch: 2}");
@@ -329,23 +299,24 @@ static void files_that_change_stop_in_their_place(void **state)
         leat_loader *loader;
         leat_batch *batch;
         leat_error err = { 0 };
-        unlink(at("change/cat/1.jpg"));
+        unlink(in_folder("change/cat/1.jpg"));
         if (k == 1)
-            assert_int_equal(mkfifo(at("change/cat/1.jpg"), 0600), 0); /* nobody ever writes */
+            assert_int_equal(mkfifo(in_folder("change/cat/1.jpg"), 0600),
+                             0); /* nobody ever writes */
         if (k == 2)
-            make_folder("change/cat/1.jpg");
+            make_sub("change/cat/1.jpg");
         if (k == 3) {
-            assert_int_equal(rmdir(at("change/cat/1.jpg")), 0);
+            assert_int_equal(rmdir(in_folder("change/cat/1.jpg")), 0);
             write_shade("change/cat/1.jpg", 20);
             if (geteuid() == 0) {
                 print_message("not tried: root may read every file\n");
                 break;
             }
-            assert_int_equal(chmod(at("change/cat/1.jpg"), 0), 0);
+            assert_int_equal(chmod(in_folder("change/cat/1.jpg"), 0), 0);
         }
         loader = open_loader(plan, NULL);
         assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_IO);
-        if (!strstr(err.message, at("change/cat/1.jpg")) || !strstr(err.message, why[k]))
+        if (!strstr(err.message, in_folder("change/cat/1.jpg")) || !strstr(err.message, why[k]))
             fail_msg("expected '%s':\n%s", why[k], err.message);
         leat_loader_close(&loader);
     }
@@ -359,35 +330,23 @@ enum { N_CLASSES = 3, PER_CLASS = 25 };
 /* A set of drawings of many sizes, and the same as a TFRecord file. */
 static void make_set(void)
 {
-    leat_tfrecord_writer *writer;
     leat_format_error err;
-    leat_example_builder *builder = leat_example_builder_open();
     char name[64];
-    make_folder("set");
-    assert_int_equal(leat_tfrecord_writer_open(&writer, at("set.tfrecord"), &err), 0);
-    for (int64_t c = 0; c < N_CLASSES; c++) {
-        snprintf(name, sizeof name, "set/class%d", (int)c);
-        make_folder(name);
+    record_writer to = open_records(in_folder("set.tfrecord"));
+    for (int64_t c = 0; c < N_CLASSES; c++)
         for (int i = 0; i < PER_CLASS; i++) {
-            const uint8_t *bytes;
-            size_t size;
             const leat_view image = op_drawing(20 + 3 * c + i, 50 - i, i % 5 ? 3 : 1);
             const leat_view jpeg = op_jpeg(image, (op_jpeg_how){ .quality = 60 + i });
             snprintf(name, sizeof name, "set/class%d/%02d.jpg", (int)c, i);
-            write_file(name, jpeg.data, (size_t)jpeg.shape.dims[0]);
-            leat_example_builder_clear(builder);
-            leat_example_add_bytes(builder, "image/encoded", jpeg.data, (size_t)jpeg.shape.dims[0],
-                                   &err);
-            leat_example_add_int64s(builder, "image/class/label", &c, 1, &err);
-            assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, &err), 0);
-            assert_int_equal(leat_tfrecord_writer_write(writer, bytes, size, &err), 0);
+            put_file(name, jpeg.data, (size_t)jpeg.shape.dims[0]);
+            leat_example_add_bytes(to.builder, "image/encoded", jpeg.data,
+                                   (size_t)jpeg.shape.dims[0], &err);
+            leat_example_add_int64s(to.builder, "image/class/label", &c, 1, &err);
+            put_record(&to);
             free(image.data);
             free(jpeg.data);
         }
-    }
-    assert_int_equal(leat_tfrecord_writer_commit(writer, &err), 0);
-    leat_tfrecord_writer_close(&writer);
-    leat_example_builder_close(&builder);
+    close_records(&to);
 }
 
 static leat_plan *plan_with(const char *source, int threads, int prefetch)
@@ -411,7 +370,7 @@ static void threads_and_prefetch_change_nothing(void **state)
     uint64_t want = 0;
     const leat_loader_options options = { .epochs = 2 };
     (void)state;
-    snprintf(source, sizeof source, "images: '%s'", at("set"));
+    snprintf(source, sizeof source, "images: '%s'", in_folder("set"));
     for (int threads = 0; threads <= 8; threads++)
         for (int prefetch = 0; prefetch <= 2; prefetch += 2) {
             int64_t n;
@@ -433,9 +392,9 @@ static void a_converted_set_gives_the_same_batches(void **state)
     leat_error err;
     int rc;
     (void)state;
-    snprintf(source, sizeof source, "images: '%s'", at("set"));
+    snprintf(source, sizeof source, "images: '%s'", in_folder("set"));
     leat_plan *folder_plan = plan_with(source, 2, 2);
-    snprintf(source, sizeof source, "tfrecord: '%s'", at("set.tfrecord"));
+    snprintf(source, sizeof source, "tfrecord: '%s'", in_folder("set.tfrecord"));
     leat_plan *file_plan = plan_with(source, 2, 2);
     assert_int_equal(leat_plan_get_info(folder_plan)->n_records, N_CLASSES * PER_CLASS);
     leat_loader *folder_loader = open_loader(folder_plan, NULL);

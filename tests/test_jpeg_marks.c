@@ -3,33 +3,9 @@
  * test_jpeg_marks.c: the tables by which parts of a JPEG file are read alone: what is packed is
  * unpacked again; for which files there is one; whatever a table's bytes are, the worst that comes of
  * it is a refusal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "jpeg_fixture.h"
 
-#include <cmocka.h>
-
-#include "jpeg/jpeg.h"
-#include "jpeg_reference.h"
 #include "leat/jpeg_look.h"
-
-static leat_scratch *scratch;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return leat_scratch_open(&scratch, 1 << 28, NULL);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    leat_scratch_close(&scratch);
-    return 0;
-}
 
 /* Packs, unpacks and compares marks of a picture of that many MCUs. */
 static size_t check_packing(leat_jpeg jpeg, const leat_jpeg_mark *marks, uint64_t n, uint32_t every)
@@ -93,13 +69,10 @@ static void of_pictures(void **state)
                                           .quality = 85 };
             leat_jpeg jpeg;
             uint8_t *data;
+            size_t n;
             const size_t size = reference_encode(&p, (unsigned)s, &data);
+            leat_jpeg_mark *marks = make_marks(data, size, intervals[k], &n);
             assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
-            const uint64_t n = leat_jpeg_count_marks(&jpeg, intervals[k]);
-            leat_jpeg_mark *marks = calloc((size_t)n, sizeof *marks);
-            leat_scratch_reset(scratch);
-            assert_int_equal(leat_jpeg_make_marks(&jpeg, intervals[k], marks, scratch, NULL),
-                             LEAT_OK);
             /* half of what they take unpacked, or less */
             assert_true(check_packing(jpeg, marks, n, intervals[k]) < 48 + 6 * n);
             free(marks);

@@ -51,26 +51,19 @@ static leat_view picture_of(int i, int quality)
 /* The data file; `first` is the number of the picture in record 0. */
 static void write_data(int first, int quality)
 {
-    leat_tfrecord_writer *writer;
-    leat_example_builder *builder = leat_example_builder_open();
-    assert_int_equal(leat_tfrecord_writer_open(&writer, data_path(), NULL), 0);
+    record_writer to = open_records(data_path());
     for (int i = 0; i < N_RECORDS; i++) {
-        const uint8_t *bytes;
-        size_t size;
         const int64_t label = i;
         leat_view jpeg = picture_of((first + i) % N_RECORDS, quality);
-        leat_example_builder_clear(builder);
-        assert_int_equal(leat_example_add_bytes(builder, "image/encoded", jpeg.data,
+        assert_int_equal(leat_example_add_bytes(to.builder, "image/encoded", jpeg.data,
                                                 (size_t)jpeg.shape.dims[0], NULL),
                          0);
-        assert_int_equal(leat_example_add_int64s(builder, "image/class/label", &label, 1, NULL), 0);
-        assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, NULL), 0);
-        assert_int_equal(leat_tfrecord_writer_write(writer, bytes, size, NULL), 0);
+        assert_int_equal(leat_example_add_int64s(to.builder, "image/class/label", &label, 1, NULL),
+                         0);
+        put_record(&to);
         free(jpeg.data);
     }
-    assert_int_equal(leat_tfrecord_writer_commit(writer, NULL), 0);
-    leat_tfrecord_writer_close(&writer);
-    leat_example_builder_close(&builder);
+    close_records(&to);
     unlink(in_folder("d.tfrecord.idx"));
 }
 

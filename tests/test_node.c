@@ -1,14 +1,7 @@
-/* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "leat/config.h"
-#include "node.h"
+/* SPDX-License-Identifier: MIT
+ *
+ * test_node.c: options are read from a config's nodes, and what they may not be is said with its place. */
+#include "config_fixture.h"
 
 typedef struct crop_options {
     leat_i64s size;
@@ -34,16 +27,6 @@ static const leat_option table[] = {
     LEAT_OPTION_END
 };
 static const leat_option no_options[] = { LEAT_OPTION_END };
-
-static leat_config *parse(const char *text)
-{
-    leat_config *config;
-    leat_error err = { .code = 0 };
-    if (leat_config_parse(text, "c.yaml", &config, &err))
-        fail_msg("%s: %s", text, err.message);
-    assert_non_null(config);
-    return config;
-}
 
 /* Reads the options of `x` in a config, as an op 'crop' that stands at x's place. */
 static int read_options(const leat_config *config, crop_options *o, leat_error *err)
@@ -122,36 +105,42 @@ static void bad_options(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        { "y: 1", "c.yaml:1:1: op 'crop' needs the option 'size' (height and width in pixels)" },
+        { "y: 1",
+          "config.yaml:1:1: op 'crop' needs the option 'size' (height and width in pixels)" },
         { "x:", "needs the option 'size'" },
         { "x: {}", "needs the option 'size'" },
         { "x: {pad: 1}", "needs the option 'size'" },
         { "x: {size: 7, sise: 3}",
-          "c.yaml:1:14: op 'crop' has no option 'sise'; did you mean "
+          "config.yaml:1:14: op 'crop' has no option 'sise'; did you mean "
           "'size'? It has: size, pad, memory, p, mode, columns, ops, name" },
         { "x:\n  size: 7\n  zzzzzz: 3",
-          "c.yaml:3:3: op 'crop' has no option 'zzzzzz'. It has: size" },
+          "config.yaml:3:3: op 'crop' has no option 'zzzzzz'. It has: size" },
         { "x: {size: [7, 0]}",
-          "c.yaml:1:15: op 'crop': size[1] must be between 1 and 65536, got 0" },
+          "config.yaml:1:15: op 'crop': size[1] must be between 1 and 65536, got 0" },
         { "x: {size: [7, [1]]}",
-          "c.yaml:1:15: op 'crop': size must be a whole number between 1 and "
+          "config.yaml:1:15: op 'crop': size must be a whole number between 1 and "
           "65536; got a list" },
-        { "x: {size: [7, ~]}", "c.yaml:1:15: op 'crop': size must be a whole number between 1 and "
-                               "65536; got nothing" },
-        { "x: {size: {a: 1}}", "c.yaml:1:11: op 'crop': size must be a whole number between 1 and "
-                               "65536; got a mapping" },
+        { "x: {size: [7, ~]}",
+          "config.yaml:1:15: op 'crop': size must be a whole number between 1 and "
+          "65536; got nothing" },
+        { "x: {size: {a: 1}}",
+          "config.yaml:1:11: op 'crop': size must be a whole number between 1 and "
+          "65536; got a mapping" },
         { "x: {size: }", "size must be a whole number between 1 and 65536; got nothing" },
-        { "x: [1,2,3,4,5,6,7,8,9]", "c.yaml:1:21: op 'crop': size takes at most 8 values" },
-        { "x: a", "c.yaml:1:4: op 'crop': size[0] must be a whole number" },
-        { "x: {size: 7, pad: [1]}", "c.yaml:1:19: op 'crop': pad must be a whole number between 0 "
-                                    "and 64; got a list" },
-        { "x: {size: 7, pad: 65}", "c.yaml:1:19: op 'crop': pad must be between 0 and 64, got 65" },
-        { "x: {size: 7, mode: egde}", "c.yaml:1:20: op 'crop': mode must be one of zero, edge; got "
-                                      "'egde', did you mean 'edge'?" },
+        { "x: [1,2,3,4,5,6,7,8,9]", "config.yaml:1:21: op 'crop': size takes at most 8 values" },
+        { "x: a", "config.yaml:1:4: op 'crop': size[0] must be a whole number" },
+        { "x: {size: 7, pad: [1]}",
+          "config.yaml:1:19: op 'crop': pad must be a whole number between 0 "
+          "and 64; got a list" },
+        { "x: {size: 7, pad: 65}",
+          "config.yaml:1:19: op 'crop': pad must be between 0 and 64, got 65" },
+        { "x: {size: 7, mode: egde}",
+          "config.yaml:1:20: op 'crop': mode must be one of zero, edge; got "
+          "'egde', did you mean 'edge'?" },
         { "x: {size: 7, columns: [a, {b: c}]}",
-          "c.yaml:1:27: op 'crop': columns must be text; got a "
+          "config.yaml:1:27: op 'crop': columns must be text; got a "
           "mapping" },
-        { "x: {size: 7, name: [a]}", "c.yaml:1:20: op 'crop': name must be text; got a list" },
+        { "x: {size: 7, name: [a]}", "config.yaml:1:20: op 'crop': name must be text; got a list" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         crop_options o;
@@ -241,13 +230,13 @@ static void bad_named_entries(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        { "- [a]", "c.yaml:2:3: a layer must be a name, or a name with options, not a list" },
-        { "- ''", "c.yaml:2:3: a layer has no name" },
+        { "- [a]", "config.yaml:2:3: a layer must be a name, or a name with options, not a list" },
+        { "- ''", "config.yaml:2:3: a layer has no name" },
         { "-", "a layer has no name" },
         { "- ~", "a layer has no name" },
-        { "- {}", "c.yaml:2:3: a layer is empty" },
+        { "- {}", "config.yaml:2:3: a layer is empty" },
         { "- {a: 1, b: 2}",
-          "c.yaml:2:3: a layer must be one name with its options, but this has 2: "
+          "config.yaml:2:3: a layer must be one name with its options, but this has 2: "
           "a, b" },
         { "- dense:\n  units: 10", "has 2: dense, units (indent the options of 'dense' further)" },
     };
@@ -289,8 +278,9 @@ static void named_values_with_options_set(void **state)
     assert_int_equal(leat_config_set(config, "x.adam.beta1=0.8", NULL), LEAT_OK);
     x = leat_config_root(config)->first;
     assert_int_equal(leat_node_named(x, "the optimizer", &name, &options, &err), LEAT_E_CONFIG);
-    assert_string_equal(err.message, "c.yaml:1:4: the optimizer must be one name with its options, "
-                                     "but this has 2: sgd, adam");
+    assert_string_equal(err.message,
+                        "config.yaml:1:4: the optimizer must be one name with its options, "
+                        "but this has 2: sgd, adam");
     leat_config_close(&config);
 }
 
@@ -302,10 +292,11 @@ static void known_keys(void **state)
     leat_config *config = parse("source: 1\npipelin: 2\n");
     const leat_node *root = leat_config_root(config);
     assert_int_equal(leat_node_keys(root, "the config", keys, &err), LEAT_E_CONFIG);
-    assert_string_equal(err.message, "c.yaml:2:1: the config has no key 'pipelin'; did you mean "
-                                     "'pipeline'? It has: source, pipeline, train");
+    assert_string_equal(err.message,
+                        "config.yaml:2:1: the config has no key 'pipelin'; did you mean "
+                        "'pipeline'? It has: source, pipeline, train");
     assert_int_equal(leat_node_keys(root->first, "the source", keys, &err), LEAT_E_CONFIG);
-    assert_string_equal(err.message, "c.yaml:1:9: the source must be a mapping (key: value)");
+    assert_string_equal(err.message, "config.yaml:1:9: the source must be a mapping (key: value)");
     assert_int_equal(leat_node_keys(NULL, "x", keys, &err), LEAT_OK);
     leat_config_close(&config);
     config = parse("{train: , source: 1}");

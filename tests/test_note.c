@@ -2,8 +2,7 @@
  *
  * test_note.c: what a plan says about itself. */
 #include "engine_fixture.h"
-
-#include <unistd.h>
+#include "own_folder.h"
 
 #include "stage.h"
 
@@ -41,48 +40,31 @@ static void a_long_note_is_cut(void **state)
 
 /* --- notes of the files ------------------------------------------------------------------------- */
 
-static char folder[] = "/tmp/leat-test-note-XXXXXX";
-
 static int make_files(void **state)
 {
-    char path[64];
-    (void)state;
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
     for (int i = 0; i < 4; i++) {
-        snprintf(path, sizeof path, "%s/%c", folder, 'a' + i);
-        write_records(path, 0, i % 2 ? 3 : 0, 0);
+        const char name[] = { (char)('a' + i), 0 };
+        write_records(in_folder(name), 0, i % 2 ? 3 : 0, 0);
     }
     return 0;
-}
-
-static int remove_files(void **state)
-{
-    char command[64];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 /* What a plan says over these files, and how many samples it has. */
 static void expect_notes(const char *files, int size, const char *notes, int64_t n_samples)
 {
     char text[300], said[600] = "";
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     snprintf(text, sizeof text,
              "source: {tfrecord: {files: %s, features: {x: {}}}}\npipeline: [batch: %d]\n", files,
              size);
-    assert_int_equal(chdir(folder), 0); /* so that names are short */
-    check(leat_config_parse(text, "note.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
+    assert_int_equal(chdir(test_folder), 0); /* so that names are short */
+    leat_plan *plan = plan_of_text(text);
     for (int32_t i = 0; leat_plan_note(plan, i); i++)
         strcat(strcat(said, leat_plan_note(plan, i)), "\n");
     assert_string_equal(said, notes);
     assert_int_equal(leat_plan_get_info(plan)->n_samples, n_samples);
     leat_plan_close(&plan);
-    leat_config_close(&config);
 }
 
 static void files_that_give_nothing_are_told(void **state)
@@ -151,5 +133,5 @@ int main(void)
         cmocka_unit_test(a_batch_that_is_never_full_is_told),
         cmocka_unit_test(a_slot_is_no_larger_than_a_pass),
     };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

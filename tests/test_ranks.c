@@ -15,10 +15,7 @@
 static int make_file(void **state)
 {
     (void)state;
-    if (!make_path())
-        return -1;
-    write_records(path, 0, N_RECORDS, 300);
-    return 0;
+    return make_record_file(N_RECORDS, 300);
 }
 
 static void parts_are_all_of_it_in_order(void **state)
@@ -53,19 +50,13 @@ static void parts_are_all_of_it_in_order(void **state)
 static leat_plan *open_plan(const char *engine, int rank, int ranks, int prefetch)
 {
     char text[900];
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     snprintf(text, sizeof text,
              "seed: 5\n"
              "source: {tfrecord: {files: '%s', features: {x: {}, id: {shape: []}}}}\n"
              "engine: {%s, digest: true, rank: %d, ranks: %d}\n"
              "pipeline: [shuffle, {skip: 2}, {batch: %d}, {prefetch: %d}]\n",
              path, engine, rank, ranks, BATCH, prefetch);
-    check(leat_config_parse(text, "ranks.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
-    leat_config_close(&config);
-    return plan;
+    return plan_of_text(text);
 }
 
 /* What all batches hold, as one process would make them. */

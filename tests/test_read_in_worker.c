@@ -16,10 +16,7 @@ enum { N_RECORDS = 200, LONGEST = 60000, MOST = 5000, KEPT = 128 };
 static int make_file(void **state)
 {
     (void)state;
-    if (!make_path())
-        return -1;
-    write_records(path, 0, N_RECORDS, LONGEST);
-    return 0;
+    return make_record_file(N_RECORDS, LONGEST);
 }
 
 /* --- an op of which one sample lasts as long as many others ---------------------------------------- */

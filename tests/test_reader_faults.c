@@ -6,11 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "engine_fixture.h"
+#include "own_folder.h"
 #include "reader.h"
 #include "source.h"
 
@@ -18,8 +17,6 @@
 #define N_RECORDS 300
 #define BATCH     16
 #define WATCHDOG  240 /* seconds */
-
-static char folder[256];
 
 /* --- pread with faults: the library's calls come here ------------------------------------------- */
 
@@ -49,42 +46,26 @@ ssize_t pread(int fd, void *to, size_t size, off_t offset)
 
 static int make_files(void **state)
 {
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/leat-test-faults-XXXXXX");
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
     for (int i = 0; i < N_FILES; i++) {
-        char path[400];
-        snprintf(path, sizeof path, "%s/part-%d.tfrecord", folder, i);
-        write_records(path, (uint64_t)i * N_RECORDS, N_RECORDS, 2000);
+        char name[32];
+        snprintf(name, sizeof name, "part-%d.tfrecord", i);
+        write_records(in_folder(name), (uint64_t)i * N_RECORDS, N_RECORDS, 2000);
     }
     alarm(WATCHDOG);
     return 0;
 }
 
-static int remove_files(void **state)
-{
-    char command[400];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
-}
-
 static leat_plan *plan_of(const char *pattern, const char *engine, const char *order, int prefetch)
 {
     char text[1200];
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     snprintf(text, sizeof text,
              "source:\n  tfrecord: {files: '%s/%s', features: {x: {}, id: {}}}\n"
              "engine: %s\n"
              "pipeline:\n  %s\n  - batch: %d\n  - prefetch: {batches: %d}\n",
-             folder, pattern, engine, order, BATCH, prefetch);
-    check(leat_config_parse(text, "test.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
-    leat_config_close(&config);
-    return plan;
+             test_folder, pattern, engine, order, BATCH, prefetch);
+    return plan_of_text(text);
 }
 
 static const char *const orders[] = { "- shuffle: {seed: 3}", "- take: 900" };
@@ -211,8 +192,8 @@ static void a_disk_error_is_named(void **state)
             char path[400], other[400];
             leat_error err, again;
             int64_t n;
-            snprintf(path, sizeof path, "%s/part-1.tfrecord", folder);
-            snprintf(other, sizeof other, "%s/part-1.tfrecord, record ", folder);
+            snprintf(path, sizeof path, "%s/part-1.tfrecord", test_folder);
+            snprintf(other, sizeof other, "%s/part-1.tfrecord, record ", test_folder);
             leat_plan *plan = plan_of("part-*.tfrecord", engines[e], orders[o], 2);
             const int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC), fd = fd_of(path);
             const int kept = dup(fd);
@@ -286,7 +267,7 @@ static void a_changed_file_is_an_error_not_garbage(void **state)
             leat_error err;
             int64_t n_seen = 0;
             int rc;
-            snprintf(path, sizeof path, "%s/changes.tfrecord", folder);
+            snprintf(path, sizeof path, "%s/changes.tfrecord", test_folder);
             snprintf(side, sizeof side, "%s.idx", path);
             write_records(path, 0, 500, 500);
             leat_plan *plan = plan_of("changes.tfrecord", engines[e], orders[0], 1);
@@ -326,7 +307,7 @@ static void a_cut_file_is_named_with_its_end(void **state)
     char path[400], bytes[200];
     leat_error err;
     (void)state;
-    snprintf(path, sizeof path, "%s/hundred", folder);
+    snprintf(path, sizeof path, "%s/hundred", test_folder);
     const int fd = open(path, O_RDWR | O_CREAT, 0600);
     assert_int_equal(ftruncate(fd, 100), 0);
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
@@ -346,8 +327,8 @@ static void a_replaced_file_is_read_to_the_end(void **state)
     leat_batch *batch;
     leat_error err;
     (void)state;
-    snprintf(path, sizeof path, "%s/replaced.tfrecord", folder);
-    snprintf(other, sizeof other, "%s/other.tfrecord", folder);
+    snprintf(path, sizeof path, "%s/replaced.tfrecord", test_folder);
+    snprintf(other, sizeof other, "%s/other.tfrecord", test_folder);
     write_records(path, 0, 320, 300);
     write_records(other, 7000, 100, 700);
     leat_plan *plan = plan_of("replaced.tfrecord", "{threads: 2}", orders[0], 2);
@@ -482,5 +463,5 @@ int main(void)
         cmocka_unit_test(what_is_refused_is_said_once),
         cmocka_unit_test(close_at_any_moment),
     };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

@@ -2,37 +2,24 @@
  *
  * test_reading.c: TFRecord files through every reader: same batches, whatever fails underneath. */
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "engine_fixture.h"
+#include "own_folder.h"
 #include "reader.h"
 
 #define N_FILES   3
 #define N_RECORDS 400
 
-static char folder[256];
-
 static int make_files(void **state)
 {
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/leat-test-reading-XXXXXX");
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
     for (int i = 0; i < N_FILES; i++) {
-        char path[400];
-        snprintf(path, sizeof path, "%s/part-%d.tfrecord", folder, i);
-        write_records(path, (uint64_t)i * N_RECORDS, N_RECORDS, 3000);
+        char name[32];
+        snprintf(name, sizeof name, "part-%d.tfrecord", i);
+        write_records(in_folder(name), (uint64_t)i * N_RECORDS, N_RECORDS, 3000);
     }
     return 0;
-}
-
-static int remove_files(void **state)
-{
-    char command[400];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
 }
 
 static int try_plan(const char *pattern, const char *features, const char *engine, int prefetch,
@@ -43,7 +30,7 @@ static int try_plan(const char *pattern, const char *features, const char *engin
              "source:\n  tfrecord: {files: '%s/%s', features: %s}\n"
              "engine: %s\n"
              "pipeline:\n  - shuffle: {seed: 11}\n  - batch: 32\n  - prefetch: {batches: %d}\n",
-             folder, pattern, features, engine, prefetch);
+             test_folder, pattern, features, engine, prefetch);
     return open_text(text, plan, err);
 }
 
@@ -217,7 +204,7 @@ static void damage_is_found_and_named(void **state)
     (void)state;
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
         snprintf(name, sizeof name, "damaged-%zu.tfrecord", e);
-        snprintf(path, sizeof path, "%s/%s", folder, name);
+        snprintf(path, sizeof path, "%s/%s", test_folder, name);
         write_records(path, 0, 20, 100);
         assert_int_equal(read_all(name, engines[e], &err), LEAT_E_END);
         assert_int_equal(stat(path, &status), 0);
@@ -244,7 +231,7 @@ static void a_damaged_index_is_made_anew(void **state)
     leat_error err;
     struct stat status;
     (void)state;
-    snprintf(path, sizeof path, "%s/indexed.tfrecord", folder);
+    snprintf(path, sizeof path, "%s/indexed.tfrecord", test_folder);
     snprintf(side, sizeof side, "%s.idx", path);
     write_records(path, 0, 50, 300);
     assert_int_equal(read_all("indexed.tfrecord", "{}", &err), LEAT_E_END);
@@ -263,7 +250,7 @@ static void a_pipe_is_refused(void **state)
     leat_plan *plan;
     leat_error err;
     (void)state;
-    snprintf(path, sizeof path, "%s/pipe.tfrecord", folder);
+    snprintf(path, sizeof path, "%s/pipe.tfrecord", test_folder);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(try_plan("pipe.tfrecord", "{x: {}}", "{}", 0, &plan, &err), LEAT_E_IO);
     assert_non_null(strstr(err.message, "not a regular file"));
@@ -282,7 +269,7 @@ static void a_file_cut_short_under_the_loader(void **state)
         leat_batch *batch;
         leat_error err;
         int rc;
-        snprintf(path, sizeof path, "%s/shrinks.tfrecord", folder);
+        snprintf(path, sizeof path, "%s/shrinks.tfrecord", test_folder);
         write_records(path, 0, 500, 500);
         check(try_plan("shrinks.tfrecord", "{x: {}}", engines[e], 1, &plan, &err), &err);
         leat_loader *loader = open_loader(plan, NULL);
@@ -341,5 +328,5 @@ int main(void)
         cmocka_unit_test(a_file_cut_short_under_the_loader),
         cmocka_unit_test(wrong_features_are_named),
     };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

@@ -57,16 +57,11 @@ static void memory_does_not_grow(void **state)
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char text[500];
-        leat_config *config;
-        leat_plan *plan;
-        leat_error err;
         snprintf(text, sizeof text,
                  "source: {tfrecord: {files: '%s', features: {x: {}, id: {}}}}\n"
                  "engine: %s\npipeline: [shuffle, {batch: 50}]\n",
                  path, cases[c].engine);
-        check(leat_config_parse(text, "soak.yaml", &config, &err), &err);
-        check(leat_plan_open(config, NULL, &plan, &err), &err);
-        leat_config_close(&config);
+        leat_plan *plan = plan_of_text(text);
         leat_reader_fault = cases[c].faults;
         leat_loader *loader = open_loader(plan, &options);
         int64_t early = 0, most = 0;
@@ -91,10 +86,7 @@ static void memory_does_not_grow(void **state)
 static int make_file(void **state)
 {
     (void)state;
-    if (!make_path())
-        return -1;
-    write_records(path, 0, N_RECORDS, 1200);
-    return 0;
+    return make_record_file(N_RECORDS, 1200);
 }
 
 int main(void)

@@ -20,10 +20,7 @@ static const int64_t threads[] = { 0, 1, 2, 3, 8, -1 };
 static int make_file(void **state)
 {
     (void)state;
-    if (!make_path())
-        return -1;
-    write_records(path, 0, N_RECORDS, 300);
-    return 0;
+    return make_record_file(N_RECORDS, 300);
 }
 
 static int open_plan(int64_t n_threads, const char *stages, leat_plan **plan, leat_error *err)
@@ -149,49 +146,36 @@ static void sets_are_the_same(void **state)
 }
 
 /* Lists of up to 611 numbers, and one of 700. */
-static void write_lists(const char *to)
+static void write_lists(const char *name)
 {
-    leat_tfrecord_writer *writer;
     leat_format_error err;
-    leat_example_builder *builder = leat_example_builder_open();
     const int64_t zeros[700] = { 0 };
-    assert_int_equal(leat_tfrecord_writer_open(&writer, to, &err), 0);
+    record_writer to = open_records(name);
     for (size_t r = 0; r < 9000; r++) {
-        const uint8_t *bytes;
-        size_t size;
         const size_t n = r == 4321 ? 700 : 1 + r * 37 % 611;
-        leat_example_builder_clear(builder);
-        assert_int_equal(leat_example_add_int64s(builder, "list", zeros, n, &err), 0);
-        assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, &err), 0);
-        assert_int_equal(leat_tfrecord_writer_write(writer, bytes, size, &err), 0);
+        assert_int_equal(leat_example_add_int64s(to.builder, "list", zeros, n, &err), 0);
+        put_record(&to);
     }
-    assert_int_equal(leat_tfrecord_writer_commit(writer, &err), 0);
-    leat_tfrecord_writer_close(&writer);
-    leat_example_builder_close(&builder);
+    close_records(&to);
 }
 
 /* Alone, and as a part of others. */
 static void the_room_for_the_largest_is_the_same(void **state)
 {
-    leat_error err;
     (void)state;
     write_lists(path);
     for (size_t t = 0; t < N_THREADS; t++)
         for (int s = 0; s < 2; s++) {
             char text[1000], source[300], whole[400];
-            leat_config *config;
-            leat_plan *plan;
             snprintf(source, sizeof source,
                      "{tfrecord: {files: '%s', features: {list: {shape: [-1]}}}}", path);
             snprintf(whole, sizeof whole, s ? "{concat: [%s]}" : "%s", source);
             snprintf(text, sizeof text,
                      "source: %s\nengine: {threads: %lld}\npipeline: [{padded_batch: 8}]\n", whole,
                      (long long)(threads[t] < 0 ? 4 : threads[t]));
-            check(leat_config_parse(text, "scan.yaml", &config, &err), &err);
-            check(leat_plan_open(config, NULL, &plan, &err), &err);
+            leat_plan *plan = plan_of_text(text);
             assert_int_equal(leat_plan_tensor(plan, 0)->shape.dims[0], 700);
             leat_plan_close(&plan);
-            leat_config_close(&config);
         }
 }
 

@@ -34,8 +34,10 @@ static leat_split_costs costs_of(const table *t)
                                .n_chains = 1 };
     costs.chains[0].n = t->n;
     for (int32_t i = 0; i < t->n; i++)
-        costs.chains[0].at[i] = (leat_split){ t->rows[i].n_host, t->rows[i].host_us * 1e3,
-                                              t->rows[i].bytes, t->rows[i].device_us * 1e3 };
+        costs.chains[0].at[i] = (leat_split){ .n_host = t->rows[i].n_host,
+                                              .host_ns = t->rows[i].host_us * 1e3,
+                                              .bytes = t->rows[i].bytes,
+                                              .device_ns = t->rows[i].device_us * 1e3 };
     return costs;
 }
 
@@ -126,8 +128,11 @@ static void one_chain_is_the_best_of_all(void **state)
         costs.chains[0].n = 1 + (int32_t)leat_rng_below(&rng, LEAT_MAX_SPLITS);
         for (int32_t k = 0; k < costs.chains[0].n; k++)
             costs.chains[0].at[k] =
-                (leat_split){ k, 1e5 * leat_rng_f32(&rng), 1e5 * leat_rng_f32(&rng),
-                              1e4 * leat_rng_f32(&rng) };
+                (leat_split){ .n_host = k,
+                              .host_ns = 1e5 * leat_rng_f32(&rng),
+                              .bytes = 1e5 * leat_rng_f32(&rng),
+                              .device_ns = 1e4 * leat_rng_f32(&rng),
+                              .decoder_ns = seed % 2 ? 5e3 * leat_rng_f32(&rng) : 0 };
         leat_split_choose(&costs, chosen);
         const double all = leat_split_rate(&costs, chosen).all;
         for (other[0] = 0; other[0] < costs.chains[0].n; other[0]++)
@@ -144,9 +149,13 @@ static void chains_share_threads_wire_and_device(void **state)
     leat_split_costs costs = { .threads = 1, .host_ns = 100e3, .bytes = 1000, .n_chains = 3 };
     int32_t chosen[LEAT_MAX_FEATURES];
     (void)state;
-    costs.chains[0] = (leat_split_chain){ 2, { { 1, -40e3, 0, 30e3 }, { 2, 0, 0, 0 } } };
-    costs.chains[1] = (leat_split_chain){ 1, { { 0, 0, 0, 0 } } };
-    costs.chains[2] = (leat_split_chain){ 2, { { 0, -30e3, 0, 25e3 }, { 1, 0, 0, 0 } } };
+    costs.chains[0] = (leat_split_chain){
+        2, { { .n_host = 1, .host_ns = -40e3, .device_ns = 30e3 }, { .n_host = 2 } }
+    };
+    costs.chains[1] = (leat_split_chain){ .n = 1 };
+    costs.chains[2] = (leat_split_chain){
+        2, { { .n_host = 0, .host_ns = -30e3, .device_ns = 25e3 }, { .n_host = 1 } }
+    };
     leat_split_choose(&costs, chosen); /* 30 us on the CPU, 55 on the device beat 60 and 30 */
     assert_int_equal(chosen[0], 0);
     assert_int_equal(chosen[1], 0);
@@ -157,6 +166,54 @@ static void chains_share_threads_wire_and_device(void **state)
     assert_int_equal(chosen[2], 1);
 }
 
+/* decode and crop, 400 us of a thread, or a file handed over in 10; the device's decoder takes 50 and the
+ * kernels 1. */
+static void files_are_shared_out(void **state)
+{
+    static const struct {
+        double threads, decoder_us;
+        double wanted; /* share */
+    } cases[] = {
+        { 1, 50, 1 },      /* the decoder is faster than the only thread: 20,000 samples/s */
+        { 4, 50, 6. / 8 }, /* threads 37,209, decoder 26,667; with 5/8 it is 25,600 and 32,000 */
+        { 16, 50,
+          2. / 8 }, /* 52,893 and 80,000; 3/8: 63,054 and 53,333, which is no more to speak of */
+        { 64, 5000, 0 }, /* not worth its while */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_split_costs costs = { .threads = cases[i].threads, .host_ns = 400e3, .n_chains = 1 };
+        leat_split_chain *const chain = &costs.chains[0];
+        int32_t chosen[LEAT_MAX_FEATURES];
+        *chain = (leat_split_chain){ 2,
+                                     { { .n_host = 1,
+                                         .host_ns = -390e3,
+                                         .device_ns = 1e3,
+                                         .decoder_ns = cases[i].decoder_us * 1e3,
+                                         .share = 1 },
+                                       { .n_host = 3 } } };
+        leat_split_add_shares(chain);
+        assert_int_equal(chain->n, LEAT_SPLIT_SHARES + 1);
+        assert_int_equal(chain->at[LEAT_SPLIT_SHARES].n_host, 3);
+        double best = 0;
+        for (int32_t k = 0; k < chain->n; k++) {
+            const double share = 1 - (double)k / LEAT_SPLIT_SHARES;
+            const leat_split_rates r = leat_split_rate(&costs, &k);
+            assert_true(chain->at[k].share == share);
+            assert_true(fabs(r.host_ns - (share * 10e3 + (1 - share) * 400e3)) < 1e-6);
+            assert_true(fabs(r.decoder_ns - share * cases[i].decoder_us * 1e3) < 1e-6);
+            assert_true(share == 0 || fabs(r.decoder * r.decoder_ns - 1e9) < 1);
+            assert_true(r.all <= r.decoder);
+            best = fmax(best, r.all);
+        }
+        leat_split_choose(&costs, chosen);
+        assert_true(leat_split_rate(&costs, chosen).all * (1 + LEAT_SPLIT_MARGIN) >= best);
+        if (chain->at[chosen[0]].share != cases[i].wanted)
+            fail_msg("%.0f threads, decoder %.0f us: share %g, not %g", cases[i].threads,
+                     cases[i].decoder_us, chain->at[chosen[0]].share, cases[i].wanted);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +221,7 @@ int main(void)
         cmocka_unit_test(rates_are_what_they_say),
         cmocka_unit_test(one_chain_is_the_best_of_all),
         cmocka_unit_test(chains_share_threads_wire_and_device),
+        cmocka_unit_test(files_are_shared_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,59 +2,30 @@
  *
  * test_stage.c: wrong pipelines, each refused with its place and a message that says what to do. Every
  * option of every stage and of the engine is tried by looping over the tables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "own_folder.h"
 
 #include "leat/leat.h"
 
 /* A plan opens no image, so names are enough: 2 classes of 20 files. */
 #define N_FILES 40
-static char folder[] = "/tmp/leat-test-stage-XXXXXX";
-
-static void file_path(char *path, size_t size, int i)
-{
-    snprintf(path, size, "%s/%s/%02d.jpg", folder, i % 2 ? "cat" : "dog", i);
-}
 
 static int make_files(void **state)
 {
-    char path[128];
-    (void)state;
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
     for (int i = 0; i < N_FILES; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, i % 2 ? "cat" : "dog");
-        mkdir(path, 0700);
-        file_path(path, sizeof path, i);
-        FILE *file = fopen(path, "wb");
-        if (!file || fclose(file))
-            return -1;
+        char name[32];
+        snprintf(name, sizeof name, "%s/%02d.jpg", i % 2 ? "cat" : "dog", i);
+        put_text(name, "");
     }
     return 0;
 }
 
+/* No plan has put anything there. */
 static int remove_files(void **state)
 {
-    char path[128];
-    (void)state;
-    for (int i = 0; i < N_FILES; i++) {
-        file_path(path, sizeof path, i);
-        unlink(path);
-    }
-    snprintf(path, sizeof path, "%s/cat", folder);
-    rmdir(path);
-    snprintf(path, sizeof path, "%s/dog", folder);
-    rmdir(path);
-    return rmdir(folder);
+    const int is_alone = count_in_folder() == 2;
+    return remove_folder(state) || !is_alone;
 }
 
 /* Opens a plan of "source: …" in line 1 and `text` from line 2 on, after an assignment (or NULL). */
@@ -63,7 +34,7 @@ static int open_plan(const char *text, const char *assignment, leat_plan **plan,
     char all[8192];
     leat_config *config;
     *plan = NULL;
-    snprintf(all, sizeof all, "source: {images: '%s'}\n%s", folder, text);
+    snprintf(all, sizeof all, "source: {images: '%s'}\n%s", test_folder, text);
     int rc = leat_config_parse(all, "bad.yaml", &config, err);
     if (rc < 0)
         return rc;

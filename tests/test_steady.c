@@ -4,90 +4,43 @@
  * reader; and loaders that come and go leave nothing behind. */
 #include "engine_fixture.h"
 
-#include <jpeglib.h>
-
 #include "counting_malloc.h"
+#include "jpeg_reference.h"
+#include "record_file.h"
 
 #define N_IMAGES 60
 
-static char path[] = "/tmp/leat-test-steady-XXXXXX.tfrecord";
-
-/* A JPEG of noise and a ramp, w × h; malloc'd. */
-static unsigned long draw(int w, int h, unsigned char **out)
-{
-    struct jpeg_compress_struct c;
-    struct jpeg_error_mgr errors;
-    unsigned long size = 0;
-    uint8_t *row = malloc((size_t)w * 3);
-    leat_rng rng = leat_rng_make(3, (uint64_t)w * 1000 + (uint64_t)h, 0, 0);
-    c.err = jpeg_std_error(&errors);
-    jpeg_create_compress(&c);
-    *out = NULL;
-    jpeg_mem_dest(&c, out, &size);
-    c.image_width = (JDIMENSION)w;
-    c.image_height = (JDIMENSION)h;
-    c.input_components = 3;
-    c.in_color_space = JCS_RGB;
-    jpeg_set_defaults(&c);
-    jpeg_start_compress(&c, TRUE);
-    while (c.next_scanline < c.image_height) {
-        for (int i = 0; i < w * 3; i++)
-            row[i] = (uint8_t)(leat_rng_below(&rng, 64) + (unsigned)(i & 127));
-        jpeg_write_scanlines(&c, &row, 1);
-    }
-    jpeg_finish_compress(&c);
-    jpeg_destroy_compress(&c);
-    free(row);
-    return size;
-}
-
 static int make_file(void **state)
 {
-    leat_tfrecord_writer *writer;
     leat_format_error err;
     (void)state;
-    const int fd = mkstemps(path, 9);
-    if (fd < 0)
+    if (!make_path())
         return -1;
-    if (leat_tfrecord_writer_open(&writer, path, &err) < 0)
-        return -1;
-    leat_example_builder *builder = leat_example_builder_open();
+    record_writer to = open_records(path);
     for (int64_t i = 0; i < N_IMAGES; i++) {
-        unsigned char *jpeg;
-        const uint8_t *bytes;
-        size_t n;
-        const unsigned long size = draw(40 + (int)i * 7 % 90, 33 + (int)i * 11 % 70, &jpeg);
+        const reference_picture p = { .width = 40 + (int)i * 7 % 90,
+                                      .height = 33 + (int)i * 11 % 70,
+                                      .channels = 3,
+                                      .h = 2,
+                                      .v = 2,
+                                      .quality = 75 };
         const int64_t label = i % 10;
-        leat_example_builder_clear(builder);
-        if (leat_example_add_bytes(builder, "image/encoded", jpeg, size, &err) < 0 ||
-            leat_example_add_int64s(builder, "image/class/label", &label, 1, &err) < 0 ||
-            leat_example_builder_pack(builder, &bytes, &n, &err) < 0 ||
-            leat_tfrecord_writer_write(writer, bytes, n, &err) < 0)
-            return -1;
+        uint8_t *jpeg;
+        const size_t size = reference_encode(&p, 4 * (unsigned)i + 3, &jpeg);
+        assert_int_equal(leat_example_add_bytes(to.builder, "image/encoded", jpeg, size, &err), 0);
+        assert_int_equal(leat_example_add_int64s(to.builder, "image/class/label", &label, 1, &err),
+                         0);
+        put_record(&to);
         free(jpeg);
     }
-    leat_example_builder_close(&builder);
-    const int rc = leat_tfrecord_writer_commit(writer, &err);
-    leat_tfrecord_writer_close(&writer);
-    return rc;
-}
-
-static int remove_file(void **state)
-{
-    char side[sizeof path + 8];
-    (void)state;
-    snprintf(side, sizeof side, "%s.idx", path);
-    remove(side);
-    return remove(path);
+    close_records(&to);
+    return 0;
 }
 
 #ifdef COUNTING_MALLOC
 static leat_plan *plan_of(const char *source, const char *engine)
 {
     char text[1000], from[600];
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     snprintf(from, sizeof from, source, path, path);
     snprintf(text, sizeof text,
              "source: %s\n"
@@ -99,10 +52,7 @@ static leat_plan *plan_of(const char *source, const char *engine)
              "  - batch: 8\n"
              "  - prefetch: 2\n",
              from, engine);
-    check(leat_config_parse(text, "steady.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
-    leat_config_close(&config);
-    return plan;
+    return plan_of_text(text);
 }
 
 static void take(leat_loader *loader, int n)

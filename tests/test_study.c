@@ -14,10 +14,7 @@ enum { N_RECORDS = 64, BATCH = 8 };
 static int make_file(void **state)
 {
     (void)state;
-    if (!make_path())
-        return -1;
-    write_records(path, 0, N_RECORDS, 0);
-    return 0;
+    return make_record_file(N_RECORDS, 0);
 }
 
 /* Two dense layers are some kernels of 0.5 ms each. */

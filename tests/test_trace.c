@@ -3,54 +3,34 @@
  * test_trace.c: a trace is well-formed JSON with a row per thread whose spans nest; it names only what
  * there is, is bounded, and can be written while the loader runs. */
 #include "engine_fixture.h"
+#include "own_folder.h"
 
 #include <jansson.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include "trace.h"
 
 #define N_RECORDS 600
 #define BATCH     32
 
-static char folder[256];
-
 static int make_files(void **state)
 {
-    char path[400];
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/leat-test-trace-XXXXXX");
-    if (!mkdtemp(folder))
+    if (make_folder(state) < 0)
         return -1;
-    snprintf(path, sizeof path, "%s/all.tfrecord", folder);
-    write_records(path, 0, N_RECORDS, 200);
+    write_records(in_folder("all.tfrecord"), 0, N_RECORDS, 200);
     return 0;
-}
-
-static int remove_files(void **state)
-{
-    char command[400];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
 }
 
 static leat_plan *plan_of(const char *engine)
 {
     char text[1200];
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     snprintf(text, sizeof text,
              "source:\n  tfrecord: {files: '%s/*.tfrecord', features: {x: {}, id: {}}}\n"
              "engine: %s\n"
              "pipeline:\n  - shuffle\n  - map: {tensor: x, ops: [{scale: {factor: 2}}]}\n"
              "  - batch: %d\n  - prefetch: 2\n",
-             folder, engine, BATCH);
-    check(leat_config_parse(text, "trace.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
-    leat_config_close(&config);
-    return plan;
+             test_folder, engine, BATCH);
+    return plan_of_text(text);
 }
 
 /* Takes n batches; tells the trace of a step on each. */
@@ -71,7 +51,7 @@ static json_t *write_and_load(leat_loader *loader)
     char path[300];
     leat_error err;
     json_error_t bad;
-    snprintf(path, sizeof path, "%s/trace.json", folder);
+    snprintf(path, sizeof path, "%s/trace.json", test_folder);
     check(leat_loader_trace_write(loader, path, &err), &err);
     json_t *json = json_load_file(path, 0, &bad);
     if (!json)
@@ -406,5 +386,5 @@ int main(void)
         cmocka_unit_test(a_folder_that_is_not_there),
         cmocka_unit_test(a_copy_of_a_ring_is_never_torn),
     };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
 }

@@ -364,18 +364,12 @@ static void a_bad_record_is_all_its_samples(void **state)
 static leat_plan *file_plan(const char *engine, const char *rest)
 {
     char text[800];
-    leat_config *config;
-    leat_plan *plan;
-    leat_error err;
     snprintf(text, sizeof text,
              "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
              "engine: %s\n"
              "pipeline: [%s]\n",
              path, engine, rest);
-    check(leat_config_parse(text, "unbatch.yaml", &config, &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
-    leat_config_close(&config);
-    return plan;
+    return plan_of_text(text);
 }
 
 static void records_of_files(void **state)

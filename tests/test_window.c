@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_window.c: the window of batches ahead: slots and buffers are made when they are used, batches
- * can be released in any order, and none of it changes what is in a batch. */
+ * can be released in any order, it grows where that helps, and none of it changes what is in a batch. */
 #include "engine_fixture.h"
 
 #include "engine.h"
@@ -160,6 +160,86 @@ static void depth_and_hold_change_no_batch(void **state)
             }
 }
 
+/* --- how far it reaches by itself ---------------------------------------------------------------- */
+
+/* One row in 64 takes 5 ms, the others 0.1. */
+static int slow_apply(const void *o, const leat_plan64 *p, const leat_view *in,
+                      const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    (void)o;
+    (void)p;
+    (void)scratch;
+    (void)err;
+    pause_ns((int64_t)((const float *)in->data)[0] % 64 == 5 ? 5000000 : 100000);
+    if (out->data != in->data)
+        memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
+    return LEAT_OK;
+}
+
+static const leat_op slow_op = { .name = "slow",
+                                 .help = "sleeps, now and then for long",
+                                 .options = no_options,
+                                 .flags = LEAT_OP_IN_PLACE,
+                                 .shape = same_shape,
+                                 .apply = slow_apply };
+
+/* Digest of the first batches of an endless run over rows some of which are slow; *n_grown: how often the
+ * window was widened. Where it is wanted the run goes on until then, for half a minute at most. */
+static uint64_t slow_run(const char *prefetch, bool until_grown, size_t *n_grown)
+{
+    enum { FIRST = 100, SLOW_ROWS = 300 };
+    const int64_t dims[] = { ROW_FLOATS };
+    const leat_rows table = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
+    const leat_loader_options options = { .epochs = -1 };
+    static leat_decision changes[LEAT_DECISIONS];
+    leat_plan *plan;
+    leat_batch *batch;
+    leat_error err;
+    uint64_t digest = 0;
+    const time_t begin = time(NULL);
+    leat_builder *b = leat_builder_open();
+    leat_builder_rows(b, SLOW_ROWS, &table, 1);
+    leat_builder_engine(b, "{threads: 3, digest: true, run: 1}");
+    leat_builder_op(b, &slow_op);
+    leat_builder_stage(b, "map", "slow");
+    leat_builder_stage(b, "batch", "4");
+    leat_builder_stage(b, "prefetch", prefetch);
+    check(leat_builder_plan(b, &plan, &err), &err);
+    leat_builder_close(&b);
+    leat_loader *loader = open_loader(plan, &options);
+    *n_grown = 0;
+    for (int i = 0; i < FIRST || (until_grown && !*n_grown && time(NULL) - begin < 30); i++) {
+        check(leat_loader_next(loader, &batch, &err), &err);
+        if (i < FIRST)
+            digest = leat_digest_chain(digest, leat_batch_get_info(batch)->digest);
+        leat_batch_release(batch);
+        const size_t n = leat_loader_decisions(loader, changes, LEAT_DECISIONS);
+        *n_grown = 0;
+        for (size_t k = 0; k < n && k < LEAT_DECISIONS; k++) {
+            assert_true(changes[k].reason[0] && changes[k].from != changes[k].to);
+            assert_true(k == 0 || changes[k].at_ns >= changes[k - 1].at_ns);
+            assert_string_equal(changes[k].name, "prefetch"); /* nothing else is free here */
+            assert_in_range(changes[k].to, LEAT_PREFETCH_FIRST, LEAT_PREFETCH_MOST);
+            *n_grown += changes[k].to > changes[k].from;
+        }
+        assert_true(leat_loader_decisions(loader, NULL, 0) >= n);
+    }
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    return digest;
+}
+
+/* Slow rows far apart: the window grows to outlast them, and says so; batches stay what they are. */
+static void the_window_grows_and_says_why(void **state)
+{
+    size_t n_fixed, n_auto;
+    (void)state;
+    const uint64_t wanted = slow_run("2", false, &n_fixed);
+    assert_true(slow_run("auto", true, &n_auto) == wanted);
+    assert_int_equal(n_fixed, 0);
+    assert_true(n_auto > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +247,7 @@ int main(void)
         cmocka_unit_test(the_window_fills_to_its_depth),
         cmocka_unit_test(a_batch_can_be_kept_long),
         cmocka_unit_test(depth_and_hold_change_no_batch),
+        cmocka_unit_test(the_window_grows_and_says_why),
     };
     return cmocka_run_group_tests(tests, make, unmake);
 }

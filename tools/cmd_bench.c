@@ -2,13 +2,11 @@
  *
  * leat bench: runs the loader alone, with a consumer that takes every batch and does nothing. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "bad_list.h"
+#include "bench_report.h"
 #include "command.h"
-#include "explain.h"
 #include "files.h"
-#include "jpeg_side.h"
 #include "json.h"
 #include "placement_print.h"
 #include "progress.h"
@@ -61,20 +59,12 @@ struct epoch {
 
 struct bench {
     const struct bench_options *o;
-    const char *path;
     leat_config *config;
-    leat_plan *plan;
-    leat_device *device;
-    leat_loader *loader;
-    leat_placement *placement; /* NULL: not asked for */
-    int64_t total;             /* batches of the run; -1: without end */
-    int64_t warmup;
-    int64_t start_ns, end_ns, open_ns, first_ns;
-    leat_loader_stats_info before, after;
+    int64_t total; /* batches of the run; -1: without end */
     leat_bad_list bad;
     leat_summary_watching watch;
     struct epoch epoch; /* the current one */
-    json_t *epochs;
+    leat_bench_figures run;
 };
 
 /* --- epochs and their digests ------------------------------------------------------------------*/
@@ -106,20 +96,17 @@ static void end_epoch(struct bench *b)
                    (long long)e->first_batch, (unsigned long long)e->samples,
                    e->samples == 1 ? "" : "s", (unsigned long long)e->digest);
     }
-    json_array_append_new(b->epochs, one);
+    json_array_append_new(b->run.epochs, one);
     b->epoch = (struct epoch){ 0 };
 }
 
 static void count_batch(struct bench *b, const leat_batch_info *info)
 {
     struct epoch *e = &b->epoch;
-    const int64_t per_epoch = leat_plan_get_info(b->plan)->n_batches; /* -1: without end */
+    const int64_t per_epoch = leat_plan_get_info(b->run.plan)->n_batches; /* -1: without end */
     const int64_t number = per_epoch > 0 ? info->number / per_epoch : info->epoch;
     if (e->batches && e->number != number)
         end_epoch(b);
-    if (e->batches == 0)
-        leat_placement_print_again(b->plan, b->loader, b->placement,
-                                   b->o->log_placement && !leat_json_to_stdout(b->o->json));
     if (e->batches == 0)
         *e = (struct epoch){ .number = number,
                              .first_batch =
@@ -147,7 +134,7 @@ static int set_value(leat_config *config, const char *format, long long value, l
 
 static int open_plan(struct bench *b, leat_error *err)
 {
-    int rc = leat_setup_config(b->path, &b->o->set, &b->config, err);
+    int rc = leat_setup_config(b->run.path, &b->o->set, &b->config, err);
     if (rc == LEAT_OK && b->o->threads >= 0)
         rc = set_value(b->config, "engine.threads=%lld", (long long)b->o->threads, err);
     if (rc == LEAT_OK && b->o->digest)
@@ -155,7 +142,7 @@ static int open_plan(struct bench *b, leat_error *err)
     if (rc == LEAT_OK)
         rc = leat_setup_trace(b->config, b->o->trace, err);
     if (rc == LEAT_OK)
-        rc = leat_plan_open(b->config, NULL, &b->plan, err);
+        rc = leat_plan_open(b->config, NULL, &b->run.plan, err);
     return rc;
 }
 
@@ -170,7 +157,7 @@ static bool by_time(const struct bench *b)
 /* Epochs that the run takes at most; -1: no end. */
 static int64_t epochs_of(const struct bench *b)
 {
-    const bool is_endless = leat_plan_get_info(b->plan)->n_batches < 0;
+    const bool is_endless = leat_plan_get_info(b->run.plan)->n_batches < 0;
     if (b->o->epochs > 0 && !(is_endless && b->o->steps > 0))
         return b->o->epochs;
     return by_time(b) || b->o->steps > 0 ? -1 : 1;
@@ -180,11 +167,11 @@ static int64_t epochs_of(const struct bench *b)
 static int count_total(struct bench *b, leat_error *err)
 {
     const struct bench_options *o = b->o;
-    const int64_t per_epoch = leat_plan_get_info(b->plan)->n_batches, epochs = epochs_of(b);
+    const int64_t per_epoch = leat_plan_get_info(b->run.plan)->n_batches, epochs = epochs_of(b);
     if (per_epoch == 0)
-        return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", b->path);
-    b->warmup = o->steps > 0 && o->warmup > o->steps ? o->steps : o->warmup;
-    b->total = o->steps > 0 ? o->steps + b->warmup : -1;
+        return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", b->run.path);
+    b->run.warmup = o->steps > 0 && o->warmup > o->steps ? o->steps : o->warmup;
+    b->total = o->steps > 0 ? o->steps + b->run.warmup : -1;
     if (epochs < 0)
         return LEAT_OK;
     if (per_epoch < 0)
@@ -195,8 +182,8 @@ static int count_total(struct bench *b, leat_error *err)
                          (long long)o->start_batch, (long long)(per_epoch * epochs));
     if (b->total < 0 || all < b->total)
         b->total = all;
-    if (b->warmup > b->total / 2)
-        b->warmup = b->total / 2;
+    if (b->run.warmup > b->total / 2)
+        b->run.warmup = b->total / 2;
     return LEAT_OK;
 }
 
@@ -206,7 +193,7 @@ static int open_loader(struct bench *b, leat_error *err)
     if (rc == LEAT_OK)
         rc = count_total(b, err);
     if (rc == LEAT_OK && b->o->device)
-        rc = leat_setup_device(b->config, b->o->device, &b->device, err);
+        rc = leat_setup_device(b->config, b->o->device, &b->run.device, err);
     if (rc == LEAT_OK)
         rc = leat_json_check(b->o->json, err);
     if (rc == LEAT_OK)
@@ -214,14 +201,14 @@ static int open_loader(struct bench *b, leat_error *err)
     if (rc < 0)
         return rc;
     const leat_loader_options options_ = {
-        .device = b->device,
+        .device = b->run.device,
         .epochs = epochs_of(b),
         .first_batch = b->o->start_batch,
     };
-    b->open_ns = leat_files_now_ns();
-    rc = leat_loader_open(b->plan, &options_, &b->loader, err);
+    b->run.open_ns = leat_files_now_ns();
+    rc = leat_loader_open(b->run.plan, &options_, &b->run.loader, err);
     if (rc == LEAT_OK && (b->o->explain || b->o->log_placement) &&
-        !(b->placement = leat_placement_print_find(b->plan, &options_, err)))
+        !(b->run.placement = leat_placement_print_find(b->run.plan, &options_, err)))
         rc = err->code;
     return rc;
 }
@@ -232,191 +219,62 @@ static int run_loader(struct bench *b, leat_error *err)
     int rc = LEAT_OK;
     leat_progress_init(&progress, "bench", "batches", b->total < 0 ? 0 : (uint64_t)b->total,
                        b->o->quiet ? LEAT_PROGRESS_OFF : b->o->progress);
-    leat_summary_watch(&b->watch, b->loader, &progress);
+    leat_summary_watch(&b->watch, b->run.loader, &progress);
     for (int64_t i = 0; i != b->total; i++) {
         leat_batch *batch;
-        if (by_time(b) && i && i < b->warmup && leat_files_now_ns() - b->first_ns > AUTO_NS)
-            b->warmup = i; /* half of the time, as it is half of the batches elsewhere */
-        if (i == b->warmup) {
-            leat_loader_stats(b->loader, &b->before);
-            b->start_ns = leat_files_now_ns();
+        if (by_time(b) && i && i < b->run.warmup && leat_files_now_ns() - b->run.first_ns > AUTO_NS)
+            b->run.warmup = i; /* half of the time, as it is half of the batches elsewhere */
+        if (i == b->run.warmup) {
+            leat_loader_stats(b->run.loader, &b->run.before);
+            b->run.start_ns = leat_files_now_ns();
         }
-        if ((rc = leat_loader_next(b->loader, &batch, err)) < 0)
+        if ((rc = leat_loader_next(b->run.loader, &batch, err)) < 0)
             break;
         if (i == 0)
-            b->first_ns = leat_files_now_ns();
+            b->run.first_ns = leat_files_now_ns();
         count_batch(b, leat_batch_get_info(batch));
         leat_bad_list_take(&b->bad, batch);
         leat_batch_release(batch);
         leat_progress_show(&progress, (uint64_t)i + 1);
-        if (by_time(b) && i > b->warmup && leat_files_now_ns() - b->start_ns > AUTO_NS)
+        if (by_time(b) && i > b->run.warmup && leat_files_now_ns() - b->run.start_ns > AUTO_NS)
             break;
     }
-    b->end_ns = leat_files_now_ns();
-    leat_loader_stats(b->loader, &b->after);
+    b->run.end_ns = leat_files_now_ns();
+    leat_loader_stats(b->run.loader, &b->run.after);
     leat_progress_fini(&progress);
     if (rc >= 0 || rc == LEAT_E_END) /* a digest of an epoch that failed says nothing */
         end_epoch(b);
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 
-/* --- the report --------------------------------------------------------------------------------*/
-
-static double seconds(const struct bench *b)
-{
-    return (double)(b->end_ns - b->start_ns) * 1e-9;
-}
-
-static json_t *notes_json(const leat_plan *plan)
-{
-    json_t *list = json_array();
-    for (int32_t i = 0; leat_plan_note(plan, i); i++)
-        json_array_append_new(list, json_string(leat_plan_note(plan, i)));
-    return list;
-}
-
-static json_t *cache_json(const struct bench *b)
-{
-    const leat_cache_stats *const cache = &b->after.cache;
-    if (!cache->is_on)
-        return json_null();
-    json_t *json = json_object();
-    leat_json_text(json, "place", cache->place);
-    leat_json_int(json, "hits", (int64_t)(cache->hits - b->before.cache.hits));
-    leat_json_int(json, "misses", (int64_t)(cache->misses - b->before.cache.misses));
-    leat_json_int(json, "entries", (int64_t)cache->entries);
-    leat_json_int(json, "bytes", (int64_t)cache->bytes);
-    leat_json_int(json, "limit_bytes", (int64_t)cache->limit_bytes);
-    leat_json_int(json, "damaged", (int64_t)cache->damaged);
-    leat_json_text(json, "note", cache->note);
-    return json;
-}
-
-static json_t *report_json(struct bench *b)
-{
-    const leat_device_info *device = b->device ? leat_device_get_info(b->device) : NULL;
-    const double s = seconds(b);
-    const uint64_t samples = b->after.samples - b->before.samples;
-    const uint64_t read = b->after.bytes_read - b->before.bytes_read;
-    const uint64_t out = b->after.bytes_out - b->before.bytes_out;
-    json_t *json = leat_json_open("bench");
-    leat_json_text(json, "config", b->path);
-    leat_json_add(json, "device", device ? json_string(device->name) : json_null());
-    leat_json_bool(json, "simulated", device && device->simulated);
-    leat_json_int(json, "batches", (int64_t)(b->after.batches - b->before.batches));
-    leat_json_int(json, "warmup_batches", b->warmup);
-    leat_json_int(json, "samples", (int64_t)samples);
-    leat_bad_list_json(json, &b->after);
-    leat_json_int(json, "bytes_read", (int64_t)read);
-    leat_json_int(json, "bytes_out", (int64_t)out);
-    leat_json_real(json, "seconds", s);
-    leat_json_real(json, "samples_per_s", (double)samples / s);
-    leat_json_real(json, "bytes_read_per_s", (double)read / s);
-    leat_json_real(json, "bytes_out_per_s", (double)out / s);
-    leat_json_real(json, "wait_share", (double)(b->after.wait_ns - b->before.wait_ns) * 1e-9 / s);
-    leat_json_real(json, "first_batch_s", (double)(b->first_ns - b->open_ns) * 1e-9);
-    leat_json_int(json, "threads", b->after.threads);
-    leat_json_text(json, "reader", b->after.reader);
-    leat_json_text(json, "reader_reason", b->after.reader_reason);
-    leat_json_int(json, "memory_bytes", b->after.memory_bytes);
-    leat_json_int(json, "memory_peak", b->after.memory_peak);
-    leat_json_int(json, "prefetch", b->after.prefetch);
-    if (b->o->explain) {
-        leat_json_add(json, "budget", leat_explain_budget_json(leat_loader_budget(b->loader)));
-        leat_json_add(json, "decisions", leat_explain_changes_json(b->loader));
-    }
-    if (b->placement)
-        leat_json_add(json, "placement", leat_placement_print_json(b->plan, b->placement));
-    leat_json_int(json, "jpeg_index_used", (int64_t)b->after.n_seek);
-    leat_json_int(json, "jpeg_index_refused", (int64_t)b->after.n_seek_refused);
-    leat_json_int(json, "jpeg_device", (int64_t)b->after.n_files);
-    leat_json_int(json, "jpeg_device_refused", (int64_t)b->after.n_files_here);
-    leat_json_add(json, "notes", notes_json(b->plan));
-    leat_json_add(json, "cache", cache_json(b));
-    leat_summary_add(json, &b->before, &b->after);
-    leat_json_add(json, "epochs", b->epochs);
-    b->epochs = NULL;
-    return json;
-}
-
-static void print_cache(const struct bench *b)
-{
-    const leat_cache_stats *const cache = &b->after.cache;
-    const uint64_t hits = cache->hits - b->before.cache.hits;
-    const uint64_t all = hits + cache->misses - b->before.cache.misses;
-    char bytes[32], limit[32];
-    if (!cache->is_on)
-        return;
-    printf("cache in %s: %.1f %% hits; %llu sample%s, %s of at most %s", cache->place,
-           all ? (double)hits * 100 / (double)all : 0.0, (unsigned long long)cache->entries,
-           cache->entries == 1 ? "" : "s", leat_files_bytes_text((double)cache->bytes, bytes),
-           leat_files_bytes_text((double)cache->limit_bytes, limit));
-    if (cache->damaged)
-        printf("; %llu were damaged", (unsigned long long)cache->damaged);
-    printf("%s%s\n", cache->note[0] ? "; " : "", cache->note);
-}
-
-static void print_report(const struct bench *b)
-{
-    const double s = seconds(b);
-    const uint64_t samples = b->after.samples - b->before.samples;
-    char rate[32], out[32], in[32], memory[32];
-    printf("loader alone: %s samples/s; %s/s out, %s/s read\n",
-           leat_files_count_text((uint64_t)((double)samples / s), rate),
-           leat_files_bytes_text((double)(b->after.bytes_out - b->before.bytes_out) / s, out),
-           leat_files_bytes_text((double)(b->after.bytes_read - b->before.bytes_read) / s, in));
-    printf("%llu batch%s in %.3f s after %lld of warm-up; first batch after %.1f ms; "
-           "%d thread%s, reader %s%s%s%s; memory %s\n",
-           (unsigned long long)(b->after.batches - b->before.batches),
-           b->after.batches - b->before.batches == 1 ? "" : "es", s, (long long)b->warmup,
-           (double)(b->first_ns - b->open_ns) * 1e-6, b->after.threads,
-           b->after.threads == 1 ? "" : "s", b->after.reader, *b->after.reader_reason ? " (" : "",
-           b->after.reader_reason, *b->after.reader_reason ? ")" : "",
-           leat_files_bytes_text((double)b->after.memory_bytes, memory));
-    leat_jpeg_side_print(&b->after);
-    if (b->device && leat_device_get_info(b->device)->simulated)
-        printf("copies to %s are simulated\n", leat_device_get_info(b->device)->name);
-    print_cache(b);
-    for (int32_t i = 0; leat_plan_note(b->plan, i); i++)
-        printf("note: %s\n", leat_plan_note(b->plan, i));
-    leat_bad_list_print("", b->loader);
-    leat_summary_print(&b->before, &b->after);
-    if (b->o->explain) {
-        printf("\n");
-        leat_explain_budget(leat_loader_budget(b->loader));
-        printf("  %-16s %12s  %s%s%s\n\n", "reader in use", "", b->after.reader,
-               *b->after.reader_reason ? ": " : "", b->after.reader_reason);
-        leat_explain_changes(b->loader);
-        leat_placement_print_choices(b->plan, b->placement);
-    }
-}
-
 static int run(const leat_call *call)
 {
-    struct bench b = { .o = call->options, .path = call->arguments[0], .epochs = json_array() };
+    struct bench b = { .o = call->options,
+                       .run = { .path = call->arguments[0], .epochs = json_array() } };
     leat_error err = { 0 };
+    b.run.explains = b.o->explain;
     leat_files_stop_at_once("bench");
     int rc = open_loader(&b, &err);
     if (rc == LEAT_OK && b.o->log_placement && !leat_json_to_stdout(b.o->json))
-        leat_placement_print_ops(b.plan, b.placement);
+        leat_placement_print_ops(b.run.plan, b.run.placement);
     if (rc == LEAT_OK)
         rc = run_loader(&b, &err);
     if (rc == LEAT_OK && !leat_json_to_stdout(b.o->json))
-        print_report(&b);
+        leat_bench_report_print(&b.run);
     if (rc == LEAT_OK)
-        rc = leat_json_write(report_json(&b), b.o->json, &err);
+        rc = leat_json_write(leat_bench_report_json(&b.run), b.o->json, &err);
     const int closed = leat_bad_list_close(&b.bad, rc == LEAT_OK ? &err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
-    if (b.loader && b.o->trace) { /* also of a run that failed; the error to tell is the first */
-        const int written = leat_loader_trace_write(b.loader, b.o->trace, rc < 0 ? NULL : &err);
+    if (b.run.loader && b.o->trace) { /* also of a run that failed, whose error is told */
+        const int written = leat_loader_trace_write(b.run.loader, b.o->trace, rc < 0 ? NULL : &err);
         rc = rc < 0 ? rc : written;
     }
-    leat_loader_close(&b.loader);
-    leat_device_close(&b.device);
-    leat_plan_close(&b.plan);
+    leat_loader_close(&b.run.loader);
+    leat_device_close(&b.run.device);
+    leat_plan_close(&b.run.plan);
     leat_config_close(&b.config);
-    json_decref(b.epochs);
-    free(b.placement);
+    json_decref(b.run.epochs);
+    free(b.run.placement);
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("bench", &err);
 }
 

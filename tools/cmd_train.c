@@ -3,7 +3,6 @@
  * leat train: trains what a config describes, and says per epoch where the device's time went. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bad_list.h"
 #include "files.h"
@@ -13,12 +12,7 @@
 #include "progress.h"
 #include "setup.h"
 #include "summary.h"
-#include "train_epoch.h"
-
-enum {
-    TIMES_MAX = 65536, /* what a trainer keeps */
-    MEASURED_MIN = 5,  /* steps; shares and rates of fewer say nothing */
-};
+#include "train_run.h"
 
 struct train_options {
     int64_t epochs, steps, start_epoch, start_batch;
@@ -57,26 +51,7 @@ struct train {
     const struct train_options *o;
     const char *path;
     leat_config *config;
-    leat_plan *plan, *eval_plan; /* eval_plan NULL: the config has no `eval` */
-    leat_device *device;
-    leat_trainer *trainer;
-    leat_loader *loader;
-    leat_placement *placement; /* NULL: not asked for */
-    int64_t epochs, steps;     /* steps done */
-    int64_t epoch_steps;       /* of the current epoch */
-    int64_t epoch_start_ns;
-    leat_step_times *times;
-    bool warm;     /* the warm-up has been taken off */
-    bool diverged; /* the loss was no finite number */
-    bool saved;    /* weights of an epoch before or of this one */
-    double best_accuracy;
-    int64_t best_epoch;
-    json_t *list;
-    leat_bad_list bad;
-    bool eval_bad; /* said once */
-    leat_progress progress;
-    leat_summary_watching watch;
-    int64_t first; /* batch of the run that it began with */
+    leat_train_run run;
 };
 
 /* --- opening -----------------------------------------------------------------------------------*/
@@ -92,33 +67,32 @@ static int open_plans(struct train *t, leat_error *err)
     if (rc == LEAT_OK)
         rc = leat_setup_trace(t->config, t->o->trace, err);
     if (rc == LEAT_OK)
-        rc = leat_plan_open(t->config, NULL, &t->plan, err);
+        rc = leat_plan_open(t->config, NULL, &t->run.plan, err);
     if (rc == LEAT_OK && leat_config_get(t->config, "eval", text, sizeof text, NULL) == LEAT_OK)
-        rc = leat_plan_open(t->config, "eval", &t->eval_plan, err);
+        rc = leat_plan_open(t->config, "eval", &t->run.eval_plan, err);
     return rc;
 }
 
 static int open_trainer(struct train *t, leat_error *err)
 {
-    int rc = leat_setup_device(t->config, t->o->device, &t->device, err);
+    int rc = leat_setup_device(t->config, t->o->device, &t->run.device, err);
     if (rc == LEAT_OK)
-        rc = leat_trainer_open(t->config, t->plan, t->device, &t->trainer, err);
-    if (rc == LEAT_OK && t->eval_plan &&
-        (rc = leat_trainer_check(t->trainer, t->eval_plan, err)) < 0)
+        rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, err);
+    if (rc == LEAT_OK && t->run.eval_plan &&
+        (rc = leat_trainer_check(t->run.trainer, t->run.eval_plan, err)) < 0)
         return leat_fail_in(err, rc, "eval: ");
     if (rc == LEAT_OK && t->o->restore)
-        rc = leat_trainer_restore(t->trainer, t->o->restore, err);
+        rc = leat_trainer_restore(t->run.trainer, t->o->restore, err);
     if (rc < 0)
         return rc;
-    t->epochs = leat_trainer_get_info(t->trainer)->epochs;
-    t->times = calloc(TIMES_MAX, sizeof *t->times);
-    return t->times ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    t->run.epochs = leat_trainer_get_info(t->run.trainer)->epochs;
+    return LEAT_OK;
 }
 
 /* Place of the first batch in the run. */
 static int first_batch(const struct train *t, int64_t *out, leat_error *err)
 {
-    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
+    const int64_t per_epoch = leat_plan_get_info(t->run.plan)->n_batches;
     const struct train_options *o = t->o;
     *out = o->start_batch;
     if (per_epoch == 0)
@@ -129,13 +103,13 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
         return o->start_epoch ? leat_fail(err, LEAT_E_ARGUMENT,
                                           "--start-epoch: the pipeline repeats without end")
                               : LEAT_OK;
-    if (o->start_epoch >= t->epochs || o->start_batch > per_epoch ||
-        o->start_epoch * per_epoch + o->start_batch >= t->epochs * per_epoch)
+    if (o->start_epoch >= t->run.epochs || o->start_batch > per_epoch ||
+        o->start_epoch * per_epoch + o->start_batch >= t->run.epochs * per_epoch)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--start-epoch %lld --start-batch %lld: the run has %lld epochs of %lld "
                          "batches",
-                         (long long)o->start_epoch, (long long)o->start_batch, (long long)t->epochs,
-                         (long long)per_epoch);
+                         (long long)o->start_epoch, (long long)o->start_batch,
+                         (long long)t->run.epochs, (long long)per_epoch);
     *out += o->start_epoch * per_epoch;
     return LEAT_OK;
 }
@@ -143,7 +117,7 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
 /* What is written at the end must be writable at the start. */
 static int check_outputs(const struct train *t, leat_error *err)
 {
-    const leat_trainer_info *info = leat_trainer_get_info(t->trainer);
+    const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
     int rc = leat_json_check(t->o->json, err);
     if (rc < 0 || !t->o->save)
         return rc;
@@ -169,156 +143,15 @@ static int open_all(struct train *t, leat_error *err)
     if (rc == LEAT_OK)
         rc = check_outputs(t, err);
     if (rc == LEAT_OK)
-        rc = leat_bad_list_open(&t->bad, t->o->errors, err);
-    how.device = t->device;
-    how.epochs = t->epochs;
-    t->first = how.first_batch;
+        rc = leat_bad_list_open(&t->run.bad, t->o->errors, err);
+    how.device = t->run.device;
+    how.epochs = t->run.epochs;
+    t->run.first = how.first_batch;
     if (rc == LEAT_OK)
-        rc = leat_loader_open(t->plan, &how, &t->loader, err);
+        rc = leat_loader_open(t->run.plan, &how, &t->run.loader, err);
     if (rc == LEAT_OK && t->o->log_placement &&
-        !(t->placement = leat_placement_print_find(t->plan, &how, err)))
+        !(t->run.placement = leat_placement_print_find(t->run.plan, &how, err)))
         rc = err->code;
-    return rc;
-}
-
-/* --- the end of an epoch -----------------------------------------------------------------------*/
-
-/* Where the device's time went, without the warm-up of the run. If too little of the first epoch is
- * steady (short, or a busy machine), its second half is taken and said to be what it is. */
-static void take_meter(struct train *t, leat_train_epoch *e)
-{
-    const size_t n = leat_trainer_times(t->trainer, t->times, TIMES_MAX);
-    for (size_t i = 0; i < n; i++)
-        leat_loader_trace_step(t->loader, t->first + t->steps - (int64_t)(n - i),
-                               t->times[i].compute_start_ns, t->times[i].compute_end_ns);
-    size_t first = t->warm ? 1 : leat_meter_warm(t->times, n);
-    e->steady = first + MEASURED_MIN <= n;
-    if (!e->steady && !t->warm)
-        first = n / 2;
-    if (first < 1)
-        first = 1;
-    t->warm = true;
-    e->has_meter =
-        first + MEASURED_MIN <= n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
-}
-
-static int evaluate(struct train *t, leat_train_epoch *e, leat_error *err)
-{
-    leat_loader *loader = NULL;
-    const leat_loader_options how = { .device = t->device, .epochs = 1 };
-    int rc = leat_loader_open(t->eval_plan, &how, &loader, err);
-    if (rc == LEAT_OK)
-        rc = leat_trainer_evaluate(t->trainer, loader, &e->eval, err);
-    if (rc == LEAT_OK && !t->eval_bad && !leat_json_to_stdout(t->o->json)) {
-        leat_loader_stats_info stats;
-        leat_loader_stats(loader, &stats);
-        t->eval_bad = stats.n_masked + stats.n_replaced > 0;
-        leat_bad_list_print("eval: ", loader);
-    }
-    leat_loader_close(&loader);
-    e->has_eval = rc == LEAT_OK;
-    return rc < 0 ? leat_fail_in(err, rc, "eval: ") : rc;
-}
-
-/* What comes after such a loss is lost time, and the weights are of no use. */
-static int check_loss(struct train *t, const leat_train_epoch *e, leat_error *err)
-{
-    const bool trained = isfinite(e->train.loss);
-    if (leat_trainer_get_info(t->trainer)->simulated ||
-        (trained && (!e->has_eval || isfinite(e->eval.loss))))
-        return LEAT_OK;
-    t->diverged = true;
-    return leat_fail(err, LEAT_E_DATA,
-                     "epoch %lld, steps %lld to %lld: the %sloss is no finite number; most often "
-                     "the learning rate is too high (train.optimizer), else look for values in the "
-                     "input that are not finite or not normalized%s",
-                     (long long)e->number + 1, (long long)(t->steps - e->steps + 1),
-                     (long long)t->steps, trained ? "eval " : "",
-                     !t->o->save ? ""
-                     : t->saved  ? "; the weights saved are of the epoch before"
-                                 : "; no weights were saved");
-}
-
-static int end_epoch(struct train *t, int64_t number, leat_error *err)
-{
-    leat_train_epoch e = { .number = number, .steps = t->epoch_steps };
-    int rc = leat_trainer_metrics(t->trainer, &e.train, err);
-    e.seconds = (double)(leat_files_now_ns() - t->epoch_start_ns) * 1e-9;
-    if (rc == LEAT_OK)
-        take_meter(t, &e);
-    if (rc == LEAT_OK && t->eval_plan)
-        rc = evaluate(t, &e, err);
-    if (rc < 0)
-        return rc;
-    if (e.has_eval && e.eval.accuracy > t->best_accuracy) {
-        t->best_accuracy = e.eval.accuracy;
-        t->best_epoch = number;
-    }
-    if (t->progress.terminal && !t->progress.silent)
-        fputs("\r\033[K", stderr); /* the bar's line is where this one goes */
-    if (!leat_json_to_stdout(t->o->json))
-        leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
-    json_array_append_new(t->list, leat_train_epoch_json(&e));
-    rc = check_loss(t, &e, err);
-    if (rc == LEAT_OK && t->o->save) {
-        rc = leat_trainer_save(t->trainer, t->o->save, err);
-        t->saved |= rc == LEAT_OK;
-    }
-    t->epoch_steps = 0;
-    t->epoch_start_ns = leat_files_now_ns();
-    return rc;
-}
-
-/* --- the run -----------------------------------------------------------------------------------*/
-
-/* One step; *end: the run is over. */
-static int step(struct train *t, bool *end, leat_error *err)
-{
-    leat_batch *batch;
-    int rc = leat_loader_next(t->loader, &batch, err);
-    if (rc == LEAT_E_END) {
-        *end = true;
-        return LEAT_OK;
-    }
-    if (rc < 0)
-        return rc;
-    const leat_batch_info info = *leat_batch_get_info(batch); /* the trainer takes the batch */
-    leat_bad_list_take(&t->bad, batch);
-    if (t->epoch_steps == 0)
-        leat_placement_print_again(t->plan, t->loader, t->placement,
-                                   !leat_json_to_stdout(t->o->json));
-    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
-    if ((rc = leat_trainer_step(t->trainer, batch, err)) < 0)
-        return rc;
-    t->steps++;
-    t->epoch_steps++;
-    leat_progress_show(&t->progress, (uint64_t)t->steps);
-    *end = t->o->steps > 0 && t->steps == t->o->steps;
-    const bool last = per_epoch > 0 && (info.number + 1) % per_epoch == 0;
-    if (last || *end)
-        rc = end_epoch(t, per_epoch > 0 ? info.number / per_epoch : info.epoch, err);
-    return rc;
-}
-
-static uint64_t steps_expected(const struct train *t)
-{
-    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
-    if (t->o->steps > 0)
-        return (uint64_t)t->o->steps;
-    return (uint64_t)((t->epochs - t->o->start_epoch) * per_epoch - t->o->start_batch);
-}
-
-static int run_all(struct train *t, leat_error *err)
-{
-    bool end = false;
-    int rc = LEAT_OK;
-    leat_progress_init(&t->progress, "train", "steps", steps_expected(t),
-                       t->o->quiet ? LEAT_PROGRESS_OFF : t->o->progress);
-    leat_summary_watch(&t->watch, t->loader, &t->progress);
-    t->epoch_start_ns = leat_files_now_ns();
-    while (rc == LEAT_OK && !end)
-        rc = step(t, &end, err);
-    leat_progress_fini(&t->progress);
     return rc;
 }
 
@@ -326,32 +159,32 @@ static int run_all(struct train *t, leat_error *err)
 
 static void print_head(const struct train *t)
 {
-    const leat_trainer_info *info = leat_trainer_get_info(t->trainer);
+    const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
     char count[32], records[32];
     printf("%s: %s parameters, %.4g MFLOP per sample, %s records in batches of %lld, on %s\n",
            t->path, leat_files_count_text((uint64_t)info->n_parameters, count),
            info->flops_per_sample * 1e-6,
-           leat_files_count_text(leat_plan_get_info(t->plan)->n_records, records),
-           (long long)leat_plan_get_info(t->plan)->batch_size, info->device);
+           leat_files_count_text(leat_plan_get_info(t->run.plan)->n_records, records),
+           (long long)leat_plan_get_info(t->run.plan)->batch_size, info->device);
     if (info->simulated)
         printf("simulated: times are modelled and no arithmetic is done, so there is no loss\n");
-    if (t->placement)
-        leat_placement_print_ops(t->plan, t->placement);
+    if (t->run.placement)
+        leat_placement_print_ops(t->run.plan, t->run.placement);
     fflush(stdout);
 }
 
 static void print_end(const struct train *t, double seconds)
 {
     leat_loader_stats_info stats;
-    leat_loader_stats(t->loader, &stats);
-    printf("%lld step%s in %.1f s", (long long)t->steps, t->steps == 1 ? "" : "s", seconds);
-    if (t->best_accuracy >= 0)
-        printf("; best eval accuracy %.2f %% in epoch %lld", t->best_accuracy * 100,
-               (long long)t->best_epoch + 1);
+    leat_loader_stats(t->run.loader, &stats);
+    printf("%lld step%s in %.1f s", (long long)t->run.steps, t->run.steps == 1 ? "" : "s", seconds);
+    if (t->run.best_accuracy >= 0)
+        printf("; best eval accuracy %.2f %% in epoch %lld", t->run.best_accuracy * 100,
+               (long long)t->run.best_epoch + 1);
     if (t->o->save)
         printf("; weights in %s", t->o->save);
     putchar('\n');
-    leat_bad_list_print("", t->loader);
+    leat_bad_list_print("", t->run.loader);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
     leat_jpeg_side_print(&stats);
 }
@@ -360,7 +193,7 @@ static json_t *input_json(const struct train *t)
 {
     static const leat_loader_stats_info none;
     leat_loader_stats_info stats;
-    leat_loader_stats(t->loader, &stats);
+    leat_loader_stats(t->run.loader, &stats);
     json_t *json = json_object();
     leat_summary_add(json, &none, &stats);
     return json;
@@ -368,70 +201,75 @@ static json_t *input_json(const struct train *t)
 
 static json_t *run_json(struct train *t, double seconds)
 {
-    const leat_trainer_info *info = leat_trainer_get_info(t->trainer);
+    const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
     leat_loader_stats_info stats;
     json_t *json = leat_json_open("train");
-    leat_loader_stats(t->loader, &stats);
+    leat_loader_stats(t->run.loader, &stats);
     leat_json_text(json, "config", t->path);
     leat_json_text(json, "device", info->device);
     leat_json_bool(json, "simulated", info->simulated);
     leat_json_int(json, "parameters", info->n_parameters);
     leat_json_real(json, "flops_per_sample", info->flops_per_sample);
-    leat_json_int(json, "records", (int64_t)leat_plan_get_info(t->plan)->n_records);
-    leat_json_int(json, "batch_size", leat_plan_get_info(t->plan)->batch_size);
-    leat_json_add(json, "epochs", t->list);
-    t->list = NULL;
-    leat_json_int(json, "steps", t->steps);
+    leat_json_int(json, "records", (int64_t)leat_plan_get_info(t->run.plan)->n_records);
+    leat_json_int(json, "batch_size", leat_plan_get_info(t->run.plan)->batch_size);
+    leat_json_add(json, "epochs", t->run.list);
+    t->run.list = NULL;
+    leat_json_int(json, "steps", t->run.steps);
     leat_bad_list_json(json, &stats);
     leat_json_real(json, "seconds", seconds);
-    leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);
-    leat_json_bool(json, "diverged", t->diverged);
+    leat_json_real(json, "best_eval_accuracy",
+                   t->run.best_accuracy >= 0 ? t->run.best_accuracy : NAN);
+    leat_json_bool(json, "diverged", t->run.diverged);
     leat_json_add(json, "input", input_json(t));
-    if (t->placement)
-        leat_json_add(json, "placement", leat_placement_print_json(t->plan, t->placement));
-    leat_json_add(json, "saved", t->saved ? json_string(t->o->save) : json_null());
+    if (t->run.placement)
+        leat_json_add(json, "placement", leat_placement_print_json(t->run.plan, t->run.placement));
+    leat_json_add(json, "saved", t->run.saved ? json_string(t->o->save) : json_null());
     return json;
 }
 
 static void close_all(struct train *t)
 {
-    leat_loader_close(&t->loader);
-    leat_trainer_close(&t->trainer);
-    leat_device_close(&t->device);
-    leat_plan_close(&t->eval_plan);
-    leat_plan_close(&t->plan);
+    leat_loader_close(&t->run.loader);
+    leat_trainer_close(&t->run.trainer);
+    leat_device_close(&t->run.device);
+    leat_plan_close(&t->run.eval_plan);
+    leat_plan_close(&t->run.plan);
     leat_config_close(&t->config);
-    json_decref(t->list);
-    free(t->times);
-    free(t->placement);
+    json_decref(t->run.list);
+    free(t->run.placement);
 }
 
 static int run(const leat_call *call)
 {
-    struct train t = {
-        .o = call->options, .path = call->arguments[0], .best_accuracy = -1, .list = json_array()
-    };
+    const struct train_options *const o = call->options;
+    struct train t = { .o = o,
+                       .path = call->arguments[0],
+                       .run = { .steps_most = o->steps,
+                                .save = o->save,
+                                .talks = !leat_json_to_stdout(o->json),
+                                .progress_when = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
+                                .best_accuracy = -1,
+                                .list = json_array() } };
     leat_error err = { 0 };
     const int64_t start = leat_files_now_ns();
     leat_files_stop_at_once("train");
     int rc = open_all(&t, &err);
-    const bool talk = !leat_json_to_stdout(t.o->json);
-    if (rc == LEAT_OK && talk)
+    if (rc == LEAT_OK && t.run.talks)
         print_head(&t);
     if (rc == LEAT_OK)
-        rc = run_all(&t, &err);
+        rc = leat_train_run_all(&t.run, &err);
     const double seconds = (double)(leat_files_now_ns() - start) * 1e-9;
-    if (rc == LEAT_OK && talk)
+    if (rc == LEAT_OK && t.run.talks)
         print_end(&t, seconds);
-    if (t.loader && t.o->trace) { /* also of a run that failed; the error to tell is the first */
-        const int written = leat_loader_trace_write(t.loader, t.o->trace, rc < 0 ? NULL : &err);
+    if (t.run.loader && t.o->trace) { /* also of a run that failed, whose error is told */
+        const int written = leat_loader_trace_write(t.run.loader, t.o->trace, rc < 0 ? NULL : &err);
         rc = rc < 0 ? rc : written;
     }
     if (rc == LEAT_OK)
         rc = leat_json_write(run_json(&t, seconds), t.o->json, &err);
-    else if (t.diverged) /* the epochs before it are worth keeping; the error to tell is this one */
+    else if (t.run.diverged) /* the epochs before are worth keeping; the error told is this one */
         leat_json_write(run_json(&t, seconds), t.o->json, NULL);
-    const int closed = leat_bad_list_close(&t.bad, rc == LEAT_OK ? &err : NULL);
+    const int closed = leat_bad_list_close(&t.run.bad, rc == LEAT_OK ? &err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
     close_all(&t);
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);

@@ -80,4 +80,6 @@ void leat_help_man(FILE *out)
     print_roff(out, "path of the CUDA plugin, instead of the one beside the library.");
     fputs(".TP\n.B LEAT_CUPTI, LEAT_NVJPEG\n", out);
     print_roff(out, "paths of these libraries of CUDA, instead of the ones that are found.");
+    fputs(".TP\n.B LEAT_NVJPEG_REGIONS\n", out);
+    print_roff(out, "off: nvJPEG decodes whole pictures where a crop needs a part of them.");
 }

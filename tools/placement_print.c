@@ -37,15 +37,24 @@ static const char *rate_text(double per_s, char text[32])
     return leat_files_count_text((uint64_t)per_s, text);
 }
 
+/* ", 62 % of the rows"; "" for all or none. */
+static const char *share_text(double share, char text[32])
+{
+    text[0] = 0;
+    if (share > 0 && share < 1)
+        snprintf(text, 32, ", %.0f %% of the rows", 100 * share);
+    return text;
+}
+
 void leat_placement_print_ops(const leat_plan *plan, const leat_placement *p)
 {
-    char host[32], device[32], bytes[32];
+    char host[32], device[32], bytes[32], share[32];
     for (int32_t i = 0; i < p->n_ops; i++) {
         const leat_op_placement *const one = &p->ops[i];
-        printf("placement: %s %s: %s on %s: host %s us, device %s us, %s bytes a sample: %s\n",
+        printf("placement: %s %s: %s on %s%s: host %s us, device %s us, %s bytes a sample: %s\n",
                one->link < 0 ? "map after batch" : "map", leat_plan_tensor(plan, one->tensor)->name,
-               one->op, one->on_device ? p->device : "cpu", us_text(one->host_ns, host),
-               us_text(one->device_ns, device),
+               one->op, one->on_device ? p->device : "cpu", share_text(one->share, share),
+               us_text(one->host_ns, host), us_text(one->device_ns, device),
                one->bytes < 0 ? "?" : leat_files_count_text((uint64_t)one->bytes, bytes),
                one->reason);
     }
@@ -73,7 +82,7 @@ static const char *first_op(const leat_placement *p, const leat_placement_choice
 
 void leat_placement_print_choices(const leat_plan *plan, const leat_placement *p)
 {
-    char host[32], device[32], rates[4][32], bytes[32];
+    char host[32], device[32], rates[5][32], bytes[32], share[32], from[120];
     if (!p->measured || !p->n_choices)
         return;
     printf("\nops on %s, measured in %.1f ms: %.0f thread%s, copies of %s/s, the step ", p->device,
@@ -83,15 +92,17 @@ void leat_placement_print_choices(const leat_plan *plan, const leat_placement *p
         printf("takes %.2f us a sample\n", p->step_ns / 1e3);
     else
         printf("is not known\n");
-    printf("  %-10s %-24s %9s %9s %9s %10s %10s %10s %10s\n", "tensor", "device from op", "cpu us",
-           "bytes", "device us", "cpu/s", "copies/s", "device/s", "samples/s");
+    printf("  %-10s %-24s %9s %9s %9s %10s %10s %10s %10s %10s\n", "tensor", "device from op",
+           "cpu us", "bytes", "device us", "cpu/s", "copies/s", "device/s", "decoder/s",
+           "samples/s");
     for (int32_t i = 0; i < p->n_choices; i++) {
         const leat_placement_choice *const c = &p->choices[i];
-        printf("%c %-10s %-24s %9s %9.0f %9s %10s %10s %10s %10s\n", c->chosen ? '*' : ' ',
-               leat_plan_tensor(plan, c->tensor)->name, first_op(p, c), us_text(c->host_ns, host),
-               c->bytes, us_text(c->device_ns, device), rate_text(c->host_per_s, rates[0]),
+        snprintf(from, sizeof from, "%s%s", first_op(p, c), share_text(c->share, share));
+        printf("%c %-10s %-24s %9s %9.0f %9s %10s %10s %10s %10s %10s\n", c->chosen ? '*' : ' ',
+               leat_plan_tensor(plan, c->tensor)->name, from, us_text(c->host_ns, host), c->bytes,
+               us_text(c->device_ns, device), rate_text(c->host_per_s, rates[0]),
                rate_text(c->wire_per_s, rates[1]), rate_text(c->device_per_s, rates[2]),
-               rate_text(c->samples_per_s, rates[3]));
+               rate_text(c->decoder_per_s, rates[3]), rate_text(c->samples_per_s, rates[4]));
     }
 }
 
@@ -110,6 +121,7 @@ static json_t *op_json(const leat_plan *plan, const leat_placement *p, const lea
     leat_json_text(json, "tensor", leat_plan_tensor(plan, one->tensor)->name);
     leat_json_text(json, "op", one->op);
     leat_json_text(json, "device", one->on_device ? p->device : "cpu");
+    leat_json_real(json, "share", one->share);
     add_us(json, "host_us", one->host_ns);
     add_us(json, "device_us", one->device_ns);
     leat_json_int(json, "bytes", one->bytes);
@@ -125,12 +137,15 @@ static json_t *choice_json(const leat_plan *plan, const leat_placement *p,
     leat_json_int(json, "link", c->link);
     leat_json_text(json, "op", first_op(p, c));
     leat_json_bool(json, "chosen", c->chosen);
+    leat_json_real(json, "share", c->share);
     add_us(json, "host_us", c->host_ns);
     add_us(json, "device_us", c->device_ns);
+    add_us(json, "decoder_us", c->decoder_ns);
     leat_json_real(json, "bytes", c->bytes);
     leat_json_real(json, "host_per_s", c->host_per_s);
     leat_json_real(json, "wire_per_s", c->wire_per_s);
     leat_json_real(json, "device_per_s", c->device_per_s);
+    leat_json_real(json, "decoder_per_s", c->decoder_per_s);
     leat_json_real(json, "samples_per_s", c->samples_per_s);
     return json;
 }

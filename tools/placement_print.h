@@ -19,10 +19,11 @@ leat_placement *leat_placement_print_find(const leat_plan *plan, const leat_load
                                           leat_error *err);
 
 /* A line per op. */
-/* Looks again, when an epoch has begun; prints it (talk) if ops were put elsewhere. placement may be NULL. */
+void leat_placement_print_ops(const leat_plan *plan, const leat_placement *placement);
+/* When an epoch has begun: looks again, and prints it (talk) if ops were put elsewhere. placement may be
+ * NULL. */
 void leat_placement_print_again(const leat_plan *plan, leat_loader *loader,
                                 leat_placement *placement, bool talk);
-void leat_placement_print_ops(const leat_plan *plan, const leat_placement *placement);
 /* What it was chosen from; nothing where nothing was measured. */
 void leat_placement_print_choices(const leat_plan *plan, const leat_placement *placement);
 json_t *leat_placement_print_json(const leat_plan *plan, const leat_placement *placement);

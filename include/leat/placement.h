@@ -16,6 +16,8 @@ typedef struct leat_op_placement {
     const char *op;
     int32_t tensor, link; /* as leat_plan_link() counts them; link -1: of a map after batch */
     int32_t on_device;
+    double
+        share; /* of the rows for which it is: 1, 0, or between where some files are decoded there */
     double host_ns;   /* one thread, one sample, the op by itself; -1: not measured */
     double device_ns; /* the device, one sample; -1: not measured */
     int64_t bytes;    /* that it puts out of one sample; -1: they differ */
@@ -23,12 +25,16 @@ typedef struct leat_op_placement {
 } leat_op_placement;
 
 /* One place where a tensor's ops could be cut: those from `link` on would run on the device. By the model,
- * a loader gives as many samples per second as the slowest of its parts could. */
+ * a loader gives as many samples per second as the slowest of its parts could. A chip may have a decoder
+ * of its own, which works beside all else. */
 typedef struct leat_placement_choice {
     int32_t tensor, link;
     int32_t chosen;
-    double host_ns, bytes, device_ns; /* of a sample: all that threads do; copied; done there */
-    double host_per_s, wire_per_s, device_per_s; /* samples; HUGE_VAL: it has nothing to do */
+    double share; /* of the rows whose files the device decodes; 0: none */
+    /* Of a sample: all that threads do; copied; done there; by its decoder. */
+    double host_ns, bytes, device_ns, decoder_ns;
+    /* Samples; HUGE_VAL: it has nothing to do. */
+    double host_per_s, wire_per_s, device_per_s, decoder_per_s;
     double samples_per_s;
 } leat_placement_choice;
 

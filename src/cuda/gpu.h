@@ -8,12 +8,7 @@
 #include <pthread.h>
 
 #include "device_impl.h"
-
-/* A moment known on both clocks. */
-typedef struct leat_gpu_anchor {
-    cudaEvent_t event;
-    int64_t ns; /* CLOCK_MONOTONIC; 0: not set */
-} leat_gpu_anchor;
+#include "gpu_anchors.h"
 
 typedef struct leat_gpu {
     leat_device base;
@@ -22,10 +17,12 @@ typedef struct leat_gpu {
     cudaLibrary_t plants;
     const void *planter; /* the kernel of planted work; NULL until it is used */
 
-    pthread_mutex_t lock;       /* guards what follows */
-    leat_gpu_anchor anchors[2]; /* [0] is the newer */
-    int64_t renew_ns;           /* when the next anchor is due */
-    char trouble[256];          /* see leat_device_table.explain */
+    pthread_mutex_t lock; /* guards what follows */
+    leat_gpu_anchors anchors;
+    cudaEvent_t anchor_events[LEAT_GPU_ANCHORS]; /* as anchors.ring */
+    cudaEvent_t spare[2];
+    int64_t renew_ns;  /* when the next anchor is due */
+    char trouble[256]; /* see leat_device_table.explain */
 } leat_gpu;
 
 typedef struct leat_gpu_stream {

@@ -4,18 +4,21 @@
  *
  * DESIGN. CUDA tells only the time between two events, as a float of milliseconds: after 16 s it no
  * longer resolves a microsecond, and the GPU's clock drifts against the host's. So an event's time is
- * counted from an anchor, an event on a stream of its own whose moment the host knows: it looks at
- * its clock, records, waits for it to be done, looks again, and takes the middle of the narrowest of
- * some tries. When the anchor is older than a second, the next question makes a new one, at the cost
- * of some tens of microseconds. An event that the host recorded before that is counted from the
- * anchor before. */
+ * counted from an anchor near it, an event on a stream of its own whose moment the host knows: it looks at
+ * its clock, records, waits for it to be done, looks again, and takes the middle. When the last anchor is
+ * older than a quarter of a second, the next question makes a new one, at the cost of some tens of
+ * microseconds; gpu_anchors.h draws the lines between them. On a busy device an anchor may come late, and
+ * then nobody knows when: one that is not narrow is taken only if there is no good one of late. */
 #include "clock.h"
 #include "gpu.h"
 
-#define FRESH_NS   1000000000 /* an anchor is good for this long */
+#define RENEW_NS   250000000
+#define OLD_NS     (16 * (int64_t)RENEW_NS)
+#define NARROW_NS  40000
 #define TRIES      4
-#define TRY_NS     500000 /* a busy device answers late: better the old anchor than a long wait */
+#define TRY_NS     500000 /* better an old anchor than a long wait */
 #define OPEN_TRIES 16
+#define OPEN_NS    20000000000 /* the first work that a device does takes its time */
 
 /* One try: the middle of the two looks at the clock, and how far they are apart. */
 static cudaError_t try_anchor(leat_gpu *gpu, cudaEvent_t event, int64_t *ns, int64_t *width_ns,
@@ -32,57 +35,89 @@ static cudaError_t try_anchor(leat_gpu *gpu, cudaEvent_t event, int64_t *ns, int
     return rc;
 }
 
-/* The later tries overwrite the event, so the last must be a good one: stops at the first that is
- * nearly as narrow as the narrowest seen. */
-static cudaError_t make_anchor(leat_gpu *gpu, leat_gpu_anchor *anchor, int tries, int64_t limit_ns)
+/* The narrowest of some tries: its event is spare[0] then. */
+static cudaError_t find_moment(leat_gpu *gpu, int tries, int64_t limit_ns, int64_t *ns,
+                               int64_t *width_ns)
 {
-    int64_t least = INT64_MAX, width;
-    for (int i = 0; i < tries; i++) {
-        const cudaError_t rc = try_anchor(gpu, anchor->event, &anchor->ns, &width, limit_ns);
+    *width_ns = INT64_MAX;
+    for (int i = 0; i<tries && * width_ns> NARROW_NS; i++) {
+        int64_t at, width;
+        const cudaError_t rc = try_anchor(gpu, gpu->spare[1], &at, &width, limit_ns);
         if (rc != cudaSuccess)
             return rc;
-        if (i > 0 && width <= least + least / 4)
-            break;
-        least = width < least ? width : least;
+        if (width >= *width_ns)
+            continue;
+        cudaEvent_t const best = gpu->spare[1];
+        gpu->spare[1] = gpu->spare[0];
+        gpu->spare[0] = best;
+        *ns = at;
+        *width_ns = width;
     }
+    return cudaSuccess;
+}
+
+/* spare[0] becomes the newest anchor; the oldest one's event is spare then. */
+static cudaError_t add_anchor(leat_gpu *gpu, int64_t host_ns)
+{
+    leat_gpu_anchors *const a = &gpu->anchors;
+    const int64_t at = a->n % LEAT_GPU_ANCHORS, last = (a->n + LEAT_GPU_ANCHORS - 1);
+    cudaEvent_t const fresh = gpu->spare[0];
+    int64_t gpu_ns = 0;
+    if (a->n) {
+        float ms = 0;
+        const cudaError_t rc =
+            cudaEventElapsedTime(&ms, gpu->anchor_events[last % LEAT_GPU_ANCHORS], fresh);
+        if (rc != cudaSuccess)
+            return rc;
+        gpu_ns = leat_gpu_anchors_at(a, a->n - 1)->gpu_ns + (int64_t)((double)ms * 1e6);
+    }
+    gpu->spare[0] = gpu->anchor_events[at];
+    gpu->anchor_events[at] = fresh;
+    leat_gpu_anchors_add(a, host_ns, gpu_ns);
     return cudaSuccess;
 }
 
 int leat_gpu_clock_open(leat_gpu *gpu, leat_error *err)
 {
+    int64_t ns = 0, width_ns;
     cudaError_t rc = cudaStreamCreateWithFlags(&gpu->side, cudaStreamNonBlocking);
+    for (int i = 0; i < LEAT_GPU_ANCHORS && rc == cudaSuccess; i++)
+        rc = cudaEventCreateWithFlags(&gpu->anchor_events[i], cudaEventDefault);
     for (int i = 0; i < 2 && rc == cudaSuccess; i++)
-        rc = cudaEventCreateWithFlags(&gpu->anchors[i].event, cudaEventDefault);
+        rc = cudaEventCreateWithFlags(&gpu->spare[i], cudaEventDefault);
     if (rc == cudaSuccess)
-        rc = make_anchor(gpu, &gpu->anchors[0], OPEN_TRIES, (int64_t)20 * FRESH_NS);
-    gpu->renew_ns = leat_clock_ns() + FRESH_NS;
+        rc = find_moment(gpu, OPEN_TRIES, OPEN_NS, &ns, &width_ns);
+    if (rc == cudaSuccess)
+        rc = add_anchor(gpu, ns);
+    gpu->renew_ns = leat_clock_ns() + RENEW_NS;
     return leat_gpu_check(gpu, rc, "setting up the device's clock", err);
 }
 
 void leat_gpu_clock_close(leat_gpu *gpu)
 {
+    for (int i = 0; i < LEAT_GPU_ANCHORS; i++)
+        if (gpu->anchor_events[i])
+            cudaEventDestroy(gpu->anchor_events[i]);
     for (int i = 0; i < 2; i++)
-        if (gpu->anchors[i].event)
-            cudaEventDestroy(gpu->anchors[i].event);
+        if (gpu->spare[i])
+            cudaEventDestroy(gpu->spare[i]);
     if (gpu->side)
         cudaStreamDestroy(gpu->side);
     cudaGetLastError();
 }
 
-/* [clock lock held] The older anchor becomes the newer one; if that fails, the other still holds. */
+/* [clock lock held] A new anchor if it is time; if that fails, the others still hold. */
 static void renew(leat_gpu *gpu)
 {
-    leat_gpu_anchor fresh = gpu->anchors[1];
-    if (leat_clock_ns() < gpu->renew_ns)
+    const int64_t now = leat_clock_ns();
+    const int64_t age = now - leat_gpu_anchors_at(&gpu->anchors, gpu->anchors.n - 1)->host_ns;
+    int64_t ns, width_ns;
+    if (now < gpu->renew_ns)
         return;
-    gpu->renew_ns = leat_clock_ns() + FRESH_NS; /* also if it fails: a busy device stays busy */
-    gpu->anchors[1].ns = 0;                     /* its event is about to be recorded anew */
-    if (make_anchor(gpu, &fresh, TRIES, TRY_NS) != cudaSuccess) {
+    gpu->renew_ns = now + RENEW_NS; /* also if it fails: a busy device stays busy */
+    if (find_moment(gpu, TRIES, TRY_NS, &ns, &width_ns) != cudaSuccess ||
+        ((width_ns <= NARROW_NS || age > OLD_NS) && add_anchor(gpu, ns) != cudaSuccess))
         cudaGetLastError();
-        return;
-    }
-    gpu->anchors[1] = gpu->anchors[0];
-    gpu->anchors[0] = fresh;
 }
 
 int64_t leat_gpu_clock_of(leat_gpu *gpu, const leat_gpu_event *event)
@@ -90,11 +125,12 @@ int64_t leat_gpu_clock_of(leat_gpu *gpu, const leat_gpu_event *event)
     float ms = 0;
     pthread_mutex_lock(&gpu->lock);
     renew(gpu);
-    const leat_gpu_anchor *const anchor =
-        event->recorded_ns < gpu->anchors[0].ns && gpu->anchors[1].ns ? &gpu->anchors[1]
-                                                                      : &gpu->anchors[0];
-    const cudaError_t rc = cudaEventElapsedTime(&ms, anchor->event, event->cuda);
-    const int64_t ns = anchor->ns + (int64_t)((double)ms * 1e6);
+    const int64_t near = leat_gpu_anchors_before(&gpu->anchors, event->recorded_ns);
+    const cudaError_t rc =
+        cudaEventElapsedTime(&ms, gpu->anchor_events[near % LEAT_GPU_ANCHORS], event->cuda);
+    const int64_t gpu_ns =
+        leat_gpu_anchors_at(&gpu->anchors, near)->gpu_ns + (int64_t)((double)ms * 1e6);
+    const int64_t ns = leat_gpu_anchors_host(&gpu->anchors, gpu_ns);
     pthread_mutex_unlock(&gpu->lock);
     if (rc != cudaSuccess)
         cudaGetLastError();

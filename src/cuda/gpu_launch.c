@@ -8,7 +8,8 @@
 #include "kernel_list.h"
 
 static const leat_kernel_op kernel_ops[] = {
-#define LEAT_KERNEL_OP_ROW(name, sizes, aux, ...) { #name, sizes, aux, __VA_ARGS__ },
+#define LEAT_KERNEL_OP_ROW(name, sizes, region, aux, ...)                                          \
+    { #name, sizes, region, aux, __VA_ARGS__ },
     LEAT_KERNEL_OP_LIST(LEAT_KERNEL_OP_ROW)
 #undef LEAT_KERNEL_OP_ROW
 };

@@ -145,7 +145,10 @@ static int add_op(leat_gpu_map *map, const leat_device_chain *chain, int32_t i, 
     map->n_heads++;
     if (!last && !(begin->out = take(map, one.args.out_bytes * map->rows, err)))
         return LEAT_E_NOMEM;
-    return leat_gpu_pictures_open(gpu_of(map), chain, map->rows, &begin->pictures, err);
+    const int rc =
+        leat_gpu_pictures_open(gpu_of(map), chain, kernel, &one.args, &begin->pictures, err);
+    map->base.decodes_apart |= rc == LEAT_OK && leat_gpu_pictures_are_apart(begin->pictures);
+    return rc;
 }
 
 /* Rows of every part to and from their places. */
@@ -220,8 +223,7 @@ static int run_head(const leat_gpu_map *map, const head *begin, uint8_t *buffer,
     const launch *const one = &begin->launches[0];
     leat_gpu_decoding work = { .host = host,
                                .rows = rows,
-                               .out = begin->out ? begin->out : buffer + one->to,
-                               .out_bytes = (size_t)one->args.out_bytes };
+                               .out = begin->out ? begin->out : buffer + one->to };
     for (; work.from < rows; work.from = work.to) {
         int rc = leat_gpu_pictures_decode(begin->pictures, stream, &work);
         *bad_row = work.bad_row;

@@ -71,6 +71,12 @@ static int load_locked(leat_error *err)
                              #name);
     NVJPEG_CALLS(LOAD)
 #undef LOAD
+    api->has_regions = true;
+#define LOOK(name, parameters)                                                                     \
+    *(void **)&api->name = dlsym(library, #name);                                                  \
+    api->has_regions &= api->name != NULL;
+    NVJPEG_REGION_CALLS(LOOK)
+#undef LOOK
     int *const parts[] = { &api->major, &api->minor, &api->patch };
     for (int i = 0; i < 3; i++) /* its numbers of these three are 0, 1, 2 */
         if (api->nvjpegGetProperty(i, parts[i]) != NVJPEG_OK)

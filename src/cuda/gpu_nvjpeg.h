@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_nvjpeg.h: the part of nvJPEG that is used, declared by hand as the library's documentation gives
- * it: its header is not everywhere. The library is opened when it is first needed, and never closed. */
+ * gpu_nvjpeg.h: the part of nvJPEG that is used, declared by hand, as the header of versions 12.4 and 13.3
+ * has it: that is not everywhere. The library is opened when it is first needed, and never closed. */
 #ifndef LEAT_GPU_NVJPEG_H
 #define LEAT_GPU_NVJPEG_H
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 
 #include "leat/error.h"
 
@@ -36,6 +37,7 @@ enum { NVJPEG_INTERPOLATE = 1 << 5 };
 typedef struct nvjpeg_handle nvjpeg_handle; /* any thread */
 typedef struct nvjpeg_state nvjpeg_state;   /* of one call at a time, until its work is done */
 typedef struct nvjpeg_header nvjpeg_header; /* what a file's header says; one thread */
+typedef struct nvjpeg_params nvjpeg_params; /* how a file is to be decoded; one thread */
 
 typedef struct nvjpeg_image {
     unsigned char *channel[4]; /* device memory */
@@ -68,11 +70,27 @@ typedef struct nvjpeg_image {
     X(nvjpegDecode, (nvjpeg_handle * handle, nvjpeg_state * state, const unsigned char *file,      \
                      size_t bytes, int format, nvjpeg_image *out, cudaStream_t stream))
 
+/* Those by which a part of a picture is decoded, by the chip's own decoder only. Old versions do not have
+ * them all. */
+#define NVJPEG_REGION_CALLS(X)                                                                     \
+    X(nvjpegDecodeParamsCreate, (nvjpeg_handle * handle, nvjpeg_params * *out))                    \
+    X(nvjpegDecodeParamsDestroy, (nvjpeg_params * params))                                         \
+    X(nvjpegDecodeParamsSetOutputFormat, (nvjpeg_params * params, int format))                     \
+    X(nvjpegDecodeParamsSetROI,                                                                    \
+      (nvjpeg_params * params, int x, int y, int width, int height)) /* all: 0, 0, -1, -1 */       \
+    X(nvjpegDecodeBatchedSupportedEx, (nvjpeg_handle * handle, nvjpeg_header * header,             \
+                                       nvjpeg_params * params, int *zero_if_it_is))                \
+    X(nvjpegDecodeBatchedEx,                                                                       \
+      (nvjpeg_handle * handle, nvjpeg_state * state, const unsigned char *const *files,            \
+       const size_t *bytes, nvjpeg_image *out, nvjpeg_params **params, cudaStream_t stream))
+
 /* Its functions and what it says of itself. */
 typedef struct leat_gpu_nvjpeg {
 #define NVJPEG_DECLARE(name, parameters) int(*name) parameters;
     NVJPEG_CALLS(NVJPEG_DECLARE)
+    NVJPEG_REGION_CALLS(NVJPEG_DECLARE)
 #undef NVJPEG_DECLARE
+    bool has_regions; /* all of these are there */
     int major, minor, patch;
     char path[512]; /* of the file that was opened */
 } leat_gpu_nvjpeg;

@@ -5,48 +5,37 @@
  * DESIGN. Pictures lie in one block of device memory, one behind the other, as many as fit; a batch whose
  * pictures do not fit is done in several goes. All is in one stream, so the next go may overwrite the
  * block. Files that the chip's own decoder takes go there, the others to nvJPEG's kernels, each kind in
- * one call. nvJPEG's state of a call may not be used again before its work is done: there are TURNS of
- * them, each with an event, and a go waits for that of its turn, which is done by then unless the GPU is
- * far behind.
- *
- * When a call fails, nvJPEG does not say for which file. The files of that call are then decoded one by
- * one, waiting for each; the first that fails is the bad one, and if none does, nothing is wrong. */
+ * one call (gpu_codec.c). nvJPEG's state of a call may not be used again before its work is done: there
+ * are TURNS of them, each with an event, and a go waits for that of its turn, which is done by then unless
+ * the GPU is far behind. */
 #include "gpu_pictures.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "gpu_nvjpeg.h"
+#include "gpu_codec.h"
 
 enum { TURNS = 3 };
-enum { HARDWARE, KERNELS, N_WAYS }; /* ways to decode */
-
-/* The files of one call. */
-typedef struct list {
-    int n;
-    const unsigned char **files;
-    size_t *bytes;
-    nvjpeg_image *out;
-    int64_t *rows;
-} list;
 
 typedef struct turn {
     cudaEvent_t done;
-    nvjpeg_state *states[N_WAYS]; /* NULL: there is no such way */
-    list lists[N_WAYS];
+    leat_gpu_call calls[LEAT_GPU_WAYS];
     leat_kernel_picture *pictures; /* pinned, and their copy on the device */
     leat_kernel_picture *on_device;
 } turn;
 
+/* Rows that the host has made, beside each other. */
+typedef struct made_rows {
+    int64_t from, n;
+} made_rows;
+
 struct leat_gpu_pictures {
     leat_gpu *gpu;
-    const leat_gpu_nvjpeg *api;
+    leat_gpu_codec codec;
     leat_device_files files;
-    int32_t channels;
-    int format;
+    const leat_kernel_op *op;
+    leat_kernel_args args;
+    size_t plans; /* of the first op, in a batch's host memory */
     int64_t rows;
-    nvjpeg_handle *handles[N_WAYS];
-    nvjpeg_header *header; /* of the file that is being looked at, for the hardware */
     uint8_t *block;
     int64_t block_bytes;
     turn turns[TURNS];
@@ -58,68 +47,7 @@ static int64_t round_up(int64_t bytes)
     return (bytes + 255) / 256 * 256;
 }
 
-/* nvJPEG's answer as a code, kept for explain(). */
-static int code_of(const leat_gpu_pictures *p, int answer, const char *what)
-{
-    int code = LEAT_E_DEVICE;
-    if (answer == NVJPEG_OK)
-        return LEAT_OK;
-    if (answer == NVJPEG_BAD_JPEG || answer == NVJPEG_JPEG_NOT_SUPPORTED ||
-        answer == NVJPEG_INCOMPLETE_BITSTREAM)
-        code = LEAT_E_DATA;
-    else if (answer == NVJPEG_ALLOCATOR_FAILURE)
-        code = LEAT_E_NOMEM;
-    cudaGetLastError();
-    return leat_gpu_trouble(p->gpu, code, "nvJPEG, %s: %s (%d)", what, leat_gpu_nvjpeg_text(answer),
-                            answer);
-}
-
 /* --- open -------------------------------------------------------------------------------------- */
-
-/* Interpolating chroma is what libjpeg does; versions that do not know it refuse the flag. */
-static int create(const leat_gpu_pictures *p, int backend, nvjpeg_handle **out)
-{
-    const int answer = p->api->nvjpegCreateEx(backend, NULL, NULL, NVJPEG_INTERPOLATE, out);
-    return answer == NVJPEG_OK ? answer : p->api->nvjpegCreateEx(backend, NULL, NULL, 0, out);
-}
-
-/* The chip's own decoder, if it has one. */
-static void find_hardware(leat_gpu_pictures *p)
-{
-    unsigned n_engines = 0, n_cores = 0;
-    nvjpeg_handle *handle = NULL;
-    if (create(p, NVJPEG_HARDWARE, &handle) == NVJPEG_OK) {
-        if (p->api->nvjpegGetHardwareDecoderInfo(handle, &n_engines, &n_cores) != NVJPEG_OK ||
-            n_engines == 0) {
-            p->api->nvjpegDestroy(handle);
-            handle = NULL;
-        }
-        p->handles[HARDWARE] = handle;
-    }
-    cudaGetLastError(); /* it may have asked for what is not there */
-}
-
-static int open_handles(leat_gpu_pictures *p)
-{
-    find_hardware(p);
-    int rc = code_of(p, create(p, NVJPEG_GPU_HYBRID, &p->handles[KERNELS]), "starting");
-    if (rc == LEAT_OK && p->handles[HARDWARE])
-        rc = code_of(p, p->api->nvjpegJpegStreamCreate(p->handles[HARDWARE], &p->header),
-                     "starting");
-    return rc;
-}
-
-static int open_list(const leat_gpu_pictures *p, list *l)
-{
-    const size_t n = (size_t)p->rows;
-    l->files = calloc(n, sizeof *l->files);
-    l->bytes = calloc(n, sizeof *l->bytes);
-    l->out = calloc(n, sizeof *l->out);
-    l->rows = calloc(n, sizeof *l->rows);
-    return l->files && l->bytes && l->out && l->rows
-               ? LEAT_OK
-               : leat_gpu_trouble(p->gpu, LEAT_E_NOMEM, "lists of %zu files", n);
-}
 
 static int open_turn(const leat_gpu_pictures *p, turn *t)
 {
@@ -127,21 +55,8 @@ static int open_turn(const leat_gpu_pictures *p, turn *t)
     int rc = leat_gpu_code(
         p->gpu, cudaEventCreateWithFlags(&t->done, cudaEventDisableTiming | cudaEventBlockingSync),
         "opening an event");
-    for (int way = 0; way < N_WAYS && rc == LEAT_OK; way++) {
-        if (!p->handles[way])
-            continue;
-        rc = code_of(p, p->api->nvjpegJpegStateCreate(p->handles[way], &t->states[way]),
-                     "opening a state");
-        if (rc == LEAT_OK)
-            rc = open_list(p, &t->lists[way]);
-    }
-    /* Any such call makes it keep its memory from batch to batch. */
-    if (rc == LEAT_OK && p->handles[HARDWARE])
-        rc = code_of(p,
-                     p->api->nvjpegDecodeBatchedPreAllocate(p->handles[HARDWARE],
-                                                            t->states[HARDWARE], 1, 1, 1,
-                                                            NVJPEG_CHROMA_444, p->format),
-                     "taking memory");
+    for (int way = 0; way < LEAT_GPU_WAYS && rc == LEAT_OK; way++)
+        rc = leat_gpu_codec_open_call(&p->codec, way, p->rows, &t->calls[way]);
     if (rc < 0)
         return rc;
     t->pictures = leat_gpu_pinned_alloc(&p->gpu->base, bytes);
@@ -151,10 +66,8 @@ static int open_turn(const leat_gpu_pictures *p, turn *t)
 
 static int fill(leat_gpu_pictures *p)
 {
-    p->block_bytes = leat_device_files_bytes(&p->files, p->rows, p->channels);
-    int rc = leat_gpu_use(p->gpu);
-    if (rc == LEAT_OK)
-        rc = open_handles(p);
+    int rc = LEAT_OK;
+    p->block_bytes = leat_device_files_bytes(&p->files, p->rows, p->args.channels);
     for (int i = 0; i < TURNS && rc == LEAT_OK; i++)
         rc = open_turn(p, &p->turns[i]);
     if (rc == LEAT_OK && !(p->block = leat_gpu_device_alloc(&p->gpu->base, (size_t)p->block_bytes)))
@@ -162,47 +75,38 @@ static int fill(leat_gpu_pictures *p)
     return rc;
 }
 
-int leat_gpu_pictures_open(leat_gpu *gpu, const leat_device_chain *chain, int64_t rows,
-                           leat_gpu_pictures **out, leat_error *err)
+int leat_gpu_pictures_open(leat_gpu *gpu, const leat_device_chain *chain, const leat_kernel_op *op,
+                           const leat_kernel_args *args, leat_gpu_pictures **out, leat_error *err)
 {
-    leat_error inner;
     *out = NULL;
-    const leat_gpu_nvjpeg *const api = leat_gpu_nvjpeg_open(&inner);
-    if (!api)
-        return leat_gpu_fail(err, inner.code, "decode_jpeg on the GPU is nvJPEG's work: %.900s",
-                             inner.message);
     leat_gpu_pictures *p = calloc(1, sizeof *p);
     if (!p)
         return leat_gpu_fail(err, LEAT_E_NOMEM, "pictures: %zu bytes", sizeof *p);
     p->gpu = gpu;
-    p->api = api;
     p->files = *chain->files;
-    p->rows = rows;
-    p->channels = (int32_t)chain->ops[0].in.dims[2];
-    p->format = p->channels == 1 ? NVJPEG_Y : NVJPEG_RGBI;
-    const int rc = fill(p);
-    if (rc < 0) {
+    p->op = op;
+    p->args = *args;
+    p->plans = chain->plans;
+    p->rows = args->n_rows;
+    int rc = leat_gpu_check(gpu, cudaSetDevice(gpu->number), "decode_jpeg on the GPU", err);
+    if (rc == LEAT_OK)
+        rc = leat_gpu_codec_open(&p->codec, gpu, args->channels, err);
+    if (rc == LEAT_OK && (rc = fill(p)) < 0) {
         char why[256];
         leat_gpu_explain(&gpu->base, why, sizeof why);
-        leat_gpu_pictures_close(&p);
-        return leat_gpu_fail(err, rc, "decode_jpeg on the GPU: %s%s", why,
-                             rc == LEAT_E_NOMEM ? ": lower its max_pixels, or batch.size" : "");
+        leat_gpu_fail(err, rc, "decode_jpeg on the GPU: %s%s", why,
+                      rc == LEAT_E_NOMEM ? ": lower its max_pixels, or batch.size" : "");
     }
+    if (rc < 0)
+        leat_gpu_pictures_close(&p);
     *out = p;
-    return LEAT_OK;
+    return rc;
 }
 
 static void close_turn(const leat_gpu_pictures *p, turn *t)
 {
-    for (int way = 0; way < N_WAYS; way++) {
-        list *const l = &t->lists[way];
-        if (t->states[way])
-            p->api->nvjpegJpegStateDestroy(t->states[way]);
-        free(l->files);
-        free(l->bytes);
-        free(l->out);
-        free(l->rows);
-    }
+    for (int way = 0; way < LEAT_GPU_WAYS; way++)
+        leat_gpu_codec_close_call(&p->codec, &t->calls[way]);
     leat_gpu_pinned_free(&p->gpu->base, t->pictures);
     leat_gpu_device_free(&p->gpu->base, t->on_device);
     if (t->done)
@@ -218,102 +122,86 @@ void leat_gpu_pictures_close(leat_gpu_pictures **out)
     leat_gpu_use(p->gpu);
     for (int i = 0; i < TURNS; i++)
         close_turn(p, &p->turns[i]);
-    if (p->header)
-        p->api->nvjpegJpegStreamDestroy(p->header);
-    for (int way = 0; way < N_WAYS; way++)
-        if (p->handles[way])
-            p->api->nvjpegDestroy(p->handles[way]);
+    leat_gpu_codec_close(&p->codec);
     leat_gpu_device_free(&p->gpu->base, p->block);
-    cudaGetLastError();
     free(p);
+}
+
+bool leat_gpu_pictures_are_apart(const leat_gpu_pictures *p)
+{
+    return p->codec.handles[LEAT_GPU_HARDWARE] != NULL;
 }
 
 /* --- decode ------------------------------------------------------------------------------------ */
 
-static int way_of(const leat_gpu_pictures *p, const uint8_t *file, size_t bytes)
+/* What the first op reads of the picture of a row. */
+static leat_image_box part_of(const leat_gpu_pictures *p, const leat_gpu_decoding *work,
+                              int64_t row, const leat_kernel_picture *picture)
 {
-    nvjpeg_handle *const hardware = p->handles[HARDWARE];
-    int no = 1;
-    if (!hardware ||
-        p->api->nvjpegJpegStreamParseHeader(hardware, file, bytes, p->header) != NVJPEG_OK ||
-        p->api->nvjpegDecodeBatchedSupported(hardware, p->header, &no) != NVJPEG_OK)
-        return KERNELS;
-    return no ? KERNELS : HARDWARE;
+    const leat_image_box whole = { 0, 0, picture->height, picture->width };
+    leat_kernel_args args = p->args;
+    if (!p->op->region)
+        return whole;
+    args.pictures = picture;
+    args.plans = (const leat_plan64 *)(const void *)(work->host + p->plans) +
+                 row * (int64_t)args.plan_stride;
+    return p->op->region(&args, 0);
 }
 
-/* Row by row to the lists, until the block is full. */
+/* Rows that the host has made go to their places. */
+static int copy_made(const leat_gpu_pictures *p, const leat_gpu_decoding *work, made_rows *made,
+                     cudaStream_t stream)
+{
+    const size_t bytes = (size_t)p->args.out_bytes, room = p->files.room;
+    const made_rows now = *made;
+    *made = (made_rows){ .n = 0 };
+    if (now.n == 0)
+        return LEAT_OK;
+    return leat_gpu_code(p->gpu,
+                         cudaMemcpy2DAsync(work->out + (size_t)now.from * bytes, bytes,
+                                           work->host + p->files.at + (size_t)now.from * room, room,
+                                           bytes, (size_t)now.n, cudaMemcpyHostToDevice, stream),
+                         "copying rows that the CPU made");
+}
+
+/* Row by row to the calls, until the block is full. */
 static int collect(const leat_gpu_pictures *p, turn *t, cudaStream_t stream,
                    leat_gpu_decoding *work)
 {
     const leat_device_file *const heads =
         (const leat_device_file *)(const void *)(work->host + p->files.heads);
+    made_rows made = { .n = 0 };
     int64_t at = 0, row;
-    for (int way = 0; way < N_WAYS; way++)
-        t->lists[way].n = 0;
-    for (row = work->from; row < work->rows; row++) {
+    int rc = LEAT_OK;
+    for (int way = 0; way < LEAT_GPU_WAYS; way++)
+        t->calls[way].n = t->calls[way].n_parts = 0;
+    for (row = work->from; row < work->rows && rc == LEAT_OK; row++) {
         const leat_device_file *const head = &heads[row];
-        const uint8_t *const bytes = work->host + p->files.at + (size_t)row * p->files.room;
         leat_kernel_picture *const picture = &t->pictures[row - work->from];
         *picture = (leat_kernel_picture){ .at = 0 };
         if (!head->bytes) {
-            const cudaError_t rc = cudaMemcpyAsync(work->out + (size_t)row * work->out_bytes, bytes,
-                                                   work->out_bytes, cudaMemcpyHostToDevice, stream);
-            if (rc != cudaSuccess)
-                return leat_gpu_code(p->gpu, rc, "copying a row that the CPU made");
+            if (made.n++ == 0)
+                made.from = row;
             continue;
         }
-        const int64_t pitch = (int64_t)head->width * p->channels;
-        const int64_t next = at + round_up(pitch * head->height);
-        if (next > p->block_bytes)
+        rc = copy_made(p, work, &made, stream);
+        const int64_t bytes = (int64_t)head->width * head->height * p->args.channels;
+        if (at + round_up(bytes) > p->block_bytes)
             break;
-        list *const l = &t->lists[way_of(p, bytes, (size_t)head->bytes)];
-        l->files[l->n] = bytes;
-        l->bytes[l->n] = (size_t)head->bytes;
-        l->rows[l->n] = row;
-        l->out[l->n++] = (nvjpeg_image){ .channel = { p->block + at }, .pitch = { (size_t)pitch } };
-        *picture = (leat_kernel_picture){ at, head->height, head->width };
-        at = next;
+        *picture = (leat_kernel_picture){ at, head->height, head->width, 0, 0, 0 };
+        const leat_image_box part = part_of(p, work, row, picture);
+        leat_gpu_codec_add(&p->codec, t->calls,
+                           &(leat_gpu_file){ work->host + p->files.at + (size_t)row * p->files.room,
+                                             (size_t)head->bytes, p->block + at, picture, row },
+                           &part);
+        at += round_up(bytes);
     }
     work->to = row;
-    return row > work->from
-               ? LEAT_OK
-               : leat_gpu_trouble(p->gpu, LEAT_E_INTERNAL, "row %lld is too large", (long long)row);
-}
-
-/* All files of a call have been refused together. */
-static int decode_singly(const leat_gpu_pictures *p, turn *t, const list *l, cudaStream_t stream,
-                         int64_t *bad_row)
-{
-    int rc = leat_gpu_code(p->gpu, cudaStreamSynchronize(stream), "waiting for a stream");
-    for (int i = 0; i < l->n && rc == LEAT_OK; i++) {
-        *bad_row = l->rows[i];
-        rc = code_of(p,
-                     p->api->nvjpegDecode(p->handles[KERNELS], t->states[KERNELS], l->files[i],
-                                          l->bytes[i], p->format, &l->out[i], stream),
-                     "decoding a file");
-        const int waited =
-            leat_gpu_code(p->gpu, cudaStreamSynchronize(stream), "waiting for a picture");
-        rc = rc < 0 ? rc : waited;
-    }
+    if (rc == LEAT_OK)
+        rc = copy_made(p, work, &made, stream);
+    if (rc == LEAT_OK && row == work->from)
+        rc = leat_gpu_trouble(p->gpu, LEAT_E_INTERNAL, "row %lld is too large", (long long)row);
     return rc;
-}
-
-static int decode_list(const leat_gpu_pictures *p, turn *t, int way, cudaStream_t stream,
-                       int64_t *bad_row)
-{
-    const list *const l = &t->lists[way];
-    if (l->n == 0)
-        return LEAT_OK;
-    int answer =
-        p->api->nvjpegDecodeBatchedInitialize(p->handles[way], t->states[way], l->n, 1, p->format);
-    if (answer == NVJPEG_OK)
-        answer = p->api->nvjpegDecodeBatched(p->handles[way], t->states[way], l->files, l->bytes,
-                                             l->out, stream);
-    if (answer == NVJPEG_OK)
-        return LEAT_OK;
-    const int rc = code_of(p, answer, "decoding a batch");
-    cudaGetLastError();
-    return rc == LEAT_E_DATA ? decode_singly(p, t, l, stream, bad_row) : rc;
 }
 
 int leat_gpu_pictures_decode(leat_gpu_pictures *p, cudaStream_t stream, leat_gpu_decoding *work)
@@ -323,8 +211,8 @@ int leat_gpu_pictures_decode(leat_gpu_pictures *p, cudaStream_t stream, leat_gpu
     int rc = leat_gpu_code(p->gpu, cudaEventSynchronize(t->done), "waiting for pictures");
     if (rc == LEAT_OK)
         rc = collect(p, t, stream, work);
-    for (int way = 0; way < N_WAYS && rc == LEAT_OK; way++)
-        rc = decode_list(p, t, way, stream, &work->bad_row);
+    for (int way = 0; way < LEAT_GPU_WAYS && rc == LEAT_OK; way++)
+        rc = leat_gpu_codec_decode(&p->codec, t->calls, way, stream, &work->bad_row);
     if (rc < 0)
         return rc;
     work->pixels = p->block;

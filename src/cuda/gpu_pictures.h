@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_pictures.h: the JPEG files of a batch become pictures in device memory, by nvJPEG. */
+ * gpu_pictures.h: the JPEG files of a batch become pictures in device memory, of which the first op of their
+ * chain makes rows. */
 #ifndef LEAT_GPU_PICTURES_H
 #define LEAT_GPU_PICTURES_H
 
@@ -13,8 +14,7 @@ typedef struct leat_gpu_pictures leat_gpu_pictures;
 typedef struct leat_gpu_decoding {
     const uint8_t *host; /* of the batch */
     int64_t from, rows;  /* rows of the batch from `from` to `rows` - 1 are wanted */
-    uint8_t *out;        /* row 0 of what the first op puts out, and bytes of a row */
-    size_t out_bytes;
+    uint8_t *out;        /* row 0 of what the first op puts out */
     /* out: the rows before `to` are done; their pictures, of row `from` first, in device memory */
     int64_t to;
     const uint8_t *pixels;
@@ -22,11 +22,15 @@ typedef struct leat_gpu_decoding {
     int64_t bad_row; /* where LEAT_E_DATA was returned */
 } leat_gpu_decoding;
 
-/* For the files of one chain, in batches of up to so many rows. Opens nvJPEG. */
-int leat_gpu_pictures_open(leat_gpu *gpu, const leat_device_chain *chain, int64_t rows,
-                           leat_gpu_pictures **out, leat_error *err);
+/* For the files of one chain, in batches of up to so many rows. Opens nvJPEG.
+ * op, args  the chain's first op, which tells what it reads of each picture; pointers in args are not
+ *           looked at */
+int leat_gpu_pictures_open(leat_gpu *gpu, const leat_device_chain *chain, const leat_kernel_op *op,
+                           const leat_kernel_args *args, leat_gpu_pictures **out, leat_error *err);
 /* After the stream's work is done. */
 void leat_gpu_pictures_close(leat_gpu_pictures **pictures);
+/* A part of the chip that does nothing else does the decoding. */
+bool leat_gpu_pictures_are_apart(const leat_gpu_pictures *pictures);
 
 /* Enqueues the decoding of as many rows as there is memory for; rows that the host has made are copied
  * to their place in `out`. The pictures stay until the next call's work begins in that stream, so the

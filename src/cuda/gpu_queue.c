@@ -4,7 +4,8 @@
  *
  * Streams do not wait for the legacy stream (cudaStreamNonBlocking). Events keep their time, and
  * who waits for one sleeps (cudaEventBlockingSync). CUDA has one current device per thread, and the
- * pipeline's threads come and go between devices, so every call says first which one it means. */
+ * pipeline's threads come and go between devices, so every call says first which one it means: also
+ * those to which an event says it, as the runtime else makes a context on the first GPU there is. */
 #include <stdlib.h>
 
 #include "clock.h"
@@ -143,8 +144,9 @@ void leat_gpu_event_close(leat_event *event)
 {
     if (!event)
         return;
-    leat_gpu_code(leat_gpu_of(event->device), cudaEventDestroy(((leat_gpu_event *)event)->cuda),
-                  "closing an event");
+    leat_gpu *const gpu = leat_gpu_of(event->device);
+    leat_gpu_use(gpu);
+    leat_gpu_code(gpu, cudaEventDestroy(((leat_gpu_event *)event)->cuda), "closing an event");
     free(event);
 }
 
@@ -162,15 +164,20 @@ int leat_gpu_event_record(leat_event *base, leat_stream *stream)
 
 int leat_gpu_event_query(leat_event *event)
 {
-    return leat_gpu_code(leat_gpu_of(event->device),
-                         cudaEventQuery(((leat_gpu_event *)event)->cuda), "asking for an event");
+    leat_gpu *const gpu = leat_gpu_of(event->device);
+    const int rc = leat_gpu_use(gpu);
+    return rc < 0 ? rc
+                  : leat_gpu_code(gpu, cudaEventQuery(((leat_gpu_event *)event)->cuda),
+                                  "asking for an event");
 }
 
 int leat_gpu_event_sync(leat_event *event)
 {
-    return leat_gpu_code(leat_gpu_of(event->device),
-                         cudaEventSynchronize(((leat_gpu_event *)event)->cuda),
-                         "waiting for an event");
+    leat_gpu *const gpu = leat_gpu_of(event->device);
+    const int rc = leat_gpu_use(gpu);
+    return rc < 0 ? rc
+                  : leat_gpu_code(gpu, cudaEventSynchronize(((leat_gpu_event *)event)->cuda),
+                                  "waiting for an event");
 }
 
 int64_t leat_gpu_event_ns(leat_event *base)

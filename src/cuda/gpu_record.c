@@ -19,9 +19,13 @@
 
 #define BUFFER_BYTES ((size_t)4 << 20)
 enum { MOST_IDLE_BUFFERS = 16 };
+/* Its records have other layouts in other major versions. Those before 13 counted 1, 2, 3 … */
+enum { OURS = CUPTI_API_VERSION, MAJOR = 10000 };
 
 #define CUPTI_CALLS(X)                                                                             \
+    X(cuptiGetVersion)                                                                             \
     X(cuptiActivityRegisterTimestampCallback)                                                      \
+    X(cuptiActivitySetAttribute)                                                                   \
     X(cuptiActivityRegisterCallbacks)                                                              \
     X(cuptiActivityEnable)                                                                         \
     X(cuptiActivityDisable)                                                                        \
@@ -81,6 +85,12 @@ static int load_locked(leat_error *err)
         return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "CUPTI has no function %s", #name);
     CUPTI_CALLS(LOAD)
 #undef LOAD
+    uint32_t version = 0;
+    if (cupti.cuptiGetVersion_fn(&version) != CUPTI_SUCCESS || version / MAJOR != OURS / MAJOR)
+        return leat_gpu_fail(err, LEAT_E_UNSUPPORTED,
+                             "CUPTI's version is %u, and its records are read as those of %d: use "
+                             "the one of CUDA %d",
+                             version, OURS, OURS / MAJOR);
     cupti.library = library;
     return LEAT_OK;
 }
@@ -161,7 +171,7 @@ static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most_re
     pthread_mutex_unlock(&cupti.lock);
     if (!*buffer)
         *buffer = malloc(BUFFER_BYTES);
-    if (*buffer) /* CUPTI leaves gaps, which must not look like records */
+    if (*buffer) /* as announced: CUPTI leaves gaps, which must not look like records */
         memset(*buffer, 0, BUFFER_BYTES);
     *size = *buffer ? BUFFER_BYTES : 0;
     *most_records = 0;
@@ -208,10 +218,16 @@ enum { N_CALLS = sizeof calls / sizeof *calls };
 
 static int prepare(leat_error *err)
 {
+    uint8_t zeroed = 1;
+    size_t size = sizeof zeroed;
     if (cupti.prepared)
         return LEAT_OK;
     int rc = check(cupti.cuptiActivityRegisterTimestampCallback_fn(host_clock), "setting its clock",
                    err);
+    if (rc == LEAT_OK) /* else it does so itself, in whichever thread launches something */
+        rc = check(cupti.cuptiActivitySetAttribute_fn(
+                       CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed),
+                   "buffers", err);
     if (rc == LEAT_OK)
         rc = check(cupti.cuptiActivityRegisterCallbacks_fn(give_buffer, take_buffer), "call-backs",
                    err);
@@ -270,9 +286,13 @@ int leat_gpu_record_stop(leat_device *device, leat_device_record *out, leat_erro
         return leat_gpu_fail(err, LEAT_E_ARGUMENT, "no recording is under way");
     cudaSetDevice(gpu->number);
     int rc = leat_gpu_check(gpu, cudaDeviceSynchronize(), "waiting for the device", err);
+    /* What is complete first; then the rest, when no more comes. */
+    int flushed = check(cupti.cuptiActivityFlushAll_fn(0), "collecting the records",
+                        rc == LEAT_OK ? err : NULL);
     disable();
-    const int flushed = check(cupti.cuptiActivityFlushAll_fn(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
-                              "collecting the records", rc == LEAT_OK ? err : NULL);
+    if (flushed == LEAT_OK)
+        flushed = check(cupti.cuptiActivityFlushAll_fn(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
+                        "collecting the records", rc == LEAT_OK ? err : NULL);
     pthread_mutex_lock(&cupti.lock);
     cupti.recording = false;
     *out = (leat_device_record){ cupti.spans, cupti.n, cupti.dropped };

@@ -8,12 +8,16 @@
 #define LEAT_KERNEL_H
 
 #include "host_device.h"
+#include "image.h"
 #include "leat/op.h"
 
-/* Where a row's picture is, when rows come in sizes of their own. */
+/* Where a row's picture is, when rows come in sizes of their own. Only a part of it may be there: the one
+ * that the op reads. */
 typedef struct leat_kernel_picture {
-    int64_t at;            /* from args->in */
+    int64_t at;            /* of the part, from args->in */
     int32_t height, width; /* 0: there is none, and nothing to be done for this row */
+    int32_t y, x;          /* where the part begins */
+    int32_t stride;        /* pixels from line to line of the part */
 } leat_kernel_picture;
 
 /* An op on `n_rows` rows. Shapes are one row's; of tensors that are no images height and width are 1
@@ -55,6 +59,8 @@ typedef enum leat_kernel_sizes { LEAT_ONE_SIZE, LEAT_ANY_SIZE } leat_kernel_size
 typedef struct leat_kernel_op {
     const char *name;
     leat_kernel_sizes sizes;
+    /* The part of a row's picture that is read, inside of it and not empty. NULL: all of it. */
+    leat_image_box (*region)(const leat_kernel_args *args, int64_t row);
     int64_t (*aux_bytes)(const leat_kernel_args *args); /* NULL: none */
     leat_kernel_pass passes[LEAT_KERNEL_PASSES];
 } leat_kernel_op;
@@ -105,6 +111,17 @@ LEAT_HOST_DEVICE int32_t leat_kernel_height(const leat_kernel_args *args, int64_
 LEAT_HOST_DEVICE int32_t leat_kernel_width(const leat_kernel_args *args, int64_t row)
 {
     return args->pictures ? args->pictures[row].width : args->in_width;
+}
+/* Pixels from leat_kernel_in() to pixel (y, x), and from line to line. */
+LEAT_HOST_DEVICE int32_t leat_kernel_stride(const leat_kernel_args *args, int64_t row)
+{
+    return args->pictures ? args->pictures[row].stride : args->in_width;
+}
+LEAT_HOST_DEVICE int64_t leat_kernel_at(const leat_kernel_args *args, int64_t row, int64_t y,
+                                        int64_t x)
+{
+    const leat_kernel_picture *const part = args->pictures ? &args->pictures[row] : NULL;
+    return part ? (y - part->y) * part->stride + (x - part->x) : y * args->in_width + x;
 }
 LEAT_HOST_DEVICE uint8_t *leat_kernel_out(const leat_kernel_args *args, int64_t row)
 {

@@ -107,9 +107,9 @@ LEAT_HOST_DEVICE void leat_resample_pixel(const leat_kernel_args *args, int64_t 
         leat_resample_at(args, row, leat_kernel_line(i, args->out_width));
     const leat_resample_line *const across =
         leat_resample_at(args, row, args->out_height + leat_kernel_column(i, args->out_width));
-    const int64_t stride = (int64_t)leat_kernel_width(args, row) * args->channels;
+    const int64_t stride = (int64_t)leat_kernel_stride(args, row) * args->channels;
     const int64_t from =
-        (box->y + down->first) * stride + (int64_t)(box->x + across->first) * args->channels;
+        leat_kernel_at(args, row, box->y + down->first, box->x + across->first) * args->channels;
     const uint8_t *const in = leat_kernel_in(args, row);
     uint8_t *const out = leat_kernel_out(args, row);
     if (args->in_dtype == LEAT_F32)
@@ -135,6 +135,11 @@ LEAT_HOST_DEVICE void leat_resize_pixel(const leat_kernel_args *args, int64_t ro
     leat_resample_pixel(args, row, i, &whole);
 }
 LEAT_KERNEL(resize, leat_resize_pixel)
+
+LEAT_HOST_DEVICE leat_image_box leat_resized_crop_region(const leat_kernel_args *args, int64_t row)
+{
+    return *(const leat_image_box *)leat_kernel_plan(args, row);
+}
 
 LEAT_HOST_DEVICE void leat_resized_crop_weigh(const leat_kernel_args *args, int64_t row, int64_t i)
 {

@@ -15,7 +15,14 @@ static const leat_option options[] = {
                      "3: RGB, 1: gray, 0: gray where it is stored so, else RGB"),
     LEAT_OPTION_BOOL(leat_decode_options, lenient, "false",
                      "keep what could be decoded of a damaged image instead of failing"),
-    LEAT_DECODE_MAX_PIXELS, LEAT_OPTION_END
+    LEAT_DECODE_MAX_PIXELS,
+    LEAT_OPTION_BOOL(leat_decode_options, exact, "true",
+                     "pixels are the CPU's; false: device: auto may choose nvJPEG, whose pixels "
+                     "differ a little"),
+    LEAT_OPTION_F64(leat_decode_options, device_share, "1", 0.01, 1,
+                    "with device: gpu, the part of a batch's rows that nvJPEG decodes; the CPU "
+                    "decodes the others"),
+    LEAT_OPTION_END
 };
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

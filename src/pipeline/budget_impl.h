@@ -18,6 +18,23 @@ typedef struct leat_budget_facts {
     char device[64]; /* "": batches stay in host memory */
 } leat_budget_facts;
 
+/* A budget that is being made. */
+typedef struct leat_budget_division {
+    const leat_plan *plan;
+    const leat_budget_facts *facts;
+    leat_budget *out;
+} leat_budget_division;
+
+/* To whole pages. */
+static inline int64_t leat_budget_round_up(int64_t bytes)
+{
+    return (bytes + 4095) / 4096 * 4096;
+}
+
+/* budget_rows.c: the whole table of out; only a cache looks at the limit. */
+void leat_budget_rows_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
+                           int64_t limit);
+
 /* What is known here and now of a loader with these options (NULL: defaults). */
 void leat_budget_look(const leat_loader_options *options, leat_budget_facts *out);
 

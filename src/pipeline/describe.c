@@ -40,7 +40,7 @@ int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *
     const leat_op *const op = chain->links[i].op;
     *out = (leat_link_info){ .op = op->name,
                              .shape = leat_plan_shape_before(plan, chain, i + 1),
-                             .fused = chain->fused && i >= chain->fused_from &&
+                             .fused = chain->fused && i < chain->n_host && i >= chain->fused_from &&
                                       i < chain->fused_from + chain->n_fused,
                              .random = (op->flags & LEAT_OP_RANDOM) != 0,
                              .device = i >= chain->n_host };

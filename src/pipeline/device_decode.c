@@ -6,11 +6,13 @@
  * are drawn with the picture's size, as they are on the CPU. A plain file then goes into the slot, for the
  * device's decoder. What that might not take (progressive files, very large ones, …) is decoded here,
  * and so is what has no room: the link behind decode_jpeg is done too, as its result has one size for
- * all, and the device copies it. Which files these are depends on nothing but the file and the plan. A
- * header that is damaged is an error of its record like any other; what is damaged behind the header
+ * all, and the device copies it. So it is with rows beyond the device's share of a batch, which are spread
+ * over it evenly. Which files these are depends on nothing but the file, the plan and the row of the batch
+ * that all ranks make together. A header that is damaged is an error of its record like any other; what is damaged behind the header
  * is for the device's decoder to find. */
 #include "device_decode.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ops/decode.h"
@@ -20,12 +22,50 @@
 #define LOOKED_AT 64 /* records that are read where nothing says how large they are */
 #define MEANS     4  /* room for a file: no more than so many times the mean */
 
+#define ALL_ROWS ((uint32_t)1 << 16) /* of which a share is counted */
+
 bool leat_device_decode_is(const leat_op *op)
 {
     return op == &leat_op_decode_jpeg;
 }
 
+bool leat_device_decode_may(const leat_link *link)
+{
+    const leat_decode_options *const o = link->options;
+    return leat_device_decode_is(link->op) && !o->exact && !o->lenient &&
+           o->channels != LEAT_DECODE_AS_STORED;
+}
+
 /* --- when a plan is made ------------------------------------------------------------------------- */
+
+bool leat_device_decode_is_exact(const leat_link *link)
+{
+    const leat_decode_options *const o = link->options;
+    return o->exact;
+}
+
+int leat_device_decode_check(const leat_link *link, const leat_node *where, leat_error *err)
+{
+    const leat_decode_options *const o = link->options;
+    if (!leat_device_decode_is(link->op) || link->asked == LEAT_ASKED_GPU || o->device_share == 1)
+        return LEAT_OK;
+    return leat_node_fail(where, err, LEAT_E_CONFIG, "device_share is for a map with device: gpu%s",
+                          link->asked == LEAT_ASKED_AUTO ? "; with device: auto it is chosen" : "");
+}
+
+void leat_device_decode_put(leat_chain *chain, double share)
+{
+    const leat_decode_options *const o = chain->links[chain->n_host].options;
+    const int64_t most_px = (int64_t)LEAT_DEVICE_SIDE_MOST * LEAT_DEVICE_SIDE_MOST;
+    chain->is_files = true;
+    chain->files.most_px = o->max_pixels < most_px ? o->max_pixels : most_px;
+    chain->files_share = (uint32_t)lround(share * ALL_ROWS);
+}
+
+double leat_device_decode_share(const leat_chain *chain)
+{
+    return (double)chain->files_share / ALL_ROWS;
+}
 
 static int add_decode(leat_build *build, leat_chain *chain, const leat_node *where, leat_error *err)
 {
@@ -35,10 +75,7 @@ static int add_decode(leat_build *build, leat_chain *chain, const leat_node *whe
                               "decode_jpeg on the GPU: %s: put it in a map with device: cpu",
                               o->lenient ? "there is no lenient decoding"
                                          : "channels is 1 or 3, the same for all pictures");
-    chain->is_files = true;
-    chain->files.most_px = (int64_t)LEAT_DEVICE_SIDE_MOST * LEAT_DEVICE_SIDE_MOST;
-    if (o->max_pixels < chain->files.most_px)
-        chain->files.most_px = o->max_pixels;
+    leat_device_decode_put(chain, o->device_share);
     leat_build_note(
         build, "decode_jpeg on the GPU is done by nvJPEG: pixels differ a little from those of "
                "the CPU");
@@ -102,6 +139,12 @@ int leat_device_decode_settle(const leat_plan *plan, leat_chain *chain, leat_err
 
 /* --- for each row -------------------------------------------------------------------------------- */
 
+/* Whether a row of the batch of all ranks is one of the device's. */
+static bool is_in_share(const leat_chain *chain, uint64_t row)
+{
+    return (row + 1) * chain->files_share / ALL_ROWS > row * chain->files_share / ALL_ROWS;
+}
+
 static bool is_for_device(const leat_chain *chain, const leat_view *file, const leat_shape *picture)
 {
     const int64_t height = picture->dims[0], width = picture->dims[1], bytes = file->shape.dims[0];
@@ -111,21 +154,17 @@ static bool is_for_device(const leat_chain *chain, const leat_view *file, const 
 }
 
 /* decode_jpeg and the link behind it. */
-static int make_here(const leat_journey *j, leat_error *err)
+static int make_here(const leat_journey *j, leat_watch *watch, leat_error *err)
 {
-    const leat_chain *const chain = j->chain;
     leat_journey own = *j;
-    for (int32_t i = chain->n_host; i < chain->n_host + 2; i++) {
-        const int rc = leat_links_run_one(&own, i, err);
-        if (rc < 0)
-            return rc;
-    }
-    memcpy(j->row, own.view.data, (size_t)leat_shape_bytes(&chain->files_shape));
-    return LEAT_OK;
+    const int rc = leat_links_run_pair(&own, watch, err);
+    if (rc == LEAT_OK)
+        memcpy(j->row, own.view.data, (size_t)leat_shape_bytes(&j->chain->files_shape));
+    return rc;
 }
 
 int leat_device_decode_row(const leat_journey *j, uint8_t *slot, uint64_t row, leat_shape *picture,
-                           leat_error *err)
+                           leat_watch *watch, leat_error *err)
 {
     const leat_chain *const chain = j->chain;
     leat_device_file *const head = (leat_device_file *)(void *)(slot + chain->files.heads) + row;
@@ -136,10 +175,11 @@ int leat_device_decode_row(const leat_journey *j, uint8_t *slot, uint64_t row, l
                                 .width = (int32_t)picture->dims[1],
                                 .record = j->record };
     leat_trace *const trace = &j->worker->trace;
-    const bool is_here = !is_for_device(chain, &j->view, picture);
+    const bool is_here =
+        !is_in_share(chain, j->worker->first_row + row) || !is_for_device(chain, &j->view, picture);
     leat_trace_add(is_here ? &trace->n_files_here : &trace->n_files, 1);
     if (is_here)
-        return make_here(j, err);
+        return make_here(j, watch, err);
     head->bytes = j->view.shape.dims[0];
     memcpy(j->row, j->view.data, (size_t)head->bytes);
     return LEAT_OK;

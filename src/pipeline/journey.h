@@ -24,7 +24,7 @@ typedef struct leat_journey {
     const char *name; /* of its tensor */
     leat_worker *worker;
     leat_trace_stage *stages; /* of its links and, behind them, of its fused run */
-    int32_t fused_stage;      /* which of them that is */
+    int32_t fused_stage;      /* which of them that is; its first link, if only this cut has one */
     uint64_t record, epoch;
     leat_view view;        /* where it has come to */
     bool owned;            /* view's memory is this worker's to change */
@@ -53,11 +53,14 @@ int leat_fetch_features(const leat_plan *plan, leat_worker *worker, uint64_t rec
 int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch, leat_error *err);
 /* One link, by itself. */
 int leat_links_run_one(leat_journey *j, int32_t i, leat_error *err);
+/* The first two links of those that the device does where it decodes files, in one go if they can be. */
+int leat_links_run_pair(leat_journey *j, leat_watch *watch, leat_error *err);
 /* The shape that link i makes of where the journey has come to. */
 int leat_links_measure(const leat_journey *j, int32_t i, leat_shape *out, leat_error *err);
 /* The end of the journey: what the last link did not write there goes into the row, and the decisions of
  * the links that the device does beside it. */
-int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err);
+int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_watch *watch,
+                   leat_error *err);
 /* Only the decisions: the row is on the device. */
 int leat_links_draw(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err);
 

@@ -181,6 +181,19 @@ int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch,
     return LEAT_OK;
 }
 
+int leat_links_run_pair(leat_journey *j, leat_watch *watch, leat_error *err)
+{
+    const int32_t from = j->chain->n_host;
+    const bool fused = j->chain->fused && j->chain->fused_from == from;
+    int rc = fused ? run_fused(j, err) : LEAT_E_UNSUPPORTED;
+    if (rc == LEAT_OK)
+        book(j, j->fused_stage, watch);
+    if (rc != LEAT_E_UNSUPPORTED)
+        return rc < 0 ? blame(j, from, rc, err) : rc;
+    rc = leat_links_run_one(j, from, err);
+    return rc < 0 ? rc : leat_links_run_one(j, from + 1, err);
+}
+
 /* Puts what was not written there by the last link into the row. */
 static int finish(const leat_journey *j, leat_error *err)
 {
@@ -221,11 +234,12 @@ static int plan_device(const leat_journey *j, uint8_t *slot, uint64_t row, leat_
     return LEAT_OK;
 }
 
-int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err)
+int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_watch *watch,
+                   leat_error *err)
 {
     leat_shape in = j->chain->host_shape;
     const int rc =
-        j->chain->is_files ? leat_device_decode_row(j, slot, row, &in, err) : finish(j, err);
+        j->chain->is_files ? leat_device_decode_row(j, slot, row, &in, watch, err) : finish(j, err);
     return rc < 0 ? rc : plan_device(j, slot, row, in, err);
 }
 

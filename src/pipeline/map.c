@@ -162,6 +162,8 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
         leat_node_options(given, entry, what, op->options ? op->options : none, link->options, err);
     if (rc < 0)
         return rc;
+    if ((rc = leat_device_decode_check(link, entry, err)) < 0)
+        return rc;
     rc = op->shape(link->options, &chain->shape, &shape, &inner);
     if (rc < 0)
         return fail_shape(chain, op, entry, rc, &inner, err);
@@ -242,8 +244,9 @@ int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
 void leat_map_fuse(leat_chain *chain)
 {
     leat_fused_link links[LEAT_FUSED_MAX];
-    const int32_t ends[] = { 0, chain->cut, chain->unbatch_at, chain->n_host };
-    for (int i = 0; i < 3 && !chain->fused; i++) {
+    const int32_t ends[] = { 0, chain->cut, chain->unbatch_at, chain->n_host,
+                             chain->n_host + 2 * chain->is_files };
+    for (int i = 0; i < 4 && !chain->fused; i++) {
         chain->fused_from = ends[i];
         chain->fused = leat_fused_find(
             links, leat_plan_fused_links(chain, ends[i], ends[i + 1], links), &chain->n_fused);

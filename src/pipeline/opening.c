@@ -71,8 +71,10 @@ void leat_opening_stop(leat_loader *loader)
 {
     leat_wake_stop(loader);
     leat_pool_close(&loader->pool);
-    if (loader->copies) /* no call-back comes after this */
+    if (loader->copies) /* no call-back comes after these */
         loader->device->table->stream_sync(loader->copies, NULL);
+    if (loader->maps)
+        loader->device->table->stream_sync(loader->maps, NULL);
     leat_start_close(loader);
     for (int i = 0; loader->workers && i <= loader->n_threads; i++)
         leat_scratch_close(&loader->workers[i].scratch);

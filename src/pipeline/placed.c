@@ -99,9 +99,10 @@ static bool fits(const leat_plan *cut, const leat_loader_options *o, size_t retu
 }
 
 /* A copy of a plan whose stages have the plan's numbers. */
-static leat_plan *copy_cut(const leat_plan *plan, const int32_t *n_host, leat_placed_entry *entry)
+static leat_plan *copy_cut(const leat_plan *plan, const int32_t *n_host, const double *shares,
+                           leat_placed_entry *entry)
 {
-    leat_plan *const copy = leat_cost_cut(plan, n_host);
+    leat_plan *const copy = leat_cost_cut(plan, n_host, shares);
     if (copy) {
         copy->whole = plan;
         copy->entry = entry;
@@ -113,9 +114,13 @@ bool leat_placed_cut(const leat_plan *plan, const leat_loader_options *options,
                      size_t returned_bytes, leat_placed_entry *entry)
 {
     int32_t n_host[LEAT_MAX_FEATURES];
-    for (int32_t c = 0; c < plan->n_chains; c++)
-        n_host[c] = entry->costs.split.chains[c].at[entry->chosen[c]].n_host;
-    entry->plan = copy_cut(plan, n_host, entry);
+    double shares[LEAT_MAX_FEATURES];
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        const leat_split *const at = &entry->costs.split.chains[c].at[entry->chosen[c]];
+        n_host[c] = at->n_host;
+        shares[c] = at->share;
+    }
+    entry->plan = copy_cut(plan, n_host, shares, entry);
     if (entry->plan && fits(entry->plan, options, returned_bytes))
         return true;
     free(entry->plan);
@@ -139,12 +144,24 @@ void leat_placed_list(const leat_plan *plan, leat_placed_entry *entry)
     leat_placed_why_list_ops(plan, entry->plan, costs, p);
 }
 
+/* ", 75 % of the files decoded"; "" where it decodes none. */
+static void say_decoding(const leat_split_costs *costs, const int32_t *chosen, char *text,
+                         size_t size)
+{
+    text[0] = 0;
+    for (int32_t c = 0; c < costs->n_chains; c++)
+        if (costs->chains[c].at[chosen[c]].share > 0)
+            snprintf(text, size, ", %.0f %% of the files decoded",
+                     100 * costs->chains[c].at[chosen[c]].share);
+}
+
 /* Cuts a copy of the plan where the costs say. */
 static void choose(const leat_plan *plan, const leat_loader_options *o, leat_placed_entry *entry)
 {
     const leat_split_costs *const costs = &entry->costs.split;
     leat_placement *const p = &entry->placement;
     int32_t none[LEAT_MAX_FEATURES] = { 0 };
+    char decoding[48];
     int n_moved = 0;
     leat_split_choose(costs, entry->chosen);
     for (int32_t c = 0; c < costs->n_chains; c++) {
@@ -153,6 +170,7 @@ static void choose(const leat_plan *plan, const leat_loader_options *o, leat_pla
     }
     const double rate = leat_split_rate(costs, entry->chosen).all;
     const double without = leat_split_rate(costs, none).all;
+    say_decoding(costs, entry->chosen, decoding, sizeof decoding);
     if (n_moved && !leat_placed_cut(plan, o, 0, entry)) {
         snprintf(
             p->reason, sizeof p->reason,
@@ -162,8 +180,8 @@ static void choose(const leat_plan *plan, const leat_loader_options *o, leat_pla
         memcpy(entry->chosen, none, sizeof none);
     } else if (n_moved) {
         snprintf(p->reason, sizeof p->reason,
-                 "auto, measured: %d op%s on %s, %.0f samples/s by the model; %.0f with none",
-                 n_moved, n_moved == 1 ? "" : "s", entry->device, rate, without);
+                 "auto, measured: %d op%s on %s%s, %.0f samples/s by the model; %.0f with none",
+                 n_moved, n_moved == 1 ? "" : "s", entry->device, decoding, rate, without);
     } else {
         snprintf(
             p->reason, sizeof p->reason,
@@ -251,7 +269,7 @@ static int make_entry(const leat_plan *plan, const leat_loader_options *o, leat_
     for (int32_t c = 0; c < plan->n_chains; c++)
         n_host[c] = plan->chains[c].n_host;
     if (!entry->plan)
-        entry->plan = copy_cut(plan, n_host, entry);
+        entry->plan = copy_cut(plan, n_host, NULL, entry);
     if (!entry->plan)
         return LEAT_E_NOMEM;
     leat_placed_list(plan, entry);

@@ -6,6 +6,7 @@
  * How much, nobody can tell. So the step by itself takes between all of what was seen and that less the
  * ops' time, and only a cut that is better by the margin at both ends is taken. A cut that made its own
  * measure look bad would else be left and come back to, epoch after epoch. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,16 +37,31 @@ static void bound(const leat_placed_ask *ask, double ns[2])
     ns[1] = ask->step_ns;
 }
 
+/* Only places where the device decodes as many files as it does now: it does not quite give the CPU's
+ * pixels, and a run's are not to change. */
+static void keep_shares(const leat_placed_ask *ask, leat_split_costs *costs)
+{
+    for (int32_t c = 0; c < costs->n_chains; c++) {
+        leat_split_chain *const chain = &costs->chains[c];
+        const double share = chain->at[ask->now->chosen[c]].share;
+        for (int32_t k = 0; k < chain->n; k++)
+            if (chain->at[k].share < share || chain->at[k].share > share)
+                chain->at[k].host_ns = INFINITY;
+    }
+}
+
 /* Fills entry->chosen with what is better at both ends; false: nothing is. The costs are then those of the
  * end at which it was found. */
 static bool find(const leat_placed_ask *ask, leat_placed_entry *entry)
 {
     leat_split_costs *const costs = &entry->costs.split;
+    leat_split_costs allowed = *costs;
     double ns[2];
     bound(ask, ns);
+    keep_shares(ask, &allowed);
     for (int i = 0; i < 2; i++) {
-        costs->step_ns = ns[i];
-        leat_split_choose(costs, entry->chosen);
+        allowed.step_ns = costs->step_ns = ns[i];
+        leat_split_choose(&allowed, entry->chosen);
         if (is_better(costs, ns[0], ask->now->chosen, entry->chosen) &&
             is_better(costs, ns[1], ask->now->chosen, entry->chosen))
             return true;
@@ -82,10 +98,8 @@ leat_placed_entry *leat_placed_again(const leat_placed_ask *ask)
     memcpy(entry->device, ask->now->device, sizeof entry->device);
     entry->known = true;
     entry->costs = ask->now->costs;
-    /* What decodes files on the device does not give the CPU's pixels: that is not to change in a run. */
     if (!find(ask, entry) ||
-        !leat_placed_cut(ask->plan, ask->options, ask->returned_bytes, entry) ||
-        entry->plan->has_files || ask->now->plan->has_files) {
+        !leat_placed_cut(ask->plan, ask->options, ask->returned_bytes, entry)) {
         leat_placed_close_entry(entry);
         return NULL;
     }

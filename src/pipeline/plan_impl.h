@@ -84,6 +84,8 @@ typedef struct leat_chain {
     bool is_files;
     leat_device_files files;
     leat_shape files_shape; /* of a row behind the link that follows */
+    uint32_t
+        files_share; /* of 2^16 rows so many are the device's to decode; the CPU does the others */
     leat_pad pad;
 } leat_chain;
 

@@ -65,6 +65,7 @@ static int compute_row(leat_loader *loader, leat_worker *worker, const leat_span
         stored = (leat_stored){ read->bytes, read->size, read->is_entry };
     const leat_timing timing = time_next(worker, often);
     worker->bucket = span->place.bucket;
+    worker->first_row = span->place.first_row;
     if (plan->on_error == LEAT_ON_ERROR_MASK)
         span->slot->memory[plan->valid_offset + span->row + i] = 1;
     int rc = leat_sample_run(plan, worker, id->record, id->epoch, &stored, span->slot->memory,

@@ -29,7 +29,7 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->name = plan->tensors[c].name;
         j->worker = worker;
         j->stages = stages;
-        j->fused_stage = whole->chains[c].n_host;
+        j->fused_stage = whole->chains[c].fused ? whole->chains[c].n_host : chain->fused_from;
         j->record = record;
         j->epoch = epoch;
         j->owned = false;
@@ -186,7 +186,7 @@ static int make_row(const leat_plan *plan, leat_journey *journeys, uint64_t samp
         const int32_t from = plan->unbatches ? chain->unbatch_at : plan->keeps ? 0 : chain->cut;
         rc = leat_links_run(&journeys[c], from, chain->n_host, watch, err);
         if (rc >= 0)
-            rc = leat_links_end(&journeys[c], slot, row, err);
+            rc = leat_links_end(&journeys[c], slot, row, watch, err);
     }
     return rc;
 }

@@ -165,8 +165,9 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     if (!chain->is_files && !add_chain(plan, chain, at))
         return fail_large(plan, name, (int64_t)chain->host_bytes, batch, err);
     chain->offset = chain->host_offset;
-    plan->tensors[c] =
-        (leat_tensor_info){ name, chain->shape, chain->n_fused, varies(plan, chain) };
+    plan->tensors[c] = (leat_tensor_info){ name, chain->shape,
+                                           chain->fused_from < chain->n_host ? chain->n_fused : 0,
+                                           varies(plan, chain) };
     return LEAT_OK;
 }
 

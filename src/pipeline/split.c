@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 static double rate_of(double ns)
 {
@@ -14,6 +15,28 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
+static double between(double all, double none, double share)
+{
+    return share * all + (1 - share) * none;
+}
+
+void leat_split_add_shares(leat_split_chain *chain)
+{
+    const leat_split all = chain->at[0], none = chain->at[1];
+    enum { N = LEAT_SPLIT_SHARES - 1 };
+    memmove(&chain->at[1 + N], &chain->at[1], (size_t)(chain->n - 1) * sizeof *chain->at);
+    for (int k = 1; k <= N; k++) {
+        const double share = 1 - (double)k / LEAT_SPLIT_SHARES;
+        chain->at[k] = (leat_split){ .n_host = all.n_host,
+                                     .host_ns = between(all.host_ns, none.host_ns, share),
+                                     .bytes = between(all.bytes, none.bytes, share),
+                                     .device_ns = between(all.device_ns, none.device_ns, share),
+                                     .decoder_ns = between(all.decoder_ns, none.decoder_ns, share),
+                                     .share = share };
+    }
+    chain->n += N;
+}
+
 leat_split_rates leat_split_rate(const leat_split_costs *costs, const int32_t *chosen)
 {
     leat_split_rates r = { .host_ns = costs->host_ns, .bytes = costs->bytes };
@@ -22,11 +45,13 @@ leat_split_rates leat_split_rate(const leat_split_costs *costs, const int32_t *c
         r.host_ns += at->host_ns;
         r.bytes += at->bytes;
         r.device_ns += at->device_ns;
+        r.decoder_ns += at->decoder_ns;
     }
     r.host = rate_of(r.host_ns / (costs->threads > 1 ? costs->threads : 1));
     r.wire = rate_of(r.bytes * costs->wire_ns);
     r.device = rate_of(r.device_ns + costs->step_ns);
-    r.all = least(least(r.host, r.wire), r.device);
+    r.decoder = rate_of(r.decoder_ns);
+    r.all = least(least(r.host, r.wire), least(r.device, r.decoder));
     return r;
 }
 

@@ -7,8 +7,11 @@
 
 #include "source.h"
 
+/* Of the rows of a batch the device may decode so many parts of this many, where it decodes files. */
+#define LEAT_SPLIT_SHARES 8
 #define LEAT_MAX_SPLITS                                                                            \
-    33 /* of a chain: between any two of its LEAT_MAX_CHAIN ops, and at the ends */
+    (33 +                                                                                          \
+     LEAT_SPLIT_SHARES) /* of a chain: between any two of its LEAT_MAX_CHAIN ops, and at the ends */
 /* Rates that differ by less than this are the same: then the CPU does it. */
 #define LEAT_SPLIT_MARGIN 0.03
 
@@ -18,6 +21,8 @@ typedef struct leat_split {
     double host_ns; /* of one thread; may be negative: less than where nothing moves */
     double bytes;   /* that are copied; may be negative too */
     double device_ns;
+    double decoder_ns; /* of a part of the device that does nothing but decode, beside all else */
+    double share;      /* of the rows whose files the device decodes; 0: it decodes none */
 } leat_split;
 
 typedef struct leat_split_chain {
@@ -37,9 +42,13 @@ typedef struct leat_split_costs {
 /* Samples per second that each part could do by itself (INFINITY: it has nothing to do), and that all
  * do together: as many as the slowest. */
 typedef struct leat_split_rates {
-    double host, wire, device, all;
-    double host_ns, bytes, device_ns; /* of a sample; device_ns without the step */
+    double host, wire, device, decoder, all;
+    double host_ns, bytes, device_ns, decoder_ns; /* of a sample; device_ns without the step */
 } leat_split_rates;
+
+/* Of a chain whose first place has the device decode all files, and whose second has it decode none: puts
+ * the shares between them. What a share costs lies between what these two do. */
+void leat_split_add_shares(leat_split_chain *chain);
 
 /* chosen: which place of every chain. */
 leat_split_rates leat_split_rate(const leat_split_costs *costs, const int32_t *chosen);

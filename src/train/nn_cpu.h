@@ -220,6 +220,9 @@ const leat_onednn_layout *leat_cpu_plain(leat_cpu_plan *plan, const leat_shape *
 /* --- what nn_cpu_layers.c gives to layers ---------------------------------------------------- */
 
 const leat_model_layer *leat_cpu_spec(const leat_cpu_plan *plan, int32_t i);
+/* What slides over the plan's images, as oneDNN is told. */
+leat_onednn_window leat_cpu_window(const leat_cpu_plan *plan, const leat_sliding *s,
+                                   int64_t in_channels, int64_t out_channels);
 /* A relu is next: this layer's primitive can do it. */
 bool leat_cpu_relu_follows(const leat_cpu_plan *plan, int32_t i);
 /* plan->at as float32, in the order it lies in; it becomes layer i's `in`. */

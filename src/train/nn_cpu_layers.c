@@ -8,6 +8,22 @@ const leat_model_layer *leat_cpu_spec(const leat_cpu_plan *plan, int32_t i)
     return &plan->lane->net->model->layers[i];
 }
 
+leat_onednn_window leat_cpu_window(const leat_cpu_plan *plan, const leat_sliding *s,
+                                   int64_t in_channels, int64_t out_channels)
+{
+    return (leat_onednn_window){
+        .rows = plan->rows,
+        .in_channels = in_channels,
+        .out_channels = out_channels,
+        .in = { s->in[0], s->in[1] },
+        .out = { s->out[0], s->out[1] },
+        .size = { s->size[0], s->size[1] },
+        .stride = { s->stride[0], s->stride[1] },
+        .pad_low = { s->pad_low[0], s->pad_low[1] },
+        .pad_high = { s->pad_high[0], s->pad_high[1] },
+    };
+}
+
 /* Follows the next layer, so that this one's primitive can do its relu. */
 bool leat_cpu_relu_follows(const leat_cpu_plan *plan, int32_t i)
 {

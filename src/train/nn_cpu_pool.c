@@ -19,17 +19,7 @@ static leat_onednn_window pool_window(const leat_cpu_plan *plan, int32_t i)
     leat_sliding s = { { in[0], in[1] }, { 1, 1 }, { in[0], in[1] }, { 1, 1 }, { 0 }, { 0 } };
     if (l->layer != &leat_layer_global_avg_pool)
         (void)leat_pool_sliding(l->options, &l->in, l->layer->kind.name, &s, NULL);
-    return (leat_onednn_window){
-        .rows = plan->rows,
-        .in_channels = in[2],
-        .out_channels = in[2],
-        .in = { s.in[0], s.in[1] },
-        .out = { s.out[0], s.out[1] },
-        .size = { s.size[0], s.size[1] },
-        .stride = { s.stride[0], s.stride[1] },
-        .pad_low = { s.pad_low[0], s.pad_low[1] },
-        .pad_high = { s.pad_high[0], s.pad_high[1] },
-    };
+    return leat_cpu_window(plan, &s, in[2], in[2]);
 }
 
 int leat_cpu_pool_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)

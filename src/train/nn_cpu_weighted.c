@@ -12,17 +12,7 @@ static leat_onednn_window conv_window(const leat_cpu_plan *plan, int32_t i)
     const leat_model_layer *l = leat_cpu_spec(plan, i);
     leat_sliding s = { 0 };
     (void)leat_conv2d_sliding(l->options, &l->in, &s, NULL);
-    return (leat_onednn_window){
-        .rows = plan->rows,
-        .in_channels = l->in.dims[2],
-        .out_channels = l->out.dims[2],
-        .in = { s.in[0], s.in[1] },
-        .out = { s.out[0], s.out[1] },
-        .size = { s.size[0], s.size[1] },
-        .stride = { s.stride[0], s.stride[1] },
-        .pad_low = { s.pad_low[0], s.pad_low[1] },
-        .pad_high = { s.pad_high[0], s.pad_high[1] },
-    };
+    return leat_cpu_window(plan, &s, l->in.dims[2], l->out.dims[2]);
 }
 
 /* Arguments of a forward primitive with weights, and its place in the list. */

@@ -11,14 +11,7 @@
 #include <xxhash.h>
 
 #include "cache_format.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
+#include "fuzz_target.h"
 
 static const leat_cache_layout layouts[] = {
     { 2, { { LEAT_U8, 1, { LEAT_UNKNOWN_DIM } }, { LEAT_I64, 0, { 0 } } } },

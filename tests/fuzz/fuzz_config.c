@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_target.h"
 #include "leat/config.h"
 #include "node.h"
 
@@ -39,15 +40,9 @@ static const leat_option table[] = { LEAT_OPTION_I64S(any_options, size, "[1, 2]
                                      LEAT_OPTION_NODE(any_options, ops, "", ""),
                                      LEAT_OPTION_END };
 
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 static void require_message(int rc, const leat_error *err)
 {
-    require(rc == LEAT_OK || (err->code == rc && *err->message));
+    EXPECT(rc == LEAT_OK || (err->code == rc && *err->message));
 }
 
 static void use(const leat_node *node)
@@ -60,7 +55,7 @@ static void use(const leat_node *node)
     int rc = leat_node_named(node, "a stage", &name, &given, &err);
     require_message(rc, &err);
     if (rc == LEAT_OK)
-        require(name && *name);
+        EXPECT(name && *name);
     rc = leat_node_options(node, node, "op 'any'", table, &options, &err);
     require_message(rc, &err);
     require_message(leat_node_keys(node, "the config", keys, &err), &err);
@@ -75,9 +70,9 @@ static void read_back(const leat_config *config)
     leat_config *copy;
     if (leat_node_text(leat_config_root(config), text, sizeof text) >= sizeof text)
         return;
-    require(leat_config_parse(text, "copy", &copy, NULL) == LEAT_OK);
+    EXPECT(leat_config_parse(text, "copy", &copy, NULL) == LEAT_OK);
     leat_node_text(leat_config_root(copy), again, sizeof again);
-    require(!strcmp(text, again));
+    EXPECT(!strcmp(text, again));
     leat_config_close(&copy);
 }
 
@@ -91,16 +86,14 @@ static void assign(leat_config *config, char *assignment)
     require_message(rc, &err);
     leat_node_text(leat_config_root(config), after, sizeof after);
     if (rc) {
-        require(!strcmp(before, after));
+        EXPECT(!strcmp(before, after));
         return;
     }
     *strchr(assignment, '=') = 0;
     const int get = leat_config_get(config, assignment, value, sizeof value, &err);
     require_message(get, &err);
-    require(get == LEAT_OK);
+    EXPECT(get == LEAT_OK);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

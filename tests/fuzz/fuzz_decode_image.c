@@ -2,43 +2,11 @@
  *
  * fuzz_decode_image.c: any bytes as an image of the kind they claim to be, to each number of
  * channels. */
-#include <stdlib.h>
-
-#include "leat/op.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static leat_scratch *scratch;
-
-static void decode(const leat_op *op, const void *options, const leat_view *in)
-{
-    leat_view out = { 0 };
-    leat_error err;
-    leat_scratch_reset(scratch);
-    if (op->shape(options, &in->shape, &out.shape, &err) != LEAT_OK ||
-        op->measure(options, in, &out.shape, scratch, &err) != LEAT_OK)
-        return;
-    out.data = malloc((size_t)leat_shape_bytes(&out.shape));
-    leat_scratch_reset(scratch);
-    if (out.data)
-        op->apply(options, NULL, in, &out, scratch, &err);
-    free(out.data);
-}
+#include "fuzz_image_op.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const channels[] = { "0", "1", "3" };
-    const leat_op *op = leat_op_find("decode_image");
-    const leat_view in = { { LEAT_U8, 1, { (int64_t)size } }, (void *)(uintptr_t)data, NULL };
-    if (!scratch && leat_scratch_open(&scratch, (size_t)1 << 28, NULL) != LEAT_OK)
-        return 0;
-    for (int i = 0; i < 3; i++) {
-        void *options = calloc(1, op->options_size);
-        leat_option_init(op->options, options);
-        leat_option_set(leat_option_find(op->options, "channels"), options, channels[i], NULL);
-        leat_option_set(leat_option_find(op->options, "max_pixels"), options, "65536", NULL);
-        decode(op, options, &in);
-        free(options);
-    }
+    static const char *const channels[] = { "0", "1", "3", NULL };
+    fuzz_image_op("decode_image", channels, NULL, data, size);
     return 0;
 }

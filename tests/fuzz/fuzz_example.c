@@ -2,8 +2,7 @@
  *
  * fuzz_example.c: the scanner says what protobuf-c says, whatever the bytes. */
 #include "example_oracle.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -6,14 +6,7 @@
 #include <string.h>
 
 #include "exif.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
+#include "fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

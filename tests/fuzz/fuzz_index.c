@@ -5,14 +5,7 @@
  * that is given out lies within the data file, and building it again gives the right places. */
 #include "index.c"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
-
+#include "fuzz_target.h"
 enum { N_RECORDS = 1100 }; /* two blocks */
 
 static char fuzz_folder[64], data_path[96], side_path[96];

@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "fuzz_target.h"
 #include "jpeg/jpeg_impl.h"
 #include "jpeg_reference.h"
 
 enum { MAX_PIXELS = 1 << 16, GUARD = 64 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 /* libFuzzer's own; not there when the corpus is replayed. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size) __attribute__((weak));

@@ -6,16 +6,9 @@
  * else. */
 #include "jpeg_index.c"
 
+#include "fuzz_target.h"
 #include "jpeg/jpeg.h"
 #include "jpeg_reference.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
 
 enum { N_RECORDS = 3, DATA_BYTES = 5000, WIDTH = 40, HEIGHT = 30 };
 

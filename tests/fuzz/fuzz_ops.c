@@ -10,11 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_target.h"
 #include "leat/op.h"
 
 enum { MOST_BYTES = 1 << 20 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct reader {
     const uint8_t *at;

@@ -8,16 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fuzz_target.h"
 #include "little_endian.h"
 #include "tfrecord.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
 
 static void mend_checksums(uint8_t *bytes, size_t size)
 {

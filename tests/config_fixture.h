@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * config_sample.h: a whole config, for tests of reading configs. */
-#ifndef LEAT_CONFIG_SAMPLE_H
-#define LEAT_CONFIG_SAMPLE_H
+ * config_fixture.h: what the tests of reading configs share: a whole config, and how one is parsed. */
+#ifndef CONFIG_FIXTURE_H
+#define CONFIG_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "leat/config.h"
+#include "node.h"
 
 static const char config_sample[] = "source:\n"
                                     "  tfrecord: data/cifar10-train-*.tfrecord\n"
@@ -25,5 +38,22 @@ static const char config_sample[] = "source:\n"
                                     "    - dense: {units: 10}\n"
                                     "  loss: softmax_cross_entropy\n"
                                     "  optimizer: {adam: {learning_rate: 1.0e-3}}\n";
+
+static inline leat_config *parse(const char *text)
+{
+    leat_config *config;
+    leat_error err = { .code = 0 };
+    if (leat_config_parse(text, "config.yaml", &config, &err))
+        fail_msg("%s: %s", text, err.message);
+    assert_non_null(config);
+    return config;
+}
+
+static inline const leat_node *find(const leat_config *config, const char *key)
+{
+    const leat_node *node = leat_node_find(leat_config_root(config), key);
+    assert_non_null(node);
+    return node;
+}
 
 #endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu_codec.c: see gpu_codec.h.
+ *
+ * DESIGN. Of a picture only the part that the next op reads is decoded, where the chip's own decoder does
+ * the file: the entropy-coded bytes are gone through all the same, but less is transformed and written.
+ * Each picture has room for all of it, so one whose part is refused is decoded whole in the same place.
+ *
+ * When a call fails, nvJPEG does not say for which file. If parts were asked for, the call is made again
+ * without. Then the files of the call are decoded one by one, waiting for each; the first that fails is
+ * the bad one, and if none does, nothing is wrong. */
+#include "gpu_codec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* nvJPEG's answer as a code, kept for explain(). */
+static int code_of(const leat_gpu_codec *codec, int answer, const char *what)
+{
+    int code = LEAT_E_DEVICE;
+    if (answer == NVJPEG_OK)
+        return LEAT_OK;
+    if (answer == NVJPEG_BAD_JPEG || answer == NVJPEG_JPEG_NOT_SUPPORTED ||
+        answer == NVJPEG_INCOMPLETE_BITSTREAM)
+        code = LEAT_E_DATA;
+    else if (answer == NVJPEG_ALLOCATOR_FAILURE)
+        code = LEAT_E_NOMEM;
+    cudaGetLastError();
+    return leat_gpu_trouble(codec->gpu, code, "nvJPEG, %s: %s (%d)", what,
+                            leat_gpu_nvjpeg_text(answer), answer);
+}
+
+/* --- open -------------------------------------------------------------------------------------- */
+
+/* Interpolating chroma is what libjpeg does; versions that do not know it refuse the flag. */
+static int create(const leat_gpu_codec *codec, int backend, nvjpeg_handle **out)
+{
+    const int answer = codec->api->nvjpegCreateEx(backend, NULL, NULL, NVJPEG_INTERPOLATE, out);
+    return answer == NVJPEG_OK ? answer : codec->api->nvjpegCreateEx(backend, NULL, NULL, 0, out);
+}
+
+/* The chip's own decoder, if it has one. */
+static void find_hardware(leat_gpu_codec *codec)
+{
+    unsigned n_engines = 0, n_cores = 0;
+    nvjpeg_handle *handle = NULL;
+    if (create(codec, NVJPEG_HARDWARE, &handle) == NVJPEG_OK) {
+        if (codec->api->nvjpegGetHardwareDecoderInfo(handle, &n_engines, &n_cores) != NVJPEG_OK ||
+            n_engines == 0) {
+            codec->api->nvjpegDestroy(handle);
+            handle = NULL;
+        }
+        codec->handles[LEAT_GPU_HARDWARE] = handle;
+    }
+    cudaGetLastError(); /* it may have asked for what is not there */
+}
+
+static bool wants_regions(void)
+{
+    const char *const word = getenv("LEAT_NVJPEG_REGIONS");
+    return !word || strcmp(word, "off");
+}
+
+int leat_gpu_codec_open(leat_gpu_codec *codec, leat_gpu *gpu, int channels, leat_error *err)
+{
+    leat_error inner;
+    *codec = (leat_gpu_codec){ .gpu = gpu, .api = leat_gpu_nvjpeg_open(&inner) };
+    if (!codec->api)
+        return leat_gpu_fail(err, inner.code, "decode_jpeg on the GPU is nvJPEG's work: %.900s",
+                             inner.message);
+    codec->channels = channels;
+    codec->format = channels == 1 ? NVJPEG_Y : NVJPEG_RGBI;
+    find_hardware(codec);
+    nvjpeg_handle *const hardware = codec->handles[LEAT_GPU_HARDWARE];
+    codec->regions = hardware && codec->api->has_regions && wants_regions();
+    int rc = code_of(codec, create(codec, NVJPEG_GPU_HYBRID, &codec->handles[LEAT_GPU_KERNELS]),
+                     "starting");
+    if (rc == LEAT_OK && hardware)
+        rc = code_of(codec, codec->api->nvjpegJpegStreamCreate(hardware, &codec->header),
+                     "starting");
+    if (rc < 0) {
+        char why[256];
+        leat_gpu_explain(&gpu->base, why, sizeof why);
+        leat_gpu_fail(err, rc, "decode_jpeg on the GPU: %s", why);
+    }
+    return rc;
+}
+
+void leat_gpu_codec_close(leat_gpu_codec *codec)
+{
+    if (codec->header)
+        codec->api->nvjpegJpegStreamDestroy(codec->header);
+    for (int way = 0; way < LEAT_GPU_WAYS; way++)
+        if (codec->handles[way])
+            codec->api->nvjpegDestroy(codec->handles[way]);
+    *codec = (leat_gpu_codec){ .gpu = codec->gpu };
+    cudaGetLastError();
+}
+
+static int open_params(const leat_gpu_codec *codec, int64_t rows, leat_gpu_call *call)
+{
+    nvjpeg_handle *const handle = codec->handles[LEAT_GPU_HARDWARE];
+    int rc = LEAT_OK;
+    call->params = calloc((size_t)rows + 1, sizeof(nvjpeg_params *)); /* ends with NULL */
+    if (!call->params)
+        return leat_gpu_trouble(codec->gpu, LEAT_E_NOMEM, "parameters of %lld files",
+                                (long long)rows);
+    for (int64_t i = 0; i < rows && rc == LEAT_OK; i++) {
+        rc = code_of(codec, codec->api->nvjpegDecodeParamsCreate(handle, &call->params[i]),
+                     "opening parameters");
+        if (rc == LEAT_OK)
+            rc = code_of(
+                codec,
+                codec->api->nvjpegDecodeParamsSetOutputFormat(call->params[i], codec->format),
+                "setting parameters");
+    }
+    return rc;
+}
+
+int leat_gpu_codec_open_call(const leat_gpu_codec *codec, int way, int64_t rows,
+                             leat_gpu_call *call)
+{
+    const size_t n = (size_t)rows;
+    nvjpeg_handle *const handle = codec->handles[way];
+    if (!handle)
+        return LEAT_OK;
+    call->files = calloc(n, sizeof *call->files);
+    call->data = calloc(n, sizeof *call->data);
+    call->bytes = calloc(n, sizeof *call->bytes);
+    call->out = calloc(n, sizeof *call->out);
+    if (!call->files || !call->data || !call->bytes || !call->out)
+        return leat_gpu_trouble(codec->gpu, LEAT_E_NOMEM, "lists of %zu files", n);
+    int rc =
+        code_of(codec, codec->api->nvjpegJpegStateCreate(handle, &call->state), "opening a state");
+    if (rc < 0 || way != LEAT_GPU_HARDWARE)
+        return rc;
+    /* Any such call makes it keep its memory from batch to batch. */
+    rc = code_of(codec,
+                 codec->api->nvjpegDecodeBatchedPreAllocate(handle, call->state, 1, 1, 1,
+                                                            NVJPEG_CHROMA_444, codec->format),
+                 "taking memory");
+    return rc == LEAT_OK && codec->regions ? open_params(codec, rows, call) : rc;
+}
+
+void leat_gpu_codec_close_call(const leat_gpu_codec *codec, leat_gpu_call *call)
+{
+    if (call->state)
+        codec->api->nvjpegJpegStateDestroy(call->state);
+    for (nvjpeg_params **p = call->params; p && *p; p++)
+        codec->api->nvjpegDecodeParamsDestroy(*p);
+    free(call->params);
+    free(call->files);
+    free(call->data);
+    free(call->bytes);
+    free(call->out);
+    *call = (leat_gpu_call){ .n = 0 };
+}
+
+/* --- which way --------------------------------------------------------------------------------- */
+
+/* Not worth a call of its own kind: nearly all of the picture is wanted. */
+static bool is_most(const leat_image_box *part, const leat_kernel_picture *picture)
+{
+    return 4 * (int64_t)part->height * part->width > 3 * (int64_t)picture->height * picture->width;
+}
+
+/* Whether the hardware decodes that part of the file it has looked at. */
+static bool takes_part(const leat_gpu_codec *codec, nvjpeg_params *params,
+                       const leat_image_box *part)
+{
+    int no = 1;
+    return codec->api->nvjpegDecodeParamsSetROI(params, part->x, part->y, part->width,
+                                                part->height) == NVJPEG_OK &&
+           codec->api->nvjpegDecodeBatchedSupportedEx(codec->handles[LEAT_GPU_HARDWARE],
+                                                      codec->header, params, &no) == NVJPEG_OK &&
+           !no;
+}
+
+static bool hardware_takes(const leat_gpu_codec *codec, const leat_gpu_file *file)
+{
+    nvjpeg_handle *const hardware = codec->handles[LEAT_GPU_HARDWARE];
+    int no = 1;
+    return hardware &&
+           codec->api->nvjpegJpegStreamParseHeader(hardware, file->data, file->bytes,
+                                                   codec->header) == NVJPEG_OK &&
+           codec->api->nvjpegDecodeBatchedSupported(hardware, codec->header, &no) == NVJPEG_OK &&
+           !no;
+}
+
+/* File i of a call is decoded to so much of its picture. */
+static void set_part(const leat_gpu_codec *codec, leat_gpu_call *call, int i,
+                     const leat_image_box *part)
+{
+    const leat_gpu_file *const file = &call->files[i];
+    file->picture->y = part->y;
+    file->picture->x = part->x;
+    file->picture->stride = part->width;
+    call->out[i] = (nvjpeg_image){ .channel = { file->to },
+                                   .pitch = { (size_t)part->width * (size_t)codec->channels } };
+}
+
+static void set_whole(const leat_gpu_codec *codec, leat_gpu_call *call, int i)
+{
+    const leat_kernel_picture *const picture = call->files[i].picture;
+    const leat_image_box whole = { 0, 0, picture->height, picture->width };
+    set_part(codec, call, i, &whole);
+    if (call->params)
+        codec->api->nvjpegDecodeParamsSetROI(call->params[i], 0, 0, -1, -1);
+}
+
+void leat_gpu_codec_add(const leat_gpu_codec *codec, leat_gpu_call calls[LEAT_GPU_WAYS],
+                        const leat_gpu_file *file, const leat_image_box *part)
+{
+    const int way = hardware_takes(codec, file) ? LEAT_GPU_HARDWARE : LEAT_GPU_KERNELS;
+    leat_gpu_call *const call = &calls[way];
+    const int i = call->n++;
+    call->files[i] = *file;
+    call->data[i] = file->data;
+    call->bytes[i] = file->bytes;
+    if (way == LEAT_GPU_HARDWARE && codec->regions && !is_most(part, file->picture) &&
+        takes_part(codec, call->params[i], part)) {
+        set_part(codec, call, i, part);
+        call->n_parts++;
+    } else {
+        set_whole(codec, call, i);
+    }
+}
+
+/* --- decode ------------------------------------------------------------------------------------ */
+
+/* All files of a call have been refused together. */
+static int decode_singly(const leat_gpu_codec *codec, leat_gpu_call calls[LEAT_GPU_WAYS],
+                         const leat_gpu_call *call, cudaStream_t stream, int64_t *bad_row)
+{
+    int rc = LEAT_OK;
+    for (int i = 0; i < call->n && rc == LEAT_OK; i++) {
+        *bad_row = call->files[i].row;
+        rc = code_of(codec,
+                     codec->api->nvjpegDecode(codec->handles[LEAT_GPU_KERNELS],
+                                              calls[LEAT_GPU_KERNELS].state, call->data[i],
+                                              call->bytes[i], codec->format, &call->out[i], stream),
+                     "decoding a file");
+        const int waited =
+            leat_gpu_code(codec->gpu, cudaStreamSynchronize(stream), "waiting for a picture");
+        rc = rc < 0 ? rc : waited;
+    }
+    return rc;
+}
+
+static int enqueue(const leat_gpu_codec *codec, leat_gpu_call *call, int way, cudaStream_t stream)
+{
+    const leat_gpu_nvjpeg *const api = codec->api;
+    nvjpeg_handle *const handle = codec->handles[way];
+    const int answer =
+        api->nvjpegDecodeBatchedInitialize(handle, call->state, call->n, 1, codec->format);
+    if (answer != NVJPEG_OK)
+        return answer;
+    if (call->n_parts)
+        return api->nvjpegDecodeBatchedEx(handle, call->state, call->data, call->bytes, call->out,
+                                          call->params, stream);
+    return api->nvjpegDecodeBatched(handle, call->state, call->data, call->bytes, call->out,
+                                    stream);
+}
+
+/* Whether a call for parts may have failed because it was for parts. */
+static bool may_be_parts(int answer)
+{
+    return answer == NVJPEG_INVALID_PARAMETER || answer == NVJPEG_JPEG_NOT_SUPPORTED ||
+           answer == NVJPEG_IMPLEMENTATION_NOT_SUPPORTED;
+}
+
+/* Parts were asked for, and the call failed: the same pictures, whole. */
+static int enqueue_whole(leat_gpu_codec *codec, leat_gpu_call *call, int way, cudaStream_t stream,
+                         int answer)
+{
+    codec->regions &= !may_be_parts(answer);
+    for (int i = 0; i < call->n; i++)
+        set_whole(codec, call, i);
+    call->n_parts = 0;
+    return enqueue(codec, call, way, stream);
+}
+
+int leat_gpu_codec_decode(leat_gpu_codec *codec, leat_gpu_call calls[LEAT_GPU_WAYS], int way,
+                          cudaStream_t stream, int64_t *bad_row)
+{
+    leat_gpu_call *const call = &calls[way];
+    if (call->n == 0)
+        return LEAT_OK;
+    int answer = enqueue(codec, call, way, stream);
+    int rc = code_of(codec, answer, "decoding a batch");
+    const bool again = call->n_parts && (rc == LEAT_E_DATA || may_be_parts(answer));
+    if (rc != LEAT_E_DATA && !again)
+        return rc;
+    int waited = leat_gpu_code(codec->gpu, cudaStreamSynchronize(stream), "waiting for a stream");
+    if (waited >= 0 && again) {
+        answer = enqueue_whole(codec, call, way, stream, answer);
+        rc = code_of(codec, answer, "decoding a batch");
+        if (rc == LEAT_E_DATA)
+            waited =
+                leat_gpu_code(codec->gpu, cudaStreamSynchronize(stream), "waiting for a stream");
+    }
+    if (waited < 0 || rc != LEAT_E_DATA)
+        return waited < 0 ? waited : rc;
+    return decode_singly(codec, calls, call, stream, bad_row);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * budget_rows.c: the table of what a loader takes, for a given prefetch and read memory: a row for each
+ * thing that has memory. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "budget_impl.h"
+#include "engine.h"
+
+#define WORKER_BYTES ((int64_t)384 << 10) /* stack and decoders of a thread */
+
+LEAT_PRINTF(5, 6)
+static void add_row(leat_budget *out, const char *name, leat_memory_kind kind, int64_t bytes,
+                    const char *format, ...)
+{
+    va_list args;
+    if (bytes <= 0 || out->n_rows == LEAT_MAX_BUDGET_ROWS)
+        return;
+    leat_budget_row *const row = &out->rows[out->n_rows++];
+    snprintf(row->name, sizeof row->name, "%s", name);
+    row->kind = kind;
+    row->bytes = bytes;
+    va_start(args, format);
+    vsnprintf(row->text, sizeof row->text, format, args);
+    va_end(args);
+    if (kind != LEAT_MEMORY_MAPPED)
+        out->total_bytes += bytes;
+}
+
+static void add_batches(const leat_budget_division *d)
+{
+    leat_budget *const b = d->out;
+    const bool device = d->facts->device[0] != 0;
+    add_row(b, "slots", device && !d->plan->pageable ? LEAT_MEMORY_PINNED : LEAT_MEMORY_HOST,
+            b->n_slots * b->slot_bytes, "%lld of %lld bytes: prefetch %lld + %lld %s",
+            (long long)b->n_slots, (long long)b->slot_bytes, (long long)b->prefetch_most,
+            (long long)(b->n_slots - b->prefetch_most), device ? "being copied" : "held");
+    if (device)
+        add_row(b, "device buffers", LEAT_MEMORY_DEVICE, b->n_buffers * b->buffer_bytes,
+                "%lld of %lld bytes on %s: prefetch %lld + %lld held", (long long)b->n_buffers,
+                (long long)b->buffer_bytes, d->facts->device, (long long)b->prefetch_most,
+                (long long)d->facts->hold);
+    for (int32_t c = 0; c < d->plan->n_chains && device; c++) {
+        const leat_chain *const chain = &d->plan->chains[c];
+        if (chain->is_files)
+            add_row(b, "pictures", LEAT_MEMORY_DEVICE,
+                    leat_device_files_bytes(&chain->files,
+                                            (int64_t)leat_order_slot_rows(&d->plan->order),
+                                            chain->files_shape.dims[2]),
+                    "of a batch, decoded on %s; less where decode_jpeg.max_pixels is lower",
+                    d->facts->device);
+    }
+}
+
+static void add_workers(const leat_budget_division *d)
+{
+    leat_budget *const b = d->out;
+    const leat_look *const look = &d->plan->look;
+    const int64_t n = b->threads + 1;
+    char how[96];
+    if (look->n_run)
+        snprintf(how, sizeof how, "the most of %llu records that were tried, times 2.5 for others",
+                 (unsigned long long)look->n_run);
+    else
+        snprintf(how, sizeof how, "by the shapes of the ops and the largest record");
+    add_row(b, "scratch", LEAT_MEMORY_HOST, n * b->scratch_bytes,
+            "%lld of %lld bytes (threads and the consumer): %s", (long long)n,
+            (long long)b->scratch_bytes, how);
+    add_row(b, "threads", LEAT_MEMORY_HOST,
+            n * (WORKER_BYTES + leat_budget_round_up((int64_t)sizeof(leat_worker))),
+            "%lld of them: stack, decoders, times of stages", (long long)n);
+}
+
+static void add_reading(const leat_budget_division *d)
+{
+    leat_budget *const b = d->out;
+    const int64_t runs = b->read_bytes ? LEAT_RUNS * (int64_t)sizeof(leat_run) : 0;
+    const int64_t n_batches = b->prefetch_most + d->facts->hold + LEAT_INFO_RING;
+    add_row(b, "spans", LEAT_MEMORY_HOST,
+            (b->threads + 3) * (int64_t)leat_trace_ring_bytes((uint64_t)d->plan->engine.spans),
+            "%lld per thread, of reads and of steps (engine.spans)",
+            (long long)d->plan->engine.spans);
+    add_row(b, "read memory", LEAT_MEMORY_HOST, b->read_bytes,
+            "reads in flight and records read ahead");
+    add_row(b, "bookkeeping", LEAT_MEMORY_HOST,
+            leat_budget_round_up(runs + n_batches * (int64_t)sizeof(leat_batch) +
+                                 b->n_slots * (int64_t)sizeof(leat_slot) +
+                                 (int64_t)sizeof(leat_loader)),
+            "runs read ahead, batches whose times can be asked, the log of decisions");
+    if (d->plan->on_error != LEAT_ON_ERROR_FAIL)
+        add_row(b, "bad records", LEAT_MEMORY_HOST,
+                leat_budget_round_up((b->n_slots + b->n_buffers) * (int64_t)sizeof(leat_bad_log) +
+                                     LEAT_BATCH_ERRORS * (int64_t)sizeof(leat_row_error)),
+                "lists of those that are masked or replaced");
+}
+
+/* A cache in memory takes what it was given; or, where nobody said, what the others leave of the limit. */
+static void add_cache(const leat_budget_division *d, int64_t limit)
+{
+    leat_budget *const b = d->out;
+    const leat_cache *const cache = d->plan->cache;
+    if (d->plan->keeps && d->facts->device[0])
+        add_row(b, "cache", LEAT_MEMORY_DEVICE, leat_budget_round_up(leat_keep_bytes(d->plan)),
+                "rows of %llu records, which stay on %s",
+                (unsigned long long)d->plan->source->n_records, d->facts->device);
+    if (!cache || leat_cache_is_file(cache))
+        return;
+    const int64_t places = leat_budget_round_up(leat_cache_memory_least(cache));
+    const int64_t most = leat_cache_memory_most(cache), left = limit - b->total_bytes - places;
+    b->cache_bytes = !leat_cache_is_auto(cache) || most <= left ? most : left > 0 ? left : 0;
+    add_row(b, "cache", LEAT_MEMORY_HOST, b->cache_bytes + places,
+            "%lld bytes of samples%s, and where each of them is", (long long)b->cache_bytes,
+            !leat_cache_is_auto(cache) ? " as cache.bytes says, at most"
+            : b->cache_bytes == most   ? ": all"
+                                       : ": what the budget leaves");
+}
+
+/* What the plan holds already, and all its loaders share. */
+static void add_plan(const leat_budget_division *d)
+{
+    leat_budget *const b = d->out;
+    const leat_source *const source = d->plan->source;
+    add_row(b, "sets", LEAT_MEMORY_HOST,
+            (int64_t)(source->set_bytes + leat_order_set_bytes(&d->plan->order)),
+            "of the plan: which samples the filters keep, and which are in each bucket");
+    add_row(b, "source", LEAT_MEMORY_HOST, (int64_t)source->memory_bytes,
+            "of the plan: names of files, and indexes that could not be put beside them");
+    add_row(b, "index", LEAT_MEMORY_MAPPED, (int64_t)source->index_bytes,
+            "where each record begins: files, mapped; the pages in use");
+    add_row(b, "JPEG index", LEAT_MEMORY_MAPPED, (int64_t)source->seek_bytes,
+            "where in a JPEG file its parts begin: files, mapped; the pages in use");
+}
+
+void leat_budget_rows_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
+                           int64_t limit)
+{
+    leat_budget *const b = d->out;
+    b->n_rows = 0;
+    b->total_bytes = 0;
+    b->prefetch_most = prefetch_most;
+    b->read_bytes = read_bytes;
+    b->n_slots = prefetch_most + (d->facts->device[0] ? 1 : d->facts->hold);
+    b->n_buffers = d->facts->device[0] ? prefetch_most + d->facts->hold : 0;
+    add_batches(d);
+    add_reading(d);
+    add_workers(d);
+    add_plan(d);
+    add_cache(d, limit);
+}

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check_gpu_check.sh: leat-gpu-check over the fake GPU: a case that crashes, hangs or loses the device costs
+# one line, the time for all is kept, and the JSON is whole; and what tools/gpu_check makes of
+# compute-sanitizer's answers. Usage: check_gpu_check.sh LEAT-GPU-CHECK FAKE-PLUGIN FAKE-NVJPEG GPU_CHECK
+set -eu
+check=$1
+export LEAT_CUDA_PLUGIN="$2" LEAT_NVJPEG="$3"
+script=$4
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+out=$tmp/out
+json=$tmp/gpu.json
+
+# run CODE ARGUMENTS: runs, and wants that exit code.
+run() {
+    want=$1
+    shift
+    code=0
+    "$check" --effort 5 --json "$json" "$@" >"$out" 2>&1 || code=$?
+    if [ $code -ne "$want" ]; then
+        cat "$out"
+        echo "exit code $code, not $want: $*"
+        exit 1
+    fi
+}
+# has FILE PATTERN
+has() {
+    if ! grep -Eq "$2" "$1"; then
+        cat "$1"
+        echo "not there: $2"
+        exit 1
+    fi
+}
+
+run 0 --only order
+has "$out" '^1 passed, 0 failed, 0 not run$'
+has "$json" '"verdict": "passed"'
+run 0 --only order --fork 0
+has "$out" '^1 passed, 0 failed, 0 not run$'
+
+CUDA_FAKE_AT=150:abort run 1 --only order
+has "$out" '^order .*ended by signal 6'
+has "$json" '"verdict": "failed"'
+CUDA_FAKE_AT=150:hang run 1 --only order --limit 1
+has "$out" '^order .*no answer within 1 s$'
+CUDA_FAKE_AT=150:lose run 1 --only order
+has "$out" '^order .*illegal memory access.*end it and start again'
+
+# The first that hangs is cut off when the time for all is over; the next is not begun.
+CUDA_FAKE_AT=150:hang run 0 --only o --total 2
+has "$out" ' not run .*no answer within [12] s, when the time for all was over$'
+has "$out" '^auto +not run .*the 2 s for all are over$'
+has "$json" '"name": "auto"'
+
+# No case may change what the device can do for the next.
+CUDA_FAKE_AT=2:lose run 0 --only order
+has "$out" '^order +not run .*illegal memory access'
+
+# tools/gpu_check: a little of everything, with compute-sanitizers that say this and that.
+mkdir "$tmp/bin" "$tmp/path"
+cp "$script" "$tmp/bin/gpu_check"
+printf '#!/bin/sh\nexec "%s" "$@" --effort 1 --only order\n' "$check" >"$tmp/bin/leat-gpu-check"
+: >"$tmp/libleat-cuda.so"
+chmod +x "$tmp/bin/leat-gpu-check"
+sanitized() {
+    printf '#!/bin/sh\n%s\n' "$1" >"$tmp/path/compute-sanitizer"
+    chmod +x "$tmp/path/compute-sanitizer"
+    code=0
+    PATH=$tmp/path:$PATH LEAT_GPU_JSON=$json sh "$tmp/bin/gpu_check" >"$out" 2>&1 || code=$?
+    has "$out" "^memcheck +$2"
+    has "$out" "^racecheck +$2"
+    [ $code -eq "$3" ]
+}
+sanitized 'shift 4; exec "$@"' 'passed$' 0
+sanitized 'shift 4; "$@"; echo "Error: Device not supported"; exit 1' 'not run: .*does not support' 0
+sanitized 'shift 4; "$@"; exit 9' 'failed: see ' 1
+sanitized 'shift 4; LEAT_CUDA_PLUGIN=/nowhere "$@"' 'not run: no GPU' 0
+sanitized 'exit 0' 'failed: see ' 1

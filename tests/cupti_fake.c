@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cupti_fake.c: see cupti_fake.h. */
+#include "cupti_fake.h"
+
+#include <cupti.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leat/api.h"
+
+enum { N_KINDS = 64, N_CALLS = 1024 };
+
+/* As large as any record. */
+typedef union record {
+    CUpti_Activity any;
+    CUpti_ActivityKernel10 kernel;
+    CUpti_ActivityMemcpy6 copy;
+    CUpti_ActivityMemset4 set;
+    CUpti_ActivityAPI call;
+} record;
+
+static struct {
+    pthread_mutex_t lock;
+    CUpti_TimestampCallbackFunc clock;
+    CUpti_BuffersCallbackRequestFunc request;
+    CUpti_BuffersCallbackCompleteFunc complete;
+    bool kinds[N_KINDS], calls[N_CALLS], zeroed;
+    int fail;
+    uint8_t *buffer; /* being filled */
+    size_t size, at;
+    uint64_t dropped;
+    char violation[128];
+} fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void violate(const char *what)
+{
+    if (!fake.violation[0])
+        snprintf(fake.violation, sizeof fake.violation, "%s", what);
+}
+
+static CUptiResult answer(void)
+{
+    const int code = fake.fail;
+    fake.fail = 0;
+    return (CUptiResult)code;
+}
+
+static size_t size_of(CUpti_ActivityKind kind)
+{
+    return kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ? sizeof(CUpti_ActivityKernel10)
+           : kind == CUPTI_ACTIVITY_KIND_MEMCPY          ? sizeof(CUpti_ActivityMemcpy6)
+           : kind == CUPTI_ACTIVITY_KIND_MEMSET          ? sizeof(CUpti_ActivityMemset4)
+                                                         : sizeof(CUpti_ActivityAPI);
+}
+
+/* --- the library's functions ---------------------------------------------------------------------- */
+
+LEAT_API CUptiResult cuptiGetVersion(uint32_t *version);
+CUptiResult cuptiGetVersion(uint32_t *version)
+{
+    const char *const said = getenv("CUPTI_FAKE_VERSION");
+    *version = said ? (uint32_t)atoi(said) : CUPTI_API_VERSION;
+    return CUPTI_SUCCESS;
+}
+
+LEAT_API CUptiResult cuptiGetResultString(CUptiResult result, const char **text);
+CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
+{
+    *text = result == CUPTI_SUCCESS ? "CUPTI_SUCCESS" : "planted failure";
+    return CUPTI_SUCCESS;
+}
+
+/* Whatever changes how records are made comes before any kind is enabled. */
+static void check_early(void)
+{
+    for (int i = 0; i < N_KINDS; i++)
+        if (fake.kinds[i])
+            violate("settings changed while a kind is enabled");
+}
+
+LEAT_API CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock);
+CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock)
+{
+    check_early();
+    fake.clock = clock;
+    return answer();
+}
+
+LEAT_API CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
+                                                    CUpti_BuffersCallbackCompleteFunc complete);
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
+                                           CUpti_BuffersCallbackCompleteFunc complete)
+{
+    check_early();
+    fake.request = request;
+    fake.complete = complete;
+    return answer();
+}
+
+LEAT_API CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute what, size_t *size,
+                                               void *value);
+CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute what, size_t *size, void *value)
+{
+    check_early();
+    if (what != CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER || *size != sizeof(uint8_t))
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    fake.zeroed = *(uint8_t *)value != 0;
+    return answer();
+}
+
+static CUptiResult enable(CUpti_ActivityKind kind, bool on)
+{
+    if (kind == CUPTI_ACTIVITY_KIND_KERNEL)
+        violate("kernels recorded one after the other");
+    if (on && (!fake.clock || !fake.request))
+        violate("a kind enabled before clock and buffers are there");
+    fake.kinds[kind] = on;
+    return on ? answer() : CUPTI_SUCCESS;
+}
+LEAT_API CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind);
+CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
+{
+    return enable(kind, true);
+}
+LEAT_API CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind);
+CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
+{
+    return enable(kind, false);
+}
+LEAT_API CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId call, uint8_t on);
+CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId call, uint8_t on)
+{
+    if (call >= N_CALLS)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    fake.calls[call] = on != 0;
+    return on ? answer() : CUPTI_SUCCESS;
+}
+
+/* Gives the buffer back as it is. */
+static void deliver(void)
+{
+    if (fake.buffer)
+        fake.complete(NULL, 0, fake.buffer, fake.size, fake.at);
+    fake.buffer = NULL;
+}
+
+/* Only the records that are complete, or all: here each is. */
+LEAT_API CUptiResult cuptiActivityFlushAll(uint32_t flags);
+CUptiResult cuptiActivityFlushAll(uint32_t flags)
+{
+    (void)flags;
+    deliver();
+    return answer();
+}
+
+LEAT_API CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid,
+                                                CUpti_Activity **next);
+CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **next)
+{
+    uint8_t *const at = *next ? (uint8_t *)*next + (size_of((*next)->kind) + 7) / 8 * 8 : buffer;
+    if (at >= buffer + valid)
+        return CUPTI_ERROR_MAX_LIMIT_REACHED;
+    *next = (CUpti_Activity *)(void *)at;
+    return CUPTI_SUCCESS;
+}
+
+LEAT_API CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream,
+                                                       size_t *n);
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *n)
+{
+    (void)context, (void)stream;
+    *n = fake.dropped;
+    fake.dropped = 0;
+    return CUPTI_SUCCESS;
+}
+
+/* --- for tests ------------------------------------------------------------------------------------ */
+
+static void fake_reset(void)
+{
+    if (fake.buffer)
+        violate("records that nobody collected");
+    memset(fake.kinds, 0, sizeof fake.kinds);
+    memset(fake.calls, 0, sizeof fake.calls);
+    fake.fail = 0;
+    fake.dropped = 0;
+    fake.violation[0] = 0;
+}
+
+/* Room for a record in the buffer; a full one goes back first. */
+static void put(const record *r)
+{
+    const size_t bytes = (size_of(r->any.kind) + 7) / 8 * 8;
+    size_t most = 0;
+    if (fake.buffer && fake.at + bytes > fake.size)
+        deliver();
+    if (!fake.buffer) {
+        fake.request(&fake.buffer, &fake.size, &most);
+        fake.at = 0;
+        if (most != 0 || (fake.buffer && (uintptr_t)fake.buffer % 8))
+            violate("a buffer with a limit, or one that is not aligned");
+        for (size_t i = 0; fake.buffer && fake.zeroed && i < fake.size; i += 509)
+            if (fake.buffer[i])
+                violate("a buffer that is not zeroed, though it was said to be");
+    }
+    if (!fake.buffer || fake.size < bytes) {
+        fake.dropped++;
+        return;
+    }
+    memcpy(fake.buffer + fake.at, r, size_of(r->any.kind));
+    fake.at += bytes;
+}
+
+static void fake_work(cupti_fake_kind kind, uint64_t start, uint64_t end, uint32_t call)
+{
+    record r;
+    memset(&r, 0, sizeof r);
+    if (kind == CUPTI_FAKE_KERNEL) {
+        r.kernel = (CUpti_ActivityKernel10){ .kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                             .start = start,
+                                             .end = end,
+                                             .correlationId = call };
+    } else if (kind == CUPTI_FAKE_TO_DEVICE || kind == CUPTI_FAKE_INSIDE) {
+        r.copy = (CUpti_ActivityMemcpy6){ .kind = CUPTI_ACTIVITY_KIND_MEMCPY,
+                                          .copyKind = kind == CUPTI_FAKE_INSIDE
+                                                          ? CUPTI_ACTIVITY_MEMCPY_KIND_DTOD
+                                                          : CUPTI_ACTIVITY_MEMCPY_KIND_HTOD,
+                                          .start = start,
+                                          .end = end,
+                                          .bytes = 4096,
+                                          .correlationId = call };
+    } else if (kind == CUPTI_FAKE_SET) {
+        r.set = (CUpti_ActivityMemset4){
+            .kind = CUPTI_ACTIVITY_KIND_MEMSET, .start = start, .end = end, .correlationId = call
+        };
+    } else {
+        r.call = (CUpti_ActivityAPI){ .kind = CUPTI_ACTIVITY_KIND_RUNTIME,
+                                      .cbid = kind == CUPTI_FAKE_LAUNCH
+                                                  ? CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000
+                                                  : CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020,
+                                      .start = start,
+                                      .end = end,
+                                      .correlationId = call };
+    }
+    const bool on = r.any.kind == CUPTI_ACTIVITY_KIND_RUNTIME ? fake.calls[r.call.cbid]
+                                                              : fake.kinds[r.any.kind];
+    pthread_mutex_lock(&fake.lock);
+    if (on)
+        put(&r);
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static void fake_drop(uint64_t n)
+{
+    fake.dropped += n;
+}
+static uint64_t fake_now(void)
+{
+    return fake.clock ? fake.clock() : 0;
+}
+static void fake_fail(int code)
+{
+    fake.fail = code;
+}
+static int fake_enabled(void)
+{
+    int n = 0;
+    for (int i = 0; i < N_KINDS; i++)
+        n += fake.kinds[i];
+    for (int i = 0; i < N_CALLS; i++)
+        n += fake.calls[i];
+    return n;
+}
+static const char *fake_violation(void)
+{
+    return fake.violation[0] ? fake.violation : NULL;
+}
+
+LEAT_API const cupti_fake_table *cupti_fake_get(void);
+const cupti_fake_table *cupti_fake_get(void)
+{
+    static const cupti_fake_table table = { fake_reset, fake_work,    fake_drop,     fake_now,
+                                            fake_fail,  fake_enabled, fake_violation };
+    return &table;
+}

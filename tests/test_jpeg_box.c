@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_jpeg_box.c: a part of a JPEG file is the same pixels as that part of the whole, at every CPU
+ * level: boxes, also by means of an index, and boxes that are resized at once. */
+#include "jpeg_fixture.h"
+
+#include "resample.h"
+
+static void boxes(void **state)
+{
+    static const int restarts[] = { 0, 1, 3, 4, 8, 16, 100 }, widths[] = { 200, 333, 128, 40, 3 };
+    (void)state;
+    for (unsigned s = 0; s < N_SAMPLINGS; s++)
+        for (unsigned r = 0; r < sizeof restarts / sizeof *restarts; r++)
+            for (unsigned w = 0; w < sizeof widths / sizeof *widths; w++) {
+                const reference_picture p = { .width = widths[w],
+                                              .height = 150 - 20 * (int)s,
+                                              .channels = 3,
+                                              .h = samplings[s][0],
+                                              .v = samplings[s][1],
+                                              .quality = 40 + 10 * (int)w,
+                                              .is_optimized = (int)r % 2,
+                                              .restart = restarts[r] };
+                uint8_t *data;
+                const size_t size = reference_encode(&p, s + w, &data);
+                check_boxes(data, size, 12, s + 4 * r + w);
+                free(data);
+            }
+}
+
+static void boxes_outside(void **state)
+{
+    const leat_image_box wrong[] = {
+        { -1, 0, 5, 5 },       { 0, -1, 5, 5 }, { 0, 0, 0, 5 },
+        { 0, 0, 5, 0 },        { 20, 0, 2, 5 }, { 0, 36, 5, 2 },
+        { 0, 0, 22, 1 },       { 0, 0, 1, 38 }, { 1 << 30, 0, 1 << 30, 1 },
+        { 0, 5, 1, INT32_MAX }
+    };
+    leat_jpeg jpeg;
+    uint8_t *data;
+    const reference_picture p = {
+        .width = 37, .height = 21, .channels = 3, .h = 2, .v = 2, .quality = 60
+    };
+    const size_t size = reference_encode(&p, 3, &data);
+    (void)state;
+    assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(leat_jpeg_decode_box(&jpeg, &wrong[i], 3, got, scratch, NULL),
+                         LEAT_E_ARGUMENT);
+    free(data);
+}
+
+static void indexed(void **state)
+{
+    static const uint32_t intervals[] = { 1, 3, 8, 16, 17, 40, 100000 };
+    (void)state;
+    for (unsigned s = 0; s < N_SAMPLINGS; s++)
+        for (unsigned k = 0; k < sizeof intervals / sizeof *intervals; k++) {
+            const reference_picture p = { .width = 210,
+                                          .height = 99,
+                                          .channels = 3,
+                                          .h = samplings[s][0],
+                                          .v = samplings[s][1],
+                                          .quality = 30 + 10 * (int)k,
+                                          .has_long_codes = k == 2 };
+            uint8_t *data;
+            size_t n;
+            const size_t size = reference_encode(&p, s, &data);
+            leat_jpeg_mark *marks = make_marks(data, size, intervals[k], &n);
+            assert_int_equal(reference_decode(data, size, 3, expected, ROOM), 0);
+            assert_int_equal(check_indexed(data, size, intervals[k], marks, 20, s + k), LEAT_OK);
+            free(marks);
+            free(data);
+        }
+}
+
+/* Any change of an index is found out when the whole is read. */
+static void wrong_index(void **state)
+{
+    uint8_t *data, *other;
+    size_t n;
+    leat_jpeg jpeg;
+    const size_t size = small_file(2, 2, 0, &data), size_marked = small_file(2, 2, 3, &other);
+    leat_jpeg_mark *marks = make_marks(data, size, 2, &n);
+    (void)state;
+    assert_int_equal(reference_decode(data, size, 3, expected, ROOM), 0);
+    assert_int_equal(check_indexed(data, size, 2, marks, 9, 1), LEAT_OK);
+    for (size_t i = 0; i < n; i++)
+        for (int change = 0; change < 8; change++) {
+            const leat_jpeg_mark kept = marks[i];
+            marks[i].byte += change == 0   ? 1u
+                             : change == 1 ? 0xffffffffu
+                             : change == 2 ? 99999u
+                                           : 0u;
+            marks[i].bit = (uint16_t)(marks[i].bit ^ (change == 3 ? 1 : change == 4 ? 256 : 0));
+            if (change >= 5)
+                marks[i].dc[change - 5]++;
+            assert_int_equal(check_indexed(data, size, 2, marks, 0, 1), LEAT_E_UNSUPPORTED);
+            marks[i] = kept;
+        }
+    assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+    assert_int_equal(leat_jpeg_use_marks(&jpeg, 2, marks, n - 1, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_jpeg_use_marks(&jpeg, 0, marks, 0, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_jpeg_open(&jpeg, other, size_marked, NULL), LEAT_OK);
+    assert_int_equal(leat_jpeg_use_marks(&jpeg, 2, marks, n, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_jpeg_make_marks(&jpeg, 2, marks, scratch, NULL), LEAT_E_UNSUPPORTED);
+    free(marks);
+    free(data);
+    free(other);
+}
+
+/* The ops one after the other, from the whole picture in `expected`. */
+static void by_steps(const leat_jpeg *jpeg, const leat_image_box *box, const leat_jpeg_target *t,
+                     uint8_t *small)
+{
+    const int64_t c = t->channels;
+    const leat_view whole = { leat_shape_make(LEAT_U8, 3,
+                                              (const int64_t[]){ jpeg->height, jpeg->width, c }),
+                              expected, NULL };
+    const leat_view out = {
+        leat_shape_make(LEAT_U8, 3, (const int64_t[]){ t->height, t->width, c }), small, NULL
+    };
+    const size_t row = (size_t)t->width * (size_t)c;
+    leat_scratch_reset(scratch);
+    assert_int_equal(leat_resample(&whole, box, &out, scratch, NULL), LEAT_OK);
+    for (int32_t y = 0; t->is_mirrored && y < t->height; y++)
+        leat_dsp()->mirror_row(small + (size_t)y * row, small + (size_t)y * row, (size_t)t->width,
+                               (size_t)c);
+}
+
+static void check_resized(const uint8_t *data, size_t size, const leat_image_box *box,
+                          leat_jpeg_target t)
+{
+    leat_jpeg jpeg;
+    const size_t n = (size_t)t.height * (size_t)t.width * (size_t)t.channels;
+    uint8_t *small = malloc(n);
+    float *floats = malloc(n * sizeof *floats);
+    leat_affine affine = { .n_channels = 1, .scale = { 0.017f }, .shift = { -2.1f } };
+    leat_dsp_affine_fill(&affine);
+    assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+    by_steps(&jpeg, box, &t, small);
+    leat_dsp()->affine_u8(floats, small, n, &affine);
+    for (int level = 0; level < N_LEVELS; level++) {
+        if (!(jpeg.dsp = leat_jpeg_dsp_at(level)))
+            continue;
+        t.affine = NULL;
+        leat_scratch_reset(scratch);
+        assert_int_equal(leat_jpeg_decode_resized(&jpeg, box, &t, got, scratch, NULL), LEAT_OK);
+        assert_memory_equal(got, small, n);
+        t.affine = &affine;
+        leat_scratch_reset(scratch);
+        assert_int_equal(leat_jpeg_decode_resized(&jpeg, box, &t, got, scratch, NULL), LEAT_OK);
+        assert_memory_equal(got, floats, n * sizeof *floats);
+    }
+    free(small);
+    free(floats);
+}
+
+static void resized(void **state)
+{
+    unsigned seed = 5;
+    (void)state;
+    for (int i = 0; i < 120; i++) {
+        const unsigned s = draw(&seed, N_SAMPLINGS);
+        const reference_picture p = { .width = 1 + (int)draw(&seed, 300),
+                                      .height = 1 + (int)draw(&seed, 200),
+                                      .channels = 3,
+                                      .h = samplings[s][0],
+                                      .v = samplings[s][1],
+                                      .quality = 80 };
+        uint8_t *data;
+        const size_t size = reference_encode(&p, (unsigned)i, &data);
+        leat_image_box box = { (int32_t)draw(&seed, (unsigned)p.height),
+                               (int32_t)draw(&seed, (unsigned)p.width), 0, 0 };
+        box.height = 1 + (int32_t)draw(&seed, (unsigned)(p.height - box.y));
+        box.width = 1 + (int32_t)draw(&seed, (unsigned)(p.width - box.x));
+        const leat_jpeg_target t = { .height = 1 + (int32_t)draw(&seed, 100),
+                                     .width = 1 + (int32_t)draw(&seed, i % 2 ? 300 : 40),
+                                     .channels = i % 7 ? 3 : 1,
+                                     .is_mirrored = i % 2 };
+        assert_int_equal(reference_decode(data, size, t.channels, expected, ROOM), 0);
+        check_resized(data, size, &box, t);
+        free(data);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(boxes),       cmocka_unit_test(boxes_outside), cmocka_unit_test(indexed),
+        cmocka_unit_test(wrong_index), cmocka_unit_test(resized),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

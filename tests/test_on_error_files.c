@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_on_error_files.c: bad records where more takes part than rows in memory: damaged files, buckets,
+ * devices, batches that outlive their loader. */
+#include "on_error_fixture.h"
+#include "record_file.h"
+#include "steady_fixture.h"
+
+static uint64_t n_damaged;
+
+/* Writes records and turns a byte in the payload of every ninth. */
+static int make_file(void **state)
+{
+    uint64_t at = 0, size;
+    (void)state;
+    if (make_record_file(N, 900) < 0)
+        return -1;
+    FILE *file = fopen(path, "r+b");
+    if (!file)
+        return -1;
+    for (uint64_t r = 0; r < N; r++) { /* length, its CRC, payload, its CRC */
+        if (fseek(file, (long)at, SEEK_SET) || fread(&size, 8, 1, file) != 1)
+            return -1;
+        if (r % 9 == 4) {
+            fseek(file, (long)(at + 12 + size / 2), SEEK_SET);
+            const int byte = fgetc(file);
+            fseek(file, (long)(at + 12 + size / 2), SEEK_SET);
+            fputc(byte ^ 0x20, file);
+            n_damaged++;
+        }
+        at += 16 + size;
+    }
+    return fclose(file);
+}
+
+static leat_plan *file_plan(const char *engine, const char *policy, int prefetch)
+{
+    char text[600];
+    snprintf(text, sizeof text,
+             "source: {tfrecord: {files: '%s', features: {x: {}, id: {}}}}\n"
+             "engine: %s\n"
+             "pipeline: [shuffle, {on_error: {policy: %s, max_errors: 1000}}, {batch: 16},\n"
+             "           {prefetch: %d}]\n",
+             path, engine, policy, prefetch);
+    return plan_of_text(text);
+}
+
+static void damaged_records_of_files(void **state)
+{
+    static const char *const policies[] = { "mask", "replace" };
+    static const char *const engines[] = { "{threads: 0, reader: pread, digest: true}",
+                                           "{threads: 4, reader: pread, digest: true}",
+                                           "{threads: 3, digest: true}",
+                                           "{threads: 3, read_bytes: 8 KiB, digest: true}" };
+    (void)state;
+    for (int p = 0; p < 2; p++) {
+        uint64_t want = 0;
+        for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
+            leat_plan *plan = file_plan(engines[e], policies[p], (int)e % 3);
+            leat_loader *loader = open_loader(plan, NULL);
+            leat_loader_stats_info stats;
+            leat_row_error first;
+            int64_t n_batches;
+            const uint64_t digest = take_digest(loader, &n_batches);
+            leat_loader_stats(loader, &stats);
+            assert_int_equal(p == 0 ? stats.n_masked : stats.n_replaced, n_damaged);
+            assert_int_equal(leat_loader_errors(loader, &first, 1), 1);
+            assert_int_equal(first.record % 9, 4);
+            assert_non_null(strstr(first.message, path));
+            leat_loader_close(&loader);
+            leat_plan_close(&plan);
+            want = want ? want : digest;
+            assert_true(digest == want);
+        }
+    }
+}
+
+/* In batches of buckets, whose rows differ in size, too; and a row is replaced by one of its bucket. */
+static void rows_of_buckets(void **state)
+{
+    static const char *const policies[] = { "{policy: mask, max_errors: unlimited}",
+                                            "{policy: replace, max_errors: unlimited}" };
+    char good[] = "/tmp/leat-test-on-error-XXXXXX.tfrecord", text[200];
+    const int fd = mkstemps(good, 9);
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    write_records(good, 0, N, 900);
+    for (int p = 0; p < 2; p++) {
+        uint64_t want = 0;
+        for (int threads = 0; threads <= 4; threads += 2) {
+            leat_builder *b = leat_builder_open();
+            leat_plan *plan;
+            leat_error err;
+            leat_batch *batch;
+            leat_loader_stats_info stats;
+            uint64_t digest = 0;
+            snprintf(text, sizeof text, "{files: '%s', features: {x: {}, blob: {}}}", good);
+            leat_builder_source(b, "tfrecord", text);
+            leat_builder_op(b, &bad_op);
+            snprintf(text, sizeof text, "{threads: %d, digest: true}", threads);
+            leat_builder_engine(b, text);
+            leat_builder_stage(b, "map", "{tensor: x, ops: [bad: {every: 5}]}");
+            leat_builder_stage(b, "on_error", policies[p]);
+            leat_builder_stage(b, "shuffle", NULL);
+            leat_builder_stage(b, "bucket_by_length",
+                               "{feature: blob, boundaries: [100, 400, 900], sizes: [20, 10, 7]}");
+            check(leat_builder_plan(b, &plan, &err), &err);
+            leat_builder_close(&b);
+            leat_loader *loader = open_loader(plan, NULL);
+            int rc;
+            while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {
+                const leat_view x = leat_batch_tensor(batch, 0), blob = leat_batch_tensor(batch, 1);
+                const uint8_t *const valid = leat_batch_valid(batch);
+                for (int64_t j = 0; j < x.shape.dims[0]; j++) {
+                    const int64_t record = (int64_t)((const float *)x.data)[j * ROW_FLOATS];
+                    const uint8_t first = ((const uint8_t *)blob.data)[j * blob.shape.dims[1]];
+                    if (!valid || valid[j]) {
+                        assert_true(record % 5 != 3);
+                        assert_int_equal(first, record & 0xff);
+                    } else {
+                        assert_true(record == 0 && first == 0);
+                    }
+                }
+                digest = leat_digest_chain(digest, leat_batch_get_info(batch)->digest);
+                leat_batch_release(batch);
+            }
+            if (rc != LEAT_E_END)
+                check(rc, &err);
+            leat_loader_stats(loader, &stats);
+            assert_int_equal(p ? stats.n_replaced : stats.n_masked, N / 5);
+            leat_loader_close(&loader);
+            leat_plan_close(&plan);
+            want = want ? want : digest;
+            assert_true(digest == want);
+        }
+    }
+    remove(good);
+    snprintf(text, sizeof text, "%s.idx", good);
+    remove(text);
+}
+
+/* On a device the column lies behind the tensors and comes with them. */
+static void the_column_comes_to_a_device(void **state)
+{
+    float *const rows = make_rows(N);
+    (void)state;
+    for (int prefetch = 0; prefetch <= 3; prefetch += 3) {
+        const setup s = { .on_error = "{policy: mask, max_errors: unlimited}",
+                          .bad = "{every: 20}",
+                          .threads = 2,
+                          .prefetch = prefetch };
+        leat_plan *plan = plan_of(&s, rows);
+        leat_device *device;
+        leat_batch *batch;
+        leat_error err;
+        int64_t n = 0;
+        check(leat_device_open("sim", &device, &err), &err);
+        leat_loader *loader = open_loader(plan, &(leat_loader_options){ .device = device });
+        while (leat_loader_next(loader, &batch, &err) == LEAT_OK) {
+            const leat_batch_info *info = leat_batch_get_info(batch);
+            while (!leat_batch_get_info(batch)->copy_end_ns)
+                pause_ns(20000);
+            const uint8_t *const valid = leat_batch_valid(batch);
+            assert_int_equal(valid != NULL, info->n_masked > 0);
+            int64_t n_masked = 0;
+            for (int64_t j = 0; valid && j < info->rows; j++)
+                n_masked += !valid[j];
+            assert_int_equal(n_masked, info->n_masked);
+            assert_int_equal(leat_batch_error(batch, 0) != NULL, n_masked > 0);
+            n += n_masked;
+            leat_batch_release(batch);
+        }
+        assert_int_equal(err.code, LEAT_E_END);
+        assert_int_equal(n, 15);
+        leat_loader_close(&loader);
+        leat_device_close(&device);
+        leat_plan_close(&plan);
+    }
+    free(rows);
+}
+
+static void closing_with_bad_batches_held(void **state)
+{
+    float *const rows = make_rows(N);
+    static const char *const devices[] = { "cpu", "sim" };
+    (void)state;
+    for (int i = 0; i < 24; i++) {
+        const setup s = { .on_error = "{policy: mask, max_errors: unlimited}",
+                          .bad = "{every: 2}",
+                          .threads = i % 3,
+                          .prefetch = i % 4 };
+        leat_plan *plan = plan_of(&s, rows);
+        leat_device *device;
+        leat_batch *batch;
+        leat_error err;
+        check(leat_device_open(devices[i % 2], &device, &err), &err);
+        leat_loader *loader = open_loader(plan, &(leat_loader_options){ .device = device });
+        for (int k = 0; k < i % 5; k++) {
+            check(leat_loader_next(loader, &batch, &err), &err);
+            leat_batch_release(batch);
+        }
+        check(leat_loader_next(loader, &batch, &err), &err);
+        leat_loader_close(&loader);
+        assert_non_null(leat_batch_error(batch, 0));
+        leat_batch_release(batch);
+        leat_device_close(&device);
+        leat_plan_close(&plan);
+    }
+    free(rows);
+}
+
+#ifdef COUNTING_MALLOC
+static void errors_allocate_nothing(void **state)
+{
+    static const char *const policies[] = { "mask", "replace" };
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        leat_plan *plan =
+            file_plan(i / 2 ? "{threads: 2}" : "{threads: 2, reader: pread}", policies[i % 2], 2);
+        expect_no_allocation(plan, 60);
+    }
+}
+#endif
+
+static void wrong_places_are_refused(void **state)
+{
+    static const struct {
+        const char *stages, *message;
+    } wrong[] = {
+        { "{batch: 4}, {on_error: mask}", "on_error is about samples: put it before batch" },
+        { "{on_error: mask}, {on_error: mask}, {batch: 4}", "a second on_error stage" },
+        { "{on_error: skip}, {batch: 4}", "policy" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[400];
+        leat_config *config;
+        leat_plan *plan;
+        leat_error err;
+        snprintf(text, sizeof text,
+                 "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
+                 "pipeline: [%s]\n",
+                 path, wrong[i].stages);
+        check(leat_config_parse(text, "wrong.yaml", &config, &err), &err);
+        assert_int_equal(leat_plan_open(config, NULL, &plan, &err), LEAT_E_CONFIG);
+        if (!strstr(err.message, wrong[i].message))
+            fail_msg("%s", err.message);
+        leat_config_close(&config);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(damaged_records_of_files),
+        cmocka_unit_test(rows_of_buckets),
+        cmocka_unit_test(the_column_comes_to_a_device),
+        cmocka_unit_test(closing_with_bad_batches_held),
+#ifdef COUNTING_MALLOC
+        cmocka_unit_test(errors_allocate_nothing),
+#endif
+        cmocka_unit_test(wrong_places_are_refused),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

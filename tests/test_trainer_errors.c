@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_trainer_errors.c: what is wrong with a config, a feed, a batch or a label is said, where it
+ * stands, and before anything is taught. */
+#include "train_fixture.h"
+
+#include <math.h>
+
+static void a_wrong_label_stops_before_it_teaches(void **state)
+{
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 4);
+    static const char text[] = "train: {model: [dense: 3], loss: softmax_cross_entropy}";
+    fixture a, b;
+    float *x = random_floats(0, 12);
+    int64_t y[4] = { 0, 2, 3, 1 };
+    const leat_view xs = batch_view(&feed.input, 4, x), ys = batch_view(&feed.target, 4, y);
+    (void)state;
+    fixture_must_open(&a, text, &feed);
+    fixture_must_open(&b, text, &feed);
+    assert_int_equal(leat_trainer_step_views(a.trainer, &xs, &ys, 4, true, &a.err), LEAT_E_DATA);
+    assert_non_null(strstr(a.err.message, "row 2"));
+    assert_non_null(strstr(a.err.message, "label 3"));
+    assert_non_null(strstr(a.err.message, "3 classes"));
+    assert_true(fixture_same_weights(&a, &b));
+    assert_int_equal(fixture_metrics(&a).samples, 0);
+    assert_true(isnan(fixture_metrics(&a).loss));
+    free(x);
+    fixture_close(&a);
+    fixture_close(&b);
+}
+
+static void views_that_do_not_fit_are_refused(void **state)
+{
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 4);
+    const leat_trainer_feed other = feed_of(LEAT_F32, 1, (int64_t[]){ 4 }, 4);
+    fixture f;
+    float x[16] = { 0 };
+    int64_t y[4] = { 0 };
+    const leat_view wide = batch_view(&other.input, 4, x), right = batch_view(&feed.input, 4, x);
+    leat_view ys = batch_view(&feed.target, 4, y);
+    (void)state;
+    fixture_must_open(&f, "train: {model: [dense: 3], loss: softmax_cross_entropy}", &feed);
+    assert_int_equal(leat_trainer_step_views(f.trainer, &wide, &ys, 4, true, &f.err),
+                     LEAT_E_ARGUMENT);
+    assert_non_null(strstr(f.err.message, "float32[4, 4]"));
+    ys.shape.dtype = LEAT_I32;
+    assert_int_equal(leat_trainer_step_views(f.trainer, &right, &ys, 4, true, &f.err),
+                     LEAT_E_ARGUMENT);
+    assert_int_equal(leat_trainer_step_views(f.trainer, &right, &ys, 0, true, &f.err),
+                     LEAT_E_ARGUMENT);
+    fixture_close(&f);
+}
+
+typedef struct bad_config {
+    const char *text;
+    const char *where, *said;
+} bad_config;
+
+#define LOSS ", loss: softmax_cross_entropy}"
+
+static const bad_config bad_configs[] = {
+    { "source: {}", "test.yaml:1:1", "no `train` part" },
+    { "train: {loss: softmax_cross_entropy}", "test.yaml:1:8", "'model'" },
+    { "train: {model: [dense: 10]}", "test.yaml:1:8", "'loss'" },
+    { "train: {model: dense" LOSS, "test.yaml:1:16", "list of layers" },
+    { "train: {model: []" LOSS, "test.yaml:1:16", "list of layers" },
+    { "train: {model: [flatten]" LOSS, "test.yaml:1:16", "nothing to learn" },
+    { "train:\n  model:\n    - conv2: {filters: 3}\n  loss: softmax_cross_entropy", "test.yaml:3:7",
+      "did you mean 'conv2d'" },
+    { "train: {model: [flatten, dense]" LOSS, "test.yaml:1:26", "'units'" },
+    { "train: {model: [flatten, dense: {units: 0}]" LOSS, "test.yaml:1:41", "units" },
+    { "train: {model: [flatten, dense: {unit: 3}]" LOSS, "test.yaml:1:34", "did you mean 'units'" },
+    { "train: {model: [flatten, relu: 3, dense: 3]" LOSS, "test.yaml:1:32", "takes no options" },
+    { "train: {model: [dense: 10]" LOSS, "test.yaml:1:17",
+      "dense needs a vector, got [32, 32, 3]: put flatten before it" },
+    { "train: {model: [flatten, dense: 128, conv2d: {filters: 3}]" LOSS, "test.yaml:1:38",
+      "conv2d needs an image [height, width, channels], got [128]" },
+    { "train: {model: [max_pool: 33, flatten, dense: 10]" LOSS, "test.yaml:1:17",
+      "33 × 33 does not fit into an image of 32 × 32" },
+    { "train: {model: [max_pool: [1, 2, 3], flatten, dense: 10]" LOSS, "test.yaml:1:17",
+      "one number or [height, width]" },
+    { "train: {model: [conv2d: {filters: 2, padding: some}, flatten, dense: 10]" LOSS,
+      "test.yaml:1:47", "padding" },
+    { "train: {model: [conv2d: {filters: 10}]" LOSS, "test.yaml:1:47",
+      "needs a vector of one value per class, the model gives [30, 30, 10]" },
+    { "train: {model: [flatten, dense: 9]" LOSS, "test.yaml:1:43", "the source has 10 classes" },
+    { "train: {model: [flatten, dense: 10], loss: softmax}", "test.yaml:1:44",
+      "softmax_cross_entropy" },
+    { "train: {model: [flatten, dense: 3], loss: binary_cross_entropy}", "test.yaml:1:43",
+      "as many units as a sample has targets" },
+    { "train: {model: [flatten, dense: 1], loss: binary_cross_entropy}", "test.yaml:1:43",
+      "the source has 10" },
+    { "train: {model: [flatten, dense: 10], loss: softmax_cross_entropy, optimizer: sdg}",
+      "test.yaml:1:78", "did you mean 'sgd'" },
+    { "train: {model: [flatten, dense: 10], loss: softmax_cross_entropy, optimizer: {adam: {beta1: "
+      "2}}}",
+      "test.yaml:1:93", "beta1" },
+    { "train: {device: gpu, model: [flatten, dense: 10]" LOSS, "test.yaml:1:17", "gpu" },
+    { "train: {modl: [dense: 10]" LOSS, "test.yaml:1:9", "did you mean 'model'" },
+    { "train: {model: [flatten, dense: 16777216, dense: 16777216, dense: 16777216, dense: 10]" LOSS,
+      "test.yaml:1:43", "larger than 1 TiB" },
+    { "train: {model: [dropout: 1, flatten, dense: 10]" LOSS, "test.yaml:1:26", "rate" },
+};
+
+static void bad_configs_say_where_and_what(void **state)
+{
+    leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 32, 32, 3 }, 4);
+    (void)state;
+    feed.n_classes = 10;
+    for (size_t i = 0; i < sizeof bad_configs / sizeof *bad_configs; i++) {
+        const bad_config *bad = &bad_configs[i];
+        fixture f;
+        const int rc = fixture_open(&f, bad->text, &feed);
+        if (rc != LEAT_E_CONFIG || f.err.code != rc ||
+            strncmp(f.err.message, bad->where, strlen(bad->where)) != 0 ||
+            !strstr(f.err.message, bad->said))
+            fail_msg("%s\ngave %s: %s\nexpected %s … %s", bad->text, leat_code_name(rc),
+                     f.err.message, bad->where, bad->said);
+        fixture_close(&f);
+    }
+}
+
+static void inputs_and_targets_of_wrong_type_are_refused(void **state)
+{
+    static const char text[] = "train: {model: [flatten, dense: 10]" LOSS;
+    leat_trainer_feed feed = feed_of(LEAT_I64, 1, (int64_t[]){ 4 }, 4);
+    fixture f;
+    (void)state;
+    assert_int_equal(fixture_open(&f, text, &feed), LEAT_E_CONFIG);
+    assert_non_null(strstr(f.err.message, "add the op cast"));
+    fixture_close(&f);
+    feed = feed_of(LEAT_F32, 1, (int64_t[]){ 4 }, 4);
+    feed.target = leat_shape_make(LEAT_F32, 0, NULL);
+    assert_int_equal(fixture_open(&f, text, &feed), LEAT_E_CONFIG);
+    assert_non_null(strstr(f.err.message, "whole number"));
+    fixture_close(&f);
+    feed = feed_of(LEAT_F32, 1, (int64_t[]){ 0 }, 4);
+    assert_int_equal(fixture_open(&f, text, &feed), LEAT_E_CONFIG);
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_label_stops_before_it_teaches),
+        cmocka_unit_test(views_that_do_not_fit_are_refused),
+        cmocka_unit_test(bad_configs_say_where_and_what),
+        cmocka_unit_test(inputs_and_targets_of_wrong_type_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

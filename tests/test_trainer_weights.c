@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_trainer_weights.c: what weights a trainer begins with; that they are saved and restored, and
+ * that weights of another model are refused. */
+#include "train_fixture.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "safetensors.h"
+
+static const char weights_path[] = BUILD_DIR "/test_trainer.safetensors";
+
+static void saves_and_restores(void **state)
+{
+    fixture a, b;
+    leat_format_error ferr;
+    leat_safetensors *file;
+    (void)state;
+    fixture_train_cnn(&a, 1, 3, 5);
+    fixture_train_cnn(&b, 2, 4, 0);
+    assert_false(fixture_same_weights(&a, &b));
+    assert_int_equal(leat_trainer_save(a.trainer, weights_path, &a.err), LEAT_OK);
+    assert_int_equal(leat_trainer_restore(b.trainer, weights_path, &b.err), LEAT_OK);
+    assert_true(fixture_same_weights(&a, &b));
+    assert_int_equal(leat_safetensors_open(&file, weights_path, &ferr), 0);
+    const leat_safetensor *conv = leat_safetensors_find(file, "4.conv2d.weight");
+    assert_non_null(conv);
+    assert_int_equal(conv->n_dims, 4);
+    assert_int_equal(conv->shape[0], 3);
+    assert_int_equal(conv->shape[2], 8);
+    assert_int_equal(conv->shape[3], 20);
+    assert_non_null(leat_safetensors_find(file, "1.batch_norm.variance"));
+    assert_non_null(leat_safetensors_find(file, "10.dense.bias"));
+    leat_safetensors_close(&file);
+    fixture_close(&a);
+    fixture_close(&b);
+}
+
+/* A file that does not fit says how, and changes nothing. */
+static void refuses_other_weights(void **state)
+{
+    static const struct {
+        const char *model, *said;
+    } others[] = {
+        { "dense: 4, relu, dense: 3", "no tensor '2.dense.weight'" },
+        { "dense: 5, dense: 3",
+          "tensor '0.dense.weight' is F32 [6, 4], the model needs F32 [6, 5]" },
+        { "dense: 4", "has 4 tensors, the model has 2" },
+        { "dense: {units: 4, bias: false}, dense: 3", "has 4 tensors, the model has 3" },
+    };
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 6 }, 4);
+    fixture a;
+    (void)state;
+    fixture_must_open(&a, "train: {model: [dense: 4, dense: 3], loss: softmax_cross_entropy}",
+                      &feed);
+    assert_int_equal(leat_trainer_save(a.trainer, weights_path, &a.err), LEAT_OK);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char text[256];
+        fixture b, same;
+        snprintf(text, sizeof text, "train: {model: [%s], loss: softmax_cross_entropy}",
+                 others[i].model);
+        fixture_must_open(&b, text, &feed);
+        fixture_must_open(&same, text, &feed);
+        assert_int_equal(leat_trainer_restore(b.trainer, weights_path, &b.err), LEAT_E_DATA);
+        if (!strstr(b.err.message, others[i].said) || !strstr(b.err.message, weights_path))
+            fail_msg("%s", b.err.message);
+        assert_true(fixture_same_weights(&b, &same));
+        fixture_close(&b);
+        fixture_close(&same);
+    }
+    assert_int_equal(leat_trainer_restore(a.trainer, "/no/such/file", &a.err), LEAT_E_IO);
+    assert_int_equal(leat_trainer_save(a.trainer, "/no/such/folder/file", &a.err), LEAT_E_IO);
+    fixture_close(&a);
+    unlink(weights_path);
+}
+
+static void initial_weights_have_their_bounds(void **state)
+{
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 600 }, 4);
+    fixture f;
+    (void)state;
+    fixture_must_open(
+        &f,
+        "train: {model: [dense: 400, batch_norm, relu, dense: 200], loss: softmax_cross_entropy}",
+        &feed);
+    const float bounds[] = { sqrtf(6.0f / 600), sqrtf(6.0f / 600) }; /* 400 + 200 = 600 */
+    for (int32_t i = 0; i < 2; i++) {
+        float *weight = read_param(f.trainer, i * 3, 0), *bias = read_param(f.trainer, i * 3, 1);
+        const int64_t n = i ? 400 * 200 : 600 * 400;
+        double sum = 0, most = 0;
+        for (int64_t k = 0; k < n; k++) {
+            sum += (double)weight[k];
+            most = fabs((double)weight[k]) > most ? fabs((double)weight[k]) : most;
+        }
+        assert_true(most <= (double)bounds[i] && most > 0.999 * (double)bounds[i]);
+        assert_true(fabs(sum / (double)n) < 0.01 * (double)bounds[i]);
+        for (int k = 0; k < 200; k++)
+            assert_true(bias[k] == 0);
+        free(weight);
+        free(bias);
+    }
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(initial_weights_have_their_bounds),
+        cmocka_unit_test(saves_and_restores),
+        cmocka_unit_test(refuses_other_weights),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

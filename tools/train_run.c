@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * train_run.c: the steps of `leat train`, and what is done at the end of each epoch. */
+#include "train_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "files.h"
+#include "placement_print.h"
+#include "train_epoch.h"
+
+enum {
+    TIMES_MAX = 65536, /* what a trainer keeps */
+    MEASURED_MIN = 5,  /* steps; shares and rates of fewer say nothing */
+};
+
+/* Where the device's time went, without the warm-up of the run. If too little of the first epoch is
+ * steady (short, or a busy machine), its second half is taken and said to be what it is. */
+static void take_meter(leat_train_run *t, leat_train_epoch *e)
+{
+    const size_t n = leat_trainer_times(t->trainer, t->times, TIMES_MAX);
+    for (size_t i = 0; i < n; i++)
+        leat_loader_trace_step(t->loader, t->first + t->steps - (int64_t)(n - i),
+                               t->times[i].compute_start_ns, t->times[i].compute_end_ns);
+    size_t first = t->warm ? 1 : leat_meter_warm(t->times, n);
+    e->steady = first + MEASURED_MIN <= n;
+    if (!e->steady && !t->warm)
+        first = n / 2;
+    if (first < 1)
+        first = 1;
+    t->warm = true;
+    e->has_meter =
+        first + MEASURED_MIN <= n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
+}
+
+static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
+{
+    leat_loader *loader = NULL;
+    const leat_loader_options how = { .device = t->device, .epochs = 1 };
+    int rc = leat_loader_open(t->eval_plan, &how, &loader, err);
+    if (rc == LEAT_OK)
+        rc = leat_trainer_evaluate(t->trainer, loader, &e->eval, err);
+    if (rc == LEAT_OK && !t->eval_bad && t->talks) {
+        leat_loader_stats_info stats;
+        leat_loader_stats(loader, &stats);
+        t->eval_bad = stats.n_masked + stats.n_replaced > 0;
+        leat_bad_list_print("eval: ", loader);
+    }
+    leat_loader_close(&loader);
+    e->has_eval = rc == LEAT_OK;
+    return rc < 0 ? leat_fail_in(err, rc, "eval: ") : rc;
+}
+
+/* What comes after such a loss is lost time, and the weights are of no use. */
+static int check_loss(leat_train_run *t, const leat_train_epoch *e, leat_error *err)
+{
+    const bool trained = isfinite(e->train.loss);
+    if (leat_trainer_get_info(t->trainer)->simulated ||
+        (trained && (!e->has_eval || isfinite(e->eval.loss))))
+        return LEAT_OK;
+    t->diverged = true;
+    return leat_fail(err, LEAT_E_DATA,
+                     "epoch %lld, steps %lld to %lld: the %sloss is no finite number; most often "
+                     "the learning rate is too high (train.optimizer), else look for values in the "
+                     "input that are not finite or not normalized%s",
+                     (long long)e->number + 1, (long long)(t->steps - e->steps + 1),
+                     (long long)t->steps, trained ? "eval " : "",
+                     !t->save   ? ""
+                     : t->saved ? "; the weights saved are of the epoch before"
+                                : "; no weights were saved");
+}
+
+static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
+{
+    leat_train_epoch e = { .number = number, .steps = t->epoch_steps };
+    int rc = leat_trainer_metrics(t->trainer, &e.train, err);
+    e.seconds = (double)(leat_files_now_ns() - t->epoch_start_ns) * 1e-9;
+    if (rc == LEAT_OK)
+        take_meter(t, &e);
+    if (rc == LEAT_OK && t->eval_plan)
+        rc = evaluate(t, &e, err);
+    if (rc < 0)
+        return rc;
+    if (e.has_eval && e.eval.accuracy > t->best_accuracy) {
+        t->best_accuracy = e.eval.accuracy;
+        t->best_epoch = number;
+    }
+    if (t->progress.terminal && !t->progress.silent)
+        fputs("\r\033[K", stderr); /* the bar's line is where this one goes */
+    if (t->talks)
+        leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
+    json_array_append_new(t->list, leat_train_epoch_json(&e));
+    rc = check_loss(t, &e, err);
+    if (rc == LEAT_OK && t->save) {
+        rc = leat_trainer_save(t->trainer, t->save, err);
+        t->saved |= rc == LEAT_OK;
+    }
+    t->epoch_steps = 0;
+    t->epoch_start_ns = leat_files_now_ns();
+    return rc;
+}
+
+/* One step; *end: the run is over. */
+static int step(leat_train_run *t, bool *end, leat_error *err)
+{
+    leat_batch *batch;
+    int rc = leat_loader_next(t->loader, &batch, err);
+    if (rc == LEAT_E_END) {
+        *end = true;
+        return LEAT_OK;
+    }
+    if (rc < 0)
+        return rc;
+    const leat_batch_info info = *leat_batch_get_info(batch); /* the trainer takes the batch */
+    leat_bad_list_take(&t->bad, batch);
+    if (t->epoch_steps == 0)
+        leat_placement_print_again(t->plan, t->loader, t->placement, t->talks);
+    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
+    if ((rc = leat_trainer_step(t->trainer, batch, err)) < 0)
+        return rc;
+    t->steps++;
+    t->epoch_steps++;
+    leat_progress_show(&t->progress, (uint64_t)t->steps);
+    *end = t->steps_most > 0 && t->steps == t->steps_most;
+    const bool last = per_epoch > 0 && (info.number + 1) % per_epoch == 0;
+    if (last || *end)
+        rc = end_epoch(t, per_epoch > 0 ? info.number / per_epoch : info.epoch, err);
+    return rc;
+}
+
+static uint64_t steps_expected(const leat_train_run *t)
+{
+    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
+    if (t->steps_most > 0)
+        return (uint64_t)t->steps_most;
+    return (uint64_t)(t->epochs * per_epoch - t->first);
+}
+
+int leat_train_run_all(leat_train_run *t, leat_error *err)
+{
+    bool end = false;
+    int rc = LEAT_OK;
+    t->times = calloc(TIMES_MAX, sizeof *t->times);
+    if (!t->times)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    leat_progress_init(&t->progress, "train", "steps", steps_expected(t), t->progress_when);
+    leat_summary_watch(&t->watch, t->loader, &t->progress);
+    t->epoch_start_ns = leat_files_now_ns();
+    while (rc == LEAT_OK && !end)
+        rc = step(t, &end, err);
+    leat_progress_fini(&t->progress);
+    free(t->times);
+    t->times = NULL;
+    return rc;
+}

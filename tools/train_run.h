@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * train_run.h: the steps of `leat train`, and what is done at the end of each epoch. */
+#ifndef LEAT_TRAIN_RUN_H
+#define LEAT_TRAIN_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bad_list.h"
+#include "json.h"
+#include "leat/leat.h"
+#include "leat/placement.h"
+#include "progress.h"
+#include "summary.h"
+
+typedef struct leat_train_run {
+    /* Set before. */
+    leat_plan *plan, *eval_plan; /* eval_plan NULL: the config has no `eval` */
+    leat_device *device;
+    leat_trainer *trainer;
+    leat_loader *loader;
+    int64_t epochs, steps_most; /* steps_most < 1: no limit */
+    int64_t first;              /* batch of the run that it begins with */
+    const char *save;           /* NULL: no weights are written */
+    bool talks;                 /* a line per epoch on standard output */
+    int32_t progress_when;      /* as leat_progress_init() takes it */
+    leat_bad_list bad;
+    leat_placement *placement; /* kept as it is now; NULL: not asked for */
+    json_t *list;              /* gets an object per epoch */
+    double best_accuracy;      /* -1 */
+    /* What came of it. */
+    int64_t steps, best_epoch;
+    bool diverged; /* the loss was no finite number */
+    bool saved;    /* weights of an epoch before or of this one */
+    /* While it runs. */
+    int64_t epoch_steps, epoch_start_ns;
+    leat_step_times *times;
+    bool warm;     /* the warm-up has been taken off */
+    bool eval_bad; /* said once */
+    leat_progress progress;
+    leat_summary_watching watch;
+} leat_train_run;
+
+/* Until the last epoch or step. */
+int leat_train_run_all(leat_train_run *t, leat_error *err);
+
+#endif
