@@ -78,6 +78,7 @@ sanitized() {
     PATH=$tmp/path:$PATH LEAT_GPU_JSON=$json sh "$tmp/bin/gpu_check" >"$out" 2>&1 || code=$?
     has "$out" "^memcheck +$2"
     has "$out" "^racecheck +$2"
+    has "$out" "^initcheck +$2"
     [ $code -eq "$3" ]
 }
 sanitized 'shift 4; exec "$@"' 'passed$' 0

@@ -124,7 +124,8 @@ void cuda_fake_await(bool (*is_used)(const void *), const void *what, const char
 {
     if (fake.fail_code == 0 && !fake.lost && is_used(what))
         cuda_fake_violate(text);
-    while (is_used(what) && !fake.lost && !fake.paused)
+    /* what runs ends, also when nothing more begins */
+    while (is_used(what) && (fake.in_op || (!fake.lost && !fake.paused)))
         pthread_cond_wait(&fake.done, &fake.lock);
 }
 
@@ -159,9 +160,11 @@ static bool can_run(const struct CUstream_st *stream)
 static struct CUstream_st *choose(void)
 {
     uint32_t n = 0;
+    if (fake.lost || fake.paused) /* of what was enqueued some may be gone by now */
+        return NULL;
     for (struct CUstream_st *s = fake.streams; s; s = s->next)
         n += can_run(s);
-    if (!n || fake.lost || fake.paused)
+    if (!n)
         return NULL;
     uint32_t k = draw(n);
     for (struct CUstream_st *s = fake.streams; s; s = s->next)

@@ -20,7 +20,7 @@
 #include "gpu_cases.h"
 #include "leat/leat.h"
 
-enum { LIMIT_S = 120, TOTAL_S = 420, DEATH_S = 10, MOST_LINES = 64 };
+enum { LIMIT_S = 120, TOTAL_S = 380, DEATH_S = 10, MOST_LINES = 64 };
 #define WARM_NS 300000000
 
 typedef struct check_options {

@@ -299,7 +299,8 @@ int leat_gpu_record_stop(leat_device *device, leat_device_record *out, leat_erro
     cupti.spans = NULL;
     cupti.n = cupti.room = 0;
     pthread_mutex_unlock(&cupti.lock);
-    qsort(out->spans, out->n, sizeof *out->spans, by_start);
+    if (out->n)
+        qsort(out->spans, out->n, sizeof *out->spans, by_start);
     rc = rc == LEAT_OK ? flushed : rc;
     if (rc < 0) {
         free(out->spans);
