@@ -19,7 +19,7 @@ static const gpu_jpegs set = { .n = RECORDS,
                                .seed = 11 };
 static char file[64];
 
-static leat_plan *open_ops(const char *decode, const char *device)
+static leat_plan *open_batches(const char *decode, const char *device, int batch)
 {
     char text[600];
     leat_plan *plan;
@@ -28,9 +28,14 @@ static leat_plan *open_ops(const char *decode, const char *device)
              "source: {tfrecord: '%s'}\npipeline: [shuffle, {map: {device: %s, ops: [%s, "
              "{random_resized_crop: {size: 24}}, random_flip, {normalize: {mean: 0.5}}]}}, "
              "{batch: {size: %d, drop_remainder: false}}]\nengine: {threads: 2}\n",
-             file, device, decode, BATCH);
+             file, device, decode, batch);
     check(open_text(text, &plan, &err), &err);
     return plan;
+}
+
+static leat_plan *open_ops(const char *decode, const char *device)
+{
+    return open_batches(decode, device, BATCH);
 }
 
 #define MAY  "{decode_jpeg: {exact: false}}"
@@ -198,6 +203,54 @@ static void what_fails_to_start_is_said(void **state)
     check_fakes();
 }
 
+/* Takes an epoch of five batches and the first one of the next; a step takes that of a sample. */
+static void run_into_next(leat_loader *loader, int64_t step_ns)
+{
+    leat_error err;
+    for (int i = 0; i < 6; i++) {
+        leat_batch *batch;
+        check(leat_loader_next(loader, &batch, &err), &err);
+        leat_batch_release(batch);
+        leat_loader_trace_step(loader, i, 0, step_ns * (RECORDS / 5));
+    }
+}
+
+/* When it is chosen again in a run, other ops may move; the files that the device decodes do not. */
+static void files_stay_where_they_were(void **state)
+{
+    static leat_placement p;
+    (void)state;
+    for (int decodes = 0; decodes < 2; decodes++) {
+        leat_costs costs = *costs_for(N_OPS);
+        leat_split *const at = costs.split.chains[0].at;
+        begin(4, 1);
+        leat_device *device = open_gpu();
+        leat_plan *plan = open_batches(MAY, "auto", RECORDS / 5);
+        for (int32_t k = 0; k < costs.split.chains[0].n; k++) /* the more it does the better, … */
+            at[k] = (leat_split){ .n_host = at[k].n_host,
+                                  .host_ns = at[k].share > 0 ? -8e4 : -1e4 * (N_OPS - at[k].n_host),
+                                  .device_ns = at[k].n_host < N_OPS ? 2e4 : 0,
+                                  .share = at[k].share };
+        costs.split.step_ns = decodes ? 0 : 1e9; /* … if it has time for it */
+        leat_placed_planted = &costs;
+        const leat_loader_options o = { .device = device, .epochs = 2 };
+        leat_loader *loader = open_loader(plan, &o);
+        leat_loader_placement(loader, &p);
+        assert_int_equal(p.ops[DECODE].on_device, decodes);
+        assert_int_equal(p.ops[FLIP].on_device, decodes);
+        run_into_next(loader, decodes ? 100000 : 1000);
+        leat_loader_placement(loader, &p);
+        assert_int_equal(p.n_again, !decodes); /* that was all that could move */
+        assert_int_equal(p.ops[DECODE].on_device, decodes);
+        assert_int_equal(p.ops[FLIP].on_device, 1);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+        leat_device_close(&device);
+        check_fakes();
+    }
+    leat_placed_planted = NULL;
+}
+
 /* Whatever fails while it is measured: the run goes on, on the CPU if need be. */
 static void any_call_may_fail(void **state)
 {
@@ -236,6 +289,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(decoding_is_weighed),
         cmocka_unit_test(what_stays_is_told_why),
         cmocka_unit_test(what_fails_to_start_is_said),
+        cmocka_unit_test(files_stay_where_they_were),
         cmocka_unit_test(any_call_may_fail),
     };
     leat_error err;

@@ -2,45 +2,16 @@
  *
  * `device: auto` over the fake GPU: batches are the same wherever chains are cut, what is measured is
  * kept, and what goes wrong while measuring costs nothing but the choice. */
-#include "cuda_fixture.h"
+#include "placed_fixture.h"
 
 #include <math.h>
 #include <pthread.h>
 
-#include "device_impl.h"
-#include "placed.h"
-
 static const cuda_fake_table *fake;
-
-enum { RECORDS = 43, SIDE = 9, PIXELS = SIDE * SIDE * 3, IMAGE_OPS = 4 };
 
 static leat_plan *open_plan(const char *engine)
 {
-    static uint8_t pixels[RECORDS * PIXELS];
-    static float y[RECORDS];
-    const leat_rows rows[] = {
-        { "image", leat_shape_make(LEAT_U8, 3, (int64_t[]){ SIDE, SIDE, 3 }), pixels },
-        { "y", leat_shape_make(LEAT_F32, 1, (int64_t[]){ 1 }), y },
-    };
-    leat_builder *b = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
-    for (int i = 0; i < RECORDS * PIXELS; i++)
-        pixels[i] = (uint8_t)(i * 7919 >> 3);
-    for (int i = 0; i < RECORDS; i++)
-        y[i] = (float)i;
-    leat_builder_rows(b, RECORDS, rows, 2);
-    leat_builder_engine(b, engine);
-    leat_builder_stage(b, "shuffle", "{seed: 3}");
-    leat_builder_stage(b, "map",
-                       "[random_crop: {size: [8, 7], pad: 2}, random_flip, random_contrast, "
-                       "normalize: {mean: 0.5}]");
-    leat_builder_stage(b, "map", "{tensor: y, ops: [scale: {factor: 3}]}");
-    leat_builder_stage(b, "batch", "{size: 8, drop_remainder: false}");
-    leat_builder_stage(b, "prefetch", "2");
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return placed_plan(&(placed_wish){ .engine = engine });
 }
 
 /* Costs by which the first op on the device is number `image` of the image's, and `y` of y's. */
@@ -61,26 +32,6 @@ static const leat_costs *costs_for(int32_t image, int32_t y)
     return &costs;
 }
 
-/* All bytes of a batch, wherever they are. */
-static int add_bytes(leat_batch *batch, leat_device *device, leat_stream *stream, uint64_t *digest)
-{
-    static uint8_t bytes[1 << 16];
-    int rc = device ? leat_batch_wait_on(batch, stream) : LEAT_OK;
-    for (int32_t i = 0; i < 2 && rc >= 0; i++) {
-        const leat_view view = leat_batch_tensor(batch, i);
-        const size_t n = (size_t)leat_shape_bytes(&view.shape);
-        assert_in_range(n, 1, sizeof bytes);
-        if (device)
-            rc = device->table->copy_to_host(stream, bytes, view.data, n);
-        else
-            memcpy(bytes, view.data, n);
-        if (rc >= 0 && device)
-            rc = device->table->stream_sync(stream, NULL);
-        *digest = leat_digest_chain(*digest, leat_digest_row(bytes, n, (uint64_t)i));
-    }
-    return rc;
-}
-
 /* Two epochs; device NULL: on the host. */
 static int run_all(const leat_plan *plan, leat_device *device, uint64_t *digest, leat_error *err)
 {
@@ -93,7 +44,7 @@ static int run_all(const leat_plan *plan, leat_device *device, uint64_t *digest,
     if (rc >= 0)
         rc = leat_loader_open(plan, &o, &loader, err);
     while (rc >= 0 && (rc = leat_loader_next(loader, &batch, err)) >= 0) {
-        rc = add_bytes(batch, device, stream, digest);
+        rc = add_bytes(batch, 2, device, stream, digest);
         const int released =
             device ? leat_batch_release_on(batch, stream) : (leat_batch_release(batch), LEAT_OK);
         rc = rc < 0 ? rc : released;
@@ -196,6 +147,32 @@ static void what_is_measured_is_kept(void **state)
     assert_true(calls == fake->calls());
     check(run_all(plan, device, &got, &err), &err);
     assert_true(got == want);
+    leat_device_close(&device);
+    leat_plan_close(&plan);
+    check_fake(fake);
+}
+
+/* Loaders whose steps take other times weigh the same costs. */
+static void costs_are_measured_once(void **state)
+{
+    static leat_placement p, other;
+    leat_plan *plan = open_plan("{threads: 2}");
+    leat_error err;
+    (void)state;
+    fake->reset(1);
+    leat_device *device = open_gpu();
+    const leat_loader_options o = { .device = device };
+    const leat_loader_options slow = { .device = device, .step_ns = 8000000000000, .hold = 2 };
+    check(leat_plan_placement(plan, &o, &p, &err), &err);
+    const uint64_t kernels = fake->kernels();
+    check(leat_plan_placement(plan, &slow, &other, &err), &err);
+    assert_true(fake->kernels() == kernels);
+    assert_true(p.step_ns == 0 && other.step_ns == 1e12);
+    assert_true(p.measured && p.took_ns == other.took_ns);
+    assert_true(p.wire_bytes_per_s == other.wire_bytes_per_s);
+    assert_non_null(strstr(other.reason, "on the CPU")); /* the step takes all there is */
+    for (int32_t i = 0; i < p.n_ops; i++)
+        assert_true(p.ops[i].host_ns == other.ops[i].host_ns && !other.ops[i].on_device);
     leat_device_close(&device);
     leat_plan_close(&plan);
     check_fake(fake);
@@ -336,6 +313,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cut_gives_the_same_batches),
         cmocka_unit_test(what_is_measured_is_kept),
+        cmocka_unit_test(costs_are_measured_once),
         cmocka_unit_test(all_threads_get_the_same),
         cmocka_unit_test(any_call_may_fail),
         cmocka_unit_test(a_device_lost_meanwhile),

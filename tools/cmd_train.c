@@ -51,7 +51,6 @@ struct train {
     const struct train_options *o;
     const char *path;
     leat_config *config;
-    leat_placement *placement; /* NULL: not asked for */
     leat_train_run run;
 };
 
@@ -151,7 +150,7 @@ static int open_all(struct train *t, leat_error *err)
     if (rc == LEAT_OK)
         rc = leat_loader_open(t->run.plan, &how, &t->run.loader, err);
     if (rc == LEAT_OK && t->o->log_placement &&
-        !(t->placement = leat_placement_print_find(t->run.plan, &how, err)))
+        !(t->run.placement = leat_placement_print_find(t->run.plan, &how, err)))
         rc = err->code;
     return rc;
 }
@@ -169,8 +168,8 @@ static void print_head(const struct train *t)
            (long long)leat_plan_get_info(t->run.plan)->batch_size, info->device);
     if (info->simulated)
         printf("simulated: times are modelled and no arithmetic is done, so there is no loss\n");
-    if (t->placement)
-        leat_placement_print_ops(t->run.plan, t->placement);
+    if (t->run.placement)
+        leat_placement_print_ops(t->run.plan, t->run.placement);
     fflush(stdout);
 }
 
@@ -222,8 +221,8 @@ static json_t *run_json(struct train *t, double seconds)
                    t->run.best_accuracy >= 0 ? t->run.best_accuracy : NAN);
     leat_json_bool(json, "diverged", t->run.diverged);
     leat_json_add(json, "input", input_json(t));
-    if (t->placement)
-        leat_json_add(json, "placement", leat_placement_print_json(t->run.plan, t->placement));
+    if (t->run.placement)
+        leat_json_add(json, "placement", leat_placement_print_json(t->run.plan, t->run.placement));
     leat_json_add(json, "saved", t->run.saved ? json_string(t->o->save) : json_null());
     return json;
 }
@@ -237,7 +236,7 @@ static void close_all(struct train *t)
     leat_plan_close(&t->run.plan);
     leat_config_close(&t->config);
     json_decref(t->run.list);
-    free(t->placement);
+    free(t->run.placement);
 }
 
 static int run(const leat_call *call)

@@ -60,6 +60,17 @@ void leat_placement_print_ops(const leat_plan *plan, const leat_placement *p)
     }
 }
 
+void leat_placement_print_again(const leat_plan *plan, leat_loader *loader, leat_placement *p,
+                                bool talk)
+{
+    if (!p)
+        return;
+    const int64_t before = p->n_again;
+    leat_loader_placement(loader, p);
+    if (talk && p->n_again != before)
+        leat_placement_print_ops(plan, p);
+}
+
 /* What the device would begin with. */
 static const char *first_op(const leat_placement *p, const leat_placement_choice *c)
 {
@@ -153,6 +164,8 @@ json_t *leat_placement_print_json(const leat_plan *plan, const leat_placement *p
     leat_json_real(json, "threads", p->threads);
     leat_json_real(json, "wire_bytes_per_s", p->wire_bytes_per_s);
     add_us(json, "step_us", p->step_ns);
+    leat_json_int(json, "chosen_again", p->n_again);
+    leat_json_int(json, "epoch", p->epoch);
     leat_json_add(json, "ops", ops);
     leat_json_add(json, "choices", choices);
     return json;

@@ -20,6 +20,10 @@ leat_placement *leat_placement_print_find(const leat_plan *plan, const leat_load
 
 /* A line per op. */
 void leat_placement_print_ops(const leat_plan *plan, const leat_placement *placement);
+/* When an epoch has begun: looks again, and prints it (talk) if ops were put elsewhere. placement may be
+ * NULL. */
+void leat_placement_print_again(const leat_plan *plan, leat_loader *loader,
+                                leat_placement *placement, bool talk);
 /* What it was chosen from; nothing where nothing was measured. */
 void leat_placement_print_choices(const leat_plan *plan, const leat_placement *placement);
 json_t *leat_placement_print_json(const leat_plan *plan, const leat_placement *placement);

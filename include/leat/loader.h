@@ -39,7 +39,8 @@ typedef struct leat_loader_options {
     const leat_loader_state *state; /* go on from there; first_batch is not looked at */
     int64_t
         step_ns; /* what the device computes on a batch, where that is known: `device: auto` then
-                        leaves it the time for that; 0: not known */
+                        leaves it the time for that; 0: not known. In later epochs it goes by what
+                        steps took: see leat_loader_placement() */
 } leat_loader_options;
 
 /* Allocates everything and starts the workers.
@@ -54,6 +55,9 @@ LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *
 /* Takes the next batch in order; blocks until it is there (on a device: until its copy is
  * enqueued, see leat_batch_wait_on). With prefetch 0 nothing overlaps: the call waits until the
  * device is done with the batch before, then begins the next one, and returns when it is copied.
+ * Before the first batch of an epoch, while none is held, ops may be put elsewhere
+ * (leat_loader_placement()): that takes as long as opening the loader, and what stood ready is made
+ * again.
  *
  * out      read-only until leat_batch_release(); at most `hold` at once
  * returns  LEAT_OK; LEAT_E_END after the last batch; LEAT_E_BUSY beyond `hold`; otherwise the
@@ -125,9 +129,9 @@ LEAT_API void leat_batch_release(leat_batch *batch);
 /* --- statistics ------------------------------------------------------------------------------ */
 
 typedef struct leat_stage_stats {
-    char name[48]; /* "read", "parse", "image: decode_jpeg", … */
-    uint64_t samples;
-    int64_t busy_ns; /* time spent in it, summed over threads (estimated from timed samples) */
+    char name[48];    /* "read", "parse", "image: decode_jpeg", … */
+    uint64_t samples; /* of an op that a device does instead: 0, or those of before */
+    int64_t busy_ns;  /* time spent in it, summed over threads (estimated from timed samples) */
     int64_t cpu_ns; /* of that, on a CPU: samples times the mean CPU time of the few of which it was
                         taken (where a stage takes a microsecond or two: their time), and never more
                         than busy_ns; -1: not known yet */
@@ -166,6 +170,7 @@ typedef struct leat_loader_stats_info {
     /* With decode_jpeg on a device: files that were handed to it, and those that are not for it, which the
      * workers decoded. */
     uint64_t n_files, n_files_here;
+    int32_t n_placed_again; /* times that ops were put elsewhere, see leat_loader_placement() */
 
     /* Where the threads' time went, summed over them since the loader was opened. */
     int64_t busy_ns;  /* rows computed, by workers and by the consumer while it waited */
@@ -207,8 +212,9 @@ LEAT_API int32_t leat_loader_errors(leat_loader *loader, leat_row_error *out, in
  * threads  any, also while the loader runs */
 LEAT_API int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *err);
 
-/* Tells the trace what the loader cannot know: that the step on batch `number` ran from start to end
- * (ns of CLOCK_MONOTONIC). One thread at a time. */
+/* Tells what the loader cannot know: that the step on batch `number` ran from start to end (ns of
+ * CLOCK_MONOTONIC). It goes into the trace, and `device: auto` goes by it in later epochs if it is told
+ * before they begin. One thread at a time. */
 LEAT_API void leat_loader_trace_step(leat_loader *loader, int64_t number, int64_t start_ns,
                                      int64_t end_ns);
 

@@ -47,6 +47,9 @@ typedef struct leat_placement {
     int64_t took_ns;  /* to measure it */
     double threads, wire_bytes_per_s, step_ns; /* the model's; step_ns of a sample; 0: not known */
     char reason[160];                          /* of the whole; "" where nothing was to be chosen */
+    /* Where a running loader has chosen again: how many times by now, and before which epoch (counted from
+     * 0) it did last. 0: as it was opened. */
+    int64_t n_again, epoch;
     int32_t n_ops;
     leat_op_placement ops[LEAT_MAX_PLACED];
     int32_t n_choices; /* the first ones are kept */
@@ -55,7 +58,7 @@ typedef struct leat_placement {
 
 /* Where the ops of a loader with these options run. For a device that can run ops, and where some op may
  * run on either side, that is measured at the first call (also by leat_plan_budget and leat_loader_open)
- * and kept as long as the plan is open, so all its loaders for one device are placed alike: some samples
+ * and kept as long as the plan is open, so all its loaders for one device begin alike: some samples
  * are carried through the ops on this thread, and kernels and copies are timed on the device, which takes
  * a few hundredths of a second. Ops of the user's are never called for that.
  * options  as for leat_loader_open(); NULL for defaults
@@ -63,6 +66,13 @@ typedef struct leat_placement {
  * threads  any */
 LEAT_API int leat_plan_placement(const leat_plan *plan, const leat_loader_options *options,
                                  leat_placement *out, leat_error *err);
+
+/* Where the ops of an open loader run now. At the start of an epoch `device: auto` chooses again, by what
+ * the consumer's steps took in the one before (leat_loader_trace_step, or else the time from
+ * leat_batch_wait_on to leat_batch_release_on on the stream of both): `n_again` counts, `reason` says
+ * why.
+ * threads  any */
+LEAT_API void leat_loader_placement(leat_loader *loader, leat_placement *out);
 
 #ifdef __cplusplus
 }

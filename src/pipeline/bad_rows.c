@@ -20,7 +20,8 @@ int leat_bad_open(leat_loader *loader, leat_error *err)
     if (loader->plan->on_error == LEAT_ON_ERROR_FAIL)
         return LEAT_OK;
     loader->logs = calloc(n_logs, sizeof *loader->logs);
-    loader->errors = calloc(LEAT_BATCH_ERRORS, sizeof *loader->errors);
+    if (!loader->errors) /* it lasts as long as the loader */
+        loader->errors = calloc(LEAT_BATCH_ERRORS, sizeof *loader->errors);
     if (!loader->logs || !loader->errors)
         return leat_fail(err, LEAT_E_NOMEM, "loader: %zu lists of bad records", n_logs);
     return LEAT_OK;
@@ -29,9 +30,7 @@ int leat_bad_open(leat_loader *loader, leat_error *err)
 void leat_bad_close(leat_loader *loader)
 {
     free(loader->logs);
-    free(loader->errors);
     loader->logs = NULL;
-    loader->errors = NULL;
 }
 
 /* --- one row ------------------------------------------------------------------------------------ */

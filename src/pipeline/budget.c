@@ -99,8 +99,8 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
     int32_t n_device = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n_device += plan->chains[c].n_links - plan->chains[c].n_host;
-    if (plan->placement)
-        decide(b, "placement", 0, "", "%s; copied from %s slots", plan->placement->reason,
+    if (plan->entry)
+        decide(b, "placement", 0, "", "%s; copied from %s slots", plan->entry->placement.reason,
                plan->pageable ? "pageable" : "pinned");
     else if (!d->facts->device[0])
         decide(b, "placement", 0, "", "ops on the CPU; the consumer gets the slots themselves");

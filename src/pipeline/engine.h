@@ -2,8 +2,9 @@
  *
  * engine.h: the state of a running plan, shared by sched.c (what to do next), rows.c (computing rows),
  * wake.c (who sleeps, whom to wake), start.c (reading ahead), slot.c (memory of batches), finish.c (batch
- * ops), ship.c (copies to a device), bad_rows.c, tune.c (what adapts), stats.c, trace_write.c and loader.c
- * (the public calls).
+ * ops), ship.c (copies to a device), bad_rows.c, tune.c (what adapts), opening.c (what is made and ended),
+ * again.c (ops that go elsewhere meanwhile), stats.c, trace_write.c, loader.c and batch.c (the
+ * public calls).
  *
  * DESIGN. Every batch has one slot while it is made; row j of it has a fixed place there. Work is cut
  * into runs: a few neighbouring rows of one batch. Runs are claimed in order and finished in any order;
@@ -40,23 +41,19 @@
 
 #include <pthread.h>
 
+#include "again.h"
+#include "ahead.h"
 #include "budget_impl.h"
 #include "device_impl.h"
 #include "finish.h"
 #include "keep.h"
-#include "layout.h"
 #include "plan_impl.h"
 #include "pool.h"
-#include "reader.h"
 #include "sample.h"
+#include "steps.h"
 
-#define LEAT_RUN_MAX 64  /* rows of a run that is read ahead */
-#define LEAT_RUNS    128 /* runs read ahead */
-/* Read by one submission, about: what the page cache has is copied in it. */
-#define LEAT_GROUP_BYTES (1 << 20)
-#define LEAT_SETTLE      32  /* reads before read-ahead is changed */
-#define LEAT_DECISIONS   128 /* changes that are remembered */
-#define LEAT_INFO_RING   64  /* batches whose info stays readable after release */
+#define LEAT_DECISIONS 128 /* changes that are remembered */
+#define LEAT_INFO_RING 64  /* batches whose info stays readable after release */
 #define LEAT_MADE_EARLY                                                                            \
     16 /* slots made at open; what a deeper window needs is made when it is used */
 
@@ -116,74 +113,18 @@ typedef struct leat_buffer {
 /* What the consumer holds. A ring of them, longer than what can be held. [engine lock] */
 struct leat_batch {
     leat_loader *loader; /* [const after open] */
-    leat_batch_state state;
     leat_batch_info info;
-    leat_bad_log *log;               /* owned from its slot's end to its release */
-    uint32_t bucket;                 /* whose samples it holds */
-    leat_slot *slot;                 /* may have gone on to another batch: see leat_loader_slot() */
-    leat_buffer *buffer;             /* on devices with copies, from SHIPPED on */
-    uint8_t *memory;                 /* host slot or device buffer */
     leat_event *copy_start, *copied; /* [const after open], on devices with copies */
-    size_t copied_bytes;             /* [who ships] */
+    leat_step step;                  /* what the consumer did with it; see steps.h */
+    /* From here on zeroed when an opening ends. */
+    leat_batch_state state;
+    uint32_t bucket;     /* whose samples it holds */
+    leat_bad_log *log;   /* owned from its slot's end to its release */
+    leat_slot *slot;     /* may have gone on to another batch: see leat_loader_slot() */
+    leat_buffer *buffer; /* on devices with copies, from SHIPPED on */
+    uint8_t *memory;     /* host slot or device buffer */
+    size_t copied_bytes; /* [who ships] */
 };
-
-typedef enum leat_run_state {
-    LEAT_RUN_FREE,
-    LEAT_RUN_READING,
-    LEAT_RUN_READY,
-    LEAT_RUN_RUNNING,
-    LEAT_RUN_DONE
-} leat_run_state;
-
-typedef struct leat_run {
-    leat_run_state state; /* [engine lock] */
-    uint32_t n_pending;   /* reads not finished [engine lock] */
-    int64_t batch;        /* the rest: [start token, then who runs it] */
-    leat_order_place place;
-    uint64_t row;
-    uint32_t n;
-    uint64_t bytes;       /* that are read ahead */
-    int64_t started_ns;   /* its reads were submitted [engine lock] */
-    int64_t submitted_ns; /* the kernel had them all; 0: not yet [engine lock] */
-    uint64_t end;         /* of its part of the read memory, counted without wrapping */
-    leat_row_read rows[LEAT_RUN_MAX];
-} leat_run;
-
-typedef enum leat_role { LEAT_NOBODY, LEAT_WORKER, LEAT_CONSUMER } leat_role;
-
-/* Reading ahead; unused (reader == NULL) when workers read by themselves. */
-typedef struct leat_ahead {
-    leat_reader *reader; /* [const after open] */
-    uint64_t bytes;      /* of read memory [const after open] */
-    uint64_t window;     /* of it that is used now [engine lock] */
-    double
-        latency_ns; /* from the end of a submission until a run's last read is there [engine lock] */
-    uint64_t n_timed; /* [engine lock] */
-    /* The page cache has the files: who runs a row reads it too. Tried again after n_settle reads. */
-    bool in_worker;      /* [engine lock] */
-    uint64_t n_settle;   /* [engine lock] */
-    leat_run *runs;      /* ring of LEAT_RUNS */
-    leat_layout layout;  /* [start token] */
-    uint64_t head, tail; /* runs published / freed, counted without wrapping [engine lock] */
-    uint64_t n_done;     /* open runs that wait for an older one to be freed [engine lock] */
-    uint64_t open_bytes; /* of rows in open runs [engine lock] */
-    uint64_t blocked_at; /* tail when the last start found no room [engine lock] */
-    uint64_t used_to, used_from; /* read memory in use, counted without wrapping [engine lock] */
-    uint32_t in_flight;          /* reads [engine lock] */
-    bool starting;               /* somebody holds the start token [engine lock] */
-    bool blocked;                /* the last start found no room [engine lock] */
-    bool stashed;                /* runs[head] is prepared but had no room [start token] */
-    bool unsubmitted; /* the kernel left reads queued [start token; engine lock to change] */
-    int64_t batch;    /* next row to read [start token; engine lock to change] */
-    uint64_t row;
-    leat_order_cache order;            /* [start token] */
-    leat_role leader;                  /* who sleeps on the eventfd [engine lock] */
-    bool leader_called;                /* and has been woken [engine lock] */
-    leat_trace_ring spans;             /* of reads [engine lock] */
-    uint64_t n_reads, n_rows, n_again; /* reads, rows they brought, rows to read again
-                                          [engine lock] */
-    int64_t reaped_ns; /* when the last look found reads done; 0: it found none [engine lock] */
-} leat_ahead;
 
 /* What is learned while running. [engine lock] */
 typedef struct leat_tune {
@@ -191,33 +132,62 @@ typedef struct leat_tune {
     double window_ns, mean_before;
     uint64_t window_rows, window_batches;
     uint64_t n_spans, n_starved;
-    size_t n_decisions; /* ever made; the last of them are in the ring */
-    leat_decision log[LEAT_DECISIONS];
 } leat_tune;
 
+/* A loader opens its parts once, or, where `device: auto` chooses again (again.c), several times, one
+ * opening after the other. */
 struct leat_loader {
-    /* [const after open] */
-    const leat_plan *plan;
-    leat_device *device; /* NULL: host memory, no copies */
+    /* --- what lasts as long as the loader ------------------------------------------------------- */
+    const leat_plan *whole;      /* [const after open] as it was given */
+    const leat_plan *plan;       /* `whole`, or cut for the device; changes between openings only */
+    leat_loader_options options; /* [const after open] but for `state` */
+    leat_device *device;         /* [const after open] NULL: host memory, no copies */
+    int64_t began, end;          /* [const after open] batches; end = INT64_MAX when endless */
+    int64_t hold;                /* [const after open] */
+    int64_t n_batches;           /* [const after open] in the ring */
+    int n_threads;               /* [const after open] */
+    int64_t opened_ns;           /* [const after open] */
+    leat_worker *workers;        /* n_threads + 1: the last is the consumer's */
+
+    pthread_mutex_t lock;  /* guards what follows */
+    pthread_cond_t work;   /* workers sleep here */
+    pthread_cond_t ready;  /* the consumer sleeps here */
+    pthread_cond_t looked; /* who looks at an opening, or ends it, waits here */
+    leat_batch *batches;
+    int64_t next; /* to hand out */
+    int64_t held;
+    bool closed;
+    leat_error failure; /* code < 0: handed out already, stays */
+    leat_again again;   /* whether `device: auto` may choose again, and what it chose */
+    leat_trace_ring read_spans, copy_spans, step_spans; /* step_spans: what the consumer told */
+    uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
+    uint64_t n_reads, n_reads_rows, n_reads_again; /* rows they brought, rows to read again */
+    int64_t wait_ns, busy_ns;
+    int64_t help_ns; /* of busy_ns the consumer's, in the place of a sleeping worker */
+    int64_t sleep_ns,
+        n_asleep;        /* of workers: sleep_ns + n_asleep · wall_ns is how long they slept */
+    int64_t cpu_ns;      /* of the workers of openings that ended */
+    int64_t memory_peak; /* of openings that ended */
+    uint64_t n_masked, n_replaced; /* handed out */
+    int32_t n_errors;              /* the first ones of the run */
+    leat_row_error *errors;        /* [const after open] */
+    size_t n_decisions;            /* ever made; the last of them are in the ring */
+    leat_decision decisions[LEAT_DECISIONS];
+
+    /* --- one opening: from `first` on, which stays the first, zeroed when it ends (opening.c) ----- */
+    int64_t first; /* batch that it begins with; [const] while it lasts, and so is what follows */
     leat_stream *copies;
     leat_stream *maps; /* where the device has links to do, else NULL */
     leat_device_map *map;
-    leat_keep *keep;          /* rows that stay on the device; NULL: none do */
-    int64_t hold, first, end; /* batches; end = INT64_MAX when endless */
+    leat_keep *keep; /* rows that stay on the device; NULL: none do */
     int64_t prefetch_most;
-    int64_t n_slots, n_buffers, n_batches; /* the most there may be */
-    int n_threads;
+    int64_t n_slots, n_buffers; /* the most there may be */
     int64_t fixed_run;
-    int64_t opened_ns;
     leat_budget budget;
     char reader_reason[160];
-    leat_worker *workers; /* n_threads + 1: the last is the consumer's */
     leat_pool *pool;
 
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t work;  /* workers sleep here */
-    pthread_cond_t ready; /* the consumer sleeps here */
-    int64_t prefetch;     /* batches ahead, now; 0 stays 0 */
+    int64_t prefetch; /* batches ahead, now; 0 stays 0. The lock guards what follows */
     leat_slot *slots, *free_slots;
     int64_t n_slots_made, n_slots_free;
     leat_buffer *buffers, *free_buffers, **last_buffer; /* a queue: the one free longest is first */
@@ -225,41 +195,42 @@ struct leat_loader {
     bool making; /* somebody makes a slot or a buffer */
     bool
         short_of_memory; /* a slot or buffer beyond the first could not be made: go on with fewer */
-    leat_batch *batches;
-    int64_t opened; /* first batch that has no slot yet */
-    int64_t asked;  /* batches asked for, counted from 0 of the run */
-    int64_t next;   /* to hand out */
-    int64_t held;
+    int64_t opened;      /* first batch that has no slot yet */
+    int64_t asked;       /* batches asked for, counted from 0 of the run */
     int64_t claim_batch; /* next rows to compute, without read-ahead */
     uint64_t claim_row;
     leat_order_cache claim_order;
-    int64_t ship;                           /* next batch to copy */
-    bool shipping;                          /* somebody does it */
-    int64_t noted;                          /* next batch whose copy is not in the trace yet */
-    leat_trace_ring copy_spans, step_spans; /* of copies; of what the consumer told */
+    int64_t ship;  /* next batch to copy */
+    bool shipping; /* somebody does it */
+    int64_t noted; /* next batch whose copy is not in the trace yet */
     leat_ahead ahead;
     leat_bad_log *logs, *free_logs; /* all [const after open]; those given back */
     int64_t n_logs_used;            /* logs from here on were never given out */
     int64_t bad_epoch;              /* n_bad bad records were in it so far */
     int64_t n_bad;
-    uint64_t n_masked, n_replaced;     /* handed out */
-    int32_t n_errors;                  /* the first ones of the run */
-    leat_row_error *errors;            /* [const after open] */
     int64_t n_finishing;               /* slots in that state */
     int n_sleepers, n_calls;           /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
-    bool stop, closed;
-    leat_error failure; /* code < 0: handed out already, stays */
-    leat_error lost;    /* code < 0: the device failed under copies that were under way */
-    double sample_ns;   /* running mean of a row's cost; 0 = not known yet */
-    uint64_t run_rows;  /* rows per run */
-    uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
-    int64_t wait_ns, busy_ns;
-    int64_t help_ns; /* of busy_ns the consumer's, in the place of a sleeping worker */
-    int64_t sleep_ns,
-        n_asleep; /* of workers: sleep_ns + n_asleep · wall_ns is how long they slept */
+    bool stop;
+    leat_error lost;   /* code < 0: the device failed under copies that were under way */
+    double sample_ns;  /* running mean of a row's cost; 0 = not known yet */
+    uint64_t run_rows; /* rows per run */
     leat_tune tune;
 };
+
+/* --- opening.c --------------------------------------------------------------------------------- */
+/* Settles what an opening of loader->plan that begins with loader->next takes; then opens it. When either
+ * fails, it is to be ended all the same. */
+int leat_opening_size(leat_loader *loader, leat_error *err);
+int leat_opening_open(leat_loader *loader, leat_error *err);
+/* No thread, read or copy is under way after this; batches that are held stay. Then: frees these too. */
+void leat_opening_stop(leat_loader *loader);
+void leat_opening_free(leat_loader *loader);
+/* Both, for another opening to follow. */
+void leat_opening_end(leat_loader *loader);
+
+/* --- stats.c ----------------------------------------------------------------------------------- */
+int64_t leat_stats_peak_locked(const leat_loader *loader);
 
 /* --- slot.c ------------------------------------------------------------------------------------ */
 int leat_slot_open_all(leat_loader *loader, leat_error *err);
@@ -288,6 +259,9 @@ leat_run *leat_start_find_locked(const leat_loader *loader, int64_t only);
 void leat_start_done_locked(leat_loader *loader, leat_run *run);
 
 /* --- ship.c ------------------------------------------------------------------------------------ */
+/* What the ring of batches has as long as the loader. */
+int leat_ship_open_batches(leat_loader *loader, leat_error *err);
+void leat_ship_close_batches(leat_loader *loader);
 int leat_ship_open(leat_loader *loader, leat_error *err);
 void leat_ship_close(leat_loader *loader);
 bool leat_ship_can_locked(const leat_loader *loader);
@@ -314,6 +288,10 @@ int leat_ship_map_describe(const leat_chain *chain, leat_device_op *ops, int32_t
 void leat_ship_map_close(leat_loader *loader);
 
 /* --- tune.c ----------------------------------------------------------------------------------- */
+/* Adds to the list of decisions. */
+LEAT_PRINTF(6, 7)
+void leat_tune_log_locked(leat_loader *loader, const char *name, int64_t from, int64_t to,
+                          const char *unit, const char *format, ...);
 /* n rows took ns; the last reads of a run came ns after they were submitted; a batch is complete. */
 void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns);
 void leat_tune_read_locked(leat_loader *loader, int64_t ns);
@@ -360,6 +338,8 @@ void leat_bad_release_locked(leat_loader *loader, leat_batch *batch);
 /* --- loader.c ---------------------------------------------------------------------------------- */
 /* What a full slot says about its batch. */
 void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot);
+/* What is left of a loader that was closed, when the last batch is released. */
+void leat_loader_free(leat_loader *loader);
 
 /* --- sched.c ----------------------------------------------------------------------------------- */
 void leat_sched_work(void *loader, int i); /* a worker's life */

@@ -24,6 +24,7 @@ typedef struct leat_journey {
     const char *name; /* of its tensor */
     leat_worker *worker;
     leat_trace_stage *stages; /* of its links and, behind them, of its fused run */
+    int32_t fused_stage;      /* which of them that is; its first link, if only this cut has one */
     uint64_t record, epoch;
     leat_view view;        /* where it has come to */
     bool owned;            /* view's memory is this worker's to change */

@@ -166,7 +166,7 @@ int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch,
     if (chain->fused && chain->fused_from == from && from + chain->n_fused <= to) {
         rc = run_fused(j, err);
         if (rc == LEAT_OK) {
-            book(j, chain->n_host, watch);
+            book(j, j->fused_stage, watch);
             i += chain->n_fused;
         } else if (rc != LEAT_E_UNSUPPORTED) {
             return blame(j, from, rc, err);
@@ -187,7 +187,7 @@ int leat_links_run_pair(leat_journey *j, leat_watch *watch, leat_error *err)
     const bool fused = j->chain->fused && j->chain->fused_from == from;
     int rc = fused ? run_fused(j, err) : LEAT_E_UNSUPPORTED;
     if (rc == LEAT_OK)
-        book(j, from, watch);
+        book(j, j->fused_stage, watch);
     if (rc != LEAT_E_UNSUPPORTED)
         return rc < 0 ? blame(j, from, rc, err) : rc;
     rc = leat_links_run_one(j, from, err);

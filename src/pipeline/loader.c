@@ -7,45 +7,20 @@
 #include "clock.h"
 #include "engine.h"
 #include "placed.h"
-#include "scratch.h"
 #include "state.h"
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
-static int open_worker(leat_worker *worker, const leat_loader *loader, leat_error *err)
-{
-    int rc = leat_scratch_open_within(&worker->scratch, (size_t)loader->budget.scratch_bytes,
-                                      (size_t)loader->budget.scratch_reserve, err);
-    if (rc >= 0)
-        rc = leat_trace_ring_open(&worker->trace.spans, (uint64_t)loader->plan->engine.spans, err);
-    return rc;
-}
-
 static void set_range(leat_loader *loader, const leat_loader_options *o)
 {
-    const uint64_t n = loader->plan->order.n_batches;
+    const uint64_t n = loader->whole->order.n_batches;
     const int64_t epochs = o->epochs ? o->epochs : 1;
     uint64_t end;
     if (n == LEAT_ENDLESS || epochs < 0 || __builtin_mul_overflow(n, (uint64_t)epochs, &end) ||
         end > INT64_MAX)
         end = INT64_MAX;
     loader->end = (int64_t)end;
-    loader->first = o->state ? o->state->next_batch : o->first_batch;
-    loader->next = loader->asked = loader->claim_batch = loader->opened = loader->first;
-}
-
-static void set_sizes(leat_loader *loader, const leat_loader_options *o)
-{
-    const leat_plan *const plan = loader->plan;
-    loader->prefetch = loader->budget.prefetch;
-    loader->prefetch_most = loader->budget.prefetch_most;
-    loader->hold = o->hold ? o->hold : 1;
-    loader->n_slots = loader->budget.n_slots;
-    loader->n_buffers = loader->budget.n_buffers;
-    loader->n_batches = loader->prefetch_most + loader->hold + LEAT_INFO_RING;
-    loader->n_threads = loader->budget.threads;
-    loader->fixed_run = plan->engine.run;
-    loader->run_rows = plan->engine.run ? (uint64_t)plan->engine.run : 1;
+    loader->began = loader->next = o->state ? o->state->next_batch : o->first_batch;
 }
 
 static int check(const leat_plan *plan, const leat_loader_options *o, leat_error *err)
@@ -69,35 +44,69 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
     return LEAT_OK;
 }
 
-static int open_parts(leat_loader *loader, leat_error *err)
+static int open_spans(leat_loader *loader, leat_error *err)
 {
+    const uint64_t n = (uint64_t)loader->whole->engine.spans;
+    int rc = leat_trace_ring_open(&loader->step_spans, n, err);
+    if (rc >= 0)
+        rc = leat_trace_ring_open(&loader->read_spans, n, err);
+    if (rc >= 0 && loader->device)
+        rc = leat_trace_ring_open(&loader->copy_spans, n, err);
+    for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
+        rc = leat_trace_ring_open(&loader->workers[i].trace.spans, n, err);
+    return rc;
+}
+
+/* What lasts as long as the loader: as large as its first opening needs it. */
+static int open_lasting(leat_loader *loader, leat_error *err)
+{
+    loader->n_batches = loader->prefetch_most + loader->hold + LEAT_INFO_RING;
+    loader->n_threads = loader->budget.threads;
     loader->batches = calloc((size_t)loader->n_batches, sizeof *loader->batches);
     loader->workers = calloc((size_t)loader->n_threads + 1, sizeof *loader->workers);
     if (!loader->batches || !loader->workers)
         return leat_fail(err, LEAT_E_NOMEM, "loader: %lld batches, %d workers",
                          (long long)loader->n_batches, loader->n_threads);
-    int rc = LEAT_OK;
     for (int64_t i = 0; i < loader->n_batches; i++)
         loader->batches[i].loader = loader;
-    for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
-        rc = open_worker(&loader->workers[i], loader, err);
+    int rc = open_spans(loader, err);
     if (rc >= 0)
-        rc = leat_trace_ring_open(&loader->step_spans, (uint64_t)loader->plan->engine.spans, err);
-    if (rc >= 0 && loader->plan->cache) {
-        leat_cache_set_most(loader->plan->cache, loader->budget.cache_bytes);
-        rc = leat_cache_open(loader->plan->cache, err);
-    }
-    if (rc >= 0)
-        rc = leat_slot_open_all(loader, err);
-    if (rc >= 0)
-        rc = leat_bad_open(loader, err);
-    if (rc >= 0)
-        rc = leat_ship_open(loader, err);
-    if (rc >= 0)
-        rc = leat_start_open(loader, err);
-    if (rc >= 0)
-        rc = leat_pool_open(&loader->pool, loader->n_threads, "leat", leat_sched_work, loader, err);
+        rc = leat_ship_open_batches(loader, err);
+    if (rc >= 0 && loader->again.now)
+        rc = leat_steps_open(loader, err);
     return rc;
+}
+
+/* Where ops run to begin with. What was chosen may change later, if there was anything to choose from. */
+static int place(leat_loader *loader, leat_error *err)
+{
+    const int rc = leat_placed_find(loader->whole, &loader->options, &loader->plan, err);
+    const leat_placed_entry *const entry = rc < 0 ? NULL : loader->plan->entry;
+    if (entry && entry->known && !loader->whole->keeps)
+        loader->again.now = entry;
+    return rc;
+}
+
+static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
+{
+    leat_loader *const loader = calloc(1, sizeof *loader);
+    if (!loader)
+        return NULL;
+    pthread_mutex_init(&loader->lock, NULL);
+    pthread_cond_init(&loader->work, NULL);
+    pthread_cond_init(&loader->looked, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&loader->ready, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    loader->whole = loader->plan = plan;
+    loader->options = *o;
+    loader->options.state = NULL;
+    loader->device = o->device && !o->device->table->host_memory ? o->device : NULL;
+    loader->hold = o->hold ? o->hold : 1;
+    loader->opened_ns = leat_clock_ns();
+    return loader;
 }
 
 int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, leat_loader **out,
@@ -109,27 +118,17 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
     int rc = check(plan, o, err);
     if (rc < 0)
         return rc;
-    leat_loader *loader = calloc(1, sizeof *loader);
+    leat_loader *loader = make(plan, o);
     if (!loader)
         return leat_fail(err, LEAT_E_NOMEM, "loader: %zu bytes", sizeof *loader);
-    pthread_mutex_init(&loader->lock, NULL);
-    pthread_cond_init(&loader->work, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&loader->ready, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    loader->plan = plan;
-    loader->device = o->device && !o->device->table->host_memory ? o->device : NULL;
-    loader->opened_ns = leat_clock_ns();
     set_range(loader, o);
-    rc = leat_placed_find(plan, o, &loader->plan, err);
+    rc = place(loader, err);
     if (rc >= 0)
-        rc = leat_plan_budget(loader->plan, o, &loader->budget, err);
-    if (rc >= 0) {
-        set_sizes(loader, o);
-        rc = open_parts(loader, err);
-    }
+        rc = leat_opening_size(loader, err);
+    if (rc >= 0)
+        rc = open_lasting(loader, err);
+    if (rc >= 0)
+        rc = leat_opening_open(loader, err);
     if (rc < 0) {
         leat_loader_close(&loader);
         return rc;
@@ -140,16 +139,28 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
 
 /* --- close --------------------------------------------------------------------------------------- */
 
-static void free_all(leat_loader *loader)
+void leat_loader_free(leat_loader *loader)
 {
-    leat_ship_close(loader);
-    leat_slot_close_all(loader);
-    leat_bad_close(loader);
+    leat_opening_free(loader);
+    leat_steps_close(loader);
+    leat_ship_close_batches(loader);
+    leat_again_close(loader);
     free(loader->batches);
+    free(loader->errors);
+    pthread_cond_destroy(&loader->looked);
     pthread_cond_destroy(&loader->ready);
     pthread_cond_destroy(&loader->work);
     pthread_mutex_destroy(&loader->lock);
     free(loader);
+}
+
+static void close_spans(leat_loader *loader)
+{
+    for (int i = 0; loader->workers && i <= loader->n_threads; i++)
+        leat_trace_ring_close(&loader->workers[i].trace.spans);
+    leat_trace_ring_close(&loader->copy_spans);
+    leat_trace_ring_close(&loader->read_spans);
+    leat_trace_ring_close(&loader->step_spans);
 }
 
 void leat_loader_close(leat_loader **out)
@@ -158,18 +169,8 @@ void leat_loader_close(leat_loader **out)
     *out = NULL;
     if (!loader)
         return;
-    leat_wake_stop(loader);
-    leat_pool_close(&loader->pool);
-    if (loader->copies) /* no call-back comes after these */
-        loader->device->table->stream_sync(loader->copies, NULL);
-    if (loader->maps)
-        loader->device->table->stream_sync(loader->maps, NULL);
-    leat_start_close(loader);
-    for (int i = 0; loader->workers && i <= loader->n_threads; i++) {
-        leat_scratch_close(&loader->workers[i].scratch);
-        leat_trace_ring_close(&loader->workers[i].trace.spans);
-    }
-    leat_trace_ring_close(&loader->step_spans);
+    leat_opening_stop(loader);
+    close_spans(loader);
     free(loader->workers);
     loader->workers = NULL;
     pthread_mutex_lock(&loader->lock);
@@ -177,7 +178,7 @@ void leat_loader_close(leat_loader **out)
     const bool last = loader->held == 0;
     pthread_mutex_unlock(&loader->lock);
     if (last)
-        free_all(loader);
+        leat_loader_free(loader);
 }
 
 /* --- next ---------------------------------------------------------------------------------------- */
@@ -257,7 +258,8 @@ static int wait_for_last(const leat_loader *loader)
     if (!loader->device || loader->plan->prefetch || loader->next == loader->first)
         return LEAT_OK;
     const leat_buffer *const last = leat_loader_batch(loader, loader->next - 1)->buffer;
-    return last->consumed_recorded ? loader->device->table->event_sync(last->consumed) : LEAT_OK;
+    return last && last->consumed_recorded ? loader->device->table->event_sync(last->consumed)
+                                           : LEAT_OK;
 }
 
 static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, leat_error *err)
@@ -304,6 +306,7 @@ int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
     if (rc < 0)
         return leat_ship_fail(loader, rc, "waiting for the last step failed", err);
     const int64_t asked_ns = leat_clock_ns();
+    leat_again_at_next(loader);
     pthread_mutex_lock(&loader->lock);
     rc = next_locked(loader, asked_ns, out, err);
     pthread_mutex_unlock(&loader->lock);
@@ -319,78 +322,5 @@ void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
     pthread_mutex_lock(&loader->lock);
     const int64_t next = loader->next;
     pthread_mutex_unlock(&loader->lock);
-    leat_state_make(loader->plan, next, out);
-}
-
-/* --- batches -------------------------------------------------------------------------------------- */
-
-const leat_batch_info *leat_batch_get_info(leat_batch *batch)
-{
-    const leat_device *const device = batch->loader->device;
-    if (device && !batch->info.copy_end_ns &&
-        device->table->event_query(batch->copied) == LEAT_OK) {
-        batch->info.copy_start_ns = device->table->event_ns(batch->copy_start);
-        batch->info.copy_end_ns = device->table->event_ns(batch->copied);
-    }
-    return &batch->info;
-}
-
-leat_view leat_batch_tensor(const leat_batch *batch, int32_t i)
-{
-    const leat_plan *const plan = batch->loader->plan;
-    const bool lengths = i >= plan->n_chains;
-    const leat_chain *const chain = &plan->chains[lengths ? plan->lengths_of[i] : i];
-    const leat_shape made =
-        lengths ? plan->tensors[i].shape : leat_chain_shape(chain, &plan->order, batch->bucket);
-    const leat_shape *const shape = &made;
-    const size_t offset = lengths ? chain->pad.lengths_at : chain->offset;
-    leat_view view = { .data = batch->memory + offset };
-    view.shape.dtype = shape->dtype;
-    view.shape.rank = shape->rank + 1;
-    view.shape.dims[0] = batch->info.rows;
-    memcpy(&view.shape.dims[1], shape->dims, (size_t)shape->rank * sizeof view.shape.dims[0]);
-    return view;
-}
-
-int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
-{
-    const leat_device *const device = batch->loader->device;
-    return device ? device->table->stream_wait(stream, leat_ship_arrived(batch)) : LEAT_OK;
-}
-
-int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
-{
-    const leat_device *const device = batch->loader->device;
-    int rc = LEAT_OK;
-    if (device) {
-        rc = device->table->event_record(batch->buffer->consumed, stream);
-        batch->buffer->consumed_recorded = rc >= 0;
-    } else if (stream) {
-        rc = stream->device->table->stream_sync(stream, NULL);
-    }
-    leat_batch_release(batch);
-    return rc;
-}
-
-void leat_batch_release(leat_batch *batch)
-{
-    leat_loader *const loader = batch->loader;
-    pthread_mutex_lock(&loader->lock);
-    if (batch->state != LEAT_BATCH_HELD) { /* released before: nothing to give back */
-        pthread_mutex_unlock(&loader->lock);
-        return;
-    }
-    batch->state = LEAT_BATCH_RELEASED;
-    leat_bad_release_locked(loader, batch);
-    if (loader->device)
-        leat_ship_free_locked(loader, batch->buffer);
-    else
-        leat_slot_free_locked(batch->slot);
-    loader->held--;
-    const bool last = loader->closed && loader->held == 0;
-    if (!last && !loader->closed)
-        leat_wake_balance_locked(loader);
-    pthread_mutex_unlock(&loader->lock);
-    if (last)
-        free_all(loader);
+    leat_state_make(loader->whole, next, out);
 }

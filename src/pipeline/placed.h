@@ -4,8 +4,22 @@
 #ifndef LEAT_PLACED_H
 #define LEAT_PLACED_H
 
+#include "budget_impl.h"
 #include "cost.h"
+#include "leat/placement.h"
 #include "plan_impl.h"
+
+/* A plan that is cut for a device. [const once a loader has it] */
+typedef struct leat_placed_entry {
+    struct leat_placed_entry *next;
+    char device[64];
+    int64_t step_ns, hold;
+    leat_plan *plan;                   /* a copy, whose `entry` this is */
+    bool known;                        /* there were costs, … */
+    leat_costs costs;                  /* … these, … */
+    int32_t chosen[LEAT_MAX_FEATURES]; /* … and each chain is cut at this one of its places */
+    leat_placement placement;
+} leat_placed_entry;
 
 /* Looks whether any op of a plan that is laid out may move; plan->placed stays NULL if none may. */
 int leat_placed_open(leat_plan *plan, leat_error *err);
@@ -16,6 +30,31 @@ void leat_placed_close(struct leat_placed **placed);
  * wrong there is no error: then nothing moves, and the placement says why. */
 int leat_placed_find(const leat_plan *plan, const leat_loader_options *options,
                      const leat_plan **out, leat_error *err);
+
+/* A copy for costs->split, cut at entry->chosen, into entry->plan. returned_bytes: of the device's memory,
+ * that come free before it is opened. False: it does not fit, or there is no memory. */
+bool leat_placed_cut(const leat_plan *plan, const leat_loader_options *options,
+                     size_t returned_bytes, leat_placed_entry *entry);
+/* Fills in what the placement says of ops and choices. plan: the one that entry->plan is a copy of. */
+void leat_placed_list(const leat_plan *plan, leat_placed_entry *entry);
+/* Where the ops of a plan run that was not cut. */
+void leat_placed_describe(const leat_plan *plan, const leat_device *device, leat_placement *out);
+void leat_placed_close_entry(leat_placed_entry *entry);
+
+/* --- placed_again.c -------------------------------------------------------------------------------- */
+/* What a loader has learned, that runs. */
+typedef struct leat_placed_ask {
+    const leat_plan *plan; /* not cut */
+    const leat_loader_options *options;
+    const leat_placed_entry *now; /* what it runs */
+    double step_ns;               /* what its consumer's step took of a sample */
+    int64_t epoch;                /* that begins */
+    int32_t n_changed;            /* times that it has changed already */
+    size_t returned_bytes;        /* as above */
+} leat_placed_ask;
+
+/* A better cut, for the caller to close; NULL: it stays as it is. */
+leat_placed_entry *leat_placed_again(const leat_placed_ask *ask);
 
 /* --- placed_why.c ---------------------------------------------------------------------------------- */
 /* Chain c may be cut before its links from this one on. */

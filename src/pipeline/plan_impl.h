@@ -7,7 +7,6 @@
 #include "bucket.h"
 #include "cache.h"
 #include "device_impl.h"
-#include "leat/placement.h"
 #include "look.h"
 #include "ops/batch_op.h"
 #include "ops/fused.h"
@@ -188,10 +187,17 @@ struct leat_plan {
     bool pageable;       /* slots are not pinned */
     /* Owned: where `device: auto` put ops for each device so far, under its own lock. NULL: none can move. */
     struct leat_placed *placed;
-    const leat_placement *placement; /* of a copy that was cut for a device, else NULL */
+    const struct leat_placed_entry *entry; /* of a copy that was cut for a device, else NULL */
+    const struct leat_plan *whole;         /* of such a copy: the plan itself, else NULL */
     int32_t n_notes;
     char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];
 };
+
+/* The plan itself, of a copy that was cut too. Stages have the same numbers in all copies. */
+static inline const leat_plan *leat_plan_whole(const leat_plan *plan)
+{
+    return plan->whole ? plan->whole : plan;
+}
 
 /* Batches of one pass; of endless pipelines as many as the source's records make. (on_error.c) */
 uint64_t leat_plan_epoch_batches(const leat_order *order);

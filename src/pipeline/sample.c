@@ -19,6 +19,7 @@
 static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint64_t record,
                                uint64_t epoch, uint8_t *slot, uint64_t row, leat_journey *journeys)
 {
+    const leat_plan *const whole = leat_plan_whole(plan);
     leat_trace_stage *stages = &worker->trace.stages[LEAT_STAGE_FIRST_LINK];
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
@@ -28,6 +29,7 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->name = plan->tensors[c].name;
         j->worker = worker;
         j->stages = stages;
+        j->fused_stage = whole->chains[c].fused ? whole->chains[c].n_host : chain->fused_from;
         j->record = record;
         j->epoch = epoch;
         j->owned = false;
@@ -35,7 +37,7 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->row = slot + chain->host_offset +
                  row * leat_chain_host_bytes(chain, &plan->order, worker->bucket);
         j->lengths = leat_chain_lengths(chain, slot, row);
-        stages += chain->n_host + (chain->fused != NULL);
+        stages += leat_watch_chain_stages(&whole->chains[c]);
     }
     return stages;
 }

@@ -149,6 +149,24 @@ void leat_ship_make_locked(leat_loader *loader)
 
 /* --- open and close ------------------------------------------------------------------------------ */
 
+int leat_ship_open_batches(leat_loader *loader, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int64_t i = 0; loader->device && i < loader->n_batches && rc >= 0; i++)
+        rc = open_events(loader, &loader->batches[i], err);
+    return rc;
+}
+
+void leat_ship_close_batches(leat_loader *loader)
+{
+    for (int64_t i = 0; loader->batches && i < loader->n_batches; i++) {
+        if (loader->batches[i].copy_start)
+            table_of(loader)->event_close(loader->batches[i].copy_start);
+        if (loader->batches[i].copied)
+            table_of(loader)->event_close(loader->batches[i].copied);
+    }
+}
+
 int leat_ship_open(leat_loader *loader, leat_error *err)
 {
     loader->ship = loader->noted = loader->first;
@@ -159,10 +177,6 @@ int leat_ship_open(leat_loader *loader, leat_error *err)
         rc = open_buffers(loader, err);
     if (rc >= 0)
         rc = table_of(loader)->stream_open(loader->device, &loader->copies, err);
-    if (rc >= 0)
-        rc = leat_trace_ring_open(&loader->copy_spans, (uint64_t)loader->plan->engine.spans, err);
-    for (int64_t i = 0; i < loader->n_batches && rc >= 0; i++)
-        rc = open_events(loader, &loader->batches[i], err);
     return rc;
 }
 
@@ -176,13 +190,6 @@ void leat_ship_close(leat_loader *loader)
     if (loader->copies)
         t->stream_close(loader->copies);
     leat_ship_map_close(loader);
-    for (int64_t i = 0; loader->batches && i < loader->n_batches; i++) {
-        if (loader->batches[i].copy_start)
-            t->event_close(loader->batches[i].copy_start);
-        if (loader->batches[i].copied)
-            t->event_close(loader->batches[i].copied);
-    }
-    leat_trace_ring_close(&loader->copy_spans);
     for (int64_t i = 0; i < loader->n_buffers_made; i++)
         empty_buffer(loader, &loader->buffers[i]);
     free(loader->buffers);

@@ -61,15 +61,15 @@ int leat_start_open(leat_loader *loader, leat_error *err)
                                        : a->bytes / 4 < JOINED_MOST ? a->bytes / 4
                                                                     : JOINED_MOST };
     a->runs = calloc(LEAT_RUNS, sizeof *a->runs);
-    if (!a->runs)
-        return leat_fail(err, LEAT_E_NOMEM, "reading: %d runs, %zu bytes each", LEAT_RUNS,
-                         sizeof *a->runs);
-    return leat_trace_ring_open(&a->spans, (uint64_t)plan->engine.spans, err);
+    return a->runs ? LEAT_OK
+                   : leat_fail(err, LEAT_E_NOMEM, "reading: %d runs, %zu bytes each", LEAT_RUNS,
+                               sizeof *a->runs);
 }
 
 /* All reads of a run are done: a span. One look at the clock serves all that end together. */
-static void note_read_locked(leat_ahead *a, const leat_run *run)
+static void note_read_locked(leat_loader *loader, const leat_run *run)
 {
+    leat_ahead *const a = &loader->ahead;
     if (!a->reaped_ns)
         a->reaped_ns = leat_clock_ns();
     const leat_trace_span span = { .start_ns = run->started_ns,
@@ -80,7 +80,7 @@ static void note_read_locked(leat_ahead *a, const leat_run *run)
                                    .row = (uint32_t)run->row,
                                    .n = run->n,
                                    .kind = LEAT_TRACE_READ };
-    leat_trace_put(&a->spans, &span);
+    leat_trace_put(&loader->read_spans, &span);
 }
 
 /* A read is done: each of its rows has its bytes, or will be read again by who runs it. */
@@ -94,12 +94,12 @@ static void finished(void *arg, void *tag, int result)
         next = row->next;
         row->failed = result < 0 || (uint64_t)result < row->offset - first->from + row->size;
         if (row->failed)
-            a->n_again++;
+            loader->n_reads_again++;
         else
             loader->n_bytes_read += row->size;
         if (--row->run->n_pending == 0) {
             row->run->state = LEAT_RUN_READY;
-            note_read_locked(a, row->run);
+            note_read_locked(loader, row->run);
             leat_tune_read_locked(
                 loader, row->run->submitted_ns ? a->reaped_ns - row->run->submitted_ns : 0);
         }
@@ -128,7 +128,6 @@ void leat_start_close(leat_loader *loader)
         pthread_mutex_unlock(&loader->lock);
     }
     leat_reader_close(&a->reader);
-    leat_trace_ring_close(&a->spans);
     free(a->runs);
     a->runs = NULL;
 }
@@ -314,8 +313,9 @@ static leat_group make_group(leat_loader *loader, int64_t end, const leat_start 
 }
 
 /* Makes the runs of a group known to all. */
-static void publish_locked(leat_ahead *a, const leat_group *g)
+static void publish_locked(leat_loader *loader, const leat_group *g)
 {
+    leat_ahead *const a = &loader->ahead;
     const int64_t now = leat_clock_ns();
     for (uint64_t i = a->head; i < g->head; i++) {
         leat_run *const run = &a->runs[i % LEAT_RUNS];
@@ -327,8 +327,8 @@ static void publish_locked(leat_ahead *a, const leat_group *g)
     a->head = g->head;
     a->used_to = a->layout.to;
     a->in_flight += g->n_reads;
-    a->n_reads += g->n_reads;
-    a->n_rows += g->n_rows;
+    loader->n_reads += g->n_reads;
+    loader->n_reads_rows += g->n_rows;
     a->blocked = g->blocked;
     a->blocked_at = g->tail;
 }
@@ -356,7 +356,7 @@ void leat_start_group_locked(leat_loader *loader)
     pthread_mutex_unlock(&loader->lock);
     const leat_group group = make_group(loader, end, &now);
     pthread_mutex_lock(&loader->lock);
-    publish_locked(a, &group);
+    publish_locked(loader, &group);
     pthread_mutex_unlock(&loader->lock);
     for (uint64_t i = first; i < group.head; i++)
         queue(a, &a->runs[i % LEAT_RUNS]);

@@ -26,15 +26,16 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
 }
 
 /* What was planned, but for slots that were never made and scratch beyond or below its share. */
-static int64_t memory_peak_locked(const leat_loader *loader)
+int64_t leat_stats_peak_locked(const leat_loader *loader)
 {
     const leat_budget *const b = &loader->budget;
     int64_t bytes = b->total_bytes;
     bytes -= (b->n_slots - loader->n_slots_made) * b->slot_bytes +
              (b->n_buffers - loader->n_buffers_made) * b->buffer_bytes;
     for (int i = 0; i <= loader->n_threads; i++)
-        bytes += (int64_t)leat_scratch_most(loader->workers[i].scratch) - b->scratch_bytes;
-    return bytes;
+        if (loader->workers[i].scratch)
+            bytes += (int64_t)leat_scratch_most(loader->workers[i].scratch) - b->scratch_bytes;
+    return bytes > loader->memory_peak ? bytes : loader->memory_peak;
 }
 
 const leat_budget *leat_loader_budget(const leat_loader *loader)
@@ -44,9 +45,6 @@ const leat_budget *leat_loader_budget(const leat_loader *loader)
 
 static void count_reads_locked(const leat_ahead *a, leat_loader_stats_info *out)
 {
-    out->reads = a->n_reads;
-    out->reads_rows = a->n_rows;
-    out->reads_again = a->n_again;
     out->reads_in_flight = (int32_t)a->in_flight;
     out->read_bytes = (int64_t)a->bytes;
     out->read_bytes_used = (int64_t)(a->used_to - a->used_from);
@@ -92,9 +90,10 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
 {
     const leat_ahead *const a = &loader->ahead;
     memset(out, 0, sizeof *out);
+    leat_again_look(loader);
     out->threads = loader->n_threads;
     out->memory_bytes = loader->budget.total_bytes;
-    out->cpu_ns = leat_pool_cpu_ns(loader->pool);
+    out->cpu_ns = loader->cpu_ns + leat_pool_cpu_ns(loader->pool);
     snprintf(out->reader, sizeof out->reader, "%s",
              !loader->plan->source->table->locate ? "direct"
              : a->reader                          ? "io_uring"
@@ -104,7 +103,8 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     pthread_mutex_lock(&loader->lock);
     out->wall_ns = leat_clock_ns() - loader->opened_ns;
     out->prefetch = loader->prefetch;
-    out->memory_peak = memory_peak_locked(loader);
+    out->memory_peak = leat_stats_peak_locked(loader);
+    out->n_placed_again = loader->again.n_changed;
     out->batches = loader->n_batches_out;
     out->samples = loader->n_samples_out;
     out->n_masked = loader->n_masked;
@@ -115,8 +115,12 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     out->help_ns = loader->help_ns;
     out->sleep_ns = loader->sleep_ns + loader->n_asleep * out->wall_ns;
     out->bytes_read = loader->n_bytes_read + out->stages[LEAT_STAGE_READ].bytes_out;
+    out->reads = loader->n_reads;
+    out->reads_rows = loader->n_reads_rows;
+    out->reads_again = loader->n_reads_again;
     count_slots_locked(loader, out);
     if (a->reader)
         count_reads_locked(a, out);
     pthread_mutex_unlock(&loader->lock);
+    leat_again_looked(loader);
 }

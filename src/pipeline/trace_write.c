@@ -188,7 +188,7 @@ static void put_row(writer *w, const char *name, const leat_trace_ring *ring)
             put_read(w, &w->spans[i]);
         else
             put_span(w, &w->spans[i]);
-    if (ring == &w->loader->ahead.spans)
+    if (ring == &w->loader->read_spans)
         put_depth(w);
     free(w->spans);
     w->spans = NULL;
@@ -204,7 +204,7 @@ static void put_rows(writer *w)
         put_row(w, name, &loader->workers[i].trace.spans);
     }
     if (loader->ahead.reader)
-        put_row(w, "reader", &loader->ahead.spans);
+        put_row(w, "reader", &loader->read_spans);
     if (loader->device)
         put_row(w, "copy engine", &loader->copy_spans);
     put_row(w, "device", &loader->step_spans);
@@ -225,6 +225,7 @@ static int write_all(writer *w)
 int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *err)
 {
     writer w = { .loader = loader };
+    leat_again_look(loader);
     pthread_mutex_lock(&loader->lock);
     leat_ship_note_locked(loader);
     pthread_mutex_unlock(&loader->lock);
@@ -232,6 +233,7 @@ int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *e
     w.rc = leat_atomic_file_open(&w.file, path, LEAT_ATOMIC_FILE_NO_SYNC, &w.failure);
     if (w.rc >= 0)
         w.rc = write_all(&w);
+    leat_again_looked(loader);
     leat_atomic_file_close(&w.file);
     if (w.rc == LEAT_FORMAT_NOMEM)
         return leat_fail(err, LEAT_E_NOMEM, "trace %s: out of memory", path);
@@ -244,4 +246,5 @@ void leat_loader_trace_step(leat_loader *loader, int64_t number, int64_t start_n
                                                             .end_ns = end_ns,
                                                             .batch = number,
                                                             .kind = LEAT_TRACE_STEP });
+    leat_steps_tell(loader, number, end_ns - start_ns);
 }

@@ -10,20 +10,29 @@
 #include "clock.h"
 #include "journey.h"
 
+/* The run that is done in one go: where the plan was cut it may be a shorter one, or there is none now. */
+static void name_fused(const leat_plan *plan, const leat_plan *whole, int32_t c, char *out,
+                       size_t size)
+{
+    const leat_chain *const chain = plan->chains[c].fused ? &plan->chains[c] : &whole->chains[c];
+    snprintf(out, size, "%s: %s to %s", plan->tensors[c].name,
+             chain->links[chain->fused_from].op->name,
+             chain->links[chain->fused_from + chain->n_fused - 1].op->name);
+}
+
 int32_t leat_watch_stages(const leat_plan *plan, leat_stage_stats *out)
 {
+    const leat_plan *const whole = leat_plan_whole(plan);
     int32_t n = 0;
     snprintf(out[n++].name, sizeof out->name, "read");
     snprintf(out[n++].name, sizeof out->name, "parse");
     for (int32_t c = 0; c < plan->n_chains; c++) {
-        const leat_chain *const chain = &plan->chains[c];
+        const leat_chain *const chain = &whole->chains[c];
         for (int32_t i = 0; i < chain->n_host; i++)
             snprintf(out[n++].name, sizeof out->name, "%s: %s", plan->tensors[c].name,
                      chain->links[i].op->name);
         if (chain->fused)
-            snprintf(out[n++].name, sizeof out->name, "%s: %s to %s", plan->tensors[c].name,
-                     chain->links[chain->fused_from].op->name,
-                     chain->links[chain->fused_from + chain->n_fused - 1].op->name);
+            name_fused(plan, whole, c, out[n++].name, sizeof out->name);
     }
     if (plan->cache || plan->keeps) {
         snprintf(out[n++].name, sizeof out->name, "cache: hit");
@@ -38,9 +47,10 @@ int32_t leat_watch_stages(const leat_plan *plan, leat_stage_stats *out)
 
 int32_t leat_watch_n_stages(const leat_plan *plan)
 {
+    const leat_plan *const whole = leat_plan_whole(plan);
     int32_t n = LEAT_STAGE_FIRST_LINK + (plan->cache || plan->keeps ? 2 : 0) + plan->n_batch_links;
     for (int32_t c = 0; c < plan->n_chains; c++)
-        n += plan->chains[c].n_host + (plan->chains[c].fused != NULL);
+        n += leat_watch_chain_stages(&whole->chains[c]);
     return n;
 }
 
