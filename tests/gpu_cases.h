@@ -57,6 +57,7 @@ int gpu_fetch(gpu_run *run, leat_batch *batch, const leat_plan *plan, bool on_gp
 gpu_verdict gpu_bench_jpeg(gpu_run *run);
 /* gpu_case_decode.c */
 gpu_verdict gpu_case_decode(gpu_run *run);
+gpu_verdict gpu_case_damage(gpu_run *run);
 typedef struct gpu_pixels {
     int64_t batches, values, differing;
     uint64_t sum; /* of the differences */
