@@ -158,6 +158,8 @@ static gpu_verdict overlap(gpu_run *run)
     gpu_keep(run, "idle_prefetch_2", 100 * ahead.idle, "%");
     gpu_keep(run, "idle_prefetch_0", 100 * none.idle, "%");
     gpu_keep(run, "idle_prefetch_0_expected", 100 * expected, "%");
+    gpu_keep(run, "input_wait_prefetch_0", 100 * none.input_wait, "%");
+    gpu_keep(run, "exposed_copy_prefetch_0", 100 * none.exposed_copy, "%");
     const double off = none.idle > expected ? none.idle - expected : expected - none.idle;
     return gpu_say(run, ahead.idle <= 0.01 && off <= 0.03 ? GPU_PASSED : GPU_FAILED,
                    "input 0.8 of compute: idle %.1f %% at prefetch 2 (1 is allowed), %.1f %% at "
@@ -206,27 +208,24 @@ static gpu_verdict idle_meter(gpu_run *run)
     gpu_steps what = idle_steps(2, 3000000);
     gpu_steps_result found, off;
     leat_error err;
-    int percent = -1;
     what.record = true;
     if (gpu_steps_run(run->device, &what, &found, &err) < 0)
         return gpu_say(run, GPU_FAILED, "%s", err.message);
     if (!found.recorded)
         return gpu_say(run, GPU_NOT_RUN, "%s", found.no_record);
-    if (run->device->table->utilisation)
-        run->device->table->utilisation(run->device, &percent, NULL);
     what.record = false;
     if (gpu_steps_run(run->device, &what, &off, &err) < 0)
         return gpu_say(run, GPU_FAILED, "%s", err.message);
     gpu_keep(run, "idle_by_records", 100 * found.recorded_idle, "%");
     gpu_keep(run, "idle_by_events", 100 * found.idle, "%");
-    gpu_keep(run, "utilisation_by_driver", percent, "%");
+    gpu_keep(run, "utilisation_by_driver", found.utilisation, "%");
     gpu_keep(run, "step_on_off_ratio", found.step_ms / off.step_ms, "");
     gpu_keep(run, "dropped", (double)found.dropped, "records");
     const double d = 100 * (found.recorded_idle - found.idle);
     return gpu_say(run, d < 2 && d > -2 ? GPU_PASSED : GPU_FAILED,
                    "idle %.1f %% by records, %.1f %% by events (2 points are allowed); the driver "
                    "says %d %% used; recording makes a step %.3f times as long; %llu dropped",
-                   100 * found.recorded_idle, 100 * found.idle, percent,
+                   100 * found.recorded_idle, 100 * found.idle, found.utilisation,
                    found.step_ms / off.step_ms, (unsigned long long)found.dropped);
 }
 

@@ -152,3 +152,81 @@ gpu_verdict gpu_case_decode(gpu_run *run)
                    (long long)t.batches, RECORDS, mean, t.most,
                    100 * (double)t.differing / (double)t.values);
 }
+
+/* --- damage ------------------------------------------------------------------------------------ */
+
+enum { DAMAGED = 7, SOUND = 24 };
+
+/* One epoch on the device. */
+static int take_all(gpu_run *run, const leat_plan *plan, leat_error *err)
+{
+    const leat_loader_options o = { .device = run->device };
+    leat_loader *loader = NULL;
+    leat_batch *batch;
+    int rc = leat_loader_open(plan, &o, &loader, err);
+    while (rc >= 0 && (rc = leat_loader_next(loader, &batch, err)) >= 0)
+        leat_batch_release(batch);
+    leat_loader_close(&loader);
+    return rc == LEAT_E_END ? LEAT_OK : rc;
+}
+
+static int take_set(gpu_run *run, const char *path, const char *ops, leat_error *err)
+{
+    leat_plan *plan;
+    int rc = open_plan(path, ops, 8, 2, true, &plan, err);
+    if (rc < 0)
+        return rc;
+    rc = take_all(run, plan, err);
+    leat_plan_close(&plan);
+    return rc;
+}
+
+/* A set with one file that lacks its end: LEAT_E_DATA if that is noticed; it must name the record then. */
+static int take_damaged(gpu_run *run, const char *path, const char *ops, bool *is_named,
+                        leat_error *err)
+{
+    char name[24];
+    const int rc = take_set(run, path, ops, err);
+    snprintf(name, sizeof name, "record %d", (int)DAMAGED);
+    *is_named = strstr(err->message, name) != NULL;
+    return rc;
+}
+
+gpu_verdict gpu_case_damage(gpu_run *run)
+{
+    static const char *const ops[] = { "[" DECODE ", {random_resized_crop: {size: 40}}]",
+                                       "[" DECODE ", {resize: {size: 40}}]" };
+    gpu_jpegs what = { .n = SOUND,
+                       .least_px = 60,
+                       .most_px = 160,
+                       .wide = -1,
+                       .cut = DAMAGED,
+                       .headless = -1,
+                       .seed = run->seed };
+    char paths[2][64] = { "", "" };
+    leat_error err = { 0 };
+    int n_noticed = 0, rc = gpu_jpegs_write(&what, paths[0], &err);
+    bool named = true;
+    what.cut = -1;
+    if (rc >= 0)
+        rc = gpu_jpegs_write(&what, paths[1], &err);
+    for (int i = 0; i < 2 && rc >= 0 && named; i++) {
+        rc = take_damaged(run, paths[0], ops[i], &named, &err);
+        n_noticed += rc == LEAT_E_DATA;
+        named |= rc != LEAT_E_DATA;
+        if (rc == LEAT_E_DATA && named) /* and sound files are decoded after it as before */
+            rc = take_set(run, paths[1], ops[i], &err);
+    }
+    gpu_jpegs_remove(paths[0]);
+    gpu_jpegs_remove(paths[1]);
+    if (rc == LEAT_E_UNSUPPORTED)
+        return gpu_say(run, GPU_NOT_RUN, "%.390s", err.message);
+    if (rc < 0 || !named)
+        return gpu_say(run, GPU_FAILED, "%.390s", err.message);
+    gpu_keep(run, "noticed", n_noticed, "of 2");
+    return gpu_say(run, GPU_PASSED,
+                   "a JPEG file that is cut short is %s; sound files are decoded after it",
+                   n_noticed == 2   ? "noticed, and its record named"
+                   : n_noticed == 1 ? "noticed once in two ways of decoding"
+                                    : "decoded to some picture, and nobody says so");
+}

@@ -57,6 +57,7 @@ int gpu_fetch(gpu_run *run, leat_batch *batch, const leat_plan *plan, bool on_gp
 gpu_verdict gpu_bench_jpeg(gpu_run *run);
 /* gpu_case_decode.c */
 gpu_verdict gpu_case_decode(gpu_run *run);
+gpu_verdict gpu_case_damage(gpu_run *run);
 typedef struct gpu_pixels {
     int64_t batches, values, differing;
     uint64_t sum; /* of the differences */
@@ -94,6 +95,7 @@ typedef struct gpu_steps_result {
     leat_device_shares shares; /* of the window */
     double recorded_idle, window_ms;
     uint64_t dropped;
+    int utilisation; /* by the driver, of its last sample period; -1: not known */
 } gpu_steps_result;
 /* Returns a code; *err says more. */
 int gpu_steps_run(leat_device *device, const gpu_steps *what, gpu_steps_result *out,

@@ -24,7 +24,6 @@ typedef struct session {
     leat_event **begins, **ends;
     leat_step_times *times;
     leat_batch **batches; /* given back, but their infos stay readable for a while */
-    const leat_batch_info **infos;
 } session;
 
 static int open_plan(session *s, leat_error *err)
@@ -62,9 +61,8 @@ static int open_session(session *s, leat_device *device, leat_error *err)
     s->begins = calloc(n, sizeof *s->begins);
     s->ends = calloc(n, sizeof *s->ends);
     s->times = calloc(n, sizeof *s->times);
-    s->infos = calloc(n, sizeof *s->infos);
     s->batches = calloc(n, sizeof *s->batches);
-    if (!s->batches || !s->begins || !s->ends || !s->times || !s->infos)
+    if (!s->batches || !s->begins || !s->ends || !s->times)
         return leat_fail(err, LEAT_E_NOMEM, "%zu steps", n);
     int rc = open_plan(s, err);
     if (rc >= 0)
@@ -94,9 +92,16 @@ static void close_session(session *s)
     free(s->begins);
     free(s->ends);
     free(s->times);
-    free(s->infos);
     free(s->batches);
     free(s->row);
+}
+
+/* The copy of step i's batch is done: takes its times. */
+static void note_copy(session *s, int i)
+{
+    const leat_batch_info *const info = leat_batch_get_info(s->batches[i]);
+    s->times[i].copy_start_ns = info->copy_start_ns;
+    s->times[i].copy_end_ns = info->copy_end_ns;
 }
 
 static int step(session *s, int i, leat_error *err)
@@ -106,7 +111,7 @@ static int step(session *s, int i, leat_error *err)
     if (rc < 0)
         return rc;
     s->batches[i] = batch;
-    s->infos[i] = leat_batch_get_info(batch);
+    const leat_batch_info *const info = leat_batch_get_info(batch);
     if (s->what->host_ns)
         nanosleep(&(struct timespec){ .tv_nsec = s->what->host_ns }, NULL);
     if ((rc = leat_batch_wait_on(batch, s->stream)) < 0 ||
@@ -118,11 +123,11 @@ static int step(session *s, int i, leat_error *err)
     rc = leat_batch_release_on(batch, s->stream);
     if (rc >= 0 && i >= LAG) { /* no more than LAG steps ahead of the device */
         rc = s->t->event_sync(s->ends[i - LAG]);
-        leat_batch_get_info(s->batches[i - LAG]); /* its copy is done: takes its times */
+        note_copy(s, i - LAG);
     }
-    s->times[i].asked_ns = s->infos[i]->asked_ns;
-    s->times[i].ready_ns = s->infos[i]->ready_ns;
-    s->times[i].rows = s->infos[i]->rows;
+    s->times[i].asked_ns = info->asked_ns;
+    s->times[i].ready_ns = info->ready_ns;
+    s->times[i].rows = info->rows;
     return rc;
 }
 
@@ -132,7 +137,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-enum { COPIES = 32 }; /* info is kept for the last batches */
+enum { COPIES = 32 }; /* of the last steps: their median */
 
 static void account(session *s, gpu_steps_result *out)
 {
@@ -142,11 +147,13 @@ static void account(session *s, gpu_steps_result *out)
     int n_copies = 0;
     for (int i = 0; i < n; i++) {
         leat_step_times *const t = &s->times[i];
+        if (i + LAG >= n)
+            note_copy(s, i);
         t->compute_start_ns = s->t->event_ns(s->begins[i]);
         t->compute_end_ns = s->t->event_ns(s->ends[i]);
         t->busy_ns = t->compute_end_ns - t->compute_start_ns;
-        if (i + COPIES >= n && s->infos[i]->copy_end_ns)
-            copy_ns[n_copies++] = (double)(s->infos[i]->copy_end_ns - s->infos[i]->copy_start_ns);
+        if (i + COPIES >= n && t->copy_end_ns)
+            copy_ns[n_copies++] = (double)(t->copy_end_ns - t->copy_start_ns);
     }
     if (leat_meter_account(s->times, WARM, (size_t)n, &meter) < 0)
         return;
@@ -158,15 +165,26 @@ static void account(session *s, gpu_steps_result *out)
     out->copy_ms = n_copies ? copy_ns[n_copies / 2] / 1e6 : 0;
 }
 
+/* Right behind the steps, as it is of a period that ends now. */
+static int utilisation(leat_device *device)
+{
+    int percent;
+    return device->table->utilisation &&
+                   device->table->utilisation(device, &percent, NULL) == LEAT_OK
+               ? percent
+               : -1;
+}
+
 int gpu_steps_run(leat_device *device, const gpu_steps *what, gpu_steps_result *out,
                   leat_error *err)
 {
     session s = { .what = what };
     leat_device_record record = { 0 };
-    *out = (gpu_steps_result){ 0 };
+    *out = (gpu_steps_result){ .utilisation = -1 };
     int rc = open_session(&s, device, err);
     if (rc >= 0 && what->record) {
         leat_error why;
+        utilisation(device); /* the first question takes longer */
         out->recorded =
             device->table->record_start && device->table->record_start(device, &why) == LEAT_OK;
         if (!out->recorded)
@@ -177,6 +195,8 @@ int gpu_steps_run(leat_device *device, const gpu_steps *what, gpu_steps_result *
         rc = step(&s, i, err);
     if (rc >= 0)
         rc = s.t->stream_sync(s.stream, err);
+    if (rc >= 0 && what->record)
+        out->utilisation = utilisation(device);
     if (rc >= 0)
         account(&s, out);
     if (out->recorded &&

@@ -21,34 +21,40 @@ static int make_file(void **state)
 
 /* --- an op of which one sample lasts as long as many others ---------------------------------------- */
 
-enum { OTHERS = 60 };
+enum { OTHERS = 60, SLOW_RECORD = 150 };
 
+/* Samples come in the order of the records, epoch after epoch, up to a few that are under way. How many
+ * are done when the slow one begins is up to the scheduler: so it waits until those are done that stand up
+ * to OTHERS places behind it, and not for so many that are done from then on. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool is_armed; /* the next sample is the slow one */
-    int n_others;  /* done since */
+    bool is_armed;         /* the next SLOW_RECORD is the slow one */
+    uint64_t n, n_records; /* samples, and how often that record was among them */
     bool gave_up;
-} slow = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0, false };
+} slow = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0, 0, false };
 
 static int slow_apply(const void *o, const leat_plan64 *plan, const leat_view *in,
                       const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     struct timespec until;
+    float record;
     (void)o;
     (void)plan;
     (void)scratch;
     (void)err;
+    memcpy(&record, in->data, sizeof record);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 60; /* only a run that hangs lasts so long */
     pthread_mutex_lock(&slow.lock);
-    const bool is_slow = slow.is_armed;
-    slow.n_others = is_slow ? 0 : slow.n_others + 1;
-    slow.is_armed = false;
-    while (is_slow && slow.n_others < OTHERS && !slow.gave_up)
+    const bool is_it = record == (float)SLOW_RECORD, is_slow = is_it && slow.is_armed;
+    const uint64_t place = slow.n_records * N_RECORDS + SLOW_RECORD; /* where it stands */
+    slow.n++;
+    slow.n_records += is_it;
+    slow.is_armed &= !is_slow;
+    pthread_cond_broadcast(&slow.changed);
+    while (is_slow && slow.n < place + OTHERS && !slow.gave_up)
         slow.gave_up = pthread_cond_timedwait(&slow.changed, &slow.lock, &until) == ETIMEDOUT;
-    if (slow.n_others == OTHERS)
-        pthread_cond_broadcast(&slow.changed);
     pthread_mutex_unlock(&slow.lock);
     memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
     return LEAT_OK;
@@ -60,7 +66,7 @@ static const leat_op slow_op = {
 
 /* --- plans ----------------------------------------------------------------------------------------- */
 
-static leat_plan *plan_of_size(const char *engine, int size)
+static leat_plan *plan_of_size(const char *engine, int size, bool is_shuffled)
 {
     char text[256];
     leat_plan *plan;
@@ -70,7 +76,8 @@ static leat_plan *plan_of_size(const char *engine, int size)
     snprintf(text, sizeof text, "{files: '%s', features: {x: {}, blob: {type: bytes}}}", path);
     leat_builder_source(b, "tfrecord", text);
     leat_builder_engine(b, engine);
-    leat_builder_stage(b, "shuffle", NULL);
+    if (is_shuffled)
+        leat_builder_stage(b, "shuffle", NULL);
     leat_builder_stage(b, "map", "{tensor: x, ops: [slow]}");
     snprintf(text, sizeof text, "{size: %d, shapes: {blob: 60000}}", size);
     leat_builder_stage(b, "padded_batch", text);
@@ -82,7 +89,7 @@ static leat_plan *plan_of_size(const char *engine, int size)
 
 static leat_plan *plan_of(const char *engine)
 {
-    return plan_of_size(engine, 8);
+    return plan_of_size(engine, 8, true);
 }
 
 /* Is there a byte of the file at `offset` in the page cache? -1: that cannot be asked here. */
@@ -192,7 +199,7 @@ static void cached_records_are_read_by_who_runs_them(void **state)
 /* The other thread goes on, as far as the window of batches allows. */
 static void a_slow_sample_holds_up_nobody(void **state)
 {
-    leat_plan *plan = plan_of_size("{threads: 2, run: 1}", 2 * OTHERS);
+    leat_plan *plan = plan_of_size("{threads: 2, run: 1}", 2 * OTHERS, false);
     const leat_loader_options options = { .epochs = -1 };
     leat_loader_stats_info stats;
     leat_batch *batch;
@@ -200,6 +207,7 @@ static void a_slow_sample_holds_up_nobody(void **state)
     uint64_t digest = 0;
     (void)state;
     set_cached(true);
+    slow.n = slow.n_records = 0;
     leat_loader *loader = open_loader(plan, &options);
     leat_loader_stats(loader, &stats);
     if (strcmp(stats.reader, "io_uring") == 0)
@@ -207,7 +215,7 @@ static void a_slow_sample_holds_up_nobody(void **state)
     pthread_mutex_lock(&slow.lock);
     slow.is_armed = true;
     pthread_mutex_unlock(&slow.lock);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 6; i++) { /* three epochs and more */
         check(leat_loader_next(loader, &batch, &err), &err);
         leat_batch_release(batch);
     }

@@ -60,7 +60,7 @@ typedef struct leat_placement {
  * run on either side, that is measured at the first call (also by leat_plan_budget and leat_loader_open)
  * and kept as long as the plan is open, so all its loaders for one device begin alike: some samples
  * are carried through the ops on this thread, and kernels and copies are timed on the device, which takes
- * a few hundredths of a second. Ops of the user's are never called for that.
+ * a tenth or two of a second. Ops of the user's are never called for that.
  * options  as for leat_loader_open(); NULL for defaults
  * returns  LEAT_OK; LEAT_E_NOMEM
  * threads  any */

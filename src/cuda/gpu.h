@@ -22,6 +22,7 @@ typedef struct leat_gpu {
     cudaEvent_t anchor_events[LEAT_GPU_ANCHORS]; /* as anchors.ring */
     cudaEvent_t spare[2];
     int64_t renew_ns;  /* when the next anchor is due */
+    int64_t narrow_ns; /* an anchor that is no wider is a good one */
     char trouble[256]; /* see leat_device_table.explain */
 } leat_gpu;
 

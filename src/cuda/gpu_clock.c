@@ -79,7 +79,8 @@ static cudaError_t add_anchor(leat_gpu *gpu, int64_t host_ns)
 
 int leat_gpu_clock_open(leat_gpu *gpu, leat_error *err)
 {
-    int64_t ns = 0, width_ns;
+    int64_t ns = 0, width_ns = 0;
+    gpu->narrow_ns = NARROW_NS;
     cudaError_t rc = cudaStreamCreateWithFlags(&gpu->side, cudaStreamNonBlocking);
     for (int i = 0; i < LEAT_GPU_ANCHORS && rc == cudaSuccess; i++)
         rc = cudaEventCreateWithFlags(&gpu->anchor_events[i], cudaEventDefault);
@@ -89,6 +90,8 @@ int leat_gpu_clock_open(leat_gpu *gpu, leat_error *err)
         rc = find_moment(gpu, OPEN_TRIES, OPEN_NS, &ns, &width_ns);
     if (rc == cudaSuccess)
         rc = add_anchor(gpu, ns);
+    if (width_ns > NARROW_NS) /* no better here: twice as wide will do later */
+        gpu->narrow_ns = width_ns < TRY_NS / 4 ? 2 * width_ns : TRY_NS / 2;
     gpu->renew_ns = leat_clock_ns() + RENEW_NS;
     return leat_gpu_check(gpu, rc, "setting up the device's clock", err);
 }
@@ -116,7 +119,7 @@ static void renew(leat_gpu *gpu)
         return;
     gpu->renew_ns = now + RENEW_NS; /* also if it fails: a busy device stays busy */
     if (find_moment(gpu, TRIES, TRY_NS, &ns, &width_ns) != cudaSuccess ||
-        ((width_ns <= NARROW_NS || age > OLD_NS) && add_anchor(gpu, ns) != cudaSuccess))
+        ((width_ns <= gpu->narrow_ns || age > OLD_NS) && add_anchor(gpu, ns) != cudaSuccess))
         cudaGetLastError();
 }
 

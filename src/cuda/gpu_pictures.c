@@ -213,8 +213,11 @@ int leat_gpu_pictures_decode(leat_gpu_pictures *p, cudaStream_t stream, leat_gpu
         rc = collect(p, t, stream, work);
     for (int way = 0; way < LEAT_GPU_WAYS && rc == LEAT_OK; way++)
         rc = leat_gpu_codec_decode(&p->codec, t->calls, way, stream, &work->bad_row);
-    if (rc < 0)
+    if (rc < 0) {
+        cudaEventRecord(t->done, stream); /* some of it may be under way */
+        cudaGetLastError();
         return rc;
+    }
     work->pixels = p->block;
     work->pictures = t->on_device;
     const size_t bytes = (size_t)(work->to - work->from) * sizeof *t->pictures;
