@@ -116,9 +116,8 @@ static size_t collect(const leat_loader *loader, int64_t from, double (*of)(cons
 double leat_steps_learn(leat_loader *loader, int64_t from)
 {
     double ns[LEAT_STEPS_KEPT];
-    if (from < loader->began)
-        from = loader->began;
-    from += LEAT_STEPS_SKIPPED;
+    if (from < loader->first + LEAT_STEPS_SKIPPED)
+        from = loader->first + LEAT_STEPS_SKIPPED;
     if (from < loader->next - LEAT_STEPS_KEPT)
         from = loader->next - LEAT_STEPS_KEPT;
     pthread_mutex_lock(&loader->lock);

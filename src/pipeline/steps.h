@@ -13,7 +13,7 @@
 #include "leat/loader.h"
 
 #define LEAT_STEPS_KEPT    64 /* the last ones of an epoch count, at most so many, … */
-#define LEAT_STEPS_SKIPPED 2  /* not the first ones, in which a consumer warms up, … */
+#define LEAT_STEPS_SKIPPED 2  /* not the first ones of an opening, in which all warms up, … */
 #define LEAT_STEPS_LEAST   3  /* and of fewer nothing is said */
 
 /* Numbers of batches are kept plus 1; 0: of none. */
