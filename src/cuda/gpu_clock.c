@@ -98,6 +98,8 @@ int leat_gpu_clock_open(leat_gpu *gpu, leat_error *err)
 
 void leat_gpu_clock_close(leat_gpu *gpu)
 {
+    if (gpu->side) /* an anchor that was given up may still be on its way */
+        cudaStreamSynchronize(gpu->side);
     for (int i = 0; i < LEAT_GPU_ANCHORS; i++)
         if (gpu->anchor_events[i])
             cudaEventDestroy(gpu->anchor_events[i]);
