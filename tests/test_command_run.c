@@ -186,7 +186,7 @@ static void placement_is_logged(void **state)
         { "plan x.yaml --device sim", "auto: on the CPU, as sim runs no ops\n" },
         { "bench x.yaml --steps 2 --device sim", "auto: on the CPU, as sim runs no ops\n" },
         { "train x.yaml --steps 2", "map image: decode_jpeg on cpu: host ? us, device ? us, ? "
-                                    "bytes a sample: the device's pixels" },
+                                    "bytes a sample: auto: on the CPU: batches stay" },
     };
     make_pipeline();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

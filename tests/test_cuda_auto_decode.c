@@ -170,6 +170,8 @@ static void what_stays_is_told_why(void **state)
         leat_plan *plan = open_ops(cases[i].decode, "auto");
         check(leat_plan_placement(plan, &o, &p, &err), &err);
         assert_non_null(strstr(reason_of(&p, "decode_jpeg"), cases[i].says));
+        assert_string_equal(reason_of(&p, "random_resized_crop"),
+                            "the samples that it gets differ in size");
         assert_int_equal(nvjpeg->calls(), 0);
         leat_plan_close(&plan);
         leat_device_close(&device);

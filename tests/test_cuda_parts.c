@@ -116,10 +116,8 @@ static void a_share_of_rows_is_the_devices(void **state)
         const char *share;
         uint64_t n; /* of 22 records in batches of 9: rows 0 to 8, 0 to 8, 0 to 3 */
     } cases[] = {
-        { "1", 22 },
-        { "0.5", 4 + 4 + 2 },
-        { "0.25", 2 + 2 + 1 },
-        { "0.9", 8 + 8 + 3 },
+        { "1", 22 },          { "0.5", 5 + 5 + 2 }, { "0.25", 2 + 2 + 1 },
+        { "0.9", 8 + 8 + 4 }, { "0.05", 0 },
     };
     char file[64], decode[64];
     leat_error err;

@@ -33,7 +33,9 @@ static const leat_option section_table[] = { SOURCE_ROW, PIPELINE_ROW, ENGINE_RO
 const leat_kind *leat_engine_kind(size_t i)
 {
     static const leat_kind kinds[] = {
-        { "engine", "how a pipeline is run; never changes what is in a batch",
+        { "engine",
+          "how a pipeline is run; never changes what is in a batch (but see fuse on damaged JPEG "
+          "files)",
           leat_engine_option_table },
         { "config", "the keys at the top of a config file", top_table },
     };

@@ -142,7 +142,8 @@ int leat_device_decode_settle(const leat_plan *plan, leat_chain *chain, leat_err
 /* Whether a row of the batch of all ranks is one of the device's. */
 static bool is_in_share(const leat_chain *chain, uint64_t row)
 {
-    return (row + 1) * chain->files_share / ALL_ROWS > row * chain->files_share / ALL_ROWS;
+    const uint64_t half = ALL_ROWS / 2, before = row * chain->files_share + half;
+    return (before + chain->files_share) / ALL_ROWS > before / ALL_ROWS;
 }
 
 static bool is_for_device(const leat_chain *chain, const leat_view *file, const leat_shape *picture)

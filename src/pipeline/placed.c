@@ -155,6 +155,15 @@ static void say_decoding(const leat_split_costs *costs, const int32_t *chosen, c
                      100 * costs->chains[c].at[chosen[c]].share);
 }
 
+/* Whether any chain has more than the one place that it has anyway. */
+static bool has_choice(const leat_split_costs *costs)
+{
+    for (int32_t c = 0; c < costs->n_chains; c++)
+        if (costs->chains[c].n > 1)
+            return true;
+    return false;
+}
+
 /* Cuts a copy of the plan where the costs say. */
 static void choose(const leat_plan *plan, const leat_loader_options *o, leat_placed_entry *entry)
 {
@@ -182,6 +191,9 @@ static void choose(const leat_plan *plan, const leat_loader_options *o, leat_pla
         snprintf(p->reason, sizeof p->reason,
                  "auto, measured: %d op%s on %s%s, %.0f samples/s by the model; %.0f with none",
                  n_moved, n_moved == 1 ? "" : "s", entry->device, decoding, rate, without);
+    } else if (!has_choice(costs)) {
+        snprintf(p->reason, sizeof p->reason,
+                 "auto: on the CPU: no other place could be timed before the time for it was over");
     } else {
         snprintf(
             p->reason, sizeof p->reason,

@@ -99,6 +99,13 @@ int32_t leat_placed_why_lowest(const leat_plan *plan, int32_t c)
 
 /* --- describing ------------------------------------------------------------------------------------- */
 
+/* Op i decodes files, or gets what they were decoded to. */
+static bool is_of_files(const leat_plan *plan, const leat_chain *chain, int32_t i)
+{
+    const leat_shape at = leat_plan_shape_before(plan, chain, i);
+    return leat_device_decode_is(chain->links[i].op) || leat_shape_bytes(&at) < 0;
+}
+
 /* Why op i of a chain runs where it does. laid: the plan as it is run. */
 static void explain(const leat_plan *plan, const leat_plan *laid, int32_t c, int32_t i,
                     const leat_costs *costs, const leat_placement *p, char *text, size_t size)
@@ -106,6 +113,15 @@ static void explain(const leat_plan *plan, const leat_plan *laid, int32_t c, int
     const leat_chain *const chain = &plan->chains[c];
     const char *why = why_decoding_stays(chain, i);
     int32_t k = chain->n_host;
+    if (chain->links[i].asked == LEAT_ASKED_CPU) {
+        snprintf(text, size, "its map says device: cpu");
+        return;
+    }
+    /* Where no device could run it, what it would be there is beside the point. */
+    if (laid == plan && p->reason[0] && is_of_files(plan, chain, i)) {
+        snprintf(text, size, "%s", p->reason);
+        return;
+    }
     if (i >= laid->chains[c].n_host) {
         snprintf(text, size, "%s",
                  chain->links[i].asked == LEAT_ASKED_GPU ? "its map says device: gpu"
