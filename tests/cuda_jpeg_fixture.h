@@ -81,6 +81,20 @@ static inline int run_all(const leat_plan *plan, outcome *out, leat_error *err)
     return take_all_of_device(plan, see, out, err);
 }
 
+/* Ops over a file of records are refused, and it is said why. */
+static inline void expect_refusal(const char *file, const char *device, const char *ops,
+                                  const char *says)
+{
+    char text[400];
+    leat_error err;
+    leat_plan *plan = NULL;
+    snprintf(text, sizeof text,
+             "source: {tfrecord: '%s'}\npipeline: [{map: {device: %s, ops: %s}}, {batch: 4}]", file,
+             device, ops);
+    if (open_text(text, &plan, &err) >= 0 || !strstr(err.message, says))
+        fail_msg("%s: %s: %s", device, ops, plan ? "no error" : err.message);
+}
+
 static inline void close_set(leat_plan *plan, const char *file)
 {
     leat_plan_close(&plan);

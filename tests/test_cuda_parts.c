@@ -167,27 +167,32 @@ static void the_cpus_rows_are_done_in_one_go(void **state)
 
 static void shares_are_for_the_device(void **state)
 {
-    static const struct {
-        const char *device, *says;
-    } cases[] = {
-        { "cpu", "device_share is for a map with device: gpu" },
-        { "auto", "with device: auto it is chosen" },
-    };
-    char file[64], text[300];
+    static const char ops[] = "[{decode_jpeg: {device_share: 0.5}}, {resize: 8}]";
+    char file[64];
     leat_error err;
-    leat_plan *plan;
     (void)state;
     check(gpu_jpegs_write(&small_set, file, &err), &err);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(text, sizeof text,
-                 "source: {tfrecord: '%s'}\n"
-                 "pipeline: [{map: {device: %s, ops: [{decode_jpeg: {device_share: 0.5}}, "
-                 "{resize: 8}]}}, {batch: 4}]",
-                 file, cases[i].device);
-        if (open_text(text, &plan, &err) >= 0 || !strstr(err.message, cases[i].says))
-            fail_msg("%s: %s", cases[i].device, plan ? "no error" : err.message);
-    }
+    expect_refusal(file, "cpu", ops, "device_share is for a map with device: gpu");
+    expect_refusal(file, "auto", ops, "with device: auto it is chosen");
     gpu_jpegs_remove(file);
+}
+
+/* A word that is neither `off` nor nothing is no silent `on`. */
+static void a_misspelt_switch_is_said(void **state)
+{
+    char file[64];
+    outcome found;
+    leat_error err;
+    (void)state;
+    begin(1, 1);
+    leat_plan *const plan =
+        open_set(&small_set, "[decode_jpeg, {center_crop: {size: 16}}]", "{batch: 22}", "", file);
+    setenv("LEAT_NVJPEG_REGIONS", "of", 1);
+    assert_int_equal(run_all(plan, &found, &err), LEAT_E_ARGUMENT);
+    unsetenv("LEAT_NVJPEG_REGIONS");
+    assert_non_null(strstr(err.message, "LEAT_NVJPEG_REGIONS is 'of': write off"));
+    close_set(plan, file);
+    check_fakes();
 }
 
 int main(int argc, char **argv)
@@ -200,6 +205,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_share_of_rows_is_the_devices),
         cmocka_unit_test(the_cpus_rows_are_done_in_one_go),
         cmocka_unit_test(shares_are_for_the_device),
+        cmocka_unit_test(a_misspelt_switch_is_said),
     };
     open_fakes();
     if (argc > 1) /* one test by its name */

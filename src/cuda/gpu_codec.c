@@ -55,16 +55,27 @@ static void find_hardware(leat_gpu_codec *codec)
     cudaGetLastError(); /* it may have asked for what is not there */
 }
 
-static bool wants_regions(void)
+static int read_environment(bool *regions, leat_error *err)
 {
     const char *const word = getenv("LEAT_NVJPEG_REGIONS");
-    return !word || strcmp(word, "off");
+    *regions = !word || !*word;
+    return *regions || !strcmp(word, "off")
+               ? LEAT_OK
+               : leat_gpu_fail(
+                     err, LEAT_E_ARGUMENT,
+                     "the environment variable LEAT_NVJPEG_REGIONS is '%.40s': write off, "
+                     "or leave it out",
+                     word);
 }
 
 int leat_gpu_codec_open(leat_gpu_codec *codec, leat_gpu *gpu, int channels, leat_error *err)
 {
     leat_error inner;
-    *codec = (leat_gpu_codec){ .gpu = gpu, .api = leat_gpu_nvjpeg_open(&inner) };
+    bool regions;
+    *codec = (leat_gpu_codec){ .gpu = gpu };
+    if (read_environment(&regions, err) < 0)
+        return LEAT_E_ARGUMENT;
+    codec->api = leat_gpu_nvjpeg_open(&inner);
     if (!codec->api)
         return leat_gpu_fail(err, inner.code, "decode_jpeg on the GPU is nvJPEG's work: %.900s",
                              inner.message);
@@ -72,7 +83,7 @@ int leat_gpu_codec_open(leat_gpu_codec *codec, leat_gpu *gpu, int channels, leat
     codec->format = channels == 1 ? NVJPEG_Y : NVJPEG_RGBI;
     find_hardware(codec);
     nvjpeg_handle *const hardware = codec->handles[LEAT_GPU_HARDWARE];
-    codec->regions = hardware && codec->api->has_regions && wants_regions();
+    codec->regions = hardware && codec->api->has_regions && regions;
     int rc = code_of(codec, create(codec, NVJPEG_GPU_HYBRID, &codec->handles[LEAT_GPU_KERNELS]),
                      "starting");
     if (rc == LEAT_OK && hardware)

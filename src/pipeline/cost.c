@@ -139,11 +139,12 @@ static void add_files(const cost_job *job, const leat_cost_try *t, int32_t c, le
     }
     memmove(all + 1, all, (size_t)chain->n++ * sizeof *all);
     *all = split_of(job, t, c, &work);
-    if (all->decoder_ns > 0) {
+    if (all->decoder_ns > 0) { /* without what the kernels take of it */
         all->device_ns = fmin(all->decoder_ns, chain->at[1].device_ns);
         all->decoder_ns -= all->device_ns;
     }
-    leat_split_add_shares(chain);
+    if (chain->at[1].n_host == t->n_host + 2) /* what the CPU does of a row that is not its share */
+        leat_split_add_shares(chain);
 }
 
 /* The cuts of chain c that could be measured, in order, and behind them: none. */

@@ -21,8 +21,7 @@
 
 #define LOOKED_AT 64 /* records that are read where nothing says how large they are */
 #define MEANS     4  /* room for a file: no more than so many times the mean */
-
-#define ALL_ROWS ((uint32_t)1 << 16) /* of which a share is counted */
+#define ALL_ROWS  ((uint32_t)1 << 16) /* of which a share is counted */
 
 bool leat_device_decode_is(const leat_op *op)
 {
@@ -36,13 +35,13 @@ bool leat_device_decode_may(const leat_link *link)
            o->channels != LEAT_DECODE_AS_STORED;
 }
 
-/* --- when a plan is made ------------------------------------------------------------------------- */
-
 bool leat_device_decode_is_exact(const leat_link *link)
 {
     const leat_decode_options *const o = link->options;
     return o->exact;
 }
+
+/* --- when a plan is made ------------------------------------------------------------------------- */
 
 int leat_device_decode_check(const leat_link *link, const leat_node *where, leat_error *err)
 {

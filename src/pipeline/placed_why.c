@@ -152,7 +152,7 @@ static int64_t bytes_out(const leat_plan *plan, int32_t c, int32_t i)
 static double device_ns_of(const leat_split_chain *chain, int32_t i)
 {
     const leat_split *const all = &chain->at[0];
-    if (all->share > 0 && all->n_host == i) /* decoding, with the op behind it */
+    if (all->share > 0 && all[1].share > 0 && all->n_host == i) /* with the op behind it */
         return fmax(0, all->decoder_ns + all->device_ns - all[LEAT_SPLIT_SHARES].device_ns);
     for (int32_t k = 0; k + 1 < chain->n; k++)
         if (chain->at[k].n_host == i && chain->at[k + 1].n_host == i + 1)
