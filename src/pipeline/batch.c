@@ -36,8 +36,7 @@ leat_view leat_batch_tensor(const leat_batch *batch, int32_t i)
 int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
 {
     const leat_device *const device = batch->loader->device;
-    const int rc = device ? device->table->stream_wait(stream, leat_ship_arrived(batch)) : LEAT_OK;
-    return rc < 0 ? rc : leat_steps_begin(batch, stream);
+    return device ? device->table->stream_wait(stream, leat_ship_arrived(batch)) : LEAT_OK;
 }
 
 int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
@@ -45,10 +44,8 @@ int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
     const leat_device *const device = batch->loader->device;
     int rc = LEAT_OK;
     if (device) {
-        const int noted = leat_steps_end(batch, stream);
         rc = device->table->event_record(batch->buffer->consumed, stream);
         batch->buffer->consumed_recorded = rc >= 0;
-        rc = rc < 0 ? rc : noted;
     } else if (stream) {
         rc = stream->device->table->stream_sync(stream, NULL);
     }
