@@ -117,10 +117,7 @@ static int open_scratch(leat_loader *loader, leat_error *err)
 static int open_cache(leat_loader *loader, leat_error *err)
 {
     leat_cache *const cache = loader->plan->cache;
-    if (!cache)
-        return LEAT_OK;
-    leat_cache_set_most(cache, loader->budget.cache_bytes);
-    return leat_cache_open(cache, err);
+    return cache ? leat_cache_open(cache, loader->budget.cache_bytes, err) : LEAT_OK;
 }
 
 static int open_pool(leat_loader *loader, leat_error *err)
