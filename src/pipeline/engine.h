@@ -145,7 +145,6 @@ struct leat_loader {
     int64_t prefetch_most;
     int64_t n_slots, n_buffers; /* the most there may be */
     int64_t fixed_run;
-    char reader_reason[160];
     leat_stream *copies;
     leat_stream *maps; /* where the device has links to do, else NULL */
     leat_device_map *map;
@@ -176,6 +175,7 @@ struct leat_loader {
     bool shipping; /* somebody does it */
     int64_t noted; /* next batch whose copy is not in the trace yet */
     leat_ahead ahead;
+    char reader_reason[160];
     leat_bad_log *logs, *free_logs; /* all [const after open]; those given back */
     int64_t n_logs_used;            /* logs from here on were never given out */
     int64_t bad_epoch;              /* n_bad bad records were in it so far */
