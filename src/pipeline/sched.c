@@ -199,12 +199,20 @@ void leat_sched_work(void *arg, int i)
     pthread_mutex_unlock(&loader->lock);
 }
 
-void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *))
+bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *),
+                            int64_t until_ns)
 {
     leat_worker *const worker = &loader->workers[loader->n_threads];
-    while (!done(loader)) {
-        if (!step_locked(loader, worker, loader->next))
-            leat_wake_wait_locked(loader, worker, done);
+    bool is_done = done(loader);
+    while (!is_done) {
+        const bool worked = step_locked(loader, worker, loader->next);
+        is_done = done(loader);
+        if (!is_done && until_ns && leat_clock_ns() >= until_ns)
+            break; /* after a step, so that also without workers and time it goes on */
+        if (!worked && !is_done)
+            leat_wake_wait_locked(loader, worker, done, until_ns);
+        is_done = done(loader);
     }
     leat_wake_balance_locked(loader); /* it may have led, or left something */
+    return is_done;
 }
