@@ -68,9 +68,8 @@ LEAT_API int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error 
 
 /* The same, but waits no longer than `ns` nanoseconds (0: takes what is there), so that a caller can look
  * after other things in between. The batch goes on being made, and comes with a later call.
- * returns  as leat_loader_next(); LEAT_E_AGAIN when the time is over; LEAT_E_ARGUMENT if ns < 0. It comes
- *          back a little later where it is in the middle of a piece of work (a few rows) or of putting
- *          ops elsewhere; with `engine.threads: 0` it does one piece at least */
+ * returns  as leat_loader_next(); LEAT_E_AGAIN when the time is over; LEAT_E_ARGUMENT if ns < 0. With
+ *          `engine.threads: 0` it does one piece of work (a few rows) at least, which may take longer */
 LEAT_API int leat_loader_next_within(leat_loader *loader, int64_t ns, leat_batch **out,
                                      leat_error *err);
 

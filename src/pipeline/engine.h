@@ -223,6 +223,7 @@ struct leat_loader {
     int64_t n_finishing;               /* slots in that state */
     int n_sleepers, n_calls;           /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
+    bool hurries;                      /* the consumer has no time to compute */
     bool stop;
     leat_error lost;   /* code < 0: the device failed under copies that were under way */
     double sample_ns;  /* running mean of a row's cost; 0 = not known yet */

@@ -63,7 +63,7 @@ static bool worth_waking_locked(const leat_loader *loader)
         return true;
     if (!leat_sched_can_run_locked(loader, -1))
         return false;
-    if (loader->ahead.reader || loader->device || loader->sample_ns <= 0)
+    if (loader->ahead.reader || loader->device || loader->hurries || loader->sample_ns <= 0)
         return true;
     const int64_t n_open = leat_loader_limit(loader) - loader->claim_batch;
     const double rows = (double)n_open * (double)leat_order_slot_rows(&loader->plan->order);
