@@ -59,6 +59,8 @@ static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
     pthread_condattr_destroy(&monotonic);
     loader->plan = leat_plan_on(plan, o->device);
     loader->device = o->device && !o->device->table->host_memory ? o->device : NULL;
+    if (loader->device)
+        leat_device_use(loader->device);
     loader->hold = o->hold ? o->hold : 1;
     loader->opened_ns = leat_clock_ns();
     set_range(loader, o);
@@ -78,17 +80,13 @@ static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_err
     loader->n_slots = b->n_slots;
     loader->n_buffers = b->n_buffers;
     loader->n_batches = b->prefetch_most + loader->hold + LEAT_INFO_RING;
+    loader->n_handles = loader->n_batches + loader->hold;
     loader->n_threads = b->threads;
     loader->fixed_run = run;
     loader->run_rows = run ? (uint64_t)run : 1;
-    loader->batches = calloc((size_t)loader->n_batches, sizeof *loader->batches);
     loader->workers = calloc((size_t)loader->n_threads + 1, sizeof *loader->workers);
-    if (!loader->batches || !loader->workers)
-        return leat_fail(err, LEAT_E_NOMEM, "loader: %lld batches, %d workers",
-                         (long long)loader->n_batches, loader->n_threads);
-    for (int64_t i = 0; i < loader->n_batches; i++)
-        loader->batches[i].loader = loader;
-    return LEAT_OK;
+    return loader->workers ? LEAT_OK
+                           : leat_fail(err, LEAT_E_NOMEM, "loader: %d workers", loader->n_threads);
 }
 
 static int open_spans(leat_loader *loader, leat_error *err)
@@ -137,11 +135,11 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
     leat_loader *loader = make(plan, o);
     if (!loader)
         return leat_fail(err, LEAT_E_NOMEM, "loader: %zu bytes", sizeof *loader);
-    if ((rc = set_sizes(loader, o, err)) < 0 || (rc = open_spans(loader, err)) < 0 ||
-        (rc = open_scratch(loader, err)) < 0 || (rc = open_cache(loader, err)) < 0 ||
-        (rc = leat_slot_open_all(loader, err)) < 0 || (rc = leat_bad_open(loader, err)) < 0 ||
-        (rc = leat_ship_open(loader, err)) < 0 || (rc = leat_start_open(loader, err)) < 0 ||
-        (rc = open_pool(loader, err)) < 0) {
+    if ((rc = set_sizes(loader, o, err)) < 0 || (rc = leat_batch_open_all(loader, err)) < 0 ||
+        (rc = open_spans(loader, err)) < 0 || (rc = open_scratch(loader, err)) < 0 ||
+        (rc = open_cache(loader, err)) < 0 || (rc = leat_slot_open_all(loader, err)) < 0 ||
+        (rc = leat_bad_open(loader, err)) < 0 || (rc = leat_ship_open(loader, err)) < 0 ||
+        (rc = leat_start_open(loader, err)) < 0 || (rc = open_pool(loader, err)) < 0) {
         leat_loader_close(&loader);
         return rc;
     }
@@ -181,8 +179,10 @@ void leat_loader_free(leat_loader *loader)
     leat_ship_close(loader);
     leat_slot_close_all(loader);
     leat_bad_close(loader);
-    free(loader->batches);
+    leat_batch_close_all(loader);
     free(loader->errors);
+    if (loader->device)
+        leat_device_leave(loader->device);
     pthread_cond_destroy(&loader->ready);
     pthread_cond_destroy(&loader->work);
     pthread_mutex_destroy(&loader->lock);
@@ -195,7 +195,7 @@ void leat_loader_close(leat_loader **out)
     *out = NULL;
     if (!loader)
         return;
-    stop(loader);
+    stop(loader); /* nothing of a plan is used from here on */
     close_workers(loader);
     pthread_mutex_lock(&loader->lock);
     loader->closed = true;
