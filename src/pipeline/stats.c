@@ -92,6 +92,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     memset(out, 0, sizeof *out);
     leat_again_look(loader);
     out->threads = loader->n_threads;
+    out->lost_bytes = loader->plan->source->lost_bytes;
     out->memory_bytes = loader->budget.total_bytes;
     out->cpu_ns = loader->cpu_ns + leat_pool_cpu_ns(loader->pool);
     snprintf(out->reader, sizeof out->reader, "%s",
