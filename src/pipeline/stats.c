@@ -21,7 +21,7 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
     if (!loader->device)
         return;
     out->batches_ready = 0;
-    for (int64_t i = 0; i < loader->n_batches; i++)
+    for (int64_t i = 0; i < loader->n_handles; i++)
         out->batches_ready += loader->batches[i].state == LEAT_BATCH_SHIPPED;
 }
 
