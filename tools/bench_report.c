@@ -74,6 +74,7 @@ json_t *leat_bench_report_json(leat_bench_figures *b)
         leat_json_add(json, "budget", leat_explain_budget_json(leat_loader_budget(b->loader)));
         leat_json_add(json, "decisions", leat_explain_changes_json(b->loader));
     }
+    leat_json_int(json, "lost_bytes", (int64_t)b->after.lost_bytes);
     leat_json_int(json, "jpeg_index_used", (int64_t)b->after.n_seek);
     leat_json_int(json, "jpeg_index_refused", (int64_t)b->after.n_seek_refused);
     leat_json_int(json, "jpeg_device", (int64_t)b->after.n_files);

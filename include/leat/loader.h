@@ -156,10 +156,12 @@ typedef struct leat_loader_stats_info {
     int64_t wall_ns; /* since the loader was opened */
     uint64_t batches, samples;
     uint64_t n_masked, n_replaced; /* of those samples: bad records, see `on_error` */
-    uint64_t bytes_read;           /* as stored */
-    uint64_t bytes_out;            /* of batches handed out */
-    int64_t wait_ns;               /* time the consumer was blocked in leat_loader_next */
-    int32_t threads;               /* workers */
+    /* Of damaged files, in which no record can be found; with `on_error` each such place is a bad record. */
+    uint64_t lost_bytes;
+    uint64_t bytes_read;     /* as stored */
+    uint64_t bytes_out;      /* of batches handed out */
+    int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
+    int32_t threads;         /* workers */
     char reader[16];         /* now: "io_uring", "pread"; "direct": the source fetches by itself */
     char reader_reason[160]; /* why this reader; "" when it is the one asked for */
     int64_t prefetch;        /* batches ahead, now */

@@ -91,6 +91,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     const leat_ahead *const a = &loader->ahead;
     memset(out, 0, sizeof *out);
     out->threads = loader->n_threads;
+    out->lost_bytes = loader->plan->source->lost_bytes;
     out->memory_bytes = loader->budget.total_bytes;
     out->cpu_ns = leat_pool_cpu_ns(loader->pool);
     sum_stages(loader, out);
