@@ -21,7 +21,7 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
     if (!loader->device)
         return;
     out->batches_ready = 0;
-    for (int64_t i = 0; i < loader->n_batches; i++)
+    for (int64_t i = 0; i < loader->n_handles; i++)
         out->batches_ready += loader->batches[i].state == LEAT_BATCH_SHIPPED;
 }
 
@@ -92,6 +92,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     memset(out, 0, sizeof *out);
     leat_again_look(loader);
     out->threads = loader->n_threads;
+    out->lost_bytes = loader->plan->source->lost_bytes;
     out->memory_bytes = loader->budget.total_bytes;
     out->cpu_ns = loader->cpu_ns + leat_pool_cpu_ns(loader->pool);
     sum_stages(loader, out);
