@@ -139,6 +139,7 @@ static void a_transfer_needs_copies_that_take_the_time(void **state)
     arm.copying = 0.5;
     arm.meter.exposed_copy = 0.2;
     assert_verdict(&arm, 0, "transfer-bound", "each step waits for the copy");
+    assert_verdict(&arm, 0.3, "environment", "30 % of the CPUs");
     arm.copying = 0.05; /* the host came late: copies take 2 % of the time */
     assert_verdict(&arm, 0, "inconclusive", "exposed copy 20 %");
 

@@ -15,6 +15,7 @@ enum {
     WARM_CHUNK = 10,
     WARM_MAX_STEPS = 400,
     COPY_LAG = 4, /* batches after which a copy has ended where anything is to be said of it */
+    COPIES_KEPT = 100,
 };
 static const int64_t WARM_MAX_NS = 3000000000;
 
@@ -127,17 +128,16 @@ struct intake {
     leat_batch *lately[COPY_LAG]; /* the copy of the oldest has ended, if it is to count */
     int32_t n;                    /* batches since it settled */
     int32_t n_copies;
-    int64_t from_ns, to_ns, copy_ns, rows;
+    int64_t copy_ns[COPIES_KEPT]; /* the first ones */
+    int64_t from_ns, to_ns, rows;
 };
 
 /* A batch's info may be asked for after its release. */
 static void note_copy(struct intake *intake, leat_batch *batch)
 {
     const leat_batch_info *info = batch ? leat_batch_get_info(batch) : NULL;
-    if (!info || !info->copy_end_ns)
-        return;
-    intake->n_copies++;
-    intake->copy_ns += info->copy_end_ns - info->copy_start_ns;
+    if (info && info->copy_end_ns && intake->n_copies < COPIES_KEPT)
+        intake->copy_ns[intake->n_copies++] = info->copy_end_ns - info->copy_start_ns;
 }
 
 static int take_batch(struct intake *intake, leat_loader *loader, leat_error *err)
@@ -156,10 +156,19 @@ static int take_batch(struct intake *intake, leat_loader *loader, leat_error *er
     return LEAT_OK;
 }
 
-static leat_meter meter_of(const struct intake *intake)
+static int compare_ns(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The copy in the middle stands for all: where the host was held up as it enqueued one, that one's
+ * start is too early. */
+static leat_meter meter_of(struct intake *intake)
 {
     const int64_t wall = intake->to_ns - intake->from_ns;
-    const double each = intake->n_copies ? (double)intake->copy_ns / intake->n_copies : 0;
+    qsort(intake->copy_ns, (size_t)intake->n_copies, sizeof *intake->copy_ns, compare_ns);
+    const double each = intake->n_copies ? (double)intake->copy_ns[intake->n_copies / 2] : 0;
     const double copying = each * intake->n / (double)wall;
     return (leat_meter){ .n_steps = (size_t)intake->n,
                          .wall_ns = wall,

@@ -142,10 +142,10 @@ static double exposed_copies(const leat_compare_arm *arm)
 static void say_slower_step(leat_compare_arm *arm, double taken)
 {
     const double copy = exposed_copies(arm), wait = arm->meter.input_wait;
-    if (copy >= COPY_COUNTS && arm->of_step.value >= REACHES * (1 - copy))
-        conclude(arm, "transfer-bound", "each step waits for the copy of its batch");
-    else if (taken >= TAKEN_COUNTS)
+    if (taken >= TAKEN_COUNTS)
         say_unclear(arm, taken);
+    else if (copy >= COPY_COUNTS && arm->of_step.value >= REACHES * (1 - copy))
+        conclude(arm, "transfer-bound", "each step waits for the copy of its batch");
     else if (wait >= WAIT_COUNTS && arm->of_step.value >= REACHES * (1 - wait))
         conclude(arm, "input-bound", "the loader keeps up on average, but batches come unevenly");
     else
