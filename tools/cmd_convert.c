@@ -83,6 +83,14 @@ static int shuffle(struct convert *c, leat_error *err)
     return LEAT_OK;
 }
 
+/* The longest name of the set. */
+static int check_length(const struct convert *c, leat_error *err)
+{
+    char end[64];
+    snprintf(end, sizeof end, "-00000-of-%05lld.tfrecord.idx", (long long)c->o->shards);
+    return leat_files_check_length(c->o->output, end, err);
+}
+
 /* Shards of another count beside the new ones would be read together with them by PREFIX-*. */
 static int check_other_shards(const struct convert *c, leat_error *err)
 {
@@ -205,6 +213,10 @@ static int convert(struct convert *c, leat_error *err)
         rc = shuffle(c, err);
     if (rc == LEAT_OK)
         rc = leat_files_make_parents(c->o->output, err);
+    if (rc == LEAT_OK)
+        rc = check_length(c, err);
+    if (rc == LEAT_OK)
+        rc = leat_json_check(c->o->json, err);
     if (rc == LEAT_OK)
         rc = write_locked(c, err);
     c->seconds = (double)(leat_files_now_ns() - start) * 1e-9;

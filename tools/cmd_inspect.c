@@ -288,7 +288,9 @@ static int run(const leat_call *call)
     const char *first = call->arguments[0];
     leat_error err = { 0 };
     leat_paths paths = { 0 };
-    int rc;
+    int rc = leat_json_check(o->json, &err);
+    if (rc < 0)
+        return leat_command_fail("inspect", &err);
     if (leat_paths_is_config(first)) {
         if (call->n_arguments > 1)
             return leat_command_misuse("inspect", "give one config, or TFRecord files");
