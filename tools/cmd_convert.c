@@ -12,6 +12,7 @@
 #include "index.h"
 #include "json.h"
 #include "lock.h"
+#include "shard_names.h"
 #include "shards.h"
 
 struct convert_options {
@@ -146,7 +147,7 @@ static int write_indexes(const struct convert *c, leat_error *err)
     for (int32_t i = 0; i < c->o->shards; i++) {
         leat_format_error why = { 0 };
         leat_index index = { 0 };
-        char *name = leat_shards_name(c->o->output, i, (int32_t)c->o->shards);
+        char *name = leat_shard_name(c->o->output, i, (int32_t)c->o->shards);
         if (!name)
             return leat_fail(err, LEAT_E_NOMEM, "out of memory");
         const int rc = leat_index_open(name, 0, &index, &why);
@@ -182,6 +183,8 @@ static int write_all(struct convert *c, leat_error *err)
     leat_progress_fini(&progress);
     if (rc == LEAT_OK)
         rc = leat_files_rename(c->labels_part, c->labels, err);
+    if (rc == LEAT_OK)
+        rc = leat_shard_names_end(c->o->output, err);
     if (rc < 0 && c->labels_part)
         unlink(c->labels_part);
     return rc < 0 ? rc : write_indexes(c, err);
@@ -227,7 +230,7 @@ static json_t *names_json(const struct convert *c)
 {
     json_t *list = json_array();
     for (int32_t i = 0; i < c->o->shards; i++) {
-        char *name = leat_shards_name(c->o->output, i, (int32_t)c->o->shards);
+        char *name = leat_shard_name(c->o->output, i, (int32_t)c->o->shards);
         json_array_append_new(list, json_string(name ? name : "?"));
         free(name);
     }
@@ -405,7 +408,13 @@ const leat_command leat_command_convert = {
         "one process writes files of a PREFIX, a second one with the same PREFIX is refused. A "
         "process that is killed outright leaves hidden files: .PREFIX.lock, and .NAME.part of what "
         "was complete by then; over a network, or on another file system without nameless files, "
-        "also .NAME.*.tmp. They can be removed, and are in nobody's way.",
+        "also .NAME.*.tmp (a long NAME is left out, or replaced by digits). They can be removed, "
+        "and "
+        "are in nobody's way. If it was killed while it gave the files their names, "
+        "PREFIX.incomplete "
+        "is left, and leat refuses to read the set until the conversion has run again. A former "
+        "set of "
+        "the same PREFIX and number of shards is replaced at that moment.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1",
     .n_min = 2,
     .n_max = 2,

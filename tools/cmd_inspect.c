@@ -12,6 +12,7 @@
 #include "paths.h"
 #include "record_print.h"
 #include "setup.h"
+#include "shard_set.h"
 
 struct inspect_options {
     int64_t record;
@@ -194,6 +195,14 @@ static void print_census(const leat_census *census, const leat_paths *paths)
         print_labels(census);
 }
 
+/* A set that was left half-written is no set. */
+static int check_sets(const leat_paths *paths, leat_error *err)
+{
+    leat_format_error why;
+    return leat_shard_set_check(paths->items, paths->n, &why) < 0 ? leat_files_fail(err, &why)
+                                                                  : LEAT_OK;
+}
+
 static int inspect_files(const struct inspect_options *o, const leat_paths *paths, leat_error *err)
 {
     leat_census census;
@@ -302,6 +311,8 @@ static int run(const leat_call *call)
         return leat_command_misuse("inspect", "--set needs a config (.yaml)");
     } else {
         rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err);
+        if (rc == LEAT_OK)
+            rc = check_sets(&paths, &err);
         if (rc == LEAT_OK)
             rc = o->record < 0 ? inspect_files(o, &paths, &err) : inspect_record(o, &paths, &err);
     }
