@@ -372,7 +372,7 @@ static void limits_of_int64_are_exact(void **state)
     }
 }
 
-/* The files are empty: a label is that of its folder, and nothing is read for it. */
+/* The files only begin as images do: a label is that of its folder, and nothing is read for it. */
 static void labels_of_images_need_no_reading(void **state)
 {
     char name[32], text[400];
@@ -382,7 +382,7 @@ static void labels_of_images_need_no_reading(void **state)
     for (int c = 0; c < 3; c++)
         for (int i = 0; i <= c; i++) {
             snprintf(name, sizeof name, "images/%c/%d.jpg", 'a' + c, i);
-            put_text(name, "");
+            put_text(name, "P6 ");
         }
     for (int twice = 0; twice < 2; twice++) {
         char source[200];

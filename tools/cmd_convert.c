@@ -388,9 +388,11 @@ const leat_command leat_command_convert = {
     .summary = "make TFRecord files from a folder of images",
     .arguments = "images DIR",
     .text =
-        "Makes TFRecord files from a folder that has one sub-folder per class. Files are JPEG or "
-        "PNG, told by their first bytes and not by their names; without --jpeg their bytes pass "
-        "through untouched. Labels are 0, 1, ... in byte order of the folders' names. Names that "
+        "Makes TFRecord files from a folder that has one sub-folder per class. Files are JPEG, "
+        "PNG, WebP, BMP, PGM or PPM, told by their first bytes and not by their names; without "
+        "--jpeg "
+        "their bytes pass through untouched. Labels are 0, 1, ... in byte order of the folders' "
+        "names. Names that "
         "begin "
         "with a dot are passed over.\n\n"
         "Records hold the features image/encoded, image/format, image/class/label, "
@@ -402,7 +404,7 @@ const leat_command leat_command_convert = {
         "Progressive files become sequential, Huffman tables are optimised, and every N MCUs there "
         "is a restart marker. Metadata is dropped unless --keep-metadata. Pictures that Exif says "
         "are to be turned are turned where that loses nothing; otherwise image/exif/orientation "
-        "says how. Damaged, unfinished and arithmetic-coded files and PNG pass through "
+        "says how. Damaged, unfinished and arithmetic-coded files and other formats pass through "
         "untouched.\n\n"
         "Nothing appears under its final name before everything is complete and on disk. While "
         "one process writes files of a PREFIX, a second one with the same PREFIX is refused. A "

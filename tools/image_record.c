@@ -129,11 +129,12 @@ static int pack(leat_image_record *record, const struct stored *image, const cha
 {
     leat_example_builder *b = record->builder;
     const leat_image_header *header = &image->header;
+    const char *const format = leat_image_format_name(header->format);
     const int64_t label64 = label;
     leat_example_builder_clear(b);
     int rc = leat_example_add_bytes(b, "image/encoded", image->bytes, image->size, why);
     if (!rc)
-        rc = leat_example_add_bytes(b, "image/format", header->format, strlen(header->format), why);
+        rc = leat_example_add_bytes(b, "image/format", format, strlen(format), why);
     if (!rc)
         rc = leat_example_add_int64s(b, "image/class/label", &label64, 1, why);
     if (!rc)
@@ -163,7 +164,7 @@ int leat_image_record_make(leat_image_record *record, int folder, const char *pa
     rc = leat_image_reader_header(record->reader, image.bytes, image.size, &image.header, err);
     if (rc == LEAT_OK && record->verify)
         rc = leat_image_reader_verify(record->reader, image.bytes, image.size, err);
-    if (rc == LEAT_OK && record->transcoder && image.header.format[0] == 'j')
+    if (rc == LEAT_OK && record->transcoder && image.header.format == LEAT_IMAGE_JPEG)
         rc = transcode(record, &image, err);
     if (rc < 0)
         return leat_fail_in(err, rc, "%s: ", path);

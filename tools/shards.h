@@ -23,7 +23,7 @@ typedef struct leat_shards_options {
 
 typedef struct leat_shards_skipped {
     size_t position;
-    char *text; /* "cat/notes.txt: neither JPEG nor PNG" */
+    char *text; /* "cat/notes.txt: no image: none of JPEG, …" */
 } leat_shards_skipped;
 
 typedef struct leat_shards_result {
