@@ -11,6 +11,7 @@
 #include "files.h"
 #include "index.h"
 #include "json.h"
+#include "left_out.h"
 #include "lock.h"
 #include "shard_names.h"
 #include "shards.h"
@@ -43,7 +44,7 @@ static const leat_option options[] = {
     LEAT_OPTION_BOOL(struct convert_options, verify, "false",
                      "decode every image, so that damage behind the header is found"),
     LEAT_OPTION_BOOL(struct convert_options, skip_bad, "false",
-                     "leave out files that are no image, and list them"),
+                     "leave out what is no image or cannot be opened, and list it"),
     LEAT_OPTION_BOOL(struct convert_options, recursive, "false",
                      "take files in folders inside a class as well"),
     LEAT_ROW_QUIET(struct convert_options),
@@ -206,7 +207,8 @@ static int write_locked(struct convert *c, leat_error *err)
 static int convert(struct convert *c, leat_error *err)
 {
     const int64_t start = leat_files_now_ns();
-    int rc = leat_scan_open(&c->scan, c->folder, c->o->recursive, err);
+    const leat_scan_options how = { c->o->recursive, c->o->skip_bad };
+    int rc = leat_scan_open(&c->scan, c->folder, &how, err);
     if (rc == LEAT_OK)
         rc = check_labels(&c->scan, err);
     if (rc == LEAT_OK && (size_t)c->o->shards > c->scan.n_files)
@@ -254,6 +256,7 @@ static json_t *jpeg_json(const struct convert *c)
 static int write_json(const struct convert *c, leat_error *err)
 {
     json_t *json = leat_json_open("convert"), *skipped = json_array();
+    size_t first;
     leat_json_text(json, "folder", c->folder);
     leat_json_int(json, "images", (int64_t)c->result.images);
     leat_json_int(json, "classes", (int64_t)c->scan.n_classes);
@@ -264,10 +267,14 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_int(json, "threads", c->threads);
     leat_json_add(json, "shards", names_json(c));
     leat_json_text(json, "labels", c->labels);
+    for (size_t i = 0; i < c->scan.n_left_out; i++)
+        json_array_append_new(skipped, json_string(c->scan.left_out[i]));
     for (size_t i = 0; i < c->result.n_skipped; i++)
         json_array_append_new(skipped, json_string(c->result.skipped[i].text));
     leat_json_add(json, "skipped", skipped);
     leat_json_int(json, "outside", (int64_t)c->scan.n_outside);
+    leat_json_int(json, "empty_classes",
+                  (int64_t)leat_left_out_classes(&c->scan, c->order, &c->result, &first));
     if (c->restart_mcus)
         leat_json_add(json, "jpeg", jpeg_json(c));
     return leat_json_write(json, c->o->json, err);
@@ -303,15 +310,6 @@ static void print_summary(const struct convert *c)
            c->threads, c->threads == 1 ? "" : "s", c->labels);
     if (c->restart_mcus)
         print_jpeg(c);
-}
-
-static void print_notes(const struct convert *c)
-{
-    for (size_t i = 0; i < c->result.n_skipped; i++)
-        fprintf(stderr, "left out: %s/%s\n", c->folder, c->result.skipped[i].text);
-    if (c->scan.n_outside)
-        fprintf(stderr, "left out: %zu file%s directly in %s, outside of any class folder\n",
-                c->scan.n_outside, c->scan.n_outside == 1 ? "" : "s", c->folder);
 }
 
 static int parse_seed(struct convert *c, leat_error *err)
@@ -365,7 +363,7 @@ static int run(const leat_call *call)
     if (rc == LEAT_OK)
         rc = convert(&c, &err);
     if (rc == LEAT_OK) {
-        print_notes(&c);
+        leat_left_out_print(c.folder, &c.scan, c.order, &c.result);
         if (!leat_json_to_stdout(c.o->json))
             print_summary(&c);
         rc = write_json(&c, &err);

@@ -63,6 +63,14 @@ static int grow(leat_image_record *record, leat_error *err)
     return LEAT_OK;
 }
 
+/* Whether the file, and not the machine, is why it cannot be opened. */
+static int open_code(int error)
+{
+    return error == EACCES || error == EPERM || error == ENOENT || error == ELOOP || error == ENXIO
+               ? LEAT_E_DATA
+               : LEAT_E_IO;
+}
+
 /* Three system calls for a file that fits: a regular file's short read is its end. */
 static int read_file(leat_image_record *record, int folder, const char *path, size_t *size,
                      leat_error *err)
@@ -71,7 +79,7 @@ static int read_file(leat_image_record *record, int folder, const char *path, si
     *size = 0;
     const int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
-        return leat_fail(err, LEAT_E_IO, "%s: cannot open: %s", path,
+        return leat_fail(err, open_code(errno), "%s: cannot open: %s", path,
                          leat_format_open_error(errno));
     for (;;) {
         const size_t room = record->room - *size;

@@ -200,7 +200,9 @@ static int take_file(struct worker *worker, size_t position, leat_error *err)
     } else if (rc == LEAT_E_DATA && o->skip_bad) {
         rc = skip_file(job, position, err->message, err);
     } else {
-        leat_fail_in(err, rc, "%s/", o->folder);
+        const leat_error inner = *err;
+        leat_fail(err, rc, "%s/%s%s", o->folder, inner.message,
+                  rc == LEAT_E_DATA ? "; --skip-bad leaves out such files" : "");
     }
     return rc;
 }
