@@ -2,7 +2,6 @@
  *
  * leat convert: a folder of images becomes TFRecord shards, a label map and index files. */
 #include <errno.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "json.h"
 #include "left_out.h"
 #include "lock.h"
+#include "pattern.h"
 #include "shard_names.h"
 #include "shards.h"
 
@@ -96,9 +96,11 @@ static int check_length(const struct convert *c, leat_error *err)
 /* Shards of another count beside the new ones would be read together with them by PREFIX-*. */
 static int check_other_shards(const struct convert *c, leat_error *err)
 {
-    char *pattern = leat_files_text("%s-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]"
-                                    ".tfrecord",
-                                    c->o->output);
+    char *prefix = leat_pattern_escape(c->o->output);
+    char *pattern = prefix ? leat_files_text("%s-[0-9][0-9][0-9][0-9][0-9]-of-"
+                                             "[0-9][0-9][0-9][0-9][0-9].tfrecord",
+                                             prefix)
+                           : NULL;
     char *end = leat_files_text("-of-%05lld.tfrecord", (long long)c->o->shards);
     int rc = pattern && end ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     glob_t found = { 0 };
@@ -110,6 +112,7 @@ static int check_other_shards(const struct convert *c, leat_error *err)
                                "would mix the two; remove it or choose another PREFIX",
                                found.gl_pathv[i], c->o->output);
     globfree(&found);
+    free(prefix);
     free(pattern);
     free(end);
     return rc;
