@@ -37,7 +37,7 @@ static void what_exists_is_taken_literally(void **state)
         { "xd[1]/in/[", "xd[1]/in/[" },
         { "xd[1]/a-[2]", "xd[1]/a-2" },
         { "xl[", "xl[" },
-        { "x\\1", "" },
+        { "x\\1", "x1" },
         { "y\\", "y\\" },
         { "none[1]/x", "" },
         { "[x]1", "x1" },
