@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "device_impl.h"
+#include "forked.h"
 
 static const leat_device_table *const tables[] = {
 #define LEAT_DEVICE_ROW(name) &leat_device_##name,
@@ -51,6 +52,7 @@ int leat_device_open(const char *name, leat_device **out, leat_error *err)
         if (rc < 0)
             return leat_fail_in(err, rc, "device '%s': ", name);
         snprintf((*out)->info.name, sizeof(*out)->info.name, "%s", name);
+        (*out)->n_forks = leat_forked_count();
         return LEAT_OK;
     }
     return no_such_device(name, err);
@@ -60,7 +62,9 @@ void leat_device_close(leat_device **device)
 {
     if (!device || !*device)
         return;
-    leat_device_leave(*device);
+    if ((*device)->n_forks ==
+        leat_forked_count()) /* else its threads and driver are the parent's */
+        leat_device_leave(*device);
     *device = NULL;
 }
 

@@ -46,6 +46,7 @@
 #include "budget_impl.h"
 #include "device_impl.h"
 #include "finish.h"
+#include "forked.h"
 #include "keep.h"
 #include "plan_impl.h"
 #include "pool.h"
@@ -115,6 +116,7 @@ typedef struct leat_buffer {
 struct leat_batch {
     leat_loader *loader; /* [const after open] */
     leat_view *views;    /* [const after open] of the plan's tensors [who holds it] */
+    int32_t n_tensors;   /* [const after open] */
     leat_batch *next_spare;
     bool is_out; /* of the ring */
     leat_batch_info info;
@@ -154,6 +156,7 @@ struct leat_loader {
     leat_view *views;            /* [const after open] of all of them */
     int n_threads;               /* [const after open] */
     int64_t opened_ns;           /* [const after open] */
+    unsigned n_forks;            /* [const after open] leat_forked_count() then */
     leat_worker *workers;        /* n_threads + 1: the last is the consumer's */
 
     pthread_mutex_t lock;  /* guards what follows */
@@ -239,6 +242,9 @@ int leat_opening_open(leat_loader *loader, leat_error *err);
 /* No thread, read or copy is under way after this; batches that are held stay. Then: frees these too. */
 void leat_opening_stop(leat_loader *loader);
 void leat_opening_free(leat_loader *loader);
+/* Both in a child that fork() made, whatever threads were in the middle of: takes no lock, waits for
+ * nobody, and leaves what devices and workers have as it is. */
+void leat_opening_free_forked(leat_loader *loader);
 /* Both, for another opening to follow. */
 void leat_opening_end(leat_loader *loader);
 
@@ -361,8 +367,10 @@ void leat_batch_settle(leat_batch *batch);
 /* --- loader.c ---------------------------------------------------------------------------------- */
 /* What a full slot says about its batch. */
 void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot);
-/* What is left of a loader that was closed, when the last batch is released. */
+/* What is left of a loader that was closed, when the last batch is released; in a forked child. */
 void leat_loader_free(leat_loader *loader);
+void leat_loader_free_forked(leat_loader *loader);
+int leat_loader_fail_forked(leat_error *err);
 
 /* --- sched.c ----------------------------------------------------------------------------------- */
 void leat_sched_work(void *loader, int i); /* a worker's life */
@@ -403,6 +411,12 @@ static inline leat_slot *leat_loader_slot(const leat_loader *loader, int64_t bat
 {
     leat_slot *const slot = leat_loader_batch(loader, batch)->slot;
     return slot && slot->batch == batch ? slot : NULL;
+}
+/* This process is a child that fork() has made since the loader was opened: it has no threads, and locks
+ * are in no known state. */
+static inline bool leat_loader_is_forked(const leat_loader *loader)
+{
+    return loader->n_forks != leat_forked_count();
 }
 /* Slots and buffers made at open, of those that the window may use: without more the consumer may
  * have to wait, but not for ever. */

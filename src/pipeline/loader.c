@@ -107,6 +107,7 @@ static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
         leat_device_use(loader->device);
     loader->hold = o->hold ? o->hold : 1;
     loader->opened_ns = leat_clock_ns();
+    loader->n_forks = leat_forked_count();
     return loader;
 }
 
@@ -165,12 +166,41 @@ static void close_spans(leat_loader *loader)
     leat_trace_ring_close(&loader->step_spans);
 }
 
+void leat_loader_free_forked(leat_loader *loader)
+{
+    leat_opening_free_forked(loader);
+    close_spans(loader);
+    free(loader->workers);
+    leat_batch_close_all(loader);
+    free(loader->errors);
+    free(loader);
+}
+
+/* Batches that are held are the child's own copies. */
+static void close_forked(leat_loader *loader)
+{
+    loader->closed = true;
+    if (!loader->held)
+        leat_loader_free_forked(loader);
+}
+
+int leat_loader_fail_forked(leat_error *err)
+{
+    return leat_fail(err, LEAT_E_FORKED,
+                     "the loader belongs to the process that this one was forked from: open one "
+                     "here, by its state (leat_loader_get_state) to go on where it stood");
+}
+
 void leat_loader_close(leat_loader **out)
 {
     leat_loader *const loader = *out;
     *out = NULL;
     if (!loader)
         return;
+    if (leat_loader_is_forked(loader)) {
+        close_forked(loader);
+        return;
+    }
     leat_opening_stop(loader);
     leat_again_close(loader); /* nothing of a plan is used from here on */
     close_spans(loader);
@@ -341,6 +371,8 @@ static int begin_next(leat_loader *loader, leat_error *err)
 static int next_until(leat_loader *loader, int64_t until_ns, leat_batch **out, leat_error *err)
 {
     *out = NULL;
+    if (leat_loader_is_forked(loader))
+        return leat_loader_fail_forked(err);
     int rc = begin_next(loader, err);
     if (rc < 0)
         return rc;
@@ -372,8 +404,11 @@ int leat_loader_next_within(leat_loader *loader, int64_t ns, leat_batch **out, l
 
 void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
 {
-    pthread_mutex_lock(&loader->lock);
+    const bool locks = !leat_loader_is_forked(loader); /* a child may ask where its parent stood */
+    if (locks)
+        pthread_mutex_lock(&loader->lock);
     const int64_t next = loader->next;
-    pthread_mutex_unlock(&loader->lock);
+    if (locks)
+        pthread_mutex_unlock(&loader->lock);
     leat_state_make(loader->whole, next, out);
 }

@@ -87,6 +87,18 @@ void leat_opening_free(leat_loader *loader)
     leat_bad_close(loader);
 }
 
+void leat_opening_free_forked(leat_loader *loader)
+{
+    leat_pool_close_forked(&loader->pool);
+    leat_reader_close_forked(&loader->ahead.reader);
+    free(loader->ahead.runs);
+    for (int64_t i = 0; i < loader->n_slots_made && !loader->pinned; i++)
+        free(loader->slots[i].memory);
+    free(loader->slots);
+    free(loader->buffers);
+    leat_bad_close(loader);
+}
+
 /* What is left of it in what lasts. */
 static void forget_locked(leat_loader *loader)
 {

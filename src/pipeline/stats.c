@@ -90,6 +90,8 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
 {
     const leat_ahead *const a = &loader->ahead;
     memset(out, 0, sizeof *out);
+    if (leat_loader_is_forked(loader))
+        return;
     leat_again_look(loader);
     out->threads = loader->n_threads;
     out->memory_bytes = loader->budget.total_bytes;
