@@ -22,7 +22,7 @@ static void spare_locked(leat_batch *batch)
 
 int leat_batch_open_all(leat_loader *loader, leat_error *err)
 {
-    const size_t n = (size_t)loader->n_handles, n_tensors = (size_t)loader->whole->n_tensors;
+    const size_t n = (size_t)loader->n_handles, n_tensors = (size_t)loader->plan->n_tensors;
     loader->ring = calloc((size_t)loader->n_batches, sizeof *loader->ring);
     loader->batches = calloc(n, sizeof *loader->batches);
     loader->views = calloc(n * n_tensors, sizeof *loader->views);
@@ -119,11 +119,9 @@ static int refuse_stream(const leat_batch *batch, const leat_stream *stream)
 
 int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
 {
-    int rc = refuse_stream(batch, stream);
-    if (rc < 0 || !batch->loader->device)
-        return rc;
-    rc = batch->loader->device->table->stream_wait(stream, leat_ship_arrived(batch));
-    return rc < 0 ? rc : leat_steps_begin(batch, stream);
+    const int rc = refuse_stream(batch, stream);
+    const leat_device *const device = rc < 0 ? NULL : batch->loader->device;
+    return device ? device->table->stream_wait(stream, leat_ship_arrived(batch)) : rc;
 }
 
 /* Of a child's copy. */
@@ -171,17 +169,15 @@ static void give_back(leat_batch *batch, bool consumed)
 
 int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
 {
-    int rc = refuse_stream(batch, stream), noted = LEAT_OK;
+    int rc = refuse_stream(batch, stream);
     const leat_device *const device = rc < 0 ? NULL : batch->loader->device;
-    if (device) {
-        noted = leat_steps_end(batch, stream);
+    if (device)
         rc = device->table->event_record(batch->buffer->consumed, stream);
-    } else if (rc >= 0 && stream) {
+    else if (rc >= 0 && stream)
         rc = stream->device->table->stream_sync(stream, NULL);
-    }
     if (batch)
         give_back(batch, device && rc >= 0);
-    return rc < 0 ? rc : noted;
+    return rc;
 }
 
 void leat_batch_release(leat_batch *batch)
