@@ -81,20 +81,21 @@ void leat_device_leave(leat_device *device)
 
 const leat_device_info *leat_device_get_info(const leat_device *device)
 {
-    return &device->info;
+    return device ? &device->info : NULL;
 }
 
 size_t leat_devices(leat_device_info *out, size_t n)
 {
     size_t count = 0;
     for (size_t i = 0; i < N_TABLES; i++)
-        count += tables[i]->list(count < n ? out + count : NULL, count < n ? n - count : 0);
+        count += tables[i]->list(out && count < n ? out + count : NULL,
+                                 out && count < n ? n - count : 0);
     return count;
 }
 
 const leat_option *leat_device_options(const char *kind)
 {
-    for (size_t i = 0; i < N_TABLES; i++)
+    for (size_t i = 0; kind && i < N_TABLES; i++)
         if (!strcmp(tables[i]->kind, kind))
             return tables[i]->options;
     return NULL;

@@ -238,6 +238,8 @@ void leat_budget_look(const leat_loader_options *options, leat_budget_facts *out
 int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, leat_budget *out,
                      leat_error *err)
 {
+    if (!plan || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_plan_budget: plan and out must be given");
     leat_budget_facts facts;
     leat_budget_look(options, &facts);
     return leat_budget_make(leat_plan_on(plan, options ? options->device : NULL), &facts, out, err);

@@ -127,6 +127,8 @@ static int open_pool(leat_loader *loader, leat_error *err)
 int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, leat_loader **out,
                      leat_error *err)
 {
+    if (!plan || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_loader_open: plan and out must be given");
     static const leat_loader_options defaults;
     const leat_loader_options *const o = options ? options : &defaults;
     *out = NULL;
