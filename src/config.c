@@ -75,11 +75,16 @@ static int open_config(const char *text, size_t n, const char *name, leat_config
 
 int leat_config_parse(const char *text, const char *name, leat_config **out, leat_error *err)
 {
+    if (!text || !name || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_config_parse: text, name and out must be given");
     return open_config(text, strlen(text), name, out, err);
 }
 
 int leat_config_load(const char *path, leat_config **out, leat_error *err)
 {
+    if (!path || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_config_load: path and out must be given");
     char *text;
     size_t n;
     *out = NULL;
@@ -93,7 +98,7 @@ int leat_config_load(const char *path, leat_config **out, leat_error *err)
 
 void leat_config_close(leat_config **config)
 {
-    if (!*config)
+    if (!config || !*config)
         return;
     leat_tree_fini(&(*config)->tree);
     free(*config);

@@ -51,6 +51,8 @@ static leat_node *copy_node(struct copying *c, const leat_node *from)
 
 int leat_config_copy(const leat_config *config, leat_config **out, leat_error *err)
 {
+    if (!config || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_config_copy: config and out must be given");
     *out = NULL;
     leat_config *copy = calloc(1, sizeof *copy);
     struct copying c = { copy ? &copy->tree : NULL, NULL, NULL };

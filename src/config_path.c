@@ -14,6 +14,9 @@
 int leat_config_get(const leat_config *config, const char *path, char *text, size_t size,
                     leat_error *err)
 {
+    if (!config || !path || (!text && size))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_config_get: config, path and text must be given");
     leat_walk w = { .err = err, .code = LEAT_E_ARGUMENT };
     int rc = leat_walk_split(&w, path, strlen(path));
     if (rc == LEAT_OK)
@@ -161,6 +164,9 @@ static int set(leat_config *config, leat_walk *w, const char *text)
 
 int leat_config_set(leat_config *config, const char *assignment, leat_error *err)
 {
+    if (!config || !assignment)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_config_set: config and assignment must be given");
     leat_walk w = { .err = err, .code = LEAT_E_CONFIG };
     const char *equals = strchr(assignment, '=');
     if (!equals)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "device_impl.h"
+#include "forked.h"
 
 static const leat_device_table *const tables[] = {
 #define LEAT_DEVICE_ROW(name) &leat_device_##name,
@@ -51,6 +52,7 @@ int leat_device_open(const char *name, leat_device **out, leat_error *err)
         if (rc < 0)
             return leat_fail_in(err, rc, "device '%s': ", name);
         snprintf((*out)->info.name, sizeof(*out)->info.name, "%s", name);
+        (*out)->n_forks = leat_forked_count();
         return LEAT_OK;
     }
     return no_such_device(name, err);
@@ -60,7 +62,9 @@ void leat_device_close(leat_device **device)
 {
     if (!device || !*device)
         return;
-    leat_device_leave(*device);
+    if ((*device)->n_forks ==
+        leat_forked_count()) /* else its threads and driver are the parent's */
+        leat_device_leave(*device);
     *device = NULL;
 }
 
@@ -77,20 +81,21 @@ void leat_device_leave(leat_device *device)
 
 const leat_device_info *leat_device_get_info(const leat_device *device)
 {
-    return &device->info;
+    return device ? &device->info : NULL;
 }
 
 size_t leat_devices(leat_device_info *out, size_t n)
 {
     size_t count = 0;
     for (size_t i = 0; i < N_TABLES; i++)
-        count += tables[i]->list(count < n ? out + count : NULL, count < n ? n - count : 0);
+        count += tables[i]->list(out && count < n ? out + count : NULL,
+                                 out && count < n ? n - count : 0);
     return count;
 }
 
 const leat_option *leat_device_options(const char *kind)
 {
-    for (size_t i = 0; i < N_TABLES; i++)
+    for (size_t i = 0; kind && i < N_TABLES; i++)
         if (!strcmp(tables[i]->kind, kind))
             return tables[i]->options;
     return NULL;

@@ -169,6 +169,7 @@ struct leat_device {
     const leat_device_table *table;
     leat_device_info info;
     atomic_int n_users; /* besides its owner; who leaves last closes it */
+    unsigned n_forks;   /* leat_forked_count() at its opening */
 };
 /* First member of every stream and event: their device. */
 struct leat_stream {

@@ -64,5 +64,7 @@ int leat_fail_in(leat_error *err, int code, const char *format, ...)
 
 void leat_error_print(const leat_error *err, FILE *stream)
 {
+    if (!err || !stream)
+        return;
     fprintf(stream, "leat: %s\n", err->message[0] ? err->message : leat_code_text(err->code));
 }

@@ -338,6 +338,9 @@ static int set_list(const leat_option *row, void *options, const char *text, lea
 
 int leat_option_set(const leat_option *row, void *options, const char *text, leat_error *err)
 {
+    if (!row || !options || !text)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_option_set: row, options and text must be given");
     if (leat_option_is_list(row) && *text == '[')
         return set_list(row, options, text, err);
     if (leat_option_is_list(row))
@@ -349,7 +352,7 @@ int leat_option_set(const leat_option *row, void *options, const char *text, lea
 
 void leat_option_init(const leat_option *table, void *options)
 {
-    for (const leat_option *row = table; row->name; row++) {
+    for (const leat_option *row = table; row && options && row->name; row++) {
         leat_option_clear(row, options);
         if (row->initial && row->type != LEAT_OPTION_TYPE_NODE)
             leat_option_set(row, options, row->initial, NULL);
@@ -358,7 +361,7 @@ void leat_option_init(const leat_option *table, void *options)
 
 const leat_option *leat_option_find(const leat_option *table, const char *name)
 {
-    for (const leat_option *row = table; row->name; row++)
+    for (const leat_option *row = table; row && name && row->name; row++)
         if (!strcmp(row->name, name))
             return row;
     return NULL;
@@ -366,6 +369,8 @@ const leat_option *leat_option_find(const leat_option *table, const char *name)
 
 char *leat_option_type_text(const leat_option *row, char *text, size_t size)
 {
+    if (!row || !text || !size)
+        return text;
     const leat_words words = choice_words(row);
     if (row->type == LEAT_OPTION_TYPE_ENUM)
         snprintf(text, size, "one of: %s", words.text);

@@ -82,6 +82,11 @@ void leat_pool_close(leat_pool **out)
     leat_pool *const pool = *out;
     for (int i = 0; pool && i < pool->n; i++)
         pthread_join(pool->members[i].thread, NULL);
-    free(pool);
+    leat_pool_close_forked(out);
+}
+
+void leat_pool_close_forked(leat_pool **out)
+{
+    free(*out);
     *out = NULL;
 }

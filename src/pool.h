@@ -19,5 +19,7 @@ int leat_pool_open(leat_pool **out, int n, const char *name, void (*work)(void *
 int64_t leat_pool_cpu_ns(const leat_pool *pool);
 /* Waits until all have returned. */
 void leat_pool_close(leat_pool **pool);
+/* The same in a child that fork() made, which has none of the threads. */
+void leat_pool_close_forked(leat_pool **pool);
 
 #endif

@@ -24,7 +24,7 @@ size_t leat_dtype_bytes(leat_dtype dtype)
 
 leat_dtype leat_dtype_of(const char *name)
 {
-    for (int i = 0; i < LEAT_N_DTYPES; i++)
+    for (int i = 0; name && i < LEAT_N_DTYPES; i++)
         if (!strcmp(dtypes[i].name, name))
             return (leat_dtype)i;
     return LEAT_N_DTYPES;
@@ -33,6 +33,8 @@ leat_dtype leat_dtype_of(const char *name)
 int64_t leat_shape_elements(const leat_shape *shape)
 {
     int64_t n = 1;
+    if (!shape || shape->rank < 0 || shape->rank > LEAT_MAX_RANK)
+        return -1;
     for (int32_t i = 0; i < shape->rank; i++)
         if (shape->dims[i] < 0 || __builtin_mul_overflow(n, shape->dims[i], &n))
             return -1;
@@ -47,22 +49,28 @@ int64_t leat_shape_bytes(const leat_shape *shape)
 
 int leat_shape_equal(const leat_shape *a, const leat_shape *b)
 {
-    return a->dtype == b->dtype && a->rank == b->rank &&
+    return a && b && a->dtype == b->dtype && a->rank == b->rank && a->rank >= 0 &&
+           a->rank <= LEAT_MAX_RANK &&
            !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]);
 }
 
 leat_shape leat_shape_make(leat_dtype dtype, int rank, const int64_t *dims)
 {
     leat_shape shape = { .dtype = dtype, .rank = rank };
-    for (int i = 0; i < rank && i < LEAT_MAX_RANK; i++)
+    for (int i = 0; dims && i < rank && i < LEAT_MAX_RANK; i++)
         shape.dims[i] = dims[i];
     return shape;
 }
 
 char *leat_shape_text(const leat_shape *shape, char *text, size_t size)
 {
+    if (!text || !size)
+        return text;
+    text[0] = 0;
+    if (!shape)
+        return text;
     int n = snprintf(text, size, "%s[", leat_dtype_name(shape->dtype));
-    for (int32_t i = 0; i < shape->rank && n >= 0 && (size_t)n < size; i++) {
+    for (int32_t i = 0; i < shape->rank && i < LEAT_MAX_RANK && n >= 0 && (size_t)n < size; i++) {
         const char *comma = i ? ", " : "";
         n += shape->dims[i] < 0
                  ? snprintf(text + n, size - (size_t)n, "%s?", comma)

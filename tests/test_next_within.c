@@ -138,16 +138,19 @@ static void it_says_again_until_it_is_there(void **state)
     alarm(0);
 }
 
-/* The consumer does it all, a little at each call. */
-static void without_workers_and_time_it_comes_to_the_end(void **state)
+/* Without workers the consumer does it all, a little at each call; with them, they are called also for the
+ * few cheap rows that it would do itself if it had the time. */
+static void without_any_time_it_comes_to_the_end(void **state)
 {
     static const char *const engines[] = { "{threads: 0, reader: pread, run: 2}",
-                                           "{threads: 0, run: 2}" };
+                                           "{threads: 0, run: 2}",
+                                           "{threads: 2, reader: pread, run: 2}",
+                                           "{threads: 2, run: 2}" };
     static const char *const prefetches[] = { "0", "2" };
     (void)state;
     set_gate(true);
     for (int on_sim = 0; on_sim < 2; on_sim++)
-        for (size_t e = 0; e < 2; e++)
+        for (size_t e = 0; e < 4; e++)
             for (size_t p = 0; p < 2; p++) {
                 leat_loader_options options = { .epochs = 1 };
                 leat_error err;
@@ -156,7 +159,8 @@ static void without_workers_and_time_it_comes_to_the_end(void **state)
                 leat_plan *plan = make_plan(engines[e], prefetches[p]);
                 leat_loader *loader = open_loader(plan, &options);
                 alarm(60);
-                assert_true(take_all(loader, 0) > 0); /* a call does two rows, a batch has eight */
+                const int64_t n_again = take_all(loader, 0);
+                assert_true(n_again > 0 || e >= 2); /* a call does two rows, a batch has eight */
                 leat_loader_close(&loader);
                 leat_plan_close(&plan);
                 leat_device_close(&options.device);
@@ -230,7 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_says_again_until_it_is_there),
-        cmocka_unit_test(without_workers_and_time_it_comes_to_the_end),
+        cmocka_unit_test(without_any_time_it_comes_to_the_end),
         cmocka_unit_test(a_time_that_cannot_be_is_refused),
         cmocka_unit_test(a_second_consumer_is_told),
     };

@@ -7,6 +7,9 @@
  *     `leat_error *err` they take may be NULL, and then only the code is reported.
  *   - Times are nanoseconds of CLOCK_MONOTONIC (`_ns`); sizes are bytes (`_bytes`).
  *   - `open`/`close` own heap memory; `close(&x)` takes NULL and half-built objects and sets x NULL.
+ *   - A NULL where something must be given, or an index that is out of range, is answered and not
+ *     followed: by LEAT_E_ARGUMENT, NULL, 0 or -1, or nothing is done. Not looked at are the pointers of
+ *     functions that run for every number or sample (rng.h, leat_scratch_*), and what is no live object.
  *   - The library never prints and never exits. */
 #ifndef LEAT_API_H
 #define LEAT_API_H

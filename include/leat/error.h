@@ -26,7 +26,8 @@ extern "C" {
     X(E_UNSUPPORTED, -9, "not supported by this build, machine or device")                         \
     X(E_DEVICE, -10, "the device failed")                                                          \
     X(E_CANCELED, -11, "stopped on request")                                                       \
-    X(E_INTERNAL, -12, "a bug in leat")
+    X(E_INTERNAL, -12, "a bug in leat")                                                            \
+    X(E_FORKED, -13, "opened by the process that this one was forked from")
 
 enum {
 #define LEAT_CODE_ENUM(name, value, text) LEAT_##name = (value),

@@ -29,6 +29,13 @@ typedef struct leat_loader_state {
     uint64_t checksum;             /* XXH3 of all before */
 } leat_loader_state;
 
+/* After fork() a loader stays the parent's, who notices nothing. In the child every call with it or with a
+ * batch of it that waits, reads or writes files answers LEAT_E_FORKED, statistics are all zero, and
+ * leat_loader_get_state() says where the parent stood. What is in batches that were held in host memory can
+ * be read. Releasing and closing free what can be freed without the parent: not what workers and devices
+ * had. A child opens its own loader, on the same plan if no other thread was opening one when it was forked,
+ * and devices of its own; a cache in a file it reads and does not fill. */
+
 /* All zero is the default. */
 typedef struct leat_loader_options {
     leat_device *device; /* where batches are wanted; NULL: host memory */
@@ -98,7 +105,8 @@ typedef struct leat_batch_info {
 /* Which batch it is and when it came; borrowed until its release, or after that until 64 batches more than
  * it were taken or the loader is closed. */
 LEAT_API const leat_batch_info *leat_batch_get_info(leat_batch *batch);
-/* View of tensor i, dims {rows, …}; device memory where the loader has a device. */
+/* View of tensor i, dims {rows, …}; device memory where the loader has a device. Data NULL where there is
+ * no such tensor, or the batch is not held. */
 LEAT_API leat_view leat_batch_tensor(const leat_batch *batch, int32_t i);
 /* One byte per row, 1: a sample, 0: masked by `on_error: mask`, all its bytes are 0 and it should weigh
  * nothing in loss and metrics. NULL: all rows of this batch are samples. Where the tensors are: device
@@ -120,11 +128,13 @@ typedef struct leat_row_error {
 /* The i-th bad row of a batch, in row order, from 0 to LEAT_BATCH_ERRORS - 1; NULL past the end (more
  * are counted in leat_batch_info but not listed). Borrowed until the batch is released. */
 LEAT_API const leat_row_error *leat_batch_error(const leat_batch *batch, int32_t i);
-/* Work enqueued on the stream from now on waits for the batch's copy; the host does not. */
+/* Work enqueued on the stream from now on waits for the batch's copy; the host does not. LEAT_E_ARGUMENT:
+ * the batch is not held, or it is on a device and no stream was given. */
 LEAT_API int leat_batch_wait_on(leat_batch *batch, leat_stream *stream);
-/* Gives the batch back when the stream's work so far is done; the host goes on. */
+/* Gives the batch back when the stream's work so far is done; the host goes on. After an error (as above)
+ * it is given back all the same. */
 LEAT_API int leat_batch_release_on(leat_batch *batch, leat_stream *stream);
-/* Gives the batch back now. Any thread, any order. */
+/* Gives the batch back now. Any thread, any order. NULL: nothing. */
 LEAT_API void leat_batch_release(leat_batch *batch);
 
 /* --- statistics ------------------------------------------------------------------------------ */

@@ -99,7 +99,7 @@ LEAT_API const leat_stage_info *leat_plan_stage(const leat_plan *plan, int32_t i
  * in which `device: auto` has given it the last ops of each tensor. Same batches, same stages; only for
  * the functions of this header that describe a plan.
  * device   NULL: host memory
- * returns  never NULL; valid until the plan is closed
+ * returns  never NULL, but for a plan that is; valid until the plan is closed
  * threads  any */
 LEAT_API const leat_plan *leat_plan_on(const leat_plan *plan, const leat_device *device);
 /* i-th op that tensor t goes through, from 0. Returns LEAT_OK, or LEAT_E_END past the last. */

@@ -12,6 +12,8 @@
 
 int leat_jpeg_look(const void *bytes, size_t size, leat_jpeg_info *out, leat_error *err)
 {
+    if (!bytes || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_jpeg_look: bytes and out must be given");
     leat_jpeg own;
     leat_jpeg_size stored;
     leat_error why = { 0 };
@@ -37,6 +39,9 @@ enum { MARK_PX = 64 }; /* between marks: closer ones save fewer symbols than the
 int leat_jpeg_make_table(const void *bytes, size_t size, uint32_t every_mcus, leat_scratch *scratch,
                          const void **table, size_t *n, leat_error *err)
 {
+    if (!bytes || !scratch || !table || !n)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_jpeg_make_table: bytes, scratch, table and n must be given");
     leat_jpeg jpeg;
     *n = 0;
     if (leat_jpeg_open(&jpeg, bytes, size, NULL) < 0)

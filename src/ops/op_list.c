@@ -17,7 +17,7 @@ const leat_op *const *leat_ops(void)
 
 const leat_op *leat_op_find(const char *name)
 {
-    for (size_t i = 0; ops[i]; i++)
+    for (size_t i = 0; name && ops[i]; i++)
         if (!strcmp(ops[i]->name, name))
             return ops[i];
     return NULL;

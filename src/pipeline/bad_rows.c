@@ -189,11 +189,13 @@ void leat_bad_release_locked(leat_loader *loader, leat_batch *batch)
 
 const leat_row_error *leat_batch_error(const leat_batch *batch, int32_t i)
 {
-    return batch->log && i >= 0 && i < batch->log->n ? &batch->log->rows[i] : NULL;
+    return batch && batch->log && i >= 0 && i < batch->log->n ? &batch->log->rows[i] : NULL;
 }
 
 int32_t leat_loader_errors(leat_loader *loader, leat_row_error *out, int32_t n)
 {
+    if (!loader || !out || leat_loader_is_forked(loader))
+        return 0;
     pthread_mutex_lock(&loader->lock);
     if (n > loader->n_errors)
         n = loader->n_errors;

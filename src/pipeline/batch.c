@@ -32,6 +32,7 @@ int leat_batch_open_all(leat_loader *loader, leat_error *err)
         leat_batch *const batch = &loader->batches[i];
         batch->loader = loader;
         batch->views = loader->views + i * n_tensors;
+        batch->n_tensors = (int32_t)n_tensors;
         if (i < (size_t)loader->n_batches)
             loader->ring[i] = batch;
         else
@@ -86,8 +87,10 @@ void leat_batch_settle(leat_batch *batch)
 
 const leat_batch_info *leat_batch_get_info(leat_batch *batch)
 {
+    if (!batch)
+        return NULL;
     const leat_device *const device = batch->loader->device;
-    if (device && !batch->info.copy_end_ns &&
+    if (device && !batch->info.copy_end_ns && !leat_loader_is_forked(batch->loader) &&
         device->table->event_query(batch->copied) == LEAT_OK) {
         batch->info.copy_start_ns = device->table->event_ns(batch->copy_start);
         batch->info.copy_end_ns = device->table->event_ns(batch->copied);
@@ -97,24 +100,49 @@ const leat_batch_info *leat_batch_get_info(leat_batch *batch)
 
 leat_view leat_batch_tensor(const leat_batch *batch, int32_t i)
 {
-    return batch->views[i];
+    const bool there = batch && batch->state == LEAT_BATCH_HELD && i >= 0 && i < batch->n_tensors;
+    return there ? batch->views[i] : (leat_view){ .data = NULL };
 }
 
 const uint8_t *leat_batch_valid(const leat_batch *batch)
 {
-    return batch->valid;
+    return batch && batch->state == LEAT_BATCH_HELD ? batch->valid : NULL;
+}
+
+/* Why it cannot be done on that stream; LEAT_OK: it can. */
+static int refuse_stream(const leat_batch *batch, const leat_stream *stream)
+{
+    if (!batch || batch->state != LEAT_BATCH_HELD || (batch->loader->device && !stream))
+        return LEAT_E_ARGUMENT;
+    return leat_loader_is_forked(batch->loader) ? LEAT_E_FORKED : LEAT_OK;
 }
 
 int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
 {
-    const leat_device *const device = batch->loader->device;
-    return device ? device->table->stream_wait(stream, leat_ship_arrived(batch)) : LEAT_OK;
+    const int rc = refuse_stream(batch, stream);
+    const leat_device *const device = rc < 0 ? NULL : batch->loader->device;
+    return device ? device->table->stream_wait(stream, leat_ship_arrived(batch)) : rc;
+}
+
+/* Of a child's copy. */
+static void give_back_forked(leat_batch *batch)
+{
+    leat_loader *const loader = batch->loader;
+    if (batch->state != LEAT_BATCH_HELD)
+        return;
+    batch->state = LEAT_BATCH_RELEASED;
+    if (--loader->held == 0 && loader->closed)
+        leat_loader_free_forked(loader);
 }
 
 /* consumed: that event of its buffer was recorded. */
 static void give_back(leat_batch *batch, bool consumed)
 {
     leat_loader *const loader = batch->loader;
+    if (leat_loader_is_forked(loader)) {
+        give_back_forked(batch);
+        return;
+    }
     pthread_mutex_lock(&loader->lock);
     if (batch->state != LEAT_BATCH_HELD) { /* released before: nothing to give back */
         pthread_mutex_unlock(&loader->lock);
@@ -141,17 +169,19 @@ static void give_back(leat_batch *batch, bool consumed)
 
 int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
 {
-    const leat_device *const device = batch->loader->device;
-    int rc = LEAT_OK;
+    int rc = refuse_stream(batch, stream);
+    const leat_device *const device = rc < 0 ? NULL : batch->loader->device;
     if (device)
         rc = device->table->event_record(batch->buffer->consumed, stream);
-    else if (stream)
+    else if (rc >= 0 && stream)
         rc = stream->device->table->stream_sync(stream, NULL);
-    give_back(batch, device && rc >= 0);
+    if (batch)
+        give_back(batch, device && rc >= 0);
     return rc;
 }
 
 void leat_batch_release(leat_batch *batch)
 {
-    give_back(batch, false);
+    if (batch)
+        give_back(batch, false);
 }

@@ -221,6 +221,8 @@ static int read_parts(const leat_config *config, const char *section, leat_parts
 
 int leat_plan_open(const leat_config *config, const char *section, leat_plan **out, leat_error *err)
 {
+    if (!config || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_plan_open: config and out must be given");
     leat_parts parts;
     *out = NULL;
     int rc = read_parts(config, section, &parts, err);
@@ -238,6 +240,8 @@ int leat_plan_open(const leat_config *config, const char *section, leat_plan **o
 
 int leat_plan_load(const char *path, leat_plan **out, leat_error *err)
 {
+    if (!path || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_plan_load: path and out must be given");
     leat_config *config;
     *out = NULL;
     int rc = leat_config_load(path, &config, err);
@@ -250,7 +254,7 @@ int leat_plan_load(const char *path, leat_plan **out, leat_error *err)
 
 void leat_plan_close(leat_plan **out)
 {
-    leat_plan *const plan = *out;
+    leat_plan *const plan = out ? *out : NULL;
     if (!plan)
         return;
     for (int32_t c = 0; c < plan->n_chains; c++)
@@ -267,17 +271,17 @@ void leat_plan_close(leat_plan **out)
 
 const leat_plan_info *leat_plan_get_info(const leat_plan *plan)
 {
-    return &plan->info;
+    return plan ? &plan->info : NULL;
 }
 
 const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i)
 {
-    return i >= 0 && i < plan->n_tensors ? &plan->tensors[i] : NULL;
+    return plan && i >= 0 && i < plan->n_tensors ? &plan->tensors[i] : NULL;
 }
 
 int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
 {
-    for (int32_t i = 0; i < plan->n_tensors; i++)
+    for (int32_t i = 0; plan && name && i < plan->n_tensors; i++)
         if (!strcmp(plan->tensors[i].name, name))
             return i;
     return -1;

@@ -31,7 +31,7 @@ leat_builder *leat_builder_open(void)
 
 void leat_builder_close(leat_builder **out)
 {
-    leat_builder *const builder = *out;
+    leat_builder *const builder = out ? *out : NULL;
     if (!builder)
         return;
     free(builder->source.bytes);
@@ -63,13 +63,20 @@ static void LEAT_PRINTF(3, 4) add(leat_builder *builder, buffer *to, const char 
 
 void leat_builder_source(leat_builder *builder, const char *name, const char *options)
 {
-    add(builder, &builder->source, "source: {%s: %s}\n", name, options ? options : "{}");
+    if (!builder)
+        return;
+    if (!name)
+        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_source: name must be given");
+    else
+        add(builder, &builder->source, "source: {%s: %s}\n", name, options ? options : "{}");
 }
 
 void leat_builder_rows(leat_builder *builder, uint64_t n_records, const leat_rows *rows,
                        int32_t n_rows)
 {
-    if (n_rows < 1 || n_rows > LEAT_MAX_FEATURES) {
+    if (!builder)
+        return;
+    if (!rows || n_rows < 1 || n_rows > LEAT_MAX_FEATURES) {
         leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_rows: 1 to %d tensors, got %d",
                   LEAT_MAX_FEATURES, n_rows);
         return;
@@ -81,7 +88,11 @@ void leat_builder_rows(leat_builder *builder, uint64_t n_records, const leat_row
 
 void leat_builder_stage(leat_builder *builder, const char *name, const char *options)
 {
-    if (options)
+    if (!builder)
+        return;
+    if (!name)
+        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_stage: name must be given");
+    else if (options)
         add(builder, &builder->stages, "  - %s: %s\n", name, options);
     else
         add(builder, &builder->stages, "  - %s\n", name);
@@ -89,16 +100,27 @@ void leat_builder_stage(leat_builder *builder, const char *name, const char *opt
 
 void leat_builder_engine(leat_builder *builder, const char *options)
 {
-    add(builder, &builder->engine, "engine: %s\n", options);
+    if (!builder)
+        return;
+    if (options)
+        add(builder, &builder->engine, "engine: %s\n", options);
 }
 
 void leat_builder_seed(leat_builder *builder, int64_t seed)
 {
+    if (!builder)
+        return;
     builder->seed = seed;
 }
 
 void leat_builder_op(leat_builder *builder, const leat_op *op)
 {
+    if (!builder)
+        return;
+    if (!op) {
+        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_op: op must be given");
+        return;
+    }
     if (builder->n_ops == LEAT_MAX_USER_OPS) {
         leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_op: more than %d ops",
                   LEAT_MAX_USER_OPS);
@@ -134,6 +156,8 @@ static int build_from(const leat_builder *builder, const leat_config *config, le
 
 int leat_builder_plan(leat_builder *builder, leat_plan **out, leat_error *err)
 {
+    if (!builder || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_builder_plan: builder and out must be given");
     buffer all = { 0 };
     leat_config *config = NULL;
     *out = NULL;

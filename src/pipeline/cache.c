@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cache_impl.h"
+#include "forked.h"
 #include "scratch.h"
 
 leat_cache_faults leat_cache_fault;
@@ -112,6 +113,7 @@ static int open_parts(leat_cache *cache, int64_t bytes, leat_error *err)
 {
     const uint64_t n = cache->origin.n_records;
     cache->faults = leat_cache_fault;
+    cache->n_forks = leat_forked_count();
     cache->first = 0;
     cache->used = 0;
     cache->n_entries = 0;
@@ -312,6 +314,7 @@ void leat_cache_put(leat_cache *cache, uint64_t record, const leat_view *views,
     const int64_t bytes = leat_cache_sample_bytes(&cache->layout, views);
     const uint64_t size = (uint64_t)bytes + (cache->fd < 0 ? 0 : LEAT_CACHE_ENTRY_HEAD);
     if (bytes < 0 || size / LEAT_CACHE_UNIT > UINT32_MAX || cache->is_reader ||
+        (cache->fd >= 0 && cache->n_forks != leat_forked_count()) ||
         atomic_load_explicit(&cache->stopped, memory_order_relaxed) != LEAT_CACHE_FILLS ||
         !fits(cache, size, atomic_load_explicit(&cache->used, memory_order_relaxed)))
         return;

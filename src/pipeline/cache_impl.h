@@ -36,6 +36,7 @@ struct leat_cache {
     _Atomic uint32_t *units; /* size of its entry; set before its word */
     uint64_t first, end;     /* entries lie between */
     bool is_reader;          /* another process writes, or nobody may */
+    unsigned n_forks;        /* leat_forked_count(): a child of the one that writes does not */
 
     _Atomic uint64_t used; /* where the next entry goes [atomic] */
     _Atomic uint64_t n_entries, n_bytes, n_damaged, n_accesses; /* [atomic; counts] */

@@ -5,7 +5,11 @@
 
 void leat_plan_source(const leat_plan *plan, leat_source_info *out)
 {
-    const leat_source *const source = plan->source;
+    const leat_source *const source = plan ? plan->source : NULL;
+    if (out && !source)
+        *out = (leat_source_info){ .name = "" };
+    if (!out || !source)
+        return;
     *out = (leat_source_info){
         .name = source->table->kind.name ? source->table->kind.name : "rows",
         .n_records = source->n_records,
@@ -18,7 +22,7 @@ void leat_plan_source(const leat_plan *plan, leat_source_info *out)
 
 const leat_stage_info *leat_plan_stage(const leat_plan *plan, int32_t i)
 {
-    return i >= 0 && i < plan->n_stages ? &plan->stages[i] : NULL;
+    return plan && i >= 0 && i < plan->n_stages ? &plan->stages[i] : NULL;
 }
 
 leat_shape leat_plan_shape_before(const leat_plan *plan, const leat_chain *chain, int32_t n)
@@ -34,11 +38,13 @@ leat_shape leat_plan_shape_before(const leat_plan *plan, const leat_chain *chain
 
 const leat_plan *leat_plan_on(const leat_plan *plan, const leat_device *device)
 {
-    return plan->gpu && device && device->table->map_open ? plan->gpu : plan;
+    return plan && plan->gpu && device && device->table->map_open ? plan->gpu : plan;
 }
 
 int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *out)
 {
+    if (!plan || !out)
+        return LEAT_E_ARGUMENT;
     if (t < 0 || t >= plan->n_chains || i < 0 || i >= plan->chains[t].n_links)
         return LEAT_E_END;
     const leat_chain *const chain = &plan->chains[t];

@@ -44,6 +44,7 @@
 #include "budget_impl.h"
 #include "device_impl.h"
 #include "finish.h"
+#include "forked.h"
 #include "keep.h"
 #include "plan_impl.h"
 #include "pool.h"
@@ -112,6 +113,7 @@ typedef struct leat_buffer {
 struct leat_batch {
     leat_loader *loader; /* [const after open] */
     leat_view *views;    /* [const after open] of the plan's tensors [who holds it] */
+    int32_t n_tensors;   /* [const after open] */
     leat_batch *next_spare;
     bool is_out; /* of the ring */
     leat_batch_info info;
@@ -149,6 +151,7 @@ struct leat_loader {
     leat_pool *pool;
     leat_budget budget;
     int64_t opened_ns;
+    unsigned n_forks; /* leat_forked_count() then */
     int64_t prefetch_most;
     int64_t n_slots, n_buffers; /* the most there may be */
     bool pinned;                /* slots are */
@@ -321,6 +324,10 @@ void leat_batch_settle(leat_batch *batch);
 void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot);
 /* What is left of a loader that was closed, when the last batch is released. */
 void leat_loader_free(leat_loader *loader);
+/* The same in a child that fork() made, whatever threads were in the middle of: takes no lock, waits for
+ * nobody, and leaves what devices and workers have as it is. */
+void leat_loader_free_forked(leat_loader *loader);
+int leat_loader_fail_forked(leat_error *err);
 
 /* --- sched.c ----------------------------------------------------------------------------------- */
 void leat_sched_work(void *loader, int i); /* a worker's life */
@@ -361,6 +368,12 @@ static inline leat_slot *leat_loader_slot(const leat_loader *loader, int64_t bat
 {
     leat_slot *const slot = leat_loader_batch(loader, batch)->slot;
     return slot && slot->batch == batch ? slot : NULL;
+}
+/* This process is a child that fork() has made since the loader was opened: it has no threads, and locks
+ * are in no known state. */
+static inline bool leat_loader_is_forked(const leat_loader *loader)
+{
+    return loader->n_forks != leat_forked_count();
 }
 /* Slots and buffers made at open, of those that the window may use: without more the consumer may
  * have to wait, but not for ever. */

@@ -145,10 +145,22 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
     return LEAT_OK;
 }
 
+int leat_loader_fail_forked(leat_error *err)
+{
+    return leat_fail(err, LEAT_E_FORKED,
+                     "the loader belongs to the process that this one was forked from: open one "
+                     "here, by its state (leat_loader_get_state) to go on where it stood");
+}
+
 /* until_ns: 0: for as long as it takes. */
 static int next_until(leat_loader *loader, int64_t until_ns, leat_batch **out, leat_error *err)
 {
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (!loader || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_loader_next: loader and out must be given");
+    if (leat_loader_is_forked(loader))
+        return leat_loader_fail_forked(err);
     pthread_mutex_lock(&loader->lock);
     if (loader->taking) {
         pthread_mutex_unlock(&loader->lock);
@@ -172,7 +184,8 @@ int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
 int leat_loader_next_within(leat_loader *loader, int64_t ns, leat_batch **out, leat_error *err)
 {
     int64_t until_ns;
-    *out = NULL;
+    if (out)
+        *out = NULL;
     if (ns < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "within %lld ns: 0 or more", (long long)ns);
     if (__builtin_add_overflow(leat_clock_ns(), ns, &until_ns))
@@ -182,8 +195,15 @@ int leat_loader_next_within(leat_loader *loader, int64_t ns, leat_batch **out, l
 
 void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
 {
-    pthread_mutex_lock(&loader->lock);
+    if (out && !loader)
+        *out = (leat_loader_state){ .size = 0 };
+    if (!loader || !out)
+        return;
+    const bool locks = !leat_loader_is_forked(loader); /* a child may ask where its parent stood */
+    if (locks)
+        pthread_mutex_lock(&loader->lock);
     const int64_t next = loader->next;
-    pthread_mutex_unlock(&loader->lock);
+    if (locks)
+        pthread_mutex_unlock(&loader->lock);
     leat_state_make(loader->plan, next, out);
 }

@@ -63,6 +63,7 @@ static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
         leat_device_use(loader->device);
     loader->hold = o->hold ? o->hold : 1;
     loader->opened_ns = leat_clock_ns();
+    loader->n_forks = leat_forked_count();
     set_range(loader, o);
     return loader;
 }
@@ -126,6 +127,8 @@ static int open_pool(leat_loader *loader, leat_error *err)
 int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, leat_loader **out,
                      leat_error *err)
 {
+    if (!plan || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_loader_open: plan and out must be given");
     static const leat_loader_options defaults;
     const leat_loader_options *const o = options ? options : &defaults;
     *out = NULL;
@@ -161,12 +164,16 @@ static void stop(leat_loader *loader)
     leat_start_close(loader);
 }
 
+static void close_scratch(leat_loader *loader)
+{
+    for (int i = 0; loader->workers && i <= loader->n_threads; i++)
+        leat_scratch_close(&loader->workers[i].scratch);
+}
+
 static void close_workers(leat_loader *loader)
 {
-    for (int i = 0; loader->workers && i <= loader->n_threads; i++) {
-        leat_scratch_close(&loader->workers[i].scratch);
+    for (int i = 0; loader->workers && i <= loader->n_threads; i++)
         leat_trace_ring_close(&loader->workers[i].trace.spans);
-    }
     leat_trace_ring_close(&loader->copy_spans);
     leat_trace_ring_close(&loader->read_spans);
     leat_trace_ring_close(&loader->step_spans);
@@ -189,13 +196,42 @@ void leat_loader_free(leat_loader *loader)
     free(loader);
 }
 
+void leat_loader_free_forked(leat_loader *loader)
+{
+    leat_pool_close_forked(&loader->pool);
+    leat_reader_close_forked(&loader->ahead.reader);
+    free(loader->ahead.runs);
+    for (int64_t i = 0; i < loader->n_slots_made && !loader->pinned; i++)
+        free(loader->slots[i].memory);
+    free(loader->slots);
+    free(loader->buffers);
+    close_workers(loader);
+    leat_bad_close(loader);
+    leat_batch_close_all(loader);
+    free(loader->errors);
+    free(loader);
+}
+
+/* Batches that are held are the child's own copies. */
+static void close_forked(leat_loader *loader)
+{
+    loader->closed = true;
+    if (!loader->held)
+        leat_loader_free_forked(loader);
+}
+
 void leat_loader_close(leat_loader **out)
 {
-    leat_loader *const loader = *out;
-    *out = NULL;
+    leat_loader *const loader = out ? *out : NULL;
     if (!loader)
         return;
+    *out = NULL;
+    if (leat_loader_is_forked(loader)) {
+        close_forked(loader);
+        return;
+    }
     stop(loader); /* nothing of a plan is used from here on */
+    close_scratch(loader);
     close_workers(loader);
     pthread_mutex_lock(&loader->lock);
     loader->closed = true;

@@ -24,5 +24,5 @@ void leat_build_note(leat_build *build, const char *format, ...)
 
 const char *leat_plan_note(const leat_plan *plan, int32_t i)
 {
-    return i >= 0 && i < plan->n_notes ? plan->notes[i] : NULL;
+    return plan && i >= 0 && i < plan->n_notes ? plan->notes[i] : NULL;
 }

@@ -216,13 +216,20 @@ int leat_reader_open(leat_reader **out, size_t bytes, bool direct, leat_error *e
 void leat_reader_close(leat_reader **out)
 {
     leat_reader *const reader = *out;
+    /* The kernel takes a ring apart some time later; files and memory are to be free at once. */
+    if (reader && reader->files_registered)
+        io_uring_unregister_files(&reader->ring);
+    if (reader && reader->registered)
+        io_uring_unregister_buffers(&reader->ring);
+    leat_reader_close_forked(out);
+}
+
+/* Unmaps and closes, which are a process's own affair. */
+void leat_reader_close_forked(leat_reader **out)
+{
+    leat_reader *const reader = *out;
     if (!reader)
         return;
-    /* The kernel takes a ring apart some time later; files and memory are to be free at once. */
-    if (reader->files_registered)
-        io_uring_unregister_files(&reader->ring);
-    if (reader->registered)
-        io_uring_unregister_buffers(&reader->ring);
     if (reader->ring_open)
         io_uring_queue_exit(&reader->ring);
     for (int fd = 0; reader->files && fd < reader->n_files; fd++)

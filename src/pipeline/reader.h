@@ -29,6 +29,8 @@ int leat_reader_open(leat_reader **out, size_t bytes, bool direct, leat_error *e
 /* Waits for reads in flight. */
 void leat_reader_close(leat_reader **reader);
 
+/* The same in a child that fork() made: the ring stays the parent's. */
+void leat_reader_close_forked(leat_reader **reader);
 uint8_t *leat_reader_memory(leat_reader *reader);
 /* "" or what is not as it could be ("buffers are not registered: …"). */
 const char *leat_reader_note(const leat_reader *reader);

@@ -217,7 +217,8 @@ bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
             leat_wake_wait_locked(loader, worker, done, until_ns);
         is_done = done(loader);
     }
+    loader->hurries = loader->hurries && !is_done;
+    leat_wake_balance_locked(loader); /* it may have led, or left something, also cheap rows */
     loader->hurries = false;
-    leat_wake_balance_locked(loader); /* it may have led, or left something */
     return is_done;
 }

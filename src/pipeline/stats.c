@@ -40,7 +40,7 @@ static int64_t peak_locked(const leat_loader *loader)
 
 const leat_budget *leat_loader_budget(const leat_loader *loader)
 {
-    return &loader->budget;
+    return loader ? &loader->budget : NULL;
 }
 
 static void count_reads_locked(const leat_ahead *a, leat_loader_stats_info *out)
@@ -88,8 +88,12 @@ static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
 
 void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
 {
-    const leat_ahead *const a = &loader->ahead;
+    if (!out)
+        return;
     memset(out, 0, sizeof *out);
+    if (!loader || leat_loader_is_forked(loader))
+        return;
+    const leat_ahead *const a = &loader->ahead;
     out->threads = loader->n_threads;
     out->lost_bytes = loader->plan->source->lost_bytes;
     out->memory_bytes = loader->budget.total_bytes;

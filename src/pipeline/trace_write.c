@@ -225,6 +225,10 @@ static int write_all(writer *w)
 int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *err)
 {
     writer w = { .loader = loader };
+    if (!loader || !path)
+        return leat_fail(err, LEAT_E_ARGUMENT, "trace: loader and path must be given");
+    if (leat_loader_is_forked(loader))
+        return leat_loader_fail_forked(err);
     pthread_mutex_lock(&loader->lock);
     leat_ship_note_locked(loader);
     pthread_mutex_unlock(&loader->lock);
@@ -240,6 +244,8 @@ int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *e
 
 void leat_loader_trace_step(leat_loader *loader, int64_t number, int64_t start_ns, int64_t end_ns)
 {
+    if (!loader || leat_loader_is_forked(loader))
+        return;
     leat_trace_put(&loader->step_spans, &(leat_trace_span){ .start_ns = start_ns,
                                                             .end_ns = end_ns,
                                                             .batch = number,

@@ -247,6 +247,8 @@ void leat_tune_batch_locked(leat_loader *loader)
 
 size_t leat_loader_decisions(leat_loader *loader, leat_decision *out, size_t n)
 {
+    if (!loader || (!out && n) || leat_loader_is_forked(loader))
+        return 0;
     pthread_mutex_lock(&loader->lock);
     const size_t all = loader->n_decisions, kept = all < LEAT_DECISIONS ? all : LEAT_DECISIONS;
     const size_t given = n < kept ? n : kept;

@@ -81,6 +81,8 @@ int leat_trainer_sync(leat_trainer *trainer, leat_error *err)
 
 size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, size_t n)
 {
+    if (!trainer || (!out && n))
+        return 0;
     size_t written = 0;
     (void)leat_trainer_sync(trainer, NULL);
     for (; written < n && trainer->n_given < trainer->n_done; written++)
@@ -267,6 +269,8 @@ static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_er
 
 int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_error *err)
 {
+    if (!trainer || !batch)
+        return leat_fail(err, LEAT_E_ARGUMENT, "a step needs a trainer and a batch");
     if (leat_batch_get_info(batch)->rows > 0 && n > 0)
         return steps_on(trainer, batch, n, err);
     leat_batch_release(batch); /* a rank's part of a short batch: no step */
@@ -303,6 +307,9 @@ static int take_sums(leat_trainer *trainer, leat_net_sums *out, leat_error *err)
 
 int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err)
 {
+    if (!trainer || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_metrics: trainer and out must be given");
     leat_net_sums sums;
     const int rc = take_sums(trainer, &sums, err);
     if (rc < 0)
@@ -336,6 +343,9 @@ static int evaluate_all(leat_trainer *trainer, leat_loader *loader, leat_error *
 int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                           leat_error *err)
 {
+    if (!trainer || !loader || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_evaluate: trainer, loader and out must be given");
     leat_net_sums sums = { 0 };
     int rc = take_sums(trainer, &sums, err);
     if (rc < 0)

@@ -48,6 +48,9 @@ static int read_train(const leat_config *config, leat_train_options *options,
 
 int leat_trainer_open_device(const leat_config *config, leat_device **out, leat_error *err)
 {
+    if (!config || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_open_device: config and out must be given");
     leat_train_options options;
     const leat_node *node, *device;
     *out = NULL;
@@ -168,7 +171,7 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
 
 void leat_trainer_close(leat_trainer **out)
 {
-    leat_trainer *trainer = *out;
+    leat_trainer *trainer = out ? *out : NULL;
     if (!trainer)
         return;
     close_events(trainer);
@@ -182,7 +185,7 @@ void leat_trainer_close(leat_trainer **out)
 
 const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trainer)
 {
-    return &trainer->info;
+    return trainer ? &trainer->info : NULL;
 }
 
 /* --- from a plan ----------------------------------------------------------------------------- */
@@ -249,6 +252,9 @@ static int check_tensor(const leat_plan *plan, int32_t i, const leat_shape *want
 
 int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan, leat_error *err)
 {
+    if (!trainer || !plan)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_check: trainer and plan must be given");
     const leat_model *const model = &trainer->model;
     const int rc = check_tensor(plan, trainer->input_at, &model->input, "input", err);
     return rc < 0 ? rc : check_tensor(plan, trainer->target_at, &model->target, "target", err);
@@ -257,6 +263,9 @@ int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan, leat_
 int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_device *device,
                       leat_trainer **out, leat_error *err)
 {
+    if (!config || !plan || !device || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_open: config, plan, device and out must be given");
     const leat_plan_info *info = leat_plan_get_info(plan);
     leat_trainer_feed feed = { .batch_size = info->batch_size,
                                .n_classes = info->n_classes,

@@ -96,6 +96,8 @@ static int for_each(leat_trainer *trainer, const weights *w,
 
 int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
 {
+    if (!trainer || !path)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_trainer_save: trainer and path must be given");
     const leat_safetensors_note note = { "writer", "leat " LEAT_VERSION };
     leat_format_error from;
     weights w;
@@ -157,6 +159,9 @@ static int take_all(const leat_safetensors *file, const char *path, const weight
 /* Everything is checked before the first parameter changes. */
 int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *err)
 {
+    if (!trainer || !path)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_restore: trainer and path must be given");
     leat_safetensors *file;
     leat_format_error from;
     weights w;

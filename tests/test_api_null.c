@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_api_null.c: every public function answers a NULL and an index that is out of range, as api.h says,
+ * and none is left out here. */
+#include "engine_fixture.h"
+
+#include <dirent.h>
+
+#define REFUSED(call) assert_int_equal((call), LEAT_E_ARGUMENT)
+
+static const int32_t far_off[] = { -1, INT32_MIN, 1000, INT32_MAX };
+
+static float rows[64 * ROW_FLOATS];
+
+static leat_plan *make_plan(void)
+{
+    const int64_t dims[] = { ROW_FLOATS };
+    const leat_rows x = { .name = "x", .shape = leat_shape_make(LEAT_F32, 1, dims), .data = rows };
+    leat_builder *b = leat_builder_open();
+    leat_plan *plan;
+    leat_error err;
+    leat_builder_rows(b, 64, &x, 1);
+    leat_builder_stage(b, "batch", "8");
+    check(leat_builder_plan(b, &plan, &err), &err);
+    leat_builder_close(&b);
+    return plan;
+}
+
+/* --- values --------------------------------------------------------------------------------------- */
+
+static void values(void **state)
+{
+    const leat_shape shape = leat_shape_make(LEAT_F32, 3, NULL);
+    leat_shape wrong = shape;
+    leat_meter meter;
+    char text[8] = "x";
+    (void)state;
+    assert_non_null(leat_version());
+    assert_string_equal(leat_code_name(77), "LEAT_E_?");
+    assert_string_equal(leat_code_text(-77), "unknown code");
+    REFUSED(leat_fail(NULL, LEAT_E_ARGUMENT, "x"));
+    REFUSED(leat_fail_in(NULL, LEAT_E_ARGUMENT, "x"));
+    leat_error_print(NULL, stderr);
+    leat_error_print(&(leat_error){ 0 }, NULL);
+    assert_string_equal(leat_dtype_name((leat_dtype)99), "?");
+    assert_int_equal(leat_dtype_bytes((leat_dtype)99), 0);
+    assert_int_equal(leat_dtype_of(NULL), LEAT_N_DTYPES);
+    wrong.rank = 1000;
+    assert_int_equal(leat_shape_elements(NULL), -1);
+    assert_int_equal(leat_shape_elements(&wrong), -1);
+    assert_int_equal(leat_shape_bytes(NULL), -1);
+    assert_int_equal(leat_shape_bytes(&wrong), -1);
+    assert_int_equal(leat_shape_equal(NULL, &shape), 0);
+    assert_int_equal(leat_shape_equal(&shape, NULL), 0);
+    assert_int_equal(leat_shape_equal(&wrong, &wrong), 0);
+    assert_string_equal(leat_shape_text(NULL, text, sizeof text), "");
+    assert_null(leat_shape_text(&shape, NULL, 0));
+    assert_int_equal(strlen(leat_shape_text(&wrong, text, sizeof text)), sizeof text - 1);
+    REFUSED(leat_meter_account(NULL, 1, 10, &meter));
+    assert_int_equal(leat_meter_warm(NULL, 5), 5);
+}
+
+static void lists(void **state)
+{
+    const leat_option *const table = leat_engine_kind(0)->options;
+    int64_t options[64];
+    char text[8] = "x";
+    (void)state;
+    leat_option_init(NULL, options);
+    leat_option_init(table, NULL);
+    REFUSED(leat_option_set(NULL, options, "1", NULL));
+    REFUSED(leat_option_set(table, NULL, "1", NULL));
+    REFUSED(leat_option_set(table, options, NULL, NULL));
+    assert_null(leat_option_find(NULL, "x"));
+    assert_null(leat_option_find(table, NULL));
+    assert_ptr_equal(leat_option_type_text(NULL, text, sizeof text), text);
+    assert_null(leat_option_type_text(table, NULL, 0));
+    assert_null(leat_nearest(NULL, NULL, 0));
+    assert_null(leat_nearest("x", NULL, 0));
+    assert_null(leat_op_find(NULL));
+    assert_non_null(leat_ops());
+    const leat_kind *(*const kinds[])(
+        size_t) = { leat_batch_op_kind, leat_stage_kind, leat_source_kind,    leat_engine_kind,
+                    leat_layer_kind,    leat_loss_kind,  leat_optimizer_kind, leat_train_kind };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        assert_null(kinds[k](1000));
+        assert_null(kinds[k](SIZE_MAX));
+    }
+}
+
+/* --- what is opened ------------------------------------------------------------------------------- */
+
+static void configs_and_devices(void **state)
+{
+    leat_config *config, *copy;
+    leat_device *device = NULL;
+    leat_error err;
+    char text[8];
+    (void)state;
+    REFUSED(leat_config_load(NULL, &config, &err));
+    REFUSED(leat_config_load("x", NULL, &err));
+    REFUSED(leat_config_parse(NULL, "x", &config, &err));
+    REFUSED(leat_config_parse("", NULL, &config, &err));
+    REFUSED(leat_config_parse("", "x", NULL, NULL));
+    check(leat_config_parse("a: 1\n", "x", &config, &err), &err);
+    REFUSED(leat_config_set(NULL, "a=1", &err));
+    REFUSED(leat_config_set(config, NULL, &err));
+    REFUSED(leat_config_get(NULL, "a", text, sizeof text, &err));
+    REFUSED(leat_config_get(config, NULL, text, sizeof text, &err));
+    REFUSED(leat_config_get(config, "a", NULL, 8, &err));
+    REFUSED(leat_config_copy(NULL, &copy, &err));
+    REFUSED(leat_config_copy(config, NULL, &err));
+    leat_config_close(&config);
+    leat_config_close(&config);
+    leat_config_close(NULL);
+    REFUSED(leat_device_open(NULL, &device, &err));
+    REFUSED(leat_device_open("cpu", NULL, &err));
+    assert_null(leat_device_get_info(NULL));
+    assert_true(leat_devices(NULL, 100) > 0);
+    assert_null(leat_device_options(NULL));
+    leat_device_close(&device);
+    leat_device_close(NULL);
+}
+
+static void builders(void **state)
+{
+    leat_builder *b = NULL;
+    leat_plan *plan;
+    leat_error err;
+    (void)state;
+    leat_builder_source(NULL, "x", NULL);
+    leat_builder_rows(NULL, 1, NULL, 1);
+    leat_builder_stage(NULL, "x", NULL);
+    leat_builder_seed(NULL, 1);
+    leat_builder_engine(NULL, "{}");
+    leat_builder_op(NULL, NULL);
+    REFUSED(leat_builder_plan(NULL, &plan, &err));
+    leat_builder_close(&b);
+    leat_builder_close(NULL);
+    for (int what = 0; what < 5; what++) {
+        b = leat_builder_open();
+        if (what == 0)
+            leat_builder_source(b, NULL, NULL);
+        if (what == 1)
+            leat_builder_rows(b, 1, NULL, 1);
+        if (what == 2)
+            leat_builder_stage(b, NULL, NULL);
+        if (what == 3)
+            leat_builder_op(b, NULL);
+        leat_builder_engine(b, NULL); /* as if it had not been called */
+        REFUSED(leat_builder_plan(b, what < 4 ? &plan : NULL, &err));
+        assert_non_null(strstr(err.message, "leat_builder_"));
+        leat_builder_close(&b);
+    }
+}
+
+static void plans(void **state)
+{
+    static leat_budget budget;
+    leat_plan *plan = make_plan(), *none = NULL;
+    leat_source_info source = { .n_records = 7 };
+    leat_link_info link;
+    leat_error err;
+    (void)state;
+    REFUSED(leat_plan_open(NULL, NULL, &none, &err));
+    REFUSED(leat_plan_load(NULL, &none, &err));
+    REFUSED(leat_plan_load("x", NULL, &err));
+    assert_null(leat_plan_get_info(NULL));
+    assert_null(leat_plan_tensor(NULL, 0));
+    assert_int_equal(leat_plan_tensor_index(NULL, "x"), -1);
+    assert_int_equal(leat_plan_tensor_index(plan, NULL), -1);
+    assert_null(leat_plan_note(NULL, 0));
+    assert_null(leat_plan_stage(NULL, 0));
+    assert_null(leat_plan_on(NULL, NULL));
+    assert_ptr_equal(leat_plan_on(plan, NULL), plan);
+    leat_plan_source(NULL, &source);
+    assert_int_equal(source.n_records, 0);
+    leat_plan_source(plan, NULL);
+    REFUSED(leat_plan_link(NULL, 0, 0, &link));
+    REFUSED(leat_plan_link(plan, 0, 0, NULL));
+    for (size_t i = 0; i < sizeof far_off / sizeof *far_off; i++) {
+        assert_null(leat_plan_tensor(plan, far_off[i]));
+        assert_null(leat_plan_note(plan, far_off[i]));
+        assert_null(leat_plan_stage(plan, far_off[i]));
+        assert_int_equal(leat_plan_link(plan, far_off[i], 0, &link), LEAT_E_END);
+        assert_int_equal(leat_plan_link(plan, 0, far_off[i], &link), LEAT_E_END);
+    }
+    REFUSED(leat_plan_budget(NULL, NULL, &budget, &err));
+    REFUSED(leat_plan_budget(plan, NULL, NULL, &err));
+    leat_plan_close(&none);
+    leat_plan_close(NULL);
+    leat_plan_close(&plan);
+    leat_plan_close(&plan);
+}
+
+/* --- loaders and batches -------------------------------------------------------------------------- */
+
+static void loaders(void **state)
+{
+    static leat_loader_stats_info stats;
+    leat_plan *plan = make_plan();
+    leat_loader *loader = NULL;
+    leat_batch *batch;
+    leat_loader_state at;
+    leat_decision decision;
+    leat_row_error bad;
+    leat_error err;
+    (void)state;
+    REFUSED(leat_loader_open(NULL, NULL, &loader, &err));
+    REFUSED(leat_loader_open(plan, NULL, NULL, &err));
+    leat_loader_close(&loader);
+    leat_loader_close(NULL);
+    loader = open_loader(plan, NULL);
+    REFUSED(leat_loader_next(NULL, &batch, &err));
+    REFUSED(leat_loader_next(loader, NULL, &err));
+    REFUSED(leat_loader_next_within(NULL, 0, &batch, &err));
+    REFUSED(leat_loader_next_within(loader, 0, NULL, &err));
+    REFUSED(leat_loader_next_within(loader, -5, &batch, NULL));
+    memset(&at, 'x', sizeof at);
+    leat_loader_get_state(NULL, &at);
+    assert_int_equal(at.magic[0], 0);
+    leat_loader_get_state(loader, NULL);
+    stats.batches = 7;
+    leat_loader_stats(NULL, &stats);
+    assert_int_equal(stats.batches, 0);
+    leat_loader_stats(loader, NULL);
+    assert_int_equal(leat_loader_errors(NULL, &bad, 1), 0);
+    assert_int_equal(leat_loader_errors(loader, NULL, 1), 0);
+    assert_int_equal(leat_loader_errors(loader, &bad, -1), 0);
+    assert_int_equal(leat_loader_decisions(NULL, &decision, 1), 0);
+    assert_int_equal(leat_loader_decisions(loader, NULL, 1), 0);
+    assert_null(leat_loader_budget(NULL));
+    REFUSED(leat_loader_trace_write(NULL, "/nowhere/x", &err));
+    REFUSED(leat_loader_trace_write(loader, NULL, &err));
+    leat_loader_trace_step(NULL, 0, 0, 1);
+    leat_loader_trace_step(loader, -1, 1, 0);
+    leat_loader_trace_step(loader, INT64_MAX, INT64_MIN, INT64_MAX);
+    check(leat_loader_next(loader, &batch, &err), &err); /* all the same */
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+static void batches(void **state)
+{
+    leat_device *device;
+    leat_error err;
+    (void)state;
+    assert_null(leat_batch_get_info(NULL));
+    assert_null(leat_batch_tensor(NULL, 0).data);
+    assert_null(leat_batch_valid(NULL));
+    assert_null(leat_batch_error(NULL, 0));
+    REFUSED(leat_batch_wait_on(NULL, NULL));
+    REFUSED(leat_batch_release_on(NULL, NULL));
+    leat_batch_release(NULL);
+    check(leat_device_open("sim", &device, &err), &err);
+    for (int on_sim = 0; on_sim < 2; on_sim++) {
+        const leat_loader_options options = { .device = on_sim ? device : NULL };
+        leat_plan *plan = make_plan();
+        leat_loader *loader = open_loader(plan, &options);
+        leat_batch *batch;
+        check(leat_loader_next(loader, &batch, &err), &err);
+        for (size_t i = 0; i < sizeof far_off / sizeof *far_off; i++) {
+            assert_null(leat_batch_tensor(batch, far_off[i]).data);
+            assert_null(leat_batch_error(batch, far_off[i]));
+        }
+        assert_non_null(leat_batch_tensor(batch, 0).data);
+        assert_int_equal(leat_batch_wait_on(batch, NULL), on_sim ? LEAT_E_ARGUMENT : LEAT_OK);
+        assert_int_equal(leat_batch_release_on(batch, NULL), on_sim ? LEAT_E_ARGUMENT : LEAT_OK);
+        assert_null(leat_batch_tensor(batch, 0).data); /* it was given back */
+        leat_batch_release(batch);
+        check(leat_loader_next(loader, &batch, &err), &err);
+        leat_batch_release(batch);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+    }
+    leat_device_close(&device);
+}
+
+/* --- customers ------------------------------------------------------------------------------------ */
+
+static void trainers(void **state)
+{
+    static leat_compare_result result;
+    leat_trainer *trainer = NULL;
+    leat_device *device = NULL;
+    leat_metrics metrics;
+    leat_step_times times;
+    leat_jpeg_info jpeg;
+    const void *table;
+    size_t n;
+    leat_error err;
+    (void)state;
+    REFUSED(leat_trainer_open(NULL, NULL, NULL, &trainer, &err));
+    REFUSED(leat_trainer_open_device(NULL, &device, &err));
+    REFUSED(leat_trainer_check(NULL, NULL, &err));
+    assert_null(leat_trainer_get_info(NULL));
+    REFUSED(leat_trainer_step(NULL, NULL, &err));
+    REFUSED(leat_trainer_metrics(NULL, &metrics, &err));
+    assert_int_equal(leat_trainer_times(NULL, &times, 1), 0);
+    REFUSED(leat_trainer_evaluate(NULL, NULL, &metrics, &err));
+    REFUSED(leat_trainer_save(NULL, "x", &err));
+    REFUSED(leat_trainer_restore(NULL, "x", &err));
+    leat_trainer_close(&trainer);
+    leat_trainer_close(NULL);
+    REFUSED(leat_compare(NULL, NULL, 0, NULL, &result, &err));
+    REFUSED(leat_jpeg_look(NULL, 0, &jpeg, &err));
+    REFUSED(leat_jpeg_look("x", 1, NULL, &err));
+    REFUSED(leat_jpeg_make_table(NULL, 0, 0, NULL, &table, &n, &err));
+}
+
+/* --- nothing is left out -------------------------------------------------------------------------- */
+
+/* These run for every number or sample, and look at nothing; api.h says so. */
+static const char trusting[] = "leat_philox leat_rng_make leat_rng_u32 leat_rng_f32 leat_rng_range "
+                               "leat_rng_below leat_rng_normal leat_scratch_take leat_scratch_keep "
+                               "leat_scratch_open leat_scratch_close leat_scratch_reset";
+
+static char *read_text(const char *path)
+{
+    FILE *const file = fopen(path, "re");
+    char *const text = calloc(1, 1 << 20);
+    assert_non_null(file);
+    assert_non_null(text);
+    assert_true(fread(text, 1, (1 << 20) - 1, file) > 0);
+    fclose(file);
+    return text;
+}
+
+static int count_missing(const char *header, const char *here)
+{
+    int n_missing = 0;
+    char *const text = read_text(header);
+    for (const char *at = text; (at = strstr(at, "\nLEAT_API "));) {
+        const char *const open = strchr(at + 1, '(');
+        const char *name = open;
+        assert_non_null(open);
+        while (name[-1] == '_' || (name[-1] >= 'a' && name[-1] <= 'z') ||
+               (name[-1] >= '0' && name[-1] <= '9'))
+            name--;
+        char call[80], alone[80];
+        snprintf(call, sizeof call, "%.*s(", (int)(open - name), name);
+        snprintf(alone, sizeof alone, "%.*s", (int)(open - name), name);
+        const bool there = strstr(here, call) || strstr(trusting, alone) ||
+                           (strstr(alone, "_kind") && strstr(here, alone));
+        if (!there)
+            printf("%s: %s is not called here\n", header, alone);
+        n_missing += !there;
+        at = open;
+    }
+    free(text);
+    return n_missing;
+}
+
+static void no_function_is_left_out(void **state)
+{
+    static const char folder[] = SOURCE_DIR "/include/leat";
+    char *const here = read_text(SOURCE_DIR "/tests/test_api_null.c");
+    DIR *const dir = opendir(folder);
+    int n_missing = 0, n_headers = 0;
+    (void)state;
+    assert_non_null(dir);
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        char path[600];
+        if (!strstr(entry->d_name, ".h"))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        n_missing += count_missing(path, here);
+        n_headers++;
+    }
+    closedir(dir);
+    free(here);
+    assert_true(n_headers > 10);
+    assert_int_equal(n_missing, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(builders),
+        cmocka_unit_test(configs_and_devices),
+        cmocka_unit_test(plans),
+        cmocka_unit_test(loaders),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(trainers),
+        cmocka_unit_test(no_function_is_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
