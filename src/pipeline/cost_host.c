@@ -21,7 +21,6 @@
 #define MOST_TIMES 64
 #define PASSES     5
 #define OP_PASSES  3
-#define ROOM       ((size_t)1 << 32)
 #define CACHE_ROOM ((int64_t)64 << 20)
 
 typedef struct host_job {
@@ -190,7 +189,7 @@ int leat_cost_host(const leat_plan *plan, leat_cost_try *tries, int32_t n, leat_
         job.worker->bucket = plan->order.buckets->n - 1;
         job.n_records = 1;
     }
-    int rc = leat_scratch_open(&job.worker->scratch, ROOM, err);
+    int rc = leat_scratch_open(&job.worker->scratch, leat_look_room(plan), err);
     if (rc >= 0 && plan->cache)
         rc = open_cache(plan, &cache, err);
     if (rc >= 0)

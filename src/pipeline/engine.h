@@ -50,6 +50,7 @@
 #include "plan_impl.h"
 #include "pool.h"
 #include "sample.h"
+#include "scratch_room.h"
 #include "steps.h"
 
 #define LEAT_DECISIONS 128 /* changes that are remembered */
@@ -184,6 +185,7 @@ struct leat_loader {
     int64_t n_slots, n_buffers; /* the most there may be */
     int64_t fixed_run;
     leat_budget budget;
+    leat_scratch_room *scratch_room; /* what workers share beyond budget.scratch_bytes each */
     char reader_reason[160];
     leat_pool *pool;
 

@@ -41,13 +41,25 @@ int leat_opening_size(leat_loader *loader, leat_error *err)
     return LEAT_OK;
 }
 
+static int open_scratch(leat_loader *loader, leat_error *err)
+{
+    const leat_budget *const b = &loader->budget;
+    const int64_t first = b->large_bytes ? b->large_bytes : b->scratch_bytes;
+    int rc =
+        leat_scratch_room_open(&loader->scratch_room, (size_t)b->room_bytes, (size_t)first, err);
+    for (int i = 0; i <= loader->n_threads && rc >= 0; i++) {
+        leat_scratch **const scratch = &loader->workers[i].scratch;
+        rc = leat_scratch_open_within(scratch, (size_t)(b->scratch_bytes + b->large_bytes),
+                                      (size_t)b->scratch_reserve, err);
+        if (rc >= 0)
+            leat_scratch_share(*scratch, (size_t)b->scratch_bytes, loader->scratch_room);
+    }
+    return rc;
+}
+
 int leat_opening_open(leat_loader *loader, leat_error *err)
 {
-    int rc = LEAT_OK;
-    for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
-        rc = leat_scratch_open_within(&loader->workers[i].scratch,
-                                      (size_t)loader->budget.scratch_bytes,
-                                      (size_t)loader->budget.scratch_reserve, err);
+    int rc = open_scratch(loader, err);
     if (rc >= 0 && loader->plan->cache) {
         leat_cache_set_most(loader->plan->cache, loader->budget.cache_bytes);
         rc = leat_cache_open(loader->plan->cache, err);
@@ -78,6 +90,7 @@ void leat_opening_stop(leat_loader *loader)
     leat_start_close(loader);
     for (int i = 0; loader->workers && i <= loader->n_threads; i++)
         leat_scratch_close(&loader->workers[i].scratch);
+    leat_scratch_room_close(&loader->scratch_room);
 }
 
 void leat_opening_free(leat_loader *loader)
