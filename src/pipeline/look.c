@@ -105,7 +105,9 @@ static bool sum_shapes(const leat_plan *plan, uint64_t *out)
 
 /* --- scratch by trying ------------------------------------------------------------------------------ */
 
-bool leat_look_may_run(const leat_plan *plan)
+/* Samples are carried through ops of ours for nothing, but not through one that waits on purpose, nor through
+ * a user's. */
+static bool may_run(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)
         for (int32_t i = 0; i < plan->chains[c].n_links; i++) {
@@ -143,7 +145,8 @@ static bool is_among(const largest *l, uint64_t record)
     return false;
 }
 
-size_t leat_look_room(const leat_plan *plan)
+/* Bytes of scratch that trying records may take: within engine.memory, or what the machine has. */
+static size_t room_for(const leat_plan *plan)
 {
     leat_machine machine = { .memory_bytes = plan->engine.memory };
     if (plan->engine.memory < 0)
@@ -156,7 +159,7 @@ static void look_at_scratch(const leat_plan *plan, leat_look *out, const largest
     leat_plan *const plain = malloc(sizeof *plain);
     leat_worker *const worker = calloc(1, sizeof *worker);
     leat_scratch *room = NULL;
-    if (plain && worker && leat_scratch_open(&worker->scratch, leat_look_room(plan), NULL) >= 0 &&
+    if (plain && worker && leat_scratch_open(&worker->scratch, room_for(plan), NULL) >= 0 &&
         leat_scratch_open(&room, plan->slot_bytes, NULL) >= 0) {
         uint8_t *const slot = leat_scratch_take(room, plan->slot_bytes);
         *plain = *plan;
@@ -188,7 +191,7 @@ void leat_look_at(const leat_plan *plan, leat_look *out)
     uint64_t by_shapes = 0;
     *out = (leat_look){ .n_looked = 0 };
     look_at_sizes(plan->source, out, &l);
-    if (!sum_shapes(plan, &by_shapes) && leat_look_may_run(plan))
+    if (!sum_shapes(plan, &by_shapes) && may_run(plan))
         look_at_scratch(plan, out, &l);
     if (!out->n_run)
         out->scratch_bytes = by_shapes + out->most_bytes;

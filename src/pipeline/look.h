@@ -5,14 +5,9 @@
 #define LEAT_LOOK_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 typedef struct leat_plan leat_plan;
-
-/* Whether samples may be carried through the ops only to learn from it: ops of ours may be called for
- * nothing, but none that waits on purpose. */
-bool leat_look_may_run(const leat_plan *plan);
 
 typedef struct leat_look {
     uint64_t mean_bytes;    /* of a record as stored; 0: unknown */
@@ -25,12 +20,10 @@ typedef struct leat_look {
 } leat_look;
 
 /* Looks up sizes spread over the source, and, where shapes are unknown before the data are seen,
- * carries the largest records and one of mean size through the ops, unless one of these is a user's. That takes
- * no more memory than leat_look_room(): of a record that needs more it is known how much it asked for when
- * there was no more. Never fails: records that are damaged just tell less. Needs a plan that is laid out. */
+ * carries the largest records and one of mean size through the ops, unless one of these is a user's. That
+ * takes no more memory than engine.memory, or than the machine has; of a record that needs more it is known
+ * how much it asked for when there was no more. Never fails: records that are damaged just tell less. Needs
+ * a plan that is laid out. */
 void leat_look_at(const leat_plan *plan, leat_look *out);
-
-/* Bytes of scratch that trying records may take: within engine.memory, or what the machine has. */
-size_t leat_look_room(const leat_plan *plan);
 
 #endif

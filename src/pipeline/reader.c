@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 #define FILES_MAX 16384 /* descriptors with an entry of their own; those above are read plainly */
 #define BLOCK     4096  /* of direct reads */
@@ -338,6 +341,18 @@ void leat_reader_wait(leat_reader *reader)
     uint64_t count;
     while (read(reader->wake_fd, &count, sizeof count) < 0 && errno == EINTR) {
     }
+}
+
+bool leat_reader_wait_until(leat_reader *reader, int64_t until_ns)
+{
+    struct pollfd one = { .fd = reader->wake_fd, .events = POLLIN };
+    int64_t ns;
+    while ((ns = until_ns - leat_clock_ns()) > 0) {
+        const struct timespec left = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+        if (ppoll(&one, 1, &left, NULL) > 0)
+            return true;
+    }
+    return false;
 }
 
 void leat_reader_wake(leat_reader *reader)

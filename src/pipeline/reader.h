@@ -56,6 +56,8 @@ int leat_reader_reap(leat_reader *reader, void (*done)(void *arg, void *tag, int
                      void *arg);
 /* Sleeps until a read finishes or somebody wakes. */
 void leat_reader_wait(leat_reader *reader);
+/* Until a time (CLOCK_MONOTONIC, ns) at the latest: false, if leat_reader_wait() would still sleep. */
+bool leat_reader_wait_until(leat_reader *reader, int64_t until_ns);
 void leat_reader_wake(leat_reader *reader);
 
 /* For tests: what a reader opened from now on does wrong. All zero: nothing. */
