@@ -308,7 +308,10 @@ int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, 
 {
     if (!plan || !out)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_plan_budget: plan and out must be given");
-    leat_budget_facts facts;
-    leat_budget_look(options, &facts);
-    return leat_budget_make(leat_plan_on(plan, options ? options->device : NULL), &facts, out, err);
+    const leat_device *const device = options ? options->device : NULL;
+    leat_budget_facts facts = { .hold = options && options->hold ? options->hold : 1 };
+    if (device && !device->table->host_memory)
+        snprintf(facts.device, sizeof facts.device, "%s", device->info.name);
+    leat_machine_look("", &facts.machine);
+    return leat_budget_make(leat_plan_on(plan, device), &facts, out, err);
 }
