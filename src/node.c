@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "text.h"
 
 const leat_node *leat_node_find(const leat_node *node, const char *key)
 {
@@ -48,7 +49,7 @@ int leat_node_fail(const leat_node *node, leat_error *err, int code, const char 
     if (err) {
         va_list args;
         va_start(args, format);
-        vsnprintf(err->message, sizeof err->message, format, args);
+        leat_text_v(err->message, sizeof err->message, format, args);
         va_end(args);
         err->code = code;
     }

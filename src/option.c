@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "nearest.h"
 #include "number.h"
+#include "text.h"
 
 #define GOT_MAX 80 /* bytes of a wrong value that a message repeats */
 
@@ -59,9 +59,9 @@ static void bound_text(const leat_option *row, double bound, char *text, size_t 
     if (row->type == LEAT_OPTION_TYPE_BYTES && bound >= 0 && bound < 0x1p62)
         leat_number_bytes_text((int64_t)bound, text, size);
     else if (bound == floor(bound) && fabs(bound) < 1e15)
-        snprintf(text, size, "%.0f", bound);
+        leat_text(text, size, "%.0f", bound);
     else
-        snprintf(text, size, "%g", bound);
+        leat_text(text, size, "%g", bound);
 }
 
 /* "between 1 and 4096", "at least 1", … or "" where all values are allowed. */
@@ -177,7 +177,7 @@ static int set_bool(const leat_option *row, const char *name, void *to, const ch
 {
     static const char *const words[] = { "false", "true", "no", "yes", "off", "on" };
     for (int32_t i = 0; i < 6; i++)
-        if (!strcasecmp(text, words[i])) {
+        if (leat_text_same(text, words[i])) {
             *(int32_t *)to = i & 1;
             return LEAT_OK;
         }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "budget_impl.h"
+#include "text.h"
 
 const leat_costs *leat_placed_planted;
 
@@ -151,8 +152,8 @@ static void say_decoding(const leat_split_costs *costs, const int32_t *chosen, c
     text[0] = 0;
     for (int32_t c = 0; c < costs->n_chains; c++)
         if (costs->chains[c].at[chosen[c]].share > 0)
-            snprintf(text, size, ", %.0f %% of the files decoded",
-                     100 * costs->chains[c].at[chosen[c]].share);
+            leat_text(text, size, ", %.0f %% of the files decoded",
+                      100 * costs->chains[c].at[chosen[c]].share);
 }
 
 /* Whether any chain has more than the one place that it has anyway. */
@@ -188,14 +189,14 @@ static void choose(const leat_plan *plan, const leat_loader_options *o, leat_pla
             n_moved, n_moved == 1 ? "" : "s");
         memcpy(entry->chosen, none, sizeof none);
     } else if (n_moved) {
-        snprintf(p->reason, sizeof p->reason,
-                 "auto, measured: %d op%s on %s%s, %.0f samples/s by the model; %.0f with none",
-                 n_moved, n_moved == 1 ? "" : "s", entry->device, decoding, rate, without);
+        leat_text(p->reason, sizeof p->reason,
+                  "auto, measured: %d op%s on %s%s, %.0f samples/s by the model; %.0f with none",
+                  n_moved, n_moved == 1 ? "" : "s", entry->device, decoding, rate, without);
     } else if (!has_choice(costs)) {
         snprintf(p->reason, sizeof p->reason,
                  "auto: on the CPU: no other place could be timed before the time for it was over");
     } else {
-        snprintf(
+        leat_text(
             p->reason, sizeof p->reason,
             "auto, measured: on the CPU, %.0f samples/s by the model, and no cut has over %.0f "
             "%% more",

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "placed.h"
+#include "text.h"
 
 /* By less than this nothing is changed: the work that was done ahead is lost, and costs are estimates. */
 #define MARGIN 0.05
@@ -80,7 +81,7 @@ static void say_why(const leat_placed_ask *ask, leat_placed_entry *entry)
     if (n_moved)
         snprintf(where, sizeof where, "%d op%s on %s", n_moved, n_moved == 1 ? "" : "s",
                  entry->device);
-    snprintf(
+    leat_text(
         p->reason, sizeof p->reason,
         "auto, chosen again at epoch %lld, as a step took %.4g us a sample: %s, %.0f samples/s "
         "by the model; %.0f as it was",

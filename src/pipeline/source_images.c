@@ -19,6 +19,7 @@
 #include "format.h"
 #include "scratch.h"
 #include "source.h"
+#include "text.h"
 
 typedef struct images_options {
     leat_string path;
@@ -55,7 +56,7 @@ static bool is_image_name(const char *name)
     static const char *const endings[] = { ".jpg", ".jpeg", ".png" };
     const char *const dot = strrchr(name, '.');
     for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
-        if (!strcasecmp(dot, endings[i]))
+        if (leat_text_same(dot, endings[i]))
             return true;
     return false;
 }
