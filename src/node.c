@@ -64,6 +64,12 @@ int leat_node_fail_in(const leat_node *node, leat_error *err, int code)
 int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what, const char *noun,
                        const leat_near *near, const leat_words *known)
 {
+    const char *const hint = leat_node_hint(noun, node);
+    if (node->elsewhere || hint) {
+        leat_fail(err, LEAT_E_CONFIG, "%s has no %s '%.80s'; %s%s%s", what, noun, node->key,
+                  hint ? hint : "did you mean '", hint ? "" : node->elsewhere, hint ? "" : "'?");
+        return fail_place(node->file, node->key_line, node->key_column, err, LEAT_E_CONFIG);
+    }
     leat_fail(err, LEAT_E_CONFIG, "%s has no %s '%.80s'%s%s%s%s%s", what, noun, node->key,
               near->best ? "; did you mean '" : "", near->best ? near->best : "",
               near->best      ? "'?"

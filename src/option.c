@@ -58,7 +58,7 @@ static void bound_text(const leat_option *row, double bound, char *text, size_t 
 {
     if (row->type == LEAT_OPTION_TYPE_BYTES && bound >= 0 && bound < 0x1p62)
         leat_number_bytes_text((int64_t)bound, text, size);
-    else if (bound == floor(bound) && fabs(bound) < 1e15)
+    else if (bound == floor(bound) && fabs(bound) < 1e18)
         leat_text(text, size, "%.0f", bound);
     else
         leat_text(text, size, "%g", bound);
@@ -158,6 +158,10 @@ int leat_option_fail_type(const leat_option *row, const char *got, leat_error *e
 static int fail_number(leat_number rc, const leat_option *row, const char *name, const char *got,
                        leat_error *err)
 {
+    if (rc == LEAT_NUMBER_LARGE && types[row->type].set == set_i64 &&
+        row->high >= LEAT_OPTION_I64_MAX)
+        return leat_fail(err, LEAT_E_CONFIG, "%s must be at most %lld, got %.*s", name,
+                         (long long)INT64_MAX, GOT_MAX, got);
     return rc == LEAT_NUMBER_LARGE ? fail_range(row, name, got, err)
                                    : fail_kind(row, name, got, err);
 }

@@ -101,7 +101,9 @@ static void say_indent(const fault *f)
     const line here = line_at(f, mark.line);
     const size_t other = line_beside(f, mark.line, here.indent);
     put_place(f, mark);
-    if (here.indent != mark.column)
+    if (mark.index < f->n && f->text[mark.index] == ':')
+        snprintf(f->out->text, sizeof f->out->text, "a key is missing before ':'");
+    else if (here.indent != mark.column)
         snprintf(f->out->text, sizeof f->out->text,
                  "text follows a value that is complete: put all of the value in quotes");
     else if (other != mark.line)
@@ -143,13 +145,10 @@ static void say_second_colon(const fault *f)
 static void say_open_bracket(const fault *f)
 {
     const bool is_map = has(f->parser->context, "mapping");
-    const yaml_mark_t began = f->parser->context_mark, mark = f->parser->problem_mark;
+    const yaml_mark_t began = f->parser->context_mark;
     put_place(f, began);
-    if (mark.line == began.line)
-        put_place(f, mark);
-    snprintf(f->out->text, sizeof f->out->text,
-             "'%c' of %zu:%zu is not closed: ',' or '%c' is missing", is_map ? '{' : '[',
-             began.line + 1, began.column + 1, is_map ? '}' : ']');
+    snprintf(f->out->text, sizeof f->out->text, "this '%c' is not closed: ',' or '%c' is missing",
+             is_map ? '{' : '[', is_map ? '}' : ']');
 }
 
 static void say_character(const fault *f)
@@ -167,12 +166,40 @@ static void say_character(const fault *f)
 static void say_as_it_is(const fault *f)
 {
     const yaml_parser_t *const p = f->parser;
-    const char *hint = "";
-    if (has(p->context, "alias"))
-        hint = "; text that begins with '*' must stand in quotes";
     put_place(f, p->problem_mark);
-    snprintf(f->out->text, sizeof f->out->text, "%s%s%s%s%s", p->problem ? p->problem : "not YAML",
-             p->context ? " (" : "", p->context ? p->context : "", p->context ? ")" : "", hint);
+    snprintf(f->out->text, sizeof f->out->text, "%s%s%s%s", p->problem ? p->problem : "not YAML",
+             p->context ? " (" : "", p->context ? p->context : "", p->context ? ")" : "");
+}
+
+/* Faults that need no look at the text. */
+static const struct {
+    const char *problem, *context; /* parts of libyaml's words */
+    bool where_it_began;           /* the place is the context's */
+    const char *says;
+} plain[] = {
+    { "unexpected end of stream", "quoted", true, "this quote is not closed" },
+    { "document separator", "quoted", true, "this quote is not closed" },
+    { "block sequence entries are not allowed", "", false,
+      "a list must begin on a line of its own: break the line before this '-'" },
+    { "", "alias", true, "text that begins with '*' must stand in quotes" },
+    { "", "anchor", true, "text that begins with '&' must stand in quotes" },
+    { "<document start>", "", false,
+      "text follows where the config ends: all of it is one mapping" },
+    { "unknown escape character", "", false,
+      "in double quotes '\\' begins an escape: use single quotes, or write '\\\\'" },
+};
+
+static bool say_plain(const fault *f)
+{
+    const char *const context = f->parser->context ? f->parser->context : "";
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+        if (!has(f->parser->problem, plain[i].problem) || !strstr(context, plain[i].context))
+            continue;
+        put_place(f, plain[i].where_it_began ? f->parser->context_mark : f->parser->problem_mark);
+        snprintf(f->out->text, sizeof f->out->text, "%s", plain[i].says);
+        return true;
+    }
+    return false;
 }
 
 leat_yaml_fault leat_yaml_words(const yaml_parser_t *parser, const char *text, size_t n)
@@ -190,15 +217,7 @@ leat_yaml_fault leat_yaml_words(const yaml_parser_t *parser, const char *text, s
         say_open_bracket(&f);
     else if (has(what, "cannot start any token"))
         say_character(&f);
-    else if (has(what, "unexpected end of stream") && has(parser->context, "quoted")) {
-        put_place(&f, parser->context_mark);
-        snprintf(out.text, sizeof out.text, "this quote is not closed");
-    } else if (has(what, "block sequence entries are not allowed")) {
-        put_place(&f, parser->problem_mark);
-        snprintf(out.text, sizeof out.text,
-                 "a list must begin on a line of its own: break the line before this '-'");
-    } else {
+    else if (!say_plain(&f))
         say_as_it_is(&f);
-    }
     return out;
 }

@@ -158,14 +158,20 @@ static int parse_option(const leat_call *call, int argc, char **argv, leat_error
     return rc < 0 ? rc : used;
 }
 
-static int check_count(const leat_call *call, leat_error *err)
+static int check_count(const leat_call *call, int argc, char **argv, leat_error *err)
 {
     const leat_command *command = call->command;
     if (call->n_arguments < command->n_min)
         return leat_fail(err, LEAT_E_ARGUMENT, "needs %s", command->arguments);
-    if (command->n_max >= 0 && call->n_arguments > command->n_max)
-        return leat_fail(err, LEAT_E_ARGUMENT, "'%s' is one argument too many",
-                         call->arguments[command->n_max]);
+    if (command->n_max >= 0 && call->n_arguments > command->n_max) {
+        const char *const extra = call->arguments[command->n_max];
+        bool json = false;
+        for (int i = 1; i < argc; i++)
+            json |= argv[i] == extra && !strcmp(argv[i - 1], "--json");
+        return leat_fail(err, LEAT_E_ARGUMENT, "'%s' is one argument too many%s%s%s", extra,
+                         json ? "; if it is where JSON should go, write --json=" : "",
+                         json ? extra : "", json ? ", or a name that ends in .json" : "");
+    }
     return LEAT_OK;
 }
 
@@ -197,7 +203,7 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
             call->arguments[call->n_arguments++] = argv[i++];
         }
     }
-    return check_count(call, err);
+    return check_count(call, argc, argv, err);
 }
 
 void leat_cli_close(leat_call *call)

@@ -337,9 +337,14 @@ static int run(const leat_call *call)
 {
     struct convert c = { .o = call->options, .folder = call->arguments[1] };
     leat_error err = { 0 };
-    if (strcmp(call->arguments[0], "images") != 0)
-        return leat_command_misuse("convert", "cannot convert '%s'; it knows: images",
-                                   call->arguments[0]);
+    const char *const first = call->arguments[0];
+    if (strcmp(first, "images") != 0 && call->n_arguments == 1)
+        return leat_command_misuse(
+            "convert", "needs to know what '%s' is: write `leat convert images %s`", first, first);
+    if (strcmp(first, "images") != 0)
+        return leat_command_misuse("convert", "cannot convert '%s'; it knows: images", first);
+    if (call->n_arguments == 1)
+        return leat_command_misuse("convert", "needs images DIR: the folder is missing");
     if (!c.o->output || !*c.o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
     c.threads = (int32_t)(c.o->threads > 0 ? c.o->threads : leat_files_cores() * 4);
@@ -395,7 +400,7 @@ const leat_command leat_command_convert = {
         "was complete by then; over a network, or on another file system without nameless files, "
         "also .NAME.*.tmp. They can be removed, and are in nobody's way.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1",
-    .n_min = 2,
+    .n_min = 1,
     .n_max = 2,
     .options_size = sizeof(struct convert_options),
     .options = options,

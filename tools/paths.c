@@ -34,6 +34,9 @@ static int expand(leat_paths *paths, const char *pattern, leat_error *err)
     const int error = errno;
     if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0) {
         globfree(&found);
+        if (strstr(pattern, "://"))
+            return leat_fail(err, LEAT_E_IO,
+                             "%s: URLs are not supported yet; fetch the files first", pattern);
         return strpbrk(pattern, "*?[")
                    ? leat_fail(err, LEAT_E_IO, "%s: no file matches", pattern)
                    : leat_fail(err, LEAT_E_IO, "%s: %s", pattern, strerror(error));

@@ -204,7 +204,9 @@ static int take_file(struct worker *worker, size_t position, leat_error *err)
     } else if (rc == LEAT_E_DATA && o->skip_bad) {
         rc = skip_file(job, position, err->message, err);
     } else {
-        leat_fail_in(err, rc, "%s/", o->folder);
+        const leat_error why = *err;
+        leat_fail(err, rc, "%s/%.800s%s", o->folder, why.message,
+                  rc == LEAT_E_DATA ? "; --skip-bad leaves such files out" : "");
     }
     return rc;
 }

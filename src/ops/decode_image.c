@@ -17,28 +17,15 @@ static const leat_option options[] = {
     LEAT_DECODE_MAX_PIXELS, LEAT_OPTION_END
 };
 
-static const struct {
-    const leat_op *op;
-    const char *start; /* of the file */
-    size_t n_start;
-    const char *then; /* at byte 8; "": anything */
-} kinds[] = {
-    { &leat_op_decode_jpeg, "\xff\xd8", 2, "" }, { &leat_op_decode_png, "\x89PNG", 4, "" },
-    { &leat_op_decode_webp, "RIFF", 4, "WEBP" }, { &leat_op_decode_bmp, "BM", 2, "" },
-    { &leat_op_decode_pnm, "P5", 2, "" },        { &leat_op_decode_pnm, "P6", 2, "" },
-};
+/* In the order of leat_decode_kind. */
+static const leat_op *const ops[LEAT_DECODE_KINDS] = { &leat_op_decode_jpeg, &leat_op_decode_png,
+                                                       &leat_op_decode_webp, &leat_op_decode_bmp,
+                                                       &leat_op_decode_pnm };
 
 static const leat_op *op_for(const leat_view *in)
 {
-    const char *bytes = in->data;
-    const size_t n = (size_t)in->shape.dims[0];
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const size_t n_then = strlen(kinds[i].then);
-        if (n >= kinds[i].n_start && !memcmp(bytes, kinds[i].start, kinds[i].n_start) &&
-            (!n_then || (n >= 8 + n_then && !memcmp(bytes + 8, kinds[i].then, n_then))))
-            return kinds[i].op;
-    }
-    return NULL;
+    const leat_decode_kind kind = leat_decode_kind_of(in->data, (size_t)in->shape.dims[0]);
+    return kind < LEAT_DECODE_KINDS ? ops[kind] : NULL;
 }
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

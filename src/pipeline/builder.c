@@ -94,6 +94,9 @@ void leat_builder_engine(leat_builder *builder, const char *options)
 
 void leat_builder_seed(leat_builder *builder, int64_t seed)
 {
+    if (seed < 0)
+        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_seed: at least 0, got %lld",
+                  (long long)seed);
     builder->seed = seed;
 }
 

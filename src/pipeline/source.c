@@ -168,7 +168,12 @@ int leat_source_glob(const leat_strings *patterns, const leat_node *where, char 
         if (rc == GLOB_NOSPACE)
             return leat_fail(err, LEAT_E_NOMEM, "glob %s", pattern);
         return leat_node_fail(where, err, LEAT_E_IO, "no file matches '%s'%s", pattern,
-                              rc == GLOB_ABORTED ? " (a folder cannot be read)" : "");
+                              rc == GLOB_ABORTED       ? " (a folder cannot be read)"
+                              : strstr(pattern, "://") ? ": URLs are not supported yet; fetch the "
+                                                         "files first and give their paths"
+                              : *pattern == '~'        ? ": write the folder in place of '~'"
+                              : *pattern == '/'        ? ""
+                                                : "; paths begin at the folder where leat runs");
     }
     char **paths = calloc(found.gl_pathc + 1, sizeof *paths);
     for (size_t i = 0; paths && i < found.gl_pathc; i++)
