@@ -6,7 +6,6 @@
 
 #include "cpu.h"
 #include "digest.h"
-#include "placed.h"
 #include "stage.h"
 
 typedef struct top_options {
@@ -186,7 +185,9 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     int rc = read_engine(plan, parts->engine, err);
     if (rc < 0)
         return rc;
-    const leat_source_setting setting = { plan->seed, plan->engine.threads };
+    const leat_source_setting setting = { .seed = plan->seed,
+                                          .threads = plan->engine.threads,
+                                          .lossy = leat_on_error_is_lossy(parts->pipeline) };
     if (!plan->source && (rc = leat_source_open(parts->source, &setting, &plan->source, err)) < 0)
         return rc;
     if (plan->source->n_records == 0)
@@ -205,7 +206,7 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     leat_on_error_settle(plan);
     leat_look_at(plan, &plan->look);
     fill_info(plan, parts);
-    return leat_placed_open(plan, err);
+    return leat_gpu_cut(plan, err);
 }
 
 /* --- public -------------------------------------------------------------------------------------- */
@@ -316,7 +317,7 @@ void leat_plan_close(leat_plan **out)
         leat_map_free_chain(&plan->chains[c]);
     for (int32_t i = 0; i < plan->n_batch_links; i++)
         free(plan->batch_links[i].options);
-    leat_placed_close(&plan->placed);
+    free(plan->gpu);
     leat_order_fini(&plan->order);
     leat_cache_close(&plan->cache);
     leat_source_close(&plan->source);

@@ -41,6 +41,9 @@ extern const leat_stage_table leat_stage_repeat, leat_stage_take, leat_stage_ski
 extern const leat_stage_table leat_stage_on_error;
 /* Batches are known: settles the limit. */
 void leat_on_error_settle(leat_plan *plan);
+/* Whether the stages, which are not added yet, have an on_error that goes past bad records: the source is
+ * opened before them and needs to know. */
+bool leat_on_error_is_lossy(const leat_node *pipeline);
 
 /* Refuses a second stage of a kind that stands once. first: where the first one stands. */
 int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
@@ -91,6 +94,8 @@ typedef struct leat_parts {
     const leat_node *source, *pipeline, *engine;
 } leat_parts;
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err);
+/* gpu_cut.c: makes plan->gpu, once all else is settled. */
+int leat_gpu_cut(leat_plan *plan, leat_error *err);
 /* slot_layout.c: all shapes are settled, and which links the device does: lays out a slot. May be done
  * again, on a copy of a plan whose chains are cut elsewhere. batch: for messages; NULL: none */
 int leat_build_lay_out(leat_plan *plan, const leat_node *batch, leat_error *err);
