@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "color.h"
+#include "image_format.h"
 
 int leat_decode_shape(const char *op, const leat_decode_options *options, const leat_shape *in,
                       leat_shape *out, leat_error *err)
@@ -31,52 +32,25 @@ int leat_decode_size(const char *op, const leat_decode_options *options, int64_t
     return LEAT_OK;
 }
 
-static const struct {
-    leat_decode_kind kind;
-    const char *name, *op;
-    const char *start; /* of the file */
-    size_t n_start;
-    const char *then; /* at byte 8; "": anything */
-} kinds[] = {
-    { LEAT_DECODE_JPEG, "JPEG", "decode_jpeg", "\xff\xd8", 2, "" },
-    { LEAT_DECODE_PNG, "PNG", "decode_png", "\x89PNG", 4, "" },
-    { LEAT_DECODE_WEBP, "WebP", "decode_webp", "RIFF", 4, "WEBP" },
-    { LEAT_DECODE_BMP, "BMP", "decode_bmp", "BM", 2, "" },
-    { LEAT_DECODE_PNM, "PGM", "decode_pnm", "P5", 2, "" },
-    { LEAT_DECODE_PNM, "PPM", "decode_pnm", "P6", 2, "" },
-};
-enum { N_KINDS = sizeof kinds / sizeof *kinds };
-
-static size_t row_of(const char *bytes, size_t n)
-{
-    for (size_t i = 0; i < N_KINDS; i++) {
-        const size_t n_then = strlen(kinds[i].then);
-        if (n >= kinds[i].n_start && !memcmp(bytes, kinds[i].start, kinds[i].n_start) &&
-            (!n_then || (n >= 8 + n_then && !memcmp(bytes + 8, kinds[i].then, n_then))))
-            return i;
-    }
-    return N_KINDS;
-}
-
-leat_decode_kind leat_decode_kind_of(const void *bytes, size_t n)
-{
-    const size_t row = row_of(bytes, n);
-    return row < N_KINDS ? kinds[row].kind : LEAT_DECODE_KINDS;
-}
-
 int leat_decode_fail_kind(const char *op, const char *kind, const char *why, const void *bytes,
                           size_t n, leat_error *err)
 {
-    const size_t row = row_of(bytes, n);
-    leat_fail(err, LEAT_E_DATA, "%s: not a %s: %s", op, kind, why);
-    if (row == N_KINDS || !strcmp(kinds[row].op, op))
-        return LEAT_E_DATA;
-    char first[sizeof err->message] = "";
-    if (err)
-        memcpy(first, err->message, sizeof first);
+    static const struct {
+        const char *name, *op;
+    } kinds[LEAT_IMAGE_FORMATS] = {
+        [LEAT_IMAGE_JPEG] = { "JPEG", "decode_jpeg" },
+        [LEAT_IMAGE_PNG] = { "PNG", "decode_png" },
+        [LEAT_IMAGE_WEBP] = { "WebP", "decode_webp" },
+        [LEAT_IMAGE_BMP] = { "BMP", "decode_bmp" },
+        [LEAT_IMAGE_PNM] = { "PGM or PPM", "decode_pnm" },
+    };
+    const leat_image_format format = leat_image_format_of(bytes, n);
+    if (format == LEAT_IMAGE_NONE || !strcmp(kinds[format].op, op))
+        return leat_fail(err, LEAT_E_DATA, "%s: not a %s: %s", op, kind, why);
     return leat_fail(err, LEAT_E_DATA,
-                     "%.200s; it is a %s: use %s, or decode_image, which takes every kind", first,
-                     kinds[row].name, kinds[row].op);
+                     "%s: not a %s: %s; it is a %s: use %s, or decode_image, which takes every "
+                     "kind",
+                     op, kind, why, kinds[format].name, kinds[format].op);
 }
 
 void leat_decode_put(uint8_t *to, const uint8_t *rgb, size_t n_px, int64_t channels)

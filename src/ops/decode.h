@@ -30,17 +30,6 @@ int leat_decode_shape(const char *op, const leat_decode_options *options, const 
 int leat_decode_size(const char *op, const leat_decode_options *options, int64_t height,
                      int64_t width, int64_t stored, leat_shape *out, leat_error *err);
 
-/* What image files begin with. */
-typedef enum leat_decode_kind {
-    LEAT_DECODE_JPEG,
-    LEAT_DECODE_PNG,
-    LEAT_DECODE_WEBP,
-    LEAT_DECODE_BMP,
-    LEAT_DECODE_PNM,
-    LEAT_DECODE_KINDS /* none of them */
-} leat_decode_kind;
-leat_decode_kind leat_decode_kind_of(const void *bytes, size_t n);
-
 /* "OP: not a KIND: WHY", and if the bytes are of another kind: of which, and which op decodes it. */
 int leat_decode_fail_kind(const char *op, const char *kind, const char *why, const void *bytes,
                           size_t n, leat_error *err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode.h"
+#include "image_format.h"
 #include "op_list.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", NULL };
@@ -17,15 +18,14 @@ static const leat_option options[] = {
     LEAT_DECODE_MAX_PIXELS, LEAT_OPTION_END
 };
 
-/* In the order of leat_decode_kind. */
-static const leat_op *const ops[LEAT_DECODE_KINDS] = { &leat_op_decode_jpeg, &leat_op_decode_png,
-                                                       &leat_op_decode_webp, &leat_op_decode_bmp,
-                                                       &leat_op_decode_pnm };
-
 static const leat_op *op_for(const leat_view *in)
 {
-    const leat_decode_kind kind = leat_decode_kind_of(in->data, (size_t)in->shape.dims[0]);
-    return kind < LEAT_DECODE_KINDS ? ops[kind] : NULL;
+    static const leat_op *const ops[LEAT_IMAGE_FORMATS] = {
+        [LEAT_IMAGE_JPEG] = &leat_op_decode_jpeg, [LEAT_IMAGE_PNG] = &leat_op_decode_png,
+        [LEAT_IMAGE_WEBP] = &leat_op_decode_webp, [LEAT_IMAGE_BMP] = &leat_op_decode_bmp,
+        [LEAT_IMAGE_PNM] = &leat_op_decode_pnm,
+    };
+    return ops[leat_image_format_of(in->data, (size_t)in->shape.dims[0])];
 }
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
