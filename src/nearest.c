@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text.h"
+
 #define WORD_MAX 64 /* longer words are not compared */
 
 /* What other programs call things, for those who come from them. */
@@ -13,6 +15,17 @@ static const struct {
 } other_names[] = {
     { "gpu", "cuda" },
     { "lr", "learning_rate" },
+    { "batch_size", "size" },
+    { "cross_entropy", "softmax_cross_entropy" },
+    { "crossentropy", "softmax_cross_entropy" },
+    { "data", "source" },
+    { "dataset", "source" },
+    { "stages", "pipeline" },
+    { "training", "train" },
+    { "validation", "eval" },
+    { "files", "tfrecord" },
+    { "folder", "images" },
+    { "image", "images" },
     { "from", "key" },
     { "name", "key" },
     { "bs", "size" },
@@ -73,7 +86,7 @@ static size_t edits(const char *a, size_t n_a, const char *b, size_t n_b)
 static bool is_other_name(const char *theirs, const char *ours)
 {
     for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
-        if (!strcmp(other_names[i].theirs, theirs) && !strcmp(other_names[i].ours, ours))
+        if (leat_text_same(other_names[i].theirs, theirs) && !strcmp(other_names[i].ours, ours))
             return true;
     return false;
 }
@@ -106,7 +119,7 @@ void leat_near_offer(leat_near *near, const char *candidate)
     if (is_other_name(near->word, candidate)) {
         distance = 0;
     } else if (distance > (n + 2) / 3 || distance >= least(n, m)) {
-        const bool abbreviates = n >= 3 && !strncmp(near->word, candidate, n);
+        const bool abbreviates = least(n, m) >= 3 && !strncmp(near->word, candidate, least(n, m));
         if (!abbreviates && (least(n, m) < 3 || (!has_word(near->word, candidate) &&
                                                  !has_word(candidate, near->word))))
             return;

@@ -15,6 +15,8 @@ static const struct {
     { "in_channels", "leave it out: the shape comes from the data" },
     { "kernel_initializer", "leave it out: the layer has its own" },
     { "metrics", "leave it out: loss and accuracy are always reported" },
+    { "tfrecord", "write it under `source:`" },
+    { "images", "write it under `source:`" },
     { "num_classes", "leave it out: labels say it, and the last layer's units" },
 };
 
@@ -25,6 +27,8 @@ const char *leat_node_hint(const char *noun, const leat_node *node)
     if (!strcmp(node->key, "activation") && node->kind == LEAT_NODE_SCALAR &&
         !strcmp(node->text, "softmax"))
         return "leave it out: the loss softmax_cross_entropy has the softmax in it";
+    if (node->key[0] && !node->key[strspn(node->key, "0123456789")] && leat_node_is_null(node))
+        return "if it is a part of a number: a decimal point is written '.'";
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
         if (!strcmp(hints[i].key, node->key))
             return hints[i].advice;

@@ -290,8 +290,11 @@ int leat_option_set_item(const leat_option *row, void *options, int32_t i, const
     if (!leat_option_is_list(row))
         return types[row->type].set(row, row->name, to, text, err);
     if (i >= types[row->type].items_max)
-        return leat_fail(err, LEAT_E_CONFIG, "%s takes at most %d values", row->name,
-                         types[row->type].items_max);
+        return leat_fail(err, LEAT_E_CONFIG, "%s takes at most %d values%s", row->name,
+                         types[row->type].items_max,
+                         row->type == LEAT_OPTION_TYPE_STRINGS
+                             ? ": patterns with * and ? stand for any number of names"
+                             : "");
     snprintf(name, sizeof name, "%s[%d]", row->name, i);
     const int rc = types[row->type].set(
         row, name, to + types[row->type].items_at + (size_t)i * types[row->type].item_size, text,

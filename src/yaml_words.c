@@ -86,7 +86,7 @@ static size_t line_beside(const fault *f, size_t number, size_t indent)
     size_t found = number, least = SIZE_MAX;
     for (size_t i = number; i > 0; i--) {
         const line l = line_at(f, i - 1);
-        if (!is_blank(&l) && l.indent < indent)
+        if (!is_blank(&l) && l.indent <= indent)
             break;
         if (!is_blank(&l) && l.indent > indent && l.indent < least)
             found = i - 1, least = l.indent;
@@ -101,7 +101,15 @@ static void say_indent(const fault *f)
     const line here = line_at(f, mark.line);
     const size_t other = line_beside(f, mark.line, here.indent);
     put_place(f, mark);
-    if (mark.index < f->n && f->text[mark.index] == ':')
+    if (here.n > 1 && here.text[0] == '-' && here.text[1] != ' ')
+        snprintf(f->out->text, sizeof f->out->text, "a blank is missing after '-'");
+    else if (here.n && here.text[0] == '-' && f->parser->context_mark.column == mark.column &&
+             has(f->parser->context, "block mapping")) {
+        put_place(f, f->parser->context_mark);
+        snprintf(f->out->text, sizeof f->out->text,
+                 "'- ' is missing: line %zu has it, and so must every entry of the list",
+                 mark.line + 1);
+    } else if (mark.index < f->n && f->text[mark.index] == ':')
         snprintf(f->out->text, sizeof f->out->text, "a key is missing before ':'");
     else if (here.indent != mark.column)
         snprintf(f->out->text, sizeof f->out->text,
@@ -113,8 +121,8 @@ static void say_indent(const fault *f)
                  here.indent, here.indent == 1 ? "" : "s", other + 1, line_at(f, other).indent);
     else
         snprintf(f->out->text, sizeof f->out->text,
-                 "this line does not fit those before it: a list has '- ' before each entry, a "
-                 "mapping has 'key: value'; do not mix them");
+                 "this line does not go on with what is before it: entries of a list begin with "
+                 "'- ', those of a mapping are 'key: value', and the two do not mix");
 }
 
 /* A second ": " in one entry: the line is indented further than the value before it allows, or it

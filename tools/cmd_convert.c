@@ -357,12 +357,22 @@ static int run(const leat_call *call)
     if (strcmp(first, "images") != 0 && call->n_arguments == 1)
         return leat_command_misuse(
             "convert", "needs to know what '%s' is: write `leat convert images %s`", first, first);
+    if (strcmp(first, "images") != 0 && access(first, F_OK) == 0)
+        return leat_command_misuse("convert",
+                                   "needs to know what '%s' is: write `leat convert images %s -o "
+                                   "PREFIX`",
+                                   first, first);
     if (strcmp(first, "images") != 0)
         return leat_command_misuse("convert", "cannot convert '%s'; it knows: images", first);
     if (call->n_arguments == 1)
         return leat_command_misuse("convert", "needs images DIR: the folder is missing");
     if (!c.o->output || !*c.o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
+    if (c.o->output[strlen(c.o->output) - 1] == '/')
+        return leat_command_misuse("convert",
+                                   "-o %s is a folder: write -o %sNAME, and files are called "
+                                   "NAME-00000-of-00001.tfrecord",
+                                   c.o->output, c.o->output);
     c.threads = (int32_t)(c.o->threads > 0 ? c.o->threads : leat_files_cores() * 4);
     leat_files_catch();
     int rc = parse_seed(&c, &err);

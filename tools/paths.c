@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pattern.h"
@@ -30,6 +31,10 @@ static int expand(leat_paths *paths, const char *pattern, leat_error *err)
     glob_t found = { 0 };
     int rc = LEAT_OK;
     const size_t first = paths->n;
+    struct stat status;
+    if (stat(pattern, &status) == 0 && S_ISDIR(status.st_mode))
+        return leat_fail(err, LEAT_E_IO, "%s is a folder: name its files, such as %s/*.tfrecord",
+                         pattern, pattern);
     if (access(pattern, F_OK) == 0)
         return add(paths, pattern, err);
     const int error = errno;

@@ -175,6 +175,16 @@ int leat_source_glob(const leat_strings *patterns, const leat_node *where, char 
                               : *pattern == '/'        ? ""
                                                 : "; paths begin at the folder where leat runs");
     }
+    struct stat status;
+    if (found.gl_pathc == 1 && stat(found.gl_pathv[0], &status) == 0 && S_ISDIR(status.st_mode)) {
+        const int rc =
+            leat_node_fail(where, err, LEAT_E_IO,
+                           "'%s' is a folder: name its files, such as %s/*.tfrecord; of a "
+                           "folder of pictures the source is `images: %s`",
+                           found.gl_pathv[0], found.gl_pathv[0], found.gl_pathv[0]);
+        globfree(&found);
+        return rc;
+    }
     char **paths = calloc(found.gl_pathc + 1, sizeof *paths);
     for (size_t i = 0; paths && i < found.gl_pathc; i++)
         if (!(paths[n++] = strdup(found.gl_pathv[i]))) {
