@@ -110,7 +110,9 @@ static const struct {
       { "c.yaml:15:", "leave it out", "softmax_cross_entropy has it" } },
     { "s/device: cpu/device: GPU/", "train", { "c.yaml:12:11: ", "did you mean 'cuda'" } },
     { "s/- flatten/- linear: 3/", "train", { "c.yaml:15:7: ", "did you mean 'dense'" } },
-    { "s/^train:/eval:\\n  tfrecord: x\\ntrain:/", "train", { "c.yaml:12:3: ", "under `source:`" } },
+    { "s/^train:/eval:\\n  tfrecord: x\\ntrain:/",
+      "train",
+      { "c.yaml:12:3: ", "under `source:`" } },
     /* data */
     { "s#data/t-.*#data#",
       "plan",
