@@ -325,11 +325,26 @@ static int run(const leat_call *call)
     struct convert c = { .o = call->options, .folder = call->arguments[1] };
     const bool is_tfrecord = !strcmp(call->arguments[0], "tfrecord");
     leat_error err = { 0 };
-    if (!is_tfrecord && strcmp(call->arguments[0], "images") != 0)
+    const char *const first = call->arguments[0];
+    if (!is_tfrecord && strcmp(first, "images") != 0 &&
+        (call->n_arguments == 1 || access(first, F_OK) == 0))
+        return leat_command_misuse("convert",
+                                   "needs to know what '%s' is: write `leat convert images %s -o "
+                                   "PREFIX`",
+                                   first, first);
+    if (!is_tfrecord && strcmp(first, "images") != 0)
         return leat_command_misuse("convert", "cannot convert '%s'; it knows: images, tfrecord",
-                                   call->arguments[0]);
+                                   first);
+    if (call->n_arguments == 1)
+        return leat_command_misuse("convert", is_tfrecord ? "needs tfrecord FILES: none is given"
+                                                          : "needs images DIR: the folder is missing");
     if (!c.o->output || !*c.o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
+    if (c.o->output[strlen(c.o->output) - 1] == '/')
+        return leat_command_misuse("convert",
+                                   "-o %s is a folder: write -o %sNAME, and files are called "
+                                   "NAME-00000-of-00001.tfrecord",
+                                   c.o->output, c.o->output);
     if (is_tfrecord)
         return run_tfrecord(call);
     if (call->n_arguments > 2)
@@ -399,7 +414,7 @@ const leat_command leat_command_convert = {
         "the same PREFIX and number of shards is replaced at that moment.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"
                "  leat convert tfrecord 'gzip/train-*' -o data/train",
-    .n_min = 2,
+    .n_min = 1,
     .n_max = -1,
     .options_size = sizeof(struct convert_options),
     .options = options,

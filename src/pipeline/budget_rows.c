@@ -7,6 +7,7 @@
 
 #include "budget_impl.h"
 #include "engine.h"
+#include "text.h"
 
 #define WORKER_BYTES ((int64_t)384 << 10) /* stack and decoders of a thread */
 
@@ -22,7 +23,7 @@ static void add_row(leat_budget *out, const char *name, leat_memory_kind kind, i
     row->kind = kind;
     row->bytes = bytes;
     va_start(args, format);
-    vsnprintf(row->text, sizeof row->text, format, args);
+    leat_text_v(row->text, sizeof row->text, format, args);
     va_end(args);
     if (kind != LEAT_MEMORY_MAPPED)
         out->total_bytes += bytes;

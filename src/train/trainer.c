@@ -294,7 +294,7 @@ static leat_metrics means(const leat_trainer *trainer, leat_net_sums sums)
     const double n = (double)sums.samples;
     return (leat_metrics){
         .samples = sums.samples,
-        .loss = sums.samples ? sums.loss / n : NAN,
+        .loss = sums.samples && !isnan(sums.loss) ? sums.loss / n : NAN, /* and never -NaN */
         .accuracy = sums.samples && trainer->model.loss->accuracy ? sums.right / n : NAN,
     };
 }
