@@ -265,10 +265,8 @@ static int run(const leat_call *call)
         rc = leat_json_write(leat_bench_report_json(&b.run), b.o->json, &err);
     const int closed = leat_bad_list_close(&b.bad, rc == LEAT_OK ? &err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
-    if (b.run.loader && b.o->trace) { /* also of a run that failed, whose error is told */
-        const int written = leat_loader_trace_write(b.run.loader, b.o->trace, rc < 0 ? NULL : &err);
-        rc = rc < 0 ? rc : written;
-    }
+    rc =
+        leat_setup_trace_write(b.run.loader, b.o->trace, !leat_json_to_stdout(b.o->json), rc, &err);
     leat_loader_close(&b.run.loader);
     leat_device_close(&b.run.device);
     leat_plan_close(&b.run.plan);

@@ -10,6 +10,7 @@
 #include "json.h"
 #include "progress.h"
 #include "setup.h"
+#include "terminal.h"
 
 struct compare_options {
     leat_texts vary, set;
@@ -98,17 +99,8 @@ static json_t *result_json(const leat_compare_result *result, const char *path,
 static const char *ms_text(int64_t ns, char text[32])
 {
     const double ms = (double)ns * 1e-6;
-    snprintf(text, 32, ms < 1 ? "%.3f ms" : ms < 100 ? "%.2f ms" : "%.0f ms", ms);
+    snprintf(text, 32, ms < 1 ? "%.3f" : ms < 100 ? "%.2f" : "%.0f", ms);
     return text;
-}
-
-static int name_width(const leat_compare_result *result)
-{
-    size_t width = 3;
-    for (int32_t i = 0; i < result->n_arms; i++)
-        if (strlen(result->arms[i].name) > width)
-            width = strlen(result->arms[i].name);
-    return (int)width;
 }
 
 /* Percent of a share, without the "-0.0" of rounding. */
@@ -117,18 +109,41 @@ static double percent(double share)
     return share > -0.0005 && share < 0.0005 ? 0 : share * 100;
 }
 
-static void print_arm(const leat_compare_arm *arm, int width)
+static void print_head(void)
 {
-    char rate[32], p50[32], p95[32], interval[32], speedup[32];
+    printf("%11s %15s %27s %18s\n%11s %7s %7s %6s %6s %6s %6s %6s %17s\n", "", "step (ms)",
+           "% of the device's time", "speed-up", "samples/s", "p50", "p95", "busy", "idle", "input",
+           "copy", "other", "(95 %)");
+}
+
+/* A line for the name, which may be long, and one for the figures. */
+static void print_arm(const leat_compare_arm *arm, bool first)
+{
+    char rate[32], p50[32], p95[32], speedup[48] = "1";
     const leat_meter *m = &arm->meter;
-    snprintf(interval, sizeof interval, "%.1f-%.1f", percent(arm->idle_low),
-             percent(arm->idle_high));
-    snprintf(speedup, sizeof speedup, "%.2fx", arm->speedup);
-    printf("%-*s %11s %10s %10s %6.1f %6.1f %12s %6.1f %8.1f %6.1f %8s\n", width, arm->name,
+    if (!first)
+        snprintf(speedup, sizeof speedup, "%.2f (%.2f-%.2f)", arm->speedup, arm->speedup_low,
+                 arm->speedup_high);
+    printf("%s\n%11s %7s %7s %6.1f %6.1f %6.1f %6.1f %6.1f %17s\n", arm->name,
            leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate),
            ms_text(m->step_p50_ns, p50), ms_text(m->step_p95_ns, p95), percent(m->busy),
-           percent(arm->idle), interval, percent(m->input_wait), percent(m->exposed_copy),
-           percent(m->other), speedup);
+           percent(arm->idle), percent(m->input_wait), percent(m->exposed_copy), percent(m->other),
+           speedup);
+}
+
+/* The verdict, which the sentence has in it, has a colour of its own. */
+static void print_sentence(const leat_compare_arm *arm)
+{
+    const char *const verdict = strstr(arm->sentence, arm->verdict);
+    const leat_terminal_colour colour = !strcmp(arm->verdict, "compute-bound") ? LEAT_TERMINAL_GREEN
+                                        : strstr(arm->verdict, "-bound") ? LEAT_TERMINAL_YELLOW
+                                                                         : LEAT_TERMINAL_PLAIN;
+    const int before = verdict ? (int)(verdict - arm->sentence) : 0;
+    const int length = verdict ? (int)strlen(arm->verdict) : 0;
+    leat_terminal_say(2, "%s: %.*s%s%.*s%s%s", arm->name, before, arm->sentence,
+                      leat_terminal_colour_text(stdout, colour), length, arm->sentence + before,
+                      leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN),
+                      arm->sentence + before + length);
 }
 
 /* Devices of all arms; a simulated one must never pass for a real one. */
@@ -148,20 +163,17 @@ static void print_devices(const leat_compare_result *result)
 
 static void print_result(const leat_compare_result *result)
 {
-    const int width = name_width(result);
     print_devices(result);
-    printf("%d rounds in turns, up to %d steps each after up to %d of warm-up; %% of wall time\n\n",
-           result->rounds, result->steps, result->warmup_steps);
-    printf("%-*s %11s %10s %10s %6s %6s %12s %6s %8s %6s %8s\n", width, "", "", "step", "step",
-           "device", "device", "95 %", "input", "exposed", "", "");
-    printf("%-*s %11s %10s %10s %6s %6s %12s %6s %8s %6s %8s\n", width, "arm", "samples/s", "p50",
-           "p95", "busy", "idle", "interval", "wait", "copy", "other", "speedup");
+    leat_terminal_say(2, "%d rounds in turns, up to %d steps each after up to %d of warm-up\n",
+                      result->rounds, result->steps, result->warmup_steps);
+    print_head();
     for (int32_t i = 0; i < result->n_arms; i++)
-        print_arm(&result->arms[i], width);
+        print_arm(&result->arms[i], i == 0);
     putchar('\n');
     for (int32_t i = 0; i < result->n_arms; i++)
-        printf("%s: %s\n", result->arms[i].name, result->arms[i].sentence);
-    printf("\n%s\n", result->summary);
+        print_sentence(&result->arms[i]);
+    putchar('\n');
+    leat_terminal_say(0, "%s", result->summary);
 }
 
 static int compare(const struct compare_options *o, const char *path, leat_config *config,
@@ -216,11 +228,11 @@ const leat_command leat_command_compare = {
         "next batch was not there (input wait), because its copy was not covered by computing "
         "(exposed copy), or for anything else. The shares are of wall time and sum to 100 %. One "
         "sentence per arm says what bound it.\n\n"
-        "The speedup is that of samples/s against the first arm. Intervals are bootstrap 95 % "
+        "The speed-up is that of samples/s against the first arm. Intervals are bootstrap 95 % "
         "intervals over the rounds. On a simulated device times are modelled; the table says so.",
     .example = "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2\n"
-               "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2 "
-               "--vary engine.threads=1,2 --device sim --json result.json",
+               "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2 \\\n"
+               "      --vary engine.threads=1,2 --device sim --json result.json",
     .n_min = 1,
     .n_max = 1,
     .options_size = sizeof(struct compare_options),

@@ -87,8 +87,8 @@ static void print_reason(uint64_t n, const char *why)
 static void print_side(const char *path, const leat_jpeg_side *side)
 {
     char count[32], bytes[32];
-    printf("%s.jpg.idx: %s of %llu records", path, leat_files_count_text(side->tables, count),
-           (unsigned long long)side->records);
+    printf("%s.jpg.idx: %s of ", path, leat_files_count_text(side->tables, count));
+    printf("%s records", leat_files_count_text(side->records, count));
     printf(" (%s more have restart markers", leat_files_count_text(side->restart_markers, count));
     print_reason(side->small, "too small to gain by it, or damaged");
     print_reason(side->other, "progressive, or else only for libjpeg-turbo");

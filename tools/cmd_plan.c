@@ -10,6 +10,7 @@
 #include "json.h"
 #include "placement_print.h"
 #include "setup.h"
+#include "terminal.h"
 
 struct plan_options {
     const char *section, *device, *json;
@@ -46,26 +47,35 @@ static void print_source(const leat_plan *plan)
     leat_source_info s;
     char n[32], files[32], bytes[32], mean[32], most[32];
     leat_plan_source(plan, &s);
-    printf("source %s: %s record%s", s.name, count(s.n_records, n), s.n_records == 1 ? "" : "s");
+    char text[256];
+    int k = snprintf(text, sizeof text, "source %s: %s record%s", s.name, count(s.n_records, n),
+                     s.n_records == 1 ? "" : "s");
     if (s.n_files)
-        printf(" in %s file%s", count(s.n_files, files), s.n_files == 1 ? "" : "s");
+        k += snprintf(text + k, sizeof text - (size_t)k, " in %s file%s", count(s.n_files, files),
+                      s.n_files == 1 ? "" : "s");
     if (s.n_bytes)
-        printf(", %s", leat_files_bytes_text((double)s.n_bytes, bytes));
+        k += snprintf(text + k, sizeof text - (size_t)k, ", %s",
+                      leat_files_bytes_text((double)s.n_bytes, bytes));
     if (s.mean_bytes)
-        printf(", %s each in the mean", leat_files_bytes_text((double)s.mean_bytes, mean));
+        k += snprintf(text + k, sizeof text - (size_t)k, ", %s each in the mean",
+                      leat_files_bytes_text((double)s.mean_bytes, mean));
     if (s.most_bytes)
-        printf(", %s the largest looked at", leat_files_bytes_text((double)s.most_bytes, most));
-    printf("\n");
+        snprintf(text + k, sizeof text - (size_t)k, ", %s the largest looked at",
+                 leat_files_bytes_text((double)s.most_bytes, most));
+    leat_terminal_say(2, "%s", text);
 }
 
 static void print_stages(const leat_plan *plan)
 {
     const leat_stage_info *s;
     char in[32], out[32];
-    printf("\n%-16s %14s %14s\n", "stage", "in", "out");
-    for (int32_t i = 0; (s = leat_plan_stage(plan, i)); i++)
-        printf("%-16s %14s %14s %s  %s\n", s->name, count(s->n_in, in), count(s->n_out, out),
-               s->batches ? "batches" : "samples", s->options);
+    printf("\n%-14s %11s %11s\n", "stage", "in", "out");
+    for (int32_t i = 0; (s = leat_plan_stage(plan, i)); i++) {
+        char head[128];
+        snprintf(head, sizeof head, "%-14s %11s %11s %s", s->name, count(s->n_in, in),
+                 count(s->n_out, out), s->batches ? "batches" : "samples");
+        leat_terminal_entry(stdout, head, 49, s->options);
+    }
 }
 
 /* Whether op i of tensor t runs on the device: as the maps say, or where `device: auto` put it. */
@@ -81,12 +91,12 @@ static void print_tensor(const leat_plan *plan, const leat_placement *placement,
 {
     const leat_tensor_info *const tensor = leat_plan_tensor(plan, t);
     leat_link_info link;
-    char text[160];
-    printf("\ntensor %s: %s per sample, %lld bytes\n", tensor->name,
+    char text[160], bytes[32];
+    printf("\ntensor %s: %s per sample, %s\n", tensor->name,
            leat_shape_text(&tensor->shape, text, sizeof text),
-           (long long)leat_shape_bytes(&tensor->shape));
+           leat_files_bytes_text((double)leat_shape_bytes(&tensor->shape), bytes));
     for (int32_t i = 0; leat_plan_link(plan, t, i, &link) == LEAT_OK; i++)
-        printf("  %-24s %-28s%s%s%s%s\n", link.op, leat_shape_text(&link.shape, text, sizeof text),
+        printf("  %-24s %s%s%s%s%s\n", link.op, leat_shape_text(&link.shape, text, sizeof text),
                link.random ? " random" : "", link.random && link.fused ? "," : "",
                link.fused && !is_on_device(placement, t, i) ? " in one go" : "",
                is_on_device(placement, t, i) ? " on the device" : "");
@@ -97,14 +107,15 @@ static void print_plan(const leat_plan *plan, const leat_budget *budget,
                        const char *path)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
-    char bytes[32];
+    char bytes[32], rows[32];
     printf("%s: seed %llu, digest %016llx\n\n", path, (unsigned long long)info->seed,
            (unsigned long long)info->digest);
     print_source(plan);
     print_stages(plan);
     for (int32_t t = 0; t < info->n_tensors; t++)
         print_tensor(plan, placement, t);
-    printf("\nbatch: %lld rows, a slot of %s\n\n", (long long)info->batch_size,
+    printf("\nbatch: %s rows, a slot of %s\n\n",
+           leat_files_count_text((uint64_t)info->batch_size, rows),
            leat_files_bytes_text((double)budget->slot_bytes, bytes));
     leat_explain_budget(budget);
     leat_placement_print_choices(plan, placement);
@@ -113,7 +124,7 @@ static void print_plan(const leat_plan *plan, const leat_budget *budget,
         leat_placement_print_ops(plan, placement);
     }
     for (int32_t i = 0; leat_plan_note(plan, i); i++)
-        printf("%snote: %s\n", i ? "" : "\n", leat_plan_note(plan, i));
+        leat_terminal_say(2, "%snote: %s", i ? "" : "\n", leat_plan_note(plan, i));
 }
 
 /* --- as JSON --------------------------------------------------------------------------------------*/

@@ -12,7 +12,9 @@
 #include "progress.h"
 #include "setup.h"
 #include "summary.h"
+#include "terminal.h"
 #include "train_run.h"
+#include "train_stop.h"
 
 struct train_options {
     int64_t epochs, steps, start_epoch, start_batch;
@@ -160,14 +162,16 @@ static int open_all(struct train *t, leat_error *err)
 static void print_head(const struct train *t)
 {
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
-    char count[32], records[32];
-    printf("%s: %s parameters, %.4g MFLOP per sample, %s records in batches of %lld, on %s\n",
-           t->path, leat_files_count_text((uint64_t)info->n_parameters, count),
-           info->flops_per_sample * 1e-6,
-           leat_files_count_text(leat_plan_get_info(t->run.plan)->n_records, records),
-           (long long)leat_plan_get_info(t->run.plan)->batch_size, info->device);
+    const leat_plan_info *plan = leat_plan_get_info(t->run.plan);
+    char count[32], records[32], batch[32];
+    leat_terminal_say(
+        2, "%s: %s parameters, %.4g MFLOP per sample, %s records in batches of %s, on %s", t->path,
+        leat_files_count_text((uint64_t)info->n_parameters, count), info->flops_per_sample * 1e-6,
+        leat_files_count_text(plan->n_records, records),
+        leat_files_count_text((uint64_t)plan->batch_size, batch), info->device);
     if (info->simulated)
-        printf("simulated: times are modelled and no arithmetic is done, so there is no loss\n");
+        leat_terminal_say(2, "simulated: times are modelled and no arithmetic is done, so there is "
+                             "no loss");
     if (t->run.placement)
         leat_placement_print_ops(t->run.plan, t->run.placement);
     fflush(stdout);
@@ -177,7 +181,9 @@ static void print_end(const struct train *t, double seconds)
 {
     leat_loader_stats_info stats;
     leat_loader_stats(t->run.loader, &stats);
-    printf("%lld step%s in %.1f s", (long long)t->run.steps, t->run.steps == 1 ? "" : "s", seconds);
+    char steps[32];
+    printf("\n%s step%s in %.1f s", leat_files_count_text((uint64_t)t->run.steps, steps),
+           t->run.steps == 1 ? "" : "s", seconds);
     if (t->run.best_accuracy >= 0)
         printf("; best eval accuracy %.2f %% in epoch %lld", t->run.best_accuracy * 100,
                (long long)t->run.best_epoch + 1);
@@ -199,7 +205,7 @@ static json_t *input_json(const struct train *t)
     return json;
 }
 
-static json_t *run_json(struct train *t, double seconds)
+static json_t *run_json(struct train *t, const leat_call *call, double seconds)
 {
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
     leat_loader_stats_info stats;
@@ -220,6 +226,7 @@ static json_t *run_json(struct train *t, double seconds)
     leat_json_real(json, "best_eval_accuracy",
                    t->run.best_accuracy >= 0 ? t->run.best_accuracy : NAN);
     leat_json_bool(json, "diverged", t->run.diverged);
+    leat_json_add(json, "stopped", leat_train_stop_json(&t->run, call));
     leat_json_add(json, "input", input_json(t));
     if (t->run.placement)
         leat_json_add(json, "placement", leat_placement_print_json(t->run.plan, t->run.placement));
@@ -256,22 +263,25 @@ static int run(const leat_call *call)
     int rc = open_all(&t, &err);
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);
+    leat_files_stop_soon("train"); /* before, there was nothing to keep */
     if (rc == LEAT_OK)
         rc = leat_train_run_all(&t.run, &err);
     const double seconds = (double)(leat_files_now_ns() - start) * 1e-9;
     if (rc == LEAT_OK && t.run.talks)
         print_end(&t, seconds);
-    if (t.run.loader && t.o->trace) { /* also of a run that failed, whose error is told */
-        const int written = leat_loader_trace_write(t.run.loader, t.o->trace, rc < 0 ? NULL : &err);
-        rc = rc < 0 ? rc : written;
-    }
+    rc = leat_setup_trace_write(t.run.loader, o->trace, t.run.talks, rc, &err);
     if (rc == LEAT_OK)
-        rc = leat_json_write(run_json(&t, seconds), t.o->json, &err);
+        rc = leat_json_write(run_json(&t, call, seconds), o->json, &err);
     else if (t.run.diverged) /* the epochs before are worth keeping; the error told is this one */
-        leat_json_write(run_json(&t, seconds), t.o->json, NULL);
+        leat_json_write(run_json(&t, call, seconds), o->json, NULL);
     const int closed = leat_bad_list_close(&t.run.bad, rc == LEAT_OK ? &err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
+    fflush(stdout);
+    if (rc == LEAT_OK && t.run.stopped)
+        leat_train_stop_print(&t.run, call);
     close_all(&t);
+    if (rc == LEAT_OK && t.run.stopped)
+        leat_files_raise();
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
 }
 
@@ -285,6 +295,9 @@ const leat_command leat_command_train = {
             "for other reasons. The warm-up of the first epoch is left out of samples/s and "
             "shares; fewer than five steps are not measured. A loss that is no finite number ends "
             "the run with exit code 1; its weights are not saved.\n\n"
+            "Ctrl-C (or SIGTERM, SIGHUP) ends the run after the step it is in: with --save the "
+            "weights are written then, and the command that goes on from there is printed; with "
+            "--json the epochs that ended are in the file. A second Ctrl-C ends it at once.\n\n"
             "A resumed run (--restore with --start-epoch and --start-batch) sees the same batches "
             "as the straight run from there.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors",

@@ -32,6 +32,10 @@ typedef struct leat_call {
     void *options;
     const char **arguments;
     int n_arguments;
+    /* The words as they were given, and of each the option that it belongs to, NULL: of none. */
+    char **words;
+    const leat_option **rows;
+    int n_words;
 } leat_call;
 
 struct leat_command {
@@ -84,7 +88,8 @@ extern const char *const leat_command_auto[];
 #define LEAT_ROW_TRACE(s)                                                                          \
     LEAT_OPTION_STRING(s, trace, NULL,                                                             \
                        "write what every thread did to this file, for ui.perfetto.dev: the "       \
-                       "newest engine.spans spans of each, 262144 unless the config says")
+                       "newest engine.spans spans of each; unless the config says, 1,048,576 in "  \
+                       "all (some 200 MB)")
 
 /* Prints "leat COMMAND: MESSAGE" to standard error and gives the exit code that fits. */
 int leat_command_fail(const char *command, const leat_error *err);

@@ -9,9 +9,6 @@
 /* What `leat help` and `leat help COMMAND` print. */
 void leat_help_all(FILE *out);
 void leat_help_command(FILE *out, const leat_command *command);
-/* Prints text in lines of at most `width` columns, `indent` spaces before each but the first, which
- * is taken to be at column `indent` already. */
-void leat_help_wrap(FILE *out, const char *text, int indent, int width);
 /* What an option of the command line does, with its words and its default. Returns text. */
 const char *leat_help_flag_text(const leat_option *row, char text[512]);
 /* One option table of a config: name, type, initial value, help. */
