@@ -20,11 +20,14 @@ typedef unsigned long long ull;
 /* Where things are in the header. */
 enum {
     AT_MAGIC = 0,
-    AT_VERSION = 8, /* uint32; the next 4 bytes are 0 */
+    AT_VERSION = 8, /* uint32 */
+    AT_LOST = 12,   /* uint32: records that stand for damage */
     AT_RECORDS = 16,
     AT_DATA_BYTES = 24,
     AT_DATA_MTIME = 32,
-    AT_CHECKSUM = 56, /* XXH3 of what is before it */
+    AT_LOST_BYTES = 40,
+    AT_LOST_FIRST = 48, /* the first of them; 0 where there is none */
+    AT_CHECKSUM = 56,   /* XXH3 of what is before it */
     HEADER_BYTES = 64,
     VERSION = 1,
     BLOCK = 1024 /* records */
@@ -37,8 +40,13 @@ static uint64_t n_blocks_of(uint64_t n_records)
     return n_records / BLOCK + (n_records % BLOCK != 0);
 }
 
-/* Bytes of the side file. A record takes 16 bytes of data file or more, so nothing overflows once
- * n_records has been compared with that. */
+/* Most records that a data file can have: each takes 16 bytes or more, but for damage at the end. */
+static uint64_t most_records(uint64_t data_bytes)
+{
+    return data_bytes / LEAT_TFRECORD_OVERHEAD + (data_bytes % LEAT_TFRECORD_OVERHEAD != 0);
+}
+
+/* Bytes of the side file. Nothing overflows once n_records has been compared with most_records(). */
 static uint64_t side_bytes(uint64_t n_records)
 {
     return HEADER_BYTES + 8 * (n_blocks_of(n_records) + n_records + 1);
@@ -93,7 +101,8 @@ int leat_index_extent(const leat_index *index, uint64_t record, uint64_t *offset
         return LEAT_FORMAT_BAD;
     const uint64_t begin = leat_load_u64(index->offsets + 8 * record);
     const uint64_t end = leat_load_u64(index->offsets + 8 * record + 8);
-    if (end > index->data_bytes || begin > end || end - begin < LEAT_TFRECORD_OVERHEAD)
+    if (end > index->data_bytes || begin >= end ||
+        (end - begin < LEAT_TFRECORD_OVERHEAD && (!index->n_lost || end < index->data_bytes)))
         return LEAT_FORMAT_BAD;
     *offset = begin;
     *size = end - begin;
@@ -146,7 +155,10 @@ static int check_side(const uint8_t *bytes, uint64_t size, const char *side,
     if (out->data_bytes != (uint64_t)data->st_size ||
         out->data_mtime_ns != (int64_t)data->st_mtim.tv_sec * 1000000000 + data->st_mtim.tv_nsec)
         return stale(err, side, "older than the data file, or of another one");
-    if (n_records > out->data_bytes / LEAT_TFRECORD_OVERHEAD || size != side_bytes(n_records))
+    out->n_lost = leat_load_u32(bytes + AT_LOST);
+    out->lost_bytes = leat_load_u64(bytes + AT_LOST_BYTES);
+    out->lost_first = leat_load_u64(bytes + AT_LOST_FIRST);
+    if (n_records > most_records(out->data_bytes) || size != side_bytes(n_records))
         return stale(err, side, "of the wrong length");
     if (leat_load_u64(bytes + size - 8) != out->data_bytes)
         return stale(err, side, "its last offset is not the end of the data file");
@@ -184,6 +196,8 @@ static int open_side(const char *side, const struct stat *data, unsigned flags, 
     int rc = map_side(side, out, err);
     if (rc == LEAT_FORMAT_OK)
         rc = check_side(out->memory, out->memory_bytes, side, data, out, err);
+    if (rc == LEAT_FORMAT_OK && out->n_lost && !(flags & LEAT_INDEX_RESYNC))
+        rc = stale(err, side, "of a file that is damaged");
     if (rc == LEAT_FORMAT_OK)
         rc = make_seen(out, err);
     if (rc == LEAT_FORMAT_OK && (flags & LEAT_INDEX_VERIFY) && leat_index_verify(out, err) < 0)
@@ -216,19 +230,38 @@ static int append(offset_list *list, uint64_t offset, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
-/* Collects where records begin and, last, where the file ends. */
-static int walk(leat_tfrecord_reader *reader, offset_list *list, leat_format_error *err)
+static void note_lost(leat_index *index, const leat_tfrecord_reader *reader)
 {
+    const uint64_t lost = leat_tfrecord_reader_lost(reader);
+    if (!lost)
+        return;
+    if (!index->n_lost)
+        index->lost_first = leat_tfrecord_reader_record(reader);
+    index->n_lost += index->n_lost < UINT32_MAX;
+    index->lost_bytes += lost;
+}
+
+/* Collects where records, and what stands for damage, begin and, last, where the file ends. */
+static int walk(leat_tfrecord_reader *reader, offset_list *list, leat_index *index,
+                leat_format_error *err)
+{
+    leat_format_error first = { 0 };
     const uint8_t *payload;
     size_t size;
     int rc;
-    while ((rc = leat_tfrecord_reader_next(reader, &payload, &size, err)) == LEAT_FORMAT_OK) {
+    while ((rc = leat_tfrecord_reader_next(reader, &payload, &size, err)) == LEAT_FORMAT_OK ||
+           leat_tfrecord_reader_lost(reader)) {
+        if (rc < 0 && !index->n_lost)
+            first = *err;
+        note_lost(index, reader);
         rc = append(list, leat_tfrecord_reader_offset(reader), err);
         if (rc < 0)
             return rc;
     }
     if (rc != LEAT_FORMAT_END)
         return rc;
+    if (index->n_lost && index->n_lost == list->n) /* no TFRecord file, it seems */
+        return leat_format_fail(err, first.code, first.offset, "%s", first.text);
     return append(list, leat_tfrecord_reader_file_size(reader), err);
 }
 
@@ -251,6 +284,9 @@ static int assemble(offset_list *list, const leat_tfrecord_reader *reader, leat_
     out->data_mtime_ns = leat_tfrecord_reader_file_mtime_ns(reader);
     memcpy(memory + AT_MAGIC, magic, sizeof magic);
     leat_store_u32(memory + AT_VERSION, VERSION);
+    leat_store_u32(memory + AT_LOST, out->n_lost);
+    leat_store_u64(memory + AT_LOST_BYTES, out->lost_bytes);
+    leat_store_u64(memory + AT_LOST_FIRST, out->lost_first);
     leat_store_u64(memory + AT_RECORDS, n_records);
     leat_store_u64(memory + AT_DATA_BYTES, out->data_bytes);
     leat_store_u64(memory + AT_DATA_MTIME, (uint64_t)out->data_mtime_ns);
@@ -260,15 +296,16 @@ static int assemble(offset_list *list, const leat_tfrecord_reader *reader, leat_
     return make_seen(out, err);
 }
 
-static int build(const char *path, leat_index *out, leat_format_error *err)
+static int build(const char *path, unsigned flags, leat_index *out, leat_format_error *err)
 {
     leat_tfrecord_reader *reader;
     offset_list list = { 0 };
     memset(out, 0, sizeof *out);
-    int rc = leat_tfrecord_reader_open(&reader, path, LEAT_TFRECORD_LENGTHS_ONLY, err);
+    const unsigned resync = flags & LEAT_INDEX_RESYNC ? LEAT_TFRECORD_RESYNC : 0;
+    int rc = leat_tfrecord_reader_open(&reader, path, LEAT_TFRECORD_LENGTHS_ONLY | resync, err);
     if (rc < 0)
         return rc;
-    rc = walk(reader, &list, err);
+    rc = walk(reader, &list, out, err);
     if (rc == LEAT_FORMAT_OK)
         rc = assemble(&list, reader, out, err);
     free(list.bytes);
@@ -306,7 +343,8 @@ static void settle(const char *side, const struct stat *data, leat_index *index)
 {
     leat_format_error why;
     leat_index mapped;
-    if (write_side(side, index, &why) < 0 || open_side(side, data, 0, &mapped, &why) < 0) {
+    if (write_side(side, index, &why) < 0 ||
+        open_side(side, data, LEAT_INDEX_RESYNC, &mapped, &why) < 0) {
         add_note(index, "kept in memory only: ", &why);
         snprintf(index->unwritten, sizeof index->unwritten, "%.230s", why.text);
         return;
@@ -328,7 +366,7 @@ static int open_or_build(const char *path, const char *side, const struct stat *
         if (why.code != LEAT_FORMAT_STALE || (flags & LEAT_INDEX_NO_BUILD))
             return leat_format_fail(err, why.code, 0, "%s", why.text);
     }
-    const int rc = build(path, out, err);
+    const int rc = build(path, flags, out, err);
     if (rc < 0)
         return rc;
     if (stat(path, &after) < 0 || after.st_size != data->st_size ||

@@ -9,16 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "atomic_file.h"
 #include "little_endian.h"
+#include "resync.h"
 
 typedef unsigned long long ull;
 
 /* ISA-L neither inverts the start value nor the result, and counts bytes in an int. */
-uint32_t leat_tfrecord_crc32c(const void *bytes, size_t size)
+uint32_t leat_tfrecord_crc_more(uint32_t crc, const void *bytes, size_t size)
 {
     const size_t most = (size_t)1 << 30;
-    uint32_t crc = 0xffffffffu;
     unsigned char *at = (unsigned char *)(uintptr_t)bytes; /* not const there, yet only read */
     while (size) {
         const size_t n = size < most ? size : most;
@@ -26,13 +25,22 @@ uint32_t leat_tfrecord_crc32c(const void *bytes, size_t size)
         at += n;
         size -= n;
     }
-    return ~crc;
+    return crc;
+}
+
+uint32_t leat_tfrecord_crc_masked(uint32_t crc)
+{
+    return ((~crc >> 15) | (~crc << 17)) + 0xa282ead8u;
+}
+
+uint32_t leat_tfrecord_crc32c(const void *bytes, size_t size)
+{
+    return ~leat_tfrecord_crc_more(LEAT_TFRECORD_CRC_BEGIN, bytes, size);
 }
 
 uint32_t leat_tfrecord_masked_crc(const void *bytes, size_t size)
 {
-    const uint32_t crc = leat_tfrecord_crc32c(bytes, size);
-    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+    return leat_tfrecord_crc_masked(leat_tfrecord_crc_more(LEAT_TFRECORD_CRC_BEGIN, bytes, size));
 }
 
 /* TensorFlow's two ways to compress a whole file, by their first bytes (RFC 1952, RFC 1950). The top
@@ -127,6 +135,9 @@ struct leat_tfrecord_reader {
     int64_t file_mtime_ns;
     uint64_t next_offset, next_record;
     uint64_t offset; /* of the record given last; its number is next_record - 1 */
+    uint64_t
+        framed;    /* bytes of the record at next_offset, where its length is sound; otherwise 0 */
+    uint64_t lost; /* bytes of the damage that was reported last */
     uint64_t base;
     size_t held, capacity;
     uint8_t *buffer;
@@ -255,10 +266,12 @@ static int next_record(leat_tfrecord_reader *reader, const uint8_t **payload, si
 {
     uint64_t length = 0;
     const uint8_t *framed = NULL;
+    reader->framed = 0;
     int rc = next_length(reader, &length, err);
     if (rc < 0)
         return rc;
     const size_t framed_size = (size_t)length + LEAT_TFRECORD_OVERHEAD;
+    reader->framed = framed_size;
     if (!(reader->flags & LEAT_TFRECORD_LENGTHS_ONLY)) {
         rc = fetch(reader, framed_size, READ_BYTES, &framed, err);
         if (rc < 0)
@@ -275,12 +288,40 @@ static int next_record(leat_tfrecord_reader *reader, const uint8_t **payload, si
     return LEAT_FORMAT_OK;
 }
 
+/* Goes on behind the damage at next_offset: it counts as one record. */
+static int skip_damage(leat_tfrecord_reader *reader, leat_format_error *err)
+{
+    const uint64_t from = reader->next_offset;
+    uint64_t next = from + reader->framed;
+    const int rc = reader->framed
+                       ? LEAT_FORMAT_OK
+                       : leat_resync_find(reader->fd, from + 1, reader->file_size, &next, err);
+    if (rc < 0)
+        return rc;
+    reader->lost = next - from;
+    reader->offset = from;
+    reader->next_offset = next;
+    reader->next_record++;
+    return LEAT_FORMAT_OK;
+}
+
+static int say_where(const leat_tfrecord_reader *reader, const leat_format_error *what,
+                     leat_format_error *out)
+{
+    const int advise = what->code == LEAT_FORMAT_BAD && !(reader->flags & LEAT_TFRECORD_RESYNC);
+    return leat_format_fail(out, what->code, reader->next_offset,
+                            "%s: record %llu at byte %llu: %.300s%s", reader->path,
+                            (ull)reader->next_record, (ull)reader->next_offset, what->text,
+                            advise ? "; `leat repair` writes a copy of what is sound" : "");
+}
+
 int leat_tfrecord_reader_next(leat_tfrecord_reader *reader, const uint8_t **payload,
                               size_t *payload_size, leat_format_error *err)
 {
     leat_format_error inner;
     *payload = NULL;
     *payload_size = 0;
+    reader->lost = 0;
     if (!reader->failed) {
         if (reader->next_offset == reader->file_size)
             return leat_format_fail(err, LEAT_FORMAT_END, reader->file_size,
@@ -288,13 +329,15 @@ int leat_tfrecord_reader_next(leat_tfrecord_reader *reader, const uint8_t **payl
                                     (ull)reader->next_record);
         if (next_record(reader, payload, payload_size, &inner) == LEAT_FORMAT_OK)
             return LEAT_FORMAT_OK;
-        reader->failed = leat_format_fail(
-            &reader->why, inner.code, reader->next_offset, "%s: record %llu at byte %llu: %.300s",
-            reader->path, (ull)reader->next_record, (ull)reader->next_offset, inner.text);
+        const int rc = say_where(reader, &inner, &reader->why);
+        if (rc != LEAT_FORMAT_BAD || !(reader->flags & LEAT_TFRECORD_RESYNC))
+            reader->failed = rc;
+        else if (skip_damage(reader, &inner) < 0)
+            reader->failed = say_where(reader, &inner, &reader->why);
     }
     if (err)
         *err = reader->why;
-    return reader->failed;
+    return reader->why.code;
 }
 
 uint64_t leat_tfrecord_reader_record(const leat_tfrecord_reader *reader)
@@ -307,6 +350,11 @@ uint64_t leat_tfrecord_reader_offset(const leat_tfrecord_reader *reader)
     return reader->offset;
 }
 
+uint64_t leat_tfrecord_reader_lost(const leat_tfrecord_reader *reader)
+{
+    return reader->lost;
+}
+
 uint64_t leat_tfrecord_reader_file_size(const leat_tfrecord_reader *reader)
 {
     return reader->file_size;
@@ -315,66 +363,4 @@ uint64_t leat_tfrecord_reader_file_size(const leat_tfrecord_reader *reader)
 int64_t leat_tfrecord_reader_file_mtime_ns(const leat_tfrecord_reader *reader)
 {
     return reader->file_mtime_ns;
-}
-
-/* --- writer ------------------------------------------------------------------------------------*/
-
-struct leat_tfrecord_writer {
-    leat_atomic_file *file;
-    uint64_t n_records;
-};
-
-int leat_tfrecord_writer_open(leat_tfrecord_writer **out, const char *path, leat_format_error *err)
-{
-    *out = NULL;
-    leat_tfrecord_writer *writer = calloc(1, sizeof *writer);
-    if (!writer)
-        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory to write it", path);
-    const int rc = leat_atomic_file_open(&writer->file, path, 0, err);
-    if (rc < 0) {
-        free(writer);
-        return rc;
-    }
-    *out = writer;
-    return LEAT_FORMAT_OK;
-}
-
-int leat_tfrecord_writer_write(leat_tfrecord_writer *writer, const void *bytes, size_t size,
-                               leat_format_error *err)
-{
-    uint8_t header[LEAT_TFRECORD_HEADER], footer[4];
-    leat_store_u64(header, size);
-    leat_store_u32(header + 8, leat_tfrecord_masked_crc(header, 8));
-    leat_store_u32(footer, leat_tfrecord_masked_crc(bytes, size));
-    int rc = leat_atomic_file_write(writer->file, header, sizeof header, err);
-    if (rc == LEAT_FORMAT_OK)
-        rc = leat_atomic_file_write(writer->file, bytes, size, err);
-    if (rc == LEAT_FORMAT_OK)
-        rc = leat_atomic_file_write(writer->file, footer, sizeof footer, err);
-    writer->n_records += rc == LEAT_FORMAT_OK;
-    return rc;
-}
-
-uint64_t leat_tfrecord_writer_records(const leat_tfrecord_writer *writer)
-{
-    return writer->n_records;
-}
-
-uint64_t leat_tfrecord_writer_size(const leat_tfrecord_writer *writer)
-{
-    return leat_atomic_file_size(writer->file);
-}
-
-int leat_tfrecord_writer_commit(leat_tfrecord_writer *writer, leat_format_error *err)
-{
-    return leat_atomic_file_commit(writer->file, err);
-}
-
-void leat_tfrecord_writer_close(leat_tfrecord_writer **writer)
-{
-    if (!*writer)
-        return;
-    leat_atomic_file_close(&(*writer)->file);
-    free(*writer);
-    *writer = NULL;
 }

@@ -16,6 +16,10 @@
 /* CRC32C (Castagnoli) of bytes, as is and in the masked form that the files hold. */
 uint32_t leat_tfrecord_crc32c(const void *bytes, size_t size);
 uint32_t leat_tfrecord_masked_crc(const void *bytes, size_t size);
+/* The same in pieces: begin with LEAT_TFRECORD_CRC_BEGIN, go on with what `more` gave, mask it at last. */
+#define LEAT_TFRECORD_CRC_BEGIN 0xffffffffu
+uint32_t leat_tfrecord_crc_more(uint32_t crc, const void *bytes, size_t size);
+uint32_t leat_tfrecord_crc_masked(uint32_t crc);
 
 /* Checks one framed record in memory, both CRCs and the length. Hot.
  *
@@ -35,10 +39,12 @@ typedef struct leat_tfrecord_reader leat_tfrecord_reader;
 
 enum {
     /* Check only the lengths and skip the data: *payload is NULL. Fast; for building an index. */
-    LEAT_TFRECORD_LENGTHS_ONLY = 1
+    LEAT_TFRECORD_LENGTHS_ONLY = 1,
+    /* Damage is not the end: see leat_tfrecord_reader_next(). */
+    LEAT_TFRECORD_RESYNC = 2
 };
 
-/* Opens a regular file; flags is 0 or LEAT_TFRECORD_LENGTHS_ONLY. *out is NULL unless OK. */
+/* Opens a regular file; flags is 0 or LEAT_TFRECORD_* or-ed. *out is NULL unless OK. */
 int leat_tfrecord_reader_open(leat_tfrecord_reader **out, const char *path, unsigned flags,
                               leat_format_error *err);
 
@@ -47,13 +53,20 @@ int leat_tfrecord_reader_open(leat_tfrecord_reader **out, const char *path, unsi
  * payload  its data, valid until the next call (NULL with LENGTHS_ONLY)
  * returns  LEAT_FORMAT_OK; LEAT_FORMAT_END after the last record; LEAT_FORMAT_BAD for a truncated or
  *          damaged one (the text names file, record number and offset, err->offset counts from the
- *          start of the file), again on every later call; LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM */
+ *          start of the file), again on every later call; LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM
+ *
+ * With LEAT_TFRECORD_RESYNC a later call goes on after LEAT_FORMAT_BAD. Where the length is sound, the
+ * record ends where it says; otherwise the damage reaches to the next record whose CRCs both hold, or to the
+ * end of the file (resync.h). It counts as one record: number and offset are then those of the damage, and
+ * leat_tfrecord_reader_lost() is not 0. */
 int leat_tfrecord_reader_next(leat_tfrecord_reader *reader, const uint8_t **payload,
                               size_t *payload_size, leat_format_error *err);
 
 /* Number and offset of the record that the last successful next gave. */
 uint64_t leat_tfrecord_reader_record(const leat_tfrecord_reader *reader);
 uint64_t leat_tfrecord_reader_offset(const leat_tfrecord_reader *reader);
+/* Bytes of the damage that the last next reported and went past; 0: it gave a record, or cannot go on. */
+uint64_t leat_tfrecord_reader_lost(const leat_tfrecord_reader *reader);
 
 /* Size of the file when it was opened, in bytes, and the time it was last changed, in ns. */
 uint64_t leat_tfrecord_reader_file_size(const leat_tfrecord_reader *reader);

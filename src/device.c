@@ -60,8 +60,19 @@ void leat_device_close(leat_device **device)
 {
     if (!device || !*device)
         return;
-    (*device)->table->close(*device);
+    leat_device_leave(*device);
     *device = NULL;
+}
+
+void leat_device_use(leat_device *device)
+{
+    atomic_fetch_add(&device->n_users, 1);
+}
+
+void leat_device_leave(leat_device *device)
+{
+    if (atomic_fetch_sub(&device->n_users, 1) == 0)
+        device->table->close(device);
 }
 
 const leat_device_info *leat_device_get_info(const leat_device *device)

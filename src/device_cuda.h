@@ -12,7 +12,7 @@
 /* Plugin and library must be of one release and see the same table. */
 #define LEAT_CUDA_ABI                                                                              \
     ((LEAT_VERSION_MAJOR * 10000 + LEAT_VERSION_MINOR * 100 + LEAT_VERSION_PATCH) * 1000 +         \
-     (int)sizeof(leat_device_table))
+     (int)sizeof(leat_device_table) + (int)sizeof(leat_device))
 
 /* Returns the LEAT_CUDA_ABI that the plugin was built with. */
 LEAT_API int leat_cuda_abi(void);

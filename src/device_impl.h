@@ -6,6 +6,7 @@
 #ifndef LEAT_DEVICE_IMPL_H
 #define LEAT_DEVICE_IMPL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "device_busy.h"
@@ -167,6 +168,7 @@ typedef struct leat_device_table {
 struct leat_device {
     const leat_device_table *table;
     leat_device_info info;
+    atomic_int n_users; /* besides its owner; who leaves last closes it */
 };
 /* First member of every stream and event: their device. */
 struct leat_stream {
@@ -193,6 +195,11 @@ LEAT_DEVICE_LIST(LEAT_DEVICE_EXTERN)
 /* The tables of that list, NULL-terminated. Of a table found here only kind, help, open and list
  * may be used; everything else comes from the `table` of an open device (a plugin brings its own). */
 const leat_device_table *const *leat_device_tables(void);
+
+/* Who uses a device beyond leat_device_close(): a loader, because of batches that are still held. */
+void leat_device_use(leat_device *device);
+/* The owner's part of it is leat_device_close(). */
+void leat_device_leave(leat_device *device);
 
 /* Host memory, aligned to 256 bytes; for devices that compute in it. Free with free(). */
 void *leat_device_host_alloc(leat_device *device, size_t bytes);

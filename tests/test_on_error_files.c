@@ -75,6 +75,73 @@ static void damaged_records_of_files(void **state)
     }
 }
 
+/* A length that is damaged and a tail that is cut are one bad record each, whoever reads; `fail` names the
+ * first of them, and what to do, also where an index lies beside the file by then. */
+static void damaged_lengths_of_files(void **state)
+{
+    static const char *const engines[] = { "{threads: 0, reader: pread, digest: true}",
+                                           "{threads: 4, reader: pread, digest: true}",
+                                           "{threads: 3, digest: true}" };
+    char damaged[] = "/tmp/leat-test-on-error-XXXXXX.tfrecord", text[400], place[200];
+    uint64_t at = 0, size = 0;
+    leat_error err;
+    leat_plan *plan;
+    (void)state;
+    assert_int_equal(close(mkstemps(damaged, 9)), 0);
+    write_records(damaged, 0, N, 900);
+    FILE *file = fopen(damaged, "r+b");
+    assert_non_null(file);
+    for (int r = 0; r < 40; r++, at += 16 + size)
+        assert_int_equal(pread(fileno(file), &size, 8, (off_t)at), 8);
+    fseek(file, (long)at + 1, SEEK_SET);
+    fputc(0xee, file);
+    fseek(file, 0, SEEK_END);
+    assert_int_equal(ftruncate(fileno(file), ftell(file) - 9), 0);
+    fclose(file);
+    for (int p = 0; p < 2; p++) {
+        uint64_t want = 0;
+        for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
+            leat_loader_stats_info stats;
+            leat_row_error bad[3];
+            int64_t n_batches;
+            snprintf(text, sizeof text,
+                     "source: {tfrecord: {files: '%s', features: {x: {}, id: {}}}}\n"
+                     "engine: %s\n"
+                     "pipeline: [{on_error: %s}, {batch: 16}]\n",
+                     damaged, engines[e], p ? "replace" : "mask");
+            plan = plan_of_text(text);
+            snprintf(place, sizeof place, "%s is damaged: ", damaged);
+            assert_non_null(strstr(leat_plan_note(plan, 0), place));
+            assert_non_null(strstr(leat_plan_note(plan, 0), "in 2 places"));
+            leat_loader *loader = open_loader(plan, NULL);
+            const uint64_t digest = take_digest(loader, &n_batches);
+            leat_loader_stats(loader, &stats);
+            assert_int_equal(p ? stats.n_replaced : stats.n_masked, 2);
+            assert_true(stats.lost_bytes > 16);
+            assert_int_equal(leat_loader_errors(loader, bad, 3), 2);
+            snprintf(place, sizeof place, "%s, record 40 (byte %llu)", damaged,
+                     (unsigned long long)at);
+            assert_non_null(strstr(bad[0].message, place));
+            assert_int_equal(bad[0].record, 40);
+            assert_int_equal(bad[1].record, N - 1);
+            assert_non_null(strstr(bad[1].message, "truncated"));
+            leat_loader_close(&loader);
+            leat_plan_close(&plan);
+            want = want ? want : digest;
+            assert_true(digest == want);
+        }
+    }
+    snprintf(text, sizeof text, "{source: {tfrecord: '%s'}, pipeline: [batch: 16]}", damaged);
+    assert_int_equal(open_text(text, &plan, &err), LEAT_E_DATA);
+    snprintf(place, sizeof place, "%s: record 40 at byte %llu: length CRC", damaged,
+             (unsigned long long)at);
+    assert_non_null(strstr(err.message, place));
+    assert_non_null(strstr(err.message, "leat repair"));
+    unlink(damaged);
+    snprintf(text, sizeof text, "%s.idx", damaged);
+    unlink(text);
+}
+
 /* In batches of buckets, whose rows differ in size, too; and a row is replaced by one of its bucket. */
 static void rows_of_buckets(void **state)
 {
@@ -254,6 +321,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damaged_records_of_files),
+        cmocka_unit_test(damaged_lengths_of_files),
         cmocka_unit_test(rows_of_buckets),
         cmocka_unit_test(the_column_comes_to_a_device),
         cmocka_unit_test(closing_with_bad_batches_held),

@@ -78,6 +78,7 @@ json_t *leat_bench_report_json(leat_bench_figures *b)
     }
     if (b->placement)
         leat_json_add(json, "placement", leat_placement_print_json(b->plan, b->placement));
+    leat_json_int(json, "lost_bytes", (int64_t)b->after.lost_bytes);
     leat_json_int(json, "jpeg_index_used", (int64_t)b->after.n_seek);
     leat_json_int(json, "jpeg_index_refused", (int64_t)b->after.n_seek_refused);
     leat_json_int(json, "jpeg_device", (int64_t)b->after.n_files);

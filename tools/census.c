@@ -238,7 +238,8 @@ static void open_index(struct taker *taker, const char *path)
     const int is_there = side && access(side, F_OK) == 0;
     free(side);
     leat_jpeg_index_close(&taker->index);
-    if (!is_there || leat_index_open(path, LEAT_INDEX_NO_WRITE, &records, NULL) < 0)
+    if (!is_there ||
+        leat_index_open(path, LEAT_INDEX_NO_WRITE | LEAT_INDEX_RESYNC, &records, NULL) < 0)
         return;
     leat_jpeg_index_open(path, records.data_bytes, records.n_records, &taker->index, NULL);
     leat_index_close(&records);
@@ -256,18 +257,37 @@ static void look_up_table(struct taker *taker, uint64_t record, const uint8_t *e
         leat_jpeg_index_find(&taker->index, record, &id, &table, &n) == LEAT_FORMAT_OK && n;
 }
 
+static void count_lost(leat_census *census, uint64_t bytes, const leat_format_error *why)
+{
+    if (!census->n_lost++)
+        memcpy(census->lost_first, why->text, sizeof census->lost_first);
+    census->lost_bytes += bytes;
+}
+
+/* Gives the next sound record. */
+static int next_sound(leat_census *census, leat_tfrecord_reader *reader, const uint8_t **record,
+                      size_t *size, leat_format_error *why)
+{
+    int rc;
+    while ((rc = leat_tfrecord_reader_next(reader, record, size, why)) == LEAT_FORMAT_BAD &&
+           leat_tfrecord_reader_lost(reader))
+        count_lost(census, leat_tfrecord_reader_lost(reader), why);
+    return rc;
+}
+
 static int count_file(struct taker *taker, const char *path, leat_error *err)
 {
     leat_format_error why = { 0 };
     leat_tfrecord_reader *reader;
     const uint8_t *record;
     size_t size;
-    int rc = leat_tfrecord_reader_open(&reader, path, 0, &why);
+    const uint64_t before = taker->census->records, lost_before = taker->census->n_lost;
+    int rc = leat_tfrecord_reader_open(&reader, path, LEAT_TFRECORD_RESYNC, &why);
     if (rc < 0)
         return leat_files_fail(err, &why);
     open_index(taker, path);
     taker->census->bytes += leat_tfrecord_reader_file_size(reader);
-    while ((rc = leat_tfrecord_reader_next(reader, &record, &size, &why)) == LEAT_FORMAT_OK) {
+    while ((rc = next_sound(taker->census, reader, &record, &size, &why)) == LEAT_FORMAT_OK) {
         look_up_table(taker, leat_tfrecord_reader_record(reader), record, size);
         if (count_record(taker, record, size, err) == LEAT_OK)
             continue;
@@ -278,7 +298,12 @@ static int count_file(struct taker *taker, const char *path, leat_error *err)
         return rc;
     }
     leat_tfrecord_reader_close(&reader);
-    return rc == LEAT_FORMAT_END ? LEAT_OK : leat_files_fail(err, &why);
+    if (rc != LEAT_FORMAT_END)
+        return leat_files_fail(err, &why);
+    if (taker->census->records == before && taker->census->n_lost > lost_before)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s holds no sound record: damaged, or not a TFRecord file", path);
+    return LEAT_OK;
 }
 
 int leat_census_take(leat_census *out, char *const *files, size_t n_files, const char *label,

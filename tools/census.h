@@ -45,6 +45,8 @@ typedef struct leat_census_label {
 
 typedef struct leat_census {
     uint64_t records, bytes;       /* bytes of files */
+    uint64_t n_lost, lost_bytes;   /* places that are damaged, and bytes of these */
+    char lost_first[512];          /* the first of them: file, record, byte, what is wrong */
     leat_census_range sizes;       /* of records, without framing */
     leat_census_feature *features; /* in order of first appearance */
     size_t n_features;
@@ -52,7 +54,8 @@ typedef struct leat_census {
     size_t n_labels;
 } leat_census;
 
-/* Counts every record of the files; checks their CRCs. `label` and `text` are the names of the
+/* Counts every record of the files; checks their CRCs. Damage is counted too, and gone past; a file
+ * without any sound record is an error. `label` and `text` are the names of the
  * features that hold class and class name.
  * out      leat_census_close(), also after an error
  * returns  LEAT_OK, LEAT_E_DATA with file, record and offset, LEAT_E_IO, LEAT_E_NOMEM */

@@ -42,6 +42,8 @@ static json_t *file_json(const char *path, const leat_index *index)
     leat_json_text(one, "file", path);
     leat_json_int(one, "records", (int64_t)index->n_records);
     leat_json_int(one, "bytes", (int64_t)index->data_bytes);
+    leat_json_int(one, "lost_places", (int64_t)index->n_lost);
+    leat_json_int(one, "lost_bytes", (int64_t)index->lost_bytes);
     leat_json_bool(one, "built", index->built);
     leat_json_bool(one, "on_disk", index->mapped);
     leat_json_text(one, "note", index->note);
@@ -57,6 +59,11 @@ static void print_file(const char *path, const leat_index *index)
            index->built ? "written" : "fits");
     if (*index->note)
         printf(" (before: %s)", index->note);
+    if (index->n_lost)
+        printf("; damaged in %u place%s, which count as records: %s lost (leat repair writes a "
+               "sound copy)",
+               index->n_lost, index->n_lost == 1 ? "" : "s",
+               leat_files_bytes_text((double)index->lost_bytes, bytes));
     putchar('\n');
 }
 
@@ -124,6 +131,11 @@ static int take_file(const char *path, unsigned flags, leat_index *index, leat_e
     leat_format_error why = { 0 };
     if (leat_index_open(path, flags, index, &why) < 0)
         return leat_files_fail(err, &why);
+    if (index->n_lost && (flags & LEAT_INDEX_NO_BUILD))
+        return leat_fail(
+            err, LEAT_E_DATA,
+            "%s: %llu bytes in %u place%s are damaged; `leat repair` writes a sound copy", path,
+            (unsigned long long)index->lost_bytes, index->n_lost, index->n_lost == 1 ? "" : "s");
     if (index->built && !index->mapped)
         return leat_fail(err, LEAT_E_IO, "no index was written: %s", index->unwritten);
     return LEAT_OK;
@@ -133,7 +145,8 @@ static int take_file(const char *path, unsigned flags, leat_index *index, leat_e
 static int take_both(const struct index_options *o, const char *path, json_t *list,
                      uint64_t *records, leat_error *err)
 {
-    const unsigned flags = LEAT_INDEX_VERIFY | (o->check ? LEAT_INDEX_NO_BUILD : 0u) |
+    const unsigned flags = LEAT_INDEX_VERIFY | LEAT_INDEX_RESYNC |
+                           (o->check ? LEAT_INDEX_NO_BUILD : 0u) |
                            (o->rebuild ? LEAT_INDEX_REBUILD : 0u);
     leat_index index = { 0 };
     int rc = take_file(path, flags, &index, err);
@@ -199,7 +212,9 @@ const leat_command leat_command_index = {
         "An index, NAME.tfrecord.idx, says where each record begins, so that records can be "
         "read in any order. `leat convert` writes it, and it is made when a file without one "
         "is first used; this command does it beforehand, or checks it. It is stale when the "
-        "file's size or time of change is another.\n\n"
+        "file's size or time of change is another. Where a length is damaged or the end is cut, "
+        "the "
+        "index goes on at the next sound record; see `leat help repair`.\n\n"
         "--jpeg makes a second index, NAME.tfrecord.jpg.idx, of the JPEG files in the records: "
         "where a decoder may start inside each. Loaders use it by themselves (engine.jpeg_index), "
         "so that files without restart markers are read in parts too; they stay as they are. It "

@@ -105,6 +105,8 @@ static json_t *census_json(const leat_census *census, const leat_paths *paths, c
     leat_json_add(json, "files", files);
     leat_json_int(json, "records", (int64_t)census->records);
     leat_json_int(json, "bytes", (int64_t)census->bytes);
+    leat_json_int(json, "lost_places", (int64_t)census->n_lost);
+    leat_json_int(json, "lost_bytes", (int64_t)census->lost_bytes);
     range_json(json, "record_bytes", &census->sizes);
     leat_json_add(json, "features", features);
     leat_json_text(json, "label_feature", label);
@@ -233,6 +235,18 @@ static void print_census(const leat_census *census, const leat_paths *paths)
         print_labels(census);
 }
 
+/* What was found stands on standard output; the command has failed all the same. */
+static int fail_damaged(const leat_census *census, leat_error *err)
+{
+    char bytes[32];
+    return leat_fail(
+        err, LEAT_E_DATA,
+        "%llu place%s damaged, %s lost; `leat repair FILE -o OUT` writes a sound copy. "
+        "The first: %.400s",
+        (unsigned long long)census->n_lost, census->n_lost == 1 ? " is" : "s are",
+        leat_files_bytes_text((double)census->lost_bytes, bytes), census->lost_first);
+}
+
 static int inspect_files(const struct inspect_options *o, const leat_paths *paths, leat_error *err)
 {
     leat_census census;
@@ -241,6 +255,8 @@ static int inspect_files(const struct inspect_options *o, const leat_paths *path
         print_census(&census, paths);
     if (rc == LEAT_OK)
         rc = leat_json_write(census_json(&census, paths, o->label), o->json, err);
+    if (rc == LEAT_OK && census.n_lost)
+        rc = fail_damaged(&census, err);
     leat_census_close(&census);
     return rc;
 }
@@ -353,7 +369,9 @@ const leat_command leat_command_inspect = {
     .summary = "show what TFRecord files hold, or what a config means",
     .arguments = "FILE...|CONFIG",
     .text =
-        "Reads TFRecord files, checking every CRC, and counts records, features, classes, and "
+        "Reads TFRecord files, checking every CRC, and goes past damage, which makes it fail at "
+        "the end "
+        "(see `leat help repair`). It counts records, features, classes, and "
         "formats and sizes of images, and of JPEG files how many leat's own decoder takes and "
         "how many of these are seekable: have restart markers (see `leat help convert`) or a place "
         "in the index beside the file (see `leat help index`). With "

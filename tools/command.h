@@ -56,6 +56,7 @@ struct leat_command {
     X(synth)                                                                                       \
     X(index)                                                                                       \
     X(inspect)                                                                                     \
+    X(repair)                                                                                      \
     X(plan)                                                                                        \
     X(bench)                                                                                       \
     X(train)                                                                                       \

@@ -48,7 +48,7 @@ static int find_in(const char *path, uint64_t *number, uint64_t *offset, uint64_
 {
     leat_format_error why = { 0 };
     leat_index index = { 0 };
-    int rc = leat_index_open(path, LEAT_INDEX_NO_WRITE, &index, &why);
+    int rc = leat_index_open(path, LEAT_INDEX_NO_WRITE | LEAT_INDEX_RESYNC, &index, &why);
     if (rc < 0)
         return leat_files_fail(err, &why);
     rc = leat_index_extent(&index, *number, offset, size);

@@ -31,7 +31,7 @@ typedef struct leat_device_info {
  * out      owned by the caller; close after every loader and trainer that uses it
  * returns  LEAT_OK, LEAT_E_CONFIG (no such device), LEAT_E_UNSUPPORTED (not on this machine) */
 LEAT_API int leat_device_open(const char *name, leat_device **out, leat_error *err);
-/* Frees; after every loader and trainer that uses it. */
+/* Frees; after every loader and trainer that uses it. Memory of batches that are still held stays. */
 LEAT_API void leat_device_close(leat_device **device);
 
 /* What it is; valid until the device is closed. Any thread. */

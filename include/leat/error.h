@@ -17,7 +17,7 @@ extern "C" {
     X(OK, 0, "ok")                                                                                 \
     X(E_END, -1, "no more batches")                                                                \
     X(E_AGAIN, -2, "not ready yet")                                                                \
-    X(E_BUSY, -3, "too many held at once")                                                         \
+    X(E_BUSY, -3, "in use, or too many held at once")                                              \
     X(E_NOMEM, -4, "out of memory")                                                                \
     X(E_IO, -5, "input/output error")                                                              \
     X(E_CONFIG, -6, "the configuration is wrong")                                                  \

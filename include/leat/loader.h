@@ -59,19 +59,27 @@ LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *
  * (leat_loader_placement()): that takes as long as opening the loader, and what stood ready is made
  * again.
  *
- * out      read-only until leat_batch_release(); at most `hold` at once
- * returns  LEAT_OK; LEAT_E_END after the last batch; LEAT_E_BUSY beyond `hold`; otherwise the
- *          error that stopped the loader, again on every later call
+ * out      read-only until leat_batch_release(); at most `hold` at once, each for as long as you like
+ * returns  LEAT_OK; LEAT_E_END after the last batch; LEAT_E_BUSY beyond `hold`, or while another thread is
+ *          in this call; otherwise the error that stopped the loader, again on every later call
  * threads  one consumer at a time, any thread
  * order    a function of seed, epoch and records; never of threads or timing */
 LEAT_API int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err);
+
+/* The same, but waits no longer than `ns` nanoseconds (0: takes what is there), so that a caller can look
+ * after other things in between. The batch goes on being made, and comes with a later call.
+ * returns  as leat_loader_next(); LEAT_E_AGAIN when the time is over; LEAT_E_ARGUMENT if ns < 0. With
+ *          `engine.threads: 0` it does one piece of work (a few rows) at least, which may take longer */
+LEAT_API int leat_loader_next_within(leat_loader *loader, int64_t ns, leat_batch **out,
+                                     leat_error *err);
 
 /* Where the run stands: the next batch is the first that leat_loader_next has not handed out. Any
  * thread. */
 LEAT_API void leat_loader_get_state(leat_loader *loader, leat_loader_state *out);
 
-/* Stops and frees. Legal at any moment, also while batches are held: their memory stays valid until
- * their release. */
+/* Stops and frees. Legal at any moment when no other thread is in a call with this loader, but for those
+ * that release batches. Batches that are held stay as they are until their release, also when plan and
+ * device are closed before that. */
 LEAT_API void leat_loader_close(leat_loader **loader);
 
 typedef struct leat_batch_info {
@@ -94,8 +102,8 @@ typedef struct leat_batch_info {
     int64_t got_ns;                     /* leat_loader_next returned it */
 } leat_batch_info;
 
-/* Which batch it is and when it came; borrowed until 64 more batches were taken or the loader is
- * closed, also after release. */
+/* Which batch it is and when it came; borrowed until its release, or after that until 64 batches more than
+ * it were taken or the loader is closed. */
 LEAT_API const leat_batch_info *leat_batch_get_info(leat_batch *batch);
 /* View of tensor i, dims {rows, …}; device memory where the loader has a device. */
 LEAT_API leat_view leat_batch_tensor(const leat_batch *batch, int32_t i);
@@ -155,15 +163,17 @@ typedef struct leat_loader_stats_info {
     int64_t wall_ns; /* since the loader was opened */
     uint64_t batches, samples;
     uint64_t n_masked, n_replaced; /* of those samples: bad records, see `on_error` */
-    uint64_t bytes_read;           /* as stored */
-    uint64_t bytes_out;            /* of batches handed out */
-    int64_t wait_ns;               /* time the consumer was blocked in leat_loader_next */
-    int32_t threads;               /* workers */
-    char reader[16];               /* "io_uring", "pread"; "direct": the source fetches by itself */
-    char reader_reason[160];       /* why this reader; "" when it is the one asked for */
-    int64_t prefetch;              /* batches ahead, now */
-    int64_t memory_bytes;          /* all that is planned, see leat/budget.h */
-    int64_t memory_peak;           /* the most of it that was in use so far */
+    /* Of damaged files, in which no record can be found; with `on_error` each such place is a bad record. */
+    uint64_t lost_bytes;
+    uint64_t bytes_read;     /* as stored */
+    uint64_t bytes_out;      /* of batches handed out */
+    int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
+    int32_t threads;         /* workers */
+    char reader[16];         /* now: "io_uring", "pread"; "direct": the source fetches by itself */
+    char reader_reason[160]; /* why this reader; "" when it is the one asked for */
+    int64_t prefetch;        /* batches ahead, now */
+    int64_t memory_bytes;    /* all that is planned, see leat/budget.h */
+    int64_t memory_peak;     /* the most of it that was in use so far */
     /* Encoded features that were read by their table in the source's index of JPEG files (leat_seek),
      * and those whose table was not of their bytes, so that they were read without. */
     uint64_t n_seek, n_seek_refused;

@@ -48,6 +48,7 @@ typedef struct leat_ahead {
     uint64_t n_timed; /* [engine lock] */
     /* The page cache has the files: who runs a row reads it too. Tried again after n_settle reads. */
     bool in_worker;      /* [engine lock] */
+    bool refused;        /* the kernel takes no more reads: in_worker for good [engine lock] */
     uint64_t n_settle;   /* [engine lock] */
     leat_run *runs;      /* ring of LEAT_RUNS */
     leat_layout layout;  /* [start token] */

@@ -187,11 +187,6 @@ void leat_bad_release_locked(leat_loader *loader, leat_batch *batch)
 
 /* --- public -------------------------------------------------------------------------------------- */
 
-const uint8_t *leat_batch_valid(const leat_batch *batch)
-{
-    return batch->info.n_masked ? batch->memory + batch->loader->plan->valid_offset : NULL;
-}
-
 const leat_row_error *leat_batch_error(const leat_batch *batch, int32_t i)
 {
     return batch->log && i >= 0 && i < batch->log->n ? &batch->log->rows[i] : NULL;

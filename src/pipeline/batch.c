@@ -1,9 +1,88 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch.c: what a consumer does with a batch that it holds. */
+ * batch.c: the handles of batches, and what a consumer does with one that it holds.
+ *
+ * DESIGN. Numbers of batches find their handles in a ring, which comes round while batches are held. So
+ * there are as many handles beside the ring as can be held, and one that is still held leaves it. All
+ * that is asked of a batch is written into its handle when it is handed out: plan and loader may be
+ * closed before it is released. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
+
+/* --- handles ------------------------------------------------------------------------------------- */
+
+static void spare_locked(leat_batch *batch)
+{
+    batch->is_out = false;
+    batch->next_spare = batch->loader->spare;
+    batch->loader->spare = batch;
+}
+
+int leat_batch_open_all(leat_loader *loader, leat_error *err)
+{
+    const size_t n = (size_t)loader->n_handles, n_tensors = (size_t)loader->whole->n_tensors;
+    loader->ring = calloc((size_t)loader->n_batches, sizeof *loader->ring);
+    loader->batches = calloc(n, sizeof *loader->batches);
+    loader->views = calloc(n * n_tensors, sizeof *loader->views);
+    if (!loader->ring || !loader->batches || !loader->views)
+        return leat_fail(err, LEAT_E_NOMEM, "loader: %zu batches of %zu tensors", n, n_tensors);
+    for (size_t i = 0; i < n; i++) {
+        leat_batch *const batch = &loader->batches[i];
+        batch->loader = loader;
+        batch->views = loader->views + i * n_tensors;
+        if (i < (size_t)loader->n_batches)
+            loader->ring[i] = batch;
+        else
+            spare_locked(batch);
+    }
+    return LEAT_OK;
+}
+
+void leat_batch_close_all(leat_loader *loader)
+{
+    free(loader->ring);
+    free(loader->batches);
+    free(loader->views);
+}
+
+leat_batch *leat_batch_renew_locked(leat_loader *loader, int64_t batch)
+{
+    leat_batch **const place = &loader->ring[batch % loader->n_batches];
+    if ((*place)->state == LEAT_BATCH_HELD) {
+        (*place)->is_out = true;
+        *place = loader->spare;
+        loader->spare = loader->spare->next_spare;
+    }
+    return *place;
+}
+
+/* --- contents ------------------------------------------------------------------------------------ */
+
+static leat_view view_of(const leat_batch *batch, const leat_plan *plan, int32_t i)
+{
+    const bool lengths = i >= plan->n_chains;
+    const leat_chain *const chain = &plan->chains[lengths ? plan->lengths_of[i] : i];
+    const leat_shape shape =
+        lengths ? plan->tensors[i].shape : leat_chain_shape(chain, &plan->order, batch->bucket);
+    leat_view view = { .data = batch->memory + (lengths ? chain->pad.lengths_at : chain->offset) };
+    view.shape.dtype = shape.dtype;
+    view.shape.rank = shape.rank + 1;
+    view.shape.dims[0] = batch->info.rows;
+    memcpy(&view.shape.dims[1], shape.dims, (size_t)shape.rank * sizeof view.shape.dims[0]);
+    return view;
+}
+
+void leat_batch_settle(leat_batch *batch)
+{
+    const leat_plan *const plan = batch->loader->plan;
+    for (int32_t i = 0; i < plan->n_tensors; i++)
+        batch->views[i] = view_of(batch, plan, i);
+    batch->valid = batch->info.n_masked ? batch->memory + plan->valid_offset : NULL;
+}
+
+/* --- public -------------------------------------------------------------------------------------- */
 
 const leat_batch_info *leat_batch_get_info(leat_batch *batch)
 {
@@ -18,19 +97,12 @@ const leat_batch_info *leat_batch_get_info(leat_batch *batch)
 
 leat_view leat_batch_tensor(const leat_batch *batch, int32_t i)
 {
-    const leat_plan *const plan = batch->loader->plan;
-    const bool lengths = i >= plan->n_chains;
-    const leat_chain *const chain = &plan->chains[lengths ? plan->lengths_of[i] : i];
-    const leat_shape made =
-        lengths ? plan->tensors[i].shape : leat_chain_shape(chain, &plan->order, batch->bucket);
-    const leat_shape *const shape = &made;
-    const size_t offset = lengths ? chain->pad.lengths_at : chain->offset;
-    leat_view view = { .data = batch->memory + offset };
-    view.shape.dtype = shape->dtype;
-    view.shape.rank = shape->rank + 1;
-    view.shape.dims[0] = batch->info.rows;
-    memcpy(&view.shape.dims[1], shape->dims, (size_t)shape->rank * sizeof view.shape.dims[0]);
-    return view;
+    return batch->views[i];
+}
+
+const uint8_t *leat_batch_valid(const leat_batch *batch)
+{
+    return batch->valid;
 }
 
 int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
@@ -40,23 +112,8 @@ int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
     return rc < 0 ? rc : leat_steps_begin(batch, stream);
 }
 
-int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
-{
-    const leat_device *const device = batch->loader->device;
-    int rc = LEAT_OK;
-    if (device) {
-        const int noted = leat_steps_end(batch, stream);
-        rc = device->table->event_record(batch->buffer->consumed, stream);
-        batch->buffer->consumed_recorded = rc >= 0;
-        rc = rc < 0 ? rc : noted;
-    } else if (stream) {
-        rc = stream->device->table->stream_sync(stream, NULL);
-    }
-    leat_batch_release(batch);
-    return rc;
-}
-
-void leat_batch_release(leat_batch *batch)
+/* consumed: that event of its buffer was recorded. */
+static void give_back(leat_batch *batch, bool consumed)
 {
     leat_loader *const loader = batch->loader;
     pthread_mutex_lock(&loader->lock);
@@ -66,15 +123,38 @@ void leat_batch_release(leat_batch *batch)
     }
     batch->state = LEAT_BATCH_RELEASED;
     leat_bad_release_locked(loader, batch);
-    if (loader->device)
+    if (loader->device) {
+        batch->buffer->consumed_recorded = consumed;
         leat_ship_free_locked(loader, batch->buffer);
-    else
+    } else {
         leat_slot_free_locked(batch->slot);
+    }
+    if (batch->is_out)
+        spare_locked(batch);
     loader->held--;
-    const bool last = loader->closed && loader->held == 0;
-    if (!last && !loader->closed)
+    if (!loader->stop) /* else what it would wake is being closed */
         leat_wake_balance_locked(loader);
+    const bool last = loader->closed && loader->held == 0;
     pthread_mutex_unlock(&loader->lock);
     if (last)
         leat_loader_free(loader);
+}
+
+int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
+{
+    const leat_device *const device = batch->loader->device;
+    int rc = LEAT_OK, noted = LEAT_OK;
+    if (device) {
+        noted = leat_steps_end(batch, stream);
+        rc = device->table->event_record(batch->buffer->consumed, stream);
+    } else if (stream) {
+        rc = stream->device->table->stream_sync(stream, NULL);
+    }
+    give_back(batch, device && rc >= 0);
+    return rc < 0 ? rc : noted;
+}
+
+void leat_batch_release(leat_batch *batch)
+{
+    give_back(batch, false);
 }

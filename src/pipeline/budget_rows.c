@@ -76,7 +76,9 @@ static void add_reading(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
     const int64_t runs = b->read_bytes ? LEAT_RUNS * (int64_t)sizeof(leat_run) : 0;
-    const int64_t n_batches = b->prefetch_most + d->facts->hold + LEAT_INFO_RING;
+    const int64_t n_handles = b->prefetch_most + 2 * d->facts->hold + LEAT_INFO_RING;
+    const int64_t handle_bytes =
+        (int64_t)sizeof(leat_batch) + d->plan->n_tensors * (int64_t)sizeof(leat_view);
     add_row(b, "spans", LEAT_MEMORY_HOST,
             (b->threads + 3) * (int64_t)leat_trace_ring_bytes((uint64_t)d->plan->engine.spans),
             "%lld per thread, of reads and of steps (engine.spans)",
@@ -84,7 +86,7 @@ static void add_reading(const leat_budget_division *d)
     add_row(b, "read memory", LEAT_MEMORY_HOST, b->read_bytes,
             "reads in flight and records read ahead");
     add_row(b, "bookkeeping", LEAT_MEMORY_HOST,
-            leat_budget_round_up(runs + n_batches * (int64_t)sizeof(leat_batch) +
+            leat_budget_round_up(runs + n_handles * handle_bytes +
                                  b->n_slots * (int64_t)sizeof(leat_slot) +
                                  (int64_t)sizeof(leat_loader)),
             "runs read ahead, batches whose times can be asked, the log of decisions");

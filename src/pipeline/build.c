@@ -167,7 +167,9 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     int rc = read_engine(plan, parts->engine, err);
     if (rc < 0)
         return rc;
-    const leat_source_setting setting = { plan->seed, plan->engine.threads };
+    const leat_source_setting setting = { .seed = plan->seed,
+                                          .threads = plan->engine.threads,
+                                          .lossy = leat_on_error_is_lossy(parts->pipeline) };
     if (!plan->source && (rc = leat_source_open(parts->source, &setting, &plan->source, err)) < 0)
         return rc;
     if (plan->source->n_records == 0)

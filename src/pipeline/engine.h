@@ -110,9 +110,13 @@ typedef struct leat_buffer {
     bool consumed_recorded;
 } leat_buffer;
 
-/* What the consumer holds. A ring of them, longer than what can be held. [engine lock] */
+/* What the consumer holds. One that is held when the ring of batches comes round to its place leaves the
+ * ring, and another takes the place; it becomes a spare one at its release. [engine lock] */
 struct leat_batch {
     leat_loader *loader; /* [const after open] */
+    leat_view *views;    /* [const after open] of the plan's tensors [who holds it] */
+    leat_batch *next_spare;
+    bool is_out; /* of the ring */
     leat_batch_info info;
     leat_event *copy_start, *copied; /* [const after open], on devices with copies */
     leat_step step;                  /* what the consumer did with it; see steps.h */
@@ -123,6 +127,7 @@ struct leat_batch {
     leat_slot *slot;     /* may have gone on to another batch: see leat_loader_slot() */
     leat_buffer *buffer; /* on devices with copies, from SHIPPED on */
     uint8_t *memory;     /* host slot or device buffer */
+    uint8_t *valid;      /* there, a byte per row; NULL: all are samples */
     size_t copied_bytes; /* [who ships] */
 };
 
@@ -145,6 +150,8 @@ struct leat_loader {
     int64_t began, end;          /* [const after open] batches; end = INT64_MAX when endless */
     int64_t hold;                /* [const after open] */
     int64_t n_batches;           /* [const after open] in the ring */
+    int64_t n_handles;           /* [const after open] these, and as many as can be held */
+    leat_view *views;            /* [const after open] of all of them */
     int n_threads;               /* [const after open] */
     int64_t opened_ns;           /* [const after open] */
     leat_worker *workers;        /* n_threads + 1: the last is the consumer's */
@@ -153,10 +160,14 @@ struct leat_loader {
     pthread_cond_t work;   /* workers sleep here */
     pthread_cond_t ready;  /* the consumer sleeps here */
     pthread_cond_t looked; /* who looks at an opening, or ends it, waits here */
-    leat_batch *batches;
+    leat_batch *batches;   /* n_handles of them */
+    leat_batch *
+        *ring; /* batch b is ring[b % n_batches], if it is in the window or just behind it */
+    leat_batch *spare;
     int64_t next; /* to hand out */
     int64_t held;
-    bool closed;
+    bool taking;        /* somebody is in leat_loader_next */
+    bool closed;        /* all is ended; who releases the last batch frees what is left */
     leat_error failure; /* code < 0: handed out already, stays */
     leat_again again;   /* whether `device: auto` may choose again, and what it chose */
     leat_trace_ring read_spans, copy_spans, step_spans; /* step_spans: what the consumer told */
@@ -182,6 +193,7 @@ struct leat_loader {
     leat_keep *keep; /* rows that stay on the device; NULL: none do */
     int64_t prefetch_most;
     int64_t n_slots, n_buffers; /* the most there may be */
+    bool pinned;                /* slots are */
     int64_t fixed_run;
     leat_budget budget;
     char reader_reason[160];
@@ -211,6 +223,7 @@ struct leat_loader {
     int64_t n_finishing;               /* slots in that state */
     int n_sleepers, n_calls;           /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
+    bool hurries;                      /* the consumer has no time to compute */
     bool stop;
     leat_error lost;   /* code < 0: the device failed under copies that were under way */
     double sample_ns;  /* running mean of a row's cost; 0 = not known yet */
@@ -275,6 +288,8 @@ void leat_ship_next_locked(leat_loader *loader);
 void leat_ship_note_locked(leat_loader *loader);
 /* Asks whether the copies under way can still end; lets the lock go meanwhile. */
 void leat_ship_check_locked(leat_loader *loader);
+/* Waits for an event, unless it is 0 until a time: then LEAT_E_AGAIN. Lets the lock go meanwhile. */
+int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_ns);
 /* Done when the batch is complete on the device. */
 leat_event *leat_ship_arrived(const leat_batch *batch);
 /* Fills *err with what the device says about a call that failed with rc. */
@@ -335,6 +350,14 @@ void leat_bad_move_locked(leat_slot *slot, leat_batch *batch);
 void leat_bad_count_locked(leat_loader *loader, const leat_batch *batch);
 void leat_bad_release_locked(leat_loader *loader, leat_batch *batch);
 
+/* --- batch.c ----------------------------------------------------------------------------------- */
+/* Memory of the handles of batches; then a batch's number gets a handle that nobody holds. */
+int leat_batch_open_all(leat_loader *loader, leat_error *err);
+void leat_batch_close_all(leat_loader *loader);
+leat_batch *leat_batch_renew_locked(leat_loader *loader, int64_t batch);
+/* What a batch that was handed out says by itself, whatever is closed before it is released. */
+void leat_batch_settle(leat_batch *batch);
+
 /* --- loader.c ---------------------------------------------------------------------------------- */
 /* What a full slot says about its batch. */
 void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot);
@@ -343,8 +366,10 @@ void leat_loader_free(leat_loader *loader);
 
 /* --- sched.c ----------------------------------------------------------------------------------- */
 void leat_sched_work(void *loader, int i); /* a worker's life */
-/* The consumer's part: works and waits until done(loader) says so. */
-void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *));
+/* The consumer's part: works and waits until done(loader) says so, or, unless that is 0, until a time;
+ * returns whether it is done. */
+bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *),
+                            int64_t until_ns);
 /* Whether there are rows, or parts of batch ops, that may be done now; only of batch `only` unless
  * that is -1. */
 bool leat_sched_can_run_locked(const leat_loader *loader, int64_t only);
@@ -364,13 +389,14 @@ void leat_wake_consumer_locked(leat_loader *loader);
 void leat_wake_stop(leat_loader *loader);
 /* A worker found nothing to do: sleeps until there may be something. */
 void leat_wake_rest_locked(leat_loader *loader, leat_worker *worker);
-/* The consumer found nothing to do: sleeps until done(loader) may be so, or there is work for it. */
+/* The consumer found nothing to do: sleeps until done(loader) may be so, or there is work for it, or,
+ * unless that is 0, until a time. */
 void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
-                           bool (*done)(const leat_loader *));
+                           bool (*done)(const leat_loader *), int64_t until_ns);
 
 static inline leat_batch *leat_loader_batch(const leat_loader *loader, int64_t batch)
 {
-    return &loader->batches[batch % loader->n_batches];
+    return loader->ring[batch % loader->n_batches];
 }
 /* The slot that a batch has; NULL: none yet, or not any more. */
 static inline leat_slot *leat_loader_slot(const leat_loader *loader, int64_t batch)

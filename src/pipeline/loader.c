@@ -61,15 +61,14 @@ static int open_spans(leat_loader *loader, leat_error *err)
 static int open_lasting(leat_loader *loader, leat_error *err)
 {
     loader->n_batches = loader->prefetch_most + loader->hold + LEAT_INFO_RING;
+    loader->n_handles = loader->n_batches + loader->hold;
     loader->n_threads = loader->budget.threads;
-    loader->batches = calloc((size_t)loader->n_batches, sizeof *loader->batches);
     loader->workers = calloc((size_t)loader->n_threads + 1, sizeof *loader->workers);
-    if (!loader->batches || !loader->workers)
-        return leat_fail(err, LEAT_E_NOMEM, "loader: %lld batches, %d workers",
-                         (long long)loader->n_batches, loader->n_threads);
-    for (int64_t i = 0; i < loader->n_batches; i++)
-        loader->batches[i].loader = loader;
-    int rc = open_spans(loader, err);
+    if (!loader->workers)
+        return leat_fail(err, LEAT_E_NOMEM, "loader: %d workers", loader->n_threads);
+    int rc = leat_batch_open_all(loader, err);
+    if (rc >= 0)
+        rc = open_spans(loader, err);
     if (rc >= 0)
         rc = leat_ship_open_batches(loader, err);
     if (rc >= 0 && loader->again.now)
@@ -104,6 +103,8 @@ static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
     loader->options = *o;
     loader->options.state = NULL;
     loader->device = o->device && !o->device->table->host_memory ? o->device : NULL;
+    if (loader->device)
+        leat_device_use(loader->device);
     loader->hold = o->hold ? o->hold : 1;
     loader->opened_ns = leat_clock_ns();
     return loader;
@@ -144,9 +145,10 @@ void leat_loader_free(leat_loader *loader)
     leat_opening_free(loader);
     leat_steps_close(loader);
     leat_ship_close_batches(loader);
-    leat_again_close(loader);
-    free(loader->batches);
+    leat_batch_close_all(loader);
     free(loader->errors);
+    if (loader->device)
+        leat_device_leave(loader->device);
     pthread_cond_destroy(&loader->looked);
     pthread_cond_destroy(&loader->ready);
     pthread_cond_destroy(&loader->work);
@@ -170,6 +172,7 @@ void leat_loader_close(leat_loader **out)
     if (!loader)
         return;
     leat_opening_stop(loader);
+    leat_again_close(loader); /* nothing of a plan is used from here on */
     close_spans(loader);
     free(loader->workers);
     loader->workers = NULL;
@@ -253,37 +256,42 @@ static int refuse_locked(const leat_loader *loader, leat_error *err)
 
 /* With prefetch 0 nothing overlaps: the device has finished with the batch before, and only then is
  * the next one begun. */
-static int wait_for_last(const leat_loader *loader)
+static int wait_for_last_locked(leat_loader *loader, int64_t until_ns)
 {
     if (!loader->device || loader->plan->prefetch || loader->next == loader->first)
         return LEAT_OK;
     const leat_buffer *const last = leat_loader_batch(loader, loader->next - 1)->buffer;
-    return last && last->consumed_recorded ? loader->device->table->event_sync(last->consumed)
+    return last && last->consumed_recorded ? leat_ship_wait_locked(loader, last->consumed, until_ns)
                                            : LEAT_OK;
 }
 
-static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, leat_error *err)
+/* Until the next batch is there, with prefetch 0 also on the device. */
+static int make_next_locked(leat_loader *loader, int64_t until_ns)
 {
-    int rc = refuse_locked(loader, err);
-    if (rc < 0)
-        return rc;
+    int rc = LEAT_OK;
     loader->asked = loader->next + 1;
     leat_wake_balance_locked(loader);
-    leat_sched_help_locked(loader, next_is_there);
+    if (!leat_sched_help_locked(loader, next_is_there, until_ns))
+        return LEAT_E_AGAIN;
     leat_slot *const slot = leat_loader_slot(loader, loader->next);
-    if (slot && slot->state == LEAT_SLOT_FULL && !loader->device)
+    const bool full = slot && slot->state == LEAT_SLOT_FULL;
+    if (full && !loader->device)
         leat_bad_settle_locked(loader, slot);
-    const bool bad = slot && slot->state == LEAT_SLOT_FULL && slot->error.code < 0;
-    if (bad || loader->lost.code < 0) {
-        loader->failure = bad ? slot->error : loader->lost;
-        return refuse_locked(loader, err);
+    if (full && slot->error.code < 0) {
+        loader->failure = slot->error;
+    } else if (loader->lost.code < 0) {
+        loader->failure = loader->lost;
+    } else if (loader->device && loader->plan->prefetch == 0) {
+        leat_event *const arrived = leat_ship_arrived(leat_loader_batch(loader, loader->next));
+        rc = leat_ship_wait_locked(loader, arrived, until_ns);
+        if (rc < 0 && rc != LEAT_E_AGAIN)
+            leat_ship_fail(loader, rc, "the copy of a batch failed", &loader->failure);
     }
-    leat_batch *const batch = hand_out_locked(loader);
-    if (loader->device && loader->plan->prefetch == 0) { /* as it says: nothing overlaps */
-        pthread_mutex_unlock(&loader->lock);
-        rc = loader->device->table->event_sync(leat_ship_arrived(batch));
-        pthread_mutex_lock(&loader->lock);
-    }
+    return loader->failure.code < 0 ? loader->failure.code : rc;
+}
+
+static void note_next_locked(leat_loader *loader, leat_batch *batch, int64_t asked_ns)
+{
     batch->info.asked_ns = asked_ns;
     batch->info.got_ns = leat_clock_ns();
     loader->wait_ns += batch->info.got_ns - asked_ns;
@@ -293,28 +301,73 @@ static int next_locked(leat_loader *loader, int64_t asked_ns, leat_batch **out, 
                                        .batch = batch->info.number,
                                        .n = (uint32_t)batch->info.rows,
                                        .kind = LEAT_TRACE_NEXT });
-    *out = batch;
+}
+
+static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, leat_error *err)
+{
+    int rc = wait_for_last_locked(loader, until_ns);
+    if (rc < 0 && rc != LEAT_E_AGAIN)
+        return leat_ship_fail(loader, rc, "waiting for the last step failed", err);
+    const int64_t asked_ns = leat_clock_ns();
+    if (rc >= 0)
+        rc = refuse_locked(loader, err);
+    if (rc == LEAT_OK)
+        rc = make_next_locked(loader, until_ns);
+    if (loader->failure.code < 0)
+        return refuse_locked(loader, err);
+    if (rc == LEAT_E_AGAIN)
+        return leat_fail(err, rc, "batch %lld is not there yet", (long long)loader->next);
     if (rc < 0)
-        leat_ship_fail(loader, rc, "the copy of a batch failed", &loader->failure);
-    return rc < 0 ? refuse_locked(loader, err) : LEAT_OK;
+        return rc;
+    *out = hand_out_locked(loader);
+    note_next_locked(loader, *out, asked_ns);
+    return LEAT_OK;
+}
+
+/* One consumer at a time. */
+static int begin_next(leat_loader *loader, leat_error *err)
+{
+    pthread_mutex_lock(&loader->lock);
+    const bool taking = loader->taking;
+    loader->taking = true;
+    pthread_mutex_unlock(&loader->lock);
+    return taking ? leat_fail(err, LEAT_E_BUSY,
+                              "another thread is taking a batch of this loader: "
+                              "one at a time may")
+                  : LEAT_OK;
+}
+
+/* until_ns: 0: for as long as it takes. */
+static int next_until(leat_loader *loader, int64_t until_ns, leat_batch **out, leat_error *err)
+{
+    *out = NULL;
+    int rc = begin_next(loader, err);
+    if (rc < 0)
+        return rc;
+    leat_again_at_next(loader);
+    pthread_mutex_lock(&loader->lock);
+    rc = next_locked(loader, until_ns, out, err);
+    loader->taking = false;
+    pthread_mutex_unlock(&loader->lock);
+    if (rc >= 0)
+        leat_batch_settle(*out);
+    return rc;
 }
 
 int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
 {
+    return next_until(loader, 0, out, err);
+}
+
+int leat_loader_next_within(leat_loader *loader, int64_t ns, leat_batch **out, leat_error *err)
+{
+    int64_t until_ns;
     *out = NULL;
-    int rc = wait_for_last(loader);
-    if (rc < 0)
-        return leat_ship_fail(loader, rc, "waiting for the last step failed", err);
-    const int64_t asked_ns = leat_clock_ns();
-    leat_again_at_next(loader);
-    pthread_mutex_lock(&loader->lock);
-    rc = next_locked(loader, asked_ns, out, err);
-    pthread_mutex_unlock(&loader->lock);
-    if (rc < 0 && *out) { /* its copy failed after all */
-        leat_batch_release(*out);
-        *out = NULL;
-    }
-    return rc;
+    if (ns < 0)
+        return leat_fail(err, LEAT_E_ARGUMENT, "within %lld ns: 0 or more", (long long)ns);
+    if (__builtin_add_overflow(leat_clock_ns(), ns, &until_ns))
+        until_ns = INT64_MAX;
+    return next_until(loader, until_ns, out, err);
 }
 
 void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)

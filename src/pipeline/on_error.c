@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * on_error.c: the stage `on_error`. What it asks for is done in bad_rows.c. */
+#include <string.h>
+
 #include "stage.h"
 
 #define LIMIT_SHARE 100 /* max_errors: auto allows one bad record in so many */
@@ -38,6 +40,21 @@ static int add_on_error(leat_build *build, const void *options, const leat_node 
     build->plan->on_error = (leat_on_error)o->policy;
     build->plan->max_errors = o->max_errors;
     return LEAT_OK;
+}
+
+bool leat_on_error_is_lossy(const leat_node *pipeline)
+{
+    const bool is_list = pipeline->kind == LEAT_NODE_LIST;
+    for (const leat_node *entry = is_list ? pipeline->first : NULL; entry; entry = entry->next) {
+        const leat_node *given = NULL;
+        const char *name = NULL;
+        on_error_options o;
+        if (leat_node_named(entry, "stage", &name, &given, NULL) >= 0 &&
+            !strcmp(name, "on_error") &&
+            leat_node_options(given, entry, "stage 'on_error'", table, &o, NULL) >= 0)
+            return o.policy != LEAT_ON_ERROR_FAIL;
+    }
+    return false;
 }
 
 uint64_t leat_plan_epoch_batches(const leat_order *order)

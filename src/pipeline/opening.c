@@ -93,7 +93,7 @@ static void forget_locked(leat_loader *loader)
     char *const all = (char *)loader;
     for (int i = 0; i <= loader->n_threads; i++)
         memset(&loader->workers[i], 0, offsetof(leat_worker, trace));
-    for (int64_t i = 0; i < loader->n_batches; i++) {
+    for (int64_t i = 0; i < loader->n_handles; i++) {
         char *const batch = (char *)&loader->batches[i];
         memset(batch + offsetof(leat_batch, state), 0,
                sizeof(leat_batch) - offsetof(leat_batch, state));

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,15 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 #define FILES_MAX 16384 /* descriptors with an entry of their own; those above are read plainly */
 #define BLOCK     4096  /* of direct reads */
+#define PATIENCE  400   /* failures in a row of a kernel that is out of something */
+#define NAP_NS    50000 /* after each of them */
 
 leat_reader_faults leat_reader_fault;
 
@@ -34,11 +40,31 @@ struct leat_reader {
     int wake_fd;                /* [const after open] */
     uint8_t *memory;            /* [const after open] */
     size_t bytes;
-    unsigned n_queued;         /* [start token] */
-    uint64_t n_read;           /* [engine lock] for fault injection */
-    leat_reader_faults faults; /* [const after open] */
+    void *tags[LEAT_READER_DEPTH]; /* of the last reads queued, as a ring [start token] */
+    uint64_t n_queued;             /* ever [start token] */
+    uint64_t n_entered;            /* calls of the kernel [start token] for fault injection */
+    unsigned n_failed;             /* of them, since one worked [start token] */
+    int refused;                   /* errno: nothing is submitted any more [start token] */
+    bool dropped;                  /* what was queued then is done [start token] */
+    uint64_t n_read;               /* [engine lock] for fault injection */
+    leat_reader_faults faults;     /* [const after open] */
     char note[160];
 };
+
+/* A filter before the kernel may allow a ring and refuse its use: asked with a request for nothing. */
+static int try_ring(leat_reader *reader)
+{
+    struct io_uring_cqe *done;
+    int rc;
+    io_uring_prep_nop(io_uring_get_sqe(&reader->ring));
+    while ((rc = leat_reader_submit(reader)) > 0) {
+    }
+    if (rc >= 0)
+        rc = io_uring_wait_cqe(&reader->ring, &done);
+    if (rc >= 0)
+        io_uring_cqe_seen(&reader->ring, done);
+    return rc;
+}
 
 static int open_ring(leat_reader *reader, leat_error *err)
 {
@@ -47,6 +73,10 @@ static int open_ring(leat_reader *reader, leat_error *err)
     if (rc < 0)
         return leat_fail(err, LEAT_E_UNSUPPORTED, "io_uring is refused: %s", strerror(-rc));
     reader->ring_open = true;
+    rc = try_ring(reader);
+    if (rc < 0)
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "io_uring is refused: io_uring_enter: %s",
+                         strerror(-rc));
     reader->wake_fd = eventfd(0, EFD_CLOEXEC);
     if (reader->wake_fd < 0)
         return leat_fail(err, LEAT_E_UNSUPPORTED, "io_uring has no eventfd: %s", strerror(errno));
@@ -231,19 +261,53 @@ void leat_reader_queue(leat_reader *reader, int fd, uint64_t offset, void *to, s
     if (in_table)
         io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
     io_uring_sqe_set_data(sqe, tag);
-    reader->n_queued++;
+    reader->tags[reader->n_queued++ % LEAT_READER_DEPTH] = tag;
+}
+
+/* io_uring_submit, or what the injected faults make of it. */
+static int enter(leat_reader *reader)
+{
+    const leat_reader_faults *const f = &reader->faults;
+    const uint64_t n = ++reader->n_entered;
+    if (f->enter_error && n >= f->enter_from &&
+        (!f->enter_times || n - f->enter_from < f->enter_times))
+        return -f->enter_error;
+    return io_uring_submit(&reader->ring);
+}
+
+/* Errors of a kernel that is out of something, which may pass; 0: it took nothing and does not say why. */
+static bool may_pass(int rc)
+{
+    return rc == 0 || rc == -EAGAIN || rc == -EBUSY || rc == -EINTR || rc == -ENOMEM;
 }
 
 int leat_reader_submit(leat_reader *reader)
 {
-    while (reader->n_queued) {
-        const int rc = io_uring_submit(&reader->ring);
-        if (rc > 0)
-            reader->n_queued -= (unsigned)rc;
-        else if (rc != -EINTR)
-            break; /* -EAGAIN, -EBUSY: the kernel is out of something; try later */
+    unsigned n_left;
+    while (!reader->refused && (n_left = io_uring_sq_ready(&reader->ring)) > 0) {
+        const int rc = enter(reader);
+        if (rc > 0) {
+            reader->n_failed = 0;
+        } else if (!may_pass(rc) || ++reader->n_failed == PATIENCE) {
+            reader->refused = rc < 0 ? -rc : EAGAIN;
+        } else if (rc != -EINTR) {
+            nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+            return (int)n_left;
+        }
     }
-    return (int)reader->n_queued;
+    return -reader->refused;
+}
+
+void leat_reader_drop(leat_reader *reader, void (*done)(void *arg, void *tag, int result),
+                      void *arg)
+{
+    if (reader->dropped)
+        return;
+    if (!reader->refused)
+        reader->refused = ECANCELED;
+    reader->dropped = true;
+    for (uint64_t n = io_uring_sq_ready(&reader->ring); n > 0; n--)
+        done(arg, reader->tags[(reader->n_queued - n) % LEAT_READER_DEPTH], -reader->refused);
 }
 
 /* What the injected faults make of a result. The bytes may be there, but nobody may rely on it. */
@@ -277,6 +341,18 @@ void leat_reader_wait(leat_reader *reader)
     uint64_t count;
     while (read(reader->wake_fd, &count, sizeof count) < 0 && errno == EINTR) {
     }
+}
+
+bool leat_reader_wait_until(leat_reader *reader, int64_t until_ns)
+{
+    struct pollfd one = { .fd = reader->wake_fd, .events = POLLIN };
+    int64_t ns;
+    while ((ns = until_ns - leat_clock_ns()) > 0) {
+        const struct timespec left = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+        if (ppoll(&one, 1, &left, NULL) > 0)
+            return true;
+    }
+    return false;
 }
 
 void leat_reader_wake(leat_reader *reader)

@@ -11,10 +11,11 @@
 /* --- which rows --------------------------------------------------------------------------------- */
 
 /* Whose next step it is: a worker takes what is oldest, the consumer what its batch lacks, and that
- * only while a worker is asleep: no more compute than engine.threads says. */
+ * only while a worker is asleep: no more compute than engine.threads says; nor if it may not have the
+ * time for it. */
 static bool may_compute_locked(const leat_loader *loader, int64_t only)
 {
-    return only < 0 || !loader->n_threads || loader->n_asleep > 0;
+    return only < 0 || !loader->n_threads || (loader->n_asleep > 0 && !loader->hurries);
 }
 
 bool leat_sched_can_run_locked(const leat_loader *loader, int64_t only)
@@ -199,12 +200,24 @@ void leat_sched_work(void *arg, int i)
     pthread_mutex_unlock(&loader->lock);
 }
 
-void leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *))
+bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *),
+                            int64_t until_ns)
 {
     leat_worker *const worker = &loader->workers[loader->n_threads];
-    while (!done(loader)) {
-        if (!step_locked(loader, worker, loader->next))
-            leat_wake_wait_locked(loader, worker, done);
+    bool is_done = done(loader);
+    loader->hurries =
+        until_ns && (loader->sample_ns <= 0 || 2 * loader->sample_ns * (double)loader->run_rows >
+                                                   (double)(until_ns - leat_clock_ns()));
+    while (!is_done) {
+        const bool worked = step_locked(loader, worker, loader->next);
+        is_done = done(loader);
+        if (!is_done && until_ns && leat_clock_ns() >= until_ns)
+            break; /* after a step, so that also without workers and time it goes on */
+        if (!worked && !is_done)
+            leat_wake_wait_locked(loader, worker, done, until_ns);
+        is_done = done(loader);
     }
+    loader->hurries = false;
     leat_wake_balance_locked(loader); /* it may have led, or left something */
+    return is_done;
 }

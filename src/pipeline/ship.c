@@ -21,6 +21,8 @@
 #include "clock.h"
 #include "engine.h"
 
+#define POLL_NS 50000 /* between questions whether a device has come so far */
+
 static const leat_device_table *table_of(const leat_loader *loader)
 {
     return loader->device->table;
@@ -152,14 +154,14 @@ void leat_ship_make_locked(leat_loader *loader)
 int leat_ship_open_batches(leat_loader *loader, leat_error *err)
 {
     int rc = LEAT_OK;
-    for (int64_t i = 0; loader->device && i < loader->n_batches && rc >= 0; i++)
+    for (int64_t i = 0; loader->device && i < loader->n_handles && rc >= 0; i++)
         rc = open_events(loader, &loader->batches[i], err);
     return rc;
 }
 
 void leat_ship_close_batches(leat_loader *loader)
 {
-    for (int64_t i = 0; loader->batches && i < loader->n_batches; i++) {
+    for (int64_t i = 0; loader->batches && i < loader->n_handles; i++) {
         if (loader->batches[i].copy_start)
             table_of(loader)->event_close(loader->batches[i].copy_start);
         if (loader->batches[i].copied)
@@ -212,6 +214,20 @@ static void copied(void *arg)
     leat_slot_free_locked(slot);
     leat_wake_balance_locked(loader);
     pthread_mutex_unlock(&loader->lock);
+}
+
+int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_ns)
+{
+    const leat_device_table *const t = table_of(loader);
+    int rc;
+    pthread_mutex_unlock(&loader->lock);
+    if (!until_ns)
+        rc = t->event_sync(event);
+    else /* devices know no waiting until a time */
+        while ((rc = t->event_query(event)) == LEAT_E_AGAIN && leat_clock_ns() < until_ns)
+            nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
+    pthread_mutex_lock(&loader->lock);
+    return rc;
 }
 
 leat_event *leat_ship_arrived(const leat_batch *batch)

@@ -11,17 +11,12 @@
 
 #include "engine.h"
 
-static bool is_pinned(const leat_loader *loader)
-{
-    return loader->device && !loader->plan->pageable;
-}
-
 /* Host memory of a batch: pinned where copies start from it. */
 static uint8_t *take_memory(const leat_loader *loader)
 {
     const size_t bytes = loader->plan->slot_bytes;
     void *memory = NULL;
-    if (is_pinned(loader))
+    if (loader->pinned)
         memory = loader->device->table->pinned_alloc(loader->device, bytes);
     else if (posix_memalign(&memory, 4096, bytes))
         memory = NULL;
@@ -51,6 +46,7 @@ static void add_locked(leat_loader *loader, uint8_t *memory)
 int leat_slot_open_all(leat_loader *loader, leat_error *err)
 {
     const int64_t n = loader->prefetch + loader->n_slots - loader->prefetch_most;
+    loader->pinned = loader->device && !loader->plan->pageable;
     loader->slots = calloc((size_t)loader->n_slots, sizeof *loader->slots);
     if (!loader->slots)
         return leat_fail(err, LEAT_E_NOMEM, "%lld slots", (long long)loader->n_slots);
@@ -61,7 +57,7 @@ int leat_slot_open_all(leat_loader *loader, leat_error *err)
                              "slot %lld of %lld: %zu bytes of %smemory: lower batch.size or "
                              "prefetch.batches",
                              (long long)i + 1, (long long)n, loader->plan->slot_bytes,
-                             is_pinned(loader) ? "pinned " : "");
+                             loader->pinned ? "pinned " : "");
         add_locked(loader, memory);
     }
     return LEAT_OK;
@@ -70,7 +66,7 @@ int leat_slot_open_all(leat_loader *loader, leat_error *err)
 void leat_slot_close_all(leat_loader *loader)
 {
     for (int64_t i = 0; i < loader->n_slots_made; i++) {
-        if (is_pinned(loader))
+        if (loader->pinned)
             loader->device->table->pinned_free(loader->device, loader->slots[i].memory);
         else
             free(loader->slots[i].memory);
@@ -108,12 +104,7 @@ bool leat_slot_can_claim_locked(const leat_loader *loader, int64_t batch)
         const leat_slot *const slot = leat_loader_slot(loader, batch);
         return slot && (slot->state == LEAT_SLOT_RESERVED || slot->state == LEAT_SLOT_FILLING);
     }
-    if (batch >= leat_loader_limit(loader) || batch - loader->opened >= loader->n_slots_free)
-        return false;
-    for (int64_t b = loader->opened; b <= batch; b++)
-        if (leat_loader_batch(loader, b)->state == LEAT_BATCH_HELD) /* since a whole ring ago */
-            return false;
-    return true;
+    return batch < leat_loader_limit(loader) && batch - loader->opened < loader->n_slots_free;
 }
 
 /* Gives the next batch without a slot the one that was freed last. */
@@ -124,7 +115,7 @@ static void reserve_locked(leat_loader *loader)
     loader->n_slots_free--;
     slot->state = LEAT_SLOT_RESERVED;
     slot->batch = loader->opened++;
-    leat_loader_batch(loader, slot->batch)->slot = slot;
+    leat_batch_renew_locked(loader, slot->batch)->slot = slot;
 }
 
 leat_slot *leat_slot_claim_locked(leat_loader *loader, int64_t batch, const leat_order_place *place)

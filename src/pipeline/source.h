@@ -34,6 +34,7 @@ typedef struct leat_source leat_source;
 typedef struct leat_source_setting {
     uint64_t seed;
     int64_t threads; /* for reading at open, as engine.threads has it; -1: auto */
+    bool lossy;      /* on_error is not `fail`: damage of a file costs records, not the file */
 } leat_source_setting;
 
 typedef struct leat_source_table {
@@ -79,6 +80,7 @@ struct leat_source {
     uint64_t n_bytes;      /* of all records as stored; 0 = unknown */
     uint64_t digest;       /* of what the records are, as far as known without reading them */
     uint64_t n_files;      /* 0: not in files */
+    uint64_t lost_bytes;   /* of damaged files, in which no record can be found */
     uint64_t index_bytes;  /* of index files that are mapped */
     uint64_t seek_bytes;   /* of those of JPEG files (leat_seek) */
     uint64_t memory_bytes; /* that it keeps for its records: names of files, indexes in memory */

@@ -206,6 +206,7 @@ void leat_source_part_count(const leat_source_part *part, leat_source *whole)
 {
     const leat_source *const source = part->source;
     whole->n_bytes += source->n_bytes;
+    whole->lost_bytes += source->lost_bytes;
     whole->n_files += source->n_files;
     whole->index_bytes += source->index_bytes;
     whole->seek_bytes += source->seek_bytes;

@@ -48,6 +48,7 @@ typedef struct tfrecord_source {
     leat_source base;
     shard *shards;
     size_t n_shards;
+    bool lossy;  /* damage of a file is a record in its place, see index.h */
     char *notes; /* base.notes */
     leat_tfrecord_features features;
 } tfrecord_source;
@@ -85,12 +86,15 @@ static shard *shard_of(const tfrecord_source *source, uint64_t record)
 #define VERIFY_BYTES                                                                               \
     ((uint64_t)1 << 30) /* of data: the index of what lies beyond is checked as it is used */
 
-/* before: bytes of the files that were opened before this one. */
-static int open_index(const char *path, uint64_t before, uint64_t data_bytes, leat_index *out,
-                      leat_format_error *err)
+/* Of a file that comes behind those that are open. */
+static int open_index(const tfrecord_source *source, const char *path, uint64_t data_bytes,
+                      leat_index *out, leat_format_error *err)
 {
+    const uint64_t before = source->base.n_bytes;
     const bool verify = before < VERIFY_BYTES && data_bytes <= VERIFY_BYTES - before;
-    return leat_index_open(path, verify ? LEAT_INDEX_VERIFY : 0, out, err);
+    return leat_index_open(
+        path, (verify ? LEAT_INDEX_VERIFY : 0u) | (source->lossy ? LEAT_INDEX_RESYNC : 0u), out,
+        err);
 }
 
 static int open_shard(tfrecord_source *source, const char *path, leat_error *err)
@@ -108,7 +112,7 @@ static int open_shard(tfrecord_source *source, const char *path, leat_error *err
         return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", path, leat_format_open_error(errno));
     if (!S_ISREG(status.st_mode))
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
-    if (open_index(path, source->base.n_bytes, (uint64_t)status.st_size, &s->index, &inner) < 0)
+    if (open_index(source, path, (uint64_t)status.st_size, &s->index, &inner) < 0)
         return leat_tfrecord_features_fail(err, &inner);
     leat_source_seek_open(&s->seek, path, s->index.data_bytes, s->index.n_records, &source->base);
     /* The index was made of what has the name; that must be what is open here. */
@@ -119,6 +123,7 @@ static int open_shard(tfrecord_source *source, const char *path, leat_error *err
     source->base.n_records += s->index.n_records;
     source->base.n_bytes += (uint64_t)status.st_size;
     source->base.n_files++;
+    source->base.lost_bytes += s->index.lost_bytes;
     source->base.seek_bytes += s->seek.index.memory_bytes;
     if (s->index.mapped)
         source->base.index_bytes += s->index.memory_bytes;
@@ -240,6 +245,26 @@ static int note_files(tfrecord_source *source, size_t n, const char *path, const
     return rc;
 }
 
+/* Each damaged file: what of it is lost. */
+static int note_damage(tfrecord_source *source, const shard *s, leat_error *err)
+{
+    const leat_index *const index = &s->index;
+    uint64_t offset = 0, size = 0;
+    if (!index->n_lost)
+        return LEAT_OK;
+    leat_index_extent(index, index->lost_first, &offset, &size);
+    const int rc = leat_source_add_note(
+        &source->notes, err,
+        "tfrecord: %.150s is damaged: %llu bytes in %u place%s hold no record that could be found, "
+        "the first at byte %llu (record %llu); each place counts as one bad record. `leat repair` "
+        "writes a sound copy",
+        s->path, (unsigned long long)index->lost_bytes, index->n_lost,
+        index->n_lost == 1 ? "" : "s", (unsigned long long)offset,
+        (unsigned long long)index->lost_first);
+    source->base.notes = source->notes;
+    return rc;
+}
+
 /* paths: sorted. */
 static int open_shards(tfrecord_source *source, char *const *paths, leat_error *err)
 {
@@ -251,7 +276,9 @@ static int open_shards(tfrecord_source *source, char *const *paths, leat_error *
                 again = n_again++ ? again : paths[i];
             continue;
         }
-        const int rc = open_shard(source, paths[i], err);
+        int rc = open_shard(source, paths[i], err);
+        if (rc >= 0)
+            rc = note_damage(source, &source->shards[source->n_shards - 1], err);
         if (rc < 0)
             return rc;
         if (source->shards[source->n_shards - 1].index.n_records == 0)
@@ -283,7 +310,6 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     char **paths = NULL;
     size_t n_paths = 0;
     tfrecord_source *source = NULL;
-    (void)setting;
     int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
     if (rc < 0)
         return rc;
@@ -296,6 +322,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     }
     source->base.table = &leat_source_tfrecord;
     source->base.seek_complete = true;
+    source->lossy = setting->lossy;
     if ((rc = open_shards(source, paths, err)) < 0)
         goto fail;
     if (source->base.n_records == 0) {

@@ -40,6 +40,9 @@ extern const leat_stage_table leat_stage_repeat, leat_stage_take, leat_stage_ski
 extern const leat_stage_table leat_stage_on_error;
 /* Batches are known: settles the limit. */
 void leat_on_error_settle(leat_plan *plan);
+/* Whether the stages, which are not added yet, have an on_error that goes past bad records: the source is
+ * opened before them and needs to know. */
+bool leat_on_error_is_lossy(const leat_node *pipeline);
 
 /* Refuses a second stage of a kind that stands once. first: where the first one stands. */
 int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,

@@ -8,10 +8,10 @@
  * when the oldest run is done, so there is no fragmentation, and since rows are claimed in order,
  * memory can never be held only by rows beyond the window: no deadlock. A record above a quarter of
  * the memory is not read ahead; the worker that runs it reads it into its scratch. A read that comes
- * back short or failed is simply read again there with pread, which knows the true error. */
+ * back short or failed is simply read again there with pread, which knows the true error. If the kernel
+ * refuses to take reads while the loader runs, all that are queued count as failed, and no more are made. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "clock.h"
 #include "engine.h"
@@ -113,15 +113,26 @@ void leat_start_reap_locked(leat_loader *loader)
         leat_reader_reap(loader->ahead.reader, finished, loader);
 }
 
+/* The kernel takes no more reads: from now on who runs a row reads it, those that were queued too. */
+static void give_up_locked(leat_loader *loader, int error)
+{
+    leat_ahead *const a = &loader->ahead;
+    snprintf(loader->reader_reason, sizeof loader->reader_reason,
+             "io_uring_enter is refused since batch %lld: %s", (long long)loader->next,
+             strerror(error));
+    a->refused = a->in_worker = true;
+    a->blocked = a->stashed = false; /* what had no room needs none */
+    leat_reader_drop(a->reader, finished, loader);
+}
+
 void leat_start_close(leat_loader *loader)
 {
     leat_ahead *const a = &loader->ahead;
     if (a->reader) {
-        leat_reader_submit(a->reader);
         pthread_mutex_lock(&loader->lock);
+        leat_reader_drop(a->reader, finished, loader);
         for (leat_start_reap_locked(loader); a->in_flight; leat_start_reap_locked(loader)) {
             pthread_mutex_unlock(&loader->lock);
-            leat_reader_submit(a->reader);
             leat_reader_wait(a->reader);
             pthread_mutex_lock(&loader->lock);
         }
@@ -198,9 +209,22 @@ static uint64_t cost_of(const leat_ahead *a, const leat_row_read *row)
     return cost <= a->bytes / 4 ? cost : 0;
 }
 
+/* What others change while a group is made. */
+typedef struct leat_start {
+    uint64_t tail, stop, used_from, window, run_rows;
+    uint32_t room; /* for reads */
+    bool in_worker, refused;
+} leat_start;
+
+/* Whoever runs the row reads it. */
+static bool reads_itself(const leat_start *now, const leat_row_read *row)
+{
+    return now->refused || (now->in_worker && !row->is_entry);
+}
+
 /* Fills in the next rows of the run at the head of the ring: where their bytes are. Its rows take at
  * most an eighth of the memory unless it is a single one; twice that with what lies between them. */
-static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows, bool in_worker)
+static void prepare(leat_loader *loader, leat_run *run, const leat_start *now)
 {
     leat_ahead *const a = &loader->ahead;
     const leat_plan *const plan = loader->plan;
@@ -210,8 +234,9 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows, bool in
     run->place = leat_order_find(&plan->order, &a->order, (uint64_t)a->batch);
     run->bytes = 0;
     const uint64_t rest = run->place.rows - a->row;
-    n_rows = leat_order_whole_rows(
-        &plan->order, leat_order_position(&plan->order, &run->place, a->row), n_rows, LEAT_RUN_MAX);
+    const uint64_t n_rows =
+        leat_order_whole_rows(&plan->order, leat_order_position(&plan->order, &run->place, a->row),
+                              now->run_rows, LEAT_RUN_MAX);
     run->n = 0;
     for (uint64_t i = 0; i < n_rows && i < rest; i++) {
         leat_row_read *const row = &run->rows[i];
@@ -225,7 +250,7 @@ static void prepare(leat_loader *loader, leat_run *run, uint64_t n_rows, bool in
             /* A cache's file stays unknown to the ring: a ring of a killed process lives on for a
              * moment, and would keep the file locked. */
             row->direct = !row->is_entry && leat_reader_is_direct(a->reader, at.fd);
-            const uint64_t cost = in_worker && !row->is_entry ? 0 : cost_of(a, row);
+            const uint64_t cost = reads_itself(now, row) ? 0 : cost_of(a, row);
             if (i && total + cost > a->bytes / 8)
                 break;
             if (!cost)
@@ -276,13 +301,6 @@ typedef struct leat_group {
     bool blocked; /* the next run has no room */
 } leat_group;
 
-/* What others change while a group is made. */
-typedef struct leat_start {
-    uint64_t tail, stop, used_from, window, run_rows;
-    uint32_t room; /* for reads */
-    bool in_worker;
-} leat_start;
-
 /* Prepares and places runs from the head of the ring on. */
 static leat_group make_group(leat_loader *loader, int64_t end, const leat_start *now)
 {
@@ -294,7 +312,7 @@ static leat_group make_group(leat_loader *loader, int64_t end, const leat_start 
            a->batch < end && bytes < LEAT_GROUP_BYTES) {
         leat_run *const run = &a->runs[g.head % LEAT_RUNS];
         if (!a->stashed)
-            prepare(loader, run, now->run_rows, now->in_worker);
+            prepare(loader, run, now);
         const uint64_t whole = 2 * (run->bytes + run->n * BLOCK_COST); /* a run always fits */
         a->layout.end = now->window > whole ? now->window : whole < a->bytes ? whole : a->bytes;
         const int n_reads = place(a, run, before, now->used_from);
@@ -350,6 +368,7 @@ void leat_start_group_locked(leat_loader *loader)
         .run_rows = loader->run_rows < LEAT_RUN_MAX ? loader->run_rows : LEAT_RUN_MAX,
         .room = LEAT_READER_DEPTH - a->in_flight,
         .in_worker = a->in_worker,
+        .refused = a->refused,
     };
     a->starting = true;
     leat_wake_balance_locked(loader); /* this takes a while: rows may be for others */
@@ -361,14 +380,14 @@ void leat_start_group_locked(leat_loader *loader)
     for (uint64_t i = first; i < group.head; i++)
         queue(a, &a->runs[i % LEAT_RUNS]);
     const int n_left = leat_reader_submit(a->reader);
-    if (n_left) /* the kernel lacks something: do not ask again at once */
-        nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
     const int64_t submitted_ns = leat_clock_ns();
     pthread_mutex_lock(&loader->lock);
     leat_start_reap_locked(loader);               /* what the page cache had is there already */
     for (uint64_t i = first; i < group.head; i++) /* nobody else fills the ring meanwhile */
         a->runs[i % LEAT_RUNS].submitted_ns = submitted_ns;
     a->unsubmitted = n_left > 0;
+    if (n_left < 0 && !a->refused)
+        give_up_locked(loader, -n_left);
     a->starting = false;
 }
 

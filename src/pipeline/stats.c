@@ -21,7 +21,7 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
     if (!loader->device)
         return;
     out->batches_ready = 0;
-    for (int64_t i = 0; i < loader->n_batches; i++)
+    for (int64_t i = 0; i < loader->n_handles; i++)
         out->batches_ready += loader->batches[i].state == LEAT_BATCH_SHIPPED;
 }
 
@@ -92,15 +92,16 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     memset(out, 0, sizeof *out);
     leat_again_look(loader);
     out->threads = loader->n_threads;
+    out->lost_bytes = loader->plan->source->lost_bytes;
     out->memory_bytes = loader->budget.total_bytes;
     out->cpu_ns = loader->cpu_ns + leat_pool_cpu_ns(loader->pool);
-    snprintf(out->reader, sizeof out->reader, "%s",
-             !loader->plan->source->table->locate ? "direct"
-             : a->reader                          ? "io_uring"
-                                                  : "pread");
-    snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);
     sum_stages(loader, out);
     pthread_mutex_lock(&loader->lock);
+    snprintf(out->reader, sizeof out->reader, "%s",
+             !loader->plan->source->table->locate ? "direct"
+             : a->reader && !a->refused           ? "io_uring"
+                                                  : "pread");
+    snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);
     out->wall_ns = leat_clock_ns() - loader->opened_ns;
     out->prefetch = loader->prefetch;
     out->memory_peak = leat_stats_peak_locked(loader);

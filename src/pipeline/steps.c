@@ -10,7 +10,7 @@
 int leat_steps_open(leat_loader *loader, leat_error *err)
 {
     int rc = LEAT_OK;
-    for (int64_t i = 0; i < loader->n_batches && rc >= 0; i++) {
+    for (int64_t i = 0; i < loader->n_handles && rc >= 0; i++) {
         leat_step *const step = &loader->batches[i].step;
         rc = loader->device->table->event_open(loader->device, &step->begun, err);
         if (rc >= 0)
@@ -30,7 +30,7 @@ static void close_event(leat_loader *loader, leat_event *event, bool recorded)
 
 void leat_steps_close(leat_loader *loader)
 {
-    for (int64_t i = 0; loader->batches && i < loader->n_batches; i++) {
+    for (int64_t i = 0; loader->batches && i < loader->n_handles; i++) {
         const leat_step *const step = &loader->batches[i].step;
         close_event(loader, step->begun, step->begun_at);
         close_event(loader, step->ended, step->ended_at);

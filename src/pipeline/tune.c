@@ -195,7 +195,7 @@ static void tune_reading_locked(leat_loader *loader)
 void leat_tune_cold_locked(leat_loader *loader)
 {
     leat_ahead *const a = &loader->ahead;
-    if (!a->in_worker)
+    if (!a->in_worker || a->refused)
         return;
     a->in_worker = false;
     a->n_timed = 0;

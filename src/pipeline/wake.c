@@ -63,7 +63,7 @@ static bool worth_waking_locked(const leat_loader *loader)
         return true;
     if (!leat_sched_can_run_locked(loader, -1))
         return false;
-    if (loader->ahead.reader || loader->device || loader->sample_ns <= 0)
+    if (loader->ahead.reader || loader->device || loader->hurries || loader->sample_ns <= 0)
         return true;
     const int64_t n_open = leat_loader_limit(loader) - loader->claim_batch;
     const double rows = (double)n_open * (double)leat_order_slot_rows(&loader->plan->order);
@@ -121,8 +121,8 @@ static void wake_up_locked(leat_loader *loader, int64_t at)
     loader->sleep_ns += at - loader->opened_ns;
 }
 
-/* Sleeps on the eventfd until a read is done or somebody calls. */
-static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role)
+/* Sleeps on the eventfd until a read is done or somebody calls; or until a time, unless that is 0. */
+static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role, int64_t until_ns)
 {
     leat_ahead *const a = &loader->ahead;
     const int64_t start = leat_clock_ns();
@@ -131,7 +131,8 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     if (role == LEAT_WORKER)
         fall_asleep_locked(loader, start);
     pthread_mutex_unlock(&loader->lock);
-    leat_reader_wait(a->reader);
+    if (!until_ns || leat_reader_wait_until(a->reader, until_ns))
+        leat_reader_wait(a->reader);
     pthread_mutex_lock(&loader->lock);
     a->leader = LEAT_NOBODY;
     const int64_t end = leat_sched_note(worker, LEAT_TRACE_WAIT, start, -1, 0, 0, 0);
@@ -141,55 +142,53 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     leat_wake_balance_locked(loader);
 }
 
-/* As pthread_cond_wait, for the consumer of a device: a device that is lost calls nobody, so it is
- * asked now and then. */
-static void wait_checking_locked(leat_loader *loader)
+/* As pthread_cond_wait, for the consumer; until a time, unless that is 0. A device that is lost calls
+ * nobody, so it is asked now and then. */
+static void wait_ready_locked(leat_loader *loader, int64_t until_ns)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += CHECK_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    if (pthread_cond_timedwait(&loader->ready, &loader->lock, &until) == ETIMEDOUT)
+    const int64_t check_ns = leat_clock_ns() + CHECK_NS;
+    const bool checks = loader->device && (!until_ns || check_ns < until_ns);
+    const int64_t at = checks ? check_ns : until_ns;
+    const struct timespec until = { .tv_sec = at / 1000000000, .tv_nsec = at % 1000000000 };
+    if (!at)
+        pthread_cond_wait(&loader->ready, &loader->lock);
+    else if (pthread_cond_timedwait(&loader->ready, &loader->lock, &until) == ETIMEDOUT && checks)
         leat_ship_check_locked(loader);
 }
 
-static void sleep_locked(leat_loader *loader, leat_worker *worker, pthread_cond_t *until)
+static void sleep_locked(leat_loader *loader, leat_worker *worker)
 {
     const int64_t start = leat_clock_ns();
-    if (until == &loader->work)
-        fall_asleep_locked(loader, start);
-    if (loader->device && until == &loader->ready)
-        wait_checking_locked(loader);
-    else
-        pthread_cond_wait(until, &loader->lock);
-    const int64_t end = leat_sched_note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
-    if (until == &loader->work)
-        wake_up_locked(loader, end);
+    fall_asleep_locked(loader, start);
+    pthread_cond_wait(&loader->work, &loader->lock);
+    wake_up_locked(loader, leat_sched_note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0));
 }
 
 void leat_wake_rest_locked(leat_loader *loader, leat_worker *worker)
 {
     if (leaderless_locked(loader)) {
-        lead_locked(loader, worker, LEAT_WORKER);
+        lead_locked(loader, worker, LEAT_WORKER, 0);
         return;
     }
     leat_tune_idle_locked(loader);
     loader->n_sleepers++;
     while (!loader->n_calls && !loader->stop)
-        sleep_locked(loader, worker, &loader->work);
+        sleep_locked(loader, worker);
     if (loader->n_calls) /* who called has taken one off n_sleepers */
         loader->n_calls--;
 }
 
 void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
-                           bool (*done)(const leat_loader *))
+                           bool (*done)(const leat_loader *), int64_t until_ns)
 {
     leat_wake_balance_locked(loader); /* there may be work on later batches */
     loader->done = done;
-    if (leaderless_locked(loader))
-        lead_locked(loader, worker, LEAT_CONSUMER);
-    else
-        sleep_locked(loader, worker, &loader->ready);
+    if (leaderless_locked(loader)) {
+        lead_locked(loader, worker, LEAT_CONSUMER, until_ns);
+    } else {
+        const int64_t start = leat_clock_ns();
+        wait_ready_locked(loader, until_ns);
+        leat_sched_note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
+    }
     loader->done = NULL;
 }

@@ -56,6 +56,33 @@ static uint64_t walk(const char *path, unsigned flags, const uint8_t *bytes, uin
     return end;
 }
 
+/* Reads past all damage: what is given and what is lost are the file, whole, in order. */
+static uint64_t resync(const char *path, unsigned flags, const uint8_t *bytes, size_t n_bytes)
+{
+    leat_tfrecord_reader *reader;
+    const uint8_t *payload;
+    size_t size;
+    uint64_t at = 0, n = 0, n_sound = 0;
+    leat_format_error err;
+    int rc;
+    EXPECT(leat_tfrecord_reader_open(&reader, path, flags | LEAT_TFRECORD_RESYNC, NULL) == 0);
+    for (;; n++) {
+        rc = leat_tfrecord_reader_next(reader, &payload, &size, &err);
+        const uint64_t lost = leat_tfrecord_reader_lost(reader);
+        if (rc < 0 && !lost)
+            break;
+        EXPECT(leat_tfrecord_reader_offset(reader) == at);
+        EXPECT(leat_tfrecord_reader_record(reader) == n);
+        EXPECT(rc == LEAT_FORMAT_OK ? !lost : err.code == LEAT_FORMAT_BAD && err.text[0]);
+        EXPECT(!payload || memcmp(payload, bytes + at + 12, size) == 0);
+        at += rc == LEAT_FORMAT_OK ? size + LEAT_TFRECORD_OVERHEAD : lost;
+        n_sound += rc == LEAT_FORMAT_OK;
+    }
+    EXPECT(rc == LEAT_FORMAT_END && at == n_bytes);
+    leat_tfrecord_reader_close(&reader);
+    return n_sound;
+}
+
 static void as_file(const uint8_t *bytes, size_t size)
 {
     char path[64];
@@ -69,6 +96,9 @@ static void as_file(const uint8_t *bytes, size_t size)
     EXPECT(all <= lengths && lengths <= size && n_all <= n_lengths);
     EXPECT((rc_lengths == LEAT_FORMAT_END) == (lengths == size));
     EXPECT(rc_all == LEAT_FORMAT_BAD || (all == size && n_all == n_lengths));
+    const uint64_t n_sound = resync(path, 0, bytes, size);
+    EXPECT(n_sound >= n_all);
+    EXPECT(resync(path, LEAT_TFRECORD_LENGTHS_ONLY, bytes, size) >= n_sound);
     close(fd);
 }
 

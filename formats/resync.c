@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * resync.c: DESIGN. Each offset is tried. Most fall at their length, which reaches beyond the file's end; of
+ * the rest nearly all fall at its CRC, 12 bytes. Only for what is left are data read. In a file that was
+ * made to have many false lengths with right CRCs these could be read many times over: what is read for
+ * them is limited to so many times the bytes that are searched, and the rest of the file is then lost. */
+#include "resync.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "little_endian.h"
+#include "tfrecord.h"
+
+enum { WINDOW_BYTES = 1 << 18, TRIES = 16 };
+
+struct search {
+    int fd;
+    uint64_t file_size;
+    uint64_t base; /* of the window */
+    size_t held;
+    uint8_t *window, *piece; /* WINDOW_BYTES each; piece: of data that are checked */
+    uint64_t left;           /* bytes of data that may still be read */
+};
+
+/* Exactly `size` bytes. */
+static int read_at(int fd, uint64_t at, uint8_t *to, size_t size, leat_format_error *err)
+{
+    for (size_t done = 0; done < size;) {
+        const ssize_t n = pread(fd, to + done, size - done, (off_t)(at + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return leat_format_fail(err, LEAT_FORMAT_IO, at, "reading: %s", strerror(errno));
+        if (n == 0)
+            return leat_format_fail(err, LEAT_FORMAT_BAD, at,
+                                    "truncated: the file became shorter while it was read");
+        done += (size_t)n;
+    }
+    return LEAT_FORMAT_OK;
+}
+
+/* Moves the window so that it begins at an offset. */
+static int move_window(struct search *s, uint64_t at, leat_format_error *err)
+{
+    const uint64_t left = s->file_size - at;
+    s->base = at;
+    s->held = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
+    return read_at(s->fd, at, s->window, s->held, err);
+}
+
+/* *holds: the data at that offset have the CRC that stands behind them. */
+static int check_data(struct search *s, uint64_t at, uint64_t length, int *holds,
+                      leat_format_error *err)
+{
+    uint32_t crc = LEAT_TFRECORD_CRC_BEGIN;
+    *holds = 0;
+    if (length > s->left)
+        return leat_format_fail(err, LEAT_FORMAT_END, at, "too many false lengths");
+    s->left -= length;
+    for (uint64_t done = 0; done < length;) {
+        const size_t n = length - done < WINDOW_BYTES ? (size_t)(length - done) : WINDOW_BYTES;
+        const int rc = read_at(s->fd, at + done, s->piece, n, err);
+        if (rc < 0)
+            return rc;
+        crc = leat_tfrecord_crc_more(crc, s->piece, n);
+        done += n;
+    }
+    const int rc = read_at(s->fd, at + length, s->piece, 4, err);
+    *holds = rc == LEAT_FORMAT_OK && leat_load_u32(s->piece) == leat_tfrecord_crc_masked(crc);
+    return rc;
+}
+
+static int search(struct search *s, uint64_t from, uint64_t *found, leat_format_error *err)
+{
+    uint64_t known = 0; /* the CRC of one length is kept: for long runs of zeros */
+    uint32_t known_crc = leat_tfrecord_masked_crc(&known, sizeof known);
+    int rc = LEAT_FORMAT_OK, holds = 0;
+    uint64_t p = from;
+    for (; s->file_size - p >= LEAT_TFRECORD_OVERHEAD; p++) {
+        if (p + LEAT_TFRECORD_HEADER > s->base + s->held && (rc = move_window(s, p, err)) < 0)
+            return rc;
+        const uint8_t *const header = s->window + (p - s->base);
+        const uint64_t length = leat_load_u64(header);
+        if (length > s->file_size - p - LEAT_TFRECORD_OVERHEAD)
+            continue;
+        if (length != known) {
+            known = length;
+            known_crc = leat_tfrecord_masked_crc(header, 8);
+        }
+        if (leat_load_u32(header + 8) != known_crc)
+            continue;
+        rc = check_data(s, p + LEAT_TFRECORD_HEADER, length, &holds, err);
+        if (rc < 0 || holds)
+            break;
+    }
+    *found = holds ? p : s->file_size;
+    return rc == LEAT_FORMAT_END ? LEAT_FORMAT_OK : rc;
+}
+
+int leat_resync_find(int fd, uint64_t from, uint64_t file_size, uint64_t *found,
+                     leat_format_error *err)
+{
+    *found = file_size;
+    if (from >= file_size)
+        return LEAT_FORMAT_OK;
+    struct search s = { .fd = fd, .file_size = file_size, .base = from };
+    s.left = (file_size - from) * TRIES;
+    s.window = malloc(WINDOW_BYTES);
+    s.piece = malloc(WINDOW_BYTES);
+    const int rc = s.window && s.piece
+                       ? search(&s, from, found, err)
+                       : leat_format_fail(err, LEAT_FORMAT_NOMEM, from,
+                                          "no memory to look for the next sound record");
+    free(s.window);
+    free(s.piece);
+    return rc;
+}

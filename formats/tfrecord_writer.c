@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tfrecord_writer.c: writing TFRecord files, whole or not at all. */
+#include <stdlib.h>
+
+#include "atomic_file.h"
+#include "little_endian.h"
+#include "tfrecord.h"
+
+struct leat_tfrecord_writer {
+    leat_atomic_file *file;
+    uint64_t n_records;
+};
+
+int leat_tfrecord_writer_open(leat_tfrecord_writer **out, const char *path, leat_format_error *err)
+{
+    *out = NULL;
+    leat_tfrecord_writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory to write it", path);
+    const int rc = leat_atomic_file_open(&writer->file, path, 0, err);
+    if (rc < 0) {
+        free(writer);
+        return rc;
+    }
+    *out = writer;
+    return LEAT_FORMAT_OK;
+}
+
+int leat_tfrecord_writer_write(leat_tfrecord_writer *writer, const void *bytes, size_t size,
+                               leat_format_error *err)
+{
+    uint8_t header[LEAT_TFRECORD_HEADER], footer[4];
+    leat_store_u64(header, size);
+    leat_store_u32(header + 8, leat_tfrecord_masked_crc(header, 8));
+    leat_store_u32(footer, leat_tfrecord_masked_crc(bytes, size));
+    int rc = leat_atomic_file_write(writer->file, header, sizeof header, err);
+    if (rc == LEAT_FORMAT_OK)
+        rc = leat_atomic_file_write(writer->file, bytes, size, err);
+    if (rc == LEAT_FORMAT_OK)
+        rc = leat_atomic_file_write(writer->file, footer, sizeof footer, err);
+    writer->n_records += rc == LEAT_FORMAT_OK;
+    return rc;
+}
+
+uint64_t leat_tfrecord_writer_records(const leat_tfrecord_writer *writer)
+{
+    return writer->n_records;
+}
+
+uint64_t leat_tfrecord_writer_size(const leat_tfrecord_writer *writer)
+{
+    return leat_atomic_file_size(writer->file);
+}
+
+int leat_tfrecord_writer_commit(leat_tfrecord_writer *writer, leat_format_error *err)
+{
+    return leat_atomic_file_commit(writer->file, err);
+}
+
+void leat_tfrecord_writer_close(leat_tfrecord_writer **writer)
+{
+    if (!*writer)
+        return;
+    leat_atomic_file_close(&(*writer)->file);
+    free(*writer);
+    *writer = NULL;
+}

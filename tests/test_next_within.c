@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_next_within.c: a consumer that does not wait longer than it said gets every batch all the same;
+ * and two of them at a time are told so. */
+#include "engine_fixture.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "record_file.h"
+
+#define N_RECORDS 64
+
+/* An op that waits until the gate is open. */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+static bool is_open;
+static int n_there;
+
+static void set_gate(bool open)
+{
+    pthread_mutex_lock(&gate);
+    is_open = open;
+    pthread_cond_broadcast(&moved);
+    pthread_mutex_unlock(&gate);
+}
+
+static void wait_for_somebody(void)
+{
+    pthread_mutex_lock(&gate);
+    while (!n_there)
+        pthread_cond_wait(&moved, &gate);
+    pthread_mutex_unlock(&gate);
+}
+
+static int gate_apply(const void *o, const leat_plan64 *p, const leat_view *in,
+                      const leat_view *out, leat_scratch *scratch, leat_error *err)
+{
+    (void)o;
+    (void)p;
+    (void)scratch;
+    (void)err;
+    pthread_mutex_lock(&gate);
+    n_there++;
+    pthread_cond_broadcast(&moved);
+    while (!is_open)
+        pthread_cond_wait(&moved, &gate);
+    n_there--;
+    pthread_mutex_unlock(&gate);
+    if (out->data != in->data)
+        memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
+    return LEAT_OK;
+}
+
+static const leat_op gate_op = { .name = "gate",
+                                 .help = "waits",
+                                 .options = no_options,
+                                 .flags = LEAT_OP_IN_PLACE,
+                                 .shape = same_shape,
+                                 .apply = gate_apply };
+
+static leat_plan *make_plan(const char *engine, const char *prefetch)
+{
+    char source[300];
+    leat_builder *b = leat_builder_open();
+    leat_plan *plan;
+    leat_error err;
+    snprintf(source, sizeof source, "{files: '%s', features: {x: {}, id: {shape: []}}}", path);
+    leat_builder_source(b, "tfrecord", source);
+    leat_builder_op(b, &gate_op);
+    leat_builder_engine(b, engine);
+    leat_builder_stage(b, "map", "[gate]");
+    leat_builder_stage(b, "batch", "8");
+    leat_builder_stage(b, "prefetch", prefetch);
+    check(leat_builder_plan(b, &plan, &err), &err);
+    leat_builder_close(&b);
+    return plan;
+}
+
+static void look(leat_batch *batch, int64_t n)
+{
+    while (leat_batch_get_info(batch)->sent_ns && !leat_batch_get_info(batch)->copy_end_ns)
+        pause_ns(20000);
+    const int64_t *const id = leat_batch_tensor(batch, 1).data;
+    for (int64_t j = 0; j < 8; j++)
+        assert_int_equal(id[j], n * 8 + j);
+}
+
+/* Waits `ns` at a time; returns how often that was not enough. */
+static int64_t take_all(leat_loader *loader, int64_t ns)
+{
+    int64_t n_again = 0;
+    for (int64_t n = 0; n < N_RECORDS / 8; n++) {
+        leat_batch *batch;
+        leat_error err;
+        int rc;
+        while ((rc = leat_loader_next_within(loader, ns, &batch, &err)) == LEAT_E_AGAIN) {
+            assert_null(batch);
+            n_again++;
+        }
+        check(rc, &err);
+        look(batch, n);
+        leat_batch_release(batch);
+    }
+    return n_again;
+}
+
+static void it_says_again_until_it_is_there(void **state)
+{
+    static const char *const engines[] = { "{threads: 2, reader: pread}", "{threads: 2}",
+                                           "{threads: 1}" };
+    static const char *const prefetches[] = { "0", "2" };
+    (void)state;
+    for (int on_sim = 0; on_sim < 2; on_sim++)
+        for (size_t e = 0; e < 3; e++)
+            for (size_t p = 0; p < 2; p++) {
+                leat_loader_options options = { .epochs = 1 };
+                leat_batch *batch;
+                leat_error err;
+                if (on_sim)
+                    check(leat_device_open("sim", &options.device, &err), &err);
+                alarm(60);
+                set_gate(true); /* a plan that opens tries a few records */
+                leat_plan *plan = make_plan(engines[e], prefetches[p]);
+                set_gate(false);
+                leat_loader *loader = open_loader(plan, &options);
+                for (int64_t ns = 0; ns < 5000000; ns = 2 * ns + 100000)
+                    assert_int_equal(leat_loader_next_within(loader, ns, &batch, &err),
+                                     LEAT_E_AGAIN);
+                assert_int_equal(err.code, LEAT_E_AGAIN);
+                set_gate(true);
+                take_all(loader, 1000000);
+                assert_int_equal(leat_loader_next_within(loader, 0, &batch, &err), LEAT_E_END);
+                leat_loader_close(&loader);
+                leat_plan_close(&plan);
+                leat_device_close(&options.device);
+            }
+    alarm(0);
+}
+
+/* The consumer does it all, a little at each call. */
+static void without_workers_and_time_it_comes_to_the_end(void **state)
+{
+    static const char *const engines[] = { "{threads: 0, reader: pread, run: 2}",
+                                           "{threads: 0, run: 2}" };
+    static const char *const prefetches[] = { "0", "2" };
+    (void)state;
+    set_gate(true);
+    for (int on_sim = 0; on_sim < 2; on_sim++)
+        for (size_t e = 0; e < 2; e++)
+            for (size_t p = 0; p < 2; p++) {
+                leat_loader_options options = { .epochs = 1 };
+                leat_error err;
+                if (on_sim)
+                    check(leat_device_open("sim", &options.device, &err), &err);
+                leat_plan *plan = make_plan(engines[e], prefetches[p]);
+                leat_loader *loader = open_loader(plan, &options);
+                alarm(60);
+                assert_true(take_all(loader, 0) > 0); /* a call does two rows, a batch has eight */
+                leat_loader_close(&loader);
+                leat_plan_close(&plan);
+                leat_device_close(&options.device);
+            }
+    alarm(0);
+}
+
+static void a_time_that_cannot_be_is_refused(void **state)
+{
+    leat_batch *batch;
+    leat_error err;
+    (void)state;
+    set_gate(true);
+    leat_plan *plan = make_plan("{threads: 1}", "2");
+    leat_loader *loader = open_loader(plan, NULL);
+    assert_int_equal(leat_loader_next_within(loader, -1, &batch, &err), LEAT_E_ARGUMENT);
+    check(leat_loader_next_within(loader, INT64_MAX, &batch, &err), &err);
+    look(batch, 0);
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+static void *take_first(void *arg)
+{
+    leat_batch *batch;
+    leat_error err;
+    check(leat_loader_next(arg, &batch, &err), &err);
+    look(batch, 0);
+    leat_batch_release(batch);
+    return NULL;
+}
+
+static void a_second_consumer_is_told(void **state)
+{
+    static const char *const engines[] = { "{threads: 0}", "{threads: 2}" };
+    (void)state;
+    for (int e = 0; e < 2; e++) {
+        set_gate(true);
+        leat_plan *plan = make_plan(engines[e], "0"); /* nothing runs but for who asks */
+        leat_loader *loader = open_loader(plan, NULL);
+        pthread_t first;
+        leat_batch *batch;
+        leat_error err;
+        alarm(60);
+        set_gate(false);
+        assert_int_equal(pthread_create(&first, NULL, take_first, loader), 0);
+        wait_for_somebody();
+        assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_BUSY);
+        assert_null(batch);
+        assert_non_null(strstr(err.message, "thread"));
+        assert_int_equal(leat_loader_next_within(loader, 0, &batch, &err), LEAT_E_BUSY);
+        set_gate(true);
+        pthread_join(first, NULL);
+        check(leat_loader_next(loader, &batch, &err), &err);
+        look(batch, 1);
+        leat_batch_release(batch);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+    }
+    alarm(0);
+}
+
+static int make_file(void **state)
+{
+    (void)state;
+    return make_record_file(N_RECORDS, 300);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_says_again_until_it_is_there),
+        cmocka_unit_test(without_workers_and_time_it_comes_to_the_end),
+        cmocka_unit_test(a_time_that_cannot_be_is_refused),
+        cmocka_unit_test(a_second_consumer_is_told),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_resync.c: reading on behind damage: a bit flipped in each byte, a cut at each byte, long damage, and
+ * files that are made to be slow. */
+#include <stdbool.h>
+
+#include "format_test.h"
+#include "index.h"
+#include "little_endian.h"
+#include "tfrecord.h"
+
+enum { N = 6 };
+static const size_t lengths[N] = { 10, 0, 5, 300, 1, 40 };
+static size_t begins[N + 1];
+static uint8_t file[4096]; /* begins[N] bytes: the sound file */
+
+static size_t put_record(uint8_t *to, size_t size)
+{
+    leat_store_u64(to, size);
+    leat_store_u32(to + 8, leat_tfrecord_masked_crc(to, 8));
+    fill_random(to + LEAT_TFRECORD_HEADER, size);
+    leat_store_u32(to + LEAT_TFRECORD_HEADER + size,
+                   leat_tfrecord_masked_crc(to + LEAT_TFRECORD_HEADER, size));
+    return size + LEAT_TFRECORD_OVERHEAD;
+}
+
+static int make_file(void **state)
+{
+    for (int r = 0; r < N; r++)
+        begins[r + 1] = begins[r] + put_record(file + begins[r], lengths[r]);
+    return make_folder(state);
+}
+
+static int record_at(size_t offset)
+{
+    int r = 0;
+    while (begins[r + 1] <= offset)
+        r++;
+    return r;
+}
+
+struct result {
+    uint64_t n_sound, n_lost, lost_bytes;
+    uint64_t lost_record, lost_offset; /* the first */
+    uint64_t sum;                      /* of sound records, framed */
+    int rc;                            /* the last one */
+    leat_format_error first;
+};
+
+/* Reads all; every sound record must be one of the sound file's. */
+static struct result walk(const char *path, unsigned flags)
+{
+    struct result w = { 0 };
+    leat_tfrecord_reader *reader;
+    leat_format_error err;
+    const uint8_t *payload;
+    size_t size;
+    assert_int_equal(leat_tfrecord_reader_open(&reader, path, flags | LEAT_TFRECORD_RESYNC, &err),
+                     LEAT_FORMAT_OK);
+    for (;;) {
+        w.rc = leat_tfrecord_reader_next(reader, &payload, &size, &err);
+        const uint64_t lost = leat_tfrecord_reader_lost(reader);
+        if (w.rc == LEAT_FORMAT_OK) {
+            assert_int_equal(lost, 0);
+            w.sum += size + LEAT_TFRECORD_OVERHEAD;
+            w.n_sound++;
+        } else if (!lost) {
+            break;
+        } else {
+            assert_int_equal(w.rc, LEAT_FORMAT_BAD);
+            if (!w.n_lost++) {
+                w.lost_record = leat_tfrecord_reader_record(reader);
+                w.lost_offset = leat_tfrecord_reader_offset(reader);
+                w.first = err;
+            }
+            w.lost_bytes += lost;
+        }
+    }
+    leat_tfrecord_reader_close(&reader);
+    return w;
+}
+
+static void a_flipped_bit_costs_one_record(void **state)
+{
+    const char *path = in_folder("flip");
+    (void)state;
+    for (size_t byte = 0; byte < begins[N]; byte++) {
+        const int hit = record_at(byte);
+        const bool in_header = byte - begins[hit] < LEAT_TFRECORD_HEADER;
+        file[byte] ^= (uint8_t)(1 << byte % 8);
+        write_whole(path, file, begins[N]);
+        file[byte] ^= (uint8_t)(1 << byte % 8);
+        for (unsigned flags = 0; flags < 2; flags++) {
+            const struct result w = walk(path, flags);
+            assert_int_equal(w.rc, LEAT_FORMAT_END);
+            assert_int_equal(w.sum + w.lost_bytes, begins[N]);
+            if (flags == LEAT_TFRECORD_LENGTHS_ONLY && !in_header) {
+                assert_int_equal(w.n_sound, N);
+                continue;
+            }
+            assert_int_equal(w.n_sound, N - 1);
+            assert_int_equal(w.n_lost, 1);
+            assert_int_equal(w.lost_bytes, begins[hit + 1] - begins[hit]);
+            assert_int_equal(w.lost_record, hit);
+            assert_int_equal(w.lost_offset, begins[hit]);
+            assert_int_equal(w.first.offset, begins[hit]);
+            assert_non_null(strstr(w.first.text, in_header ? "length CRC" : "data CRC"));
+        }
+    }
+}
+
+static void a_cut_tail_costs_the_tail(void **state)
+{
+    const char *path = in_folder("cut");
+    (void)state;
+    for (size_t n = 0; n < begins[N]; n++) {
+        const int hit = record_at(n);
+        write_whole(path, file, n);
+        for (unsigned flags = 0; flags < 2; flags++) {
+            const struct result w = walk(path, flags);
+            assert_int_equal(w.rc, LEAT_FORMAT_END);
+            assert_int_equal(w.n_sound, hit);
+            assert_int_equal(w.n_lost, n > begins[hit]);
+            assert_int_equal(w.lost_bytes, n - begins[hit]);
+        }
+    }
+}
+
+/* A writer that was killed, and another that went on behind what it had written. */
+static void records_appended_to_a_cut_one(void **state)
+{
+    const char *path = in_folder("appended");
+    uint8_t bytes[sizeof file * 2];
+    (void)state;
+    for (size_t n = begins[3] + 1; n < begins[4]; n++) {
+        memcpy(bytes, file, n);
+        memcpy(bytes + n, file, begins[N]);
+        leat_store_u64(bytes + begins[3], 1 << 20); /* its length, beyond the end */
+        leat_store_u32(bytes + begins[3] + 8, leat_tfrecord_masked_crc(bytes + begins[3], 8));
+        if (n < begins[3] + LEAT_TFRECORD_HEADER)
+            memcpy(bytes + n, file, begins[N]);
+        write_whole(path, bytes, n + begins[N]);
+        const struct result w = walk(path, 0);
+        assert_int_equal(w.n_sound, 3 + N);
+        assert_int_equal(w.lost_bytes, n - begins[3]);
+    }
+}
+
+/* Damage of many windows of the search, of zeros and of noise, with a sound record on its edges. */
+static void long_damage(void **state)
+{
+    enum { LONG = 3 << 20 };
+    const char *path = in_folder("long");
+    uint8_t *const bytes = calloc(1, LONG + 2 * sizeof file);
+    (void)state;
+    assert_non_null(bytes);
+    for (size_t n = LONG - 3; n < LONG + 3; n++) {
+        memcpy(bytes, file, begins[N]);
+        if (n % 2)
+            fill_random(bytes + begins[N], n);
+        else
+            memset(bytes + begins[N], 0, n);
+        memcpy(bytes + begins[N] + n, file, begins[N]);
+        write_whole(path, bytes, 2 * begins[N] + n);
+        for (unsigned flags = 0; flags < 2; flags++) {
+            const struct result w = walk(path, flags);
+            assert_int_equal(w.n_sound, 2 * N);
+            assert_int_equal(w.n_lost, 1);
+            assert_int_equal(w.lost_bytes, n);
+            assert_int_equal(w.lost_record, N);
+        }
+    }
+    free(bytes);
+}
+
+/* Each length is right by its CRC and reaches far, and no data are. Reading all of them would take
+ * 20,000 times the file; what is not searched is lost, and the reader ends. */
+static void a_file_of_false_lengths_ends(void **state)
+{
+    enum { FALSE = 20000, TAIL = 1 << 16 };
+    const char *path = in_folder("false");
+    const size_t size = FALSE * LEAT_TFRECORD_HEADER + TAIL;
+    uint8_t *const bytes = calloc(1, size + 1);
+    (void)state;
+    assert_non_null(bytes);
+    for (size_t i = 0; i < FALSE; i++) {
+        uint8_t *const header = bytes + 1 + i * LEAT_TFRECORD_HEADER;
+        leat_store_u64(header, size - i * LEAT_TFRECORD_HEADER - LEAT_TFRECORD_OVERHEAD);
+        leat_store_u32(header + 8, leat_tfrecord_masked_crc(header, 8));
+    }
+    write_whole(path, bytes, size + 1);
+    const struct result w = walk(path, 0);
+    assert_int_equal(w.rc, LEAT_FORMAT_END);
+    assert_int_equal(w.n_sound, 0);
+    assert_int_equal(w.lost_bytes, size + 1);
+    free(bytes);
+}
+
+static void a_file_that_shrinks_ends(void **state)
+{
+    const char *path = in_folder("shrinks");
+    leat_tfrecord_reader *reader;
+    leat_format_error err;
+    uint8_t *const bytes = calloc(1, 4 << 20);
+    const uint8_t *payload;
+    size_t size;
+    int rc;
+    (void)state;
+    assert_non_null(bytes);
+    memcpy(bytes, file, begins[N]);
+    write_whole(path, bytes, 4 << 20);
+    assert_int_equal(leat_tfrecord_reader_open(&reader, path, LEAT_TFRECORD_RESYNC, &err),
+                     LEAT_FORMAT_OK);
+    assert_int_equal(leat_tfrecord_reader_next(reader, &payload, &size, &err), LEAT_FORMAT_OK);
+    assert_int_equal(truncate(path, 2 << 20), 0);
+    for (int r = 1; r < N; r++)
+        assert_int_equal(leat_tfrecord_reader_next(reader, &payload, &size, &err), LEAT_FORMAT_OK);
+    for (int again = 0; again < 2; again++) {
+        rc = leat_tfrecord_reader_next(reader, &payload, &size, &err);
+        assert_int_equal(rc, LEAT_FORMAT_BAD);
+        assert_int_equal(leat_tfrecord_reader_lost(reader), 0);
+        assert_non_null(strstr(err.text, "shorter while it was read"));
+    }
+    leat_tfrecord_reader_close(&reader);
+    free(bytes);
+}
+
+/* --- the index of a damaged file ---------------------------------------------------------------- */
+
+static void check_index(const char *path, size_t size, int hit, uint64_t n_records, int built)
+{
+    leat_index index;
+    leat_format_error err;
+    assert_int_equal(leat_index_open(path, LEAT_INDEX_RESYNC | LEAT_INDEX_VERIFY, &index, &err),
+                     LEAT_FORMAT_OK);
+    assert_int_equal(index.built, built);
+    assert_int_equal(index.mapped, 1);
+    assert_int_equal(index.n_records, n_records);
+    assert_int_equal(index.n_lost, 1);
+    assert_int_equal(index.lost_first, hit);
+    for (uint64_t r = 0; r < n_records; r++) {
+        uint64_t offset, bytes;
+        const size_t end = begins[r + 1] < size ? begins[r + 1] : size;
+        assert_int_equal(leat_index_extent(&index, r, &offset, &bytes), LEAT_FORMAT_OK);
+        assert_int_equal(offset, begins[r]);
+        assert_int_equal(offset + bytes, end);
+        if ((int)r == hit)
+            assert_int_equal(index.lost_bytes, bytes);
+    }
+    leat_index_close(&index);
+}
+
+static void the_index_of_a_damaged_file(void **state)
+{
+    const char *path = in_folder("data"), *side = in_folder("data.idx");
+    leat_index index;
+    leat_format_error err;
+    char place[64];
+    (void)state;
+    for (int hit = 0; hit < N; hit++)
+        for (int cut = 0; cut < 2; cut++) {
+            const size_t size = cut ? begins[hit] + 1 + (size_t)hit * 3 : begins[N];
+            if (cut && hit == 0)
+                continue; /* no sound record at all: below */
+            file[begins[hit] + 3] ^= (uint8_t)!cut;
+            write_whole(path, file, size);
+            file[begins[hit] + 3] ^= (uint8_t)!cut;
+            unlink(side);
+            const uint64_t n = cut ? (uint64_t)hit + 1 : N;
+            check_index(path, size, hit, n, 1);
+            check_index(path, size, hit, n, 0);
+            /* Who does not ask for it gets the error, whatever lies beside the file. */
+            assert_int_equal(leat_index_open(path, 0, &index, &err), LEAT_FORMAT_BAD);
+            snprintf(place, sizeof place, "record %d at byte %zu: ", hit, begins[hit]);
+            assert_non_null(strstr(err.text, place));
+            assert_non_null(strstr(err.text, "leat repair"));
+        }
+    write_whole(path, "this is not a TFRecord file at all", 34);
+    assert_int_equal(leat_index_open(path, LEAT_INDEX_RESYNC, &index, &err), LEAT_FORMAT_BAD);
+    assert_non_null(strstr(err.text, "length CRC"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_flipped_bit_costs_one_record),
+        cmocka_unit_test(a_cut_tail_costs_the_tail),
+        cmocka_unit_test(records_appended_to_a_cut_one),
+        cmocka_unit_test(long_damage),
+        cmocka_unit_test(a_file_of_false_lengths_ends),
+        cmocka_unit_test(a_file_that_shrinks_ends),
+        cmocka_unit_test(the_index_of_a_damaged_file),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_folder);
+}

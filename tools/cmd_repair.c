@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat repair: copies what is sound of a damaged TFRecord file, and lists what is not. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "command.h"
+#include "files.h"
+#include "index.h"
+#include "json.h"
+#include "progress.h"
+#include "tfrecord.h"
+
+struct repair_options {
+    const char *output;
+    int32_t progress;
+    const char *json;
+};
+
+static const leat_option options[] = {
+    LEAT_OPTION_STRING(struct repair_options, output, NULL,
+                       "file to write; there must be none of that name"),
+    LEAT_ROW_PROGRESS(struct repair_options), LEAT_ROW_JSON(struct repair_options), LEAT_OPTION_END
+};
+
+struct repair {
+    const struct repair_options *o;
+    const char *path;
+    leat_tfrecord_reader *reader;
+    leat_tfrecord_writer *writer;
+    leat_progress progress;
+    json_t *lost;
+    uint64_t lost_bytes, records, bytes;
+};
+
+/* What is wrong, without the place, which the reader puts before it. */
+static const char *reason_of(const struct repair *r, const char *text)
+{
+    const size_t length = strlen(r->path);
+    const char *const at = strncmp(text, r->path, length) ? text : text + length;
+    const char *const place = strstr(at, " at byte "), *const end =
+                                                           place ? strstr(place, ": ") : NULL;
+    return end ? end + 2 : at;
+}
+
+static void list_lost(struct repair *r, const leat_format_error *why)
+{
+    const uint64_t bytes = leat_tfrecord_reader_lost(r->reader);
+    const uint64_t at = leat_tfrecord_reader_offset(r->reader);
+    const uint64_t record = leat_tfrecord_reader_record(r->reader);
+    json_t *one = json_object();
+    leat_json_int(one, "record", (int64_t)record);
+    leat_json_int(one, "offset", (int64_t)at);
+    leat_json_int(one, "bytes", (int64_t)bytes);
+    leat_json_text(one, "why", reason_of(r, why->text));
+    json_array_append_new(r->lost, one);
+    r->lost_bytes += bytes;
+    if (!leat_json_to_stdout(r->o->json))
+        printf("lost: record %llu, bytes %llu to %llu (%llu): %s\n", (unsigned long long)record,
+               (unsigned long long)at, (unsigned long long)(at + bytes - 1),
+               (unsigned long long)bytes, reason_of(r, why->text));
+}
+
+/* Copies sound records until the end. */
+static int copy(struct repair *r, leat_error *err)
+{
+    leat_format_error why = { 0 };
+    const uint8_t *record;
+    size_t size;
+    int rc;
+    while ((rc = leat_tfrecord_reader_next(r->reader, &record, &size, &why)) == LEAT_FORMAT_OK ||
+           leat_tfrecord_reader_lost(r->reader)) {
+        if (leat_files_caught())
+            return leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was written");
+        if (rc < 0)
+            list_lost(r, &why);
+        else if (leat_tfrecord_writer_write(r->writer, record, size, &why) < 0)
+            return leat_files_fail(err, &why);
+        leat_progress_show(&r->progress, leat_tfrecord_reader_record(r->reader) + 1);
+    }
+    return rc == LEAT_FORMAT_END ? LEAT_OK : leat_files_fail(err, &why);
+}
+
+/* Puts the copy under its name, and makes its index. */
+static int commit(struct repair *r, leat_error *err)
+{
+    leat_format_error why = { 0 };
+    leat_index index;
+    r->records = leat_tfrecord_writer_records(r->writer);
+    r->bytes = leat_tfrecord_writer_size(r->writer);
+    if (r->records == 0 && r->lost_bytes)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s holds no sound record: nothing was written; is it a TFRecord file?",
+                         r->path);
+    if (leat_tfrecord_writer_commit(r->writer, &why) < 0 ||
+        leat_index_open(r->o->output, 0, &index, &why) < 0)
+        return leat_files_fail(err, &why);
+    leat_index_close(&index);
+    return LEAT_OK;
+}
+
+static int repair(struct repair *r, leat_error *err)
+{
+    leat_format_error why = { 0 };
+    struct stat st;
+    if (lstat(r->o->output, &st) == 0)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "%s exists; choose another name for -o, or remove it", r->o->output);
+    if (leat_tfrecord_reader_open(&r->reader, r->path, LEAT_TFRECORD_RESYNC, &why) < 0 ||
+        leat_tfrecord_writer_open(&r->writer, r->o->output, &why) < 0)
+        return leat_files_fail(err, &why);
+    const int rc = copy(r, err);
+    return rc == LEAT_OK ? commit(r, err) : rc;
+}
+
+static void print_summary(const struct repair *r)
+{
+    char records[32], bytes[32], lost[32];
+    printf("%s: %s record%s, %s; lost: %s in %zu place%s\n", r->o->output,
+           leat_files_count_text(r->records, records), r->records == 1 ? "" : "s",
+           leat_files_bytes_text((double)r->bytes, bytes),
+           leat_files_bytes_text((double)r->lost_bytes, lost), json_array_size(r->lost),
+           json_array_size(r->lost) == 1 ? "" : "s");
+}
+
+static int write_json(struct repair *r, leat_error *err)
+{
+    json_t *json = leat_json_open("repair");
+    leat_json_text(json, "file", r->path);
+    leat_json_text(json, "output", r->o->output);
+    leat_json_int(json, "records", (int64_t)r->records);
+    leat_json_int(json, "bytes", (int64_t)r->bytes);
+    leat_json_int(json, "lost_bytes", (int64_t)r->lost_bytes);
+    leat_json_add(json, "lost", json_incref(r->lost));
+    return leat_json_write(json, r->o->json, err);
+}
+
+static int run(const leat_call *call)
+{
+    struct repair r = { .o = call->options, .path = call->arguments[0], .lost = json_array() };
+    leat_error err = { 0 };
+    if (!r.o->output || !*r.o->output)
+        return leat_command_misuse("repair", "needs -o OUT: the damaged file stays as it is");
+    leat_files_catch();
+    leat_progress_init(&r.progress, "repair", "records", 0, r.o->progress);
+    int rc = repair(&r, &err);
+    leat_progress_fini(&r.progress);
+    leat_tfrecord_reader_close(&r.reader);
+    leat_tfrecord_writer_close(&r.writer);
+    if (rc == LEAT_OK && !leat_json_to_stdout(r.o->json))
+        print_summary(&r);
+    if (rc == LEAT_OK)
+        rc = write_json(&r, &err);
+    json_decref(r.lost);
+    if (rc == LEAT_OK)
+        return LEAT_EXIT_OK;
+    const int code = leat_command_fail("repair", &err);
+    if (rc == LEAT_E_CANCELED)
+        leat_files_raise();
+    return code;
+}
+
+const leat_command leat_command_repair = {
+    .name = "repair",
+    .summary = "copy what is sound of a damaged TFRecord file",
+    .arguments = "FILE",
+    .text =
+        "Writes every record of FILE whose CRCs hold to a new file, in order, with its index, and "
+        "lists what was lost: number of the record, bytes, and what is wrong there. FILE stays as "
+        "it is.\n\n"
+        "A record with damaged data ends where its length says. Where the length itself is "
+        "damaged, "
+        "or the end of the file is cut, the next sound record is looked for, byte by byte: one "
+        "where "
+        "the CRCs of both length and data hold. What lies between is one lost record, however many "
+        "there were. A record that holds a TFRecord file as its data, and is damaged before it, is "
+        "taken for the records inside.\n\n"
+        "A pipeline goes past damage in the same way with `on_error: mask` or `replace`: each "
+        "place "
+        "is one bad record. Without, it fails and names file, record and byte.\n\n"
+        "OUT appears whole or not at all.",
+    .example = "  leat repair data/train-00003-of-00008.tfrecord -o data/repaired.tfrecord",
+    .n_min = 1,
+    .n_max = 1,
+    .options_size = sizeof(struct repair_options),
+    .options = options,
+    .run = run,
+};
