@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "help.h"
+#include "terminal.h"
 
 struct help_options {
     int32_t man, completion, reference;
@@ -27,7 +28,8 @@ static bool print_kinds(const char *name)
         for (size_t i = 0; (kind = group->kind(i)); i++) {
             if (strcmp(kind->name, name) != 0)
                 continue;
-            printf("%s%s: %s\n%s\n", found ? "\n" : "", kind->name, kind->help, group->where);
+            leat_terminal_say(2, "%s%s: %s", found ? "\n" : "", kind->name, kind->help);
+            printf("%s\n", group->where);
             leat_help_options(stdout, kind->options);
             found = true;
         }
