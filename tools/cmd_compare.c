@@ -14,9 +14,9 @@
 
 struct compare_options {
     leat_texts vary, set;
-    int64_t rounds, steps;
+    int64_t rounds, steps, threads;
     const char *device, *json;
-    int32_t quiet;
+    int32_t quiet, progress;
 };
 
 static const leat_option options[] = {
@@ -24,12 +24,13 @@ static const leat_option options[] = {
                         "values to compare; given more than once, all combinations"),
     LEAT_ROW_AUTO(struct compare_options, rounds, 1, 1000,
                   "times every arm is run, in turns; auto: 6"),
-    LEAT_ROW_AUTO(struct compare_options, steps, 1, 1e9,
-                  "measured steps per arm and round; auto: as many as last about 0.3 s"),
+    LEAT_ROW_STEPS(struct compare_options),
+    LEAT_ROW_THREADS(struct compare_options),
     LEAT_OPTION_STRING(struct compare_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_ROW_SET(struct compare_options),
     LEAT_ROW_QUIET(struct compare_options),
+    LEAT_ROW_PROGRESS(struct compare_options),
     LEAT_ROW_JSON(struct compare_options),
     LEAT_OPTION_END
 };
@@ -116,13 +117,20 @@ static void print_head(void)
            "copy", "other", "(95 %)");
 }
 
+/* Behind the point, so that a ratio takes four places. */
+static int digits(double value)
+{
+    return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+}
+
 /* A line for the name, which may be long, and one for the figures. */
 static void print_arm(const leat_compare_arm *arm, bool first)
 {
     char rate[32], p50[32], p95[32], speedup[48] = "1";
     const leat_meter *m = &arm->meter;
     if (!first)
-        snprintf(speedup, sizeof speedup, "%.2f (%.2f-%.2f)", arm->speedup, arm->speedup_low,
+        snprintf(speedup, sizeof speedup, "%.*f (%.*f-%.*f)", digits(arm->speedup), arm->speedup,
+                 digits(arm->speedup_low), arm->speedup_low, digits(arm->speedup_high),
                  arm->speedup_high);
     printf("%s\n%11s %7s %7s %6.1f %6.1f %6.1f %6.1f %6.1f %17s\n", arm->name,
            leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate),
@@ -180,11 +188,10 @@ static int compare(const struct compare_options *o, const char *path, leat_confi
                    leat_compare_result *result, leat_error *err)
 {
     leat_progress progress;
-    leat_progress_init(&progress, "compare", "runs", 0,
-                       o->quiet ? LEAT_PROGRESS_OFF : LEAT_PROGRESS_AUTO);
+    leat_progress_init(&progress, "compare", "runs", 0, o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     const leat_compare_options how = {
         .rounds = o->rounds > 0 ? (int32_t)o->rounds : 0,
-        .steps = o->steps > 0 ? (int32_t)o->steps : 0,
+        .steps = o->steps > 0 ? (int32_t)(o->steps < INT32_MAX ? o->steps : INT32_MAX) : 0,
         .device = o->device,
         .progress = show_progress,
         .user = &progress,
@@ -210,6 +217,8 @@ static int run(const leat_call *call)
     if (rc == LEAT_OK)
         rc = leat_setup_config(path, &o->set, &config, &err);
     if (rc == LEAT_OK)
+        rc = leat_setup_threads(config, o->threads, &err);
+    if (rc == LEAT_OK)
         rc = leat_json_check(o->json, &err);
     if (rc == LEAT_OK)
         rc = compare(o, path, config, result, &err);
@@ -227,7 +236,9 @@ const leat_command leat_command_compare = {
         "prints where the device's time went over the steady window: busy, or idle because the "
         "next batch was not there (input wait), because its copy was not covered by computing "
         "(exposed copy), or for anything else. The shares are of wall time and sum to 100 %. One "
-        "sentence per arm says what bound it.\n\n"
+        "sentence per arm says what bound it. --steps is for each arm and round; by default as "
+        "many "
+        "as last about 0.3 s.\n\n"
         "The speed-up is that of samples/s against the first arm. Intervals are bootstrap 95 % "
         "intervals over the rounds. On a simulated device times are modelled; the table says so.",
     .example = "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2\n"

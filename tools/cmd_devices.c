@@ -3,7 +3,7 @@
  * leat devices: what can run a training step here. */
 #include <stdlib.h>
 
-#include "command.h"
+#include "help.h"
 #include "json.h"
 #include "terminal.h"
 
@@ -33,6 +33,14 @@ static void print_device(const leat_device_info *info)
     leat_terminal_entry(stdout, head, 28, info->text);
 }
 
+static void print_options(void)
+{
+    printf("\n");
+    leat_terminal_say(2, "options of simulated devices, in braces: --device "
+                         "'sim:h200{launch_ns: 8000}'");
+    leat_help_options(stdout, leat_device_options("sim"));
+}
+
 static int run(const leat_call *call)
 {
     const struct devices_options *o = call->options;
@@ -50,6 +58,8 @@ static int run(const leat_call *call)
         if (!leat_json_to_stdout(o->json))
             print_device(&infos[i]);
     }
+    if (!leat_json_to_stdout(o->json))
+        print_options();
     free(infos);
     leat_json_add(json, "devices", list);
     return leat_json_write(json, o->json, &err) < 0 ? leat_command_fail("devices", &err)

@@ -14,7 +14,7 @@
 
 struct plan_options {
     const char *section, *device, *json;
-    int64_t hold;
+    int64_t hold, threads;
     int32_t log_placement;
     leat_texts set;
 };
@@ -28,6 +28,7 @@ static const leat_option options[] = {
     LEAT_OPTION_I64(struct plan_options, hold, "1", 1, 1e6,
                     "batches that the consumer holds at once; leat train holds 1"),
     LEAT_ROW_LOG_PLACEMENT(struct plan_options),
+    LEAT_ROW_THREADS(struct plan_options),
     LEAT_ROW_SET(struct plan_options),
     LEAT_ROW_JSON(struct plan_options),
     LEAT_OPTION_END
@@ -223,6 +224,8 @@ static int run(const leat_call *call)
     leat_error err = { 0 };
     int rc = budget ? leat_setup_config(path, &o->set, &config, &err)
                     : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK)
+        rc = leat_setup_threads(config, o->threads, &err);
     if (rc == LEAT_OK && o->device)
         rc = leat_setup_device(config, o->device, &how.device, &err);
     if (rc == LEAT_OK)

@@ -17,7 +17,7 @@
 #include "train_stop.h"
 
 struct train_options {
-    int64_t epochs, steps, start_epoch, start_batch;
+    int64_t epochs, steps, threads, start_epoch, start_batch;
     const char *device, *save, *restore, *errors, *json, *trace;
     leat_texts set;
     int32_t log_placement, quiet, progress;
@@ -26,8 +26,8 @@ struct train_options {
 static const leat_option options[] = {
     LEAT_ROW_AUTO(struct train_options, epochs, 1, 1e9,
                   "passes over the data; auto: as train.epochs says"),
-    LEAT_ROW_AUTO(struct train_options, steps, 1, 1e12,
-                  "stop after this many steps; auto: at the end of the last epoch"),
+    LEAT_ROW_STEPS(struct train_options),
+    LEAT_ROW_THREADS(struct train_options),
     LEAT_OPTION_STRING(struct train_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_OPTION_STRING(struct train_options, save, NULL,
@@ -62,6 +62,8 @@ static int open_plans(struct train *t, leat_error *err)
 {
     char text[64];
     int rc = leat_setup_config(t->path, &t->o->set, &t->config, err);
+    if (rc == LEAT_OK)
+        rc = leat_setup_threads(t->config, t->o->threads, err);
     if (rc == LEAT_OK && t->o->epochs > 0) {
         snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
         rc = leat_config_set(t->config, text, err);
@@ -289,8 +291,9 @@ const leat_command leat_command_train = {
     .name = "train",
     .summary = "train the model of a config",
     .arguments = "CONFIG",
-    .text = "Trains the model of a config's `train` part from its pipeline, and evaluates it after "
-            "each epoch if the config has an `eval` part. Each epoch prints loss and accuracy, "
+    .text = "Trains the model of a config's `train` part from its pipeline, until the last epoch "
+            "ends or --steps are made, and evaluates it after each epoch if the config has an "
+            "`eval` part. Each epoch prints loss and accuracy, "
             "samples/s, and where the device's time went: busy, or idle for input, for copies, or "
             "for other reasons. The warm-up of the first epoch is left out of samples/s and "
             "shares; fewer than five steps are not measured. A loss that is no finite number ends "

@@ -73,7 +73,7 @@ LEAT_COMMAND_LIST(LEAT_COMMAND_DECLARE)
 const leat_command *const *leat_commands(void);
 const leat_command *leat_command_find(const char *name);
 
-/* Rows that several commands share. */
+/* Rows that several commands share: an option of one name means the same in all. */
 #define LEAT_ROW_JSON(s)                                                                           \
     LEAT_OPTION_STRING(s, json, NULL,                                                              \
                        "write the figures as JSON to this file, or to standard output; "           \
@@ -84,7 +84,14 @@ const leat_command *leat_command_find(const char *name);
 #define LEAT_ROW_AUTO(s, field, low, high, help)                                                   \
     LEAT_OPTION_I64_OR(s, field, "auto", low, high, leat_command_auto, help)
 extern const char *const leat_command_auto[];
-#define LEAT_ROW_QUIET(s) LEAT_OPTION_BOOL(s, quiet, "false", "print no progress")
+#define LEAT_ROW_QUIET(s)                                                                          \
+    LEAT_OPTION_BOOL(s, quiet, "false", "print no progress, as --progress off")
+#define LEAT_ROW_THREADS(s)                                                                        \
+    LEAT_ROW_AUTO(s, threads, 0, 1024,                                                             \
+                  "worker threads, instead of engine.threads of a config; 0: none beside the "     \
+                  "command's own; auto: as the config says, or by the number of cores")
+#define LEAT_ROW_STEPS(s)                                                                          \
+    LEAT_ROW_AUTO(s, steps, 1, 1e12, "number of steps (a batch each); auto: as the text above says")
 
 #define LEAT_ROW_TRACE(s)                                                                          \
     LEAT_OPTION_STRING(s, trace, NULL,                                                             \

@@ -18,17 +18,31 @@ static const leat_kind *op_kind(size_t i)
     return &kind;
 }
 
+/* The one kind of device that has options. */
+static const leat_kind *device_kind(size_t i)
+{
+    static leat_kind kind = { "sim", "a simulated accelerator; `leat devices` lists presets",
+                              NULL };
+    kind.options = leat_device_options("sim");
+    return i ? NULL : &kind;
+}
+
 const leat_help_group leat_help_groups[] = {
-    { "Sources", "`source`: one of", leat_source_kind },
-    { "Stages", "`pipeline`: a list of", leat_stage_kind },
-    { "Ops", "`pipeline.map.ops`: a list of", op_kind },
-    { "Batch ops", "`pipeline.map.ops` after `batch`: a list of", leat_batch_op_kind },
-    { "Engine", "`engine`", leat_engine_kind },
-    { "Train", "`train`", leat_train_kind },
-    { "Layers", "`train.model`: a list of", leat_layer_kind },
-    { "Losses", "`train.loss`: one of", leat_loss_kind },
-    { "Optimizers", "`train.optimizer`: one of", leat_optimizer_kind },
-    { NULL, NULL, NULL },
+    { "Sources", "`source`: one of", leat_source_kind, "source:\n  %s\n" },
+    { "Stages", "`pipeline`: a list of", leat_stage_kind, "pipeline:\n  - %s\n" },
+    { "Ops", "`pipeline.map.ops`: a list of", op_kind,
+      "pipeline:\n  - map:\n      ops:\n        - %s\n" },
+    { "Batch ops", "`pipeline.map.ops` after `batch`: a list of", leat_batch_op_kind,
+      "pipeline:\n  - batch: 64\n  - map:\n      ops:\n        - %s\n" },
+    { "Engine", "`engine`; and, as `config`, the top of the file", leat_engine_kind, "%s\n" },
+    { "Train", "`train`", leat_train_kind, "%s\n" },
+    { "Layers", "`train.model`: a list of", leat_layer_kind, "train:\n  model:\n    - %s\n" },
+    { "Losses", "`train.loss`: one of", leat_loss_kind, "train:\n  loss:\n    %s\n" },
+    { "Optimizers", "`train.optimizer`: one of", leat_optimizer_kind,
+      "train:\n  optimizer:\n    %s\n" },
+    { "Devices", "`train.device` and --device, after sim: or sim:PRESET, in braces", device_kind,
+      "train:\n  device: 'sim:h200{launch_ns: 8000}'\n" },
+    { NULL, NULL, NULL, NULL },
 };
 
 void leat_help_all(FILE *out)

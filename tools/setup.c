@@ -49,6 +49,15 @@ int leat_setup_config(const char *path, const leat_texts *set, leat_config **out
     return rc;
 }
 
+int leat_setup_threads(leat_config *config, int64_t threads, leat_error *err)
+{
+    char text[64];
+    if (threads < 0)
+        return LEAT_OK;
+    snprintf(text, sizeof text, "engine.threads=%lld", (long long)threads);
+    return leat_config_set(config, text, err);
+}
+
 int leat_setup_device(const leat_config *config, const char *name, leat_device **out,
                       leat_error *err)
 {

@@ -10,6 +10,9 @@
  * LEAT_E_ARGUMENT. */
 int leat_setup_config(const char *path, const leat_texts *set, leat_config **out, leat_error *err);
 
+/* For --threads N: engine.threads is N; below 0: as it was. */
+int leat_setup_threads(leat_config *config, int64_t threads, leat_error *err);
+
 /* Opens the device that --device names, or (name NULL) the one of train.device. */
 int leat_setup_device(const leat_config *config, const char *name, leat_device **out,
                       leat_error *err);
