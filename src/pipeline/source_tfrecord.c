@@ -15,6 +15,7 @@
 #include "digest.h"
 #include "file_id.h"
 #include "index.h"
+#include "shard_set.h"
 #include "source.h"
 #include "source_seek.h"
 #include "tfrecord.h"
@@ -245,6 +246,14 @@ static int note_files(tfrecord_source *source, size_t n, const char *path, const
     return rc;
 }
 
+/* Before the files are opened and after: in between a conversion may have begun to replace them. */
+static int check_sets(char *const *paths, size_t n, leat_error *err)
+{
+    leat_format_error inner;
+    return leat_shard_set_check(paths, n, &inner) < 0 ? leat_tfrecord_features_fail(err, &inner)
+                                                      : LEAT_OK;
+}
+
 /* Each damaged file: what of it is lost. */
 static int note_damage(tfrecord_source *source, const shard *s, leat_error *err)
 {
@@ -323,7 +332,8 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     source->base.table = &leat_source_tfrecord;
     source->base.seek_complete = true;
     source->lossy = setting->lossy;
-    if ((rc = open_shards(source, paths, err)) < 0)
+    if ((rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_shards(source, paths, err)) < 0 ||
+        (rc = check_sets(paths, n_paths, err)) < 0)
         goto fail;
     if (source->base.n_records == 0) {
         rc = leat_node_fail(where, err, LEAT_E_DATA, "no record in %zu file%s (first: %s)",
