@@ -179,7 +179,6 @@ struct leat_event {
 };
 struct leat_device_map {
     leat_device *device;
-    bool decodes_apart; /* files, if there are any, by a part of the chip that does nothing else */
 };
 
 /* All devices, one line each. */

@@ -43,7 +43,7 @@ has "$out" '^1 passed, 0 failed, 0 not run$'
 # What is measured on JPEG files, a little of it: every arm runs.
 run 0 --only 'jpeg rates'
 has "$out" '^1 passed, 0 failed, 0 not run$'
-for arm in cpu_decode all_on_cpu share_25 share_50 share_75 nvjpeg nvjpeg_whole auto; do
+for arm in cpu_decode all_on_cpu share_25 share_50 share_75 nvjpeg nvjpeg_whole; do
     has "$json" "\"${arm}_cpu_threads\""
 done
 
@@ -58,8 +58,8 @@ has "$out" '^order .*illegal memory access.*end it and start again'
 # The first that hangs is cut off when the time for all is over; the next is not begun.
 CUDA_FAKE_AT=150:hang run 0 --only o --total 2
 has "$out" ' not run .*no answer within [12] s, when the time for all was over$'
-has "$out" '^auto +not run .*the 2 s for all are over$'
-has "$json" '"name": "auto"'
+has "$out" '^host gap +not run .*the 2 s for all are over$'
+has "$json" '"name": "host gap"'
 
 # No case may change what the device can do for the next.
 CUDA_FAKE_AT=2:lose run 0 --only order

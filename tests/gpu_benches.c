@@ -381,6 +381,5 @@ const gpu_case gpu_benches[] = {
     { "host gap", "a planted sleep of the host is found", host_gap },
     { "map rates", "ops on the device", map_rates },
     { "jpeg rates", "JPEG records to batches, decoded on the CPU and by nvJPEG", gpu_bench_jpeg },
-    { "auto", "device: auto against every cut by hand", gpu_bench_auto },
     { 0 },
 };

@@ -75,8 +75,6 @@ gpu_verdict gpu_case_memory(gpu_run *run);
 
 /* gpu_case_keep.c: rows that stay on the device. */
 gpu_verdict gpu_case_keep(gpu_run *run);
-/* gpu_bench_auto.c: `device: auto` against all cuts by hand. */
-gpu_verdict gpu_bench_auto(gpu_run *run);
 
 /* gpu_steps.c: a loader and a planted consumer, step by step. */
 typedef struct gpu_steps {

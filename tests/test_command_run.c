@@ -174,40 +174,6 @@ static void an_output_replaces_only_its_own_kind(void **state)
     }
 }
 
-/* A line per op, and the same as JSON; the devices here run no ops. */
-static void placement_is_logged(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *line, *part;
-    } cases[] = {
-        { "plan x.yaml", "map image: random_flip on cpu: host ? us, device ? us, 768 bytes a "
-                         "sample: auto: on the CPU: batches stay in host memory\n" },
-        { "plan x.yaml --device sim", "auto: on the CPU, as sim runs no ops\n" },
-        { "bench x.yaml --steps 2 --device sim", "auto: on the CPU, as sim runs no ops\n" },
-        { "train x.yaml --steps 2", "map image: decode_jpeg on cpu: host ? us, device ? us, ? "
-                                    "bytes a sample: auto: on the CPU: batches stay" },
-    };
-    make_pipeline();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        expect_success(shell("$L %s --log-placement", cases[i].line));
-        expect_in(out, "placement: map image: ");
-        expect_in(out, cases[i].part);
-        expect_success(shell("$L %s --log-placement --json", cases[i].line));
-        json_t *json = parse_out();
-        const json_t *const placement = json_object_get(json, "placement");
-        const json_t *const ops = json_object_get(placement, "ops");
-        assert_int_equal(json_array_size(ops), 4);
-        assert_string_equal(json_string_value(json_object_get(json_array_get(ops, 3), "op")),
-                            "normalize");
-        assert_true(json_is_null(json_object_get(json_array_get(ops, 3), "host_us")));
-        assert_int_equal(json_array_size(json_object_get(placement, "choices")), 0);
-        json_decref(json);
-        expect_success(shell("$L %s", cases[i].line));
-        assert_null(strstr(out, "placement: "));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,7 +184,6 @@ int main(void)
         cmocka_unit_test_teardown(bad_records_are_listed, clean),
         cmocka_unit_test_teardown(outputs_are_checked_before_the_work, clean),
         cmocka_unit_test_teardown(an_output_replaces_only_its_own_kind, clean),
-        cmocka_unit_test_teardown(placement_is_logged, clean),
     };
     return cmocka_run_group_tests(tests, make_images, remove_folder);
 }

@@ -173,7 +173,7 @@ static void shares_are_for_the_device(void **state)
     (void)state;
     check(gpu_jpegs_write(&small_set, file, &err), &err);
     expect_refusal(file, "cpu", ops, "device_share is for a map with device: gpu");
-    expect_refusal(file, "auto", ops, "with device: auto it is chosen");
+    expect_refusal(file, "auto", ops, "device_share is for a map with device: gpu");
     gpu_jpegs_remove(file);
 }
 

@@ -9,7 +9,6 @@
 #include "explain.h"
 #include "files.h"
 #include "jpeg_side.h"
-#include "placement_print.h"
 #include "summary.h"
 #include "terminal.h"
 
@@ -76,8 +75,6 @@ json_t *leat_bench_report_json(leat_bench_figures *b)
         leat_json_add(json, "budget", leat_explain_budget_json(leat_loader_budget(b->loader)));
         leat_json_add(json, "decisions", leat_explain_changes_json(b->loader));
     }
-    if (b->placement)
-        leat_json_add(json, "placement", leat_placement_print_json(b->plan, b->placement));
     leat_json_int(json, "lost_bytes", (int64_t)b->after.lost_bytes);
     leat_json_int(json, "jpeg_index_used", (int64_t)b->after.n_seek);
     leat_json_int(json, "jpeg_index_refused", (int64_t)b->after.n_seek_refused);
@@ -144,6 +141,5 @@ void leat_bench_report_print(const leat_bench_figures *b)
         leat_terminal_say(4, "reader in use: %s%s%s\n", b->after.reader,
                           *b->after.reader_reason ? ": " : "", b->after.reader_reason);
         leat_explain_changes(b->loader);
-        leat_placement_print_choices(b->plan, b->placement);
     }
 }

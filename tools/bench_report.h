@@ -9,14 +9,12 @@
 
 #include "json.h"
 #include "leat/leat.h"
-#include "leat/placement.h"
 
 typedef struct leat_bench_figures {
     const char *path; /* of the config */
     leat_plan *plan;
     leat_device *device; /* NULL: batches stay in host memory */
     leat_loader *loader;
-    leat_placement *placement; /* NULL: not asked for */
     bool explains;             /* what the loader chose, and by which rule */
     int64_t warmup;            /* batches before the measurement */
     int64_t open_ns, first_ns; /* the loader was opened, its first batch was there */

@@ -8,14 +8,13 @@
 #include "command.h"
 #include "files.h"
 #include "json.h"
-#include "placement_print.h"
 #include "progress.h"
 #include "setup.h"
 #include "summary.h"
 
 struct bench_options {
     int64_t steps, epochs, warmup, threads, start_batch;
-    int32_t digest, explain, log_placement, quiet, progress;
+    int32_t digest, explain, quiet, progress;
     const char *device, *errors, *json, *trace;
     leat_texts set;
 };
@@ -35,7 +34,6 @@ static const leat_option options[] = {
     LEAT_OPTION_BOOL(
         struct bench_options, explain, "false",
         "print what the loader chose, by which rule, and what it changed while running"),
-    LEAT_ROW_LOG_PLACEMENT(struct bench_options),
     LEAT_OPTION_STRING(struct bench_options, device, NULL,
                        "have batches copied to this device; otherwise they stay in host memory"),
     LEAT_ROW_ERRORS(struct bench_options),
@@ -197,9 +195,6 @@ static int open_loader(struct bench *b, leat_error *err)
     };
     b->run.open_ns = leat_files_now_ns();
     rc = leat_loader_open(b->run.plan, &options_, &b->run.loader, err);
-    if (rc == LEAT_OK && (b->o->explain || b->o->log_placement) &&
-        !(b->run.placement = leat_placement_print_find(b->run.plan, &options_, err)))
-        rc = err->code;
     return rc;
 }
 
@@ -245,8 +240,6 @@ static int run(const leat_call *call)
     b.run.explains = b.o->explain;
     leat_files_stop_at_once("bench");
     int rc = open_loader(&b, &err);
-    if (rc == LEAT_OK && b.o->log_placement && !leat_json_to_stdout(b.o->json))
-        leat_placement_print_ops(b.run.plan, b.run.placement);
     if (rc == LEAT_OK)
         rc = run_loader(&b, &err);
     if (rc == LEAT_OK && !leat_json_to_stdout(b.o->json))
@@ -262,7 +255,6 @@ static int run(const leat_call *call)
     leat_plan_close(&b.run.plan);
     leat_config_close(&b.config);
     json_decref(b.run.epochs);
-    free(b.run.placement);
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("bench", &err);
 }
 

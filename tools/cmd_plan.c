@@ -8,14 +8,12 @@
 #include "explain.h"
 #include "files.h"
 #include "json.h"
-#include "placement_print.h"
 #include "setup.h"
 #include "terminal.h"
 
 struct plan_options {
     const char *section, *device, *json;
     int64_t hold, threads;
-    int32_t log_placement;
     leat_texts set;
 };
 
@@ -27,7 +25,6 @@ static const leat_option options[] = {
                        "host memory"),
     LEAT_OPTION_I64(struct plan_options, hold, "1", 1, 1e6,
                     "batches that the consumer holds at once; leat train holds 1"),
-    LEAT_ROW_LOG_PLACEMENT(struct plan_options),
     LEAT_ROW_THREADS(struct plan_options),
     LEAT_ROW_SET(struct plan_options),
     LEAT_ROW_JSON(struct plan_options),
@@ -79,16 +76,7 @@ static void print_stages(const leat_plan *plan)
     }
 }
 
-/* Whether op i of tensor t runs on the device: as the maps say, or where `device: auto` put it. */
-static bool is_on_device(const leat_placement *placement, int32_t t, int32_t i)
-{
-    for (int32_t k = 0; k < placement->n_ops; k++)
-        if (placement->ops[k].tensor == t && placement->ops[k].link == i)
-            return placement->ops[k].on_device;
-    return false;
-}
-
-static void print_tensor(const leat_plan *plan, const leat_placement *placement, int32_t t)
+static void print_tensor(const leat_plan *plan, int32_t t)
 {
     const leat_tensor_info *const tensor = leat_plan_tensor(plan, t);
     leat_link_info link;
@@ -99,13 +87,10 @@ static void print_tensor(const leat_plan *plan, const leat_placement *placement,
     for (int32_t i = 0; leat_plan_link(plan, t, i, &link) == LEAT_OK; i++)
         printf("  %-24s %s%s%s%s%s\n", link.op, leat_shape_text(&link.shape, text, sizeof text),
                link.random ? " random" : "", link.random && link.fused ? "," : "",
-               link.fused && !is_on_device(placement, t, i) ? " in one go" : "",
-               is_on_device(placement, t, i) ? " on the device" : "");
+               link.fused ? " in one go" : "", link.device ? " on the device" : "");
 }
 
-static void print_plan(const leat_plan *plan, const leat_budget *budget,
-                       const leat_placement *placement, const struct plan_options *o,
-                       const char *path)
+static void print_plan(const leat_plan *plan, const leat_budget *budget, const char *path)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
     char bytes[32], rows[32];
@@ -114,16 +99,11 @@ static void print_plan(const leat_plan *plan, const leat_budget *budget,
     print_source(plan);
     print_stages(plan);
     for (int32_t t = 0; t < info->n_tensors; t++)
-        print_tensor(plan, placement, t);
+        print_tensor(plan, t);
     printf("\nbatch: %s rows, a slot of %s\n\n",
            leat_files_count_text((uint64_t)info->batch_size, rows),
            leat_files_bytes_text((double)budget->slot_bytes, bytes));
     leat_explain_budget(budget);
-    leat_placement_print_choices(plan, placement);
-    if (o->log_placement) {
-        printf("\n");
-        leat_placement_print_ops(plan, placement);
-    }
     for (int32_t i = 0; leat_plan_note(plan, i); i++)
         leat_terminal_say(2, "%snote: %s", i ? "" : "\n", leat_plan_note(plan, i));
 }
@@ -165,7 +145,7 @@ static json_t *stages_json(const leat_plan *plan)
     return json;
 }
 
-static json_t *tensor_json(const leat_plan *plan, const leat_placement *placement, int32_t t)
+static json_t *tensor_json(const leat_plan *plan, int32_t t)
 {
     const leat_tensor_info *const tensor = leat_plan_tensor(plan, t);
     leat_link_info link;
@@ -177,7 +157,7 @@ static json_t *tensor_json(const leat_plan *plan, const leat_placement *placemen
         leat_json_text(one, "shape", leat_shape_text(&link.shape, text, sizeof text));
         leat_json_bool(one, "fused", link.fused);
         leat_json_bool(one, "random", link.random);
-        leat_json_bool(one, "device", is_on_device(placement, t, i));
+        leat_json_bool(one, "device", link.device);
         json_array_append_new(ops, one);
     }
     leat_json_text(json, "name", tensor->name);
@@ -187,13 +167,12 @@ static json_t *tensor_json(const leat_plan *plan, const leat_placement *placemen
     return json;
 }
 
-static json_t *plan_json(const leat_plan *plan, const leat_budget *budget,
-                         const leat_placement *placement, const char *path)
+static json_t *plan_json(const leat_plan *plan, const leat_budget *budget, const char *path)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
     json_t *json = leat_json_open("plan"), *tensors = json_array(), *notes = json_array();
     for (int32_t t = 0; t < info->n_tensors; t++)
-        json_array_append_new(tensors, tensor_json(plan, placement, t));
+        json_array_append_new(tensors, tensor_json(plan, t));
     leat_json_text(json, "config", path);
     leat_json_int(json, "seed", (int64_t)info->seed);
     leat_json_hex(json, "digest", info->digest);
@@ -206,7 +185,6 @@ static json_t *plan_json(const leat_plan *plan, const leat_budget *budget,
         json_array_append_new(notes, json_string(leat_plan_note(plan, i)));
     leat_json_add(json, "notes", notes);
     leat_json_add(json, "budget", leat_explain_budget_json(budget));
-    leat_json_add(json, "placement", leat_placement_print_json(plan, placement));
     return json;
 }
 
@@ -220,7 +198,6 @@ static int run(const leat_call *call)
     leat_plan *plan = NULL;
     leat_loader_options how = { .hold = (int32_t)o->hold };
     leat_budget *const budget = calloc(1, sizeof *budget);
-    leat_placement *placement = NULL;
     leat_error err = { 0 };
     int rc = budget ? leat_setup_config(path, &o->set, &config, &err)
                     : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
@@ -232,16 +209,14 @@ static int run(const leat_call *call)
         rc = leat_plan_open(config, o->section, &plan, &err);
     if (rc == LEAT_OK)
         rc = leat_plan_budget(plan, &how, budget, &err);
-    if (rc == LEAT_OK && !(placement = leat_placement_print_find(plan, &how, &err)))
-        rc = err.code;
+    const leat_plan *const on = rc == LEAT_OK ? leat_plan_on(plan, how.device) : NULL;
     if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
-        print_plan(plan, budget, placement, o, path);
+        print_plan(on, budget, path);
     if (rc == LEAT_OK)
-        rc = leat_json_write(plan_json(plan, budget, placement, path), o->json, &err);
+        rc = leat_json_write(plan_json(on, budget, path), o->json, &err);
     leat_plan_close(&plan);
     leat_device_close(&how.device);
     leat_config_close(&config);
-    free(placement);
     free(budget);
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("plan", &err);
 }

@@ -8,7 +8,6 @@
 #include "files.h"
 #include "jpeg_side.h"
 #include "json.h"
-#include "placement_print.h"
 #include "progress.h"
 #include "setup.h"
 #include "summary.h"
@@ -20,7 +19,7 @@ struct train_options {
     int64_t epochs, steps, threads, start_epoch, start_batch;
     const char *device, *save, *restore, *errors, *json, *trace;
     leat_texts set;
-    int32_t log_placement, quiet, progress;
+    int32_t quiet, progress;
 };
 
 static const leat_option options[] = {
@@ -38,7 +37,6 @@ static const leat_option options[] = {
                     "begin at this epoch, counted from 0, as a resumed run does"),
     LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
                     "begin at this batch of that epoch, counted from 0"),
-    LEAT_ROW_LOG_PLACEMENT(struct train_options),
     LEAT_ROW_ERRORS(struct train_options),
     LEAT_ROW_SET(struct train_options),
     LEAT_ROW_TRACE(struct train_options),
@@ -153,9 +151,6 @@ static int open_all(struct train *t, leat_error *err)
     t->run.first = how.first_batch;
     if (rc == LEAT_OK)
         rc = leat_loader_open(t->run.plan, &how, &t->run.loader, err);
-    if (rc == LEAT_OK && t->o->log_placement &&
-        !(t->run.placement = leat_placement_print_find(t->run.plan, &how, err)))
-        rc = err->code;
     return rc;
 }
 
@@ -174,8 +169,6 @@ static void print_head(const struct train *t)
     if (info->simulated)
         leat_terminal_say(2, "simulated: times are modelled and no arithmetic is done, so there is "
                              "no loss");
-    if (t->run.placement)
-        leat_placement_print_ops(t->run.plan, t->run.placement);
     fflush(stdout);
 }
 
@@ -230,8 +223,6 @@ static json_t *run_json(struct train *t, const leat_call *call, double seconds)
     leat_json_bool(json, "diverged", t->run.diverged);
     leat_json_add(json, "stopped", leat_train_stop_json(&t->run, call));
     leat_json_add(json, "input", input_json(t));
-    if (t->run.placement)
-        leat_json_add(json, "placement", leat_placement_print_json(t->run.plan, t->run.placement));
     leat_json_add(json, "saved", t->run.saved ? json_string(t->o->save) : json_null());
     return json;
 }
@@ -245,7 +236,6 @@ static void close_all(struct train *t)
     leat_plan_close(&t->run.plan);
     leat_config_close(&t->config);
     json_decref(t->run.list);
-    free(t->run.placement);
 }
 
 static int run(const leat_call *call)

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "files.h"
-#include "placement_print.h"
 #include "train_epoch.h"
 
 enum {
@@ -134,8 +133,6 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
         return rc;
     const leat_batch_info info = *leat_batch_get_info(batch); /* the trainer takes the batch */
     leat_bad_list_take(&t->bad, batch);
-    if (t->epoch_steps == 0)
-        leat_placement_print_again(t->plan, t->loader, t->placement, t->talks);
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     if ((rc = leat_trainer_step(t->trainer, batch, err)) < 0)
         return rc;

@@ -10,7 +10,6 @@
 #include "bad_list.h"
 #include "json.h"
 #include "leat/leat.h"
-#include "leat/placement.h"
 #include "progress.h"
 #include "summary.h"
 
@@ -26,9 +25,8 @@ typedef struct leat_train_run {
     bool talks;                 /* a line per epoch on standard output */
     int32_t progress_when;      /* as leat_progress_init() takes it */
     leat_bad_list bad;
-    leat_placement *placement; /* kept as it is now; NULL: not asked for */
-    json_t *list;              /* gets an object per epoch */
-    double best_accuracy;      /* -1 */
+    json_t *list;         /* gets an object per epoch */
+    double best_accuracy; /* -1 */
     /* What came of it. */
     int64_t steps, best_epoch;
     bool diverged;       /* the loss was no finite number */

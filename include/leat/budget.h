@@ -69,8 +69,7 @@ typedef struct leat_budget {
 LEAT_API int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options,
                               leat_budget *out, leat_error *err);
 
-/* The budget that an open loader runs with; valid until it is closed. Where leat_loader_next() puts ops
- * elsewhere (leat_loader_placement()) it becomes another one: not to be read by other threads then. */
+/* The budget that an open loader runs with; valid until it is closed. Any thread. */
 LEAT_API const leat_budget *leat_loader_budget(const leat_loader *loader);
 
 /* What has changed since the loader was opened: fills up to n decisions, oldest first, ending with the

@@ -14,7 +14,6 @@
 #include "leat/meter.h"
 #include "leat/op.h"
 #include "leat/option.h"
-#include "leat/placement.h"
 #include "leat/plan.h"
 #include "leat/rng.h"
 #include "leat/study.h"

@@ -37,10 +37,6 @@ typedef struct leat_loader_options {
         first_batch; /* start here instead of at batch 0: a resumed run equals the straight one */
     int32_t hold;    /* batches held by the consumer at once; 0 = 1 */
     const leat_loader_state *state; /* go on from there; first_batch is not looked at */
-    int64_t
-        step_ns; /* what the device computes on a batch, where that is known: `device: auto` then
-                        leaves it the time for that; 0: not known. In later epochs it goes by what
-                        steps took: see leat_loader_placement() */
 } leat_loader_options;
 
 /* Allocates everything and starts the workers.
@@ -55,9 +51,6 @@ LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *
 /* Takes the next batch in order; blocks until it is there (on a device: until its copy is
  * enqueued, see leat_batch_wait_on). With prefetch 0 nothing overlaps: the call waits until the
  * device is done with the batch before, then begins the next one, and returns when it is copied.
- * Before the first batch of an epoch, while none is held, ops may be put elsewhere
- * (leat_loader_placement()): that takes as long as opening the loader, and what stood ready is made
- * again.
  *
  * out      read-only until leat_batch_release(); at most `hold` at once, each for as long as you like
  * returns  LEAT_OK; LEAT_E_END after the last batch; LEAT_E_BUSY beyond `hold`, or while another thread is
@@ -180,7 +173,6 @@ typedef struct leat_loader_stats_info {
     /* With decode_jpeg on a device: files that were handed to it, and those that are not for it, which the
      * workers decoded. */
     uint64_t n_files, n_files_here;
-    int32_t n_placed_again; /* times that ops were put elsewhere, see leat_loader_placement() */
 
     /* Where the threads' time went, summed over them since the loader was opened. */
     int64_t busy_ns;  /* rows computed, by workers and by the consumer while it waited */
@@ -223,8 +215,7 @@ LEAT_API int32_t leat_loader_errors(leat_loader *loader, leat_row_error *out, in
 LEAT_API int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *err);
 
 /* Tells what the loader cannot know: that the step on batch `number` ran from start to end (ns of
- * CLOCK_MONOTONIC). It goes into the trace, and `device: auto` goes by it in later epochs if it is told
- * before they begin. One thread at a time. */
+ * CLOCK_MONOTONIC). It goes into the trace. One thread at a time. */
 LEAT_API void leat_loader_trace_step(leat_loader *loader, int64_t number, int64_t start_ns,
                                      int64_t end_ns);
 

@@ -6,6 +6,7 @@
 #define LEAT_PLAN_H
 
 #include "leat/config.h"
+#include "leat/device.h"
 #include "leat/op.h"
 
 #ifdef __cplusplus
@@ -86,14 +87,21 @@ typedef struct leat_link_info {
     leat_shape shape; /* put out; dims may be unknown */
     int32_t fused;    /* 1: done in one go with the ops beside it that are fused too */
     int32_t random;   /* 1: draws random numbers */
-    int32_t device;   /* 1: its map says that it is done on the device; where `device: auto` puts it
-                         says leat_plan_placement() */
+    int32_t
+        device; /* 1: done on the device; of what `device: auto` puts there see leat_plan_on() */
 } leat_link_info;
 
 /* Of the source that the plan reads. */
 LEAT_API void leat_plan_source(const leat_plan *plan, leat_source_info *out);
 /* i-th entry of the pipeline, from 0; NULL past the end. Valid until the plan is closed. */
 LEAT_API const leat_stage_info *leat_plan_stage(const leat_plan *plan, int32_t i);
+/* The plan as a loader for this device runs it: the plan itself, or, for a device that can run ops, a copy
+ * in which `device: auto` has given it the last ops of each tensor. Same batches, same stages; only for
+ * the functions of this header that describe a plan.
+ * device   NULL: host memory
+ * returns  never NULL; valid until the plan is closed
+ * threads  any */
+LEAT_API const leat_plan *leat_plan_on(const leat_plan *plan, const leat_device *device);
 /* i-th op that tensor t goes through, from 0. Returns LEAT_OK, or LEAT_E_END past the last. */
 LEAT_API int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *out);
 

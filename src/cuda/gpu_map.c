@@ -145,10 +145,7 @@ static int add_op(leat_gpu_map *map, const leat_device_chain *chain, int32_t i, 
     map->n_heads++;
     if (!last && !(begin->out = take(map, one.args.out_bytes * map->rows, err)))
         return LEAT_E_NOMEM;
-    const int rc =
-        leat_gpu_pictures_open(gpu_of(map), chain, kernel, &one.args, &begin->pictures, err);
-    map->base.decodes_apart |= rc == LEAT_OK && leat_gpu_pictures_are_apart(begin->pictures);
-    return rc;
+    return leat_gpu_pictures_open(gpu_of(map), chain, kernel, &one.args, &begin->pictures, err);
 }
 
 /* Rows of every part to and from their places. */

@@ -127,11 +127,6 @@ void leat_gpu_pictures_close(leat_gpu_pictures **out)
     free(p);
 }
 
-bool leat_gpu_pictures_are_apart(const leat_gpu_pictures *p)
-{
-    return p->codec.handles[LEAT_GPU_HARDWARE] != NULL;
-}
-
 /* --- decode ------------------------------------------------------------------------------------ */
 
 /* What the first op reads of the picture of a row. */

@@ -29,8 +29,6 @@ int leat_gpu_pictures_open(leat_gpu *gpu, const leat_device_chain *chain, const 
                            const leat_kernel_args *args, leat_gpu_pictures **out, leat_error *err);
 /* After the stream's work is done. */
 void leat_gpu_pictures_close(leat_gpu_pictures **pictures);
-/* A part of the chip that does nothing else does the decoding. */
-bool leat_gpu_pictures_are_apart(const leat_gpu_pictures *pictures);
 
 /* Enqueues the decoding of as many rows as there is memory for; rows that the host has made are copied
  * to their place in `out`. The pictures stay until the next call's work begins in that stream, so the

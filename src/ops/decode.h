@@ -15,7 +15,6 @@ typedef struct leat_decode_options {
     int32_t channels;
     int32_t lenient;
     int64_t max_pixels;
-    int32_t exact;       /* of decode_jpeg: pixels are libjpeg-turbo's wherever it runs */
     double device_share; /* of decode_jpeg in a map with device: gpu: of the rows of a batch */
 } leat_decode_options;
 

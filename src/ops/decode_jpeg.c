@@ -16,9 +16,6 @@ static const leat_option options[] = {
     LEAT_OPTION_BOOL(leat_decode_options, lenient, "false",
                      "keep what could be decoded of a damaged image instead of failing"),
     LEAT_DECODE_MAX_PIXELS,
-    LEAT_OPTION_BOOL(leat_decode_options, exact, "true",
-                     "pixels are the CPU's; false: device: auto may choose nvJPEG, whose pixels "
-                     "differ a little"),
     LEAT_OPTION_F64(leat_decode_options, device_share, "1", 0.01, 1,
                     "with device: gpu, the part of a batch's rows that nvJPEG decodes; the CPU "
                     "decodes the others"),

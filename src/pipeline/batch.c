@@ -22,7 +22,7 @@ static void spare_locked(leat_batch *batch)
 
 int leat_batch_open_all(leat_loader *loader, leat_error *err)
 {
-    const size_t n = (size_t)loader->n_handles, n_tensors = (size_t)loader->whole->n_tensors;
+    const size_t n = (size_t)loader->n_handles, n_tensors = (size_t)loader->plan->n_tensors;
     loader->ring = calloc((size_t)loader->n_batches, sizeof *loader->ring);
     loader->batches = calloc(n, sizeof *loader->batches);
     loader->views = calloc(n * n_tensors, sizeof *loader->views);
@@ -108,8 +108,7 @@ const uint8_t *leat_batch_valid(const leat_batch *batch)
 int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
 {
     const leat_device *const device = batch->loader->device;
-    const int rc = device ? device->table->stream_wait(stream, leat_ship_arrived(batch)) : LEAT_OK;
-    return rc < 0 ? rc : leat_steps_begin(batch, stream);
+    return device ? device->table->stream_wait(stream, leat_ship_arrived(batch)) : LEAT_OK;
 }
 
 /* consumed: that event of its buffer was recorded. */
@@ -143,15 +142,13 @@ static void give_back(leat_batch *batch, bool consumed)
 int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
 {
     const leat_device *const device = batch->loader->device;
-    int rc = LEAT_OK, noted = LEAT_OK;
-    if (device) {
-        noted = leat_steps_end(batch, stream);
+    int rc = LEAT_OK;
+    if (device)
         rc = device->table->event_record(batch->buffer->consumed, stream);
-    } else if (stream) {
+    else if (stream)
         rc = stream->device->table->stream_sync(stream, NULL);
-    }
     give_back(batch, device && rc >= 0);
-    return rc < 0 ? rc : noted;
+    return rc;
 }
 
 void leat_batch_release(leat_batch *batch)

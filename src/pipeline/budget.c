@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "engine.h"
-#include "placed.h"
 
 #define AUTO_SHARE   4                  /* a loader may take one part in so many of what is there */
 #define READ_FIRST   ((int64_t)4 << 20) /* read memory that one would like, at least and … */
@@ -99,16 +98,14 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
     int32_t n_device = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n_device += plan->chains[c].n_links - plan->chains[c].n_host;
-    if (plan->entry)
-        decide(b, "placement", 0, "", "%s; copied from %s slots", plan->entry->placement.reason,
-               plan->pageable ? "pageable" : "pinned");
-    else if (!d->facts->device[0])
+    if (!d->facts->device[0])
         decide(b, "placement", 0, "", "ops on the CPU; the consumer gets the slots themselves");
     else if (n_device)
         decide(b, "placement", 0, "",
-               "ops on the CPU but for %d on %s, as the maps say; batches are "
-               "copied from %s slots",
-               n_device, d->facts->device, plan->pageable ? "pageable" : "pinned");
+               "ops on the CPU but for %d on %s, %s; batches are copied from %s slots", n_device,
+               d->facts->device,
+               plan->whole ? "auto: the last ones that all have kernels" : "as the maps say",
+               plan->pageable ? "pageable" : "pinned");
     else
         decide(b, "placement", 0, "", "ops on the CPU; batches are copied from %s slots to %s",
                plan->pageable ? "pageable" : "pinned", d->facts->device);
@@ -241,11 +238,7 @@ void leat_budget_look(const leat_loader_options *options, leat_budget_facts *out
 int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, leat_budget *out,
                      leat_error *err)
 {
-    const leat_plan *placed;
     leat_budget_facts facts;
-    const int rc = leat_placed_find(plan, options, &placed, err);
-    if (rc < 0)
-        return rc;
     leat_budget_look(options, &facts);
-    return leat_budget_make(placed, &facts, out, err);
+    return leat_budget_make(leat_plan_on(plan, options ? options->device : NULL), &facts, out, err);
 }

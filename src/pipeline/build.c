@@ -6,7 +6,6 @@
 
 #include "cpu.h"
 #include "digest.h"
-#include "placed.h"
 #include "stage.h"
 
 typedef struct top_options {
@@ -188,7 +187,7 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     leat_on_error_settle(plan);
     leat_look_at(plan, &plan->look);
     fill_info(plan, parts);
-    return leat_placed_open(plan, err);
+    return leat_gpu_cut(plan, err);
 }
 
 /* --- public -------------------------------------------------------------------------------------- */
@@ -258,7 +257,7 @@ void leat_plan_close(leat_plan **out)
         leat_map_free_chain(&plan->chains[c]);
     for (int32_t i = 0; i < plan->n_batch_links; i++)
         free(plan->batch_links[i].options);
-    leat_placed_close(&plan->placed);
+    free(plan->gpu);
     leat_order_fini(&plan->order);
     leat_cache_close(&plan->cache);
     leat_source_close(&plan->source);

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "cache_impl.h"
-#include "free_memory.h"
 #include "scratch.h"
 
 leat_cache_faults leat_cache_fault;
@@ -27,7 +26,6 @@ int leat_cache_new(leat_cache **out, const leat_cache_options *options, const ch
     pthread_mutex_init(&cache->opening, NULL);
     cache->fd = cache->lock_fd = -1;
     cache->bytes = options->bytes;
-    cache->most = -1;
     if (strcmp(options->file.text, "memory"))
         snprintf(cache->path, sizeof cache->path, "%s", options->file.text);
     snprintf(cache->where, sizeof cache->where, "%s", where);
@@ -83,26 +81,9 @@ bool leat_cache_is_auto(const leat_cache *cache)
     return cache->bytes < 0;
 }
 
-void leat_cache_set_most(leat_cache *cache, int64_t bytes)
+static int open_memory(leat_cache *cache, int64_t bytes, leat_error *err)
 {
-    pthread_mutex_lock(&cache->opening);
-    if (!cache->opened)
-        cache->most = bytes;
-    pthread_mutex_unlock(&cache->opening);
-}
-
-/* As many bytes as were asked for, or half of what is free; never more than all samples take. */
-static int open_memory(leat_cache *cache, leat_error *err)
-{
-    const int64_t each = leat_cache_fixed_bytes(&cache->layout);
-    uint64_t limit = cache->bytes >= 0  ? (uint64_t)cache->bytes
-                     : cache->most >= 0 ? (uint64_t)cache->most
-                                        : leat_free_memory() / 2,
-             all;
-    if (each >= 0 && !__builtin_mul_overflow(cache->origin.n_records, (uint64_t)each, &all) &&
-        all < limit)
-        limit = all;
-    cache->end = limit / LEAT_CACHE_UNIT * LEAT_CACHE_UNIT;
+    cache->end = (uint64_t)bytes / LEAT_CACHE_UNIT * LEAT_CACHE_UNIT;
     cache->memory_size = cache->end ? cache->end : 1;
     const int rc = reserve_map(&cache->memory, cache->memory_size, 1, "samples", err);
     return rc == LEAT_E_NOMEM ? leat_fail_in(err, rc, "lower cache.bytes: ") : rc;
@@ -127,7 +108,7 @@ static void unmap(leat_cache *cache)
     cache->fd = cache->lock_fd = -1;
 }
 
-static int open_parts(leat_cache *cache, leat_error *err)
+static int open_parts(leat_cache *cache, int64_t bytes, leat_error *err)
 {
     const uint64_t n = cache->origin.n_records;
     cache->faults = leat_cache_fault;
@@ -141,21 +122,22 @@ static int open_parts(leat_cache *cache, leat_error *err)
     if (rc >= 0)
         rc = reserve_map(&cache->units, n, sizeof *cache->units, "records", err);
     if (rc >= 0)
-        rc = leat_cache_is_file(cache) ? leat_cache_file_open(cache, err) : open_memory(cache, err);
+        rc = leat_cache_is_file(cache) ? leat_cache_file_open(cache, err)
+                                       : open_memory(cache, bytes, err);
     if (rc >= 0)
         return rc;
     unmap(cache);
     return leat_fail_in(err, rc, "%s", cache->where);
 }
 
-int leat_cache_open(leat_cache *cache, leat_error *err)
+int leat_cache_open(leat_cache *cache, int64_t bytes, leat_error *err)
 {
     int rc = LEAT_OK;
     /* Opening a file and mapping memory under a lock: once in the life of a plan, and whoever else
      * wants it has nothing to do before. */
     pthread_mutex_lock(&cache->opening);
     if (!cache->opened)
-        rc = open_parts(cache, err);
+        rc = open_parts(cache, bytes, err);
     cache->opened = rc >= 0;
     pthread_mutex_unlock(&cache->opening);
     return rc;

@@ -47,10 +47,9 @@ int64_t leat_cache_memory_most(const leat_cache *cache);
 /* Of a cache in memory: the places of its records, whatever it keeps. */
 int64_t leat_cache_memory_least(const leat_cache *cache);
 bool leat_cache_is_auto(const leat_cache *cache);
-/* Where it is auto and not open yet: takes no more than this. Any thread. */
-void leat_cache_set_most(leat_cache *cache, int64_t bytes);
-/* Reserves the memory or opens the file; every loader calls it, the first does it. Any thread. */
-int leat_cache_open(leat_cache *cache, leat_error *err);
+/* Reserves the memory or opens the file; every loader calls it, the first does it. Any thread.
+ * bytes  of samples in memory, as the budget says; a file has its own limit */
+int leat_cache_open(leat_cache *cache, int64_t bytes, leat_error *err);
 /* After the last loader. */
 void leat_cache_close(leat_cache **cache);
 

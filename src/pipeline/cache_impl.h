@@ -20,7 +20,6 @@ struct leat_cache {
     char path[LEAT_OPTION_STRING_MAX]; /* "": memory */
     char where[300];
     int64_t bytes; /* as asked for */
-    int64_t most;  /* where nothing was asked for: what the budget leaves; -1: not known */
     leat_cache_layout layout;
     leat_cache_origin origin;
 

@@ -32,6 +32,11 @@ leat_shape leat_plan_shape_before(const leat_plan *plan, const leat_chain *chain
     return at;
 }
 
+const leat_plan *leat_plan_on(const leat_plan *plan, const leat_device *device)
+{
+    return plan->gpu && device && device->table->map_open ? plan->gpu : plan;
+}
+
 int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *out)
 {
     if (t < 0 || t >= plan->n_chains || i < 0 || i >= plan->chains[t].n_links)

@@ -28,19 +28,6 @@ bool leat_device_decode_is(const leat_op *op)
     return op == &leat_op_decode_jpeg;
 }
 
-bool leat_device_decode_may(const leat_link *link)
-{
-    const leat_decode_options *const o = link->options;
-    return leat_device_decode_is(link->op) && !o->exact && !o->lenient &&
-           o->channels != LEAT_DECODE_AS_STORED;
-}
-
-bool leat_device_decode_is_exact(const leat_link *link)
-{
-    const leat_decode_options *const o = link->options;
-    return o->exact;
-}
-
 /* --- when a plan is made ------------------------------------------------------------------------- */
 
 int leat_device_decode_check(const leat_link *link, const leat_node *where, leat_error *err)
@@ -48,33 +35,21 @@ int leat_device_decode_check(const leat_link *link, const leat_node *where, leat
     const leat_decode_options *const o = link->options;
     if (!leat_device_decode_is(link->op) || link->asked == LEAT_ASKED_GPU || o->device_share == 1)
         return LEAT_OK;
-    return leat_node_fail(where, err, LEAT_E_CONFIG, "device_share is for a map with device: gpu%s",
-                          link->asked == LEAT_ASKED_AUTO ? "; with device: auto it is chosen" : "");
-}
-
-void leat_device_decode_put(leat_chain *chain, double share)
-{
-    const leat_decode_options *const o = chain->links[chain->n_host].options;
-    const int64_t most_px = (int64_t)LEAT_DEVICE_SIDE_MOST * LEAT_DEVICE_SIDE_MOST;
-    chain->is_files = true;
-    chain->files.most_px = o->max_pixels < most_px ? o->max_pixels : most_px;
-    chain->files_share = (uint32_t)lround(share * ALL_ROWS);
-}
-
-double leat_device_decode_share(const leat_chain *chain)
-{
-    return (double)chain->files_share / ALL_ROWS;
+    return leat_node_fail(where, err, LEAT_E_CONFIG, "device_share is for a map with device: gpu");
 }
 
 static int add_decode(leat_build *build, leat_chain *chain, const leat_node *where, leat_error *err)
 {
     const leat_decode_options *const o = chain->links[chain->n_links - 1].options;
+    const int64_t most_px = (int64_t)LEAT_DEVICE_SIDE_MOST * LEAT_DEVICE_SIDE_MOST;
     if (o->lenient || o->channels == LEAT_DECODE_AS_STORED)
         return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
                               "decode_jpeg on the GPU: %s: put it in a map with device: cpu",
                               o->lenient ? "there is no lenient decoding"
                                          : "channels is 1 or 3, the same for all pictures");
-    leat_device_decode_put(chain, o->device_share);
+    chain->is_files = true;
+    chain->files.most_px = o->max_pixels < most_px ? o->max_pixels : most_px;
+    chain->files_share = (uint32_t)lround(o->device_share * ALL_ROWS);
     leat_build_note(
         build, "decode_jpeg on the GPU is done by nvJPEG: pixels differ a little from those of "
                "the CPU");

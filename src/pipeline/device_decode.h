@@ -10,14 +10,8 @@
 /* --- when a plan is made ------------------------------------------------------------------------- */
 /* The op decodes files on the device, if it is put there. */
 bool leat_device_decode_is(const leat_op *op);
-/* And it may be put there without being told to, as its options say. */
-bool leat_device_decode_may(const leat_link *link);
-bool leat_device_decode_is_exact(const leat_link *link);
 /* Whether its options are for where it was asked to run. where: of the op. */
 int leat_device_decode_check(const leat_link *link, const leat_node *where, leat_error *err);
-/* It is the first link that the device does; so much of a batch's rows are its share. */
-void leat_device_decode_put(leat_chain *chain, double share);
-double leat_device_decode_share(const leat_chain *chain);
 /* Its link, or the one behind it, is the chain's last: checks it. where: of the op. */
 int leat_device_decode_add(leat_build *build, leat_chain *chain, const leat_node *where,
                            leat_error *err);

@@ -2,9 +2,8 @@
  *
  * engine.h: the state of a running plan, shared by sched.c (what to do next), rows.c (computing rows),
  * wake.c (who sleeps, whom to wake), start.c (reading ahead), slot.c (memory of batches), finish.c (batch
- * ops), ship.c (copies to a device), bad_rows.c, tune.c (what adapts), opening.c (what is made and ended),
- * again.c (ops that go elsewhere meanwhile), stats.c, trace_write.c, loader.c and batch.c (the
- * public calls).
+ * ops), ship.c (copies to a device), bad_rows.c, tune.c (what adapts), stats.c, trace_write.c,
+ * loader_open.c, loader.c and batch.c (the public calls).
  *
  * DESIGN. Every batch has one slot while it is made; row j of it has a fixed place there. Work is cut
  * into runs: a few neighbouring rows of one batch. Runs are claimed in order and finished in any order;
@@ -41,7 +40,6 @@
 
 #include <pthread.h>
 
-#include "again.h"
 #include "ahead.h"
 #include "budget_impl.h"
 #include "device_impl.h"
@@ -50,7 +48,6 @@
 #include "plan_impl.h"
 #include "pool.h"
 #include "sample.h"
-#include "steps.h"
 
 #define LEAT_DECISIONS 128 /* changes that are remembered */
 #define LEAT_INFO_RING 64  /* batches whose info stays readable after release */
@@ -119,8 +116,6 @@ struct leat_batch {
     bool is_out; /* of the ring */
     leat_batch_info info;
     leat_event *copy_start, *copied; /* [const after open], on devices with copies */
-    leat_step step;                  /* what the consumer did with it; see steps.h */
-    /* From here on zeroed when an opening ends. */
     leat_batch_state state;
     uint32_t bucket;     /* whose samples it holds */
     leat_bad_log *log;   /* owned from its slot's end to its release */
@@ -139,83 +134,60 @@ typedef struct leat_tune {
     uint64_t n_spans, n_starved;
 } leat_tune;
 
-/* A loader opens its parts once, or, where `device: auto` chooses again (again.c), several times, one
- * opening after the other. */
 struct leat_loader {
-    /* --- what lasts as long as the loader ------------------------------------------------------- */
-    const leat_plan *whole;      /* [const after open] as it was given */
-    const leat_plan *plan;       /* `whole`, or cut for the device; changes between openings only */
-    leat_loader_options options; /* [const after open] but for `state` */
-    leat_device *device;         /* [const after open] NULL: host memory, no copies */
-    int64_t began, end;          /* [const after open] batches; end = INT64_MAX when endless */
-    int64_t hold;                /* [const after open] */
-    int64_t n_batches;           /* [const after open] in the ring */
-    int64_t n_handles;           /* [const after open] these, and as many as can be held */
-    leat_view *views;            /* [const after open] of all of them */
-    int n_threads;               /* [const after open] */
-    int64_t opened_ns;           /* [const after open] */
-    leat_worker *workers;        /* n_threads + 1: the last is the consumer's */
-
-    pthread_mutex_t lock;  /* guards what follows */
-    pthread_cond_t work;   /* workers sleep here */
-    pthread_cond_t ready;  /* the consumer sleeps here */
-    pthread_cond_t looked; /* who looks at an opening, or ends it, waits here */
-    leat_batch *batches;   /* n_handles of them */
-    leat_batch *
-        *ring; /* batch b is ring[b % n_batches], if it is in the window or just behind it */
-    leat_batch *spare;
-    int64_t next; /* to hand out */
-    int64_t held;
-    bool taking;        /* somebody is in leat_loader_next */
-    bool closed;        /* all is ended; who releases the last batch frees what is left */
-    leat_error failure; /* code < 0: handed out already, stays */
-    leat_again again;   /* whether `device: auto` may choose again, and what it chose */
-    leat_trace_ring read_spans, copy_spans, step_spans; /* step_spans: what the consumer told */
-    uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
-    uint64_t n_reads, n_reads_rows, n_reads_again; /* rows they brought, rows to read again */
-    int64_t wait_ns, busy_ns;
-    int64_t help_ns; /* of busy_ns the consumer's, in the place of a sleeping worker */
-    int64_t sleep_ns,
-        n_asleep;        /* of workers: sleep_ns + n_asleep · wall_ns is how long they slept */
-    int64_t cpu_ns;      /* of the workers of openings that ended */
-    int64_t memory_peak; /* of openings that ended */
-    uint64_t n_masked, n_replaced; /* handed out */
-    int32_t n_errors;              /* the first ones of the run */
-    leat_row_error *errors;        /* [const after open] */
-    size_t n_decisions;            /* ever made; the last of them are in the ring */
-    leat_decision decisions[LEAT_DECISIONS];
-
-    /* --- one opening: from `first` on, which stays the first, zeroed when it ends (opening.c) ----- */
-    int64_t first; /* batch that it begins with; [const] while it lasts, and so is what follows */
-    leat_stream *copies;
-    leat_stream *maps; /* where the device has links to do, else NULL */
-    leat_device_map *map;
-    leat_keep *keep; /* rows that stay on the device; NULL: none do */
+    /* --- [const after open] --------------------------------------------------------------------- */
+    const leat_plan *plan;
+    leat_device *device; /* NULL: host memory, no copies */
+    int64_t first, end;  /* batches; end = INT64_MAX when endless */
+    int64_t hold;
+    int64_t n_batches;   /* in the ring */
+    int64_t n_handles;   /* these, and as many as can be held */
+    leat_batch *batches; /* n_handles of them */
+    leat_view *views;    /* of all of them */
+    int n_threads;
+    leat_worker *workers; /* n_threads + 1: the last is the consumer's */
+    leat_pool *pool;
+    leat_budget budget;
+    int64_t opened_ns;
     int64_t prefetch_most;
     int64_t n_slots, n_buffers; /* the most there may be */
     bool pinned;                /* slots are */
     int64_t fixed_run;
-    leat_budget budget;
-    char reader_reason[160];
-    leat_pool *pool;
+    leat_stream *copies;
+    leat_stream *maps; /* where the device has links to do, else NULL */
+    leat_device_map *map;
+    leat_keep *keep; /* rows that stay on the device; NULL: none do */
+    leat_trace_ring read_spans, copy_spans, step_spans; /* step_spans: what the consumer told */
 
-    int64_t prefetch; /* batches ahead, now; 0 stays 0. The lock guards what follows */
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t work;  /* workers sleep here */
+    pthread_cond_t ready; /* the consumer sleeps here */
+    leat_batch **ring;    /* batch b: ring[b % n_batches], if in the window or just behind it */
+    leat_batch *spare;
+    int64_t next; /* to hand out */
+    int64_t held;
+    bool taking; /* somebody is in leat_loader_next */
+    bool closed; /* all is ended; who releases the last batch frees what is left */
+    bool stop;
+    leat_error failure; /* code < 0: handed out already, stays */
+    leat_error lost;    /* code < 0: the device failed under copies that were under way */
+    int64_t prefetch;   /* batches ahead, now; 0 stays 0 */
     leat_slot *slots, *free_slots;
     int64_t n_slots_made, n_slots_free;
     leat_buffer *buffers, *free_buffers, **last_buffer; /* a queue: the one free longest is first */
     int64_t n_buffers_made;
-    bool making; /* somebody makes a slot or a buffer */
-    bool
-        short_of_memory; /* a slot or buffer beyond the first could not be made: go on with fewer */
-    int64_t opened;      /* first batch that has no slot yet */
-    int64_t asked;       /* batches asked for, counted from 0 of the run */
-    int64_t claim_batch; /* next rows to compute, without read-ahead */
+    bool making;          /* somebody makes a slot or a buffer */
+    bool short_of_memory; /* one beyond the first could not be made: go on with fewer */
+    int64_t opened;       /* first batch that has no slot yet */
+    int64_t asked;        /* batches asked for, counted from 0 of the run */
+    int64_t claim_batch;  /* next rows to compute, without read-ahead */
     uint64_t claim_row;
     leat_order_cache claim_order;
     int64_t ship;  /* next batch to copy */
     bool shipping; /* somebody does it */
     int64_t noted; /* next batch whose copy is not in the trace yet */
     leat_ahead ahead;
+    char reader_reason[160];
     leat_bad_log *logs, *free_logs; /* all [const after open]; those given back */
     int64_t n_logs_used;            /* logs from here on were never given out */
     int64_t bad_epoch;              /* n_bad bad records were in it so far */
@@ -224,26 +196,22 @@ struct leat_loader {
     int n_sleepers, n_calls;           /* workers in cond_wait; calls they have not answered */
     bool (*done)(const leat_loader *); /* what the sleeping consumer waits for; NULL: awake */
     bool hurries;                      /* the consumer has no time to compute */
-    bool stop;
-    leat_error lost;   /* code < 0: the device failed under copies that were under way */
-    double sample_ns;  /* running mean of a row's cost; 0 = not known yet */
-    uint64_t run_rows; /* rows per run */
+    double sample_ns;                  /* running mean of a row's cost; 0 = not known yet */
+    uint64_t run_rows;                 /* rows per run */
     leat_tune tune;
+
+    /* --- what it tells; under the lock too ------------------------------------------------------- */
+    uint64_t n_batches_out, n_samples_out, n_bytes_out, n_bytes_read;
+    uint64_t n_reads, n_reads_rows, n_reads_again; /* rows they brought, rows to read again */
+    int64_t wait_ns, busy_ns;
+    int64_t help_ns;            /* of busy_ns the consumer's, in the place of a sleeping worker */
+    int64_t sleep_ns, n_asleep; /* sleep_ns + n_asleep · wall_ns: how long workers slept */
+    uint64_t n_masked, n_replaced; /* handed out */
+    int32_t n_errors;              /* the first ones of the run */
+    leat_row_error *errors;        /* [const after open] */
+    size_t n_decisions;            /* ever made; the last of them are in the ring */
+    leat_decision decisions[LEAT_DECISIONS];
 };
-
-/* --- opening.c --------------------------------------------------------------------------------- */
-/* Settles what an opening of loader->plan that begins with loader->next takes; then opens it. When either
- * fails, it is to be ended all the same. */
-int leat_opening_size(leat_loader *loader, leat_error *err);
-int leat_opening_open(leat_loader *loader, leat_error *err);
-/* No thread, read or copy is under way after this; batches that are held stay. Then: frees these too. */
-void leat_opening_stop(leat_loader *loader);
-void leat_opening_free(leat_loader *loader);
-/* Both, for another opening to follow. */
-void leat_opening_end(leat_loader *loader);
-
-/* --- stats.c ----------------------------------------------------------------------------------- */
-int64_t leat_stats_peak_locked(const leat_loader *loader);
 
 /* --- slot.c ------------------------------------------------------------------------------------ */
 int leat_slot_open_all(leat_loader *loader, leat_error *err);
@@ -272,9 +240,6 @@ leat_run *leat_start_find_locked(const leat_loader *loader, int64_t only);
 void leat_start_done_locked(leat_loader *loader, leat_run *run);
 
 /* --- ship.c ------------------------------------------------------------------------------------ */
-/* What the ring of batches has as long as the loader. */
-int leat_ship_open_batches(leat_loader *loader, leat_error *err);
-void leat_ship_close_batches(leat_loader *loader);
 int leat_ship_open(leat_loader *loader, leat_error *err);
 void leat_ship_close(leat_loader *loader);
 bool leat_ship_can_locked(const leat_loader *loader);

@@ -91,7 +91,9 @@ static bool sum_shapes(const leat_plan *plan, uint64_t *out)
 
 /* --- scratch by trying ------------------------------------------------------------------------------ */
 
-bool leat_look_may_run(const leat_plan *plan)
+/* Samples are carried through ops of ours for nothing, but not through one that waits on purpose, nor through
+ * a user's. */
+static bool may_run(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)
         for (int32_t i = 0; i < plan->chains[c].n_links; i++) {
@@ -148,7 +150,7 @@ void leat_look_at(const leat_plan *plan, leat_look *out)
     uint64_t by_shapes = 0;
     *out = (leat_look){ .n_looked = 0 };
     look_at_sizes(plan->source, out, &l);
-    if (!sum_shapes(plan, &by_shapes) && leat_look_may_run(plan))
+    if (!sum_shapes(plan, &by_shapes) && may_run(plan))
         look_at_scratch(plan, out, &l);
     if (!out->n_run)
         out->scratch_bytes = by_shapes + out->most_bytes;

@@ -9,10 +9,6 @@
 
 typedef struct leat_plan leat_plan;
 
-/* Whether samples may be carried through the ops only to learn from it: ops of ours may be called for
- * nothing, but none that waits on purpose. */
-bool leat_look_may_run(const leat_plan *plan);
-
 typedef struct leat_look {
     uint64_t mean_bytes;    /* of a record as stored; 0: unknown */
     uint64_t most_bytes;    /* the largest of those looked at */

@@ -25,9 +25,9 @@ static const leat_option table[] = {
     LEAT_OPTION_ENUM(
         map_options, device, "auto", devices,
         "where they run: cpu; gpu, after the copy, with the same result but for decode_jpeg (the "
-        "loader needs a CUDA device); auto: where the ops before them run, or, where the loader "
-        "has a CUDA device, what gives the most samples per second by what was measured at open; "
-        "else cpu"),
+        "loader needs a CUDA device); auto: where the loader has a CUDA device there, from the "
+        "first op on behind which all have kernels and rows of one shape; decode_jpeg and all "
+        "else on the CPU"),
     LEAT_OPTION_END
 };
 

@@ -185,10 +185,9 @@ struct leat_plan {
     size_t rows_bytes;   /* of a slot: what workers write of samples, at its start */
     size_t index_offset; /* of the word of row 0, in a slot, where rows are kept */
     bool pageable;       /* slots are not pinned */
-    /* Owned: where `device: auto` put ops for each device so far, under its own lock. NULL: none can move. */
-    struct leat_placed *placed;
-    const struct leat_placed_entry *entry; /* of a copy that was cut for a device, else NULL */
-    const struct leat_plan *whole;         /* of such a copy: the plan itself, else NULL */
+    struct leat_plan
+        *gpu; /* owned: this plan as `device: auto` cuts it for a GPU; NULL: as it is */
+    const struct leat_plan *whole; /* of such a copy: the plan itself, else NULL */
     int32_t n_notes;
     char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];
 };

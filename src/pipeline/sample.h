@@ -15,7 +15,7 @@ typedef struct leat_kept_record {
     leat_view views[LEAT_MAX_FEATURES];
 } leat_kept_record;
 
-/* What one worker needs. [its worker] What stands before the trace is of one opening of a loader. */
+/* What one worker needs. [its worker] */
 typedef struct leat_worker {
     leat_scratch *scratch;
     leat_order_cache order;

@@ -28,12 +28,6 @@ static const leat_device_table *table_of(const leat_loader *loader)
     return loader->device->table;
 }
 
-static int open_events(leat_loader *loader, leat_batch *batch, leat_error *err)
-{
-    const int rc = table_of(loader)->event_open(loader->device, &batch->copy_start, err);
-    return rc < 0 ? rc : table_of(loader)->event_open(loader->device, &batch->copied, err);
-}
-
 /* --- buffers ------------------------------------------------------------------------------------ */
 
 /* Behind all that are free: its batch was consumed last. */
@@ -151,15 +145,18 @@ void leat_ship_make_locked(leat_loader *loader)
 
 /* --- open and close ------------------------------------------------------------------------------ */
 
-int leat_ship_open_batches(leat_loader *loader, leat_error *err)
+static int open_events(leat_loader *loader, leat_error *err)
 {
     int rc = LEAT_OK;
-    for (int64_t i = 0; loader->device && i < loader->n_handles && rc >= 0; i++)
-        rc = open_events(loader, &loader->batches[i], err);
+    for (int64_t i = 0; i < loader->n_handles && rc >= 0; i++) {
+        rc = table_of(loader)->event_open(loader->device, &loader->batches[i].copy_start, err);
+        if (rc >= 0)
+            rc = table_of(loader)->event_open(loader->device, &loader->batches[i].copied, err);
+    }
     return rc;
 }
 
-void leat_ship_close_batches(leat_loader *loader)
+static void close_events(leat_loader *loader)
 {
     for (int64_t i = 0; loader->batches && i < loader->n_handles; i++) {
         if (loader->batches[i].copy_start)
@@ -174,7 +171,9 @@ int leat_ship_open(leat_loader *loader, leat_error *err)
     loader->ship = loader->noted = loader->first;
     if (!loader->device)
         return LEAT_OK;
-    int rc = leat_ship_map_open(loader, err);
+    int rc = open_events(loader, err);
+    if (rc >= 0)
+        rc = leat_ship_map_open(loader, err);
     if (rc >= 0)
         rc = open_buffers(loader, err);
     if (rc >= 0)
@@ -195,7 +194,7 @@ void leat_ship_close(leat_loader *loader)
     for (int64_t i = 0; i < loader->n_buffers_made; i++)
         empty_buffer(loader, &loader->buffers[i]);
     free(loader->buffers);
-    loader->buffers = NULL;
+    close_events(loader);
 }
 
 /* --- copies --------------------------------------------------------------------------------------- */

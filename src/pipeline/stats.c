@@ -26,7 +26,7 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
 }
 
 /* What was planned, but for slots that were never made and scratch beyond or below its share. */
-int64_t leat_stats_peak_locked(const leat_loader *loader)
+static int64_t peak_locked(const leat_loader *loader)
 {
     const leat_budget *const b = &loader->budget;
     int64_t bytes = b->total_bytes;
@@ -35,7 +35,7 @@ int64_t leat_stats_peak_locked(const leat_loader *loader)
     for (int i = 0; i <= loader->n_threads; i++)
         if (loader->workers[i].scratch)
             bytes += (int64_t)leat_scratch_most(loader->workers[i].scratch) - b->scratch_bytes;
-    return bytes > loader->memory_peak ? bytes : loader->memory_peak;
+    return bytes;
 }
 
 const leat_budget *leat_loader_budget(const leat_loader *loader)
@@ -90,11 +90,10 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
 {
     const leat_ahead *const a = &loader->ahead;
     memset(out, 0, sizeof *out);
-    leat_again_look(loader);
     out->threads = loader->n_threads;
     out->lost_bytes = loader->plan->source->lost_bytes;
     out->memory_bytes = loader->budget.total_bytes;
-    out->cpu_ns = loader->cpu_ns + leat_pool_cpu_ns(loader->pool);
+    out->cpu_ns = leat_pool_cpu_ns(loader->pool);
     sum_stages(loader, out);
     pthread_mutex_lock(&loader->lock);
     snprintf(out->reader, sizeof out->reader, "%s",
@@ -104,8 +103,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);
     out->wall_ns = leat_clock_ns() - loader->opened_ns;
     out->prefetch = loader->prefetch;
-    out->memory_peak = leat_stats_peak_locked(loader);
-    out->n_placed_again = loader->again.n_changed;
+    out->memory_peak = peak_locked(loader);
     out->batches = loader->n_batches_out;
     out->samples = loader->n_samples_out;
     out->n_masked = loader->n_masked;
@@ -123,5 +121,4 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     if (a->reader)
         count_reads_locked(a, out);
     pthread_mutex_unlock(&loader->lock);
-    leat_again_looked(loader);
 }

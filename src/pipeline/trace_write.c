@@ -225,7 +225,6 @@ static int write_all(writer *w)
 int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *err)
 {
     writer w = { .loader = loader };
-    leat_again_look(loader);
     pthread_mutex_lock(&loader->lock);
     leat_ship_note_locked(loader);
     pthread_mutex_unlock(&loader->lock);
@@ -233,7 +232,6 @@ int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *e
     w.rc = leat_atomic_file_open(&w.file, path, LEAT_ATOMIC_FILE_NO_SYNC, &w.failure);
     if (w.rc >= 0)
         w.rc = write_all(&w);
-    leat_again_looked(loader);
     leat_atomic_file_close(&w.file);
     if (w.rc == LEAT_FORMAT_NOMEM)
         return leat_fail(err, LEAT_E_NOMEM, "trace %s: out of memory", path);
@@ -246,5 +244,4 @@ void leat_loader_trace_step(leat_loader *loader, int64_t number, int64_t start_n
                                                             .end_ns = end_ns,
                                                             .batch = number,
                                                             .kind = LEAT_TRACE_STEP });
-    leat_steps_tell(loader, number, end_ns - start_ns);
 }

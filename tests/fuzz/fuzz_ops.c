@@ -3,7 +3,7 @@
  * fuzz_ops.c: bytes choose an op, its options, an input shape and pixels. Whatever shape() accepts
  * must run, and write inside its destination.
  *
- *     byte 0     op
+ *     a line     the op's name, so that seeds stay theirs when the list changes; another word: some op
  *     then       two bytes per option value, for each row of the table
  *     then       type, rank, two bytes per dim
  *     the rest   pixels, repeated as needed; for decoders all of it is the input */
@@ -14,6 +14,9 @@
 #include "leat/op.h"
 
 enum { MOST_BYTES = 1 << 20 };
+
+extern const leat_op *fuzz_ops_done;
+const leat_op *fuzz_ops_done; /* the op that ran without an error; for test_fuzz_seeds */
 
 typedef struct reader {
     const uint8_t *at;
@@ -143,19 +146,31 @@ static void run(const leat_op *op, const void *options, const leat_view *in, lea
         op->plan(options, &rng, &in->shape, &plan);
     out.data = malloc((size_t)n);
     leat_scratch_reset(scratch);
-    if (out.data || !n)
-        op->apply(options, &plan, in, &out, scratch, &err);
+    if ((out.data || !n) && op->apply(options, &plan, in, &out, scratch, &err) == LEAT_OK)
+        fuzz_ops_done = op;
     free(out.data);
+}
+
+static const leat_op *read_op(reader *r)
+{
+    char name[32] = "";
+    uint32_t n_ops = 0, sum = 0;
+    for (size_t n = 0; n + 1 < sizeof name && r->left && *r->at != '\n'; n++) {
+        name[n] = (char)next_byte(r);
+        sum += (uint8_t)name[n];
+    }
+    next_byte(r);
+    while (leat_ops()[n_ops])
+        n_ops++;
+    const leat_op *const op = leat_op_find(name);
+    return op ? op : leat_ops()[sum % n_ops];
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static leat_scratch *scratch;
     reader r = { data, size };
-    size_t n_ops = 0;
-    while (leat_ops()[n_ops])
-        n_ops++;
-    const leat_op *op = leat_ops()[next_byte(&r) % n_ops];
+    const leat_op *op = read_op(&r);
     if (!scratch && leat_scratch_open(&scratch, (size_t)1 << 28, NULL) != LEAT_OK)
         return 0;
     void *options = calloc(1, op->options_size);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu_cut.c: `device: auto`: which ops of a plan run on a GPU, where the loader has one.
+ *
+ * DESIGN. The plan alone decides, so a loader never depends on the machine or on luck: of each chain the
+ * GPU does the ops at the end that all have kernels and get rows of one shape. What decode_jpeg gives has
+ * no such shape, so decoding, and the crop or resize behind it, stay on the CPU. Kernels give what the CPU
+ * gives, so batches are the same. The plan itself is laid out for the CPU; a copy that is cut for a GPU is
+ * made beside it. The copy borrows what the plan owns, and lives as long. */
+#include <stdlib.h>
+
+#include "stage.h"
+
+static bool is_mixed(const leat_plan *plan, int32_t c)
+{
+    for (int32_t i = 0; i < plan->n_batch_links; i++)
+        if (plan->batch_links[i].chain == c || plan->batch_links[i].label == c)
+            return true;
+    return false;
+}
+
+/* Rows are read or changed in host memory: to be padded, masked, mixed, digested, or cut into parts. */
+static bool stays(const leat_plan *plan, int32_t c)
+{
+    return plan->chains[c].pad.on || plan->on_error == LEAT_ON_ERROR_MASK || is_mixed(plan, c) ||
+           plan->engine.digest || plan->unbatches;
+}
+
+static bool may_move(const leat_plan *plan, const leat_chain *chain, int32_t i)
+{
+    const leat_link *const link = &chain->links[i];
+    const leat_shape in = leat_plan_shape_before(plan, chain, i);
+    return i >= chain->cut && link->asked != LEAT_ASKED_CPU && (link->op->flags & LEAT_OP_KERNEL) &&
+           leat_op_find(link->op->name) == link->op && leat_shape_bytes(&in) >= 0;
+}
+
+/* Ops of chain c that are left to the CPU. */
+static int32_t cut_of(const leat_plan *plan, int32_t c)
+{
+    int32_t n = plan->chains[c].n_host;
+    while (n > 0 && !stays(plan, c) && may_move(plan, &plan->chains[c], n - 1))
+        n--;
+    return n;
+}
+
+int leat_gpu_cut(leat_plan *plan, leat_error *err)
+{
+    leat_plan *const copy = malloc(sizeof *copy);
+    bool moves = false;
+    if (!copy)
+        return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", sizeof *copy);
+    *copy = *plan;
+    copy->whole = plan;
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        leat_chain *const chain = &copy->chains[c];
+        chain->n_host = cut_of(plan, c);
+        chain->host_shape = leat_plan_shape_before(plan, chain, chain->n_host);
+        moves |= chain->n_host < plan->chains[c].n_host;
+    }
+    copy->on_device |= moves;
+    /* Where it would be too large, the plan stays on the CPU. */
+    if (moves && leat_build_lay_out(copy, NULL, NULL) >= 0)
+        plan->gpu = copy;
+    else
+        free(copy);
+    return LEAT_OK;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loader_open.c: opens and closes a running plan. Everything that a loader takes is sized by its budget, and
+ * made here; batches that are still held when it is closed keep their memory until they are released. */
+#include <stdlib.h>
+
+#include "clock.h"
+#include "engine.h"
+#include "scratch.h"
+#include "state.h"
+
+/* --- open ---------------------------------------------------------------------------------------- */
+
+static int check(const leat_plan *plan, const leat_loader_options *o, leat_error *err)
+{
+    const int rc = o->state ? leat_state_check(o->state, plan, err) : LEAT_OK;
+    if (rc < 0)
+        return rc;
+    if (plan->on_device && (!o->device || !o->device->table->map_open))
+        return leat_fail(
+            err, LEAT_E_UNSUPPORTED,
+            "the pipeline has %s, but %s%s cannot run it: open the loader for a CUDA device, or "
+            "write %s",
+            plan->keeps ? "a cache on the device" : "a map with device: gpu",
+            o->device ? "device " : "host memory", o->device ? o->device->info.name : "",
+            plan->keeps ? "cache: memory" : "device: cpu");
+    if (o->epochs < -1 || o->first_batch < 0 || o->hold < 0)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "loader: epochs is -1 or more, first_batch and hold 0 or more; got %lld, "
+                         "%lld, %d",
+                         (long long)o->epochs, (long long)o->first_batch, o->hold);
+    return LEAT_OK;
+}
+
+static void set_range(leat_loader *loader, const leat_loader_options *o)
+{
+    const uint64_t n = loader->plan->order.n_batches;
+    const int64_t epochs = o->epochs ? o->epochs : 1;
+    uint64_t end;
+    if (n == LEAT_ENDLESS || epochs < 0 || __builtin_mul_overflow(n, (uint64_t)epochs, &end) ||
+        end > INT64_MAX)
+        end = INT64_MAX;
+    loader->end = (int64_t)end;
+    loader->first = o->state ? o->state->next_batch : o->first_batch;
+    loader->next = loader->asked = loader->claim_batch = loader->opened = loader->first;
+}
+
+static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
+{
+    leat_loader *const loader = calloc(1, sizeof *loader);
+    if (!loader)
+        return NULL;
+    pthread_mutex_init(&loader->lock, NULL);
+    pthread_cond_init(&loader->work, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&loader->ready, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    loader->plan = leat_plan_on(plan, o->device);
+    loader->device = o->device && !o->device->table->host_memory ? o->device : NULL;
+    if (loader->device)
+        leat_device_use(loader->device);
+    loader->hold = o->hold ? o->hold : 1;
+    loader->opened_ns = leat_clock_ns();
+    set_range(loader, o);
+    return loader;
+}
+
+/* Takes over what the budget says. */
+static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_error *err)
+{
+    leat_budget *const b = &loader->budget;
+    const int64_t run = loader->plan->engine.run;
+    const int rc = leat_plan_budget(loader->plan, o, b, err);
+    if (rc < 0)
+        return rc;
+    loader->prefetch = b->prefetch;
+    loader->prefetch_most = b->prefetch_most;
+    loader->n_slots = b->n_slots;
+    loader->n_buffers = b->n_buffers;
+    loader->n_batches = b->prefetch_most + loader->hold + LEAT_INFO_RING;
+    loader->n_handles = loader->n_batches + loader->hold;
+    loader->n_threads = b->threads;
+    loader->fixed_run = run;
+    loader->run_rows = run ? (uint64_t)run : 1;
+    loader->workers = calloc((size_t)loader->n_threads + 1, sizeof *loader->workers);
+    return loader->workers ? LEAT_OK
+                           : leat_fail(err, LEAT_E_NOMEM, "loader: %d workers", loader->n_threads);
+}
+
+static int open_spans(leat_loader *loader, leat_error *err)
+{
+    const uint64_t n = (uint64_t)loader->plan->engine.spans;
+    int rc = leat_trace_ring_open(&loader->step_spans, n, err);
+    if (rc >= 0)
+        rc = leat_trace_ring_open(&loader->read_spans, n, err);
+    if (rc >= 0 && loader->device)
+        rc = leat_trace_ring_open(&loader->copy_spans, n, err);
+    for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
+        rc = leat_trace_ring_open(&loader->workers[i].trace.spans, n, err);
+    return rc;
+}
+
+static int open_scratch(leat_loader *loader, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
+        rc = leat_scratch_open_within(&loader->workers[i].scratch,
+                                      (size_t)loader->budget.scratch_bytes,
+                                      (size_t)loader->budget.scratch_reserve, err);
+    return rc;
+}
+
+static int open_cache(leat_loader *loader, leat_error *err)
+{
+    leat_cache *const cache = loader->plan->cache;
+    return cache ? leat_cache_open(cache, loader->budget.cache_bytes, err) : LEAT_OK;
+}
+
+static int open_pool(leat_loader *loader, leat_error *err)
+{
+    return leat_pool_open(&loader->pool, loader->n_threads, "leat", leat_sched_work, loader, err);
+}
+
+int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, leat_loader **out,
+                     leat_error *err)
+{
+    static const leat_loader_options defaults;
+    const leat_loader_options *const o = options ? options : &defaults;
+    *out = NULL;
+    int rc = check(plan, o, err);
+    if (rc < 0)
+        return rc;
+    leat_loader *loader = make(plan, o);
+    if (!loader)
+        return leat_fail(err, LEAT_E_NOMEM, "loader: %zu bytes", sizeof *loader);
+    if ((rc = set_sizes(loader, o, err)) < 0 || (rc = leat_batch_open_all(loader, err)) < 0 ||
+        (rc = open_spans(loader, err)) < 0 || (rc = open_scratch(loader, err)) < 0 ||
+        (rc = open_cache(loader, err)) < 0 || (rc = leat_slot_open_all(loader, err)) < 0 ||
+        (rc = leat_bad_open(loader, err)) < 0 || (rc = leat_ship_open(loader, err)) < 0 ||
+        (rc = leat_start_open(loader, err)) < 0 || (rc = open_pool(loader, err)) < 0) {
+        leat_loader_close(&loader);
+        return rc;
+    }
+    *out = loader;
+    return LEAT_OK;
+}
+
+/* --- close --------------------------------------------------------------------------------------- */
+
+/* No thread, read or copy is under way after this; batches that are held stay. */
+static void stop(leat_loader *loader)
+{
+    leat_wake_stop(loader);
+    leat_pool_close(&loader->pool);
+    if (loader->copies) /* no call-back comes after these */
+        loader->device->table->stream_sync(loader->copies, NULL);
+    if (loader->maps)
+        loader->device->table->stream_sync(loader->maps, NULL);
+    leat_start_close(loader);
+}
+
+static void close_workers(leat_loader *loader)
+{
+    for (int i = 0; loader->workers && i <= loader->n_threads; i++) {
+        leat_scratch_close(&loader->workers[i].scratch);
+        leat_trace_ring_close(&loader->workers[i].trace.spans);
+    }
+    leat_trace_ring_close(&loader->copy_spans);
+    leat_trace_ring_close(&loader->read_spans);
+    leat_trace_ring_close(&loader->step_spans);
+    free(loader->workers);
+    loader->workers = NULL;
+}
+
+void leat_loader_free(leat_loader *loader)
+{
+    leat_ship_close(loader);
+    leat_slot_close_all(loader);
+    leat_bad_close(loader);
+    leat_batch_close_all(loader);
+    free(loader->errors);
+    if (loader->device)
+        leat_device_leave(loader->device);
+    pthread_cond_destroy(&loader->ready);
+    pthread_cond_destroy(&loader->work);
+    pthread_mutex_destroy(&loader->lock);
+    free(loader);
+}
+
+void leat_loader_close(leat_loader **out)
+{
+    leat_loader *const loader = *out;
+    *out = NULL;
+    if (!loader)
+        return;
+    stop(loader); /* nothing of a plan is used from here on */
+    close_workers(loader);
+    pthread_mutex_lock(&loader->lock);
+    loader->closed = true;
+    const bool last = loader->held == 0;
+    pthread_mutex_unlock(&loader->lock);
+    if (last)
+        leat_loader_free(loader);
+}
