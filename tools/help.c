@@ -28,21 +28,24 @@ static const leat_kind *device_kind(size_t i)
 }
 
 const leat_help_group leat_help_groups[] = {
-    { "Sources", "`source`: one of", leat_source_kind, "source:\n  %s\n" },
-    { "Stages", "`pipeline`: a list of", leat_stage_kind, "pipeline:\n  - %s\n" },
+    { "Sources", "`source`: one of", leat_source_kind, "source:\n  %s\n", "source.%s." },
+    { "Stages", "`pipeline`: a list of", leat_stage_kind, "pipeline:\n  - %s\n", "pipeline.%s." },
     { "Ops", "`pipeline.map.ops`: a list of", op_kind,
-      "pipeline:\n  - map:\n      ops:\n        - %s\n" },
+      "pipeline:\n  - map:\n      ops:\n        - %s\n", "pipeline.map.ops.%s." },
     { "Batch ops", "`pipeline.map.ops` after `batch`: a list of", leat_batch_op_kind,
-      "pipeline:\n  - batch: 64\n  - map:\n      ops:\n        - %s\n" },
-    { "Engine", "`engine`; and, as `config`, the top of the file", leat_engine_kind, "%s\n" },
-    { "Train", "`train`", leat_train_kind, "%s\n" },
-    { "Layers", "`train.model`: a list of", leat_layer_kind, "train:\n  model:\n    - %s\n" },
-    { "Losses", "`train.loss`: one of", leat_loss_kind, "train:\n  loss:\n    %s\n" },
+      "pipeline:\n  - batch: 64\n  - map:\n      ops:\n        - %s\n", "pipeline.map.ops.%s." },
+    { "Engine", "`engine`; and, as `config`, the top of the file", leat_engine_kind, "%s\n",
+      "%s." },
+    { "Train", "`train`", leat_train_kind, "%s\n", "%s." },
+    { "Layers", "`train.model`: a list of", leat_layer_kind, "train:\n  model:\n    - %s\n",
+      "train.model.%s." },
+    { "Losses", "`train.loss`: one of", leat_loss_kind, "train:\n  loss:\n    %s\n",
+      "train.loss.%s." },
     { "Optimizers", "`train.optimizer`: one of", leat_optimizer_kind,
-      "train:\n  optimizer:\n    %s\n" },
+      "train:\n  optimizer:\n    %s\n", "train.optimizer.%s." },
     { "Devices", "`train.device` and --device, after sim: or sim:PRESET, in braces", device_kind,
-      "train:\n  device: 'sim:h200{launch_ns: 8000}'\n" },
-    { NULL, NULL, NULL, NULL },
+      "train:\n  device: 'sim:h200{launch_ns: 8000}'\n", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
 };
 
 void leat_help_all(FILE *out)

@@ -25,6 +25,8 @@ typedef struct leat_help_group {
     const char *where; /* where in a config they stand */
     const leat_kind *(*kind)(size_t i);
     const char *example; /* YAML around the entry of a kind (%s) */
+    const char
+        *path; /* of an option, as --set takes it, up to its name (%s: the kind); NULL: none */
 } leat_help_group;
 /* Ends with a NULL title. */
 extern const leat_help_group leat_help_groups[];

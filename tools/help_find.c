@@ -211,6 +211,9 @@ struct names {
 static bool collect(void *user, const thing *it)
 {
     struct names *const names = user;
+    for (size_t i = 0; i < names->n; i++)
+        if (!strcmp(names->list[i], it->name))
+            return false;
     names->list[names->n++] = it->name;
     return names->n == sizeof names->list / sizeof *names->list;
 }
@@ -220,4 +223,13 @@ const char *leat_help_near(const char *word)
     struct names names = { .n = 0 };
     walk(collect, &names);
     return leat_nearest(word, names.list, names.n);
+}
+
+void leat_help_names(FILE *out)
+{
+    struct names names = { .n = 0 };
+    walk(collect, &names);
+    for (size_t i = 0; i < names.n; i++)
+        if (!strpbrk(names.list[i], " \"$`\\"))
+            fprintf(out, "%s ", names.list[i]);
 }

@@ -5,6 +5,7 @@
 #define LEAT_HELP_FIND_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* Prints all that is called so; '_', '-' and ' ' are the same, and so are large and small letters.
  * False: there is nothing. */
@@ -15,5 +16,8 @@ bool leat_help_search(const char *text);
 
 /* A name near to this word, among all that leat_help_find() knows; NULL: none is near. */
 const char *leat_help_near(const char *word);
+
+/* All names that are one word, each once, with spaces between. */
+void leat_help_names(FILE *out);
 
 #endif
