@@ -148,9 +148,10 @@ static void every_word_is_explained(void **state)
         "exposed_copy",  "speed-up",       "busy",          "idle",
         "other",         "copy",           "input",         "p50",
         "p95",           "loss",           "acc. %",        "bytes/s",
-        "input-bound",   "transfer-bound", "compute-bound", "inconclusive",
-        "digest",        "slots",          "scratch",       "spans",
-        "read-ahead",    "prefetch",       "train",         "start-epoch"
+        "input-bound",   "transfer-bound", "compute-bound", "host-bound",
+        "shared-cores",  "environment",    "inconclusive",  "digest",
+        "slots",         "scratch",        "spans",         "read-ahead",
+        "prefetch",      "train",          "start-epoch"
     };
     (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

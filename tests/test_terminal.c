@@ -221,8 +221,8 @@ static void reports_fit_80_columns(void **state)
         "bench x.yaml --steps 200 --epochs 20 --explain -q --set pipeline.prefetch=auto",
         "train x.yaml -q",
         "train x.yaml -q --device sim --steps 20",
-        "compare x.yaml --vary pipeline.prefetch.batches=0,2 --vary engine.threads=1,2 --rounds 2 "
-        "--steps 5 --device sim -q",
+        ("compare x.yaml --vary pipeline.prefetch.batches=0,2 --vary engine.threads=1,2 --rounds 2 "
+         "--steps 5 --device sim -q"),
         "convert images images -o x2 -q",
         "synth xset --n 20 -q",
     };

@@ -52,6 +52,15 @@ static void interval_json(json_t *object, const char *key, double low, double hi
     leat_json_add(object, key, pair);
 }
 
+/* KEY and KEY_interval. */
+static void estimate_json(json_t *object, const char *key, leat_estimate estimate)
+{
+    char interval[32];
+    snprintf(interval, sizeof interval, "%s_interval", key);
+    leat_json_real(object, key, estimate.value);
+    interval_json(object, interval, estimate.low, estimate.high);
+}
+
 static json_t *arm_json(const leat_compare_arm *arm)
 {
     const leat_meter *meter = &arm->meter;
@@ -74,6 +83,12 @@ static json_t *arm_json(const leat_compare_arm *arm)
     leat_json_real(one, "wall_s", (double)meter->wall_ns * 1e-9);
     leat_json_real(one, "speedup", arm->speedup);
     interval_json(one, "speedup_interval", arm->speedup_low, arm->speedup_high);
+    estimate_json(one, "loader", arm->loader);
+    estimate_json(one, "step", arm->step);
+    estimate_json(one, "of_loader", arm->of_loader);
+    estimate_json(one, "of_step", arm->of_step);
+    leat_json_real(one, "copying", arm->copying);
+    leat_json_real(one, "step_busy", arm->step_busy);
     leat_json_text(one, "verdict", arm->verdict);
     leat_json_text(one, "sentence", arm->sentence);
     return one;
@@ -90,6 +105,8 @@ static json_t *result_json(const leat_compare_result *result, const char *path,
     leat_json_text(json, "config", path);
     leat_json_add(json, "vary", varied);
     leat_json_int(json, "rounds", result->rounds);
+    leat_json_int(json, "cores", result->cores);
+    leat_json_real(json, "cores_taken", result->cores_taken);
     leat_json_add(json, "arms", arms);
     leat_json_text(json, "summary", result->summary);
     return json;
@@ -143,9 +160,11 @@ static void print_arm(const leat_compare_arm *arm, bool first)
 static void print_sentence(const leat_compare_arm *arm)
 {
     const char *const verdict = strstr(arm->sentence, arm->verdict);
-    const leat_terminal_colour colour = !strcmp(arm->verdict, "compute-bound") ? LEAT_TERMINAL_GREEN
-                                        : strstr(arm->verdict, "-bound") ? LEAT_TERMINAL_YELLOW
-                                                                         : LEAT_TERMINAL_PLAIN;
+    const bool unknown = !strcmp(arm->verdict, "inconclusive") || !strcmp(arm->verdict, "other");
+    const leat_terminal_colour colour = unknown ? LEAT_TERMINAL_PLAIN
+                                        : !strcmp(arm->verdict, "compute-bound")
+                                            ? LEAT_TERMINAL_GREEN
+                                            : LEAT_TERMINAL_YELLOW;
     const int before = verdict ? (int)(verdict - arm->sentence) : 0;
     const int length = verdict ? (int)strlen(arm->verdict) : 0;
     leat_terminal_say(2, "%s: %.*s%s%.*s%s%s", arm->name, before, arm->sentence,
@@ -172,8 +191,12 @@ static void print_devices(const leat_compare_result *result)
 static void print_result(const leat_compare_result *result)
 {
     print_devices(result);
-    leat_terminal_say(2, "%d rounds in turns, up to %d steps each after up to %d of warm-up\n",
+    leat_terminal_say(2, "%d rounds in turns, up to %d steps each after up to %d of warm-up",
                       result->rounds, result->steps, result->warmup_steps);
+    if (result->cores_taken >= 0.1 * result->cores)
+        printf("other processes took %.1f of %d CPUs meanwhile\n", result->cores_taken,
+               result->cores);
+    putchar('\n');
     print_head();
     for (int32_t i = 0; i < result->n_arms; i++)
         print_arm(&result->arms[i], i == 0);
@@ -236,9 +259,9 @@ const leat_command leat_command_compare = {
         "prints where the device's time went over the steady window: busy, or idle because the "
         "next batch was not there (input wait), because its copy was not covered by computing "
         "(exposed copy), or for anything else. The shares are of wall time and sum to 100 %. One "
-        "sentence per arm says what bound it. --steps is for each arm and round; by default as "
-        "many "
-        "as last about 0.3 s.\n\n"
+        "sentence per arm says what bound it: beside each run the loader runs alone and the step "
+        "runs alone, and the arm is bound by the one whose rate it has. --steps is for each arm "
+        "and round; by default as many as last about 0.3 s.\n\n"
         "The speed-up is that of samples/s against the first arm. Intervals are bootstrap 95 % "
         "intervals over the rounds. On a simulated device times are modelled; the table says so.",
     .example = "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2\n"

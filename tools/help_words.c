@@ -13,24 +13,27 @@ const leat_help_word leat_help_words[] = {
       "the device computed: the union of its work intervals, in per cent of the steady time" },
     { "bytes/s", "bench: bytes that a stage puts out per second" },
     { "changed while running", "bench --explain: what was adapted to what rows and reads take" },
-    { "compute-bound",
-      "verdict of compare: the device computes nearly all the time; a faster input "
-      "would change nothing" },
+    { "compute-bound", "verdict of compare: it runs as fast as the step alone, and the device "
+                       "computes nearly all the time; a faster input would change nothing" },
     { "copy", "the same as exposed copy" },
     { "digest", "a number of 64 bits over all bytes of a batch, or over a plan: the same for any "
                 "threads, reader and prefetch" },
+    { "environment",
+      "verdict of compare: nothing is sure, and other processes took 10 % of the CPUs or more" },
     { "epoch", "one pass over the data" },
     { "exposed copy", "the device was idle, the batch was ready, and its copy to the device was "
                       "running or waited for" },
     { "first batch", "bench: time from opening the loader to its first batch" },
     { "host", "memory of a plan: of the machine, pageable; others are pinned (copies to a device "
               "overlap), device, and mapped (files, not in the total)" },
+    { "host-bound", "verdict of compare: it runs as fast as the step alone, in which the device "
+                    "waits for launches, host work or synchronisation" },
     { "idle", "1 - busy: input wait + exposed copy + other" },
-    { "inconclusive", "verdict of compare: the interval of idle is wider than the share that would "
-                      "decide; run longer, or on a quieter machine" },
+    { "inconclusive", "verdict of compare: nothing is sure; run longer" },
     { "input", "the same as input wait; in `train`, the tensor that the model computes from" },
     { "input wait", "the device was idle and the next batch was not complete in host memory" },
-    { "input-bound", "verdict of compare: waiting for batches is what holds the device up most" },
+    { "input-bound",
+      "verdict of compare: it runs as fast as the loader alone, or its batches come unevenly" },
     { "loader", "a running plan, which hands out batches" },
     { "masked", "rows of records that could not be read: zeros, marked as invalid (on_error)" },
     { "on CPU", "bench: part of a stage's time in which its thread had a processor" },
@@ -50,6 +53,8 @@ const leat_help_word leat_help_words[] = {
     { "sample", "one example as tensors" },
     { "samples/s", "samples per second over the steady time; of a stage: over the measured time" },
     { "scratch", "memory of a plan: what a worker needs for one sample" },
+    { "shared-cores", "verdict of compare: slower than loader and step alone, because workers and "
+                      "trainer share the cores" },
     { "slot", "memory of one batch, used again and again" },
     { "slots", "memory of a plan: of batches; with prefetch: auto only those that are needed are "
                "made" },
@@ -58,10 +63,10 @@ const leat_help_word leat_help_words[] = {
                   "95 % interval" },
     { "step", "one forward and backward pass and update, with one batch" },
     { "to begin with", "memory of a plan: before prefetch: auto has made more slots" },
-    { "transfer-bound", "verdict of compare: copies that no computing covers are what holds the "
-                        "device up most" },
+    { "transfer-bound", "verdict of compare: copies of batches to the device hold it up" },
     { "us/sample", "bench: microseconds that a stage takes of a worker's time per sample" },
-    { "verdict", "compare: input-bound, transfer-bound, compute-bound, other or inconclusive" },
+    { "verdict", "compare: input-bound, transfer-bound, compute-bound, host-bound, shared-cores, "
+                 "environment or inconclusive (docs/measuring.md)" },
     { "waited", "part of the time in which the consumer was inside leat_loader_next" },
     { "warm-up", "steps before the measurement, until step times are steady; left out of all "
                  "figures" },

@@ -226,19 +226,13 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
 
 /* --- public -------------------------------------------------------------------------------------- */
 
-void leat_budget_look(const leat_loader_options *options, leat_budget_facts *out)
-{
-    const leat_device *const device = options ? options->device : NULL;
-    *out = (leat_budget_facts){ .hold = options && options->hold ? options->hold : 1 };
-    if (device && !device->table->host_memory)
-        snprintf(out->device, sizeof out->device, "%s", device->info.name);
-    leat_machine_look("", &out->machine);
-}
-
 int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, leat_budget *out,
                      leat_error *err)
 {
-    leat_budget_facts facts;
-    leat_budget_look(options, &facts);
-    return leat_budget_make(leat_plan_on(plan, options ? options->device : NULL), &facts, out, err);
+    const leat_device *const device = options ? options->device : NULL;
+    leat_budget_facts facts = { .hold = options && options->hold ? options->hold : 1 };
+    if (device && !device->table->host_memory)
+        snprintf(facts.device, sizeof facts.device, "%s", device->info.name);
+    leat_machine_look("", &facts.machine);
+    return leat_budget_make(leat_plan_on(plan, device), &facts, out, err);
 }

@@ -262,16 +262,9 @@ int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_err
 
 /* --- ship_map.c: the links that the device does ------------------------------------------------ */
 int leat_ship_map_open(leat_loader *loader, leat_error *err);
-/* The links of a chain that the device does, as kernels need them; ops has room for LEAT_MAX_CHAIN. */
-int leat_ship_map_describe(const leat_chain *chain, leat_device_op *ops, int32_t *n,
-                           leat_error *err);
 void leat_ship_map_close(leat_loader *loader);
 
 /* --- tune.c ----------------------------------------------------------------------------------- */
-/* Adds to the list of decisions. */
-LEAT_PRINTF(6, 7)
-void leat_tune_log_locked(leat_loader *loader, const char *name, int64_t from, int64_t to,
-                          const char *unit, const char *format, ...);
 /* n rows took ns; the last reads of a run came ns after they were submitted; a batch is complete. */
 void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns);
 void leat_tune_read_locked(leat_loader *loader, int64_t ns);
