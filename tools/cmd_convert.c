@@ -335,8 +335,9 @@ static int run(const leat_call *call)
         return leat_command_misuse("convert", "cannot convert '%s'; it knows: images, tfrecord",
                                    first);
     if (call->n_arguments == 1)
-        return leat_command_misuse("convert", is_tfrecord ? "needs tfrecord FILES: none is given"
-                                                          : "needs images DIR: the folder is missing");
+        return leat_command_misuse("convert", is_tfrecord
+                                                  ? "needs tfrecord FILES: none is given"
+                                                  : "needs images DIR: the folder is missing");
     if (!c.o->output || !*c.o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
     if (c.o->output[strlen(c.o->output) - 1] == '/')

@@ -75,7 +75,8 @@ static void add_workers(const leat_budget_division *d)
             leat_bytes_text(b->scratch_bytes, each), how);
     add_row(b, "large samples", LEAT_MEMORY_HOST, b->large_bytes,
             "shared by the threads: the largest of %llu records that were tried takes %s",
-            (unsigned long long)look->n_run, leat_bytes_text((int64_t)look->scratch_bytes, largest));
+            (unsigned long long)look->n_run,
+            leat_bytes_text((int64_t)look->scratch_bytes, largest));
     add_row(b, "threads", LEAT_MEMORY_HOST,
             n * (WORKER_BYTES + leat_budget_round_up((int64_t)sizeof(leat_worker))),
             "%lld of them: stack, decoders, times of stages", (long long)n);

@@ -198,8 +198,8 @@ static int describe_by(tfrecord_source *source, const tfrecord_options *o, uint6
     uint8_t *const bytes = malloc(at.size);
     if (!bytes)
         return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", name, at.size);
-    rc = at.fd < 0 ? leat_inflated_read(source->chunks, &shard_of(source, number)->inflated, at.offset,
-                                        at.size, bytes, err)
+    rc = at.fd < 0 ? leat_inflated_read(source->chunks, &shard_of(source, number)->inflated,
+                                        at.offset, at.size, bytes, err)
                    : leat_source_pread(at.fd, bytes, at.size, at.offset, name, err);
     if (rc >= 0 && leat_tfrecord_check(bytes, at.size, &by.bytes, &by.size, &inner) < 0) {
         leat_tfrecord_features_fail(err, &inner);
