@@ -156,7 +156,7 @@ static const struct {
       { "did you mean 'train.optimizer.adam.learning_rate'" } },
     { "compare c.yaml --vary threads=1,2", { "did you mean 'engine.threads'" } },
     { "compare c.yaml --vary prefetch=0,2", { "did you mean 'pipeline.prefetch'" } },
-    { "convert images-of-mine -o x", { "`leat convert images images-of-mine`" } },
+    { "convert images-of-mine -o x", { "`leat convert images images-of-mine -o PREFIX`" } },
     { "convert images -o x", { "needs images DIR", "the folder is missing" } },
     { "convert images bad -o x", { "bad/cat/note.jpg: no image", "--skip-bad leaves" } },
     { "bench c.yaml --json res.txt",

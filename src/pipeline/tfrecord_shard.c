@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "digest.h"
+#include "format.h"
 #include "tfrecord.h"
 #include "tfrecord_features.h"
 
@@ -97,7 +98,7 @@ int leat_tfrecord_shard_open(leat_tfrecord_shard *s, const char *path, bool loss
     if (!S_ISREG(status.st_mode))
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
     s->bytes = (uint64_t)status.st_size;
-    const ssize_t n = pread(s->fd, begin, sizeof begin, 0);
+    const ssize_t n = leat_format_read_first(s->fd, begin, sizeof begin);
     if (n < 0 || leat_file_id_of(s->fd, &id) < 0)
         return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
     s->compression = leat_tfrecord_compression(begin, (size_t)n);

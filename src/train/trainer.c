@@ -321,6 +321,11 @@ int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *e
 
 void leat_trainer_so_far(const leat_trainer *trainer, leat_metrics *out)
 {
+    if (!out)
+        return;
+    *out = (leat_metrics){ .loss = NAN, .accuracy = NAN };
+    if (!trainer)
+        return;
     leat_net_sums sums = { 0, NAN, NAN };
     if (!trainer->stream && trainer->backend->sums(trainer->net, false, &sums, NULL) == LEAT_OK)
         sums = add(trainer->carried, sums);
