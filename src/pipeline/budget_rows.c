@@ -62,7 +62,9 @@ static void add_workers(const leat_budget_division *d)
     const leat_look *const look = &d->plan->look;
     const int64_t n = b->threads + 1;
     char how[96], each[32];
-    if (look->n_run)
+    if (b->large_bytes)
+        snprintf(how, sizeof how, "for usual samples");
+    else if (look->n_run)
         snprintf(how, sizeof how, "the most of %llu records that were tried, times 2.5 for others",
                  (unsigned long long)look->n_run);
     else
@@ -70,6 +72,9 @@ static void add_workers(const leat_budget_division *d)
     add_row(b, "scratch", LEAT_MEMORY_HOST, n * b->scratch_bytes,
             "%lld of %s (threads and the consumer): %s", (long long)n,
             leat_bytes_text(b->scratch_bytes, each), how);
+    add_row(b, "large samples", LEAT_MEMORY_HOST, b->large_bytes,
+            "shared by the threads: the largest of %llu records that were tried takes %s",
+            (unsigned long long)look->n_run, leat_bytes_text((int64_t)look->scratch_bytes, each));
     add_row(b, "threads", LEAT_MEMORY_HOST,
             n * (WORKER_BYTES + leat_budget_round_up((int64_t)sizeof(leat_worker))),
             "%lld of them: stack, decoders, times of stages", (long long)n);
