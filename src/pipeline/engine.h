@@ -48,6 +48,7 @@
 #include "plan_impl.h"
 #include "pool.h"
 #include "sample.h"
+#include "scratch_room.h"
 
 #define LEAT_DECISIONS 128 /* changes that are remembered */
 #define LEAT_INFO_RING 64  /* batches whose info stays readable after release */
@@ -148,6 +149,7 @@ struct leat_loader {
     leat_worker *workers; /* n_threads + 1: the last is the consumer's */
     leat_pool *pool;
     leat_budget budget;
+    leat_scratch_room *scratch_room; /* what workers share beyond budget.scratch_bytes each */
     int64_t opened_ns;
     int64_t prefetch_most;
     int64_t n_slots, n_buffers; /* the most there may be */
