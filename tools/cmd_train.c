@@ -149,8 +149,10 @@ static int open_all(struct train *t, leat_error *err)
     how.device = t->run.device;
     how.epochs = t->run.epochs;
     t->run.first = how.first_batch;
-    if (rc == LEAT_OK)
+    if (rc == LEAT_OK) {
+        how.expect = leat_trainer_get_info(t->run.trainer)->expect;
         rc = leat_loader_open(t->run.plan, &how, &t->run.loader, err);
+    }
     return rc;
 }
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "files.h"
 #include "train_epoch.h"
@@ -37,7 +38,10 @@ static void take_meter(leat_train_run *t, leat_train_epoch *e)
 static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 {
     leat_loader *loader = NULL;
-    const leat_loader_options how = { .device = t->device, .epochs = 1 };
+    leat_loader_options how = { .device = t->device, .epochs = 1 };
+    how.expect = leat_trainer_get_info(t->trainer)->expect;
+    how.expect.tensor =
+        leat_plan_tensor_index(t->eval_plan, leat_plan_tensor(t->plan, how.expect.tensor)->name);
     int rc = leat_loader_open(t->eval_plan, &how, &loader, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_evaluate(t->trainer, loader, &e->eval, err);
@@ -52,20 +56,64 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     return rc < 0 ? leat_fail_in(err, rc, "eval: ") : rc;
 }
 
+enum { LISTED = 64 };
+
+static int64_t eval_batches(const leat_train_run *t)
+{
+    const int64_t n = leat_plan_get_info(t->eval_plan)->n_batches;
+    return n < 0 ? 0 : n;
+}
+
+static bool is_about_a_value(const char *message)
+{
+    return strstr(message, " is NaN (batch ") || strstr(message, " is infinite (batch ");
+}
+
+/* Whether there is such a value in the data of n batches; *err names the first. Where bad records are masked
+ * or replaced it is one of those listed. */
+static bool find_value(const leat_plan *plan, int64_t first, int64_t n, leat_error *err)
+{
+    const leat_loader_options how = { .epochs = -1, .first_batch = first, .expect.finite = 1 };
+    leat_row_error list[LISTED];
+    leat_loader *loader = NULL;
+    leat_batch *batch;
+    bool found = false;
+    int rc = leat_loader_open(plan, &how, &loader, err);
+    for (int64_t i = 0; i < n && rc == LEAT_OK; i++) {
+        rc = leat_loader_next(loader, &batch, err);
+        if (rc == LEAT_OK)
+            leat_batch_release(batch);
+    }
+    if (rc < 0)
+        found = is_about_a_value(err->message);
+    const int32_t n_listed = loader ? leat_loader_errors(loader, list, LISTED) : 0;
+    for (int32_t i = 0; i < n_listed && !found; i++)
+        if ((found = is_about_a_value(list[i].message)))
+            leat_fail(err, LEAT_E_DATA, "%s", list[i].message);
+    leat_loader_close(&loader);
+    return found;
+}
+
 /* What comes after such a loss is lost time, and the weights are of no use. */
 static int check_loss(leat_train_run *t, const leat_train_epoch *e, leat_error *err)
 {
     const bool trained = isfinite(e->train.loss);
+    const int64_t first = t->first + t->steps - e->steps;
+    leat_error why = { 0 };
     if (leat_trainer_get_info(t->trainer)->simulated ||
         (trained && (!e->has_eval || isfinite(e->eval.loss))))
         return LEAT_OK;
     t->diverged = true;
+    const bool found = trained ? find_value(t->eval_plan, 0, eval_batches(t), &why)
+                               : find_value(t->plan, first, e->steps, &why);
     return leat_fail(err, LEAT_E_DATA,
-                     "epoch %lld, steps %lld to %lld: the %sloss is no finite number; most often "
-                     "the learning rate is too high (train.optimizer), else look for values in the "
-                     "input that are not finite or not normalized%s",
+                     "epoch %lld, steps %lld to %lld: the %sloss is no finite number%s%s%s",
                      (long long)e->number + 1, (long long)(t->steps - e->steps + 1),
                      (long long)t->steps, trained ? "eval " : "",
+                     found ? ", because the data have values that are none: "
+                           : "; most often the learning rate is too high (train.optimizer), else "
+                             "look for values in the input that are not normalized",
+                     found ? why.message : "",
                      !t->save   ? ""
                      : t->saved ? "; the weights saved are of the epoch before"
                                 : "; no weights were saved");

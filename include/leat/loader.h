@@ -37,6 +37,14 @@ typedef struct leat_loader_state {
  * and devices of its own; a cache in a file it reads and does not fill. */
 
 /* All zero is the default. */
+/* What samples must be like: one that is not is a bad record (stage on_error). All zero: nothing. Samples that
+ * batch ops or ops on a device go on with are not looked at. */
+typedef struct leat_expect {
+    int32_t tensor;  /* the one of `classes` */
+    int32_t finite;  /* 1: values of float32 tensors are finite numbers */
+    int64_t classes; /* > 0: whole numbers of that tensor are classes, 0 to classes - 1 */
+} leat_expect;
+
 typedef struct leat_loader_options {
     leat_device *device; /* where batches are wanted; NULL: host memory */
     int64_t epochs; /* passes over the plan's pipeline, as a last `repeat`; 0 = 1, -1 = endless */
@@ -44,6 +52,7 @@ typedef struct leat_loader_options {
         first_batch; /* start here instead of at batch 0: a resumed run equals the straight one */
     int32_t hold;    /* batches held by the consumer at once; 0 = 1 */
     const leat_loader_state *state; /* go on from there; first_batch is not looked at */
+    leat_expect expect;
 } leat_loader_options;
 
 /* Allocates everything and starts the workers.

@@ -30,6 +30,7 @@ typedef struct leat_trainer_info {
     double flops_per_sample; /* forward + backward + update of one sample, multiply-add = 2 */
     int64_t epochs;          /* train.epochs */
     int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
+    leat_expect expect;      /* of the target's values: for leat_loader_options */
 } leat_trainer_info;
 
 typedef struct leat_metrics {

@@ -86,8 +86,11 @@ static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_err
     loader->fixed_run = run;
     loader->run_rows = run ? (uint64_t)run : 1;
     loader->workers = calloc((size_t)loader->n_threads + 1, sizeof *loader->workers);
-    return loader->workers ? LEAT_OK
-                           : leat_fail(err, LEAT_E_NOMEM, "loader: %d workers", loader->n_threads);
+    if (!loader->workers)
+        return leat_fail(err, LEAT_E_NOMEM, "loader: %d workers", loader->n_threads);
+    for (int i = 0; i <= loader->n_threads; i++)
+        loader->workers[i].expect = o->expect;
+    return LEAT_OK;
 }
 
 static int open_spans(leat_loader *loader, leat_error *err)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "expect.h"
 #include "journey.h"
 #include "keep.h"
 #include "scratch.h"
@@ -180,6 +181,7 @@ static int make_row(const leat_plan *plan, leat_journey *journeys, uint64_t samp
                     const leat_stored *stored, uint8_t *slot, uint64_t row,
                     leat_trace_stage *stages, leat_watch *watch, leat_error *err)
 {
+    const leat_expect *const expect = &journeys->worker->expect;
     int rc = reach_sample(plan, journeys, sample, stored, stages, watch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
@@ -187,6 +189,9 @@ static int make_row(const leat_plan *plan, leat_journey *journeys, uint64_t samp
         rc = leat_links_run(&journeys[c], from, chain->n_host, watch, err);
         if (rc >= 0)
             rc = leat_links_end(&journeys[c], slot, row, watch, err);
+        if (rc >= 0 && (expect->classes || expect->finite))
+            rc = leat_expect_row(expect, plan, c, journeys->worker->bucket, journeys[c].row,
+                                 journeys->worker->batch, err);
     }
     return rc;
 }

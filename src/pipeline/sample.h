@@ -22,6 +22,7 @@ typedef struct leat_worker {
     leat_kept_record kept;
     uint32_t bucket;              /* of the batch it works on */
     uint64_t first_row;           /* of that batch, which this rank's rows begin with */
+    leat_expect expect;           /* of samples */
     const struct leat_keep *keep; /* rows that are on the device; NULL: none are */
     bool read_waited;             /* a record that it read was not in the page cache */
     int64_t batch;                /* whose rows it computes; for spans */

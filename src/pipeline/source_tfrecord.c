@@ -219,13 +219,13 @@ static bool is_of_record(int rc)
     return rc == LEAT_E_DATA || rc == LEAT_E_IO;
 }
 
-/* By the first record, or, where that cannot be read, by one of some others: a bad record is the affair of
- * who comes to it. What a record that can be read lacks is not: then the config does not fit the data. */
+/* By the first record; where that cannot be read and bad records do not stop the run, by one of some others.
+ * What a record that can be read lacks is no damage: then the config does not fit the data. */
 static int describe_features(tfrecord_source *source, const tfrecord_options *o,
-                             const leat_node *where, leat_error *err)
+                             const leat_node *where, bool lossy, leat_error *err)
 {
     const uint64_t n = source->base.n_records;
-    const uint64_t n_tries = n < DESCRIBE_TRIES ? n : DESCRIBE_TRIES;
+    const uint64_t n_tries = !lossy ? 1 : n < DESCRIBE_TRIES ? n : DESCRIBE_TRIES;
     leat_error first, again;
     int rc = describe_by(source, o, 0, where, &first);
     if (rc >= 0)
@@ -367,7 +367,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
                             source->n_shards, source->n_shards == 1 ? "" : "s", paths[0]);
         goto fail;
     }
-    if ((rc = describe_features(source, o, where, err)) < 0)
+    if ((rc = describe_features(source, o, where, setting->lossy, err)) < 0)
         goto fail;
     match_seeks(source);
     leat_source_free_paths(paths);

@@ -41,6 +41,12 @@ static int check(const void *opts, const leat_shape *logits, const leat_shape *t
     return LEAT_OK;
 }
 
+static int64_t classes(const leat_shape *logits)
+{
+    (void)logits;
+    return 2;
+}
+
 static int check_targets(const void *opts, const leat_shape *logits, const leat_loss_rows *rows,
                          leat_error *err)
 {
@@ -99,6 +105,7 @@ const leat_loss leat_loss_binary_cross_entropy = {
     .options_size = sizeof(binary_options),
     .accuracy = true,
     .check = check,
+    .classes = classes,
     .check_targets = check_targets,
     .eval = eval,
 };

@@ -87,6 +87,8 @@ typedef struct leat_loss {
     /* Checks the model's output and the target's shape (one sample). n_classes: 0 = unknown. */
     int (*check)(const void *options, const leat_shape *logits, const leat_shape *target,
                  int32_t n_classes, leat_error *err);
+    /* Of targets that are whole numbers: how many classes they may be. NULL: any number. */
+    int64_t (*classes)(const leat_shape *logits);
     /* LEAT_OK, or LEAT_E_DATA naming the first row that counts whose target is impossible. Of the rows
      * only target, valid and rows are looked at. */
     int (*check_targets)(const void *options, const leat_shape *logits, const leat_loss_rows *rows,

@@ -77,6 +77,11 @@ static int check_weights(const leat_view *target, int64_t row, int64_t n, leat_e
                      (long long)row, negative ? "are not all 0 or more" : "do not sum to 1");
 }
 
+static int64_t classes(const leat_shape *logits)
+{
+    return logits->dims[0];
+}
+
 static int check_targets(const void *opts, const leat_shape *logits, const leat_loss_rows *rows,
                          leat_error *err)
 {
@@ -170,6 +175,7 @@ const leat_loss leat_loss_softmax_cross_entropy = {
               leat_layer_no_options },
     .accuracy = true,
     .check = check,
+    .classes = classes,
     .check_targets = check_targets,
     .eval = eval,
 };

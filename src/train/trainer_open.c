@@ -132,7 +132,12 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         .flops_per_sample = trainer->model.flops_per_sample,
         .epochs = o->epochs,
         .simulated = trainer->device->info.simulated,
+        .expect.tensor = trainer->target_at,
     };
+    const leat_model *const model = &trainer->model;
+    if (model->loss->classes && !trainer->info.simulated)
+        trainer->info.expect.classes =
+            model->loss->classes(&model->layers[model->n_layers - 1].out);
 }
 
 /* --- open, close ----------------------------------------------------------------------------- */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include "expect.h"
+
+#include <math.h>
+#include <string.h>
+
+static int check_classes(const leat_expect *expect, const char *name, leat_dtype dtype,
+                         const void *row, size_t n, int64_t batch, leat_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int64_t class = dtype == LEAT_U8    ? ((const uint8_t *)row)[i]
+                              : dtype == LEAT_I32 ? ((const int32_t *)row)[i]
+                                                  : ((const int64_t *)row)[i];
+        if (class < 0 || class >= expect->classes)
+            return leat_fail(err, LEAT_E_DATA,
+                             "'%s' is %lld where there are %lld classes, 0 to %lld (batch %lld)",
+                             name, (long long)class, (long long)expect->classes,
+                             (long long)expect->classes - 1, (long long)batch);
+    }
+    return LEAT_OK;
+}
+
+static int check_finite(const char *name, const float *row, size_t n, int64_t batch,
+                        leat_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(row[i]))
+            return leat_fail(err, LEAT_E_DATA, "'%s': value %zu is %s (batch %lld)", name, i,
+                             isnan(row[i]) ? "NaN" : "infinite", (long long)batch);
+    return LEAT_OK;
+}
+
+int leat_expect_row(const leat_expect *expect, const leat_plan *plan, int32_t c, uint32_t bucket,
+                    const void *row, int64_t batch, leat_error *err)
+{
+    const leat_chain *const chain = &plan->chains[c];
+    const leat_dtype dtype = chain->host_shape.dtype;
+    if (chain->n_host < chain->n_links || chain->is_files || plan->n_batch_links)
+        return LEAT_OK;
+    const size_t n = leat_chain_host_bytes(chain, &plan->order, bucket) / leat_dtype_bytes(dtype);
+    if (dtype == LEAT_F32)
+        return expect->finite ? check_finite(plan->tensors[c].name, row, n, batch, err) : LEAT_OK;
+    return expect->classes && expect->tensor == c && !chain->pad.on
+               ? check_classes(expect, plan->tensors[c].name, dtype, row, n, batch, err)
+               : LEAT_OK;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_train_values.c: labels that are no class, and values that are no number, in `leat train`: the record is
+ * named, `on_error` decides, and a loss that is not finite is not put down to the learning rate. */
+#include <math.h>
+
+#include "engine_fixture.h"
+
+#include "command_fixture.h"
+
+#define N         200
+#define N_CLASSES 4
+
+static const char config[] =
+    "source: {tfrecord: {files: v.tfrecord, features: {x: {}, label: {}}}}\n"
+    "pipeline:\n%s  - batch: 20\n"
+    "train:\n  epochs: 2\n  model: [dense: 4]\n  loss: softmax_cross_entropy\n"
+    "  optimizer: {sgd: {learning_rate: 0.01}}\n";
+
+/* The record `odd` has this label and this first value. */
+static void write_set(const char *policy, int64_t odd, int64_t label, float value)
+{
+    char path[256];
+    leat_format_error inner;
+    snprintf(path, sizeof path, "%s/v.tfrecord", folder);
+    record_writer to = open_records(path);
+    for (int64_t r = 0; r < N; r++) {
+        const int64_t class = r == odd ? label : r % N_CLASSES;
+        float x[8] = { (float)class, 1 };
+        x[0] = r == odd ? value : x[0];
+        assert_int_equal(leat_example_add_floats(to.builder, "x", x, 8, &inner), 0);
+        assert_int_equal(leat_example_add_int64s(to.builder, "label", &class, 1, &inner), 0);
+        put_record(&to);
+    }
+    close_records(&to);
+    snprintf(path, sizeof path, "%s/v.yaml", folder);
+    FILE *const file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, config, policy);
+    fclose(file);
+}
+
+static void a_label_that_is_no_class_is_a_bad_record(void **state)
+{
+    static const int64_t labels[] = { 4, -1, INT64_MAX };
+    (void)state;
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        char found[64];
+        snprintf(found, sizeof found, "'label' is %lld where there are 4 classes",
+                 (long long)labels[i]);
+        write_set("", 77, labels[i], 0);
+        assert_int_equal(shell("$L train v.yaml -q"), 1);
+        expect_in(err, "v.tfrecord, record 77 (byte ");
+        expect_in(err, found);
+        expect_in(err, "batch 3");
+        write_set("  - on_error: mask\n", 77, labels[i], 0);
+        expect_success(shell("$L train v.yaml -q --errors errors.txt && cat errors.txt"));
+        expect_in(out, "v.tfrecord, record 77 (byte ");
+        expect_in(out, found);
+        write_set("  - on_error: replace\n", 77, labels[i], 0);
+        expect_success(shell("$L train v.yaml -q"));
+    }
+}
+
+static void a_value_that_is_no_number_is_named(void **state)
+{
+    static const char *const policies[] = { "", "  - shuffle\n", "  - on_error: mask\n" };
+    (void)state;
+    for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
+        for (int infinite = 0; infinite < 2; infinite++) {
+            write_set(policies[p], 123, 3, infinite ? INFINITY : NAN);
+            assert_int_equal(shell("$L train v.yaml -q"), 1);
+            expect_in(err, "the loss is no finite number");
+            expect_in(err, "v.tfrecord, record 123 (byte ");
+            expect_in(err, infinite ? "'x': value 0 is infinite" : "'x': value 0 is NaN");
+            assert_null(strstr(err, "learning rate"));
+        }
+    write_set("", 123, 3, 0);
+    assert_int_equal(shell("$L train v.yaml -q --set train.optimizer.sgd.learning_rate=1e6 "
+                           "--set 'train.model=[dense: 64, dense: 64, dense: 4]'"),
+                     1);
+    expect_in(err, "learning rate"); /* here it is */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_label_that_is_no_class_is_a_bad_record, clean),
+        cmocka_unit_test_teardown(a_value_that_is_no_number_is_named, clean),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
