@@ -77,7 +77,7 @@ static void damaged_records_of_files(void **state)
 
 /* A length that is damaged and a tail that is cut are one bad record each, whoever reads; `fail` names the
  * first of them, and what to do, also where an index lies beside the file by then. */
-static void damaged_lengths_of_files(void **state)
+static void check_damaged_length(int hit)
 {
     static const char *const engines[] = { "{threads: 0, reader: pread, digest: true}",
                                            "{threads: 4, reader: pread, digest: true}",
@@ -86,12 +86,11 @@ static void damaged_lengths_of_files(void **state)
     uint64_t at = 0, size = 0;
     leat_error err;
     leat_plan *plan;
-    (void)state;
     assert_int_equal(close(mkstemps(damaged, 9)), 0);
     write_records(damaged, 0, N, 900);
     FILE *file = fopen(damaged, "r+b");
     assert_non_null(file);
-    for (int r = 0; r < 40; r++, at += 16 + size)
+    for (int r = 0; r < hit; r++, at += 16 + size)
         assert_int_equal(pread(fileno(file), &size, 8, (off_t)at), 8);
     fseek(file, (long)at + 1, SEEK_SET);
     fputc(0xee, file);
@@ -119,10 +118,10 @@ static void damaged_lengths_of_files(void **state)
             assert_int_equal(p ? stats.n_replaced : stats.n_masked, 2);
             assert_true(stats.lost_bytes > 16);
             assert_int_equal(leat_loader_errors(loader, bad, 3), 2);
-            snprintf(place, sizeof place, "%s, record 40 (byte %llu)", damaged,
+            snprintf(place, sizeof place, "%s, record %d (byte %llu)", damaged, hit,
                      (unsigned long long)at);
             assert_non_null(strstr(bad[0].message, place));
-            assert_int_equal(bad[0].record, 40);
+            assert_int_equal(bad[0].record, hit);
             assert_int_equal(bad[1].record, N - 1);
             assert_non_null(strstr(bad[1].message, "truncated"));
             leat_loader_close(&loader);
@@ -133,13 +132,20 @@ static void damaged_lengths_of_files(void **state)
     }
     snprintf(text, sizeof text, "{source: {tfrecord: '%s'}, pipeline: [batch: 16]}", damaged);
     assert_int_equal(open_text(text, &plan, &err), LEAT_E_DATA);
-    snprintf(place, sizeof place, "%s: record 40 at byte %llu: length CRC", damaged,
+    snprintf(place, sizeof place, "%s: record %d at byte %llu: length CRC", damaged, hit,
              (unsigned long long)at);
     assert_non_null(strstr(err.message, place));
     assert_non_null(strstr(err.message, "leat repair"));
     unlink(damaged);
     snprintf(text, sizeof text, "%s.idx", damaged);
     unlink(text);
+}
+
+static void damaged_lengths_of_files(void **state)
+{
+    (void)state;
+    check_damaged_length(40);
+    check_damaged_length(0);
 }
 
 /* In batches of buckets, whose rows differ in size, too; and a row is replaced by one of its bucket. */
