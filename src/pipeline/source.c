@@ -25,11 +25,6 @@ static const leat_source_table *const tables[] = { &leat_source_tfrecord,
                                                    &leat_source_zip,
                                                    NULL };
 
-const leat_source_table *const *leat_source_tables(void)
-{
-    return tables;
-}
-
 const leat_kind *leat_source_kind(size_t i)
 {
     return i < sizeof tables / sizeof *tables - 1 ? &tables[i]->kind : NULL;

@@ -95,8 +95,6 @@ struct leat_source {
                                            Owned */
 };
 
-/* Every source, NULL-terminated: source.c's list, one line each. */
-const leat_source_table *const *leat_source_tables(void);
 /* Opens `source: {NAME: options}`. */
 int leat_source_open(const leat_node *node, const leat_source_setting *setting, leat_source **out,
                      leat_error *err);
