@@ -92,6 +92,7 @@ static int read_missing(leat_tfrecord_wanted *w, const feature_options *given, b
                         const leat_node *where, leat_error *err)
 {
     const char *const text = given->missing.text;
+    w->has_missing = false;
     if (!*text)
         return LEAT_OK;
     if (given->type != TYPE_INT64 && given->type != TYPE_FLOAT)
@@ -127,11 +128,11 @@ static int add_feature(leat_tfrecord_features *f, const char *name, const featur
     leat_feature_info *const info = &f->base->features[i];
     snprintf(info->name, sizeof info->name, "%s", name);
     snprintf(w->key, sizeof w->key, "%s", given->key.text[0] ? given->key.text : name);
-    int rc = read_missing(w, given, varies, where, err);
-    if (rc < 0)
-        return rc;
     leat_feature first;
-    if ((rc = look_up(example, size, w->key, &first, err)) < 0)
+    int rc = read_missing(w, given, varies, where, err);
+    if (rc == LEAT_OK)
+        rc = look_up(example, size, w->key, &first, err);
+    if (rc < 0)
         return rc;
     static const int32_t kinds[] = { LEAT_FEATURE_NONE, LEAT_FEATURE_BYTES, LEAT_FEATURE_INT64,
                                      LEAT_FEATURE_FLOAT };
