@@ -14,8 +14,10 @@
 enum {
     BUFFER_BYTES = 1 << 20,
     NAME_ROOM = 24, /* of a temporary name beyond the final one */
-    OWN_ROOM = 32,  /* "/proc/self/fd/2147483647" */
-    ATTEMPTS = 100  /* at a name that nobody has */
+    NAME_SHOWN =
+        100, /* bytes of a final name that a temporary one repeats; it leaves out longer ones */
+    OWN_ROOM = 32, /* "/proc/self/fd/2147483647" */
+    ATTEMPTS = 100 /* at a name that nobody has */
 };
 
 struct leat_atomic_file {
@@ -60,9 +62,17 @@ static int check_target(const char *path, leat_format_error *err)
     struct stat st;
     if (!path[folder_length(path)])
         return leat_format_fail(err, LEAT_FORMAT_IO, 0, "\"%s\" is not the name of a file", path);
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+    if (stat(path, &st) == 0)
+        return S_ISREG(st.st_mode)
+                   ? LEAT_FORMAT_OK
+                   : leat_format_fail(err, LEAT_FORMAT_IO, 0,
+                                      "%s: exists and is not a regular file; choose another name",
+                                      path);
+    if (errno == ENAMETOOLONG)
         return leat_format_fail(err, LEAT_FORMAT_IO, 0,
-                                "%s: exists and is not a regular file; choose another name", path);
+                                "%.300s: a name of %zu bytes is longer than this file system "
+                                "allows; choose a shorter one",
+                                path, strlen(path + folder_length(path)));
     return LEAT_FORMAT_OK;
 }
 
@@ -71,11 +81,14 @@ static int check_target(const char *path, leat_format_error *err)
 static int draw_temporary(leat_atomic_file *file)
 {
     const size_t folder = folder_length(file->path), room = strlen(file->path) + NAME_ROOM;
+    const char *const name = file->path + folder;
+    const bool shown =
+        strlen(name) <= NAME_SHOWN; /* else it would not fit where the name just does */
     uint64_t salt;
     if (getrandom(&salt, sizeof salt, 0) != (ssize_t)sizeof salt)
         return -1;
-    snprintf(file->temporary, room, "%.*s.%s.%016llx.tmp", (int)folder, file->path,
-             file->path + folder, (unsigned long long)salt);
+    snprintf(file->temporary, room, "%.*s.%s%s%016llx.tmp", (int)folder, file->path,
+             shown ? name : "", shown ? "." : "", (unsigned long long)salt);
     return 0;
 }
 

@@ -3,8 +3,8 @@
  * atomic_file.h: a file that appears under its name whole or not at all.
  *
  * Bytes go to a file without a name (O_TMPFILE) in the same folder. Commit flushes and syncs it, gives it
- * the temporary name ".NAME.<16 hex digits>.tmp", renames it over NAME and syncs the folder. Where the
- * file system has no nameless files (as over a network), or /proc is not there to name them by, it has
+ * the temporary name ".NAME.<16 hex digits>.tmp" (without NAME where that has more than 100 bytes, so that
+ * every NAME that fits can be written), renames it over NAME and syncs the folder. Where the file system has no nameless files (as over a network), or /proc is not there to name them by, it has
  * the temporary name from the beginning.
  *
  * Whatever fails removes the file. A killed process never touches NAME, and the system removes a
@@ -22,7 +22,8 @@ enum {
     LEAT_ATOMIC_FILE_NO_SYNC = 1
 };
 
-/* Creates the file, under no name or a temporary one. A folder, device or pipe that already has the name is refused.
+/* Creates the file, under no name or a temporary one. A folder, device or pipe that already has the
+ * name is refused, and a name that is too long.
  *
  * flags    0 or LEAT_ATOMIC_FILE_NO_SYNC
  * returns  LEAT_FORMAT_OK, _IO or _NOMEM; *out is NULL unless OK */

@@ -110,11 +110,6 @@ static size_t sim_list(leat_device_info *out, size_t n)
     return i;
 }
 
-const leat_sim_options *leat_device_sim_get(const leat_device *device)
-{
-    return &((const struct sim_device *)device)->options;
-}
-
 /* --- streams and events -------------------------------------------------------------------- */
 
 static int sim_stream_open(leat_device *device, leat_stream **out, leat_error *err)

@@ -44,7 +44,5 @@ int leat_device_sim_busy(leat_stream *stream, int64_t ns);
 /* Length of all kernels that were ever enqueued on the stream. Kernels never overlap each other, so
  * the difference around a step is the step's busy time. */
 int64_t leat_device_sim_work_ns(const leat_stream *stream);
-/* Options of an open sim device. */
-const leat_sim_options *leat_device_sim_get(const leat_device *device);
 
 #endif

@@ -42,8 +42,11 @@ struct kept {
 struct leat_scratch {
     uint8_t *base;
     size_t limit, used;
-    size_t high;         /* most since the last trim */
-    _Atomic size_t most; /* [owner writes, anybody reads] */
+    size_t high;             /* most since the last trim */
+    size_t asked;            /* most that was asked for since somebody looked */
+    leat_scratch_room *room; /* NULL: all is its own */
+    size_t own, claim;       /* bytes from the start on; bytes beyond that from the room */
+    _Atomic size_t most;     /* [owner writes, anybody reads] */
     struct kept *kept;
     size_t n_kept;
 };
@@ -129,11 +132,16 @@ void leat_scratch_reset(leat_scratch *scratch)
 
 void *leat_scratch_take(leat_scratch *scratch, size_t bytes)
 {
-    if (bytes > scratch->limit)
+    if (bytes > SIZE_MAX / 2 - scratch->used)
         return NULL;
-    const size_t rounded = (bytes + 63) & ~(size_t)63;
-    if (rounded > scratch->limit - scratch->used)
+    const size_t rounded = (bytes + 63) & ~(size_t)63, needed = scratch->used + rounded;
+    if (needed > scratch->asked)
+        scratch->asked = needed;
+    if (needed > scratch->limit)
         return NULL;
+    if (scratch->room && needed > scratch->own + scratch->claim)
+        leat_scratch_room_take(scratch->room, &scratch->claim,
+                               needed - scratch->own - scratch->claim);
     void *memory = scratch->base + scratch->used;
     const size_t end = scratch->used + bytes;
     open_range(scratch, scratch->used, end);
@@ -164,6 +172,19 @@ size_t leat_scratch_most(const leat_scratch *scratch)
     return atomic_load_explicit(&scratch->most, memory_order_relaxed);
 }
 
+size_t leat_scratch_asked(leat_scratch *scratch)
+{
+    const size_t asked = scratch->asked;
+    scratch->asked = scratch->used;
+    return asked;
+}
+
+void leat_scratch_share(leat_scratch *scratch, size_t own, leat_scratch_room *room)
+{
+    scratch->own = own;
+    scratch->room = room;
+}
+
 void leat_scratch_trim(leat_scratch *scratch, size_t bytes)
 {
     const size_t keep = (bytes + 4095) & ~(size_t)4095;
@@ -171,6 +192,8 @@ void leat_scratch_trim(leat_scratch *scratch, size_t bytes)
         madvise(scratch->base + keep, scratch->high - keep, MADV_DONTNEED);
         scratch->high = keep;
     }
+    if (scratch->claim && scratch->used <= keep)
+        leat_scratch_room_give(scratch->room, &scratch->claim);
 }
 
 void *leat_scratch_keep(leat_scratch *scratch, const void *key, size_t bytes,

@@ -14,7 +14,7 @@
 
 static char a[64], b[64], c[64], images[64];
 
-/* Two classes of files of 96 bytes, named as images. */
+/* Two classes of files of 96 bytes, which begin as images do. */
 static inline void write_images(void)
 {
     char name[32];
@@ -23,6 +23,7 @@ static inline void write_images(void)
         snprintf(name, sizeof name, "images/class%d/%02d.png", i % 2, i);
         for (int k = 0; k < 24; k++)
             pixels[k] = (float)(1000 + i);
+        memcpy(pixels, "\xff\xd8", 2);
         put_file(name, pixels, sizeof pixels);
     }
 }

@@ -26,7 +26,19 @@
 #define leat_trainer_close       double_trainer_close
 #define leat_trainer_step        double_trainer_step
 #define leat_trainer_times       double_trainer_times
+#define leat_trainer_repeat      double_trainer_repeat
+#define leat_plan_tensor         double_plan_tensor
+#define leat_batch_get_info      double_batch_get_info
+#define leat_batch_release       double_batch_release
+#define leat_arm_init            double_arm_init
+#define leat_arm_open            double_arm_open
+#define leat_arm_close           double_arm_close
+#define leat_arm_warm_up         double_arm_warm_up
+#define leat_arm_run             double_arm_run
+#define leat_arm_run_loader      double_arm_run_loader
+#define leat_arm_run_step        double_arm_run_step
 #define leat_compare             compare_doubles
+#include "arm.c"
 #include "compare.c"
 
 enum { MAX_RUNS = 1000, US = 1000 };
@@ -41,7 +53,8 @@ static struct {
     int fail_at;                           /* the call that fails; -1: none */
     bool lose_a_time, end_at_once;
     /* What happened. */
-    int n_calls, n_open, n_runs;
+    int n_calls, n_open, n_runs; /* runs: of loader and step together */
+    int n_loader_runs, n_step_runs;
     int64_t run_of[MAX_RUNS];    /* prefetch of the arm that ran */
     int64_t steps_in[MAX_RUNS];  /* steps of that run */
     int64_t first_batch, epochs; /* asked for by the last loader */
@@ -53,10 +66,12 @@ struct leat_plan {
 };
 struct leat_batch {
     leat_loader *loader;
+    leat_batch_info info;
 };
 struct leat_loader {
     const leat_plan *plan;
-    int64_t n_given;
+    int64_t n_given; /* to steps */
+    bool alone;      /* some were given back without one */
     leat_batch batch;
 };
 struct leat_trainer {
@@ -156,7 +171,6 @@ int double_loader_open(const leat_plan *plan, const leat_loader_options *options
     (*out)->batch.loader = *out;
     world.first_batch = options->first_batch;
     world.epochs = options->epochs;
-    world.run_of[world.n_runs++ % MAX_RUNS] = plan->info.prefetch;
     world.n_open++;
     return LEAT_OK;
 }
@@ -176,6 +190,46 @@ int double_loader_next(leat_loader *loader, leat_batch **out, leat_error *err)
     if (world.end_at_once)
         return LEAT_E_END;
     *out = &loader->batch;
+    loader->batch.info = (leat_batch_info){ .rows = 32,
+                                            .got_ns = world.now_ns,
+                                            .copy_start_ns = world.now_ns,
+                                            .copy_end_ns = world.now_ns + world.copy_ns };
+    return LEAT_OK;
+}
+
+const leat_tensor_info *double_plan_tensor(const leat_plan *plan, int32_t i)
+{
+    (void)plan;
+    (void)i;
+    return NULL;
+}
+
+const leat_batch_info *double_batch_get_info(leat_batch *batch)
+{
+    return &batch->info;
+}
+
+/* Without a step: the loader is alone, and takes its time for the next batch. */
+void double_batch_release(leat_batch *batch)
+{
+    const int64_t ns = world.input_ns + world.copy_ns;
+    world.now_ns += ns ? ns : US;
+    world.n_loader_runs += !batch->loader->alone;
+    batch->loader->alone = true;
+}
+
+static inline int add_times(leat_trainer *trainer, leat_step_times times)
+{
+    if (trainer->n_times == trainer->room) {
+        leat_step_times *larger =
+            realloc(trainer->times, (2 * trainer->room + 64) * sizeof *larger);
+        if (!larger)
+            return LEAT_E_NOMEM;
+        trainer->times = larger;
+        trainer->room = 2 * trainer->room + 64;
+    }
+    trainer->times[trainer->n_times++] = times;
+    trainer->n_steps++;
     return LEAT_OK;
 }
 
@@ -186,27 +240,33 @@ int double_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *er
     const bool covered = trainer->plan->info.prefetch > 0;
     if (may_fail("step", err))
         return LEAT_E_IO;
-    if (trainer->n_times == trainer->room) {
-        leat_step_times *larger =
-            realloc(trainer->times, (2 * trainer->room + 64) * sizeof *larger);
-        if (!larger)
-            return leat_fail(err, LEAT_E_NOMEM, "times");
-        trainer->times = larger;
-        trainer->room = 2 * trainer->room + 64;
-    }
+    if (!loader->n_given)
+        world.run_of[world.n_runs++ % MAX_RUNS] = trainer->plan->info.prefetch;
     const bool slow = trainer->n_steps < world.slow_first || loader->n_given < world.slow_in_run;
     const int64_t compute_ns = world.compute_ns * (slow ? 10 : 1) + world.n_runs * world.drift_ns +
                                (world.never_steady ? trainer->n_steps * world.compute_ns : 0);
-    leat_step_times *t = &trainer->times[trainer->n_times++];
-    *t = (leat_step_times){ .asked_ns = world.now_ns, .rows = 32, .busy_ns = compute_ns };
-    t->ready_ns = t->asked_ns + (covered ? 0 : world.input_ns);
-    t->copy_start_ns = t->ready_ns;
-    t->copy_end_ns = t->copy_start_ns + (covered ? 0 : world.copy_ns);
-    t->compute_start_ns = t->copy_end_ns;
-    t->compute_end_ns = world.now_ns = t->compute_start_ns + compute_ns;
-    trainer->n_steps++;
-    loader->n_given++;
-    world.steps_in[(world.n_runs - 1) % MAX_RUNS] = loader->n_given;
+    leat_step_times t = { .asked_ns = world.now_ns, .rows = 32, .busy_ns = compute_ns };
+    t.ready_ns = t.asked_ns + (covered ? 0 : world.input_ns);
+    t.copy_start_ns = t.ready_ns;
+    t.copy_end_ns = t.copy_start_ns + (covered ? 0 : world.copy_ns);
+    t.compute_start_ns = t.copy_end_ns;
+    t.compute_end_ns = world.now_ns = t.compute_start_ns + compute_ns;
+    world.steps_in[(world.n_runs - 1) % MAX_RUNS] = ++loader->n_given;
+    return add_times(trainer, t) < 0 ? leat_fail(err, LEAT_E_NOMEM, "times") : LEAT_OK;
+}
+
+int double_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_error *err)
+{
+    (void)batch;
+    if (may_fail("step", err))
+        return LEAT_E_IO;
+    world.n_step_runs++;
+    for (int64_t i = 0; i < n; i++) {
+        leat_step_times t = { .compute_start_ns = world.now_ns, .rows = 32 };
+        t.compute_end_ns = world.now_ns += t.busy_ns = world.compute_ns;
+        if (add_times(trainer, t) < 0)
+            return leat_fail(err, LEAT_E_NOMEM, "times");
+    }
     return LEAT_OK;
 }
 

@@ -305,6 +305,30 @@ static void given_up_leaves_nothing(void **state)
     kind = NAMELESS;
 }
 
+/* The temporary name fits wherever the final one does, however the file comes to it. */
+static void long_names_are_written_in_every_way(void **state)
+{
+    leat_atomic_file *file;
+    leat_format_error err;
+    char name[256] = "";
+    (void)state;
+    for (kind = 0; kind < N_KINDS; kind++)
+        for (int n = 200; n <= 255; n++) {
+            char path[300];
+            memset(name, 'n', (size_t)n);
+            name[n] = 0;
+            snprintf(path, sizeof path, "%s/%s", test_folder, name);
+            assert_int_equal(leat_atomic_file_open(&file, path, 0, &err), LEAT_FORMAT_OK);
+            assert_int_equal(leat_atomic_file_write(file, new_bytes, 100, &err), LEAT_FORMAT_OK);
+            if (leat_atomic_file_commit(file, &err) < 0)
+                fail_msg("%d bytes, kind %d: %s", n, kind, err.text);
+            leat_atomic_file_close(&file);
+            assert_int_equal(count_in_folder(), 1);
+            assert_int_equal(unlink(path), 0);
+        }
+    kind = NAMELESS;
+}
+
 /* An error counts what was written, not what was to be. */
 static void only_written_bytes_are_counted(void **state)
 {
@@ -456,6 +480,7 @@ int main(void)
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(names_that_cannot_be_written),
         cmocka_unit_test(given_up_leaves_nothing),
+        cmocka_unit_test(long_names_are_written_in_every_way),
         cmocka_unit_test(only_written_bytes_are_counted),
         cmocka_unit_test(mode_is_the_umask_s),
         cmocka_unit_test(bare_name_goes_to_the_working_folder),

@@ -23,7 +23,7 @@ static int make(void **state)
     for (int i = 0; i < N_IMAGES; i++) {
         char name[32];
         snprintf(name, sizeof name, "images/class/%02d.jpg", i);
-        put_text(name, "x");
+        put_text(name, "P6 x"); /* begins as an image does */
     }
     return 0;
 }

@@ -183,9 +183,12 @@ static void bad_folders_are_explained(void **state)
           "did you mean bad/train?" },
         { "cp -r images bad && mkdir bad/circle/more", "--recursive" },
         { "cp -r images bad && mkfifo bad/circle/pipe", "neither a file nor a folder" },
-        { "cp -r images bad && ln -s nowhere bad/circle/link", "bad/circle/link" },
+        { "cp -r images bad && ln -s nowhere bad/circle/link",
+          "bad/circle/link: a link to what is not there; --skip-bad" },
         { "cp -r images bad && echo text >bad/star/notes.txt",
-          "bad/star/notes.txt: neither JPEG nor PNG" },
+          "bad/star/notes.txt: no image: none of JPEG, PNG, WebP, BMP, PGM and PPM; --skip-bad "
+          "leaves out such files" },
+        { "cp -r images bad && ln -s ../circle bad/star/circle && rm bad/star/*.*", "--recursive" },
         { "cp -r images bad && : >bad/star/empty.jpg", "bad/star/empty.jpg: an empty file" },
         { "cp -r images bad && printf '\\377\\330\\377\\340' >bad/star/cut.jpg",
           "bad/star/cut.jpg: damaged JPEG" },
@@ -219,7 +222,7 @@ static void the_first_bad_file_is_named(void **state)
                          "echo >bad/triangle/00"));
     for (int threads = 1; threads <= 8; threads *= 2) {
         expect_failure(shell("$L convert images bad -o x --shards 9 --threads %d -q", threads), 1,
-                       "bad/cross/zz: neither");
+                       "bad/cross/zz: no image");
         assert_int_equal(count_files("*x-*"), 0);
     }
 }
@@ -229,9 +232,9 @@ static void skip_bad_lists_what_it_leaves_out(void **state)
     (void)state;
     expect_success(shell("cp -r images bad; echo >bad/cross/zz; echo >bad/ring/00; echo >bad/top; "
                          "$L convert images bad -o x --skip-bad --shards 2 --json -q"));
-    expect_in(err, "left out: bad/cross/zz: neither JPEG nor PNG\n"
-                   "left out: bad/ring/00: neither JPEG nor PNG\n"
-                   "left out: 1 file directly in bad");
+    expect_in(err, "left out: bad/cross/zz: no image: none of JPEG, PNG, WebP, BMP, PGM and PPM\n"
+                   "left out: bad/ring/00: no image: none of JPEG, PNG, WebP, BMP, PGM and PPM\n"
+                   "left out: 1 file directly in bad, outside of any class folder: bad/top\n");
     json_t *json = parse_out();
     assert_int_equal(number(json, "images"), 240);
     assert_int_equal(json_array_size(json_object_get(json, "skipped")), 2);
@@ -242,6 +245,89 @@ static void skip_bad_lists_what_it_leaves_out(void **state)
     expect_failure(shell("$L convert images bad -o x --skip-bad -q"), 1,
                    "no file in it is an image");
     assert_int_equal(count_files("x*"), 0);
+}
+
+/* Links to nowhere, pipes that nobody writes, files that may not be read, links in a circle. */
+static void skip_bad_leaves_out_what_cannot_be_opened(void **state)
+{
+    (void)state;
+    expect_success(shell("cp -r test-images bad && cd bad && ln -s nowhere circle/link && "
+                         "ln -s self circle/self && mkfifo ring/pipe pipe && ln -s nowhere top && "
+                         "mkdir star/in && cp star/*.* star/in && ln -s .. star/in/up && "
+                         "ln -s ../.. star/in/top && ln -s . star/in/same"));
+    expect_failure(shell("$L convert images bad -o x --recursive -q"), 1,
+                   "--skip-bad leaves it out");
+    for (int shuffle = 0; shuffle < 2; shuffle++) {
+        expect_success(
+            shell("timeout 20 $L convert images bad -o x --skip-bad --recursive --json -q %s",
+                  shuffle ? "--shuffle 1" : ""));
+        expect_in(err, "left out: bad/circle/link: a link to what is not there\n");
+        expect_in(err, "left out: bad/circle/self: Too many levels of symbolic links\n");
+        expect_in(err, "left out: bad/ring/pipe: neither a file nor a folder\n");
+        expect_in(err, "left out: bad/star/in/up: a link to a folder that it lies in\n");
+        expect_in(err, "left out: bad/star/in/top: a link to a folder that it lies in\n");
+        expect_in(err, "left out: bad/star/in/same: a link to a folder that it lies in\n");
+        json_t *json = parse_out();
+        assert_int_equal(number(json, "images"), 66);
+        assert_int_equal(json_array_size(json_object_get(json, "skipped")), 8);
+        assert_int_equal(number(json, "empty_classes"), 0);
+        json_decref(json);
+    }
+    expect_failure(shell("ln -s . bad/loop && rm -rf bad/star/in bad/*/link bad/*/self bad/*/pipe "
+                         "bad/pipe bad/top && $L convert images bad -o y"),
+                   1, "bad/loop: a link to a folder that it lies in; --skip-bad leaves it out");
+}
+
+/* A file that turns out to be none when it is opened; root may read everything, so it is a link. */
+static void empty_classes_are_said(void **state)
+{
+    (void)state;
+    expect_success(
+        shell("mkdir -p bad && cp -r test-images/circle bad/b && mkdir bad/a bad/c bad/d "
+              "&& echo text >bad/c/1.jpg"));
+    expect_success(shell("$L convert images bad -o x --skip-bad --json -q --shuffle 3"));
+    expect_in(err, "3 of 4 classes have no image: the first is a (label 0)\n");
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "empty_classes"), 3);
+    json_decref(json);
+    expect_success(shell("cp bad/b/* bad/c && cp bad/b/* bad/d && rm x* bad/c/1.jpg && "
+                         "$L convert images bad -o x -q"));
+    expect_in(err, "1 of 4 classes has no image: a (label 0)\n");
+}
+
+/* By content, every format that decode_image reads; and so does the source `images`. */
+static void the_source_takes_the_same_files(void **state)
+{
+    (void)state;
+    expect_success(shell(
+        "mkdir -p bad/a bad/b && cp images/circle/*0.jpg bad/a && "
+        "mv bad/a/$(ls bad/a | head -1) bad/a/jpeg.txt && printf 'P6\\n2 1 255\\nabcdef' >bad/b/1 "
+        "&& "
+        "printf 'P5 2 1 255 ab' >bad/b/2.jpg && echo text >bad/b/3.jpg && : >bad/b/4.png && "
+        "printf "
+        "'BM\\072\\0\\0\\0\\0\\0\\0\\0\\066\\0\\0\\0\\050\\0\\0\\0\\001\\0\\0\\0\\001\\0\\0\\0"
+        "\\001\\0\\030\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0"
+        "\\0\\0abc\\0' >bad/b/5.png"));
+    expect_success(shell("$L convert images bad -o x --skip-bad --verify --json -q"));
+    json_t *json = parse_out();
+    const int64_t n = number(json, "images");
+    assert_int_equal(json_array_size(json_object_get(json, "skipped")), 2);
+    json_decref(json);
+    assert_true(n >= 5);
+    char digest[64] = "";
+    for (int of_folder = 0; of_folder < 2; of_folder++) {
+        expect_success(
+            shell("printf 'source: {%s}\\npipeline: [{map: [decode_image, {resize: {size: "
+                  "[4, 4]}}]}, batch: 1]\\n' >y.yaml && $L plan y.yaml",
+                  of_folder ? "images: bad" : "tfrecord: x-*.tfrecord"));
+        if (of_folder)
+            expect_in(out,
+                      "images: left out: 2 files that are no images: the first is bad/b/3.jpg");
+        expect_success(shell("$L bench y.yaml --epochs 1 --digest -q | grep -o 'digest .*'"));
+        if (of_folder)
+            assert_string_equal(out, digest);
+        snprintf(digest, sizeof digest, "%.60s", out);
+    }
 }
 
 static void recursive_takes_inner_folders(void **state)
@@ -263,6 +349,8 @@ static void unreadable_files_are_named(void **state)
         skip(); /* root reads everything */
     expect_success(shell("cp -r images bad && chmod 0 bad/ring/*13.jpg"));
     expect_failure(shell("$L convert images bad -o x -q"), 1, "Permission denied");
+    expect_success(shell("$L convert images bad -o y --skip-bad -q"));
+    expect_in(err, "13.jpg: cannot open: Permission denied");
     expect_success(shell("chmod 644 bad/ring/* && chmod 0 bad/ring"));
     expect_failure(shell("$L convert images bad -o x -q"), 1, "bad/ring: cannot read the folder");
     expect_success(shell("chmod 755 bad/ring"));
@@ -340,7 +428,10 @@ static void stopping_leaves_no_half_file(void **state)
         const int code =
             shell("timeout -s %s 0.%03d $L convert images images -o x --shards 6 -q", name, i + 1);
         const int n = count_files("x-0*.tfrecord");
-        if (n) {
+        if (count_files("x.incomplete")) {
+            assert_string_equal(name, "KILL");
+            assert_int_equal(shell("$L inspect 'x-0*.tfrecord'"), 1);
+        } else if (n) {
             expect_success(shell("$L inspect 'x-0*.tfrecord' --json"));
             json_t *json = parse_out();
             assert_int_equal(number(json, "records"), 40 * n);
@@ -368,6 +459,9 @@ int main(void)
         cmocka_unit_test_teardown(bad_folders_are_explained, clean),
         cmocka_unit_test_teardown(the_first_bad_file_is_named, clean),
         cmocka_unit_test_teardown(skip_bad_lists_what_it_leaves_out, clean),
+        cmocka_unit_test_teardown(skip_bad_leaves_out_what_cannot_be_opened, clean),
+        cmocka_unit_test_teardown(empty_classes_are_said, clean),
+        cmocka_unit_test_teardown(the_source_takes_the_same_files, clean),
         cmocka_unit_test_teardown(recursive_takes_inner_folders, clean),
         cmocka_unit_test_teardown(unreadable_files_are_named, clean),
         cmocka_unit_test_teardown(sets_are_not_mixed, clean),

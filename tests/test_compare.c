@@ -177,6 +177,33 @@ static void several_things_vary_at_once(void **state)
     assert_string_equal(result.arms[2].device, "sim");
 }
 
+/* The loader alone takes input and copy, the step alone its compute, whatever overlaps in the arm. */
+static void loader_and_step_are_measured_alone(void **state)
+{
+    (void)state;
+    world.input_ns = 350 * US;
+    world.copy_ns = 50 * US;
+    must_compare(PREFETCH "=0,2", &(leat_compare_options){ .rounds = 5 });
+    assert_int_equal(world.n_runs, 2 + 2 * 5); /* with warm-up */
+    assert_int_equal(world.n_loader_runs, 2 * 5);
+    assert_int_equal(world.n_step_runs, 2 + 2 * 5);
+    for (int i = 0; i < 2; i++) {
+        const leat_compare_arm *arm = &result.arms[i];
+        assert_close(arm->loader.value, 32 / 400e-6);
+        assert_close(arm->step.value, 32 / 100e-6);
+        assert_close(arm->loader_of_step.low, 0.25);
+        assert_close(arm->loader_of_step.high, 0.25);
+        assert_close(arm->of_step.value, i ? 1 : 0.2);
+        assert_close(arm->of_loader.value, i ? 4 : 0.8);
+        assert_close(arm->copying, 0.125);
+        assert_close(arm->step_busy, 1);
+        assert_int_equal(arm->overlaps, i);
+        assert_int_equal(arm->on_host, 1);
+    }
+    assert_string_equal(result.arms[0].verdict, "input-bound");
+    assert_true(result.cores >= 1 && result.cores_taken >= 0 && result.cores_taken <= result.cores);
+}
+
 static void note_progress(void *user, int done, int total)
 {
     int *seen = user;
@@ -192,8 +219,8 @@ static void progress_counts_runs(void **state)
         .rounds = 3, .steps = 20, .progress = note_progress, .user = seen
     };
     must_compare(PREFETCH "=0,2", &options);
-    assert_int_equal(seen[0], 8);
-    assert_int_equal(seen[1], 8);
+    assert_int_equal(seen[0], 2 + 2 * 3 * 3); /* warm-up; arms, rounds, kinds of runs */
+    assert_int_equal(seen[1], seen[0]);
 }
 
 static void whatever_fails_is_told_and_closed(void **state)
@@ -303,6 +330,7 @@ int main(void)
         cmocka_unit_test_setup(drift_is_no_difference, setup_world),
         cmocka_unit_test_setup(devices_can_be_named_and_varied, setup_world),
         cmocka_unit_test_setup(several_things_vary_at_once, setup_world),
+        cmocka_unit_test_setup(loader_and_step_are_measured_alone, setup_world),
         cmocka_unit_test_setup(progress_counts_runs, setup_world),
         cmocka_unit_test_setup(whatever_fails_is_told_and_closed, setup_world),
         cmocka_unit_test_setup(memory_may_run_out_anywhere, setup_world),

@@ -239,7 +239,7 @@ static void a_filter_of_system_calls_is_survived(void **state)
     const uint64_t want = digest_with("reader: pread, threads: 0", 0, &stats);
     for (size_t m = 0; m < sizeof moments / sizeof *moments; m++)
         for (int e = 0; e < 3; e++) {
-            int status;
+            int status = 0;
             const pid_t child = fork();
             if (child == 0) {
                 alarm(WATCHDOG / 2);

@@ -39,7 +39,7 @@ static void shares_are_of_the_sum_of_times(void **state)
     const leat_meter rounds[] = { round_of(1000, 0.9, 0.05, 100), round_of(3000, 0.5, 0.45, 60),
                                   round_of(2000, 0.6, 0.35, 70) };
     leat_compare_arm arm = { .simulated = 0 };
-    leat_rounds_conclude(rounds, rounds, 3, &arm);
+    leat_rounds_conclude(&(leat_rounds){ rounds, rounds, rounds }, rounds, 3, &arm);
     assert_int_equal(arm.meter.wall_ns, 6000);
     assert_int_equal(arm.meter.n_steps, 30);
     assert_near(arm.meter.busy, (900 + 1500 + 1200) / 6000.);
@@ -71,8 +71,8 @@ static void pairs_see_through_drift(void **state)
         slow[i] = round_of(1000 + 200 * i, 0.8, 0.1, 1000. / (1 + 0.2 * i));
         fast[i] = round_of(1000 + 200 * i, 0.8, 0.1, 1050. / (1 + 0.2 * i));
     }
-    leat_rounds_conclude(slow, slow, N, &base);
-    leat_rounds_conclude(fast, slow, N, &arm);
+    leat_rounds_conclude(&(leat_rounds){ slow, slow, slow }, slow, N, &base);
+    leat_rounds_conclude(&(leat_rounds){ fast, slow, fast }, slow, N, &arm);
     assert_true(arm.samples_per_s_low < base.samples_per_s_high);
     assert_near(arm.speedup, 1.05);
     assert_near(arm.speedup_low, 1.05);
@@ -92,7 +92,7 @@ static void noise_is_rarely_a_difference(void **state)
             a[j] = round_of(1000, 0.8, 0.1, 100 + (double)leat_rng_normal(&rng));
             b[j] = round_of(1000, 0.8, 0.1, 100 + (double)leat_rng_normal(&rng));
         }
-        leat_rounds_conclude(a, b, N, &arm);
+        leat_rounds_conclude(&(leat_rounds){ a, a, a }, b, N, &arm);
         assert_true(arm.speedup_low <= arm.speedup && arm.speedup <= arm.speedup_high);
         n_claims += arm.speedup_low > 1 || arm.speedup_high < 1;
     }

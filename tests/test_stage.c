@@ -16,7 +16,7 @@ static int make_files(void **state)
     for (int i = 0; i < N_FILES; i++) {
         char name[32];
         snprintf(name, sizeof name, "%s/%02d.jpg", i % 2 ? "cat" : "dog", i);
-        put_text(name, "");
+        put_text(name, "P6 "); /* begins as an image does */
     }
     return 0;
 }

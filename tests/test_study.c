@@ -78,6 +78,22 @@ static void prefetch_takes_the_wait_for_input_away(void **state)
     }
 }
 
+/* Input that sleeps 4 ms per batch and more, however fast the machine is, and steps of some
+ * microseconds: a busy machine can blur that, but not turn it into something else. */
+static void slow_input_is_never_called_something_else(void **state)
+{
+    (void)state;
+    const leat_compare_options options = { .rounds = 2, .steps = 20 };
+    compare("sim:h200", "engine.threads=1,2", &options);
+    for (int i = 0; i < 2; i++) {
+        const leat_compare_arm *arm = &result.arms[i];
+        assert_true(arm->loader.value <= 1000. * (i + 1) + 1000); /* one sleep of 1 ms per row */
+        if (strcmp(arm->verdict, "input-bound") != 0 && strcmp(arm->verdict, "environment") != 0 &&
+            strcmp(arm->verdict, "inconclusive") != 0)
+            fail_msg("%s", arm->sentence);
+    }
+}
+
 static void the_cpu_can_be_compared_with_a_simulation(void **state)
 {
     (void)state;
@@ -88,6 +104,10 @@ static void the_cpu_can_be_compared_with_a_simulation(void **state)
     assert_int_equal(result.arms[1].simulated, 1);
     assert_string_equal(result.arms[1].device, "sim:h200");
     assert_true(result.arms[0].meter.exposed_copy == 0); /* nothing is copied */
+    assert_int_equal(result.arms[0].on_host, 1);
+    assert_int_equal(result.arms[1].on_host, 0);
+    assert_true(result.arms[0].copying == 0 && result.arms[1].copying > 0);
+    assert_null(strstr(result.arms[0].sentence, "launch"));
     assert_non_null(strstr(result.summary, "(arms in part simulated)"));
 }
 
@@ -106,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prefetch_takes_the_wait_for_input_away),
+        cmocka_unit_test(slow_input_is_never_called_something_else),
         cmocka_unit_test(the_cpu_can_be_compared_with_a_simulation),
         cmocka_unit_test(errors_name_arm_and_place),
     };

@@ -138,6 +138,36 @@ static void learns_from_a_loader(void **state)
     pipeline_close(&p);
 }
 
+/* The step alone: one batch, which is given back behind the last step. */
+static void a_batch_can_be_stepped_on_again(void **state)
+{
+    static const char *const trains[] = {
+        on_cpu, "train: {device: sim, model: [dense: 3], loss: softmax_cross_entropy}",
+        "train: {device: sim, sync_every: 2, model: [dense: 3], loss: softmax_cross_entropy}"
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof trains / sizeof *trains; i++) {
+        pipeline p;
+        leat_batch *batch;
+        static leat_step_times times[200];
+        pipeline_open(&p, trains[i], 2);
+        leat_loader *loader = loader_of(&p, 1);
+        for (int64_t n = 0; n < 3; n++) { /* none, one, more than may be in flight */
+            static const int64_t steps[] = { 0, 1, 100 };
+            assert_int_equal(leat_loader_next(loader, &batch, &p.f.err), LEAT_OK);
+            assert_int_equal(leat_trainer_repeat(p.f.trainer, batch, steps[n], &p.f.err), LEAT_OK);
+            assert_int_equal(leat_trainer_times(p.f.trainer, times, 200), steps[n]);
+        }
+        leat_meter meter;
+        assert_int_equal(leat_meter_account(times, 1, 100, &meter), LEAT_OK);
+        assert_true(meter.input_wait == 0 && meter.exposed_copy == 0 && meter.busy > 0);
+        assert_int_equal(times[99].rows, BATCH);
+        assert_int_equal(train_all(&p, loader, SIZE_MAX), 8 - 3); /* nothing is held */
+        leat_loader_close(&loader);
+        pipeline_close(&p);
+    }
+}
+
 static void tensors_are_found_by_name(void **state)
 {
     static const struct {
@@ -302,6 +332,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learns_from_a_loader),
+        cmocka_unit_test(a_batch_can_be_stepped_on_again),
         cmocka_unit_test(tensors_are_found_by_name),
         cmocka_unit_test(a_wrong_label_gives_the_batch_back),
         cmocka_unit_test(times_on_sim_follow_the_arithmetic),

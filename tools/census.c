@@ -76,7 +76,6 @@ static void count_jpeg(const struct taker *taker, leat_census_feature *to, const
                        size_t size)
 {
     leat_jpeg_info info;
-    to->jpeg++;
     if (leat_jpeg_look(data, size, &info, NULL) < 0)
         count_reason(to, "damaged header");
     else if (!info.is_own)
@@ -100,13 +99,11 @@ static void count_bytes(struct taker *taker, leat_census_feature *to, const leat
         if (leat_feature_bytes(feature, i, &data, &size) < 0)
             return;
         add(&to->bytes, (double)size);
-        if (!leat_image_header_format(data, size) ||
-            leat_image_reader_header(taker->images, data, size, &header, NULL) < 0)
+        if (leat_image_reader_header(taker->images, data, size, &header, NULL) < 0)
             continue;
-        if (header.format[0] == 'j')
+        to->images[header.format]++;
+        if (header.format == LEAT_IMAGE_JPEG)
             count_jpeg(taker, to, data, size);
-        else
-            to->png++;
         add(&to->height, (double)header.height);
         add(&to->width, (double)header.width);
     }

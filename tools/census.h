@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "image_format.h"
 #include "leat/error.h"
 
 /* Smallest, largest and sum of n numbers. */
@@ -24,14 +25,14 @@ typedef struct leat_census_reason {
 
 typedef struct leat_census_feature {
     char *name;
-    int kind;                  /* LEAT_FEATURE_*; -1: differs between records */
-    uint64_t records;          /* that have it */
-    leat_census_range values;  /* how many per record */
-    leat_census_range numbers; /* the values of numbers */
-    leat_census_range bytes;   /* the sizes of byte strings */
-    uint64_t jpeg, png;        /* byte strings that are images */
+    int kind;                            /* LEAT_FEATURE_*; -1: differs between records */
+    uint64_t records;                    /* that have it */
+    leat_census_range values;            /* how many per record */
+    leat_census_range numbers;           /* the values of numbers */
+    leat_census_range bytes;             /* the sizes of byte strings */
+    uint64_t images[LEAT_IMAGE_FORMATS]; /* byte strings that are images, by their format */
     leat_census_range height, width;
-    uint64_t own_decoder; /* of jpeg: leat's own decoder takes them, libjpeg-turbo the others */
+    uint64_t own_decoder; /* of JPEG: leat's own decoder takes them, libjpeg-turbo the others */
     /* Of own_decoder: can be read in parts, by restart markers or by the index beside the file. */
     uint64_t restart_markers, side_index;
     leat_census_reason reasons[LEAT_CENSUS_REASONS]; /* the last counts all that found no place */

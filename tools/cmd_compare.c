@@ -50,6 +50,15 @@ static void interval_json(json_t *object, const char *key, double low, double hi
     leat_json_add(object, key, pair);
 }
 
+/* KEY and KEY_interval. */
+static void estimate_json(json_t *object, const char *key, leat_estimate estimate)
+{
+    char interval[32];
+    snprintf(interval, sizeof interval, "%s_interval", key);
+    leat_json_real(object, key, estimate.value);
+    interval_json(object, interval, estimate.low, estimate.high);
+}
+
 static json_t *arm_json(const leat_compare_arm *arm)
 {
     const leat_meter *meter = &arm->meter;
@@ -72,6 +81,12 @@ static json_t *arm_json(const leat_compare_arm *arm)
     leat_json_real(one, "wall_s", (double)meter->wall_ns * 1e-9);
     leat_json_real(one, "speedup", arm->speedup);
     interval_json(one, "speedup_interval", arm->speedup_low, arm->speedup_high);
+    estimate_json(one, "loader", arm->loader);
+    estimate_json(one, "step", arm->step);
+    estimate_json(one, "of_loader", arm->of_loader);
+    estimate_json(one, "of_step", arm->of_step);
+    leat_json_real(one, "copying", arm->copying);
+    leat_json_real(one, "step_busy", arm->step_busy);
     leat_json_text(one, "verdict", arm->verdict);
     leat_json_text(one, "sentence", arm->sentence);
     return one;
@@ -88,6 +103,8 @@ static json_t *result_json(const leat_compare_result *result, const char *path,
     leat_json_text(json, "config", path);
     leat_json_add(json, "vary", varied);
     leat_json_int(json, "rounds", result->rounds);
+    leat_json_int(json, "cores", result->cores);
+    leat_json_real(json, "cores_taken", result->cores_taken);
     leat_json_add(json, "arms", arms);
     leat_json_text(json, "summary", result->summary);
     return json;
@@ -119,12 +136,13 @@ static double percent(double share)
 
 static void print_arm(const leat_compare_arm *arm, int width)
 {
-    char rate[32], p50[32], p95[32], interval[32], speedup[32];
+    char rate[32], p50[32], p95[32], interval[32], speedup[64];
     const leat_meter *m = &arm->meter;
     snprintf(interval, sizeof interval, "%.1f-%.1f", percent(arm->idle_low),
              percent(arm->idle_high));
-    snprintf(speedup, sizeof speedup, "%.2fx", arm->speedup);
-    printf("%-*s %11s %10s %10s %6.1f %6.1f %12s %6.1f %8.1f %6.1f %8s\n", width, arm->name,
+    snprintf(speedup, sizeof speedup, "%.2fx %.2f-%.2f", arm->speedup, arm->speedup_low,
+             arm->speedup_high);
+    printf("%-*s %11s %10s %10s %6.1f %6.1f %12s %6.1f %8.1f %6.1f %16s\n", width, arm->name,
            leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate),
            ms_text(m->step_p50_ns, p50), ms_text(m->step_p95_ns, p95), percent(m->busy),
            percent(arm->idle), interval, percent(m->input_wait), percent(m->exposed_copy),
@@ -150,12 +168,15 @@ static void print_result(const leat_compare_result *result)
 {
     const int width = name_width(result);
     print_devices(result);
+    if (result->cores_taken >= 0.1 * result->cores)
+        printf("other processes took %.1f of %d CPUs meanwhile\n", result->cores_taken,
+               result->cores);
     printf("%d rounds in turns, up to %d steps each after up to %d of warm-up; %% of wall time\n\n",
            result->rounds, result->steps, result->warmup_steps);
-    printf("%-*s %11s %10s %10s %6s %6s %12s %6s %8s %6s %8s\n", width, "", "", "step", "step",
-           "device", "device", "95 %", "input", "exposed", "", "");
-    printf("%-*s %11s %10s %10s %6s %6s %12s %6s %8s %6s %8s\n", width, "arm", "samples/s", "p50",
-           "p95", "busy", "idle", "interval", "wait", "copy", "other", "speedup");
+    printf("%-*s %11s %10s %10s %6s %6s %12s %6s %8s %6s %16s\n", width, "", "", "step", "step",
+           "device", "device", "95 %", "input", "exposed", "", "speedup");
+    printf("%-*s %11s %10s %10s %6s %6s %12s %6s %8s %6s %16s\n", width, "arm", "samples/s", "p50",
+           "p95", "busy", "idle", "interval", "wait", "copy", "other", "and 95 %");
     for (int32_t i = 0; i < result->n_arms; i++)
         print_arm(&result->arms[i], width);
     putchar('\n');
@@ -215,7 +236,8 @@ const leat_command leat_command_compare = {
         "prints where the device's time went over the steady window: busy, or idle because the "
         "next batch was not there (input wait), because its copy was not covered by computing "
         "(exposed copy), or for anything else. The shares are of wall time and sum to 100 %. One "
-        "sentence per arm says what bound it.\n\n"
+        "sentence per arm says what bound it: beside each run the loader runs alone and the step "
+        "runs alone, and the arm is bound by the one whose rate it has.\n\n"
         "The speedup is that of samples/s against the first arm. Intervals are bootstrap 95 % "
         "intervals over the rounds. On a simulated device times are modelled; the table says so.",
     .example = "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2\n"

@@ -2,7 +2,6 @@
  *
  * leat convert: a folder of images becomes TFRecord shards, a label map and index files. */
 #include <errno.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +10,10 @@
 #include "files.h"
 #include "index.h"
 #include "json.h"
+#include "left_out.h"
 #include "lock.h"
+#include "pattern.h"
+#include "shard_names.h"
 #include "shards.h"
 
 struct convert_options {
@@ -42,7 +44,7 @@ static const leat_option options[] = {
     LEAT_OPTION_BOOL(struct convert_options, verify, "false",
                      "decode every image, so that damage behind the header is found"),
     LEAT_OPTION_BOOL(struct convert_options, skip_bad, "false",
-                     "leave out files that are no image, and list them"),
+                     "leave out what is no image or cannot be opened, and list it"),
     LEAT_OPTION_BOOL(struct convert_options, recursive, "false",
                      "take files in folders inside a class as well"),
     LEAT_ROW_QUIET(struct convert_options),
@@ -83,12 +85,22 @@ static int shuffle(struct convert *c, leat_error *err)
     return LEAT_OK;
 }
 
+/* The longest name of the set. */
+static int check_length(const struct convert *c, leat_error *err)
+{
+    char end[64];
+    snprintf(end, sizeof end, "-00000-of-%05lld.tfrecord.idx", (long long)c->o->shards);
+    return leat_files_check_length(c->o->output, end, err);
+}
+
 /* Shards of another count beside the new ones would be read together with them by PREFIX-*. */
 static int check_other_shards(const struct convert *c, leat_error *err)
 {
-    char *pattern = leat_files_text("%s-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]"
-                                    ".tfrecord",
-                                    c->o->output);
+    char *prefix = leat_pattern_escape(c->o->output);
+    char *pattern = prefix ? leat_files_text("%s-[0-9][0-9][0-9][0-9][0-9]-of-"
+                                             "[0-9][0-9][0-9][0-9][0-9].tfrecord",
+                                             prefix)
+                           : NULL;
     char *end = leat_files_text("-of-%05lld.tfrecord", (long long)c->o->shards);
     int rc = pattern && end ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     glob_t found = { 0 };
@@ -100,6 +112,7 @@ static int check_other_shards(const struct convert *c, leat_error *err)
                                "would mix the two; remove it or choose another PREFIX",
                                found.gl_pathv[i], c->o->output);
     globfree(&found);
+    free(prefix);
     free(pattern);
     free(end);
     return rc;
@@ -138,7 +151,7 @@ static int write_indexes(const struct convert *c, leat_error *err)
     for (int32_t i = 0; i < c->o->shards; i++) {
         leat_format_error why = { 0 };
         leat_index index = { 0 };
-        char *name = leat_shards_name(c->o->output, i, (int32_t)c->o->shards);
+        char *name = leat_shard_name(c->o->output, i, (int32_t)c->o->shards);
         if (!name)
             return leat_fail(err, LEAT_E_NOMEM, "out of memory");
         const int rc = leat_index_open(name, 0, &index, &why);
@@ -174,6 +187,8 @@ static int write_all(struct convert *c, leat_error *err)
     leat_progress_fini(&progress);
     if (rc == LEAT_OK)
         rc = leat_files_rename(c->labels_part, c->labels, err);
+    if (rc == LEAT_OK)
+        rc = leat_shard_names_end(c->o->output, err);
     if (rc < 0 && c->labels_part)
         unlink(c->labels_part);
     return rc < 0 ? rc : write_indexes(c, err);
@@ -195,7 +210,8 @@ static int write_locked(struct convert *c, leat_error *err)
 static int convert(struct convert *c, leat_error *err)
 {
     const int64_t start = leat_files_now_ns();
-    int rc = leat_scan_open(&c->scan, c->folder, c->o->recursive, err);
+    const leat_scan_options how = { c->o->recursive, c->o->skip_bad };
+    int rc = leat_scan_open(&c->scan, c->folder, &how, err);
     if (rc == LEAT_OK)
         rc = check_labels(&c->scan, err);
     if (rc == LEAT_OK && (size_t)c->o->shards > c->scan.n_files)
@@ -206,6 +222,10 @@ static int convert(struct convert *c, leat_error *err)
     if (rc == LEAT_OK)
         rc = leat_files_make_parents(c->o->output, err);
     if (rc == LEAT_OK)
+        rc = check_length(c, err);
+    if (rc == LEAT_OK)
+        rc = leat_json_check(c->o->json, err);
+    if (rc == LEAT_OK)
         rc = write_locked(c, err);
     c->seconds = (double)(leat_files_now_ns() - start) * 1e-9;
     return rc;
@@ -215,7 +235,7 @@ static json_t *names_json(const struct convert *c)
 {
     json_t *list = json_array();
     for (int32_t i = 0; i < c->o->shards; i++) {
-        char *name = leat_shards_name(c->o->output, i, (int32_t)c->o->shards);
+        char *name = leat_shard_name(c->o->output, i, (int32_t)c->o->shards);
         json_array_append_new(list, json_string(name ? name : "?"));
         free(name);
     }
@@ -239,6 +259,7 @@ static json_t *jpeg_json(const struct convert *c)
 static int write_json(const struct convert *c, leat_error *err)
 {
     json_t *json = leat_json_open("convert"), *skipped = json_array();
+    size_t first;
     leat_json_text(json, "folder", c->folder);
     leat_json_int(json, "images", (int64_t)c->result.images);
     leat_json_int(json, "classes", (int64_t)c->scan.n_classes);
@@ -249,10 +270,14 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_int(json, "threads", c->threads);
     leat_json_add(json, "shards", names_json(c));
     leat_json_text(json, "labels", c->labels);
+    for (size_t i = 0; i < c->scan.n_left_out; i++)
+        json_array_append_new(skipped, json_string(c->scan.left_out[i]));
     for (size_t i = 0; i < c->result.n_skipped; i++)
         json_array_append_new(skipped, json_string(c->result.skipped[i].text));
     leat_json_add(json, "skipped", skipped);
     leat_json_int(json, "outside", (int64_t)c->scan.n_outside);
+    leat_json_int(json, "empty_classes",
+                  (int64_t)leat_left_out_classes(&c->scan, c->order, &c->result, &first));
     if (c->restart_mcus)
         leat_json_add(json, "jpeg", jpeg_json(c));
     return leat_json_write(json, c->o->json, err);
@@ -288,15 +313,6 @@ static void print_summary(const struct convert *c)
            c->threads, c->threads == 1 ? "" : "s", c->labels);
     if (c->restart_mcus)
         print_jpeg(c);
-}
-
-static void print_notes(const struct convert *c)
-{
-    for (size_t i = 0; i < c->result.n_skipped; i++)
-        fprintf(stderr, "left out: %s/%s\n", c->folder, c->result.skipped[i].text);
-    if (c->scan.n_outside)
-        fprintf(stderr, "left out: %zu file%s directly in %s, outside of any class folder\n",
-                c->scan.n_outside, c->scan.n_outside == 1 ? "" : "s", c->folder);
 }
 
 static int parse_seed(struct convert *c, leat_error *err)
@@ -350,7 +366,7 @@ static int run(const leat_call *call)
     if (rc == LEAT_OK)
         rc = convert(&c, &err);
     if (rc == LEAT_OK) {
-        print_notes(&c);
+        leat_left_out_print(c.folder, &c.scan, c.order, &c.result);
         if (!leat_json_to_stdout(c.o->json))
             print_summary(&c);
         rc = write_json(&c, &err);
@@ -373,9 +389,11 @@ const leat_command leat_command_convert = {
     .summary = "make TFRecord files from a folder of images",
     .arguments = "images DIR",
     .text =
-        "Makes TFRecord files from a folder that has one sub-folder per class. Files are JPEG or "
-        "PNG, told by their first bytes and not by their names; without --jpeg their bytes pass "
-        "through untouched. Labels are 0, 1, ... in byte order of the folders' names. Names that "
+        "Makes TFRecord files from a folder that has one sub-folder per class. Files are JPEG, "
+        "PNG, WebP, BMP, PGM or PPM, told by their first bytes and not by their names; without "
+        "--jpeg "
+        "their bytes pass through untouched. Labels are 0, 1, ... in byte order of the folders' "
+        "names. Names that "
         "begin "
         "with a dot are passed over.\n\n"
         "Records hold the features image/encoded, image/format, image/class/label, "
@@ -387,13 +405,19 @@ const leat_command leat_command_convert = {
         "Progressive files become sequential, Huffman tables are optimised, and every N MCUs there "
         "is a restart marker. Metadata is dropped unless --keep-metadata. Pictures that Exif says "
         "are to be turned are turned where that loses nothing; otherwise image/exif/orientation "
-        "says how. Damaged, unfinished and arithmetic-coded files and PNG pass through "
+        "says how. Damaged, unfinished and arithmetic-coded files and other formats pass through "
         "untouched.\n\n"
         "Nothing appears under its final name before everything is complete and on disk. While "
         "one process writes files of a PREFIX, a second one with the same PREFIX is refused. A "
         "process that is killed outright leaves hidden files: .PREFIX.lock, and .NAME.part of what "
         "was complete by then; over a network, or on another file system without nameless files, "
-        "also .NAME.*.tmp. They can be removed, and are in nobody's way.",
+        "also .NAME.*.tmp (a long NAME is left out, or replaced by digits). They can be removed, "
+        "and "
+        "are in nobody's way. If it was killed while it gave the files their names, "
+        "PREFIX.incomplete "
+        "is left, and leat refuses to read the set until the conversion has run again. A former "
+        "set of "
+        "the same PREFIX and number of shards is replaced at that moment.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1",
     .n_min = 2,
     .n_max = 2,

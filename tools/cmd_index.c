@@ -164,6 +164,15 @@ static int take_both(const struct index_options *o, const char *path, json_t *li
     return rc;
 }
 
+/* Names of side files are longer than those of their data. */
+static int check_lengths(const leat_paths *paths, bool jpeg, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < paths->n && rc == LEAT_OK; i++)
+        rc = leat_files_check_length(paths->items[i], jpeg ? ".jpg.idx" : ".idx", err);
+    return rc;
+}
+
 static int run(const leat_call *call)
 {
     const struct index_options *o = call->options;
@@ -176,6 +185,10 @@ static int run(const leat_call *call)
     if (o->check && o->rebuild)
         return leat_command_misuse("index", "--check and --rebuild exclude each other");
     int rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err);
+    if (rc == LEAT_OK)
+        rc = check_lengths(&paths, o->jpeg, &err);
+    if (rc == LEAT_OK)
+        rc = leat_json_check(o->json, &err);
     json_t *json = leat_json_open("index"), *list = json_array();
     leat_progress progress;
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0, o->progress);
@@ -223,7 +236,8 @@ const leat_command leat_command_index = {
         "files once on one core; several processes may do different files at once.\n\n"
         "An index appears whole or not at all. A run that is stopped or killed leaves nothing "
         "behind; over a network, or on another file system without nameless files, it leaves a "
-        "file .NAME.*.tmp, which nothing reads and which may be deleted.",
+        "file .NAME.*.tmp (.*.tmp where NAME is long), which nothing reads and which may be "
+        "deleted.",
     .example = "  leat index 'data/train-*.tfrecord'\n  leat index --check data/*.tfrecord\n"
                "  leat index --jpeg 'data/train-*.tfrecord'",
     .n_min = 1,

@@ -12,6 +12,7 @@
 #include "paths.h"
 #include "record_print.h"
 #include "setup.h"
+#include "shard_set.h"
 
 struct inspect_options {
     int64_t record;
@@ -58,7 +59,8 @@ static void jpeg_json(json_t *one, const leat_census_feature *feature)
     for (int i = 0; i < LEAT_CENSUS_REASONS && feature->reasons[i].n; i++)
         leat_json_int(reasons, feature->reasons[i].text, (int64_t)feature->reasons[i].n);
     leat_json_int(one, "own_decoder", (int64_t)feature->own_decoder);
-    leat_json_int(one, "libjpeg_turbo", (int64_t)(feature->jpeg - feature->own_decoder));
+    leat_json_int(one, "libjpeg_turbo",
+                  (int64_t)(feature->images[LEAT_IMAGE_JPEG] - feature->own_decoder));
     leat_json_int(one, "seekable", (int64_t)(feature->restart_markers + feature->side_index));
     leat_json_int(one, "restart_markers", (int64_t)feature->restart_markers);
     leat_json_int(one, "side_index", (int64_t)feature->side_index);
@@ -74,9 +76,9 @@ static json_t *feature_json(const leat_census_feature *feature)
     range_json(one, "values", &feature->values);
     range_json(one, "numbers", &feature->numbers);
     range_json(one, "bytes", &feature->bytes);
-    leat_json_int(one, "jpeg", (int64_t)feature->jpeg);
-    leat_json_int(one, "png", (int64_t)feature->png);
-    if (feature->jpeg)
+    for (leat_image_format i = LEAT_IMAGE_JPEG; i < LEAT_IMAGE_FORMATS; i++)
+        leat_json_int(one, leat_image_format_name(i), (int64_t)feature->images[i]);
+    if (feature->images[LEAT_IMAGE_JPEG])
         jpeg_json(one, feature);
     range_json(one, "height", &feature->height);
     range_json(one, "width", &feature->width);
@@ -121,6 +123,9 @@ static void print_range(const char *before, const leat_census_range *range, cons
         printf("%s%.9g to %.9g%s", before, range->low, range->high, after);
 }
 
+static const char *const shown_names[LEAT_IMAGE_FORMATS] = { NULL,   "JPEG", "PNG",
+                                                             "WebP", "BMP",  "PNM" };
+
 static void print_feature(const leat_census_feature *f, uint64_t records)
 {
     printf("  %-24s %-6s", f->name, kind_name(f));
@@ -130,10 +135,9 @@ static void print_feature(const leat_census_feature *f, uint64_t records)
         print_range(" ", &f->bytes, " bytes");
     if (f->numbers.n)
         print_range(" ", &f->numbers, "");
-    if (f->jpeg)
-        printf(", %llu JPEG", (unsigned long long)f->jpeg);
-    if (f->png)
-        printf(", %llu PNG", (unsigned long long)f->png);
+    for (leat_image_format i = LEAT_IMAGE_JPEG; i < LEAT_IMAGE_FORMATS; i++)
+        if (f->images[i])
+            printf(", %llu %s", (unsigned long long)f->images[i], shown_names[i]);
     if (f->height.n) {
         print_range(", height ", &f->height, "");
         print_range(", width ", &f->width, "");
@@ -147,7 +151,7 @@ static void print_feature(const leat_census_feature *f, uint64_t records)
 static void print_jpeg(const leat_census_feature *f)
 {
     char count[32];
-    if (!f->jpeg)
+    if (!f->images[LEAT_IMAGE_JPEG])
         return;
     printf("  %-24s JPEG: %s by leat's own decoder", "",
            leat_files_count_text(f->own_decoder, count));
@@ -157,7 +161,8 @@ static void print_jpeg(const leat_census_feature *f)
     if (f->side_index)
         printf(", %s by an index", leat_files_count_text(f->side_index, count));
     putchar(')');
-    printf(", %s by libjpeg-turbo", leat_files_count_text(f->jpeg - f->own_decoder, count));
+    printf(", %s by libjpeg-turbo",
+           leat_files_count_text(f->images[LEAT_IMAGE_JPEG] - f->own_decoder, count));
     for (int i = 0; i < LEAT_CENSUS_REASONS && f->reasons[i].n; i++)
         printf("%s%s: %s", i ? ", " : " (", f->reasons[i].text,
                leat_files_count_text(f->reasons[i].n, count));
@@ -194,6 +199,14 @@ static void print_census(const leat_census *census, const leat_paths *paths)
     }
     if (census->n_labels)
         print_labels(census);
+}
+
+/* A set that was left half-written is no set. */
+static int check_sets(const leat_paths *paths, leat_error *err)
+{
+    leat_format_error why;
+    return leat_shard_set_check(paths->items, paths->n, &why) < 0 ? leat_files_fail(err, &why)
+                                                                  : LEAT_OK;
 }
 
 /* What was found stands on standard output; the command has failed all the same. */
@@ -304,7 +317,9 @@ static int run(const leat_call *call)
     const char *first = call->arguments[0];
     leat_error err = { 0 };
     leat_paths paths = { 0 };
-    int rc;
+    int rc = leat_json_check(o->json, &err);
+    if (rc < 0)
+        return leat_command_fail("inspect", &err);
     if (leat_paths_is_config(first)) {
         if (call->n_arguments > 1)
             return leat_command_misuse("inspect", "give one config, or TFRecord files");
@@ -316,6 +331,8 @@ static int run(const leat_call *call)
         return leat_command_misuse("inspect", "--set needs a config (.yaml)");
     } else {
         rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err);
+        if (rc == LEAT_OK)
+            rc = check_sets(&paths, &err);
         if (rc == LEAT_OK)
             rc = o->record < 0 ? inspect_files(o, &paths, &err) : inspect_record(o, &paths, &err);
     }

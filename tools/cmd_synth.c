@@ -94,9 +94,7 @@ static int remove_empty(const char *folder, leat_error *err)
 /* A hidden folder beside the result, in which everything is drawn; s->part stays NULL on error. */
 static int make_part(struct synth *s, leat_error *err)
 {
-    const char *slash = strrchr(s->folder, '/');
-    const int length = slash ? (int)(slash - s->folder) + 1 : 0;
-    char *part = leat_files_text("%.*s.%s.XXXXXX", length, s->folder, s->folder + length);
+    char *part = leat_files_hidden(s->folder, ".XXXXXX");
     if (!part)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (!mkdtemp(part)) {
@@ -276,7 +274,11 @@ static int run(const leat_call *call)
     for (size_t n = s.folder ? strlen(s.folder) : 0; n > 1 && s.folder[n - 1] == '/'; n--)
         s.folder[n - 1] = 0;
     leat_files_catch();
-    int rc = s.folder ? synth(&s, &err) : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    int rc = s.folder ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK && o->json) /* it may lie in DIR, which is not there yet */
+        rc = leat_files_check_length(o->json, "", &err);
+    if (rc == LEAT_OK)
+        rc = synth(&s, &err);
     if (rc == LEAT_OK)
         rc = report(&s, (double)(leat_files_now_ns() - start) * 1e-9, &err);
     free(s.folder);

@@ -104,6 +104,8 @@ json_t *leat_explain_budget_json(const leat_budget *budget)
     leat_json_int(json, "buffer_bytes", budget->buffer_bytes);
     leat_json_int(json, "read_bytes", budget->read_bytes);
     leat_json_int(json, "scratch_bytes", budget->scratch_bytes);
+    leat_json_int(json, "large_bytes", budget->large_bytes);
+    leat_json_int(json, "room_bytes", budget->room_bytes);
     leat_json_add(json, "rows", rows);
     leat_json_add(json, "decisions", decisions);
     return json;

@@ -15,6 +15,8 @@
 
 #include "atomic_file.h"
 
+enum { NAME_SHOWN = 100 }; /* bytes of a name that a hidden one repeats */
+
 char *leat_files_text(const char *format, ...)
 {
     char *text = NULL;
@@ -30,7 +32,29 @@ char *leat_files_hidden(const char *path, const char *end)
 {
     const char *const slash = strrchr(path, '/');
     const int folder = slash ? (int)(slash - path) + 1 : 0;
-    return leat_files_text("%.*s.%s%s", folder, path, path + folder, end);
+    const char *const name = path + folder;
+    uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+    if (strlen(name) <= NAME_SHOWN)
+        return leat_files_text("%.*s.%s%s", folder, path, name, end);
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 0x100000001b3;
+    return leat_files_text("%.*s.%016llx%s", folder, path, (unsigned long long)hash, end);
+}
+
+int leat_files_check_length(const char *path, const char *end, leat_error *err)
+{
+    struct stat status;
+    char *const longer = leat_files_text("%s%s", path, end);
+    if (!longer)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const int rc = lstat(longer, &status), error = errno;
+    free(longer);
+    if (rc == 0 || error != ENAMETOOLONG)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_IO,
+                     "%s: with \"%s\" the name is longer than this file system allows; choose a "
+                     "shorter one",
+                     path, end);
 }
 
 int leat_files_make_parents(const char *path, leat_error *err)

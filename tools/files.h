@@ -38,8 +38,12 @@ int leat_files_sync_folder_of(const char *path, leat_error *err);
 /* printf into new memory; NULL: out of memory. */
 char *leat_files_text(const char *format, ...) LEAT_PRINTF(1, 2);
 /* A name beside a path that patterns such as PREFIX-* do not find, ".NAME" and what it ends in; in new
- * memory. NULL: out of memory. */
+ * memory. A long NAME is replaced by 16 hex digits made of it, so that the hidden name fits where NAME
+ * does. NULL: out of memory. */
 char *leat_files_hidden(const char *path, const char *end);
+/* Whether the file system has room for the name that a path becomes with this end: asked before long work.
+ * Returns LEAT_OK or LEAT_E_IO. */
+int leat_files_check_length(const char *path, const char *end, leat_error *err);
 
 /* The signal that asked to stop (SIGINT, SIGTERM, SIGHUP) since leat_files_catch(), or 0. It may come
  * twice (timeout(1) sends it to the process and to its group), so a second one is no other. */

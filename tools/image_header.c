@@ -10,6 +10,10 @@
 
 #include <jpeglib.h>
 
+#include "leat/op.h"
+
+#define SCRATCH_BYTES ((size_t)4 << 30) /* address space; committed by touch */
+
 struct leat_image_reader {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr manager;
@@ -17,6 +21,8 @@ struct leat_image_reader {
     char text[JMSG_LENGTH_MAX]; /* of the error, or of the first warning */
     uint8_t *memory;            /* pixels of leat_image_reader_verify() */
     size_t room;
+    void *options;         /* of decode_image, for all other kinds; NULL: there was none yet */
+    leat_scratch *scratch; /* and its memory */
 };
 
 static void on_error(j_common_ptr jpeg)
@@ -60,18 +66,11 @@ void leat_image_reader_close(leat_image_reader **reader)
     if (!*reader)
         return;
     jpeg_destroy_decompress(&(*reader)->jpeg);
+    leat_scratch_close(&(*reader)->scratch);
+    free((*reader)->options);
     free((*reader)->memory);
     free(*reader);
     *reader = NULL;
-}
-
-const char *leat_image_header_format(const void *bytes, size_t n)
-{
-    if (n >= 3 && !memcmp(bytes, "\xff\xd8\xff", 3))
-        return "jpeg";
-    if (n >= 8 && !memcmp(bytes, "\x89PNG\r\n\x1a\n", 8))
-        return "png";
-    return NULL;
 }
 
 static int reserve(leat_image_reader *reader, size_t n, leat_error *err)
@@ -155,22 +154,74 @@ static int png_read(leat_image_reader *reader, const void *bytes, size_t n, bool
     return rc;
 }
 
+static int open_decoder(leat_image_reader *reader, const leat_op *decode, leat_error *err)
+{
+    if (!reader->options && !(reader->options = calloc(1, decode->options_size)))
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    leat_option_init(decode->options, reader->options);
+    if (!reader->scratch)
+        return leat_scratch_open(&reader->scratch, SCRATCH_BYTES, err);
+    leat_scratch_reset(reader->scratch);
+    return LEAT_OK;
+}
+
+/* WebP, BMP and PNM: their op knows, and says what is wrong. */
+static int op_read(leat_image_reader *reader, const void *bytes, size_t n, bool all,
+                   leat_image_header *out, leat_error *err)
+{
+    const leat_op *const decode = leat_op_find("decode_image");
+    const int64_t size = (int64_t)n;
+    const leat_view in = { leat_shape_make(LEAT_U8, 1, &size), (void *)(uintptr_t)bytes, NULL };
+    const leat_plan64 plan = { { 0 } };
+    leat_view pixels = { .data = NULL };
+    int rc = open_decoder(reader, decode, err);
+    if (rc == LEAT_OK)
+        rc = decode->measure(reader->options, &in, &pixels.shape, reader->scratch, err);
+    if (rc == LEAT_OK && out) {
+        out->height = pixels.shape.dims[0];
+        out->width = pixels.shape.dims[1];
+    }
+    if (rc == LEAT_OK && all)
+        rc = reserve(reader, (size_t)leat_shape_bytes(&pixels.shape), err);
+    pixels.data = reader->memory;
+    if (rc == LEAT_OK && all)
+        rc = decode->apply(reader->options, &plan, &in, &pixels, reader->scratch, err);
+    return rc;
+}
+
+static int fail_format(size_t n, leat_error *err)
+{
+    return leat_fail(err, LEAT_E_DATA,
+                     n ? "no image: none of JPEG, PNG, WebP, BMP, PGM and PPM" : "an empty file");
+}
+
 int leat_image_reader_header(leat_image_reader *reader, const void *bytes, size_t n,
                              leat_image_header *out, leat_error *err)
 {
-    *out = (leat_image_header){ .format = leat_image_header_format(bytes, n) };
-    if (!out->format)
-        return leat_fail(err, LEAT_E_DATA, n ? "neither JPEG nor PNG" : "an empty file");
-    return out->format[0] == 'j' ? jpeg_header(reader, bytes, n, out, err)
-                                 : png_read(reader, bytes, n, false, out, err);
+    *out = (leat_image_header){ .format = leat_image_format_of(bytes, n) };
+    switch (out->format) {
+    case LEAT_IMAGE_NONE:
+        return fail_format(n, err);
+    case LEAT_IMAGE_JPEG:
+        return jpeg_header(reader, bytes, n, out, err);
+    case LEAT_IMAGE_PNG:
+        return png_read(reader, bytes, n, false, out, err);
+    default:
+        return op_read(reader, bytes, n, false, out, err);
+    }
 }
 
 int leat_image_reader_verify(leat_image_reader *reader, const void *bytes, size_t n,
                              leat_error *err)
 {
-    const char *format = leat_image_header_format(bytes, n);
-    if (!format)
-        return leat_fail(err, LEAT_E_DATA, n ? "neither JPEG nor PNG" : "an empty file");
-    return format[0] == 'j' ? jpeg_verify(reader, bytes, n, err)
-                            : png_read(reader, bytes, n, true, NULL, err);
+    switch (leat_image_format_of(bytes, n)) {
+    case LEAT_IMAGE_NONE:
+        return fail_format(n, err);
+    case LEAT_IMAGE_JPEG:
+        return jpeg_verify(reader, bytes, n, err);
+    case LEAT_IMAGE_PNG:
+        return png_read(reader, bytes, n, true, NULL, err);
+    default:
+        return op_read(reader, bytes, n, true, NULL, err);
+    }
 }

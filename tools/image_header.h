@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * image_header.h: what an image's first bytes say: JPEG or PNG, height and width. */
+ * image_header.h: what an image file's header says: kind, height and width. */
 #ifndef LEAT_IMAGE_HEADER_H
 #define LEAT_IMAGE_HEADER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "image_format.h"
 #include "leat/error.h"
 
 typedef struct leat_image_header {
-    const char *format; /* "jpeg" or "png"; static */
+    leat_image_format format;
     int64_t height, width;
 } leat_image_header;
-
-/* "jpeg", "png" or NULL by the first bytes alone. */
-const char *leat_image_header_format(const void *bytes, size_t n);
 
 /* A reader; one per thread. NULL: out of memory. */
 typedef struct leat_image_reader leat_image_reader;

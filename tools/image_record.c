@@ -63,6 +63,14 @@ static int grow(leat_image_record *record, leat_error *err)
     return LEAT_OK;
 }
 
+/* Whether the file, and not the machine, is why it cannot be opened. */
+static int open_code(int error)
+{
+    return error == EACCES || error == EPERM || error == ENOENT || error == ELOOP || error == ENXIO
+               ? LEAT_E_DATA
+               : LEAT_E_IO;
+}
+
 /* Three system calls for a file that fits: a regular file's short read is its end. */
 static int read_file(leat_image_record *record, int folder, const char *path, size_t *size,
                      leat_error *err)
@@ -71,7 +79,7 @@ static int read_file(leat_image_record *record, int folder, const char *path, si
     *size = 0;
     const int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
-        return leat_fail(err, LEAT_E_IO, "%s: cannot open: %s", path,
+        return leat_fail(err, open_code(errno), "%s: cannot open: %s", path,
                          leat_format_open_error(errno));
     for (;;) {
         const size_t room = record->room - *size;
@@ -129,11 +137,12 @@ static int pack(leat_image_record *record, const struct stored *image, const cha
 {
     leat_example_builder *b = record->builder;
     const leat_image_header *header = &image->header;
+    const char *const format = leat_image_format_name(header->format);
     const int64_t label64 = label;
     leat_example_builder_clear(b);
     int rc = leat_example_add_bytes(b, "image/encoded", image->bytes, image->size, why);
     if (!rc)
-        rc = leat_example_add_bytes(b, "image/format", header->format, strlen(header->format), why);
+        rc = leat_example_add_bytes(b, "image/format", format, strlen(format), why);
     if (!rc)
         rc = leat_example_add_int64s(b, "image/class/label", &label64, 1, why);
     if (!rc)
@@ -163,7 +172,7 @@ int leat_image_record_make(leat_image_record *record, int folder, const char *pa
     rc = leat_image_reader_header(record->reader, image.bytes, image.size, &image.header, err);
     if (rc == LEAT_OK && record->verify)
         rc = leat_image_reader_verify(record->reader, image.bytes, image.size, err);
-    if (rc == LEAT_OK && record->transcoder && image.header.format[0] == 'j')
+    if (rc == LEAT_OK && record->transcoder && image.header.format == LEAT_IMAGE_JPEG)
         rc = transcode(record, &image, err);
     if (rc < 0)
         return leat_fail_in(err, rc, "%s: ", path);

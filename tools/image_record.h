@@ -33,7 +33,7 @@ void leat_image_record_close(leat_image_record **record);
 /* Reads folder/path and encodes it.
  * out, size  the message, valid until the next call
  * bytes_in   size of the file
- * returns    LEAT_OK; LEAT_E_DATA: no image, the message is "path: why"; LEAT_E_IO; LEAT_E_NOMEM;
+ * returns    LEAT_OK; LEAT_E_DATA: no image, or one that may not be read; the message is "path: why"; LEAT_E_IO; LEAT_E_NOMEM;
  *            LEAT_E_INTERNAL: see leat_jpeg_transcode() */
 int leat_image_record_make(leat_image_record *record, int folder, const char *path, int32_t label,
                            const char *class_name, const uint8_t **out, size_t *size,

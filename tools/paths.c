@@ -2,10 +2,11 @@
 #include "paths.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "pattern.h"
 
 static int add(leat_paths *paths, const char *path, leat_error *err)
 {
@@ -32,7 +33,7 @@ static int expand(leat_paths *paths, const char *pattern, leat_error *err)
     if (access(pattern, F_OK) == 0)
         return add(paths, pattern, err);
     const int error = errno;
-    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0) {
+    if (leat_pattern_glob(pattern, GLOB_NOSORT, &found) != 0) {
         globfree(&found);
         return strpbrk(pattern, "*?[")
                    ? leat_fail(err, LEAT_E_IO, "%s: no file matches", pattern)

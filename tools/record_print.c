@@ -82,12 +82,13 @@ static json_t *show_bytes(const leat_feature *feature, uint64_t i, leat_image_re
         return one;
     leat_json_int(one, "bytes", (int64_t)size);
     if (leat_image_reader_header(images, data, size, &header, NULL) == LEAT_OK) {
-        leat_json_text(one, "image", header.format);
+        leat_json_text(one, "image", leat_image_format_name(header.format));
         leat_json_int(one, "height", header.height);
         leat_json_int(one, "width", header.width);
         if (out)
-            fprintf(out, " %s %lld x %lld (height x width), %zu bytes", header.format,
-                    (long long)header.height, (long long)header.width, size);
+            fprintf(out, " %s %lld x %lld (height x width), %zu bytes",
+                    leat_image_format_name(header.format), (long long)header.height,
+                    (long long)header.width, size);
     } else if (is_text(data, size)) {
         leat_json_add(one, "text", json_stringn((const char *)data, size));
         if (out)

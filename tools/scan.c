@@ -15,11 +15,19 @@ struct names {
     size_t n, room;
 };
 
+/* A folder that is being walked, and the one that it was found in. */
+struct ancestor {
+    dev_t device;
+    ino_t inode;
+    const struct ancestor *up;
+};
+
 /* What a walk over a class found so far. */
 struct walk {
     leat_scan *scan;
     const char *top; /* the folder given */
-    bool recursive;
+    bool recursive, skip_bad;
+    struct ancestor root; /* that folder */
     int32_t label;
     size_t room; /* of scan->files */
 };
@@ -69,35 +77,68 @@ static char kind_of(DIR *dir, const struct dirent *entry)
     return S_ISDIR(st.st_mode) ? 'd' : S_ISREG(st.st_mode) ? 'f' : 'x';
 }
 
-/* Lists one folder: its sub-folders and its files, each sorted. */
-static int list_folder(const char *path, struct names *folders, struct names *files,
-                       leat_error *err)
+/* A name that is neither file nor folder, in a folder below the top ("" is the top): one more of what is left
+ * out, or an error. listing: for its looks only, so what is left out is not noted. */
+static int take_odd(struct walk *walk, const char *relative, const char *name, const char *why,
+                    bool listing, leat_error *err)
+{
+    leat_scan *const scan = walk->scan;
+    const char *const slash = *relative ? "/" : "";
+    if (!walk->skip_bad)
+        return leat_fail(err, LEAT_E_DATA, "%s/%s%s%s: %s; --skip-bad leaves it out", walk->top,
+                         relative, slash, name, why);
+    if (listing)
+        return LEAT_OK;
+    char **left_out = realloc(scan->left_out, (scan->n_left_out + 1) * sizeof *left_out);
+    if (!left_out)
+        return fail_memory(err);
+    scan->left_out = left_out;
+    left_out[scan->n_left_out] = leat_files_text("%s%s%s: %s", relative, slash, name, why);
+    return left_out[scan->n_left_out] ? (int)(scan->n_left_out++, LEAT_OK) : fail_memory(err);
+}
+
+static int take_entry(struct walk *walk, const char *relative, DIR *dir, const struct dirent *entry,
+                      struct names *folders, struct names *files, bool listing, leat_error *err)
+{
+    const char kind = kind_of(dir, entry);
+    if (kind == 'd' || kind == 'f')
+        return names_add(kind == 'd' ? folders : files, entry->d_name) < 0 ? fail_memory(err)
+                                                                           : LEAT_OK;
+    const char *const why = kind == 'x'       ? "neither a file nor a folder"
+                            : errno == ENOENT ? "a link to what is not there"
+                                              : strerror(errno);
+    return take_odd(walk, relative, entry->d_name, why, listing, err);
+}
+
+static char *path_of(const struct walk *walk, const char *relative)
+{
+    return leat_files_text("%s%s%s", walk->top, *relative ? "/" : "", relative);
+}
+
+/* Lists one folder of the top ("" is the top): its sub-folders and its files, each sorted. */
+static int list_folder(struct walk *walk, const char *relative, bool listing, struct names *folders,
+                       struct names *files, leat_error *err)
 {
     int rc = LEAT_OK;
+    char *path = path_of(walk, relative);
+    if (!path)
+        return fail_memory(err);
     DIR *dir = opendir(path);
     if (!dir)
-        return leat_fail(err, LEAT_E_IO, "%s: cannot read the folder: %s", path, strerror(errno));
-    for (;;) {
+        rc = leat_fail(err, LEAT_E_IO, "%s: cannot read the folder: %s", path, strerror(errno));
+    while (rc == LEAT_OK) {
         errno = 0;
         const struct dirent *entry = readdir(dir);
         if (!entry && errno)
             rc = leat_fail(err, LEAT_E_IO, "%s: cannot read the folder: %s", path, strerror(errno));
         if (!entry)
             break;
-        if (entry->d_name[0] == '.')
-            continue;
-        const char kind = kind_of(dir, entry);
-        if (kind == 0)
-            rc = leat_fail(err, LEAT_E_IO, "%s/%s: %s", path, entry->d_name, strerror(errno));
-        else if (kind == 'x')
-            rc = leat_fail(err, LEAT_E_DATA, "%s/%s: neither a file nor a folder", path,
-                           entry->d_name);
-        else if (names_add(kind == 'd' ? folders : files, entry->d_name) < 0)
-            rc = fail_memory(err);
-        if (rc < 0)
-            break;
+        if (entry->d_name[0] != '.')
+            rc = take_entry(walk, relative, dir, entry, folders, files, listing, err);
     }
-    closedir(dir);
+    if (dir)
+        closedir(dir);
+    free(path);
     if (folders->n > 1)
         qsort(folders->items, folders->n, sizeof *folders->items, by_name);
     if (files->n > 1)
@@ -123,10 +164,11 @@ static int add_file(struct walk *walk, const char *relative, const char *name, l
     return LEAT_OK;
 }
 
-static int walk_class(struct walk *walk, const char *relative, leat_error *err);
+static int walk_class(struct walk *walk, const char *relative, const struct ancestor *up,
+                      leat_error *err);
 
 static int walk_folders(struct walk *walk, const char *relative, const struct names *folders,
-                        leat_error *err)
+                        const struct ancestor *is, leat_error *err)
 {
     int rc = LEAT_OK;
     if (folders->n && !walk->recursive)
@@ -136,47 +178,63 @@ static int walk_folders(struct walk *walk, const char *relative, const struct na
                          walk->top, relative, folders->items[0], walk->scan->classes[walk->label]);
     for (size_t i = 0; i < folders->n && rc == LEAT_OK; i++) {
         char *inner = leat_files_text("%s/%s", relative, folders->items[i]);
-        rc = inner ? walk_class(walk, inner, err) : fail_memory(err);
+        rc = inner ? walk_class(walk, inner, is, err) : fail_memory(err);
         free(inner);
     }
     return rc;
 }
 
-static int walk_class(struct walk *walk, const char *relative, leat_error *err)
+/* A link to a folder that it lies in would be walked for ever. *is: the folder, found in `up`. */
+static bool is_loop(const struct walk *walk, const char *relative, const struct ancestor *up,
+                    struct ancestor *is)
+{
+    struct stat st = { 0 };
+    char *path = path_of(walk, relative);
+    const bool known = path && stat(path, &st) == 0;
+    free(path);
+    *is = (struct ancestor){ st.st_dev, st.st_ino, up };
+    for (; known && up; up = up->up)
+        if (up->device == is->device && up->inode == is->inode)
+            return true;
+    return false;
+}
+
+static int walk_class(struct walk *walk, const char *relative, const struct ancestor *up,
+                      leat_error *err)
 {
     struct names folders = { 0 }, files = { 0 };
-    char *path = leat_files_text("%s/%s", walk->top, relative);
-    int rc = path ? list_folder(path, &folders, &files, err) : fail_memory(err);
+    struct ancestor is;
+    if (is_loop(walk, relative, up, &is))
+        return take_odd(walk, "", relative, "a link to a folder that it lies in", false, err);
+    int rc = list_folder(walk, relative, false, &folders, &files, err);
     for (size_t i = 0; i < files.n && rc == LEAT_OK; i++)
         rc = add_file(walk, relative, files.items[i], err);
     if (rc == LEAT_OK)
-        rc = walk_folders(walk, relative, &folders, err);
+        rc = walk_folders(walk, relative, &folders, &is, err);
     names_free(&folders);
     names_free(&files);
-    free(path);
     return rc;
 }
 
 /* 1 if a folder has sub-folders and no files: then it holds classes and is none itself. */
-static int has_folders_only(const char *top, const char *name, int *result, leat_error *err)
+static int has_folders_only(struct walk *walk, const char *name, int *result, leat_error *err)
 {
     struct names folders = { 0 }, files = { 0 };
-    char *path = leat_files_text("%s/%s", top, name);
-    const int rc = path ? list_folder(path, &folders, &files, err) : fail_memory(err);
+    const int rc = list_folder(walk, name, true, &folders, &files, err);
     *result = folders.n > 0 && files.n == 0;
     names_free(&folders);
     names_free(&files);
-    free(path);
     return rc;
 }
 
 /* DIR/train/cat/1.jpg where DIR/cat/1.jpg is expected: a likely mistake, so it gets its own words
  * (and --recursive says that it is none). */
-static int check_level(const char *top, const struct names *folders, leat_error *err)
+static int check_level(struct walk *walk, const struct names *folders, leat_error *err)
 {
+    const char *const top = walk->top;
     for (size_t i = 0; i < folders->n; i++) {
         int only = 0;
-        const int rc = has_folders_only(top, folders->items[i], &only, err);
+        const int rc = has_folders_only(walk, folders->items[i], &only, err);
         if (rc < 0)
             return rc;
         if (!only)
@@ -202,7 +260,7 @@ static int scan_classes(struct walk *walk, leat_error *err)
     int rc = LEAT_OK;
     for (size_t i = 0; i < scan->n_classes && rc == LEAT_OK; i++) {
         walk->label = (int32_t)i;
-        rc = walk_class(walk, scan->classes[i], err);
+        rc = walk_class(walk, scan->classes[i], &walk->root, err);
     }
     if (rc == LEAT_OK && scan->n_files == 0)
         rc = leat_fail(err, LEAT_E_DATA, "%s: %zu class folder%s, but no image in %s", walk->top,
@@ -211,17 +269,25 @@ static int scan_classes(struct walk *walk, leat_error *err)
     return rc;
 }
 
-int leat_scan_open(leat_scan *out, const char *folder, bool recursive, leat_error *err)
+int leat_scan_open(leat_scan *out, const char *folder, const leat_scan_options *options,
+                   leat_error *err)
 {
     struct names folders = { 0 }, files = { 0 };
-    struct walk walk = { .scan = out, .top = folder, .recursive = recursive };
+    struct walk walk = {
+        .scan = out, .top = folder, .recursive = options->recursive, .skip_bad = options->skip_bad
+    };
     *out = (leat_scan){ 0 };
-    int rc = list_folder(folder, &folders, &files, err);
+    is_loop(&walk, "", NULL, &walk.root);
+    int rc = list_folder(&walk, "", false, &folders, &files, err);
     if (rc == LEAT_OK && folders.n == 0)
         rc = fail_no_classes(folder, files.n, err);
-    if (rc == LEAT_OK && !recursive)
-        rc = check_level(folder, &folders, err);
+    if (rc == LEAT_OK && !walk.recursive)
+        rc = check_level(&walk, &folders, err);
     out->n_outside = files.n;
+    if (files.n) {
+        out->outside = files.items[0];
+        files.items[0] = NULL;
+    }
     names_free(&files);
     out->classes = folders.items;
     out->n_classes = folders.n;
@@ -234,7 +300,11 @@ void leat_scan_close(leat_scan *scan)
         free(scan->classes[i]);
     for (size_t i = 0; i < scan->n_files; i++)
         free((char *)scan->files[i].path);
+    for (size_t i = 0; i < scan->n_left_out; i++)
+        free(scan->left_out[i]);
     free(scan->classes);
     free(scan->files);
+    free(scan->left_out);
+    free(scan->outside);
     *scan = (leat_scan){ 0 };
 }

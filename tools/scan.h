@@ -22,14 +22,24 @@ typedef struct leat_scan {
     leat_scan_file *files; /* by class, then by name */
     size_t n_files;
     size_t n_outside; /* files beside the class folders: they have no class */
+    char *outside;    /* the first of them; NULL: none */
+    char **left_out;  /* "cat/link: a link to what is not there" */
+    size_t n_left_out;
 } leat_scan;
 
-/* Names that begin with '.' are passed over. A folder inside a class is an error unless
- * `recursive`; then what is in it belongs to the class.
+typedef struct leat_scan_options {
+    bool
+        recursive; /* what is in a folder inside a class belongs to the class; otherwise it is an error */
+    bool skip_bad; /* names that are neither file nor folder, and links in a circle, are left out;
+                     * otherwise they are errors */
+} leat_scan_options;
+
+/* Names that begin with '.' are passed over.
  * out      filled; leat_scan_close(), also after an error
  * returns  LEAT_OK, LEAT_E_IO (cannot read; nothing there), LEAT_E_DATA (not such a folder),
  *          LEAT_E_NOMEM; the message names the folder */
-int leat_scan_open(leat_scan *out, const char *folder, bool recursive, leat_error *err);
+int leat_scan_open(leat_scan *out, const char *folder, const leat_scan_options *options,
+                   leat_error *err);
 void leat_scan_close(leat_scan *scan);
 
 #endif

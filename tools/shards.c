@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "shard_names.h"
 #include "tfrecord.h"
 
 enum { TASK_FILES = 32, WRITE_EARLY_BYTES = 4 << 20 };
@@ -60,11 +61,6 @@ struct worker {
     size_t used, room;
     uint64_t images, bytes_in;
 };
-
-char *leat_shards_name(const char *prefix, int32_t shard, int32_t n_shards)
-{
-    return leat_files_text("%s-%05d-of-%05d.tfrecord", prefix, shard, n_shards);
-}
 
 /* --- stopping ----------------------------------------------------------------------------------*/
 
@@ -204,7 +200,9 @@ static int take_file(struct worker *worker, size_t position, leat_error *err)
     } else if (rc == LEAT_E_DATA && o->skip_bad) {
         rc = skip_file(job, position, err->message, err);
     } else {
-        leat_fail_in(err, rc, "%s/", o->folder);
+        const leat_error inner = *err;
+        leat_fail(err, rc, "%s/%s%s", o->folder, inner.message,
+                  rc == LEAT_E_DATA ? "; --skip-bad leaves out such files" : "");
     }
     return rc;
 }
@@ -325,7 +323,7 @@ static int open_shards(struct job *job, leat_error *err)
         struct shard *shard = &job->shards[i];
         shard->first = shard->turn = first;
         shard->end = first += small + ((size_t)i < n_large);
-        shard->name = leat_shards_name(job->options->prefix, i, n_shards);
+        shard->name = leat_shard_name(job->options->prefix, i, n_shards);
         shard->part = shard->name ? leat_files_hidden(shard->name, ".part") : NULL;
         if (!shard->part)
             return leat_fail(err, LEAT_E_NOMEM, "out of memory");
@@ -336,16 +334,17 @@ static int open_shards(struct job *job, leat_error *err)
 /* All shards are complete and on disk: give them their names. */
 static int name_shards(struct job *job, leat_error *err)
 {
-    for (int32_t i = 0; i < job->options->n_shards; i++) {
+    int rc = leat_shard_names_begin(job->options->prefix, job->options->n_shards, err);
+    for (int32_t i = 0; i < job->options->n_shards && rc == LEAT_OK; i++) {
         struct shard *shard = &job->shards[i];
-        const int rc = leat_files_rename(shard->part, shard->name, err);
+        rc = leat_files_rename(shard->part, shard->name, err);
         if (rc < 0)
-            return rc;
+            break;
         free(shard->part); /* no longer there to be removed */
         shard->part = NULL;
         job->result->bytes_out += shard->bytes;
     }
-    return leat_files_sync_folder_of(job->options->prefix, err);
+    return rc;
 }
 
 static void close_shards(struct job *job)

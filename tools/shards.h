@@ -23,7 +23,7 @@ typedef struct leat_shards_options {
 
 typedef struct leat_shards_skipped {
     size_t position;
-    char *text; /* "cat/notes.txt: neither JPEG nor PNG" */
+    char *text; /* "cat/notes.txt: no image: none of JPEG, …" */
 } leat_shards_skipped;
 
 typedef struct leat_shards_result {
@@ -33,11 +33,9 @@ typedef struct leat_shards_result {
     size_t n_skipped;
 } leat_shards_result;
 
-/* Name of a shard; NULL: out of memory. free(). */
-char *leat_shards_name(const char *prefix, int32_t shard, int32_t n_shards);
-
 /* Writes all shards under temporary names and puts them under their own when all are complete and
- * on disk. After an error or a signal nothing is left.
+ * on disk: after leat_shard_names_begin(); the caller calls leat_shard_names_end() when the set has all else
+ * that belongs to it. After an error before that, or a signal, nothing is left.
  *
  * Position p of n goes into shard p · n_shards / n (rounded so that sizes differ by one at most):
  * shards read one after the other give the whole order.

@@ -56,7 +56,11 @@ typedef struct leat_budget {
     int64_t slot_bytes;              /* of one batch */
     int64_t buffer_bytes;            /* of one batch on the device, with what its ops put out */
     int64_t read_bytes;              /* of reads in flight; 0: workers read by themselves */
-    int64_t scratch_bytes;   /* per thread; what a sample needs beyond is given back after it */
+    int64_t scratch_bytes; /* per thread; what a sample needs beyond is given back after it */
+    int64_t large_bytes;   /* what the largest sample known needs beyond; once, for all threads */
+    int64_t
+        room_bytes; /* what samples that need more than scratch_bytes may take beyond at once; one that
+                                needs more goes alone */
     int64_t cache_bytes;     /* of samples in a cache in memory */
     int64_t scratch_reserve; /* address space per thread */
 } leat_budget;

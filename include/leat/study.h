@@ -24,6 +24,11 @@ typedef struct leat_compare_options {
     void *user;
 } leat_compare_options;
 
+/* A figure with its bootstrap 95 % interval over the rounds. */
+typedef struct leat_estimate {
+    double value, low, high;
+} leat_estimate;
+
 typedef struct leat_compare_arm {
     char name[256]; /* "pipeline.prefetch.batches=0" */
     char device[64];
@@ -35,22 +40,33 @@ typedef struct leat_compare_arm {
     double idle_low, idle_high; /* bootstrap 95 % interval over rounds */
     double samples_per_s_low, samples_per_s_high;
     double speedup, speedup_low, speedup_high; /* of samples/s against arm 0, paired by round */
-    char verdict[24];   /* "input-bound", "transfer-bound", "compute-bound", "inconclusive", … */
-    char sentence[256]; /* what bound this arm, with its numbers */
+    int32_t on_host;      /* 1: the device is the CPU that the workers use too */
+    int32_t overlaps;     /* 0: prefetch 0, so the next batch is begun when the step is done */
+    leat_estimate loader; /* samples/s of the loader alone, copies to the device included */
+    leat_estimate step;   /* samples/s of the step alone, on one batch that stays on the device */
+    leat_estimate of_loader, of_step; /* samples/s of the arm over each of them, by rounds */
+    leat_estimate loader_of_step;     /* and of the loader over the step */
+    double copying;                   /* share of the loader's time alone in which its copies ran */
+    double step_busy;   /* share of the step's time alone in which the device computed */
+    char verdict[24];   /* "input-bound", "compute-bound", …: docs/measuring.md lists them */
+    char sentence[400]; /* what bound this arm, with its numbers */
 } leat_compare_arm;
 
 typedef struct leat_compare_result {
     int32_t n_arms, rounds;
     int32_t steps, warmup_steps; /* the largest of all arms */
+    int32_t cores;               /* CPUs that this process may use */
+    double cores_taken;          /* of them, by other processes during the rounds; 0: not known */
     leat_compare_arm arms[LEAT_COMPARE_MAX_ARMS];
-    char summary[512]; /* one sentence over all arms */
+    char summary[768]; /* one sentence over all arms */
 } leat_compare_result;
 
 /* Runs loader and trainer of a config in several arms, interleaved in one process. An arm is one
  * combination of the varied values; arm 0 takes the first value of each, the last one varied changes
  * fastest. Plan, device and trainer of an arm are opened once and warmed up; then, in every round,
  * each arm runs once (even rounds forwards, odd ones backwards): a new loader from the first batch
- * on, some steps to settle, the measured steps.
+ * on, some steps to settle, the measured steps. Beside each run are two short ones, of the loader
+ * alone and of the step alone.
  * vary     n_vary texts "path=a,b,c", each value as leat_config_set() takes it; commas inside
  *          brackets, braces and quotes do not split; n_vary = 0: one arm
  * options  NULL for defaults

@@ -66,6 +66,11 @@ LEAT_API const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trai
  *          LEAT_E_DEVICE, LEAT_E_NOMEM */
 LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);
 
+/* n steps on one batch, which stays where it is: what the step takes when no input is waited for. As
+ * leat_trainer_step(), with a row of times per step; the batch is given back behind the last one. */
+LEAT_API int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n,
+                                 leat_error *err);
+
 /* Waits for all enqueued steps and gives the mean loss and accuracy over the training samples since
  * the last call, each as it was before its step; NaN where there were none. */
 LEAT_API int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode.h"
+#include "image_format.h"
 #include "op_list.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", NULL };
@@ -17,28 +18,14 @@ static const leat_option options[] = {
     LEAT_DECODE_MAX_PIXELS, LEAT_OPTION_END
 };
 
-static const struct {
-    const leat_op *op;
-    const char *start; /* of the file */
-    size_t n_start;
-    const char *then; /* at byte 8; "": anything */
-} kinds[] = {
-    { &leat_op_decode_jpeg, "\xff\xd8", 2, "" }, { &leat_op_decode_png, "\x89PNG", 4, "" },
-    { &leat_op_decode_webp, "RIFF", 4, "WEBP" }, { &leat_op_decode_bmp, "BM", 2, "" },
-    { &leat_op_decode_pnm, "P5", 2, "" },        { &leat_op_decode_pnm, "P6", 2, "" },
-};
-
 static const leat_op *op_for(const leat_view *in)
 {
-    const char *bytes = in->data;
-    const size_t n = (size_t)in->shape.dims[0];
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const size_t n_then = strlen(kinds[i].then);
-        if (n >= kinds[i].n_start && !memcmp(bytes, kinds[i].start, kinds[i].n_start) &&
-            (!n_then || (n >= 8 + n_then && !memcmp(bytes + 8, kinds[i].then, n_then))))
-            return kinds[i].op;
-    }
-    return NULL;
+    static const leat_op *const ops[LEAT_IMAGE_FORMATS] = {
+        [LEAT_IMAGE_JPEG] = &leat_op_decode_jpeg, [LEAT_IMAGE_PNG] = &leat_op_decode_png,
+        [LEAT_IMAGE_WEBP] = &leat_op_decode_webp, [LEAT_IMAGE_BMP] = &leat_op_decode_bmp,
+        [LEAT_IMAGE_PNM] = &leat_op_decode_pnm,
+    };
+    return ops[leat_image_format_of(in->data, (size_t)in->shape.dims[0])];
 }
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

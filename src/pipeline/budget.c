@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * budget.c: DESIGN: a table of rows (budget_rows.c) is made for the prefetch and the read memory that
- * one would like. While its sum is above the limit, prefetch is lowered (where it is auto), then read
- * memory (where it is auto); what is then still too much is refused, with the sum as the least that
- * works. A limit that nobody gave is a quarter of what the machine has left, or more where less does not
+ * one would like, with scratch for the largest sample in every thread. While its sum is above the limit,
+ * scratch is lowered to a part of it (threads then share what large samples need beyond), then prefetch
+ * (where it is auto), then read memory (where it is auto), then scratch to what a usual sample needs; what
+ * is then still too much is refused, with the sum as the least that works. A limit that nobody gave is a quarter of what the machine has left, or more where less does not
  * work. */
 #include "budget_impl.h"
 
@@ -13,11 +14,12 @@
 
 #include "engine.h"
 
-#define AUTO_SHARE   4                  /* a loader may take one part in so many of what is there */
-#define READ_FIRST   ((int64_t)4 << 20) /* read memory that one would like, at least and … */
-#define READ_MOST    ((int64_t)64 << 20)
-#define READ_LEAST   ((int64_t)64 << 10)
-#define RESERVE_MOST ((int64_t)4 << 30) /* address space of a thread's scratch */
+#define AUTO_SHARE    4 /* a loader may take one part in so many of what is there */
+#define READ_FIRST    ((int64_t)4 << 20) /* read memory that one would like, at least and … */
+#define READ_MOST     ((int64_t)64 << 20)
+#define READ_LEAST    ((int64_t)64 << 10)
+#define SCRATCH_SHARE 4                  /* one part in so many of the limit, where it is short */
+#define RESERVE_MOST  ((int64_t)4 << 30) /* address space of a thread's scratch */
 
 /* --- decisions -------------------------------------------------------------------------------------- */
 
@@ -84,6 +86,16 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
     }
 }
 
+static void decide_scratch(const leat_budget_division *d)
+{
+    leat_budget *const b = d->out;
+    if (b->large_bytes)
+        decide(b, "scratch", b->scratch_bytes, "bytes",
+               "so many for the largest sample in each thread do not fit in the budget: samples "
+               "that need more wait for each other while they take more than %lld together",
+               (long long)b->room_bytes);
+}
+
 static void decide_all(const leat_budget_division *d, int64_t wanted)
 {
     const leat_plan *const plan = d->plan;
@@ -92,6 +104,7 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
            plan->engine.threads < 0 ? d->facts->machine.cores_why : "as engine.threads says");
     decide_depth(d);
     decide_reading(d, wanted);
+    decide_scratch(d);
     decide(b, "run", plan->engine.run ? plan->engine.run : 1, "rows", "%s",
            plan->engine.run ? "as engine.run says"
                             : "auto: to begin with; then as many as make a task of 50 us");
@@ -127,13 +140,39 @@ static int64_t wanted_read(const leat_plan *plan)
                                        : leat_budget_round_up((int64_t)bytes);
 }
 
+/* Scratch for a sample of which `tried` bytes are known. */
+static int64_t scratch_for(const leat_plan *plan, uint64_t tried)
+{
+    const int64_t bytes = (int64_t)tried;
+    return leat_budget_round_up((plan->look.n_run ? bytes * 5 / 2 : bytes) + 65536);
+}
+
+/* Each thread has `bytes` of scratch, but no less than a usual sample needs and no more than a large one;
+ * what a large one needs beyond that is there once. */
+static void share_scratch(const leat_budget_division *d, int64_t bytes)
+{
+    const leat_look *const look = &d->plan->look;
+    const int64_t least = scratch_for(d->plan, look->usual_bytes);
+    const int64_t most = scratch_for(d->plan, look->scratch_bytes);
+    const int64_t large = leat_budget_round_up((int64_t)look->scratch_bytes + 65536);
+    bytes = bytes / 4096 * 4096;
+    bytes = bytes < least ? least : bytes > most ? most : bytes;
+    d->out->scratch_bytes = bytes;
+    d->out->large_bytes = bytes < large ? large - bytes : 0;
+}
+
 /* Lowers what may be lowered until the sum is within the limit, or nothing is left to lower. */
 static void fit(const leat_budget_division *d, int64_t limit, int64_t wanted)
 {
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
     int64_t prefetch = plan->prefetch_auto ? LEAT_PREFETCH_MOST : plan->prefetch, read = wanted;
+    share_scratch(d, INT64_MAX);
     leat_budget_rows_fill(d, prefetch, read, limit);
+    if (b->total_bytes > limit) {
+        share_scratch(d, limit / SCRATCH_SHARE / (b->threads + 1));
+        leat_budget_rows_fill(d, prefetch, read, limit);
+    }
     while (b->total_bytes > limit && plan->prefetch_auto && prefetch > LEAT_PREFETCH_FIRST)
         leat_budget_rows_fill(d, --prefetch, read, limit);
     if (b->total_bytes > limit && read > READ_LEAST && !plan->engine.read_bytes) {
@@ -141,6 +180,11 @@ static void fit(const leat_budget_division *d, int64_t limit, int64_t wanted)
         read = rest > READ_LEAST ? rest / 4096 * 4096 : READ_LEAST;
         leat_budget_rows_fill(d, prefetch, read, limit);
     }
+    if (b->total_bytes > limit) {
+        share_scratch(d, 0);
+        leat_budget_rows_fill(d, prefetch, read, limit);
+    }
+    b->room_bytes = b->large_bytes + (b->total_bytes < limit ? limit - b->total_bytes : 0);
 }
 
 static void set_limit(const leat_budget_division *d)
@@ -163,33 +207,65 @@ static void set_limit(const leat_budget_division *d)
     }
 }
 
-static int refuse(const leat_budget_division *d, leat_error *err)
+/* The row that takes most. */
+static const leat_budget_row *most_of(const leat_budget *b)
 {
-    const leat_budget *const b = d->out;
     const leat_budget_row *most = &b->rows[0];
     for (int32_t i = 1; i < b->n_rows; i++)
         if (b->rows[i].kind != LEAT_MEMORY_MAPPED && b->rows[i].bytes > most->bytes)
             most = &b->rows[i];
-    return leat_fail(
-        err, LEAT_E_CONFIG,
-        "%lld bytes of memory (%s) do not hold this pipeline: it takes at least %lld, of "
-        "these %lld for %s (%s); raise engine.memory, or lower batch.size, "
-        "prefetch.batches, engine.read_bytes or engine.threads",
-        (long long)b->limit_bytes, b->limit_reason, (long long)b->least_bytes,
-        (long long)most->bytes, most->name, most->text);
+    return most;
+}
+
+/* The op that may refuse large pictures; NULL: there is none. */
+static const char *decoder_of(const leat_plan *plan)
+{
+    for (int32_t c = 0; c < plan->n_chains; c++)
+        for (int32_t i = 0; i < plan->chains[c].n_links; i++) {
+            const leat_op *const op = plan->chains[c].links[i].op;
+            for (const leat_option *o = op->options; o->name; o++)
+                if (!strcmp(o->name, "max_pixels"))
+                    return op->name;
+        }
+    return NULL;
+}
+
+/* What to do about a record that takes more than there is. */
+static void blame_record(const leat_plan *plan, char *text, size_t size)
+{
+    const char *const decoder = decoder_of(plan);
+    char where[400];
+    plan->source->table->describe(plan->source, plan->look.most_record, where, sizeof where);
+    snprintf(text, size, "; %s, takes %llu bytes or more: raise engine.memory%s%s%s", where,
+             (unsigned long long)plan->look.scratch_bytes,
+             decoder ? ", or lower max_pixels of " : "", decoder ? decoder : "",
+             decoder ? ", which makes it a bad record (see on_error)" : "");
+}
+
+static int refuse(const leat_budget_division *d, leat_error *err)
+{
+    const leat_budget *const b = d->out;
+    const leat_budget_row *const most = most_of(b);
+    char what[700] = "; raise engine.memory, or lower batch.size, prefetch.batches, "
+                     "engine.read_bytes or engine.threads";
+    if (d->plan->look.n_run && !strcmp(most->name, "large samples"))
+        blame_record(d->plan, what, sizeof what);
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "%lld bytes of memory (%s) do not hold this pipeline: it takes at least %lld, "
+                     "of these %lld for %s (%s)%s",
+                     (long long)b->limit_bytes, b->limit_reason, (long long)b->least_bytes,
+                     (long long)most->bytes, most->name, most->text, what);
 }
 
 static void set_numbers(const leat_budget_division *d)
 {
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
-    const int64_t tried = (int64_t)plan->look.scratch_bytes;
     b->threads =
         (int32_t)(plan->engine.threads < 0 ? d->facts->machine.cores : plan->engine.threads);
     b->prefetch = plan->prefetch;
     b->slot_bytes = leat_budget_round_up((int64_t)plan->slot_bytes);
     b->buffer_bytes = leat_budget_round_up((int64_t)plan->buffer_bytes);
-    b->scratch_bytes = leat_budget_round_up((plan->look.n_run ? tried * 5 / 2 : tried) + 65536);
 }
 
 /* Where address space is limited: half of what batches and the threads' stacks leave. */
@@ -201,9 +277,10 @@ static void set_reserve(const leat_budget_division *d)
                              ? RESERVE_MOST
                              : (m->address_bytes - b->total_bytes - b->threads * m->stack_bytes) /
                                    2 / (b->threads + 1);
-    b->scratch_reserve = left > RESERVE_MOST       ? RESERVE_MOST
-                         : left < b->scratch_bytes ? b->scratch_bytes
-                                                   : left / 4096 * 4096;
+    const int64_t least = b->scratch_bytes + b->large_bytes;
+    b->scratch_reserve = left > RESERVE_MOST ? RESERVE_MOST
+                         : left < least      ? least
+                                             : left / 4096 * 4096;
 }
 
 int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat_budget *out,
@@ -226,21 +303,15 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
 
 /* --- public -------------------------------------------------------------------------------------- */
 
-void leat_budget_look(const leat_loader_options *options, leat_budget_facts *out)
-{
-    const leat_device *const device = options ? options->device : NULL;
-    *out = (leat_budget_facts){ .hold = options && options->hold ? options->hold : 1 };
-    if (device && !device->table->host_memory)
-        snprintf(out->device, sizeof out->device, "%s", device->info.name);
-    leat_machine_look("", &out->machine);
-}
-
 int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, leat_budget *out,
                      leat_error *err)
 {
     if (!plan || !out)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_plan_budget: plan and out must be given");
-    leat_budget_facts facts;
-    leat_budget_look(options, &facts);
-    return leat_budget_make(leat_plan_on(plan, options ? options->device : NULL), &facts, out, err);
+    const leat_device *const device = options ? options->device : NULL;
+    leat_budget_facts facts = { .hold = options && options->hold ? options->hold : 1 };
+    if (device && !device->table->host_memory)
+        snprintf(facts.device, sizeof facts.device, "%s", device->info.name);
+    leat_machine_look("", &facts.machine);
+    return leat_budget_make(leat_plan_on(plan, device), &facts, out, err);
 }

@@ -35,9 +35,6 @@ static inline int64_t leat_budget_round_up(int64_t bytes)
 void leat_budget_rows_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
                            int64_t limit);
 
-/* What is known here and now of a loader with these options (NULL: defaults). */
-void leat_budget_look(const leat_loader_options *options, leat_budget_facts *out);
-
 /* Errors as leat_plan_budget(); *out is filled with the least that works also when it is refused. */
 int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat_budget *out,
                      leat_error *err);

@@ -59,7 +59,9 @@ static void add_workers(const leat_budget_division *d)
     const leat_look *const look = &d->plan->look;
     const int64_t n = b->threads + 1;
     char how[96];
-    if (look->n_run)
+    if (b->large_bytes)
+        snprintf(how, sizeof how, "for usual samples");
+    else if (look->n_run)
         snprintf(how, sizeof how, "the most of %llu records that were tried, times 2.5 for others",
                  (unsigned long long)look->n_run);
     else
@@ -67,6 +69,9 @@ static void add_workers(const leat_budget_division *d)
     add_row(b, "scratch", LEAT_MEMORY_HOST, n * b->scratch_bytes,
             "%lld of %lld bytes (threads and the consumer): %s", (long long)n,
             (long long)b->scratch_bytes, how);
+    add_row(b, "large samples", LEAT_MEMORY_HOST, b->large_bytes,
+            "shared by the threads: the largest of %llu records that were tried takes %llu bytes",
+            (unsigned long long)look->n_run, (unsigned long long)look->scratch_bytes);
     add_row(b, "threads", LEAT_MEMORY_HOST,
             n * (WORKER_BYTES + leat_budget_round_up((int64_t)sizeof(leat_worker))),
             "%lld of them: stack, decoders, times of stages", (long long)n);

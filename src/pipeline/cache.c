@@ -264,7 +264,8 @@ static bool fits(leat_cache *cache, uint64_t size, uint64_t used)
     return false;
 }
 
-bool leat_cache_reserve(leat_cache *cache, uint64_t size, uint64_t *offset)
+/* Room for an entry; false: there is none. */
+static bool reserve(leat_cache *cache, uint64_t size, uint64_t *offset)
 {
     uint64_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
     do {
@@ -293,13 +294,13 @@ static bool keep(leat_cache *cache, uint64_t record, const leat_view *views, siz
                  leat_scratch *scratch, uint64_t *offset)
 {
     if (cache->fd < 0) {
-        if (!leat_cache_reserve(cache, size, offset))
+        if (!reserve(cache, size, offset))
             return false;
         leat_cache_pack(&cache->layout, views, cache->memory + *offset);
         return true;
     }
     uint8_t *const entry = leat_scratch_take(scratch, size);
-    if (!entry || !leat_cache_reserve(cache, size, offset))
+    if (!entry || !reserve(cache, size, offset))
         return false;
     leat_cache_pack(&cache->layout, views, entry + LEAT_CACHE_ENTRY_HEAD);
     leat_cache_entry_seal(entry, size, record);

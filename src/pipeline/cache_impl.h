@@ -60,8 +60,6 @@ static inline uint64_t leat_entry_offset(uint64_t word)
 }
 
 /* --- cache.c ----------------------------------------------------------------------------------- */
-/* Room for an entry; false: there is none. */
-bool leat_cache_reserve(leat_cache *cache, uint64_t size, uint64_t *offset);
 /* Nothing is written from here on; the first reason is kept. */
 void leat_cache_stop(leat_cache *cache, const char *format, ...) LEAT_PRINTF(2, 3);
 

@@ -49,6 +49,7 @@
 #include "plan_impl.h"
 #include "pool.h"
 #include "sample.h"
+#include "scratch_room.h"
 
 #define LEAT_DECISIONS 128 /* changes that are remembered */
 #define LEAT_INFO_RING 64  /* batches whose info stays readable after release */
@@ -150,6 +151,7 @@ struct leat_loader {
     leat_worker *workers; /* n_threads + 1: the last is the consumer's */
     leat_pool *pool;
     leat_budget budget;
+    leat_scratch_room *scratch_room; /* what workers share beyond budget.scratch_bytes each */
     int64_t opened_ns;
     unsigned n_forks; /* leat_forked_count() then */
     int64_t prefetch_most;
@@ -265,16 +267,9 @@ int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_err
 
 /* --- ship_map.c: the links that the device does ------------------------------------------------ */
 int leat_ship_map_open(leat_loader *loader, leat_error *err);
-/* The links of a chain that the device does, as kernels need them; ops has room for LEAT_MAX_CHAIN. */
-int leat_ship_map_describe(const leat_chain *chain, leat_device_op *ops, int32_t *n,
-                           leat_error *err);
 void leat_ship_map_close(leat_loader *loader);
 
 /* --- tune.c ----------------------------------------------------------------------------------- */
-/* Adds to the list of decisions. */
-LEAT_PRINTF(6, 7)
-void leat_tune_log_locked(leat_loader *loader, const char *name, int64_t from, int64_t to,
-                          const char *unit, const char *format, ...);
 /* n rows took ns; the last reads of a run came ns after they were submitted; a batch is complete. */
 void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns);
 void leat_tune_read_locked(leat_loader *loader, int64_t ns);

@@ -18,7 +18,7 @@ static const char *const nones[] = { "none", NULL };
 typedef struct filter_options {
     leat_string feature;
     const leat_node *equals;
-    double min, max;
+    leat_string min, max;
     int64_t min_length, max_length;
     int32_t invert;
 } filter_options;
@@ -28,10 +28,10 @@ static const leat_option table[] = {
     LEAT_OPTION_NODE(filter_options, equals, "",
                      "keep where it is this value, or one of a list: numbers, or texts of a bytes "
                      "feature"),
-    LEAT_OPTION_F64(filter_options, min, "-inf", -INFINITY, INFINITY,
-                    "keep where its value is at least this"),
-    LEAT_OPTION_F64(filter_options, max, "inf", -INFINITY, INFINITY,
-                    "keep where its value is at most this"),
+    LEAT_OPTION_STRING(filter_options, min, "-inf",
+                       "a number: keep where the value is at least this"),
+    LEAT_OPTION_STRING(filter_options, max, "inf",
+                       "a number: keep where the value is at most this"),
     LEAT_OPTION_I64_OR(filter_options, min_length, "none", 0, 9e15, nones,
                        "keep where it has at least so many values, or bytes"),
     LEAT_OPTION_I64_OR(filter_options, max_length, "none", 0, 9e15, nones,
@@ -40,10 +40,18 @@ static const leat_option table[] = {
     LEAT_OPTION_END
 };
 
+/* A limit of the values: integers are compared as integers, for a double does not tell 2^53 from
+ * 2^53 + 1. Floats are float32, so that is what their limits are. */
+typedef struct limit {
+    int64_t integer;
+    float number;
+} limit;
+
 /* What a feature is compared with. */
 typedef struct condition {
     const filter_options *options;
     leat_dtype dtype;
+    limit min, max;
     bool values; /* it has conditions on its value, else on its length only */
     size_t n_equals;
     union {
@@ -101,12 +109,73 @@ static int read_equals(condition *c, leat_error *err)
     return rc;
 }
 
+static int fail_limit(const char *name, const char *text, const char *wanted,
+                      const leat_node *where, leat_error *err)
+{
+    const leat_node *const node = leat_node_find(where, name);
+    return leat_node_fail(node ? node : where, err, LEAT_E_CONFIG, "filter: %s must be %s, got %s",
+                          name, wanted, text);
+}
+
+/* "12.5": the next integer above it for a `min`, below it for a `max`. */
+static leat_number round_limit(const char *text, bool is_min, int64_t *out)
+{
+    char whole[32];
+    const size_t n = strcspn(text, ".");
+    const bool minus = *text == '-';
+    if (n >= sizeof whole - 1)
+        return LEAT_NUMBER_LARGE;
+    snprintf(whole, sizeof whole, "%.*s%s", (int)n, text,
+             n && strspn(text, "+-") < n ? "" : "0"); /* ".5" has no digit there */
+    const leat_number rc = leat_number_i64(whole, out);
+    if (rc != LEAT_NUMBER_OK || !text[n + strspn(text + n, ".0")])
+        return rc;
+    if (minus != is_min) /* the fraction was cut towards 0 */
+        *out += is_min ? 1 : -1;
+    return LEAT_NUMBER_OK;
+}
+
+static int read_integer_limit(const char *name, const char *text, bool is_min, int64_t *out,
+                              const leat_node *where, leat_error *err)
+{
+    double value;
+    leat_number rc = leat_number_f64(text, &value);
+    if (rc == LEAT_NUMBER_OK && isinf(value)) {
+        *out = is_min ? INT64_MIN : INT64_MAX;
+        if ((value < 0) != is_min)
+            return fail_limit(name, text, "finite", where, err);
+    } else if (rc == LEAT_NUMBER_OK && strpbrk(text, "eE")) {
+        if (value != floor(value) || fabs(value) > 9007199254740992.0) /* 2^53: exact up to it */
+            return fail_limit(name, text, "written without an exponent", where, err);
+        *out = (int64_t)value;
+    } else if (rc == LEAT_NUMBER_OK) {
+        rc = round_limit(text, is_min, out);
+    }
+    if (rc == LEAT_NUMBER_OK)
+        return LEAT_OK;
+    return fail_limit(name, text,
+                      rc == LEAT_NUMBER_LARGE ? "a number that fits in 64 bits" : "a number", where,
+                      err);
+}
+
+static int read_limit(const condition *c, const char *name, const char *text, bool is_min,
+                      limit *out, const leat_node *where, leat_error *err)
+{
+    double value;
+    if (c->dtype != LEAT_F32)
+        return read_integer_limit(name, text, is_min, &out->integer, where, err);
+    if (leat_number_f64(text, &value) != LEAT_NUMBER_OK)
+        return fail_limit(name, text, "a number", where, err);
+    out->number = (float)value;
+    return LEAT_OK;
+}
+
 /* Checks that what is asked can be asked of the feature. */
 static int check_condition(condition *c, const leat_feature_info *info, const leat_node *where,
                            leat_error *err)
 {
     const filter_options *const o = c->options;
-    const bool range = o->min > -INFINITY || o->max < INFINITY;
+    const bool range = strcmp(o->min.text, "-inf") != 0 || strcmp(o->max.text, "inf") != 0;
     const bool lengths = o->min_length >= 0 || o->max_length >= 0;
     const bool text = info->shape.dtype == LEAT_U8 && info->shape.rank == 1;
     char shape[96];
@@ -133,7 +202,10 @@ static int check_condition(condition *c, const leat_feature_info *info, const le
             "filter: min_length and max_length look at what differs in length, and "
             "every '%s' is %s",
             info->name, shape);
-    return read_equals(c, err);
+    int rc = read_limit(c, "min", o->min.text, true, &c->min, where, err);
+    if (rc >= 0)
+        rc = read_limit(c, "max", o->max.text, false, &c->max, where, err);
+    return rc < 0 ? rc : read_equals(c, err);
 }
 
 static bool equals_text(const condition *c, const leat_view *feature)
@@ -150,7 +222,7 @@ static bool fits_integer(const condition *c, int64_t value)
     bool found = c->n_equals == 0;
     for (size_t i = 0; i < c->n_equals && !found; i++)
         found = c->equals.integers[i] == value;
-    return found && (double)value >= c->options->min && (double)value <= c->options->max;
+    return found && value >= c->min.integer && value <= c->max.integer;
 }
 
 /* The feature's values are float32, so that is how the config's are compared. */
@@ -159,7 +231,7 @@ static bool fits_number(const condition *c, float value)
     bool found = c->n_equals == 0;
     for (size_t i = 0; i < c->n_equals && !found; i++)
         found = (float)c->equals.numbers[i] == value;
-    return found && value >= (float)c->options->min && value <= (float)c->options->max;
+    return found && value >= c->min.number && value <= c->max.number;
 }
 
 static bool fits_value(const condition *c, const leat_view *feature)

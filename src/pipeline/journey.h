@@ -51,8 +51,6 @@ int leat_fetch_features(const leat_plan *plan, leat_worker *worker, uint64_t rec
 /* --- links.c ----------------------------------------------------------------------------------- */
 /* Links `from` to `to` - 1. */
 int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch, leat_error *err);
-/* One link, by itself. */
-int leat_links_run_one(leat_journey *j, int32_t i, leat_error *err);
 /* The first two links of those that the device does where it decodes files, in one go if they can be. */
 int leat_links_run_pair(leat_journey *j, leat_watch *watch, leat_error *err);
 /* The shape that link i makes of where the journey has come to. */

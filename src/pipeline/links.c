@@ -146,7 +146,7 @@ static void book(const leat_journey *j, int32_t stage, leat_watch *watch)
     leat_watch_charge(&j->stages[stage], watch);
 }
 
-int leat_links_run_one(leat_journey *j, int32_t i, leat_error *err)
+static int run_one(leat_journey *j, int32_t i, leat_error *err)
 {
     const int rc = run_link(j, i, err);
     return rc < 0 ? blame(j, i, rc, err) : LEAT_OK;
@@ -173,7 +173,7 @@ int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch,
         }
     }
     for (; i < to; i++) {
-        rc = leat_links_run_one(j, i, err);
+        rc = run_one(j, i, err);
         if (rc < 0)
             return rc;
         book(j, i, watch);
@@ -190,8 +190,8 @@ int leat_links_run_pair(leat_journey *j, leat_watch *watch, leat_error *err)
         book(j, j->fused_stage, watch);
     if (rc != LEAT_E_UNSUPPORTED)
         return rc < 0 ? blame(j, from, rc, err) : rc;
-    rc = leat_links_run_one(j, from, err);
-    return rc < 0 ? rc : leat_links_run_one(j, from + 1, err);
+    rc = run_one(j, from, err);
+    return rc < 0 ? rc : run_one(j, from + 1, err);
 }
 
 /* Puts what was not written there by the last link into the row. */

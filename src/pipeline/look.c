@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine.h"
 #include "sample.h"
 #include "scratch.h"
 
 #define PLACES     64 /* of the source where sizes are looked up … */
 #define NEIGHBOURS 16 /* … this many records in a row, which lie on one page of an index */
-#define RUNS       3  /* records carried through the ops */
-#define ROOM       ((size_t)1 << 32)
+#define RUNS       3  /* records carried through the ops because they are large */
+#define ROOM_MOST  ((int64_t)1 << 32)
 #define GUESS      24 /* scratch per stored byte where nothing better is known: JPEG's 10:1 and copies */
 
 /* --- sizes ---------------------------------------------------------------------------------------- */
@@ -18,6 +19,8 @@
 typedef struct largest {
     uint64_t size[RUNS], record[RUNS]; /* falling */
     int n;
+    uint64_t usual, distance; /* the record whose size is nearest to the mean, and how near */
+    bool has_usual;
 } largest;
 
 static void offer(largest *l, uint64_t size, uint64_t record)
@@ -36,7 +39,17 @@ static void offer(largest *l, uint64_t size, uint64_t record)
     l->record[at] = record;
 }
 
-/* Sizes of records spread evenly; the largest ones come to be run. */
+static void offer_usual(largest *l, uint64_t size, uint64_t mean, uint64_t record)
+{
+    const uint64_t distance = size > mean ? size - mean : mean - size;
+    if (l->has_usual && l->distance <= distance)
+        return;
+    l->usual = record;
+    l->distance = distance;
+    l->has_usual = true;
+}
+
+/* Sizes of records spread evenly; the largest ones and one of mean size come to be run. */
 static void look_at_sizes(const leat_source *source, leat_look *out, largest *l)
 {
     const uint64_t n = source->n_records;
@@ -53,6 +66,7 @@ static void look_at_sizes(const leat_source *source, leat_look *out, largest *l)
             if (at.size > out->most_bytes)
                 out->most_bytes = at.size;
             offer(l, at.size, record);
+            offer_usual(l, at.size, out->mean_bytes, record);
         }
     for (uint64_t i = 0; !out->n_looked && i < RUNS; i++) /* the source does not say */
         offer(l, 0, n / RUNS * i);
@@ -109,10 +123,35 @@ static void run(const leat_plan *plan, leat_worker *worker, uint8_t *slot, uint6
                 leat_look *out)
 {
     leat_error err;
-    leat_sample_run(plan, worker, record * plan->order.parts, 0, &(leat_stored){ .bytes = NULL },
-                    slot, 0, LEAT_UNTIMED, &err);
+    const int rc = leat_sample_run(plan, worker, record * plan->order.parts, 0,
+                                   &(leat_stored){ .bytes = NULL }, slot, 0, LEAT_UNTIMED, &err);
+    leat_scratch_reset(worker->scratch);
+    worker->kept.valid = false;
+    const uint64_t bytes = leat_scratch_asked(worker->scratch);
+    if (bytes > out->scratch_bytes) {
+        out->scratch_bytes = bytes;
+        out->most_record = record;
+    }
+    if (rc >= 0 && (!out->usual_bytes || bytes < out->usual_bytes))
+        out->usual_bytes = bytes;
     out->n_run++;
-    out->scratch_bytes = leat_scratch_most(worker->scratch);
+}
+
+static bool is_among(const largest *l, uint64_t record)
+{
+    for (int i = 0; i < l->n; i++)
+        if (l->record[i] == record)
+            return true;
+    return false;
+}
+
+/* Bytes of scratch that trying records may take: within engine.memory, or what the machine has. */
+static size_t room_for(const leat_plan *plan)
+{
+    leat_machine machine = { .memory_bytes = plan->engine.memory };
+    if (plan->engine.memory < 0)
+        leat_machine_look("", &machine);
+    return (size_t)(machine.memory_bytes < ROOM_MOST ? machine.memory_bytes : ROOM_MOST);
 }
 
 static void look_at_scratch(const leat_plan *plan, leat_look *out, const largest *l)
@@ -120,7 +159,7 @@ static void look_at_scratch(const leat_plan *plan, leat_look *out, const largest
     leat_plan *const plain = malloc(sizeof *plain);
     leat_worker *const worker = calloc(1, sizeof *worker);
     leat_scratch *room = NULL;
-    if (plain && worker && leat_scratch_open(&worker->scratch, ROOM, NULL) >= 0 &&
+    if (plain && worker && leat_scratch_open(&worker->scratch, room_for(plan), NULL) >= 0 &&
         leat_scratch_open(&room, plan->slot_bytes, NULL) >= 0) {
         uint8_t *const slot = leat_scratch_take(room, plan->slot_bytes);
         *plain = *plan;
@@ -133,6 +172,8 @@ static void look_at_scratch(const leat_plan *plan, leat_look *out, const largest
         }
         for (int i = 0; i < l->n && slot; i++)
             run(plain, worker, slot, l->record[i], out);
+        if (slot && l->has_usual && !is_among(l, l->usual))
+            run(plain, worker, slot, l->usual, out);
         if (!out->n_looked && worker->trace.stages[LEAT_STAGE_READ].n)
             out->mean_bytes = worker->trace.stages[LEAT_STAGE_READ].bytes /
                               worker->trace.stages[LEAT_STAGE_READ].n;
@@ -156,4 +197,6 @@ void leat_look_at(const leat_plan *plan, leat_look *out)
         out->scratch_bytes = by_shapes + out->most_bytes;
     if (!out->n_run && !sum_shapes(plan, &by_shapes))
         out->scratch_bytes += GUESS * (out->most_bytes ? out->most_bytes : 65536);
+    if (!out->usual_bytes)
+        out->usual_bytes = out->scratch_bytes;
 }

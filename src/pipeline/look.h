@@ -14,12 +14,16 @@ typedef struct leat_look {
     uint64_t most_bytes;    /* the largest of those looked at */
     uint64_t n_looked;      /* records whose size was looked up */
     uint64_t scratch_bytes; /* what a sample takes of a worker's scratch, all ops one by one */
+    uint64_t usual_bytes;   /* the same of the one tried that takes least: others are rare, maybe */
+    uint64_t most_record;   /* which of those tried took scratch_bytes */
     uint64_t n_run; /* records that were carried through all ops to know that; 0: by shapes */
 } leat_look;
 
 /* Looks up sizes spread over the source, and, where shapes are unknown before the data are seen,
- * carries the largest records through the ops, unless one of these is a user's. Never fails: records
- * that are damaged just tell less. Needs a plan that is laid out. */
+ * carries the largest records and one of mean size through the ops, unless one of these is a user's. That
+ * takes no more memory than engine.memory, or than the machine has; of a record that needs more it is known
+ * how much it asked for when there was no more. Never fails: records that are damaged just tell less. Needs
+ * a plan that is laid out. */
 void leat_look_at(const leat_plan *plan, leat_look *out);
 
 #endif

@@ -187,8 +187,8 @@ leat_chain *leat_map_find_chain(leat_plan *plan, const char *tensor)
     return NULL;
 }
 
-int leat_map_fail_tensor(const leat_plan *plan, const char *name, const leat_node *where,
-                         leat_error *err)
+static int fail_tensor(const leat_plan *plan, const char *name, const leat_node *where,
+                       leat_error *err)
 {
     leat_near near = leat_near_init(name);
     leat_words known = { .length = 0 };
@@ -208,7 +208,7 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
     leat_chain *const chain = leat_map_find_chain(build->plan, o->tensor.text);
     int rc = LEAT_OK;
     if (!chain)
-        return leat_map_fail_tensor(build->plan, o->tensor.text, where, err);
+        return fail_tensor(build->plan, o->tensor.text, where, err);
     if (build->batch && o->device == LEAT_ASKED_GPU)
         return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
                               "a map after batch works on the host: write device: cpu");

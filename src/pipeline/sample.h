@@ -57,7 +57,7 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record,
                     const leat_stored *stored, uint8_t *slot, uint64_t j, leat_timing timing,
                     leat_error *err);
 
-/* After a run of rows: gives back what scratch took beyond so many bytes. A record that is kept for its
+/* After a run of rows, or a part of a batch op: gives back what scratch took beyond so many bytes. A record that is kept for its
  * next part stays, if it is within them. */
 void leat_sample_rest(leat_worker *worker, size_t bytes);
 

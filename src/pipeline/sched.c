@@ -148,6 +148,7 @@ static bool finish_part_locked(leat_loader *loader, leat_worker *worker, int64_t
     pthread_mutex_unlock(&loader->lock);
     const int64_t start = leat_clock_ns();
     const int rc = leat_finish_run(loader->plan, worker, &task, &digest, &error);
+    leat_sample_rest(worker, (size_t)loader->budget.scratch_bytes);
     const int64_t end = leat_sched_note(worker, LEAT_TRACE_FINISH, start, batch, 0, 0, 0);
     pthread_mutex_lock(&loader->lock);
     loader->busy_ns += end - start;

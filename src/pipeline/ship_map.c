@@ -16,8 +16,8 @@ static int describe(const leat_link *link, leat_shape *shape, leat_device_op *ou
     return rc;
 }
 
-int leat_ship_map_describe(const leat_chain *chain, leat_device_op *ops, int32_t *n,
-                           leat_error *err)
+/* The links of a chain that the device does, as kernels need them; ops has room for LEAT_MAX_CHAIN. */
+static int describe_chain(const leat_chain *chain, leat_device_op *ops, int32_t *n, leat_error *err)
 {
     const leat_link *const decode = &chain->links[chain->n_host];
     leat_shape shape = chain->host_shape;
@@ -39,7 +39,7 @@ static int describe_all(const leat_plan *plan, leat_device_op *ops, leat_device_
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
         int32_t n;
-        rc = leat_ship_map_describe(chain, ops, &n, err);
+        rc = describe_chain(chain, ops, &n, err);
         if (n)
             chains[(*n_chains)++] =
                 (leat_device_chain){ .ops = ops,

@@ -2,7 +2,6 @@
 #include "source.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "digest.h"
+#include "pattern.h"
 
 extern const leat_source_table leat_source_tfrecord, leat_source_images, leat_source_concat,
     leat_source_mix, leat_source_interleave, leat_source_zip;
@@ -24,11 +24,6 @@ static const leat_source_table *const tables[] = { &leat_source_tfrecord,
                                                    &leat_source_interleave,
                                                    &leat_source_zip,
                                                    NULL };
-
-const leat_source_table *const *leat_source_tables(void)
-{
-    return tables;
-}
 
 const leat_kind *leat_source_kind(size_t i)
 {
@@ -161,7 +156,7 @@ int leat_source_glob(const leat_strings *patterns, const leat_node *where, char 
                               "an empty list of files: give a file or a pattern");
     for (int32_t i = 0; i < patterns->n; i++) {
         const char *const pattern = patterns->values[i].text;
-        const int rc = glob(pattern, i ? GLOB_APPEND : 0, NULL, &found);
+        const int rc = leat_pattern_glob(pattern, i ? GLOB_APPEND : 0, &found);
         if (rc == 0)
             continue;
         globfree(&found);

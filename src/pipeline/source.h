@@ -95,8 +95,6 @@ struct leat_source {
                                            Owned */
 };
 
-/* Every source, NULL-terminated: source.c's list, one line each. */
-const leat_source_table *const *leat_source_tables(void);
 /* Opens `source: {NAME: options}`. */
 int leat_source_open(const leat_node *node, const leat_source_setting *setting, leat_source **out,
                      leat_error *err);
@@ -116,7 +114,7 @@ void leat_source_order(const leat_source *source, leat_order *out);
 int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *scratch,
                       leat_view *features, size_t *n_read, leat_error *err);
 
-/* Files of patterns (glob(3)), sorted, each as often as it was named. *paths is NULL-terminated; free
+/* Files of patterns (formats/pattern.h), sorted, each as often as it was named. *paths is NULL-terminated; free
  * with leat_source_free_paths. A pattern without a match is an error that names it. */
 int leat_source_glob(const leat_strings *patterns, const leat_node *where, char ***paths,
                      size_t *n_paths, leat_error *err);

@@ -4,7 +4,7 @@
  *
  * DESIGN. A record's number says which shard it is in, and the shard's index where: so the engine reads
  * framed records, far ahead. Here they are checked (both CRCs); what is in them is the affair of
- * tfrecord_features.c, which settles it by the first record. */
+ * tfrecord_features.c, which settles it by the first record that can be read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,10 +15,13 @@
 #include "digest.h"
 #include "file_id.h"
 #include "index.h"
+#include "shard_set.h"
 #include "source.h"
 #include "source_seek.h"
 #include "tfrecord.h"
 #include "tfrecord_features.h"
+
+#define DESCRIBE_TRIES 32 /* records that are read to learn what features hold */
 
 typedef struct tfrecord_options {
     leat_strings files;
@@ -191,32 +194,65 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
                                 features, err);
 }
 
-/* Reads the first record and settles names, types and shapes by it. */
-static int describe_features(tfrecord_source *source, const tfrecord_options *o,
-                             const leat_node *where, leat_error *err)
+/* Settles names, types and shapes by a record. */
+static int describe_by(tfrecord_source *source, const tfrecord_options *o, uint64_t number,
+                       const leat_node *where, leat_error *err)
 {
     leat_extent at;
     leat_format_error inner;
-    const uint8_t *example;
-    size_t size;
-    char record[512];
-    describe(&source->base, 0, record, sizeof record);
-    int rc = locate(&source->base, 0, &at, err);
+    char name[512];
+    leat_tfrecord_example by = { .name = name };
+    describe(&source->base, number, name, sizeof name);
+    int rc = locate(&source->base, number, &at, err);
     if (rc < 0)
         return rc;
     uint8_t *const bytes = malloc(at.size);
     if (!bytes)
-        return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", record, at.size);
-    rc = leat_source_pread(at.fd, bytes, at.size, at.offset, record, err);
-    if (rc >= 0 && leat_tfrecord_check(bytes, at.size, &example, &size, &inner) < 0) {
-        leat_tfrecord_features_fail(err, &inner);
-        rc = leat_fail_in(err, LEAT_E_DATA, "%s: ", record);
+        return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", name, at.size);
+    rc = leat_source_pread(at.fd, bytes, at.size, at.offset, name, err);
+    if (rc >= 0 && leat_tfrecord_check(bytes, at.size, &by.bytes, &by.size, &inner) < 0)
+        rc = leat_fail(err, LEAT_E_DATA, "%s: %s", name, inner.text);
+    else if (rc >= 0) {
+        rc = leat_tfrecord_features_open(&source->features, &source->base, o->features, &by, where,
+                                         err);
+        if (rc == LEAT_E_DATA)
+            rc = leat_fail_in(err, rc, "%s: ", name);
     }
-    if (rc >= 0)
-        rc = leat_tfrecord_features_open(&source->features, &source->base, o->features, example,
-                                         size, where, err);
     free(bytes);
     return rc;
+}
+
+static bool is_of_record(int rc)
+{
+    return rc == LEAT_E_DATA || rc == LEAT_E_IO;
+}
+
+/* By the first record, or, where that cannot be read, by one of some others: a bad record is the affair of
+ * who comes to it. What a record that can be read lacks is not: then the config does not fit the data. */
+static int describe_features(tfrecord_source *source, const tfrecord_options *o,
+                             const leat_node *where, leat_error *err)
+{
+    const uint64_t n = source->base.n_records;
+    const uint64_t n_tries = n < DESCRIBE_TRIES ? n : DESCRIBE_TRIES;
+    leat_error first, again;
+    int rc = describe_by(source, o, 0, where, &first);
+    if (rc >= 0)
+        return rc;
+    for (uint64_t i = 1; i < n_tries && is_of_record(rc); i++) {
+        const uint64_t number = n / n_tries * i;
+        rc = describe_by(source, o, number, where, &again);
+        if (rc >= 0) {
+            rc = leat_source_add_note(
+                &source->notes, err,
+                "tfrecord: the first record cannot be read, so features are as in record %llu: %s",
+                (unsigned long long)number, first.message);
+            source->base.notes = source->notes;
+            return rc;
+        }
+        if (!is_of_record(rc))
+            first = again;
+    }
+    return leat_fail(err, first.code, "%s", first.message);
 }
 
 /* Which of the features each index of JPEG files is of. */
@@ -243,6 +279,14 @@ static int note_files(tfrecord_source *source, size_t n, const char *path, const
                                   n, more, path);
     source->base.notes = source->notes;
     return rc;
+}
+
+/* Before the files are opened and after: in between a conversion may have begun to replace them. */
+static int check_sets(char *const *paths, size_t n, leat_error *err)
+{
+    leat_format_error inner;
+    return leat_shard_set_check(paths, n, &inner) < 0 ? leat_tfrecord_features_fail(err, &inner)
+                                                      : LEAT_OK;
 }
 
 /* Each damaged file: what of it is lost. */
@@ -323,7 +367,8 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     source->base.table = &leat_source_tfrecord;
     source->base.seek_complete = true;
     source->lossy = setting->lossy;
-    if ((rc = open_shards(source, paths, err)) < 0)
+    if ((rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_shards(source, paths, err)) < 0 ||
+        (rc = check_sets(paths, n_paths, err)) < 0)
         goto fail;
     if (source->base.n_records == 0) {
         rc = leat_node_fail(where, err, LEAT_E_DATA, "no record in %zu file%s (first: %s)",

@@ -77,8 +77,6 @@ int leat_padding_settle(leat_build *build, const leat_padding_options *options,
 extern const leat_stage_table leat_stage_map;
 /* The chain of a tensor ("": the first one), NULL if there is none of that name. */
 leat_chain *leat_map_find_chain(leat_plan *plan, const char *tensor);
-int leat_map_fail_tensor(const leat_plan *plan, const char *name, const leat_node *where,
-                         leat_error *err);
 /* Stream of the random numbers of an op's n-th occurrence. */
 uint32_t leat_map_stream(const char *op, uint32_t n);
 /* batch_map.c: `ops` of a map after batch, on a tensor. */

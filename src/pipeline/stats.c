@@ -32,9 +32,13 @@ static int64_t peak_locked(const leat_loader *loader)
     int64_t bytes = b->total_bytes;
     bytes -= (b->n_slots - loader->n_slots_made) * b->slot_bytes +
              (b->n_buffers - loader->n_buffers_made) * b->buffer_bytes;
-    for (int i = 0; i <= loader->n_threads; i++)
-        if (loader->workers[i].scratch)
-            bytes += (int64_t)leat_scratch_most(loader->workers[i].scratch) - b->scratch_bytes;
+    for (int i = 0; i <= loader->n_threads; i++) {
+        const leat_scratch *const scratch = loader->workers[i].scratch;
+        const int64_t most = scratch ? (int64_t)leat_scratch_most(scratch) : b->scratch_bytes;
+        bytes -= most < b->scratch_bytes ? b->scratch_bytes - most : 0;
+    }
+    if (loader->scratch_room)
+        bytes += (int64_t)leat_scratch_room_most(loader->scratch_room) - b->large_bytes;
     return bytes;
 }
 

@@ -3,8 +3,8 @@
  * tfrecord_features.c: which features of tf.train.Example messages a source reads, and reading them.
  *
  * DESIGN. A config names features and may give their types and shapes; what it leaves out is as in the
- * first record, read at open, because the size of everything is known before anything runs. A record that
- * holds something else later is a bad record. */
+ * first record that can be read, at open, because the size of everything is known before anything runs. A
+ * record that holds something else later is a bad record. */
 #include "tfrecord_features.h"
 
 #include <stdio.h>
@@ -47,26 +47,36 @@ static const char *kind_text(int32_t kind)
 
 /* --- open -------------------------------------------------------------------------------------- */
 
-/* Names and kinds of all features in an Example, for messages. */
+/* "x (float, 24 values), label (int64, 1 value)": all features in an Example, for messages. */
 static void list_features(const uint8_t *example, size_t size, char *text, size_t room)
 {
     leat_feature_key name;
     leat_feature feature;
+    leat_format_error inner;
     size_t used = 0;
-    text[0] = 0;
+    int rc;
+    snprintf(text, room, "no feature at all");
     leat_example_iter at = leat_example_iterate(example, size);
-    while (leat_example_next(&at, &name, &feature, NULL) == LEAT_FORMAT_OK && used < room)
-        used += (size_t)snprintf(text + used, room - used, "%s%.*s (%s)", used ? ", " : "",
-                                 (int)name.length, name.name, kind_text(feature.kind));
+    while ((rc = leat_example_next(&at, &name, &feature, &inner)) == LEAT_FORMAT_OK && used < room)
+        used +=
+            (size_t)snprintf(text + used, room - used, "%s%.*s (%s, %llu value%s)",
+                             used ? ", " : "", (int)name.length, name.name, kind_text(feature.kind),
+                             (unsigned long long)feature.n, feature.n == 1 ? "" : "s");
+    if (rc < 0 && rc != LEAT_FORMAT_END && used < room)
+        snprintf(text + used, room - used, "%sone that cannot be read: %.200s", used ? ", " : "",
+                 inner.text);
 }
 
-static leat_feature look_up(const uint8_t *example, size_t size, const char *key)
+/* kind NONE: it is not there, or has no list. An Example that cannot be read is a bad record. */
+static int look_up(const uint8_t *example, size_t size, const char *key, leat_feature *out,
+                   leat_error *err)
 {
     const leat_feature_key wanted_key = { key, strlen(key) };
-    leat_feature found = { 0 };
-    if (leat_example_scan(example, size, &wanted_key, 1, &found, NULL) < 0)
-        found.kind = LEAT_FEATURE_NONE;
-    return found;
+    leat_format_error inner;
+    *out = (leat_feature){ 0 };
+    if (leat_example_scan(example, size, &wanted_key, 1, out, &inner) < 0)
+        return leat_fail(err, LEAT_E_DATA, "feature '%s': %s", key, inner.text);
+    return LEAT_OK;
 }
 
 /* varies: records differ in the number of values. */
@@ -82,7 +92,10 @@ static int add_feature(leat_tfrecord_features *f, const char *name, const featur
     leat_feature_info *const info = &f->base->features[i];
     snprintf(info->name, sizeof info->name, "%s", name);
     snprintf(w->key, sizeof w->key, "%s", given->key.text[0] ? given->key.text : name);
-    leat_feature first = look_up(example, size, w->key);
+    leat_feature first;
+    const int rc = look_up(example, size, w->key, &first, err);
+    if (rc < 0)
+        return rc;
     static const int32_t kinds[] = { LEAT_FEATURE_NONE, LEAT_FEATURE_BYTES, LEAT_FEATURE_INT64,
                                      LEAT_FEATURE_FLOAT };
     if (first.kind == LEAT_FEATURE_NONE &&
@@ -91,17 +104,14 @@ static int add_feature(leat_tfrecord_features *f, const char *name, const featur
     if (first.kind == LEAT_FEATURE_NONE) {
         char list[512];
         list_features(example, size, list, sizeof list);
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "the first record has no feature '%s' (for tensor '%s'); it has: %s"
-                              "%s",
-                              w->key, name, list,
-                              varies ? "; if it is an empty list, give its type" : "");
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG, "%s has no feature '%s' (for tensor '%s'); it has: %s%s",
+            f->record, w->key, name, list, varies ? "; if it is an empty list, give its type" : "");
     }
     w->kind = given->type == TYPE_AUTO ? first.kind : kinds[given->type];
     if (w->kind != first.kind)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "feature '%s' holds %s in the first record, not %s", w->key,
-                              kind_text(first.kind), kind_text(w->kind));
+        return leat_node_fail(where, err, LEAT_E_CONFIG, "feature '%s' holds %s in %s, not %s",
+                              w->key, kind_text(first.kind), f->record, kind_text(w->kind));
     const int64_t n = w->kind == LEAT_FEATURE_BYTES ? LEAT_UNKNOWN_DIM : (int64_t)first.n;
     info->shape = leat_shape_make(w->kind == LEAT_FEATURE_BYTES   ? LEAT_U8
                                   : w->kind == LEAT_FEATURE_INT64 ? LEAT_I64
@@ -165,10 +175,9 @@ static int set_shape(leat_tfrecord_features *f, const leat_node *node, const sha
     info->shape = leat_shape_make(info->shape.dtype, given.dims.n, given.dims.values);
     if (leat_shape_elements(&info->shape) != (int64_t)f->wanted[i].n)
         return leat_node_fail(node, err, LEAT_E_CONFIG,
-                              "this shape holds %lld values, feature '%s' has %llu in the first "
-                              "record",
+                              "this shape holds %lld values, feature '%s' has %llu in %s",
                               (long long)leat_shape_elements(&info->shape), f->wanted[i].key,
-                              (unsigned long long)f->wanted[i].n);
+                              (unsigned long long)f->wanted[i].n, f->record);
     return LEAT_OK;
 }
 
@@ -178,7 +187,11 @@ static int add_default(leat_tfrecord_features *f, const char *name, const char *
     feature_options given = { .type = TYPE_AUTO };
     for (size_t i = 0; keys[i]; i++) {
         snprintf(given.key.text, sizeof given.key.text, "%s", keys[i]);
-        if (look_up(example, size, keys[i]).kind != LEAT_FEATURE_NONE)
+        leat_feature found;
+        const int rc = look_up(example, size, keys[i], &found, err);
+        if (rc < 0)
+            return rc;
+        if (found.kind != LEAT_FEATURE_NONE)
             break;
     }
     return add_feature(f, name, &given, false, example, size, where, err);
@@ -209,12 +222,16 @@ static int add_given(leat_tfrecord_features *f, const leat_node *features, const
 }
 
 int leat_tfrecord_features_open(leat_tfrecord_features *f, leat_source *base,
-                                const leat_node *given, const uint8_t *example, size_t size,
+                                const leat_node *given, const leat_tfrecord_example *by,
                                 const leat_node *where, leat_error *err)
 {
     static const char *const images[] = { "image/encoded", "image", NULL };
     static const char *const labels[] = { "image/class/label", "label", NULL };
+    const uint8_t *const example = by->bytes;
+    const size_t size = by->size;
     f->base = base;
+    f->base->n_features = 0; /* another record may have been tried */
+    f->record = by->name;
     if (given)
         return add_given(f, given, example, size, err);
     const int rc = add_default(f, "image", images, example, size, where, err);

@@ -18,12 +18,20 @@ typedef struct leat_tfrecord_features {
     leat_source *base; /* borrowed: its list of features is filled here */
     leat_tfrecord_wanted wanted[LEAT_MAX_FEATURES];
     leat_feature_key keys[LEAT_MAX_FEATURES];
+    const char *record; /* that settles them, for messages of open */
 } leat_tfrecord_features;
 
-/* Settles names, types and shapes by the config's `features` (given; NULL: image and label) and the first
- * record. where: for errors that belong to no feature. */
+/* A record that was read. */
+typedef struct leat_tfrecord_example {
+    const uint8_t *bytes;
+    size_t size;
+    const char *name; /* "FILE, record 0 (byte 0)" */
+} leat_tfrecord_example;
+
+/* Settles names, types and shapes by the config's `features` (given; NULL: image and label) and a record.
+ * where: for errors that belong to no feature. LEAT_E_DATA: this record cannot be read, maybe another. */
 int leat_tfrecord_features_open(leat_tfrecord_features *f, leat_source *base,
-                                const leat_node *given, const uint8_t *example, size_t size,
+                                const leat_node *given, const leat_tfrecord_example *by,
                                 const leat_node *where, leat_error *err);
 /* What a scan for f->keys found, as views; numbers go to scratch, bytes stay where they are. */
 int leat_tfrecord_features_view(const leat_tfrecord_features *f, const leat_feature *found,

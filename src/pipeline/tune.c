@@ -34,8 +34,10 @@
 #define GROUP_ROWS      8 /* rows that make a submission worth its system call */
 #define STARVED         2 /* times that a worker had to wait for the window before it is widened */
 
-void leat_tune_log_locked(leat_loader *loader, const char *name, int64_t from, int64_t to,
-                          const char *unit, const char *format, ...)
+/* Adds to the list of decisions. */
+LEAT_PRINTF(6, 7)
+static void log_locked(leat_loader *loader, const char *name, int64_t from, int64_t to,
+                       const char *unit, const char *format, ...)
 {
     leat_decision *const one = &loader->decisions[loader->n_decisions++ % LEAT_DECISIONS];
     va_list args;
@@ -84,9 +86,9 @@ static void tune_run_locked(leat_loader *loader)
         (rows == now * 2 && wanted < 1.6 * (double)now))
         return;
     loader->run_rows = rows;
-    leat_tune_log_locked(loader, "run", (int64_t)now, (int64_t)rows, "rows",
-                         "a row takes %.3g us, a task should take %d", loader->sample_ns * 1e-3,
-                         GRAIN_NS / 1000);
+    log_locked(loader, "run", (int64_t)now, (int64_t)rows, "rows",
+               "a row takes %.3g us, a task should take %d", loader->sample_ns * 1e-3,
+               GRAIN_NS / 1000);
 }
 
 void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns)
@@ -143,7 +145,7 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
     if (wanted == now)
         return;
     loader->prefetch = wanted;
-    leat_tune_log_locked(
+    log_locked(
         loader, "prefetch", now, wanted, "batches",
         "%s; the slowest sample of late took %.3g ms, %.3g times the mean: %d thread%s would "
         "want %lld",
@@ -173,9 +175,9 @@ static void tune_reading_locked(leat_loader *loader)
     if (at_once && record >= IN_WORKER_BYTES && plan->engine.reader == LEAT_READER_AUTO &&
         a->n_timed >= a->n_settle) {
         a->in_worker = true;
-        leat_tune_log_locked(
-            loader, "read-ahead", (int64_t)a->window, 0, "bytes",
-            "the page cache has the files: who parses a record of %.0f bytes reads it", record);
+        log_locked(loader, "read-ahead", (int64_t)a->window, 0, "bytes",
+                   "the page cache has the files: who parses a record of %.0f bytes reads it",
+                   record);
         return;
     }
     const double held =
@@ -186,10 +188,10 @@ static void tune_reading_locked(leat_loader *loader)
         return;
     const uint64_t now = a->window;
     a->window = (uint64_t)wanted;
-    leat_tune_log_locked(loader, "read-ahead", (int64_t)now, (int64_t)a->window, "bytes",
-                         "a read takes %.3g ms, a row %.3g us: %.0f records of %.0f bytes",
-                         a->latency_ns * 1e-6, loader->sample_ns * 1e-3,
-                         wanted / (record > 1 ? record : 1), record);
+    log_locked(loader, "read-ahead", (int64_t)now, (int64_t)a->window, "bytes",
+               "a read takes %.3g ms, a row %.3g us: %.0f records of %.0f bytes",
+               a->latency_ns * 1e-6, loader->sample_ns * 1e-3, wanted / (record > 1 ? record : 1),
+               record);
 }
 
 void leat_tune_cold_locked(leat_loader *loader)
@@ -200,9 +202,9 @@ void leat_tune_cold_locked(leat_loader *loader)
     a->in_worker = false;
     a->n_timed = 0;
     a->n_settle = a->n_settle < SETTLE_MOST ? 2 * a->n_settle : SETTLE_MOST;
-    leat_tune_log_locked(loader, "read-ahead", 0, (int64_t)a->window, "bytes",
-                         "a record was not in the page cache; asked again after %llu reads",
-                         (unsigned long long)a->n_settle);
+    log_locked(loader, "read-ahead", 0, (int64_t)a->window, "bytes",
+               "a record was not in the page cache; asked again after %llu reads",
+               (unsigned long long)a->n_settle);
 }
 
 void leat_tune_read_locked(leat_loader *loader, int64_t ns)

@@ -3,56 +3,40 @@
  * compare.c: runs a config in several arms and says what differs.
  *
  * DESIGN: what drifts (clock rates, page cache, neighbours) drifts slowly, so arms take turns: each
- * round runs every arm once, there and back (ABBA), and arms are compared within rounds. Each run
- * reads the same batches from a new loader, so that every arm does the same work from the same
- * state; its first steps only fill the pipeline. What is paid once (plan, device, model, warm-up)
+ * round runs every arm once, there and back (ABBA), and arms are compared within rounds. Around it the
+ * arm's loader runs alone and its step runs alone, shortly: what they can do at that moment is what the
+ * verdict goes by. Each run reads the same batches from a new loader, so that every arm does the same
+ * work from the same state; its first steps only fill the pipeline. What is paid once (plan, device, model, warm-up)
  * is paid before the first round. It uses public headers only: it measures what a user gets. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arm.h"
 #include "bootstrap.h"
-#include "leat/loader.h"
-#include "leat/train.h"
+#include "neighbours.h"
 #include "rounds.h"
 #include "vary.h"
 #include "verdict.h"
 
 enum {
     DEFAULT_ROUNDS = 6,
-    RUN_NS = 300000000, /* a run that is long against a time slice */
-    MIN_STEPS = 20,
-    MAX_STEPS = 2000,
-    WARM_CHUNK = 10,
-    WARM_MAX_STEPS = 400,
+    RUNS_PER_ROUND = 3,  /* of an arm: as configured, the loader alone, the step alone */
     STEPS_LIMIT = 60000, /* times a trainer keeps, less what settling takes */
-};
-static const int64_t WARM_MAX_NS = 3000000000;
-
-struct arm {
-    leat_compare_arm *out;
-    leat_config *config;
-    leat_plan *plan;
-    leat_device *device;
-    leat_trainer *trainer;
-    int32_t settle;     /* steps before the measured ones of a run */
-    leat_meter *rounds; /* one per round */
 };
 
 struct study {
     leat_compare_options options;
     leat_compare_result *result;
-    struct arm arms[LEAT_COMPARE_MAX_ARMS];
+    leat_arm arms[LEAT_COMPARE_MAX_ARMS];
     leat_vary varies[LEAT_COMPARE_MAX_ARMS]; /* more would make too many arms, or vary nothing */
     size_t n_varies;
-    leat_step_times *times; /* of one run */
-    size_t n_times;
     int n_done;
 };
 
 /* --- arms ------------------------------------------------------------------------------------ */
 
-static int set(struct arm *arm, const char *path, size_t path_length, const char *value,
+static int set(leat_arm *arm, const char *path, size_t path_length, const char *value,
                size_t length, leat_error *err)
 {
     char text[2048];
@@ -72,7 +56,7 @@ static void name_value(leat_compare_arm *out, const leat_vary *vary, leat_vary_s
 
 static int configure(struct study *study, size_t i, const leat_config *config, leat_error *err)
 {
-    struct arm *arm = &study->arms[i];
+    leat_arm *arm = &study->arms[i];
     const char *device = study->options.device, *path = "train.device";
     int rc = leat_config_copy(config, &arm->config, err);
     if (rc == LEAT_OK && device)
@@ -88,66 +72,7 @@ static int configure(struct study *study, size_t i, const leat_config *config, l
     return rc;
 }
 
-static int open_arm(struct arm *arm, leat_error *err)
-{
-    int rc;
-    if ((rc = leat_plan_open(arm->config, NULL, &arm->plan, err)) < 0 ||
-        (rc = leat_trainer_open_device(arm->config, &arm->device, err)) < 0 ||
-        (rc = leat_trainer_open(arm->config, arm->plan, arm->device, &arm->trainer, err)) < 0)
-        return rc;
-    const leat_device_info *info = leat_device_get_info(arm->device);
-    const int64_t prefetch = leat_plan_get_info(arm->plan)->prefetch;
-    snprintf(arm->out->device, sizeof arm->out->device, "%s", info->name);
-    arm->out->simulated = info->simulated;
-    arm->settle = prefetch > 2 ? (int32_t)(prefetch < 1000 ? prefetch : 1000) + 3 : 5;
-    return LEAT_OK;
-}
-
-static void close_arm(struct arm *arm)
-{
-    leat_trainer_close(&arm->trainer);
-    leat_device_close(&arm->device);
-    leat_plan_close(&arm->plan);
-    leat_config_close(&arm->config);
-    free(arm->rounds);
-}
-
 /* --- runs ------------------------------------------------------------------------------------ */
-
-static int open_loader(const struct arm *arm, leat_loader **out, leat_error *err)
-{
-    const leat_loader_options options = { .device = arm->device, .epochs = -1 };
-    return leat_loader_open(arm->plan, &options, out, err);
-}
-
-static int drive(const struct arm *arm, leat_loader *loader, int32_t n, leat_error *err)
-{
-    for (int32_t i = 0; i < n; i++) {
-        leat_batch *batch;
-        int rc = leat_loader_next(loader, &batch, err);
-        if (rc == LEAT_E_END)
-            return leat_fail(err, LEAT_E_DATA, "the pipeline has no batch to train on");
-        if (rc < 0 || (rc = leat_trainer_step(arm->trainer, batch, err)) < 0)
-            return rc;
-    }
-    return LEAT_OK;
-}
-
-/* Waits for n steps and appends their times. */
-static int take_times(struct study *study, const struct arm *arm, int32_t n, leat_error *err)
-{
-    leat_step_times *larger =
-        realloc(study->times, (study->n_times + (size_t)n) * sizeof *study->times);
-    if (!larger)
-        return leat_fail(err, LEAT_E_NOMEM, "times of %d steps", n);
-    study->times = larger;
-    const size_t got = leat_trainer_times(arm->trainer, larger + study->n_times, (size_t)n);
-    study->n_times += got;
-    if (got != (size_t)n)
-        return leat_fail(err, LEAT_E_INTERNAL, "the trainer gave times of %zu steps, not %d", got,
-                         n);
-    return LEAT_OK;
-}
 
 static void report(struct study *study)
 {
@@ -155,77 +80,38 @@ static void report(struct study *study)
     study->n_done++;
     if (study->options.progress)
         study->options.progress(study->options.user, study->n_done,
-                                result->n_arms * (result->rounds + 1));
+                                result->n_arms * (RUNS_PER_ROUND * result->rounds + 1));
 }
 
-static int32_t choose_steps(const struct study *study, size_t warm)
+/* The arm's runs of one round; in odd rounds the other way round. */
+static int run_arm(struct study *study, leat_arm *arm, int32_t round, leat_error *err)
 {
-    leat_meter meter;
-    const size_t n = study->n_times, first = warm + 2 < n ? warm : n / 2;
-    if (study->options.steps)
-        return study->options.steps;
-    if (leat_meter_account(study->times, first, n, &meter) < 0)
-        return MAX_STEPS;
-    const int64_t steps = RUN_NS / (meter.step_p50_ns > 0 ? meter.step_p50_ns : 1);
-    return (int32_t)(steps < MIN_STEPS ? MIN_STEPS : steps > MAX_STEPS ? MAX_STEPS : steps);
-}
-
-/* Is it enough? As long as a run at least, and until step times stay; but not for ever. */
-static bool is_warm(const struct study *study, size_t warm)
-{
-    const size_t n = study->n_times;
-    const int64_t ns = study->times[n - 1].compute_end_ns - study->times[0].compute_start_ns;
-    return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS || ns >= WARM_MAX_NS;
-}
-
-static int warm_up(struct study *study, struct arm *arm, leat_error *err)
-{
-    leat_loader *loader = NULL;
-    size_t warm = 0;
-    int rc = open_loader(arm, &loader, err);
-    study->n_times = 0;
-    do {
+    static int (*const runs[RUNS_PER_ROUND])(leat_arm *, int32_t,
+                                             leat_error *) = { leat_arm_run_loader, leat_arm_run,
+                                                               leat_arm_run_step };
+    int rc = LEAT_OK;
+    for (int i = 0; i < RUNS_PER_ROUND && rc == LEAT_OK; i++) {
+        rc = runs[round % 2 ? RUNS_PER_ROUND - 1 - i : i](arm, round, err);
         if (rc == LEAT_OK)
-            rc = drive(arm, loader, WARM_CHUNK, err);
-        if (rc == LEAT_OK)
-            rc = take_times(study, arm, WARM_CHUNK, err);
-        if (rc == LEAT_OK)
-            warm = leat_meter_warm(study->times, study->n_times);
-    } while (rc == LEAT_OK && !is_warm(study, warm));
-    leat_loader_close(&loader);
-    if (rc < 0)
-        return rc;
-    arm->out->warmup_steps = (int32_t)warm;
-    arm->out->steps = choose_steps(study, warm);
-    report(study);
-    return LEAT_OK;
+            report(study);
+    }
+    return rc;
 }
 
-static int run(struct study *study, struct arm *arm, int32_t round, leat_error *err)
+static int warm_up(struct study *study, leat_arm *arm, leat_error *err)
 {
-    leat_loader *loader = NULL;
-    const int32_t n = arm->settle + arm->out->steps;
-    int rc = open_loader(arm, &loader, err);
-    study->n_times = 0;
+    const int rc = leat_arm_warm_up(arm, study->options.steps, err);
     if (rc == LEAT_OK)
-        rc = drive(arm, loader, n, err);
-    if (rc == LEAT_OK)
-        rc = take_times(study, arm, n, err);
-    leat_loader_close(&loader);
-    if (rc < 0)
-        return rc;
-    rc = leat_meter_account(study->times, (size_t)arm->settle, (size_t)n, &arm->rounds[round]);
-    if (rc < 0)
-        return leat_fail(err, rc, "the times of its steps make no sense: %s", leat_code_text(rc));
-    report(study);
-    return LEAT_OK;
+        report(study);
+    return rc;
 }
 
-static void conclude(struct study *study, const struct arm *arm)
+static void conclude(struct study *study, const leat_arm *arm)
 {
     leat_compare_result *result = study->result;
-    leat_rounds_conclude(arm->rounds, study->arms[0].rounds, (size_t)result->rounds, arm->out);
-    leat_verdict_arm(arm->out);
+    const leat_rounds rounds = { arm->runs, arm->loader, arm->step };
+    leat_rounds_conclude(&rounds, study->arms[0].runs, (size_t)result->rounds, arm->out);
+    leat_verdict_arm(arm->out, result->cores_taken / result->cores);
     if (arm->out->steps > result->steps)
         result->steps = arm->out->steps;
     if (arm->out->warmup_steps > result->warmup_steps)
@@ -259,10 +145,9 @@ static int plan_arms(struct study *study, const char *const *vary, size_t n_vary
     study->result->n_arms = (int32_t)n_arms;
     study->result->rounds = study->options.rounds ? study->options.rounds : DEFAULT_ROUNDS;
     for (size_t i = 0; i < n_arms; i++) {
-        study->arms[i].out = &study->result->arms[i];
-        study->arms[i].rounds = calloc((size_t)study->result->rounds, sizeof(leat_meter));
-        if (!study->arms[i].rounds)
-            return leat_fail(err, LEAT_E_NOMEM, "meters of %d rounds", study->result->rounds);
+        rc = leat_arm_init(&study->arms[i], &study->result->arms[i], study->result->rounds, err);
+        if (rc < 0)
+            return rc;
     }
     return LEAT_OK;
 }
@@ -281,7 +166,7 @@ static int prepare(struct study *study, const leat_config *config, leat_error *e
     int rc = LEAT_OK;
     for (size_t i = 0; i < n && rc == LEAT_OK; i++) { /* what is wrong shows before anything runs */
         if ((rc = configure(study, i, config, err)) == LEAT_OK)
-            rc = open_arm(&study->arms[i], err);
+            rc = leat_arm_open(&study->arms[i], err);
         rc = in_arm(study, i, rc, err);
     }
     for (size_t i = 0; i < n && rc == LEAT_OK; i++)
@@ -292,12 +177,17 @@ static int prepare(struct study *study, const leat_config *config, leat_error *e
 static int run_rounds(struct study *study, leat_error *err)
 {
     const size_t n = (size_t)study->result->n_arms;
+    leat_neighbours before, after;
     int rc = LEAT_OK;
+    leat_neighbours_look("", &before);
     for (int32_t round = 0; round < study->result->rounds; round++)
         for (size_t turn = 0; turn < n && rc == LEAT_OK; turn++) {
             const size_t i = round % 2 ? n - 1 - turn : turn;
-            rc = in_arm(study, i, run(study, &study->arms[i], round, err), err);
+            rc = in_arm(study, i, run_arm(study, &study->arms[i], round, err), err);
         }
+    leat_neighbours_look("", &after);
+    study->result->cores = after.n_cpus;
+    study->result->cores_taken = leat_neighbours_taken(&before, &after);
     return rc;
 }
 
@@ -325,8 +215,7 @@ int leat_compare(const leat_config *config, const char *const *vary, size_t n_va
     if (rc == LEAT_OK)
         leat_verdict_summary(out);
     for (size_t i = 0; i < LEAT_COMPARE_MAX_ARMS; i++)
-        close_arm(&study->arms[i]);
-    free(study->times);
+        leat_arm_close(&study->arms[i]);
     free(study);
     return rc;
 }

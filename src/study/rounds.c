@@ -75,20 +75,45 @@ static leat_meter pool(const leat_meter *rounds, size_t n)
     return all;
 }
 
-void leat_rounds_conclude(const leat_meter *rounds, const leat_meter *base, size_t n,
+static leat_estimate rate(const leat_meter *rounds, size_t n)
+{
+    const leat_interval interval = leat_bootstrap_interval(rate_of, rounds, n);
+    return (leat_estimate){ pool(rounds, n).samples_per_s, interval.low, interval.high };
+}
+
+/* Of rates, paired by round. */
+static leat_estimate ratio(const leat_meter *arm, const leat_meter *base, size_t n)
+{
+    const struct pair pair = { arm, base };
+    const leat_interval interval = leat_bootstrap_interval(speedup_of, &pair, n);
+    return (leat_estimate){ pool(arm, n).samples_per_s / pool(base, n).samples_per_s, interval.low,
+                            interval.high };
+}
+
+static void conclude_alone(const leat_rounds *rounds, size_t n, leat_compare_arm *out)
+{
+    out->loader = rate(rounds->loader, n);
+    out->step = rate(rounds->step, n);
+    out->of_loader = ratio(rounds->run, rounds->loader, n);
+    out->of_step = ratio(rounds->run, rounds->step, n);
+    out->loader_of_step = ratio(rounds->loader, rounds->step, n);
+    out->copying = pool(rounds->loader, n).exposed_copy;
+    out->step_busy = pool(rounds->step, n).busy;
+}
+
+void leat_rounds_conclude(const leat_rounds *rounds, const leat_meter *base, size_t n,
                           leat_compare_arm *out)
 {
-    const struct pair pair = { rounds, base };
-    const leat_interval idle = leat_bootstrap_interval(idle_of, rounds, n);
-    const leat_interval rate = leat_bootstrap_interval(rate_of, rounds, n);
-    const leat_interval speedup = leat_bootstrap_interval(speedup_of, &pair, n);
-    out->meter = pool(rounds, n);
+    const leat_interval idle = leat_bootstrap_interval(idle_of, rounds->run, n);
+    const leat_estimate samples = rate(rounds->run, n), speedup = ratio(rounds->run, base, n);
+    out->meter = pool(rounds->run, n);
     out->idle = 1 - out->meter.busy;
     out->idle_low = idle.low;
     out->idle_high = idle.high;
-    out->samples_per_s_low = rate.low;
-    out->samples_per_s_high = rate.high;
-    out->speedup = out->meter.samples_per_s / pool(base, n).samples_per_s;
+    out->samples_per_s_low = samples.low;
+    out->samples_per_s_high = samples.high;
+    out->speedup = speedup.value;
     out->speedup_low = speedup.low;
     out->speedup_high = speedup.high;
+    conclude_alone(rounds, n, out);
 }

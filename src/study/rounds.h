@@ -6,10 +6,16 @@
 
 #include "leat/study.h"
 
-/* Fills meter, idle, samples per second and speedup of an arm, with their intervals.
+/* Meters of an arm, one per round each: as configured; of the loader alone, where every copy is an
+ * exposed one and nothing else is set but samples and wall time; of the step alone. */
+typedef struct leat_rounds {
+    const leat_meter *run, *loader, *step;
+} leat_rounds;
+
+/* Fills all figures of an arm, with their intervals.
  * rounds  of the arm, n of them (1 … LEAT_BOOTSTRAP_MAX)
- * base    of the arm it is compared with, round by round */
-void leat_rounds_conclude(const leat_meter *rounds, const leat_meter *base, size_t n,
+ * base    runs of the arm it is compared with, round by round */
+void leat_rounds_conclude(const leat_rounds *rounds, const leat_meter *base, size_t n,
                           leat_compare_arm *out);
 
 #endif

@@ -30,74 +30,158 @@ static ratio ratio_of(double value)
     return r;
 }
 
-/* --- one arm --------------------------------------------------------------------------------- */
+/* Samples per second as text: "34,100". */
+typedef struct {
+    char text[32];
+} rate;
 
-enum { INPUT, TRANSFER, OTHER, N_CLASSES };
-
-/* A class counts from `moderate` on and is high from `high` on. */
-static const struct {
-    const char *verdict, *means;
-    double moderate, high;
-} classes[N_CLASSES] = {
-    { "input-bound", "the device waits for batches", 0.05, 0.20 },
-    { "transfer-bound", "copies to the device that no compute covers take", 0.03, 0.15 },
-    { "other", "launch, host work and synchronisation take", 0.10, 1.01 },
-};
-static const double BUSY_ENOUGH = 0.90;
-
-/* The largest share that counts; N_CLASSES if none does. */
-static int largest(const double shares[N_CLASSES])
+static rate rate_of(double per_s)
 {
-    int best = N_CLASSES;
-    for (int i = 0; i < N_CLASSES; i++)
-        if (shares[i] >= classes[i].moderate && (best == N_CLASSES || shares[i] > shares[best]))
-            best = i;
-    return best;
+    rate r;
+    char digits[24];
+    const int n = snprintf(digits, sizeof digits, "%.0f", per_s < 1e15 ? per_s : 1e15);
+    int at = 0;
+    for (int i = 0; i < n; i++) {
+        if (i && (n - i) % 3 == 0)
+            r.text[at++] = ',';
+        r.text[at++] = digits[i];
+    }
+    r.text[at] = 0;
+    return r;
 }
 
-static void say(leat_compare_arm *arm, const char *verdict, const char *grade, const char *what)
+/* --- one arm --------------------------------------------------------------------------------- */
+
+static const double REACHES = 0.95;    /* of a rate: it is that rate */
+static const double NEVER_BELOW = 0.9; /* whatever the interval says */
+static const double NEAR_ENOUGH = 0.75;
+static const double SURE_LOW = 0.8, SURE_HIGH = 1.25;
+static const double BUSY_ENOUGH = 0.90;  /* of the device, or of the copy engine */
+static const double WAIT_COUNTS = 0.05;  /* input wait, as a share of the time */
+static const double COPY_COUNTS = 0.03;  /* exposed copy */
+static const double TAKEN_COUNTS = 0.10; /* of our CPUs, by other processes */
+
+static bool reaches(leat_estimate of)
+{
+    return of.high >= REACHES && of.value >= NEVER_BELOW;
+}
+
+static void say(leat_compare_arm *arm, const char *verdict, const char *what)
 {
     const leat_meter *m = &arm->meter;
     snprintf(arm->verdict, sizeof arm->verdict, "%s", verdict);
     snprintf(arm->sentence, sizeof arm->sentence,
-             "%s%s%s: %s (busy %s, input wait %s, exposed copy %s, other %s)",
-             arm->simulated ? "simulated, " : "", verdict, grade, what, percent_of(m->busy).text,
+             "%s%s: %s (busy %s, input wait %s, exposed copy %s, other %s)",
+             arm->simulated ? "simulated, " : "", verdict, what, percent_of(m->busy).text,
              percent_of(m->input_wait).text, percent_of(m->exposed_copy).text,
              percent_of(m->other).text);
 }
 
-static void say_class(leat_compare_arm *arm, int class, double share)
+/* What is said of an arm: its rate beside that of the loader alone and of the step alone, and why. */
+static void conclude(leat_compare_arm *arm, const char *verdict, const char *why)
 {
-    char what[128];
-    const char *grade = class == OTHER                 ? ""
-                        : share >= classes[class].high ? " (high)"
-                                                       : " (moderate)";
-    snprintf(what, sizeof what, "%s %s of the time", classes[class].means, percent_of(share).text);
-    say(arm, classes[class].verdict, grade, what);
+    char what[280];
+    snprintf(what, sizeof what, "%s; samples/s: %s, the loader alone %s, the step alone %s", why,
+             rate_of(arm->meter.samples_per_s).text, rate_of(arm->loader.value).text,
+             rate_of(arm->step.value).text);
+    say(arm, verdict, what);
 }
 
-static void say_inconclusive(leat_compare_arm *arm)
+static void say_unclear(leat_compare_arm *arm, double taken)
 {
-    char what[160];
-    snprintf(what, sizeof what, "device idle is %s to %s; run longer or on a quieter machine",
-             percent_of(arm->idle_low).text, percent_of(arm->idle_high).text);
-    say(arm, "inconclusive", "", what);
+    char why[128];
+    if (taken >= TAKEN_COUNTS) {
+        snprintf(why, sizeof why, "other processes took %s of the CPUs; measure on a quiet machine",
+                 percent_of(taken).text);
+        conclude(arm, "environment", why);
+    } else
+        conclude(arm, "inconclusive",
+                 "the rounds differ too much, or nothing measured explains "
+                 "the rate; run longer");
 }
 
-void leat_verdict_arm(leat_compare_arm *arm)
+/* Of what a batch costs the loader, mostly its copy? */
+static void say_input(leat_compare_arm *arm, double copies_bind, const char *why)
 {
-    const double shares[N_CLASSES] = { arm->meter.input_wait, arm->meter.exposed_copy,
-                                       arm->meter.other };
-    const double width = arm->idle_high - arm->idle_low;
-    const int class = largest(shares);
-    if (class < N_CLASSES ? width > shares[class] : width > 1 - BUSY_ENOUGH)
-        say_inconclusive(arm);
-    else if (class < N_CLASSES)
-        say_class(arm, class, shares[class]);
-    else if (arm->meter.busy >= BUSY_ENOUGH)
-        say(arm, "compute-bound", "", "nothing to fix in the input");
+    if (arm->copying >= copies_bind)
+        conclude(arm, "transfer-bound", "the device waits for copies of batches");
     else
-        say(arm, "other", "", "no single thing holds the device up");
+        conclude(arm, "input-bound", why);
+}
+
+/* With prefetch 0 each batch is begun when the step is done: both count, by what they take. */
+static void say_in_turns(leat_compare_arm *arm)
+{
+    if (reaches(arm->of_step))
+        conclude(arm, "compute-bound",
+                 "nothing overlaps (prefetch 0), but batches take little time");
+    else
+        say_input(arm, 0.5, "nothing overlaps (prefetch 0): each step waits for its batch");
+}
+
+static void say_step(leat_compare_arm *arm)
+{
+    char why[128];
+    if (arm->on_host || arm->step_busy >= BUSY_ENOUGH) {
+        conclude(arm, "compute-bound", "nothing to fix in the input");
+        return;
+    }
+    snprintf(why, sizeof why, "launch, host work and synchronisation take %s of the step itself",
+             percent_of(1 - arm->step_busy).text);
+    conclude(arm, "host-bound", why);
+}
+
+/* The exposed copies that copying can explain at all; a gap that the host left is no copy. */
+static double exposed_copies(const leat_compare_arm *arm)
+{
+    const double longest = arm->copying * arm->of_loader.value;
+    return arm->meter.exposed_copy < longest ? arm->meter.exposed_copy : longest;
+}
+
+/* The step is slower in the loop than alone, though the loader could keep up. */
+static void say_slower_step(leat_compare_arm *arm, double taken)
+{
+    const double copy = exposed_copies(arm), wait = arm->meter.input_wait;
+    if (taken >= TAKEN_COUNTS)
+        say_unclear(arm, taken);
+    else if (copy >= COPY_COUNTS && arm->of_step.value >= REACHES * (1 - copy))
+        conclude(arm, "transfer-bound", "each step waits for the copy of its batch");
+    else if (wait >= WAIT_COUNTS && arm->of_step.value >= REACHES * (1 - wait))
+        conclude(arm, "input-bound", "the loader keeps up on average, but batches come unevenly");
+    else
+        say_unclear(arm, taken);
+}
+
+static void say_overlapped(leat_compare_arm *arm, double taken)
+{
+    const leat_estimate slack = arm->loader_of_step;
+    const bool sure =
+        slack.high < 1 || slack.low > 1 || (slack.low >= SURE_LOW && slack.high <= SURE_HIGH);
+    const bool input = slack.value < 1;
+    if (!sure)
+        say_unclear(arm, taken);
+    else if (reaches(arm->of_step)) /* the nearer of two that are near to each other */
+        say_step(arm);
+    else if (input && reaches(arm->of_loader))
+        say_input(arm, BUSY_ENOUGH, "the device waits for batches");
+    else if (arm->on_host)
+        conclude(arm, "shared-cores", "workers and trainer share the cores");
+    else if (input && arm->of_loader.value >= NEAR_ENOUGH)
+        say_input(arm, BUSY_ENOUGH,
+                  "the device waits for batches, and the training loop takes "
+                  "some of the workers' cores");
+    else if (input)
+        say_unclear(arm, taken);
+    else
+        say_slower_step(arm, taken);
+}
+
+void leat_verdict_arm(leat_compare_arm *arm, double taken)
+{
+    if (arm->overlaps)
+        say_overlapped(arm, taken);
+    else
+        say_in_turns(arm);
 }
 
 /* --- all arms -------------------------------------------------------------------------------- */
@@ -118,14 +202,36 @@ static void say_idle(const leat_compare_arm *from, const leat_compare_arm *to, c
                  percent_of(from->idle).text, percent_of(to->idle).text);
 }
 
+/* "; the interval of X overlaps": the arms that may be as fast as the one that is named. */
+static void say_ties(const leat_compare_result *result, const leat_compare_arm *arm, char *text,
+                     size_t size)
+{
+    const leat_compare_arm *other = NULL;
+    int n = 0;
+    text[0] = 0;
+    for (int32_t i = 1; i < result->n_arms; i++) {
+        const leat_compare_arm *each = &result->arms[i];
+        if (each == arm || each->speedup_high < arm->speedup_low ||
+            each->speedup_low > arm->speedup_high)
+            continue;
+        other = each;
+        n++;
+    }
+    if (n == 1)
+        snprintf(text, size, "; %.160s is not told apart from it", other->name);
+    else if (n > 1)
+        snprintf(text, size, "; %d others are not told apart from it", n);
+}
+
 static void say_difference(leat_compare_result *result, const leat_compare_arm *arm)
 {
-    char idle[96];
+    char idle[96], ties[256];
     say_idle(&result->arms[0], arm, idle, sizeof idle);
+    say_ties(result, arm, ties, sizeof ties);
     snprintf(result->summary, sizeof result->summary,
-             "%.160s makes training %s× as fast as %.160s (95 %% interval %s–%s)%s", arm->name,
+             "%.160s makes training %s× as fast as %.160s (95 %% interval %s–%s)%s%s", arm->name,
              ratio_of(arm->speedup).text, result->arms[0].name, ratio_of(arm->speedup_low).text,
-             ratio_of(arm->speedup_high).text, idle);
+             ratio_of(arm->speedup_high).text, idle, ties);
 }
 
 static void say_no_difference(leat_compare_result *result)
@@ -162,7 +268,7 @@ static const leat_compare_arm *notable(const leat_compare_result *result)
         if (!slowest || arm->speedup < slowest->speedup)
             slowest = arm;
     }
-    return fastest && fastest->speedup > 1 ? fastest : slowest;
+    return fastest && fastest->speedup_low > 1 ? fastest : slowest;
 }
 
 /* Text for what stands behind the sentence; "" where nothing is simulated. */

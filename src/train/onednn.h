@@ -123,8 +123,6 @@ const leat_onednn_layout *leat_onednn_wants(const leat_onednn_prim *prim, leat_o
 int leat_onednn_bind(leat_onednn_prim *prim, leat_onednn_arg arg, void *data, leat_error *err);
 /* Every argument it wants must be bound. */
 int leat_onednn_run(leat_onednn_prim *prim, leat_error *err);
-/* The implementation that oneDNN chose ("jit:avx512_core"); lives as long as the primitive. */
-const char *leat_onednn_implementation(const leat_onednn_prim *prim);
 void leat_onednn_free(leat_onednn_prim **prim);
 
 #endif

@@ -163,11 +163,6 @@ int leat_onednn_run(leat_onednn_prim *prim, leat_error *err)
     return status == dnnl_success ? LEAT_OK : leat_onednn_fail(err, prim->implementation, status);
 }
 
-const char *leat_onednn_implementation(const leat_onednn_prim *prim)
-{
-    return prim->implementation;
-}
-
 void leat_onednn_free(leat_onednn_prim **out)
 {
     leat_onednn_prim *prim = *out;

@@ -175,7 +175,6 @@ static int step_here(leat_trainer *trainer, leat_batch *batch, const leat_net_ro
     t.compute_end_ns = leat_clock_ns();
     if (t.busy_ns <= 0)
         t.busy_ns = t.compute_end_ns - t.compute_start_ns;
-    leat_batch_release(batch);
     if (rc == LEAT_OK) {
         trainer->n_begun++;
         keep(trainer, &t);
@@ -232,32 +231,56 @@ static int step_there(leat_trainer *trainer, leat_batch *batch, const leat_net_r
     flight->times = times_of(leat_batch_get_info(batch));
     if (rc == LEAT_OK)
         rc = enqueue(trainer, batch, rows, flight, err);
-    leat_batch_release_on(batch, trainer->stream); /* also after a failure: taken is taken */
-    if (rc < 0)
-        return rc;
-    trainer->n_begun++;
-    if (trainer->sync_every && trainer->n_begun % (uint64_t)trainer->sync_every == 0)
-        rc = leat_trainer_sync(trainer, err);
+    trainer->n_begun += rc == LEAT_OK;
     return rc;
 }
 
-int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err)
+static int sync_if_due(leat_trainer *trainer, leat_error *err)
+{
+    const uint64_t every = (uint64_t)trainer->sync_every;
+    return trainer->stream && every && trainer->n_begun % every == 0
+               ? leat_trainer_sync(trainer, err)
+               : LEAT_OK;
+}
+
+static void give_back(leat_trainer *trainer, leat_batch *batch)
+{
+    if (trainer->stream)
+        leat_batch_release_on(batch, trainer->stream);
+    else
+        leat_batch_release(batch);
+}
+
+/* The batch is given back after the last step is enqueued, and before anything waits for that one. */
+static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_error *err)
+{
+    const leat_net_rows rows = rows_of(trainer, batch);
+    int rc = check_rows(trainer, &rows, err);
+    for (int64_t i = 0; i < n && rc == LEAT_OK; i++) {
+        if (i)
+            rc = sync_if_due(trainer, err);
+        if (rc == LEAT_OK)
+            rc = trainer->stream ? step_there(trainer, batch, &rows, err)
+                                 : step_here(trainer, batch, &rows, err);
+    }
+    give_back(trainer, batch); /* also after a failure: taken is taken */
+    return rc == LEAT_OK ? sync_if_due(trainer, err) : rc;
+}
+
+int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_error *err)
 {
     if (!trainer || !batch)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_step: trainer and batch must be given");
-    if (leat_batch_get_info(batch)->rows == 0) { /* a rank's part of a short batch: no step */
-        leat_batch_release(batch);
-        return LEAT_OK;
-    }
-    const leat_net_rows rows = rows_of(trainer, batch);
-    const int rc = check_rows(trainer, &rows, err);
-    if (rc < 0) {
-        leat_batch_release(batch);
-        return rc;
-    }
-    return trainer->stream ? step_there(trainer, batch, &rows, err)
-                           : step_here(trainer, batch, &rows, err);
+    if (leat_batch_get_info(batch)->rows > 0 && n > 0)
+        return steps_on(trainer, batch, n, err);
+    leat_batch_release(batch); /* a rank's part of a short batch: no step */
+    return LEAT_OK;
+}
+
+int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err)
+{
+    return leat_trainer_repeat(trainer, batch, 1, err);
 }
 
 /* --- metrics --------------------------------------------------------------------------------- */
@@ -303,10 +326,7 @@ static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *
     int rc = trainer->stream ? leat_batch_wait_on(batch, trainer->stream) : LEAT_OK;
     if (rc == LEAT_OK && rows.rows > 0)
         rc = leat_trainer_step_rows(trainer, &rows, false, err);
-    if (trainer->stream)
-        leat_batch_release_on(batch, trainer->stream);
-    else
-        leat_batch_release(batch);
+    give_back(trainer, batch);
     return rc;
 }
 

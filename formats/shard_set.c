@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "shard_set.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Bytes of PREFIX in PREFIX-NNNNN-of-NNNNN.tfrecord; 0: it is no name of a shard. */
+static size_t prefix_length(const char *path)
+{
+    static const char form[] = "-00000-of-00000.tfrecord"; /* 0: any digit */
+    const size_t length = strlen(path);
+    if (length < sizeof form)
+        return 0;
+    const char *const end = path + length - (sizeof form - 1);
+    for (size_t i = 0; form[i]; i++)
+        if (form[i] == '0' ? end[i] < '0' || end[i] > '9' : end[i] != form[i])
+            return 0;
+    return (size_t)(end - path);
+}
+
+static int check_one(const char *path, size_t length, leat_format_error *err)
+{
+    struct stat status;
+    const size_t room = length + sizeof LEAT_SHARD_SET_MARKER;
+    char *const marker = malloc(room);
+    if (!marker)
+        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory", path);
+    snprintf(marker, room, "%.*s" LEAT_SHARD_SET_MARKER, (int)length, path);
+    const int found = lstat(marker, &status) == 0;
+    if (found)
+        leat_format_fail(err, LEAT_FORMAT_BAD, 0,
+                         "%s: this set is incomplete: the conversion that writes it has not ended, "
+                         "or was stopped while it gave the files their names; run it again "
+                         "(%.200s stands for that)",
+                         path, marker);
+    free(marker);
+    return found ? LEAT_FORMAT_BAD : LEAT_FORMAT_OK;
+}
+
+int leat_shard_set_check(char *const *paths, size_t n_paths, leat_format_error *err)
+{
+    const char *last = "";
+    size_t last_length = 0;
+    for (size_t i = 0; i < n_paths; i++) {
+        const size_t length = prefix_length(paths[i]);
+        if (!length || (length == last_length && !memcmp(paths[i], last, length)))
+            continue;
+        const int rc = check_one(paths[i], length, err);
+        if (rc < 0)
+            return rc;
+        last = paths[i];
+        last_length = length;
+    }
+    return LEAT_FORMAT_OK;
+}

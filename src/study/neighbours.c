@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "neighbours.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, N_TICKS };
+
+static void add_line(const char *line, const cpu_set_t *ours, leat_neighbours *out)
+{
+    unsigned cpu;
+    long long t[N_TICKS];
+    const int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
+    if (line[3] == ' ' || /* all CPUs together */
+        sscanf(line, "cpu%u %lld %lld %lld %lld %lld %lld %lld %lld", &cpu, &t[USER], &t[NICE],
+               &t[SYSTEM], &t[IDLE], &t[IOWAIT], &t[IRQ], &t[SOFTIRQ], &t[STEAL]) != N_TICKS + 1 ||
+        cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, ours))
+        return;
+    for (int i = 0; i < N_TICKS; i++) {
+        out->all_ns += t[i] * tick_ns;
+        out->busy_ns += i == IDLE || i == IOWAIT ? 0 : t[i] * tick_ns;
+    }
+}
+
+void leat_neighbours_look(const char *root, leat_neighbours *out)
+{
+    char path[512], line[512] = "";
+    struct timespec own;
+    cpu_set_t ours;
+    *out = (leat_neighbours){ .n_cpus = 1 };
+    CPU_ZERO(&ours);
+    if (sched_getaffinity(0, sizeof ours, &ours) < 0) /* more CPUs than that: not known */
+        return;
+    out->n_cpus = CPU_COUNT(&ours);
+    snprintf(path, sizeof path, "%s/proc/stat", root);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        add_line(line, &ours, out);
+    if (file)
+        fclose(file);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+    out->own_ns = own.tv_sec * 1000000000LL + own.tv_nsec;
+}
+
+double leat_neighbours_taken(const leat_neighbours *from, const leat_neighbours *to)
+{
+    const int64_t all = to->all_ns - from->all_ns;
+    const int64_t others = to->busy_ns - from->busy_ns - (to->own_ns - from->own_ns);
+    return all > 0 && others > 0 ? (double)others / (double)all * to->n_cpus : 0;
+}

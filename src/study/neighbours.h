@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * neighbours.h: how much of our CPUs other processes take. */
+#ifndef LEAT_NEIGHBOURS_H
+#define LEAT_NEIGHBOURS_H
+
+#include <stdint.h>
+
+/* Counters at one moment. */
+typedef struct leat_neighbours {
+    int32_t n_cpus;          /* that this process may use; at least 1 */
+    int64_t busy_ns, all_ns; /* of these CPUs, as the kernel counts; all_ns 0: not known */
+    int64_t own_ns;          /* CPU time of this process */
+} leat_neighbours;
+
+/* Reads /proc/stat, whose ticks are 10 ms as a rule. `root` stands before /proc ("" but for tests). */
+void leat_neighbours_look(const char *root, leat_neighbours *out);
+
+/* CPUs that others kept busy between two looks, on average; 0 where that is not known. */
+double leat_neighbours_taken(const leat_neighbours *from, const leat_neighbours *to);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_neighbours.c: CPU time that others take, from the kernel's counters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "neighbours.h"
+
+enum { MS = 1000000 };
+
+static void others_are_what_is_busy_and_not_ours(void **state)
+{
+    (void)state;
+    const leat_neighbours from = { .n_cpus = 2, .busy_ns = 500 * MS, .all_ns = 9000LL * MS };
+    leat_neighbours to = from;
+    to.all_ns += 2000LL * MS; /* a second of two CPUs */
+    to.busy_ns += 1500 * MS;
+    to.own_ns = 500 * MS;
+    assert_true(leat_neighbours_taken(&from, &to) == 1.0);
+    to.own_ns = 1510 * MS; /* counters are coarse */
+    assert_true(leat_neighbours_taken(&from, &to) == 0);
+    assert_true(leat_neighbours_taken(&from, &from) == 0);
+}
+
+static void only_our_cpus_count(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/leat-neighbours-XXXXXX", path[64];
+    leat_neighbours look;
+    assert_non_null(mkdtemp(root));
+    leat_neighbours_look(root, &look); /* no file */
+    assert_true(look.all_ns == 0 && look.n_cpus >= 1);
+    snprintf(path, sizeof path, "%s/proc", root);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/proc/stat", root);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("cpu  1 1 1 1 1 1 1 1 0 0\n", file);
+    for (int cpu = 0; cpu < 1024; cpu++)
+        fprintf(file, "cpu%d 1 2 3 40 5 6 7 8 0 0\n", cpu);
+    fputs("cpu0 of another kind\nintr 5 5 5 5 5 5 5 5 5\n", file);
+    fclose(file);
+    leat_neighbours_look(root, &look);
+    const int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
+    assert_int_equal(look.all_ns, look.n_cpus * (1 + 2 + 3 + 40 + 5 + 6 + 7 + 8) * tick_ns);
+    assert_int_equal(look.busy_ns, look.n_cpus * (1 + 2 + 3 + 6 + 7 + 8) * tick_ns);
+    assert_true(look.own_ns > 0);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/proc", root);
+    rmdir(path);
+    rmdir(root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(others_are_what_is_busy_and_not_ours),
+        cmocka_unit_test(only_our_cpus_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
