@@ -3,7 +3,7 @@
 JOBS   ?= $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: all setup demo test install dist clean
+.PHONY: all setup demo test install uninstall dist clean
 
 all: build/build.ninja
 	cmake --build build -j $(JOBS)
@@ -26,6 +26,9 @@ test:
 
 install: all
 	cmake --install build --prefix $(PREFIX)
+
+uninstall:
+	@tools/uninstall build
 
 dist: all
 	@tools/dist build

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # What `cmake --install` puts where: library (shared, static), headers, leat.pc, a CMake package, the
-# command with its man page and completion (written by the command itself), the CUDA plugin.
+# command with its man pages and completion (written by the command itself), the CUDA plugin.
 include(CMakePackageConfigHelpers)
 set(cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leat)
 
@@ -8,6 +8,7 @@ install(TARGETS leat EXPORT leat-targets)
 install(TARGETS leat_static EXPORT leat-static-targets)
 install(DIRECTORY include/leat DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Two export files, so that users of the shared library need none of the libraries behind it.
 install(EXPORT leat-targets NAMESPACE leat:: DESTINATION ${cmake_dir})
@@ -32,8 +33,22 @@ if(TARGET leat_command)
             COMMAND leat_command help --${page} > leat.${page}
             WORKING_DIRECTORY ${CMAKE_BINARY_DIR} VERBATIM)
     endforeach()
+    # A man page for each command: those of LEAT_COMMAND_LIST.
+    file(READ tools/command.h rows)
+    string(REGEX MATCHALL "    X\\([a-z]+\\)" rows "${rows}")
+    set(man_pages)
+    foreach(row IN LISTS rows)
+        string(REGEX REPLACE "^    X\\(([a-z]+)\\)" "\\1" name "${row}")
+        set(man_page ${CMAKE_BINARY_DIR}/leat-${name}.1)
+        add_custom_command(OUTPUT ${man_page}
+            COMMAND leat_command help --man ${name} > leat-${name}.1
+            WORKING_DIRECTORY ${CMAKE_BINARY_DIR} VERBATIM)
+        list(APPEND man_pages ${man_page})
+    endforeach()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/command.h)
+    install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
     add_custom_target(pages ALL
-        DEPENDS ${CMAKE_BINARY_DIR}/leat.man ${CMAKE_BINARY_DIR}/leat.completion)
+        DEPENDS ${CMAKE_BINARY_DIR}/leat.man ${CMAKE_BINARY_DIR}/leat.completion ${man_pages})
     install(FILES ${CMAKE_BINARY_DIR}/leat.man DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
         RENAME leat.1)
     install(FILES ${CMAKE_BINARY_DIR}/leat.completion

@@ -112,9 +112,11 @@ int leat_device_sim_parse(const char *spec, leat_sim_options *options, char *tex
     int rc = LEAT_OK;
     if (changes && (rc = apply(changes, options, err)) < 0)
         return rc;
-    snprintf(text, size, "simulated: %.4g TFLOP/s, memory %.4g GB/s, copies %.4g GB/s (%s%s)",
+    snprintf(text, size,
+             "simulated: %.4g TFLOP/s, memory %.4g GB/s, copies %.4g GB/s, launch %.4g us "
+             "(%s%s)",
              options->peak_flops / 1e12, options->memory_bytes_per_s / 1e9,
-             options->copy_bytes_per_s / 1e9, changes ? "changed from " : "",
-             changes ? preset->name : preset->source);
+             options->copy_bytes_per_s / 1e9, (double)options->launch_ns / 1e3,
+             changes ? "changed from " : "", changes ? preset->name : preset->source);
     return LEAT_OK;
 }

@@ -26,4 +26,5 @@ if [ -x bin/leat-gpu-check ]; then
     grep -Eq '^[0-9]+ passed, 0 failed, [0-9]+ not run$' "$tmp/gpu.txt"
     [ -s "$tmp/gpu.json" ]
 fi
+[ -f share/doc/leat/docs/config.md ] && [ -f share/doc/leat/examples/demo.yaml ]
 [ -f share/doc/leat/LICENSE ] && [ -d share/doc/leat/licences ]

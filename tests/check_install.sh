@@ -44,6 +44,28 @@ done
 
 leat=$tmp/moved/bin/leat
 "$leat" --version | grep -F "$version" >/dev/null
-grep '^\.TH LEAT 1' "$(find "$tmp/moved" -name leat.1)" >/dev/null
+man=$(dirname "$(find "$tmp/moved" -name leat.1)")
+grep '^\.TH LEAT 1' "$man/leat.1" >/dev/null
+"$leat" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' >"$tmp/commands"
+[ -s "$tmp/commands" ]
+while read -r command; do
+    grep -i "^\.TH LEAT..$command 1" "$man/leat-$command.1" >/dev/null
+done <"$tmp/commands"
+for file in docs/config.md docs/json.md examples/demo.yaml examples/own_loop.c README.md; do
+    [ -s "$(find "$tmp/moved" -path "*/doc/leat/$file")" ] || { echo "$file is not installed"; exit 1; }
+done
 bash -n "$(find "$tmp/moved" -path '*bash-completion/completions/leat')"
+
+# What is installed can be removed, and nothing else goes.
+mkdir -p "$tmp/again/share/doc/other" "$tmp/own"
+touch "$tmp/again/share/doc/other/file"
+cmake --install "$build" --prefix "$tmp/again" >"$tmp/log"
+cp "$build/install_manifest.txt" "$tmp/own"
+"$consumer/../../tools/uninstall" "$tmp/own" >"$tmp/log"
+left=$(cd "$tmp/again" && find . -type f -o -name leat)
+[ "$left" = ./share/doc/other/file ] || { echo "uninstall leaves: $left"; exit 1; }
+if "$consumer/../../tools/uninstall" "$tmp/own" 2>"$tmp/log"; then
+    echo "uninstall succeeds without anything installed"
+    exit 1
+fi
 echo "pkg-config, find_package, C, C++, shared, static: all build and run"

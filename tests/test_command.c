@@ -129,6 +129,25 @@ static void completion_is_bash_and_completes(void **state)
                          "COMP_CWORD=3; _leat 2>/dev/null; COMP_WORDS=(leat synth --format p); "
                          "_leat; echo ${COMPREPLY[@]}'"));
     assert_string_equal(out, "png\n");
+    static const struct {
+        const char *words, *reply;
+    } cases[] = {
+        { "plan x.yaml --set pipeline.prefetch.b", "pipeline.prefetch.batches=\n" },
+        { "compare x.yaml --vary train.optimizer.sgd.mom", "train.optimizer.sgd.momentum=\n" },
+        { "compare x.yaml --vary see", "seed=\n" },
+        { "train x.yaml --set engine.thr", "engine.threads=\n" },
+        { "bench x.yaml --set pipeline.map.ops.random_crop.p",
+          "pipeline.map.ops.random_crop.pad=\n" },
+        { "train x.yaml --device sim:h2", "sim:h200\n" },
+        { "train x.yaml --device sim : h2", "h200\n" },
+        { "help learning_r", "learning_rate\n" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_success(shell("bash -c '. ./completion; COMP_WORDS=(leat %s); "
+                             "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _leat; echo ${COMPREPLY[@]}'",
+                             cases[i].words));
+        assert_string_equal(out, cases[i].reply);
+    }
 }
 
 static void lost_output_is_a_failure(void **state)

@@ -66,10 +66,10 @@ static void the_reader_in_use_is_explained(void **state)
     (void)state;
     make_pipeline();
     expect_success(shell("$L bench x.yaml -q --steps 3 --explain --set engine.reader=pread"));
-    expect_in(out, "  reader in use                  pread\n\n");
+    expect_in(out, "reader in use: pread\n\n");
     expect_success(shell("$L bench x.yaml -q --steps 3 --explain --set engine.reader=pread "
                          "--set engine.io=direct"));
-    expect_in(out, "  reader in use                  pread: io: direct needs reader: io_uring\n");
+    expect_in(out, "reader in use: pread: io: direct needs reader: io_uring\n");
 }
 
 static void warm_up_is_at_most_half(void **state)

@@ -66,7 +66,7 @@ static void stopping_is_said(void **state)
                 shell("env --default-signal=INT,TERM timeout --preserve-status -s %s 0.5 $L %s",
                       interrupt ? "INT" : "TERM", lines[i]);
             assert_int_equal(code, interrupt ? 130 : 143);
-            expect_in(err, ": stopped\n");
+            expect_in(err, ": stopped");
         }
     /* nohup must keep its meaning; the command ends by itself after some 2 s. */
     expect_success(shell(

@@ -394,10 +394,12 @@ static void what_is_refused_is_said_once(void **state)
     leat_reader_fault = (leat_reader_faults){ .refuse_direct = true };
     leat_loader_stats_info stats = stats_after("{threads: 1, io: direct}", orders[0]);
     const bool ring = !strcmp(stats.reader, "io_uring");
-    if (ring)
-        assert_string_equal(
-            stats.reader_reason,
-            "io: direct is refused (Invalid argument): read through the page cache");
+    if (ring) { /* beside it may stand that the user's limit of locked memory is used up */
+        static const char said[] = "io: direct is refused (Invalid argument)";
+        const char *at = strstr(stats.reader_reason, said);
+        assert_non_null(at);
+        assert_null(strstr(at + 1, said));
+    }
     leat_reader_fault = (leat_reader_faults){ .refuse_registration = true };
     stats = stats_after("{threads: 1}", orders[0]);
     if (ring)

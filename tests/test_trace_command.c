@@ -108,7 +108,29 @@ static void train_writes_its_steps(void **state)
         expect(cases[i].line);
         assert_int_equal(count_events("t.json", "step"), cases[i].n_steps);
         assert_non_null(strstr(out, "worker time"));
+        assert_non_null(strstr(out, "\ntrace: t.json, "));
+        assert_non_null(strstr(out, "; https://ui.perfetto.dev opens it\n"));
     }
+}
+
+/* However many threads: what they keep of it is divided among them. */
+static void a_trace_is_bounded(void **state)
+{
+    long long most = 0;
+    (void)state;
+    for (int threads = 0; threads <= 64; threads += 16) {
+        char line[200];
+        snprintf(line, sizeof line,
+                 "$L bench x.yaml -q --steps 1 --threads %d --trace t.json --explain | "
+                 "sed -n 's/^  spans *[^ ]* [kMG]*B *host *//p'",
+                 threads);
+        expect(line);
+        const long long spans = atoll(out) * (threads + 3);
+        most = spans > most ? spans : most;
+        if (spans <= 0 || spans > 1 << 20)
+            fail_msg("%d threads: %s", threads, out);
+    }
+    assert_true(most > 1 << 18);
 }
 
 /* What led to the failure is what one wants to see. */
@@ -121,6 +143,7 @@ static void a_failed_run_leaves_its_trace(void **state)
         shell("$L bench x.yaml -q --epochs 1 --set source.tfrecord=bad.tfrecord --trace t.json"),
         1);
     assert_non_null(strstr(err, "bad.tfrecord, record "));
+    assert_non_null(strstr(err, "trace: t.json, "));
     assert_true(count_events("t.json", "rows") > 0);
 }
 
@@ -201,6 +224,7 @@ int main(void)
         cmocka_unit_test(a_trace_replaces_only_a_trace),
         cmocka_unit_test(no_trace_without_spans),
         cmocka_unit_test(train_writes_its_steps),
+        cmocka_unit_test(a_trace_is_bounded),
         cmocka_unit_test(a_failed_run_leaves_its_trace),
         cmocka_unit_test(progress_where_it_is_wanted),
         cmocka_unit_test(epochs_end_where_they_end),

@@ -116,9 +116,13 @@ static void learns_from_a_loader(void **state)
     leat_loader_close(&loader);
     assert_int_equal(evaluation.samples, ROWS);
     assert_true(evaluation.accuracy > 0.95);
+    leat_metrics so_far, again;
+    leat_trainer_so_far(p.f.trainer, &so_far);
     assert_int_equal(leat_trainer_metrics(p.f.trainer, &metrics, &p.f.err), LEAT_OK);
-    assert_int_equal(metrics.samples, 30 * ROWS); /* not mixed with the evaluation */
-    leat_metrics again;
+    assert_int_equal(metrics.samples, 30 * ROWS);           /* not mixed with the evaluation */
+    assert_memory_equal(&so_far, &metrics, sizeof metrics); /* to look takes nothing away */
+    leat_trainer_so_far(p.f.trainer, &so_far);
+    assert_int_equal(so_far.samples, 0);
     assert_int_equal(leat_trainer_metrics(p.f.trainer, &again, &p.f.err), LEAT_OK);
     assert_int_equal(again.samples, 0);
     assert_true(metrics.loss > evaluation.loss);

@@ -71,11 +71,13 @@ void leat_bad_list_print(const char *what, leat_loader *loader)
 {
     leat_loader_stats_info stats;
     leat_row_error first[SHOWN];
+    char masked[32], replaced[32];
     leat_loader_stats(loader, &stats);
     if (stats.n_masked + stats.n_replaced == 0)
         return;
-    printf("%sbad records: %llu masked, %llu replaced; the first:\n", what,
-           (unsigned long long)stats.n_masked, (unsigned long long)stats.n_replaced);
+    printf("%sbad records: %s masked, %s replaced; the first:\n", what,
+           leat_files_count_text(stats.n_masked, masked),
+           leat_files_count_text(stats.n_replaced, replaced));
     const int32_t n = leat_loader_errors(loader, first, SHOWN);
     for (int32_t i = 0; i < n; i++)
         printf("  batch %lld, row %lld: %s\n", (long long)first[i].batch, (long long)first[i].row,

@@ -10,6 +10,7 @@
 #include "files.h"
 #include "jpeg_side.h"
 #include "summary.h"
+#include "terminal.h"
 
 static double seconds(const leat_bench_figures *b)
 {
@@ -92,15 +93,16 @@ static void print_cache(const leat_bench_figures *b)
     const leat_cache_stats *const cache = &b->after.cache;
     const uint64_t hits = cache->hits - b->before.cache.hits;
     const uint64_t all = hits + cache->misses - b->before.cache.misses;
-    char bytes[32], limit[32];
+    char bytes[32], limit[32], entries[32], damaged[32];
     if (!cache->is_on)
         return;
-    printf("cache in %s: %.1f %% hits; %llu sample%s, %s of at most %s", cache->place,
-           all ? (double)hits * 100 / (double)all : 0.0, (unsigned long long)cache->entries,
-           cache->entries == 1 ? "" : "s", leat_files_bytes_text((double)cache->bytes, bytes),
+    printf("cache in %s: %.1f %% hits; %s sample%s, %s of at most %s", cache->place,
+           all ? (double)hits * 100 / (double)all : 0.0,
+           leat_files_count_text(cache->entries, entries), cache->entries == 1 ? "" : "s",
+           leat_files_bytes_text((double)cache->bytes, bytes),
            leat_files_bytes_text((double)cache->limit_bytes, limit));
     if (cache->damaged)
-        printf("; %llu were damaged", (unsigned long long)cache->damaged);
+        printf("; %s were damaged", leat_files_count_text(cache->damaged, damaged));
     printf("%s%s\n", cache->note[0] ? "; " : "", cache->note);
 }
 
@@ -108,32 +110,36 @@ void leat_bench_report_print(const leat_bench_figures *b)
 {
     const double s = seconds(b);
     const uint64_t samples = b->after.samples - b->before.samples;
-    char rate[32], out[32], in[32], memory[32];
+    const uint64_t batches = b->after.batches - b->before.batches;
+    char rate[32], out[32], in[32], memory[32], most[32], count[32], warmup[32];
     printf("loader alone: %s samples/s; %s/s out, %s/s read\n",
            leat_files_count_text((uint64_t)((double)samples / s), rate),
            leat_files_bytes_text((double)(b->after.bytes_out - b->before.bytes_out) / s, out),
            leat_files_bytes_text((double)(b->after.bytes_read - b->before.bytes_read) / s, in));
-    printf("%llu batch%s in %.3f s after %lld of warm-up; first batch after %.1f ms; "
-           "%d thread%s, reader %s%s%s%s; memory %s\n",
-           (unsigned long long)(b->after.batches - b->before.batches),
-           b->after.batches - b->before.batches == 1 ? "" : "es", s, (long long)b->warmup,
-           (double)(b->first_ns - b->open_ns) * 1e-6, b->after.threads,
-           b->after.threads == 1 ? "" : "s", b->after.reader, *b->after.reader_reason ? " (" : "",
-           b->after.reader_reason, *b->after.reader_reason ? ")" : "",
-           leat_files_bytes_text((double)b->after.memory_bytes, memory));
+    leat_terminal_say(
+        2,
+        "%s batch%s in %.3f s after %s of warm-up; first batch after %.1f ms; %d thread%s, "
+        "reader %s%s%s%s; memory %s, of at most %s planned",
+        leat_files_count_text(batches, count), batches == 1 ? "" : "es", s,
+        leat_files_count_text((uint64_t)b->warmup, warmup),
+        (double)(b->first_ns - b->open_ns) * 1e-6, b->after.threads,
+        b->after.threads == 1 ? "" : "s", b->after.reader, *b->after.reader_reason ? " (" : "",
+        b->after.reader_reason, *b->after.reader_reason ? ")" : "",
+        leat_files_bytes_text((double)b->after.memory_peak, memory),
+        leat_files_bytes_text((double)b->after.memory_bytes, most));
     leat_jpeg_side_print(&b->after);
     if (b->device && leat_device_get_info(b->device)->simulated)
         printf("copies to %s are simulated\n", leat_device_get_info(b->device)->name);
     print_cache(b);
     for (int32_t i = 0; leat_plan_note(b->plan, i); i++)
-        printf("note: %s\n", leat_plan_note(b->plan, i));
+        leat_terminal_say(2, "note: %s", leat_plan_note(b->plan, i));
     leat_bad_list_print("", b->loader);
     leat_summary_print(&b->before, &b->after);
     if (b->explains) {
         printf("\n");
         leat_explain_budget(leat_loader_budget(b->loader));
-        printf("  %-16s %12s  %s%s%s\n\n", "reader in use", "", b->after.reader,
-               *b->after.reader_reason ? ": " : "", b->after.reader_reason);
+        leat_terminal_say(4, "reader in use: %s%s%s\n", b->after.reader,
+                          *b->after.reader_reason ? ": " : "", b->after.reader_reason);
         leat_explain_changes(b->loader);
     }
 }

@@ -127,8 +127,9 @@ static const char *next_value(const leat_option *row, int argc, char **argv, int
     return argv[1];
 }
 
-/* One option at argv[0]; returns how many words it took, or an error. */
-static int parse_option(const leat_call *call, int argc, char **argv, leat_error *err)
+/* One option at argv[0]; returns how many words it took, or an error. *found: its row. */
+static int parse_option(const leat_call *call, int argc, char **argv, const leat_option **found,
+                        leat_error *err)
 {
     const leat_option *table = call->command->options, *row;
     const char *word = argv[0], *value = NULL;
@@ -155,6 +156,7 @@ static int parse_option(const leat_call *call, int argc, char **argv, leat_error
         return leat_fail(err, LEAT_E_ARGUMENT, "%s needs a value: %s", word,
                          leat_cli_word_of(row).value);
     const int rc = set_option(row, call->options, value, err);
+    *found = row;
     return rc < 0 ? rc : used;
 }
 
@@ -176,7 +178,10 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
     *call = (leat_call){ .command = command };
     call->options = calloc(1, command->options_size ? command->options_size : 1);
     call->arguments = calloc((size_t)argc + 1, sizeof *call->arguments);
-    if (!call->options || !call->arguments)
+    call->rows = calloc((size_t)argc + 1, sizeof *call->rows);
+    call->words = argv;
+    call->n_words = argc;
+    if (!call->options || !call->arguments || !call->rows)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     init_options(command->options, call->options);
     for (int i = 0; i < argc; i++)
@@ -189,10 +194,12 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
             options_ended = true;
             i++;
         } else if (!options_ended && argv[i][0] == '-' && argv[i][1]) {
-            const int used = parse_option(call, argc - i, argv + i, err);
+            const leat_option *row = NULL;
+            const int used = parse_option(call, argc - i, argv + i, &row, err);
             if (used < 0)
                 return used;
-            i += used;
+            for (const int end = i + used; i < end; i++)
+                call->rows[i] = row;
         } else {
             call->arguments[call->n_arguments++] = argv[i++];
         }
@@ -204,5 +211,48 @@ void leat_cli_close(leat_call *call)
 {
     free(call->options);
     free(call->arguments);
+    free(call->rows);
     *call = (leat_call){ 0 };
+}
+
+static bool is_one_of(const leat_option *row, const char *const *names)
+{
+    for (; row && *names; names++)
+        if (!strcmp(row->name, *names))
+            return true;
+    return false;
+}
+
+/* A word for a shell: in quotes if it has anything that a shell would read otherwise. */
+static void print_word(FILE *out, const char *word)
+{
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "_-+=./:,@%";
+    if (*word && word[strspn(word, safe)] == 0) {
+        fprintf(out, " %s", word);
+        return;
+    }
+    fputs(" '", out);
+    for (; *word; word++)
+        fputs(*word == '\'' ? "'\\''" : (char[]){ *word, 0 }, out);
+    fputc('\'', out);
+}
+
+char *leat_cli_again(const leat_call *call, const char *const *without, const char *const *more)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *const out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    fprintf(out, "leat %s", call->command->name);
+    for (int i = 0; i < call->n_words; i++)
+        if (!is_one_of(call->rows[i], without))
+            print_word(out, call->words[i]);
+    for (; *more; more++)
+        print_word(out, *more);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
 }

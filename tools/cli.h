@@ -28,4 +28,8 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
                    leat_error *err);
 void leat_cli_close(leat_call *call);
 
+/* The command line once more, as a shell takes it, without some options (names as in the table, ends
+ * with NULL) and with more words behind it (the same). In new memory; NULL: out of memory. */
+char *leat_cli_again(const leat_call *call, const char *const *without, const char *const *more);
+
 #endif

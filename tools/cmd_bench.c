@@ -20,16 +20,13 @@ struct bench_options {
 };
 
 static const leat_option options[] = {
-    LEAT_ROW_AUTO(
-        struct bench_options, steps, 1, 1e12,
-        "batches to measure, fewer where --epochs ends before; auto: until the last epoch ends"),
+    LEAT_ROW_STEPS(struct bench_options),
     LEAT_ROW_AUTO(struct bench_options, epochs, 1, 1e9,
                   "passes over the data; auto: as many as --steps or two seconds take, one with "
                   "--digest"),
     LEAT_OPTION_I64(struct bench_options, warmup, "10", 0, 1e9,
                     "batches before the measurement; at most half of all that the run takes"),
-    LEAT_ROW_AUTO(struct bench_options, threads, 0, 1024,
-                  "worker threads, as engine.threads; auto: as the config says"),
+    LEAT_ROW_THREADS(struct bench_options),
     LEAT_OPTION_I64(struct bench_options, start_batch, "0", 0, 9e15,
                     "begin at this batch of the run, as a resumed run does"),
     LEAT_OPTION_BOOL(struct bench_options, digest, "false",
@@ -123,18 +120,11 @@ static void count_batch(struct bench *b, const leat_batch_info *info)
 
 /* --- the run -----------------------------------------------------------------------------------*/
 
-static int set_value(leat_config *config, const char *format, long long value, leat_error *err)
-{
-    char text[64];
-    snprintf(text, sizeof text, format, value);
-    return leat_config_set(config, text, err);
-}
-
 static int open_plan(struct bench *b, leat_error *err)
 {
     int rc = leat_setup_config(b->run.path, &b->o->set, &b->config, err);
-    if (rc == LEAT_OK && b->o->threads >= 0)
-        rc = set_value(b->config, "engine.threads=%lld", (long long)b->o->threads, err);
+    if (rc == LEAT_OK)
+        rc = leat_setup_threads(b->config, b->o->threads, err);
     if (rc == LEAT_OK && b->o->digest)
         rc = leat_config_set(b->config, "engine.digest=true", err);
     if (rc == LEAT_OK)
@@ -258,10 +248,8 @@ static int run(const leat_call *call)
         rc = leat_json_write(leat_bench_report_json(&b.run), b.o->json, &err);
     const int closed = leat_bad_list_close(&b.bad, rc == LEAT_OK ? &err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
-    if (b.run.loader && b.o->trace) { /* also of a run that failed, whose error is told */
-        const int written = leat_loader_trace_write(b.run.loader, b.o->trace, rc < 0 ? NULL : &err);
-        rc = rc < 0 ? rc : written;
-    }
+    rc =
+        leat_setup_trace_write(b.run.loader, b.o->trace, !leat_json_to_stdout(b.o->json), rc, &err);
     leat_loader_close(&b.run.loader);
     leat_device_close(&b.run.device);
     leat_plan_close(&b.run.plan);
@@ -277,7 +265,9 @@ const leat_command leat_command_bench = {
     .text =
         "Runs the pipeline of a config with a consumer that takes every batch and does nothing: "
         "how fast can input be at most, and which stage takes the time. Batches of the warm-up "
-        "are not measured. Worker time is the share of all workers' time that a stage took.\n\n"
+        "are not measured; --steps counts those after it, and without it the last epoch is the "
+        "end. "
+        "Worker time is the share of all workers' time that a stage took.\n\n"
         "--digest proves that two runs gave the same batches: the digest of an epoch is FNV-1a "
         "(64 bit) over the digests of its batches, in order, each as 8 bytes, lowest first.",
     .example = "  leat bench examples/cifar10.yaml --threads 1\n"

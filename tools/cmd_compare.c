@@ -10,12 +10,13 @@
 #include "json.h"
 #include "progress.h"
 #include "setup.h"
+#include "terminal.h"
 
 struct compare_options {
     leat_texts vary, set;
-    int64_t rounds, steps;
+    int64_t rounds, steps, threads;
     const char *device, *json;
-    int32_t quiet;
+    int32_t quiet, progress;
 };
 
 static const leat_option options[] = {
@@ -23,12 +24,13 @@ static const leat_option options[] = {
                         "values to compare; given more than once, all combinations"),
     LEAT_ROW_AUTO(struct compare_options, rounds, 1, 1000,
                   "times every arm is run, in turns; auto: 6"),
-    LEAT_ROW_AUTO(struct compare_options, steps, 1, 1e9,
-                  "measured steps per arm and round; auto: as many as last about 0.3 s"),
+    LEAT_ROW_STEPS(struct compare_options),
+    LEAT_ROW_THREADS(struct compare_options),
     LEAT_OPTION_STRING(struct compare_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_ROW_SET(struct compare_options),
     LEAT_ROW_QUIET(struct compare_options),
+    LEAT_ROW_PROGRESS(struct compare_options),
     LEAT_ROW_JSON(struct compare_options),
     LEAT_OPTION_END
 };
@@ -115,17 +117,8 @@ static json_t *result_json(const leat_compare_result *result, const char *path,
 static const char *ms_text(int64_t ns, char text[32])
 {
     const double ms = (double)ns * 1e-6;
-    snprintf(text, 32, ms < 1 ? "%.3f ms" : ms < 100 ? "%.2f ms" : "%.0f ms", ms);
+    snprintf(text, 32, ms < 1 ? "%.3f" : ms < 100 ? "%.2f" : "%.0f", ms);
     return text;
-}
-
-static int name_width(const leat_compare_result *result)
-{
-    size_t width = 3;
-    for (int32_t i = 0; i < result->n_arms; i++)
-        if (strlen(result->arms[i].name) > width)
-            width = strlen(result->arms[i].name);
-    return (int)width;
 }
 
 /* Percent of a share, without the "-0.0" of rounding. */
@@ -134,19 +127,50 @@ static double percent(double share)
     return share > -0.0005 && share < 0.0005 ? 0 : share * 100;
 }
 
-static void print_arm(const leat_compare_arm *arm, int width)
+static void print_head(void)
 {
-    char rate[32], p50[32], p95[32], interval[32], speedup[64];
+    printf("%11s %15s %27s %18s\n%11s %7s %7s %6s %6s %6s %6s %6s %17s\n", "", "step (ms)",
+           "% of the device's time", "speed-up", "samples/s", "p50", "p95", "busy", "idle", "input",
+           "copy", "other", "(95 %)");
+}
+
+/* Behind the point, so that a ratio takes four places. */
+static int digits(double value)
+{
+    return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+}
+
+/* A line for the name, which may be long, and one for the figures. */
+static void print_arm(const leat_compare_arm *arm, bool first)
+{
+    char rate[32], p50[32], p95[32], speedup[48] = "1";
     const leat_meter *m = &arm->meter;
-    snprintf(interval, sizeof interval, "%.1f-%.1f", percent(arm->idle_low),
-             percent(arm->idle_high));
-    snprintf(speedup, sizeof speedup, "%.2fx %.2f-%.2f", arm->speedup, arm->speedup_low,
-             arm->speedup_high);
-    printf("%-*s %11s %10s %10s %6.1f %6.1f %12s %6.1f %8.1f %6.1f %16s\n", width, arm->name,
+    if (!first)
+        snprintf(speedup, sizeof speedup, "%.*f (%.*f-%.*f)", digits(arm->speedup), arm->speedup,
+                 digits(arm->speedup_low), arm->speedup_low, digits(arm->speedup_high),
+                 arm->speedup_high);
+    printf("%s\n%11s %7s %7s %6.1f %6.1f %6.1f %6.1f %6.1f %17s\n", arm->name,
            leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate),
            ms_text(m->step_p50_ns, p50), ms_text(m->step_p95_ns, p95), percent(m->busy),
-           percent(arm->idle), interval, percent(m->input_wait), percent(m->exposed_copy),
-           percent(m->other), speedup);
+           percent(arm->idle), percent(m->input_wait), percent(m->exposed_copy), percent(m->other),
+           speedup);
+}
+
+/* The verdict, which the sentence has in it, has a colour of its own. */
+static void print_sentence(const leat_compare_arm *arm)
+{
+    const char *const verdict = strstr(arm->sentence, arm->verdict);
+    const bool unknown = !strcmp(arm->verdict, "inconclusive") || !strcmp(arm->verdict, "other");
+    const leat_terminal_colour colour = unknown ? LEAT_TERMINAL_PLAIN
+                                        : !strcmp(arm->verdict, "compute-bound")
+                                            ? LEAT_TERMINAL_GREEN
+                                            : LEAT_TERMINAL_YELLOW;
+    const int before = verdict ? (int)(verdict - arm->sentence) : 0;
+    const int length = verdict ? (int)strlen(arm->verdict) : 0;
+    leat_terminal_say(2, "%s: %.*s%s%.*s%s%s", arm->name, before, arm->sentence,
+                      leat_terminal_colour_text(stdout, colour), length, arm->sentence + before,
+                      leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN),
+                      arm->sentence + before + length);
 }
 
 /* Devices of all arms; a simulated one must never pass for a real one. */
@@ -166,34 +190,31 @@ static void print_devices(const leat_compare_result *result)
 
 static void print_result(const leat_compare_result *result)
 {
-    const int width = name_width(result);
     print_devices(result);
+    leat_terminal_say(2, "%d rounds in turns, up to %d steps each after up to %d of warm-up",
+                      result->rounds, result->steps, result->warmup_steps);
     if (result->cores_taken >= 0.1 * result->cores)
         printf("other processes took %.1f of %d CPUs meanwhile\n", result->cores_taken,
                result->cores);
-    printf("%d rounds in turns, up to %d steps each after up to %d of warm-up; %% of wall time\n\n",
-           result->rounds, result->steps, result->warmup_steps);
-    printf("%-*s %11s %10s %10s %6s %6s %12s %6s %8s %6s %16s\n", width, "", "", "step", "step",
-           "device", "device", "95 %", "input", "exposed", "", "speedup");
-    printf("%-*s %11s %10s %10s %6s %6s %12s %6s %8s %6s %16s\n", width, "arm", "samples/s", "p50",
-           "p95", "busy", "idle", "interval", "wait", "copy", "other", "and 95 %");
+    putchar('\n');
+    print_head();
     for (int32_t i = 0; i < result->n_arms; i++)
-        print_arm(&result->arms[i], width);
+        print_arm(&result->arms[i], i == 0);
     putchar('\n');
     for (int32_t i = 0; i < result->n_arms; i++)
-        printf("%s: %s\n", result->arms[i].name, result->arms[i].sentence);
-    printf("\n%s\n", result->summary);
+        print_sentence(&result->arms[i]);
+    putchar('\n');
+    leat_terminal_say(0, "%s", result->summary);
 }
 
 static int compare(const struct compare_options *o, const char *path, leat_config *config,
                    leat_compare_result *result, leat_error *err)
 {
     leat_progress progress;
-    leat_progress_init(&progress, "compare", "runs", 0,
-                       o->quiet ? LEAT_PROGRESS_OFF : LEAT_PROGRESS_AUTO);
+    leat_progress_init(&progress, "compare", "runs", 0, o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     const leat_compare_options how = {
         .rounds = o->rounds > 0 ? (int32_t)o->rounds : 0,
-        .steps = o->steps > 0 ? (int32_t)o->steps : 0,
+        .steps = o->steps > 0 ? (int32_t)(o->steps < INT32_MAX ? o->steps : INT32_MAX) : 0,
         .device = o->device,
         .progress = show_progress,
         .user = &progress,
@@ -219,6 +240,8 @@ static int run(const leat_call *call)
     if (rc == LEAT_OK)
         rc = leat_setup_config(path, &o->set, &config, &err);
     if (rc == LEAT_OK)
+        rc = leat_setup_threads(config, o->threads, &err);
+    if (rc == LEAT_OK)
         rc = leat_json_check(o->json, &err);
     if (rc == LEAT_OK)
         rc = compare(o, path, config, result, &err);
@@ -237,12 +260,13 @@ const leat_command leat_command_compare = {
         "next batch was not there (input wait), because its copy was not covered by computing "
         "(exposed copy), or for anything else. The shares are of wall time and sum to 100 %. One "
         "sentence per arm says what bound it: beside each run the loader runs alone and the step "
-        "runs alone, and the arm is bound by the one whose rate it has.\n\n"
-        "The speedup is that of samples/s against the first arm. Intervals are bootstrap 95 % "
+        "runs alone, and the arm is bound by the one whose rate it has. --steps is for each arm "
+        "and round; by default as many as last about 0.3 s.\n\n"
+        "The speed-up is that of samples/s against the first arm. Intervals are bootstrap 95 % "
         "intervals over the rounds. On a simulated device times are modelled; the table says so.",
     .example = "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2\n"
-               "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2 "
-               "--vary engine.threads=1,2 --device sim --json result.json",
+               "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2 \\\n"
+               "      --vary engine.threads=1,2 --device sim --json result.json",
     .n_min = 1,
     .n_max = 1,
     .options_size = sizeof(struct compare_options),

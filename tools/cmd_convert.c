@@ -34,8 +34,7 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct convert_options, shuffle, NULL,
                        "put all records into a random order that this seed decides; otherwise by "
                        "class, then by name"),
-    LEAT_ROW_AUTO(struct convert_options, threads, 1, 1024,
-                  "worker threads; auto: four per core, since they mostly wait for the disk"),
+    LEAT_ROW_THREADS(struct convert_options),
     LEAT_OPTION_STRING(struct convert_options, jpeg, NULL,
                        "write JPEG files anew without loss: sequential, with a restart marker "
                        "every N (4) MCUs, so that a crop is read without decoding the rest"),
@@ -358,7 +357,10 @@ static int run(const leat_call *call)
                                    call->arguments[0]);
     if (!c.o->output || !*c.o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
-    c.threads = (int32_t)(c.o->threads > 0 ? c.o->threads : leat_files_cores() * 4);
+    c.threads =
+        (int32_t)(c.o->threads < 0   ? leat_files_cores() * 4 /* they mostly wait for the disk */
+                  : c.o->threads > 0 ? c.o->threads
+                                     : 1);
     leat_files_catch();
     int rc = parse_seed(&c, &err);
     if (rc == LEAT_OK)

@@ -3,8 +3,9 @@
  * leat devices: what can run a training step here. */
 #include <stdlib.h>
 
-#include "command.h"
+#include "help.h"
 #include "json.h"
+#include "terminal.h"
 
 struct devices_options {
     const char *json;
@@ -22,6 +23,24 @@ static json_t *device_json(const leat_device_info *info)
     return one;
 }
 
+static void print_device(const leat_device_info *info)
+{
+    char head[160];
+    snprintf(head, sizeof head, "%-16s %-9s", info->name,
+             !info->available  ? "not here"
+             : info->simulated ? "simulated"
+                               : "ready");
+    leat_terminal_entry(stdout, head, 28, info->text);
+}
+
+static void print_options(void)
+{
+    printf("\n");
+    leat_terminal_say(2, "options of simulated devices, in braces: --device "
+                         "'sim:h200{launch_ns: 8000}'");
+    leat_help_options(stdout, leat_device_options("sim"));
+}
+
 static int run(const leat_call *call)
 {
     const struct devices_options *o = call->options;
@@ -37,12 +56,10 @@ static int run(const leat_call *call)
     for (size_t i = 0; i < n && i < found; i++) {
         json_array_append_new(list, device_json(&infos[i]));
         if (!leat_json_to_stdout(o->json))
-            printf("%-18s %-12s %s\n", infos[i].name,
-                   !infos[i].available  ? "not here"
-                   : infos[i].simulated ? "simulated"
-                                        : "ready",
-                   infos[i].text);
+            print_device(&infos[i]);
     }
+    if (!leat_json_to_stdout(o->json))
+        print_options();
     free(infos);
     leat_json_add(json, "devices", list);
     return leat_json_write(json, o->json, &err) < 0 ? leat_command_fail("devices", &err)

@@ -1,85 +1,94 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat help: help on the command, on a subcommand, on a word of a config; and all of it as a man
- * page, a reference page or shell completion. */
+ * leat help: help on the command, on a subcommand, on a word of a config or of a report; and all of it as
+ * a man page, a reference page or shell completion. */
 #include <string.h>
 
 #include "help.h"
+#include "help_find.h"
 
 struct help_options {
+    const char *search;
     int32_t man, completion, reference;
 };
 
 static const leat_option options[] = {
-    LEAT_OPTION_BOOL(struct help_options, man, "false", "print the man page (roff)"),
+    LEAT_OPTION_STRING(struct help_options, search, NULL,
+                       "list everything that has this text in its name or explanation"),
+    LEAT_OPTION_BOOL(struct help_options, man, "false",
+                     "print the man page (roff), of the command that is named or of leat"),
     LEAT_OPTION_BOOL(struct help_options, completion, "false", "print completion for bash"),
     LEAT_OPTION_BOOL(struct help_options, reference, "false",
                      "print the reference of everything a config can say (Markdown)"),
     LEAT_OPTION_END
 };
 
-/* Prints every kind of that name: `map` is one thing, `sigmoid` may be two. */
-static bool print_kinds(const char *name)
+static int explain(const char *word)
 {
-    bool found = false;
-    for (const leat_help_group *group = leat_help_groups; group->title; group++) {
-        const leat_kind *kind;
-        for (size_t i = 0; (kind = group->kind(i)); i++) {
-            if (strcmp(kind->name, name) != 0)
-                continue;
-            printf("%s%s: %s\n%s\n", found ? "\n" : "", kind->name, kind->help, group->where);
-            leat_help_options(stdout, kind->options);
-            found = true;
-        }
-    }
-    return found;
+    if (leat_help_find(word))
+        return LEAT_EXIT_OK;
+    const char *const near = leat_help_near(word);
+    return leat_command_misuse("help",
+                               "nothing is called '%s'%s%s%s; leat help --search %s looks for it "
+                               "in all texts",
+                               word, near ? "; did you mean '" : "", near ? near : "",
+                               near ? "'?" : "", strchr(word, ' ') ? "TEXT" : word);
 }
 
-static int fail_unknown(const char *name)
+static int print_man(const char *name)
 {
-    const char *names[512];
+    const leat_command *const command = name ? leat_command_find(name) : NULL;
+    if (name && !command)
+        return leat_command_misuse("help", "--man: there is no command '%s'", name);
+    if (command)
+        leat_help_man_of(stdout, command);
+    else
+        leat_help_man(stdout);
+    return LEAT_EXIT_OK;
+}
+
+/* The words as one: "input wait" needs no quotes. */
+static const char *join(const leat_call *call, char *text, size_t size)
+{
     size_t n = 0;
-    for (const leat_command *const *c = leat_commands(); *c; c++)
-        names[n++] = (*c)->name;
-    for (const leat_help_group *group = leat_help_groups; group->title; group++) {
-        const leat_kind *kind;
-        for (size_t i = 0; (kind = group->kind(i)) && n < 512; i++)
-            names[n++] = kind->name;
-    }
-    const char *near = leat_nearest(name, names, n);
-    return leat_command_misuse("help", "no command, op, stage or layer '%s'%s%s%s", name,
-                               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    text[0] = 0;
+    for (int i = 0; i < call->n_arguments && n < size; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%s", i ? " " : "", call->arguments[i]);
+    return text;
 }
 
 static int run(const leat_call *call)
 {
     const struct help_options *o = call->options;
+    char word[200];
+    join(call, word, sizeof word);
+    if (o->search && !leat_help_search(o->search))
+        return leat_command_misuse("help", "nothing has '%s' in it", o->search);
+    if (o->search)
+        return LEAT_EXIT_OK;
     if (o->man)
-        leat_help_man(stdout);
-    else if (o->completion)
+        return print_man(*word ? word : NULL);
+    if (*word)
+        return explain(word);
+    if (o->completion)
         leat_help_completion(stdout);
     else if (o->reference)
         leat_help_reference(stdout);
-    else if (call->n_arguments == 0)
+    else
         leat_help_all(stdout);
-    else {
-        const leat_command *command = leat_command_find(call->arguments[0]);
-        if (command)
-            leat_help_command(stdout, command);
-        else if (!print_kinds(call->arguments[0]))
-            return fail_unknown(call->arguments[0]);
-    }
     return LEAT_EXIT_OK;
 }
 
 const leat_command leat_command_help = {
     .name = "help",
-    .summary = "explain a command, or a word of a config",
+    .summary = "explain a command, or a word of a config or a report",
     .arguments = "[WORD]",
-    .text = "Explains a command (`leat help train`) or an op, stage, source, layer, loss or "
-            "optimizer (`leat help random_crop`). Without a word it lists the commands.",
-    .example = "  leat help --completion > ~/.local/share/bash-completion/completions/leat",
-    .n_max = 1,
+    .text = "Explains a command (`leat help train`), anything that a config can say (`leat help "
+            "random_crop`, `leat help learning_rate`, `leat help sim`), with an example, or a word "
+            "of a report (`leat help input wait`). Without a word it lists the commands.",
+    .example = "  leat help --search shuffle\n"
+               "  leat help --completion > ~/.local/share/bash-completion/completions/leat",
+    .n_max = -1,
     .options_size = sizeof(struct help_options),
     .options = options,
     .run = run,

@@ -12,7 +12,7 @@
 #include "progress.h"
 
 struct index_options {
-    int32_t check, rebuild, jpeg, progress;
+    int32_t check, rebuild, jpeg, quiet, progress;
     const char *feature;
     int64_t every_mcus;
     const char *json;
@@ -31,6 +31,7 @@ static const leat_option options[] = {
     LEAT_ROW_AUTO(struct index_options, every_mcus, 1, 65535,
                   "blocks of 8 x 8 to 16 x 16 pixels (MCUs) from one mark of that index to the "
                   "next; auto: as many as make 64 pixels"),
+    LEAT_ROW_QUIET(struct index_options),
     LEAT_ROW_PROGRESS(struct index_options),
     LEAT_ROW_JSON(struct index_options),
     LEAT_OPTION_END
@@ -94,8 +95,8 @@ static void print_reason(uint64_t n, const char *why)
 static void print_side(const char *path, const leat_jpeg_side *side)
 {
     char count[32], bytes[32];
-    printf("%s.jpg.idx: %s of %llu records", path, leat_files_count_text(side->tables, count),
-           (unsigned long long)side->records);
+    printf("%s.jpg.idx: %s of ", path, leat_files_count_text(side->tables, count));
+    printf("%s records", leat_files_count_text(side->records, count));
     printf(" (%s more have restart markers", leat_files_count_text(side->restart_markers, count));
     print_reason(side->small, "too small to gain by it, or damaged");
     print_reason(side->other, "progressive, or else only for libjpeg-turbo");
@@ -191,7 +192,8 @@ static int run(const leat_call *call)
         rc = leat_json_check(o->json, &err);
     json_t *json = leat_json_open("index"), *list = json_array();
     leat_progress progress;
-    leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0, o->progress);
+    leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0,
+                       o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
         rc = take_both(o, paths.items[i], list, &records, &err);
         if (rc < 0 && o->check) { /* go on: all that is wrong, at once */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat inspect: what is in TFRecord files, in one of their records, or behind a config. */
+#include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,7 @@
 #include "record_print.h"
 #include "setup.h"
 #include "shard_set.h"
+#include "terminal.h"
 
 struct inspect_options {
     int64_t record;
@@ -115,84 +118,120 @@ static json_t *census_json(const leat_census *census, const leat_paths *paths, c
 
 /* --- files: text -------------------------------------------------------------------------------*/
 
-static void print_range(const char *before, const leat_census_range *range, const char *after)
+/* Text that grows; what does not fit is left out. */
+typedef struct line {
+    char text[1024];
+    size_t n;
+} line;
+
+static void add(line *to, const char *format, ...) LEAT_PRINTF(2, 3);
+static void add(line *to, const char *format, ...)
 {
-    if (range->low == range->high)
-        printf("%s%.9g%s", before, range->low, after);
-    else
-        printf("%s%.9g to %.9g%s", before, range->low, range->high, after);
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(to->text + to->n, sizeof to->text - to->n, format, args);
+    va_end(args);
+    to->n += n > 0 ? (size_t)n : 0;
+    if (to->n >= sizeof to->text)
+        to->n = sizeof to->text - 1;
 }
+
+/* A number as people read it: whole ones in groups of three. */
+static const char *figure(double value, char text[40])
+{
+    if (value >= 0 && value < 1e15 && value == floor(value))
+        return leat_files_count_text((uint64_t)value, text);
+    snprintf(text, 40, "%.9g", value);
+    return text;
+}
+
+static void add_range(line *to, const char *before, const leat_census_range *range,
+                      const char *after)
+{
+    char low[40], high[40];
+    if (range->low == range->high)
+        add(to, "%s%s%s", before, figure(range->low, low), after);
+    else
+        add(to, "%s%s to %s%s", before, figure(range->low, low), figure(range->high, high), after);
+}
+
+enum { COLUMN = 36 }; /* where texts begin */
 
 static const char *const shown_names[LEAT_IMAGE_FORMATS] = { NULL,   "JPEG", "PNG",
                                                              "WebP", "BMP",  "PNM" };
 
 static void print_feature(const leat_census_feature *f, uint64_t records)
 {
-    printf("  %-24s %-6s", f->name, kind_name(f));
+    line text = { 0 };
+    char head[300], count[32];
     if (f->values.n && (f->values.low != 1 || f->values.high != 1))
-        print_range(" ", &f->values, " values");
+        add_range(&text, "", &f->values, " values ");
     if (f->bytes.n)
-        print_range(" ", &f->bytes, " bytes");
+        add_range(&text, "", &f->bytes, " bytes");
     if (f->numbers.n)
-        print_range(" ", &f->numbers, "");
+        add_range(&text, "", &f->numbers, "");
     for (leat_image_format i = LEAT_IMAGE_JPEG; i < LEAT_IMAGE_FORMATS; i++)
         if (f->images[i])
-            printf(", %llu %s", (unsigned long long)f->images[i], shown_names[i]);
+            add(&text, ", %s %s", leat_files_count_text(f->images[i], count), shown_names[i]);
     if (f->height.n) {
-        print_range(", height ", &f->height, "");
-        print_range(", width ", &f->width, "");
+        add_range(&text, ", height ", &f->height, "");
+        add_range(&text, ", width ", &f->width, "");
     }
     if (f->records != records)
-        printf(", in %llu records only", (unsigned long long)f->records);
-    putchar('\n');
+        add(&text, ", in %s records only", leat_files_count_text(f->records, count));
+    snprintf(head, sizeof head, "  %-24s %-6s", f->name, kind_name(f));
+    leat_terminal_entry(stdout, head, COLUMN, text.text);
 }
 
 /* How they will be decoded: what decides the speed of reading them. */
 static void print_jpeg(const leat_census_feature *f)
 {
+    line text = { 0 };
     char count[32];
     if (!f->images[LEAT_IMAGE_JPEG])
         return;
-    printf("  %-24s JPEG: %s by leat's own decoder", "",
-           leat_files_count_text(f->own_decoder, count));
-    printf(" (%s seekable", leat_files_count_text(f->restart_markers + f->side_index, count));
+    add(&text, "JPEG: %s by leat's own decoder", leat_files_count_text(f->own_decoder, count));
+    add(&text, " (%s seekable", leat_files_count_text(f->restart_markers + f->side_index, count));
     if (f->restart_markers)
-        printf(", %s by restart markers", leat_files_count_text(f->restart_markers, count));
+        add(&text, ", %s by restart markers", leat_files_count_text(f->restart_markers, count));
     if (f->side_index)
-        printf(", %s by an index", leat_files_count_text(f->side_index, count));
-    putchar(')');
-    printf(", %s by libjpeg-turbo",
-           leat_files_count_text(f->images[LEAT_IMAGE_JPEG] - f->own_decoder, count));
+        add(&text, ", %s by an index", leat_files_count_text(f->side_index, count));
+    add(&text, "), %s by libjpeg-turbo",
+        leat_files_count_text(f->images[LEAT_IMAGE_JPEG] - f->own_decoder, count));
     for (int i = 0; i < LEAT_CENSUS_REASONS && f->reasons[i].n; i++)
-        printf("%s%s: %s", i ? ", " : " (", f->reasons[i].text,
-               leat_files_count_text(f->reasons[i].n, count));
-    printf("%s\n", f->reasons[0].n ? ")" : "");
+        add(&text, "%s%s: %s", i ? ", " : " (", f->reasons[i].text,
+            leat_files_count_text(f->reasons[i].n, count));
+    add(&text, "%s", f->reasons[0].n ? ")" : "");
+    leat_terminal_entry(stdout, "", COLUMN, text.text);
 }
 
 static void print_labels(const leat_census *census)
 {
     char count[32];
     enum { SHOWN = 50 };
-    printf("\nclasses: %zu\n", census->n_labels);
+    printf("\nclasses: %s\n", leat_files_count_text(census->n_labels, count));
     for (size_t i = 0; i < census->n_labels && i < SHOWN; i++) {
         const leat_census_label *label = &census->labels[i];
         printf("  %6lld  %-24s %10s\n", (long long)label->label, label->name ? label->name : "",
                leat_files_count_text(label->records, count));
     }
     if (census->n_labels > SHOWN)
-        printf("  and %zu more (--json lists all)\n", census->n_labels - SHOWN);
+        printf("  and %s more (--json lists all)\n",
+               leat_files_count_text(census->n_labels - SHOWN, count));
 }
 
 static void print_census(const leat_census *census, const leat_paths *paths)
 {
-    char count[32], bytes[32];
-    printf("%zu file%s, %s records, %s\n", paths->n, paths->n == 1 ? "" : "s",
-           leat_files_count_text(census->records, count),
+    char count[32], bytes[32], files[32], most[32];
+    printf("%s file%s, %s records, %s\n", leat_files_count_text(paths->n, files),
+           paths->n == 1 ? "" : "s", leat_files_count_text(census->records, count),
            leat_files_bytes_text((double)census->bytes, bytes));
     if (!census->records)
         return;
-    printf("record: %.0f to %.0f bytes, mean %.0f\n\nfeatures:\n", census->sizes.low,
-           census->sizes.high, census->sizes.sum / (double)census->sizes.n);
+    printf("record: %s to %s, mean %s\n\nfeatures:\n",
+           leat_files_bytes_text(census->sizes.low, count),
+           leat_files_bytes_text(census->sizes.high, most),
+           leat_files_bytes_text(census->sizes.sum / (double)census->sizes.n, bytes));
     for (size_t i = 0; i < census->n_features; i++) {
         print_feature(&census->features[i], census->records);
         print_jpeg(&census->features[i]);
@@ -277,17 +316,19 @@ static void print_plan(const leat_plan *plan, const char *path)
 {
     const leat_plan_info *info = leat_plan_get_info(plan);
     char text[160], count[32];
-    printf("%s: %s record%s", path, leat_files_count_text(info->n_records, count),
-           info->n_records == 1 ? "" : "s");
+    line head = { 0 };
+    add(&head, "%s: %s record%s", path, leat_files_count_text(info->n_records, count),
+        info->n_records == 1 ? "" : "s");
     if (info->n_classes)
-        printf(" of %d classes", info->n_classes);
+        add(&head, " of %d classes", info->n_classes);
     if (info->n_batches < 0)
-        printf(", batches of %lld without end", (long long)info->batch_size);
+        add(&head, ", batches of %lld without end", (long long)info->batch_size);
     else
-        printf(", %s batch%s of %lld", leat_files_count_text((uint64_t)info->n_batches, count),
-               info->n_batches == 1 ? "" : "es", (long long)info->batch_size);
-    printf(", prefetch %lld, seed %llu, digest %016llx\n", (long long)info->prefetch,
-           (unsigned long long)info->seed, (unsigned long long)info->digest);
+        add(&head, ", %s batch%s of %lld", leat_files_count_text((uint64_t)info->n_batches, count),
+            info->n_batches == 1 ? "" : "es", (long long)info->batch_size);
+    add(&head, ", prefetch %lld, seed %llu, digest %016llx", (long long)info->prefetch,
+        (unsigned long long)info->seed, (unsigned long long)info->digest);
+    leat_terminal_say(2, "%s", head.text);
     for (int32_t i = 0; i < info->n_tensors; i++) {
         const leat_tensor_info *tensor = leat_plan_tensor(plan, i);
         printf("  %-16s %s per sample\n", tensor->name,

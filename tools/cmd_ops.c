@@ -5,6 +5,7 @@
 
 #include "help.h"
 #include "json.h"
+#include "terminal.h"
 
 struct ops_options {
     const char *json;
@@ -63,6 +64,13 @@ static json_t *op_json(const struct entry *op)
     return one;
 }
 
+static void print_line(const struct entry *op)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s%s", op->of_batches ? "after batch: " : "", op->kind.help);
+    leat_terminal_entry(stdout, op->kind.name, 24, text);
+}
+
 static void print_op(const struct entry *op)
 {
     printf("%s: %s%s\n", op->kind.name, op->kind.help,
@@ -105,8 +113,7 @@ static int run(const leat_call *call)
         if (name)
             print_op(&op);
         else
-            printf("%-22s %s%s\n", op.kind.name, op.of_batches ? "after batch: " : "",
-                   op.kind.help);
+            print_line(&op);
     }
     leat_json_add(json, "ops", list);
     return leat_json_write(json, o->json, &err) < 0 ? leat_command_fail("ops", &err) : LEAT_EXIT_OK;

@@ -9,10 +9,11 @@
 #include "files.h"
 #include "json.h"
 #include "setup.h"
+#include "terminal.h"
 
 struct plan_options {
     const char *section, *device, *json;
-    int64_t hold;
+    int64_t hold, threads;
     leat_texts set;
 };
 
@@ -24,6 +25,7 @@ static const leat_option options[] = {
                        "host memory"),
     LEAT_OPTION_I64(struct plan_options, hold, "1", 1, 1e6,
                     "batches that the consumer holds at once; leat train holds 1"),
+    LEAT_ROW_THREADS(struct plan_options),
     LEAT_ROW_SET(struct plan_options),
     LEAT_ROW_JSON(struct plan_options),
     LEAT_OPTION_END
@@ -43,38 +45,47 @@ static void print_source(const leat_plan *plan)
     leat_source_info s;
     char n[32], files[32], bytes[32], mean[32], most[32];
     leat_plan_source(plan, &s);
-    printf("source %s: %s record%s", s.name, count(s.n_records, n), s.n_records == 1 ? "" : "s");
+    char text[256];
+    int k = snprintf(text, sizeof text, "source %s: %s record%s", s.name, count(s.n_records, n),
+                     s.n_records == 1 ? "" : "s");
     if (s.n_files)
-        printf(" in %s file%s", count(s.n_files, files), s.n_files == 1 ? "" : "s");
+        k += snprintf(text + k, sizeof text - (size_t)k, " in %s file%s", count(s.n_files, files),
+                      s.n_files == 1 ? "" : "s");
     if (s.n_bytes)
-        printf(", %s", leat_files_bytes_text((double)s.n_bytes, bytes));
+        k += snprintf(text + k, sizeof text - (size_t)k, ", %s",
+                      leat_files_bytes_text((double)s.n_bytes, bytes));
     if (s.mean_bytes)
-        printf(", %s each in the mean", leat_files_bytes_text((double)s.mean_bytes, mean));
+        k += snprintf(text + k, sizeof text - (size_t)k, ", %s each in the mean",
+                      leat_files_bytes_text((double)s.mean_bytes, mean));
     if (s.most_bytes)
-        printf(", %s the largest looked at", leat_files_bytes_text((double)s.most_bytes, most));
-    printf("\n");
+        snprintf(text + k, sizeof text - (size_t)k, ", %s the largest looked at",
+                 leat_files_bytes_text((double)s.most_bytes, most));
+    leat_terminal_say(2, "%s", text);
 }
 
 static void print_stages(const leat_plan *plan)
 {
     const leat_stage_info *s;
     char in[32], out[32];
-    printf("\n%-16s %14s %14s\n", "stage", "in", "out");
-    for (int32_t i = 0; (s = leat_plan_stage(plan, i)); i++)
-        printf("%-16s %14s %14s %s  %s\n", s->name, count(s->n_in, in), count(s->n_out, out),
-               s->batches ? "batches" : "samples", s->options);
+    printf("\n%-14s %11s %11s\n", "stage", "in", "out");
+    for (int32_t i = 0; (s = leat_plan_stage(plan, i)); i++) {
+        char head[128];
+        snprintf(head, sizeof head, "%-14s %11s %11s %s", s->name, count(s->n_in, in),
+                 count(s->n_out, out), s->batches ? "batches" : "samples");
+        leat_terminal_entry(stdout, head, 49, s->options);
+    }
 }
 
 static void print_tensor(const leat_plan *plan, int32_t t)
 {
     const leat_tensor_info *const tensor = leat_plan_tensor(plan, t);
     leat_link_info link;
-    char text[160];
-    printf("\ntensor %s: %s per sample, %lld bytes\n", tensor->name,
+    char text[160], bytes[32];
+    printf("\ntensor %s: %s per sample, %s\n", tensor->name,
            leat_shape_text(&tensor->shape, text, sizeof text),
-           (long long)leat_shape_bytes(&tensor->shape));
+           leat_files_bytes_text((double)leat_shape_bytes(&tensor->shape), bytes));
     for (int32_t i = 0; leat_plan_link(plan, t, i, &link) == LEAT_OK; i++)
-        printf("  %-24s %-28s%s%s%s%s\n", link.op, leat_shape_text(&link.shape, text, sizeof text),
+        printf("  %-24s %s%s%s%s%s\n", link.op, leat_shape_text(&link.shape, text, sizeof text),
                link.random ? " random" : "", link.random && link.fused ? "," : "",
                link.fused ? " in one go" : "", link.device ? " on the device" : "");
 }
@@ -82,18 +93,19 @@ static void print_tensor(const leat_plan *plan, int32_t t)
 static void print_plan(const leat_plan *plan, const leat_budget *budget, const char *path)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
-    char bytes[32];
+    char bytes[32], rows[32];
     printf("%s: seed %llu, digest %016llx\n\n", path, (unsigned long long)info->seed,
            (unsigned long long)info->digest);
     print_source(plan);
     print_stages(plan);
     for (int32_t t = 0; t < info->n_tensors; t++)
         print_tensor(plan, t);
-    printf("\nbatch: %lld rows, a slot of %s\n\n", (long long)info->batch_size,
+    printf("\nbatch: %s rows, a slot of %s\n\n",
+           leat_files_count_text((uint64_t)info->batch_size, rows),
            leat_files_bytes_text((double)budget->slot_bytes, bytes));
     leat_explain_budget(budget);
     for (int32_t i = 0; leat_plan_note(plan, i); i++)
-        printf("%snote: %s\n", i ? "" : "\n", leat_plan_note(plan, i));
+        leat_terminal_say(2, "%snote: %s", i ? "" : "\n", leat_plan_note(plan, i));
 }
 
 /* --- as JSON --------------------------------------------------------------------------------------*/
@@ -189,6 +201,8 @@ static int run(const leat_call *call)
     leat_error err = { 0 };
     int rc = budget ? leat_setup_config(path, &o->set, &config, &err)
                     : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK)
+        rc = leat_setup_threads(config, o->threads, &err);
     if (rc == LEAT_OK && o->device)
         rc = leat_setup_device(config, o->device, &how.device, &err);
     if (rc == LEAT_OK)

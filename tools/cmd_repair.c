@@ -13,14 +13,15 @@
 
 struct repair_options {
     const char *output;
-    int32_t progress;
+    int32_t quiet, progress;
     const char *json;
 };
 
 static const leat_option options[] = {
     LEAT_OPTION_STRING(struct repair_options, output, NULL,
                        "file to write; there must be none of that name"),
-    LEAT_ROW_PROGRESS(struct repair_options), LEAT_ROW_JSON(struct repair_options), LEAT_OPTION_END
+    LEAT_ROW_QUIET(struct repair_options), LEAT_ROW_PROGRESS(struct repair_options),
+    LEAT_ROW_JSON(struct repair_options), LEAT_OPTION_END
 };
 
 struct repair {
@@ -142,7 +143,8 @@ static int run(const leat_call *call)
     if (!r.o->output || !*r.o->output)
         return leat_command_misuse("repair", "needs -o OUT: the damaged file stays as it is");
     leat_files_catch();
-    leat_progress_init(&r.progress, "repair", "records", 0, r.o->progress);
+    leat_progress_init(&r.progress, "repair", "records", 0,
+                       r.o->quiet ? LEAT_PROGRESS_OFF : r.o->progress);
     int rc = repair(&r, &err);
     leat_progress_fini(&r.progress);
     leat_tfrecord_reader_close(&r.reader);

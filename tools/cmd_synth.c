@@ -21,7 +21,7 @@
 struct synth_options {
     int64_t n, classes, size, seed, quality, threads;
     double split;
-    int32_t format, quiet;
+    int32_t format, quiet, progress;
     const char *json;
 };
 
@@ -39,8 +39,9 @@ static const leat_option options[] = {
                     "all to DIR"),
     LEAT_OPTION_ENUM(struct synth_options, format, "jpeg", formats, "file format"),
     LEAT_OPTION_I64(struct synth_options, quality, "90", 1, 100, "of JPEG files"),
-    LEAT_ROW_AUTO(struct synth_options, threads, 1, 1024, "worker threads; auto: one per core"),
+    LEAT_ROW_THREADS(struct synth_options),
     LEAT_ROW_QUIET(struct synth_options),
+    LEAT_ROW_PROGRESS(struct synth_options),
     LEAT_ROW_JSON(struct synth_options),
     LEAT_OPTION_END
 };
@@ -205,7 +206,7 @@ static int run_workers(struct synth *s, leat_error *err)
     pthread_t *threads = calloc((size_t)s->threads, sizeof *threads);
     int32_t started = 0;
     leat_progress_init(&s->progress, "synth", "images", (uint64_t)s->o->n,
-                       s->o->quiet ? LEAT_PROGRESS_OFF : LEAT_PROGRESS_AUTO);
+                       s->o->quiet ? LEAT_PROGRESS_OFF : s->o->progress);
     pthread_mutex_init(&s->lock, NULL);
     while (threads && started < s->threads - 1 && !pthread_create(&threads[started], NULL, work, s))
         started++;
@@ -269,7 +270,7 @@ static int run(const leat_call *call)
     atomic_init(&s.bytes, 0);
     atomic_init(&s.failed, false);
     s.n_test = (int64_t)((double)o->n * o->split + 0.5);
-    s.threads = (int32_t)(o->threads > 0 ? o->threads : leat_files_cores());
+    s.threads = (int32_t)(o->threads < 0 ? leat_files_cores() : o->threads > 0 ? o->threads : 1);
     s.folder = strdup(call->arguments[0]);
     for (size_t n = s.folder ? strlen(s.folder) : 0; n > 1 && s.folder[n - 1] == '/'; n--)
         s.folder[n - 1] = 0;

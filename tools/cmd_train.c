@@ -11,10 +11,12 @@
 #include "progress.h"
 #include "setup.h"
 #include "summary.h"
+#include "terminal.h"
 #include "train_run.h"
+#include "train_stop.h"
 
 struct train_options {
-    int64_t epochs, steps, start_epoch, start_batch;
+    int64_t epochs, steps, threads, start_epoch, start_batch;
     const char *device, *save, *restore, *errors, *json, *trace;
     leat_texts set;
     int32_t quiet, progress;
@@ -23,8 +25,8 @@ struct train_options {
 static const leat_option options[] = {
     LEAT_ROW_AUTO(struct train_options, epochs, 1, 1e9,
                   "passes over the data; auto: as train.epochs says"),
-    LEAT_ROW_AUTO(struct train_options, steps, 1, 1e12,
-                  "stop after this many steps; auto: at the end of the last epoch"),
+    LEAT_ROW_STEPS(struct train_options),
+    LEAT_ROW_THREADS(struct train_options),
     LEAT_OPTION_STRING(struct train_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_OPTION_STRING(struct train_options, save, NULL,
@@ -58,6 +60,8 @@ static int open_plans(struct train *t, leat_error *err)
 {
     char text[64];
     int rc = leat_setup_config(t->path, &t->o->set, &t->config, err);
+    if (rc == LEAT_OK)
+        rc = leat_setup_threads(t->config, t->o->threads, err);
     if (rc == LEAT_OK && t->o->epochs > 0) {
         snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
         rc = leat_config_set(t->config, text, err);
@@ -155,14 +159,16 @@ static int open_all(struct train *t, leat_error *err)
 static void print_head(const struct train *t)
 {
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
-    char count[32], records[32];
-    printf("%s: %s parameters, %.4g MFLOP per sample, %s records in batches of %lld, on %s\n",
-           t->path, leat_files_count_text((uint64_t)info->n_parameters, count),
-           info->flops_per_sample * 1e-6,
-           leat_files_count_text(leat_plan_get_info(t->run.plan)->n_records, records),
-           (long long)leat_plan_get_info(t->run.plan)->batch_size, info->device);
+    const leat_plan_info *plan = leat_plan_get_info(t->run.plan);
+    char count[32], records[32], batch[32];
+    leat_terminal_say(
+        2, "%s: %s parameters, %.4g MFLOP per sample, %s records in batches of %s, on %s", t->path,
+        leat_files_count_text((uint64_t)info->n_parameters, count), info->flops_per_sample * 1e-6,
+        leat_files_count_text(plan->n_records, records),
+        leat_files_count_text((uint64_t)plan->batch_size, batch), info->device);
     if (info->simulated)
-        printf("simulated: times are modelled and no arithmetic is done, so there is no loss\n");
+        leat_terminal_say(2, "simulated: times are modelled and no arithmetic is done, so there is "
+                             "no loss");
     fflush(stdout);
 }
 
@@ -170,7 +176,9 @@ static void print_end(const struct train *t, double seconds)
 {
     leat_loader_stats_info stats;
     leat_loader_stats(t->run.loader, &stats);
-    printf("%lld step%s in %.1f s", (long long)t->run.steps, t->run.steps == 1 ? "" : "s", seconds);
+    char steps[32];
+    printf("\n%s step%s in %.1f s", leat_files_count_text((uint64_t)t->run.steps, steps),
+           t->run.steps == 1 ? "" : "s", seconds);
     if (t->run.best_accuracy >= 0)
         printf("; best eval accuracy %.2f %% in epoch %lld", t->run.best_accuracy * 100,
                (long long)t->run.best_epoch + 1);
@@ -192,7 +200,7 @@ static json_t *input_json(const struct train *t)
     return json;
 }
 
-static json_t *run_json(struct train *t, double seconds)
+static json_t *run_json(struct train *t, const leat_call *call, double seconds)
 {
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
     leat_loader_stats_info stats;
@@ -213,6 +221,7 @@ static json_t *run_json(struct train *t, double seconds)
     leat_json_real(json, "best_eval_accuracy",
                    t->run.best_accuracy >= 0 ? t->run.best_accuracy : NAN);
     leat_json_bool(json, "diverged", t->run.diverged);
+    leat_json_add(json, "stopped", leat_train_stop_json(&t->run, call));
     leat_json_add(json, "input", input_json(t));
     leat_json_add(json, "saved", t->run.saved ? json_string(t->o->save) : json_null());
     return json;
@@ -246,22 +255,25 @@ static int run(const leat_call *call)
     int rc = open_all(&t, &err);
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);
+    leat_files_stop_soon("train"); /* before, there was nothing to keep */
     if (rc == LEAT_OK)
         rc = leat_train_run_all(&t.run, &err);
     const double seconds = (double)(leat_files_now_ns() - start) * 1e-9;
     if (rc == LEAT_OK && t.run.talks)
         print_end(&t, seconds);
-    if (t.run.loader && t.o->trace) { /* also of a run that failed, whose error is told */
-        const int written = leat_loader_trace_write(t.run.loader, t.o->trace, rc < 0 ? NULL : &err);
-        rc = rc < 0 ? rc : written;
-    }
+    rc = leat_setup_trace_write(t.run.loader, o->trace, t.run.talks, rc, &err);
     if (rc == LEAT_OK)
-        rc = leat_json_write(run_json(&t, seconds), t.o->json, &err);
+        rc = leat_json_write(run_json(&t, call, seconds), o->json, &err);
     else if (t.run.diverged) /* the epochs before are worth keeping; the error told is this one */
-        leat_json_write(run_json(&t, seconds), t.o->json, NULL);
+        leat_json_write(run_json(&t, call, seconds), o->json, NULL);
     const int closed = leat_bad_list_close(&t.run.bad, rc == LEAT_OK ? &err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
+    fflush(stdout);
+    if (rc == LEAT_OK && t.run.stopped)
+        leat_train_stop_print(&t.run, call);
     close_all(&t);
+    if (rc == LEAT_OK && t.run.stopped)
+        leat_files_raise();
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
 }
 
@@ -269,12 +281,16 @@ const leat_command leat_command_train = {
     .name = "train",
     .summary = "train the model of a config",
     .arguments = "CONFIG",
-    .text = "Trains the model of a config's `train` part from its pipeline, and evaluates it after "
-            "each epoch if the config has an `eval` part. Each epoch prints loss and accuracy, "
+    .text = "Trains the model of a config's `train` part from its pipeline, until the last epoch "
+            "ends or --steps are made, and evaluates it after each epoch if the config has an "
+            "`eval` part. Each epoch prints loss and accuracy, "
             "samples/s, and where the device's time went: busy, or idle for input, for copies, or "
             "for other reasons. The warm-up of the first epoch is left out of samples/s and "
             "shares; fewer than five steps are not measured. A loss that is no finite number ends "
             "the run with exit code 1; its weights are not saved.\n\n"
+            "Ctrl-C (or SIGTERM, SIGHUP) ends the run after the step it is in: with --save the "
+            "weights are written then, and the command that goes on from there is printed; with "
+            "--json the epochs that ended are in the file. A second Ctrl-C ends it at once.\n\n"
             "A resumed run (--restore with --start-epoch and --start-batch) sees the same batches "
             "as the straight run from there.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors",

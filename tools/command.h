@@ -32,6 +32,10 @@ typedef struct leat_call {
     void *options;
     const char **arguments;
     int n_arguments;
+    /* The words as they were given, and of each the option that it belongs to, NULL: of none. */
+    char **words;
+    const leat_option **rows;
+    int n_words;
 } leat_call;
 
 struct leat_command {
@@ -69,7 +73,7 @@ LEAT_COMMAND_LIST(LEAT_COMMAND_DECLARE)
 const leat_command *const *leat_commands(void);
 const leat_command *leat_command_find(const char *name);
 
-/* Rows that several commands share. */
+/* Rows that several commands share: an option of one name means the same in all. */
 #define LEAT_ROW_JSON(s)                                                                           \
     LEAT_OPTION_STRING(s, json, NULL,                                                              \
                        "write the figures as JSON to this file, or to standard output; "           \
@@ -80,12 +84,20 @@ const leat_command *leat_command_find(const char *name);
 #define LEAT_ROW_AUTO(s, field, low, high, help)                                                   \
     LEAT_OPTION_I64_OR(s, field, "auto", low, high, leat_command_auto, help)
 extern const char *const leat_command_auto[];
-#define LEAT_ROW_QUIET(s) LEAT_OPTION_BOOL(s, quiet, "false", "print no progress")
+#define LEAT_ROW_QUIET(s)                                                                          \
+    LEAT_OPTION_BOOL(s, quiet, "false", "print no progress, as --progress off")
+#define LEAT_ROW_THREADS(s)                                                                        \
+    LEAT_ROW_AUTO(s, threads, 0, 1024,                                                             \
+                  "worker threads, instead of engine.threads of a config; 0: none beside the "     \
+                  "command's own; auto: as the config says, or by the number of cores")
+#define LEAT_ROW_STEPS(s)                                                                          \
+    LEAT_ROW_AUTO(s, steps, 1, 1e12, "number of steps (a batch each); auto: as the text above says")
 
 #define LEAT_ROW_TRACE(s)                                                                          \
     LEAT_OPTION_STRING(s, trace, NULL,                                                             \
                        "write what every thread did to this file, for ui.perfetto.dev: the "       \
-                       "newest engine.spans spans of each, 262144 unless the config says")
+                       "newest engine.spans spans of each; unless the config says, 1,048,576 in "  \
+                       "all (some 200 MB)")
 
 /* Prints "leat COMMAND: MESSAGE" to standard error and gives the exit code that fits. */
 int leat_command_fail(const char *command, const leat_error *err);

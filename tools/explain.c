@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "files.h"
+#include "terminal.h"
+
+enum { COLUMN = 36 }; /* where texts begin */
 
 static const char *const kinds[] = { "host", "pinned", "device", "mapped" };
 
@@ -19,46 +22,95 @@ static const char *value_text(int64_t value, const char *unit, char text[64])
         return leat_files_bytes_text((double)value, text);
     if (value == 1 && n > 0 && unit[n - 1] == 's')
         ending = n > 4 && !strcmp(unit + n - 4, "ches") ? 2 : 1;
-    snprintf(text, 64, "%lld %.*s", (long long)value, (int)(n - ending), unit);
+    char count[32];
+    snprintf(text, 64, "%s %.*s", leat_files_count_text((uint64_t)value, count), (int)(n - ending),
+             unit);
     return text;
+}
+
+/* Slots and device buffers beyond the first prefetch are made when the window grows so far. */
+static int64_t first_bytes(const leat_budget *budget)
+{
+    const int64_t later = budget->prefetch_most - budget->prefetch;
+    return budget->total_bytes -
+           later * (budget->slot_bytes + (budget->n_buffers ? budget->buffer_bytes : 0));
 }
 
 void leat_explain_budget(const leat_budget *budget)
 {
-    char text[64], other[64];
-    printf("memory: %s of %s (%s); the least that works is %lld bytes\n",
-           leat_files_bytes_text((double)budget->total_bytes, text),
-           leat_files_bytes_text((double)budget->limit_bytes, other), budget->limit_reason,
-           (long long)budget->least_bytes);
+    const bool grows = first_bytes(budget) < budget->total_bytes;
+    char text[64], first[64], other[64], least[64];
+    leat_terminal_say(
+        2,
+        "memory: %s%s%s of %s (%s); the least that works is %s "
+        "(engine.memory=%lld)",
+        grows ? leat_files_bytes_text((double)first_bytes(budget), first) : "",
+        grows ? " to begin with, at most " : "",
+        leat_files_bytes_text((double)budget->total_bytes, text),
+        leat_files_bytes_text((double)budget->limit_bytes, other), budget->limit_reason,
+        leat_files_bytes_text((double)budget->least_bytes, least), (long long)budget->least_bytes);
     for (int32_t i = 0; i < budget->n_rows; i++) {
         const leat_budget_row *row = &budget->rows[i];
-        printf("  %-16s %12s  %-7s %s\n", row->name,
-               leat_files_bytes_text((double)row->bytes, text), kinds[row->kind], row->text);
+        char head[160];
+        snprintf(head, sizeof head, "  %-13s %9s  %-6s", row->name,
+                 leat_files_bytes_text((double)row->bytes, text), kinds[row->kind]);
+        leat_terminal_entry(stdout, head, COLUMN, row->text);
     }
     printf("\ndecisions:\n");
     for (int32_t i = 0; i < budget->n_decisions; i++) {
         const leat_decision *one = &budget->decisions[i];
-        printf("  %-16s %12s  %s\n", one->name,
-               *one->unit ? value_text(one->to, one->unit, text) : "", one->reason);
+        char head[160];
+        snprintf(head, sizeof head, "  %-13s %12s", one->name,
+                 *one->unit ? value_text(one->to, one->unit, text) : "");
+        leat_terminal_entry(stdout, head, COLUMN, one->reason);
     }
 }
 
 enum { SHOWN = 128 };
 
+/* What changed under the name of list[i], whose first entry that is: from what, to what, how often, and
+ * why the last time. */
+static void print_changed(const leat_decision *list, size_t n, size_t i)
+{
+    int64_t low = list[i].from, high = list[i].from;
+    size_t last = i, times = 0;
+    char between[160] = "", from[64], to[64], least[64], most[64];
+    for (size_t k = i; k < n; k++) {
+        if (strcmp(list[k].name, list[i].name) != 0)
+            continue;
+        low = list[k].to < low ? list[k].to : low;
+        high = list[k].to > high ? list[k].to : high;
+        last = k;
+        times++;
+    }
+    if (times > 2)
+        snprintf(between, sizeof between, ", in %zu steps between %s and %s", times,
+                 value_text(low, list[i].unit, least), value_text(high, list[i].unit, most));
+    leat_terminal_say(4, "  %s: %s to %s%s: %s", list[i].name,
+                      value_text(list[i].from, list[i].unit, from),
+                      value_text(list[last].to, list[i].unit, to), between, list[last].reason);
+}
+
+static bool is_first(const leat_decision *list, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (!strcmp(list[k].name, list[i].name))
+            return false;
+    return true;
+}
+
 void leat_explain_changes(leat_loader *loader)
 {
     leat_decision *const list = calloc(SHOWN, sizeof *list);
-    char from[64], to[64];
-    const size_t n = list ? leat_loader_decisions(loader, list, SHOWN) : 0;
-    if (n == 0)
-        printf("changed while running: nothing\n");
-    else
-        printf("changed while running, %zu time%s%s:\n", n, n == 1 ? "" : "s",
-               n > SHOWN ? " (the last of them)" : "");
-    for (size_t i = 0; i < n && i < SHOWN; i++)
-        printf("  %8.1f ms, batch %-6lld %-10s %s to %s: %s\n", (double)list[i].at_ns * 1e-6,
-               (long long)list[i].batch, list[i].name, value_text(list[i].from, list[i].unit, from),
-               value_text(list[i].to, list[i].unit, to), list[i].reason);
+    char count[32];
+    const size_t all = list ? leat_loader_decisions(loader, list, SHOWN) : 0;
+    const size_t n = all < SHOWN ? all : SHOWN;
+    printf("changed while running:%s\n", n ? "" : " nothing");
+    for (size_t i = 0; i < n; i++)
+        if (is_first(list, i))
+            print_changed(list, n, i);
+    if (all > n)
+        printf("  (of %s changes the last %d)\n", leat_files_count_text(all, count), SHOWN);
     free(list);
 }
 
@@ -94,6 +146,7 @@ json_t *leat_explain_budget_json(const leat_budget *budget)
     leat_json_int(json, "limit_bytes", budget->limit_bytes);
     leat_json_text(json, "limit_reason", budget->limit_reason);
     leat_json_int(json, "total_bytes", budget->total_bytes);
+    leat_json_int(json, "first_bytes", first_bytes(budget));
     leat_json_int(json, "least_bytes", budget->least_bytes);
     leat_json_int(json, "threads", budget->threads);
     leat_json_int(json, "prefetch", budget->prefetch);

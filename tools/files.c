@@ -157,10 +157,10 @@ static void on_signal(int number)
 }
 
 /* A signal that is ignored stays so: nohup and background jobs mean it. */
-static void handle(void (*handler)(int))
+static void handle(void (*handler)(int), int flags)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-    struct sigaction action = { .sa_handler = handler }, before;
+    struct sigaction action = { .sa_handler = handler, .sa_flags = flags }, before;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
@@ -169,7 +169,7 @@ static void handle(void (*handler)(int))
 
 void leat_files_catch(void)
 {
-    handle(on_signal);
+    handle(on_signal, 0);
 }
 
 static char stopped_text[64];
@@ -190,8 +190,35 @@ static void say_and_end(int number)
 void leat_files_stop_at_once(const char *command)
 {
     snprintf(stopped_text, sizeof stopped_text, "%sleat %s: stopped\n",
-             isatty(STDERR_FILENO) ? "\r\033[K" : "", command);
-    handle(say_and_end);
+             isatty(STDERR_FILENO) ? "\r\033[J" : "", command);
+    handle(say_and_end, 0);
+}
+
+static char stopping_text[128];
+static int64_t caught_ns;
+
+/* Only what POSIX allows here, too. timeout(1) sends it to the process and to its group. */
+static void note_or_end(int number)
+{
+    static atomic_flag noted = ATOMIC_FLAG_INIT;
+    const int error = errno;
+    if (!atomic_flag_test_and_set(&noted)) {
+        caught_ns = leat_files_now_ns();
+        caught = number;
+        const ssize_t n = write(STDERR_FILENO, stopping_text, strlen(stopping_text));
+        (void)n;
+    } else if (caught && leat_files_now_ns() - caught_ns > 500000000) {
+        say_and_end(number);
+    }
+    errno = error;
+}
+
+void leat_files_stop_soon(const char *command)
+{
+    if (isatty(STDERR_FILENO))
+        snprintf(stopping_text, sizeof stopping_text,
+                 "\r\033[Jleat %s: stops after this step (Ctrl-C again: at once)\n", command);
+    handle(note_or_end, SA_RESTART); /* nothing that runs is to fail by it */
 }
 
 int leat_files_caught(void)

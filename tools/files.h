@@ -56,6 +56,11 @@ void leat_files_raise(void);
  * process by that signal at once. */
 void leat_files_stop_at_once(const char *command);
 
+/* For commands that have something to keep: the first such signal is noted for leat_files_caught() and
+ * said on a terminal; one that comes half a second later or more ends the process like
+ * leat_files_stop_at_once(). */
+void leat_files_stop_soon(const char *command);
+
 /* Units for people: "12.3 MB", "50,000". `text` has 32 bytes; returned. */
 const char *leat_files_bytes_text(double bytes, char text[32]);
 const char *leat_files_count_text(uint64_t n, char text[32]);

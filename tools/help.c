@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "terminal.h"
 
 /* Ops as kinds, so that one loop prints all. */
 static const leat_kind *op_kind(size_t i)
@@ -17,54 +18,35 @@ static const leat_kind *op_kind(size_t i)
     return &kind;
 }
 
+/* The one kind of device that has options. */
+static const leat_kind *device_kind(size_t i)
+{
+    static leat_kind kind = { "sim", "a simulated accelerator; `leat devices` lists presets",
+                              NULL };
+    kind.options = leat_device_options("sim");
+    return i ? NULL : &kind;
+}
+
 const leat_help_group leat_help_groups[] = {
-    { "Sources", "`source`: one of", leat_source_kind },
-    { "Stages", "`pipeline`: a list of", leat_stage_kind },
-    { "Ops", "`pipeline.map.ops`: a list of", op_kind },
-    { "Batch ops", "`pipeline.map.ops` after `batch`: a list of", leat_batch_op_kind },
-    { "Engine", "`engine`", leat_engine_kind },
-    { "Train", "`train`", leat_train_kind },
-    { "Layers", "`train.model`: a list of", leat_layer_kind },
-    { "Losses", "`train.loss`: one of", leat_loss_kind },
-    { "Optimizers", "`train.optimizer`: one of", leat_optimizer_kind },
-    { NULL, NULL, NULL },
+    { "Sources", "`source`: one of", leat_source_kind, "source:\n  %s\n", "source.%s." },
+    { "Stages", "`pipeline`: a list of", leat_stage_kind, "pipeline:\n  - %s\n", "pipeline.%s." },
+    { "Ops", "`pipeline.map.ops`: a list of", op_kind,
+      "pipeline:\n  - map:\n      ops:\n        - %s\n", "pipeline.map.ops.%s." },
+    { "Batch ops", "`pipeline.map.ops` after `batch`: a list of", leat_batch_op_kind,
+      "pipeline:\n  - batch: 64\n  - map:\n      ops:\n        - %s\n", "pipeline.map.ops.%s." },
+    { "Engine", "`engine`; and, as `config`, the top of the file", leat_engine_kind, "%s\n",
+      "%s." },
+    { "Train", "`train`", leat_train_kind, "%s\n", "%s." },
+    { "Layers", "`train.model`: a list of", leat_layer_kind, "train:\n  model:\n    - %s\n",
+      "train.model.%s." },
+    { "Losses", "`train.loss`: one of", leat_loss_kind, "train:\n  loss:\n    %s\n",
+      "train.loss.%s." },
+    { "Optimizers", "`train.optimizer`: one of", leat_optimizer_kind,
+      "train:\n  optimizer:\n    %s\n", "train.optimizer.%s." },
+    { "Devices", "`train.device` and --device, after sim: or sim:PRESET, in braces", device_kind,
+      "train:\n  device: 'sim:h200{launch_ns: 8000}'\n", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
 };
-
-void leat_help_wrap(FILE *out, const char *text, int indent, int width)
-{
-    int column = indent;
-    for (const char *c = text; *c;) {
-        if (*c == '\n') { /* a new line of the text: a paragraph when there are two */
-            fputc('\n', out);
-            column = 0;
-            c++;
-            continue;
-        }
-        const int length = (int)strcspn(c, " \n");
-        if (column > indent && column + 1 + length > width) {
-            fputc('\n', out);
-            column = 0;
-        }
-        if (column == 0)
-            column += fprintf(out, "%*s", indent, "");
-        else if (column > indent)
-            column += fprintf(out, " ");
-        column += fprintf(out, "%.*s", length, c);
-        c += length;
-        c += *c == ' ';
-    }
-    fputc('\n', out);
-}
-
-static void print_entry(FILE *out, const char *head, int column, const char *text)
-{
-    const int n = fprintf(out, "  %s", head);
-    if (n + 2 > column)
-        fprintf(out, "\n%*s", column, "");
-    else
-        fprintf(out, "%*s", column - n, "");
-    leat_help_wrap(out, text, column, 96);
-}
 
 void leat_help_all(FILE *out)
 {
@@ -72,14 +54,17 @@ void leat_help_all(FILE *out)
             "leat %s: input pipelines that show what a training step waits for\n\n"
             "usage: leat COMMAND ...\n\n",
             leat_version());
-    for (const leat_command *const *c = leat_commands(); *c; c++)
-        print_entry(out, (*c)->name, 13, (*c)->summary);
-    fprintf(out,
-            "\nleat help COMMAND   options of a command\n"
-            "leat help WORD      an op, stage, source, layer, loss or optimizer\n"
-            "leat --version\n\n"
-            "exit codes: 0 done, 1 failed, 2 wrong usage; stopped by a signal: a shell sees 128 "
-            "plus its number (130: Ctrl-C)\n");
+    for (const leat_command *const *c = leat_commands(); *c; c++) {
+        char head[32];
+        snprintf(head, sizeof head, "  %s", (*c)->name);
+        leat_terminal_entry(out, head, 13, (*c)->summary);
+    }
+    fprintf(out, "\nleat help COMMAND        options of a command\n"
+                 "leat help WORD           anything that a config or a report says\n"
+                 "leat help --search TEXT  where a text is found in all of this\n"
+                 "leat --version\n\n"
+                 "exit codes: 0 done, 1 failed, 2 wrong usage; stopped by a signal: a shell sees\n"
+                 "128 plus its number (130: Ctrl-C)\n");
 }
 
 const char *leat_help_flag_text(const leat_option *row, char text[512])
@@ -95,28 +80,28 @@ const char *leat_help_flag_text(const leat_option *row, char text[512])
 
 static void print_flag(FILE *out, const leat_option *row)
 {
-    char head[128], spelling[64], text[512];
+    char head[128] = "  ", spelling[64], text[512];
     const leat_cli_word word = leat_cli_word_of(row);
-    int n = 0;
+    int n = 2;
     if (word.letter)
-        n = snprintf(head, sizeof head, "-%c, ", word.letter);
+        n += snprintf(head + n, sizeof head - (size_t)n, "-%c, ", word.letter);
     n += snprintf(head + n, sizeof head - (size_t)n, "--%s", leat_cli_spelling(row, spelling));
     if (!strcmp(row->name, "json"))
         snprintf(head + n, sizeof head - (size_t)n, "[=%s]", word.value);
     else if (*word.value)
         snprintf(head + n, sizeof head - (size_t)n, " %s", word.value);
-    print_entry(out, head, 26, leat_help_flag_text(row, text));
+    leat_terminal_entry(out, head, 26, leat_help_flag_text(row, text));
 }
 
 void leat_help_command(FILE *out, const leat_command *command)
 {
     fprintf(out, "usage: leat %s%s%s [OPTION]...\n\n", command->name,
             *command->arguments ? " " : "", command->arguments);
-    leat_help_wrap(out, command->text, 0, 96);
+    leat_terminal_wrap(out, command->text, 0, 0);
     fprintf(out, "\noptions:\n");
     for (const leat_option *row = command->options; row->name; row++)
         print_flag(out, row);
-    print_entry(out, "-h, --help", 26, "this text");
+    leat_terminal_entry(out, "  -h, --help", 26, "this text");
     if (command->example)
         fprintf(out, "\nexample:\n%s\n", command->example);
 }
@@ -128,10 +113,10 @@ void leat_help_options(FILE *out, const leat_option *table)
         fprintf(out, "  no options\n");
     for (const leat_option *row = table; row && row->name; row++) {
         leat_option_type_text(row, type, sizeof type);
-        snprintf(head, sizeof head, "%s", row->name);
+        snprintf(head, sizeof head, "  %s", row->name);
         snprintf(text, sizeof text, "%s; %s%s%s", row->help, type,
                  row->initial ? ", default " : ", required",
                  row->initial ? (*row->initial ? row->initial : "empty") : "");
-        print_entry(out, head, 18, text);
+        leat_terminal_entry(out, head, 18, text);
     }
 }

@@ -9,23 +9,24 @@
 /* What `leat help` and `leat help COMMAND` print. */
 void leat_help_all(FILE *out);
 void leat_help_command(FILE *out, const leat_command *command);
-/* Prints text in lines of at most `width` columns, `indent` spaces before each but the first, which
- * is taken to be at column `indent` already. */
-void leat_help_wrap(FILE *out, const char *text, int indent, int width);
 /* What an option of the command line does, with its words and its default. Returns text. */
 const char *leat_help_flag_text(const leat_option *row, char text[512]);
 /* One option table of a config: name, type, initial value, help. */
 void leat_help_options(FILE *out, const leat_option *table);
 
-void leat_help_man(FILE *out);        /* roff: leat(1) */
-void leat_help_completion(FILE *out); /* bash */
-void leat_help_reference(FILE *out);  /* Markdown: everything a config can say, and the commands */
+void leat_help_man(FILE *out);                                 /* roff: leat(1) */
+void leat_help_man_of(FILE *out, const leat_command *command); /* leat-COMMAND(1) */
+void leat_help_completion(FILE *out);                          /* bash */
+void leat_help_reference(FILE *out); /* Markdown: everything a config can say, and the commands */
 
 /* The groups of things that a config can name. */
 typedef struct leat_help_group {
     const char *title; /* "Stages" */
     const char *where; /* where in a config they stand */
     const leat_kind *(*kind)(size_t i);
+    const char *example; /* YAML around the entry of a kind (%s) */
+    const char
+        *path; /* of an option, as --set takes it, up to its name (%s: the kind); NULL: none */
 } leat_help_group;
 /* Ends with a NULL title. */
 extern const leat_help_group leat_help_groups[];

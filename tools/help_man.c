@@ -55,6 +55,27 @@ static void print_command(FILE *out, const leat_command *command)
     }
 }
 
+void leat_help_man_of(FILE *out, const leat_command *command)
+{
+    fprintf(out, ".TH LEAT\\-%s 1 \"\" \"leat %s\" \"User Commands\"\n", command->name,
+            leat_version());
+    fprintf(out, ".SH NAME\nleat\\-%s \\- ", command->name);
+    print_roff(out, command->summary);
+    fprintf(out, ".SH SYNOPSIS\n.B leat %s\n", command->name);
+    print_roff(out, command->arguments);
+    fputs("[\\fIOPTION\\fR]...\n.SH DESCRIPTION\n", out);
+    print_roff(out, command->text);
+    fputs(".SH OPTIONS\n", out);
+    for (const leat_option *row = command->options; row->name; row++)
+        print_flag(out, row);
+    if (command->example) {
+        fputs(".SH EXAMPLES\n.nf\n", out);
+        print_roff(out, command->example);
+        fputs(".fi\n", out);
+    }
+    fputs(".SH SEE ALSO\n.BR leat (1)\n", out);
+}
+
 void leat_help_man(FILE *out)
 {
     fprintf(out, ".TH LEAT 1 \"\" \"leat %s\" \"User Commands\"\n", leat_version());
@@ -68,6 +89,7 @@ void leat_help_man(FILE *out)
     fputs(".SH COMMANDS\n", out);
     for (const leat_command *const *c = leat_commands(); *c; c++)
         print_command(out, *c);
+    fputs(".PP\nEach of them has a page of its own: leat\\-COMMAND(1).\n", out);
     fputs(".SH \"EXIT STATUS\"\n.TP\n.B 0\ndone\n.TP\n.B 1\nfailed\n.TP\n.B 2\nwrong usage\n"
           ".TP\n.B 128+N\nas a shell sees it: stopped by signal N (130: Ctrl\\-C)\n"
           ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\n",

@@ -9,6 +9,7 @@
 
 #include "cli.h"
 #include "help.h"
+#include "terminal.h"
 
 static const leat_command *const commands[] = {
 #define LEAT_COMMAND_ROW(name) &leat_command_##name,
@@ -32,11 +33,17 @@ const leat_command *leat_command_find(const char *name)
     return NULL;
 }
 
+static void print_name(const char *command)
+{
+    fprintf(stderr, "%sleat %s:%s ", leat_terminal_colour_text(stderr, LEAT_TERMINAL_RED), command,
+            leat_terminal_colour_text(stderr, LEAT_TERMINAL_PLAIN));
+}
+
 int leat_command_fail(const char *command, const leat_error *err)
 {
     fflush(stdout);
-    fprintf(stderr, "leat %s: %s\n", command,
-            err->message[0] ? err->message : leat_code_text(err->code));
+    print_name(command);
+    fprintf(stderr, "%s\n", err->message[0] ? err->message : leat_code_text(err->code));
     return err->code == LEAT_E_ARGUMENT ? LEAT_EXIT_USAGE : LEAT_EXIT_FAILED;
 }
 
@@ -44,7 +51,7 @@ int leat_command_misuse(const char *command, const char *format, ...)
 {
     va_list args;
     fflush(stdout);
-    fprintf(stderr, "leat %s: ", command);
+    print_name(command);
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);

@@ -77,6 +77,7 @@ static json_t *show_bytes(const leat_feature *feature, uint64_t i, leat_image_re
     json_t *one = json_object();
     leat_image_header header;
     const uint8_t *data;
+    char count[32];
     size_t size;
     if (leat_feature_bytes(feature, i, &data, &size) < 0)
         return one;
@@ -86,15 +87,15 @@ static json_t *show_bytes(const leat_feature *feature, uint64_t i, leat_image_re
         leat_json_int(one, "height", header.height);
         leat_json_int(one, "width", header.width);
         if (out)
-            fprintf(out, " %s %lld x %lld (height x width), %zu bytes",
+            fprintf(out, " %s %lld x %lld (height x width), %s bytes",
                     leat_image_format_name(header.format), (long long)header.height,
-                    (long long)header.width, size);
+                    (long long)header.width, leat_files_count_text(size, count));
     } else if (is_text(data, size)) {
         leat_json_add(one, "text", json_stringn((const char *)data, size));
         if (out)
             fprintf(out, " \"%.*s\"", (int)size, (const char *)data);
     } else if (out) {
-        fprintf(out, " %zu bytes", size);
+        fprintf(out, " %s bytes", leat_files_count_text(size, count));
     }
     return one;
 }
@@ -103,6 +104,7 @@ static json_t *show_values(const leat_feature *feature, leat_image_reader *image
 {
     int64_t ints[SHOWN_VALUES];
     float floats[SHOWN_VALUES];
+    char more[32];
     json_t *list = json_array();
     const uint64_t n = feature->n < SHOWN_VALUES ? feature->n : SHOWN_VALUES;
     if (feature->kind == LEAT_FEATURE_INT64 && leat_feature_int64s(feature, ints, n, NULL) < 0)
@@ -123,7 +125,7 @@ static json_t *show_values(const leat_feature *feature, leat_image_reader *image
         }
     }
     if (out && feature->n > n)
-        fprintf(out, " and %llu more", (unsigned long long)(feature->n - n));
+        fprintf(out, " and %s more", leat_files_count_text(feature->n - n, more));
     return list;
 }
 
@@ -164,6 +166,7 @@ static int show(const char *path, uint64_t number, uint64_t offset, uint64_t siz
     leat_format_error why = { 0 };
     const uint8_t *payload;
     size_t payload_size;
+    char bytes[32];
     uint8_t *framed = read_at(path, offset, (size_t)size, err);
     if (!framed)
         return err->code;
@@ -171,8 +174,8 @@ static int show(const char *path, uint64_t number, uint64_t offset, uint64_t siz
     if (leat_tfrecord_check(framed, (size_t)size, &payload, &payload_size, &why) < 0)
         rc = leat_files_fail(err, &why);
     if (rc == LEAT_OK && out)
-        fprintf(out, "%s: record %llu, at byte %llu, %zu bytes\n", path, (unsigned long long)number,
-                (unsigned long long)offset, payload_size);
+        fprintf(out, "%s: record %llu, at byte %llu, %s bytes\n", path, (unsigned long long)number,
+                (unsigned long long)offset, leat_files_count_text(payload_size, bytes));
     leat_json_text(json, "file", path);
     leat_json_int(json, "record", (int64_t)number);
     leat_json_int(json, "offset", (int64_t)offset);

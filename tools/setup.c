@@ -3,9 +3,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "files.h"
 #include "tfrecord.h"
+
+enum {
+    TRACE_SPANS = 1 << 20, /* in all */
+    OTHER_ROWS = 4,        /* of a trace: consumer, reader, copies, steps */
+};
 
 /* Whether a file begins as TFRecord files do. */
 static bool is_tfrecord(const char *path)
@@ -43,6 +49,15 @@ int leat_setup_config(const char *path, const leat_texts *set, leat_config **out
     return rc;
 }
 
+int leat_setup_threads(leat_config *config, int64_t threads, leat_error *err)
+{
+    char text[64];
+    if (threads < 0)
+        return LEAT_OK;
+    snprintf(text, sizeof text, "engine.threads=%lld", (long long)threads);
+    return leat_config_set(config, text, err);
+}
+
 int leat_setup_device(const leat_config *config, const char *name, leat_device **out,
                       leat_error *err)
 {
@@ -51,6 +66,22 @@ int leat_setup_device(const leat_config *config, const char *name, leat_device *
         return leat_trainer_open_device(config, out, err);
     const int rc = leat_device_open(name, out, err);
     return rc < 0 ? leat_fail_in(err, LEAT_E_ARGUMENT, "--device %s: ", name) : rc;
+}
+
+/* So many spans of each thread that all of them make a trace that a browser can still open. */
+static int64_t spans_of_thread(const leat_config *config)
+{
+    char text[64];
+    char *end = text;
+    int64_t threads = leat_files_cores(), n = 1;
+    if (leat_config_get(config, "engine.threads", text, sizeof text, NULL) == LEAT_OK) {
+        const double given = strtod(text, &end);
+        if (end != text && given >= 0 && given <= 1024)
+            threads = (int64_t)given;
+    }
+    while (n * 2 * (threads + OTHER_ROWS) <= TRACE_SPANS)
+        n *= 2;
+    return n;
 }
 
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
@@ -63,11 +94,27 @@ int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
     if (rc == LEAT_OK)
         rc = leat_files_check_kind(path, "a trace", "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[",
                                    0, err);
-    if (rc == LEAT_OK && leat_config_get(config, "engine.spans", text, sizeof text, NULL) < 0)
-        rc = leat_config_set(config, "engine.spans=262144", err);
-    else if (rc == LEAT_OK && strtod(text, &end) == 0 && end != text)
+    if (rc == LEAT_OK && leat_config_get(config, "engine.spans", text, sizeof text, NULL) < 0) {
+        snprintf(text, sizeof text, "engine.spans=%lld", (long long)spans_of_thread(config));
+        rc = leat_config_set(config, text, err);
+    } else if (rc == LEAT_OK && strtod(text, &end) == 0 && end != text) {
         rc = leat_fail(err, LEAT_E_ARGUMENT,
                        "engine.spans is 0, so nothing would be recorded; leave it out, or give it "
                        "the spans to keep of each thread");
+    }
     return rc < 0 ? leat_fail_in(err, rc, "--trace: ") : rc;
+}
+
+int leat_setup_trace_write(leat_loader *loader, const char *path, bool talks, int rc,
+                           leat_error *err)
+{
+    struct stat status;
+    char bytes[32];
+    if (!loader || !path)
+        return rc;
+    const int written = leat_loader_trace_write(loader, path, rc < 0 ? NULL : err);
+    if (written == LEAT_OK && (talks || rc < 0) && stat(path, &status) == 0)
+        fprintf(rc < 0 ? stderr : stdout, "trace: %s, %s; https://ui.perfetto.dev opens it\n", path,
+                leat_files_bytes_text((double)status.st_size, bytes));
+    return rc < 0 ? rc : written;
 }

@@ -10,6 +10,9 @@
  * LEAT_E_ARGUMENT. */
 int leat_setup_config(const char *path, const leat_texts *set, leat_config **out, leat_error *err);
 
+/* For --threads N: engine.threads is N; below 0: as it was. */
+int leat_setup_threads(leat_config *config, int64_t threads, leat_error *err);
+
 /* Opens the device that --device names, or (name NULL) the one of train.device. */
 int leat_setup_device(const leat_config *config, const char *name, leat_device **out,
                       leat_error *err);
@@ -17,5 +20,11 @@ int leat_setup_device(const leat_config *config, const char *name, leat_device *
 /* For --trace PATH: checks that the file can be written and that no other than a former trace gives
  * way to it, and has enough spans kept. NULL: does nothing. */
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err);
+
+/* Writes the trace, also of a run that failed (rc < 0, whose error *err has), and says so: on standard
+ * output if it `talks`, after a failure on standard error. loader or path NULL: does nothing.
+ * Returns rc, or the code of what failed here. */
+int leat_setup_trace_write(leat_loader *loader, const char *path, bool talks, int rc,
+                           leat_error *err);
 
 #endif

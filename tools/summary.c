@@ -3,8 +3,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "files.h"
+#include "terminal.h"
 
 typedef leat_loader_stats_info snapshot;
 
@@ -52,6 +54,8 @@ static double us_per_sample(const leat_stage_stats *stage)
 
 /* --- the table ---------------------------------------------------------------------------------*/
 
+enum { NAME = 26 };
+
 static void print_stage(const leat_stage_stats *stage, const snapshot *before,
                         const snapshot *after)
 {
@@ -60,7 +64,9 @@ static void print_stage(const leat_stage_stats *stage, const snapshot *before,
     if (stage->cpu_ns >= 0 && stage->busy_ns > 0)
         snprintf(cpu, sizeof cpu, "%.0f %%", (double)stage->cpu_ns / (double)stage->busy_ns * 100);
     if (stage->samples)
-        printf("%-32s %12s %12.2f %12.1f %% %8s %12s\n", stage->name,
+        /* a long name has a line of its own */
+        printf("%-*s%s%*s%12s %10.2f %9.1f %% %7s %10s\n", NAME, stage->name,
+               strlen(stage->name) > NAME ? "\n" : "", strlen(stage->name) > NAME ? NAME : 0, "",
                leat_files_count_text((uint64_t)ratio((double)stage->samples, s), rate),
                us_per_sample(stage),
                ratio((double)stage->busy_ns * 1e-9, worker_seconds(before, after)) * 100, cpu,
@@ -85,18 +91,19 @@ static void print_reads(const snapshot *before, const snapshot *after)
 void leat_summary_print(const leat_loader_stats_info *before, const leat_loader_stats_info *after)
 {
     const double all = worker_seconds(before, after), s = seconds(before, after);
-    printf("\n%-32s %12s %12s %14s %8s %12s\n", "stage", "samples/s", "us/sample", "worker time",
-           "on CPU", "bytes/s");
+    printf("\n%-*s%12s %10s %11s %7s %10s\n", NAME, "stage", "samples/s", "us/sample",
+           "worker time", "on CPU", "bytes/s");
     for (int32_t i = 0; i < after->n_stages; i++) {
         const leat_stage_stats stage = stage_of(before, after, i);
         print_stage(&stage, before, after);
     }
     if (after->threads)
-        printf("workers: asleep %.1f %% (for %.1f %% the consumer computed instead), on a CPU "
-               "%.1f %%; ",
-               ratio((double)(after->sleep_ns - before->sleep_ns) * 1e-9, all) * 100,
-               ratio((double)(after->help_ns - before->help_ns) * 1e-9, all) * 100,
-               ratio((double)(after->cpu_ns - before->cpu_ns) * 1e-9, all) * 100);
+        leat_terminal_say(2,
+                          "workers: asleep %.1f %% (for %.1f %% the consumer computed instead), "
+                          "on a CPU %.1f %%",
+                          ratio((double)(after->sleep_ns - before->sleep_ns) * 1e-9, all) * 100,
+                          ratio((double)(after->help_ns - before->help_ns) * 1e-9, all) * 100,
+                          ratio((double)(after->cpu_ns - before->cpu_ns) * 1e-9, all) * 100);
     printf("the consumer waited %.1f %% of %.*f %s\n",
            ratio((double)(after->wait_ns - before->wait_ns) * 1e-9, s) * 100, s < 1 ? 1 : 2,
            s < 1 ? s * 1e3 : s, s < 1 ? "ms" : "s");
@@ -146,15 +153,16 @@ void leat_summary_add(json_t *json, const leat_loader_stats_info *before,
 
 /* --- while it runs -----------------------------------------------------------------------------*/
 
-static void describe(void *user, char *text, size_t size)
+void leat_summary_describe(void *user, leat_progress_fields *fields)
 {
     leat_summary_watching *const watch = user;
     leat_loader_stats_info now;
     leat_loader_stats(watch->loader, &now);
     const double waited =
         ratio((double)(now.wait_ns - watch->wait_ns), (double)(now.wall_ns - watch->wall_ns));
-    snprintf(text, size, "%d of %d batches ready, %d reads in flight, waited %.0f %%",
-             now.batches_ready, now.slots, now.reads_in_flight, (waited > 1 ? 1 : waited) * 100);
+    leat_progress_add(fields, "waited %.0f %%", (waited > 1 ? 1 : waited) * 100);
+    leat_progress_add(fields, "%d of %d batches ready", now.batches_ready, now.slots);
+    leat_progress_add(fields, "%d reads in flight", now.reads_in_flight);
     watch->wall_ns = now.wall_ns;
     watch->wait_ns = now.wait_ns;
 }
@@ -162,6 +170,6 @@ static void describe(void *user, char *text, size_t size)
 void leat_summary_watch(leat_summary_watching *watch, leat_loader *loader, leat_progress *progress)
 {
     *watch = (leat_summary_watching){ .loader = loader };
-    progress->describe = describe;
+    progress->describe = leat_summary_describe;
     progress->user = watch;
 }

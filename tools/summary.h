@@ -21,6 +21,7 @@ typedef struct leat_summary_watching {
     leat_loader *loader;
     int64_t wall_ns, wait_ns; /* at the last look */
 } leat_summary_watching;
+void leat_summary_describe(void *watching, leat_progress_fields *fields);
 void leat_summary_watch(leat_summary_watching *watch, leat_loader *loader, leat_progress *progress);
 
 #endif

@@ -40,34 +40,62 @@ json_t *leat_train_epoch_json(const leat_train_epoch *e)
     return one;
 }
 
-static void print_metrics(const char *what, const leat_metrics *metrics, bool simulated)
+/* --- a table -----------------------------------------------------------------------------------*/
+
+/* Right-aligned in `width` columns with a space before; what is not known is a dash. */
+static void print_real(int width, int digits, double value)
 {
-    if (!simulated)
-        printf("  %sloss %.4f", what, metrics->loss);
-    if (!isnan(metrics->accuracy))
-        printf("  %saccuracy %.2f %%", what, metrics->accuracy * 100);
+    if (isfinite(value) && value < 1000)
+        printf(" %*.*f", width, digits, value);
+    else if (isfinite(value))
+        printf(" %*.*g", width, width - 3, value);
+    else
+        printf(" %*s", width, isnan(value) ? "-" : "inf");
+}
+
+void leat_train_epoch_head(bool has_eval, bool simulated)
+{
+    printf("\n%7s %14s", "", "training");
+    if (has_eval)
+        printf(" %14s", "evaluation");
+    printf(" %9s %23s\n%7s %7s %6s", "", simulated ? "% of time (simulated)" : "% of device's time",
+           "epoch", "loss", "acc. %");
+    if (has_eval)
+        printf(" %7s %6s", "loss", "acc. %");
+    printf(" %9s %5s %5s %5s %5s %7s\n", "samples/s", "busy", "input", "copy", "other", "s");
+}
+
+static void print_metrics(const leat_metrics *metrics, bool simulated)
+{
+    print_real(7, 4, simulated ? NAN : metrics->loss);
+    print_real(6, 2, metrics->accuracy * 100);
+}
+
+static void print_meter(const leat_train_epoch *e)
+{
+    const leat_meter *const m = &e->meter;
+    const double shares[] = { m->busy, m->input_wait, m->exposed_copy, m->other };
+    char rate[32] = "-";
+    if (e->has_meter)
+        leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate);
+    printf(" %9s", rate);
+    for (int i = 0; i < 4; i++)
+        print_real(5, 1, e->has_meter ? shares[i] * 100 : NAN);
 }
 
 void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool simulated)
 {
-    char rate[32];
-    const leat_meter *m = &e->meter;
-    printf("epoch %lld/%lld", (long long)e->number + 1, (long long)n_epochs);
-    print_metrics("", &e->train, simulated);
+    char number[48];
+    snprintf(number, sizeof number, "%lld/%lld", (long long)e->number + 1, (long long)n_epochs);
+    printf("%7s", number);
+    print_metrics(&e->train, simulated);
     if (e->has_eval)
-        print_metrics("eval ", &e->eval, simulated);
-    printf("  %.1f s", e->seconds);
-    if (e->has_meter)
-        printf("  %s samples/s  busy %.1f %%  idle %.1f %% (input wait %.1f, exposed copy %.1f, "
-               "other %.1f)",
-               leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate), m->busy * 100,
-               (1 - m->busy) * 100, m->input_wait * 100, m->exposed_copy * 100, m->other * 100);
-    else
-        printf("  (too few steps to measure)");
-    if (e->has_meter && !e->steady)
-        printf("  [second half; never steady]");
-    if (simulated)
-        printf("  [simulated]");
-    putchar('\n');
+        print_metrics(&e->eval, simulated);
+    print_meter(e);
+    printf(" %7.1f\n", e->seconds);
+    if (!e->has_meter)
+        printf("%7s (too few steps to measure)\n", "");
+    else if (!e->steady)
+        printf("%7s (never steady: measured over its second half)\n", "");
     fflush(stdout);
 }

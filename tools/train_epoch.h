@@ -21,7 +21,8 @@ typedef struct leat_train_epoch {
 
 /* Owned by the caller. */
 json_t *leat_train_epoch_json(const leat_train_epoch *e);
-/* A line of standard output. */
+/* A table on standard output, 80 columns wide: its head, and a row per epoch. */
+void leat_train_epoch_head(bool has_eval, bool simulated);
 void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool simulated);
 
 #endif

@@ -71,6 +71,26 @@ static int check_loss(leat_train_run *t, const leat_train_epoch *e, leat_error *
                                 : "; no weights were saved");
 }
 
+static int save(leat_train_run *t, leat_error *err)
+{
+    if (!t->save)
+        return LEAT_OK;
+    const int rc = leat_trainer_save(t->trainer, t->save, err);
+    t->saved |= rc == LEAT_OK;
+    if (rc == LEAT_OK)
+        t->saved_steps = t->steps;
+    return rc;
+}
+
+/* The weights of the last step, unless they are saved already or of no use. */
+static int stop(leat_train_run *t, leat_error *err)
+{
+    leat_metrics now;
+    leat_trainer_so_far(t->trainer, &now);
+    t->stopped = true;
+    return t->epoch_steps > 0 && isfinite(now.loss) ? save(t, err) : LEAT_OK;
+}
+
 static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
 {
     leat_train_epoch e = { .number = number, .steps = t->epoch_steps };
@@ -86,16 +106,15 @@ static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
         t->best_accuracy = e.eval.accuracy;
         t->best_epoch = number;
     }
-    if (t->progress.terminal && !t->progress.silent)
-        fputs("\r\033[K", stderr); /* the bar's line is where this one goes */
+    leat_progress_hide(&t->progress);
+    if (t->talks && json_array_size(t->list) == 0)
+        leat_train_epoch_head(t->eval_plan, leat_trainer_get_info(t->trainer)->simulated);
     if (t->talks)
         leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
     json_array_append_new(t->list, leat_train_epoch_json(&e));
     rc = check_loss(t, &e, err);
-    if (rc == LEAT_OK && t->save) {
-        rc = leat_trainer_save(t->trainer, t->save, err);
-        t->saved |= rc == LEAT_OK;
-    }
+    if (rc == LEAT_OK)
+        rc = save(t, err);
     t->epoch_steps = 0;
     t->epoch_start_ns = leat_files_now_ns();
     return rc;
@@ -135,6 +154,18 @@ static uint64_t steps_expected(const leat_train_run *t)
     return (uint64_t)(t->epochs * per_epoch - t->first);
 }
 
+static void describe(void *user, leat_progress_fields *fields)
+{
+    leat_train_run *const t = user;
+    leat_metrics now;
+    leat_trainer_so_far(t->trainer, &now);
+    if (now.samples && !isnan(now.loss))
+        leat_progress_add(fields, "loss %.4g", now.loss);
+    if (now.samples && !isnan(now.accuracy))
+        leat_progress_add(fields, "accuracy %.1f %%", now.accuracy * 100);
+    leat_summary_describe(&t->watch, fields);
+}
+
 int leat_train_run_all(leat_train_run *t, leat_error *err)
 {
     bool end = false;
@@ -144,9 +175,13 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     leat_progress_init(&t->progress, "train", "steps", steps_expected(t), t->progress_when);
     leat_summary_watch(&t->watch, t->loader, &t->progress);
+    t->progress.describe = describe;
+    t->progress.user = t;
     t->epoch_start_ns = leat_files_now_ns();
-    while (rc == LEAT_OK && !end)
+    while (rc == LEAT_OK && !end && !leat_files_caught())
         rc = step(t, &end, err);
+    if (rc == LEAT_OK && !end)
+        rc = stop(t, err);
     leat_progress_fini(&t->progress);
     free(t->times);
     t->times = NULL;

@@ -29,8 +29,10 @@ typedef struct leat_train_run {
     double best_accuracy; /* -1 */
     /* What came of it. */
     int64_t steps, best_epoch;
-    bool diverged; /* the loss was no finite number */
-    bool saved;    /* weights of an epoch before or of this one */
+    bool diverged;       /* the loss was no finite number */
+    bool saved;          /* weights of an epoch before or of this one */
+    bool stopped;        /* by a signal, between two steps */
+    int64_t saved_steps; /* of this run, that the weights saved have seen */
     /* While it runs. */
     int64_t epoch_steps, epoch_start_ns;
     leat_step_times *times;
@@ -40,7 +42,7 @@ typedef struct leat_train_run {
     leat_summary_watching watch;
 } leat_train_run;
 
-/* Until the last epoch or step. */
+/* Until the last epoch or step, or until leat_files_caught(): then the weights of that step are saved. */
 int leat_train_run_all(leat_train_run *t, leat_error *err);
 
 #endif

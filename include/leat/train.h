@@ -75,6 +75,10 @@ LEAT_API int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64
  * the last call, each as it was before its step; NaN where there were none. */
 LEAT_API int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err);
 
+/* What leat_trainer_metrics() would give now, without beginning anew and without waiting; for showing how
+ * a run goes. On a device that is not the CPU, where it is not known without waiting, NaN. */
+LEAT_API void leat_trainer_so_far(const leat_trainer *trainer, leat_metrics *out);
+
 /* Times of finished steps in order, oldest first, each handed out once; waits for enqueued steps.
  * Returns how many were written (≤ n). The last 65,536 steps are kept. */
 LEAT_API size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, size_t n);

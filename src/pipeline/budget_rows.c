@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "budget_impl.h"
+#include "bytes_text.h"
 #include "engine.h"
 
 #define WORKER_BYTES ((int64_t)384 << 10) /* stack and decoders of a thread */
@@ -32,15 +33,17 @@ static void add_batches(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
     const bool device = d->facts->device[0] != 0;
+    char each[32];
     add_row(b, "slots", device && !d->plan->pageable ? LEAT_MEMORY_PINNED : LEAT_MEMORY_HOST,
-            b->n_slots * b->slot_bytes, "%lld of %lld bytes: prefetch %lld + %lld %s",
-            (long long)b->n_slots, (long long)b->slot_bytes, (long long)b->prefetch_most,
-            (long long)(b->n_slots - b->prefetch_most), device ? "being copied" : "held");
+            b->n_slots * b->slot_bytes, "%lld of %s: prefetch %lld + %lld %s",
+            (long long)b->n_slots, leat_bytes_text(b->slot_bytes, each),
+            (long long)b->prefetch_most, (long long)(b->n_slots - b->prefetch_most),
+            device ? "being copied" : "held");
     if (device)
         add_row(b, "device buffers", LEAT_MEMORY_DEVICE, b->n_buffers * b->buffer_bytes,
-                "%lld of %lld bytes on %s: prefetch %lld + %lld held", (long long)b->n_buffers,
-                (long long)b->buffer_bytes, d->facts->device, (long long)b->prefetch_most,
-                (long long)d->facts->hold);
+                "%lld of %s on %s: prefetch %lld + %lld held", (long long)b->n_buffers,
+                leat_bytes_text(b->buffer_bytes, each), d->facts->device,
+                (long long)b->prefetch_most, (long long)d->facts->hold);
     for (int32_t c = 0; c < d->plan->n_chains && device; c++) {
         const leat_chain *const chain = &d->plan->chains[c];
         if (chain->is_files)
@@ -58,7 +61,7 @@ static void add_workers(const leat_budget_division *d)
     leat_budget *const b = d->out;
     const leat_look *const look = &d->plan->look;
     const int64_t n = b->threads + 1;
-    char how[96];
+    char how[96], each[32];
     if (b->large_bytes)
         snprintf(how, sizeof how, "for usual samples");
     else if (look->n_run)
@@ -67,11 +70,11 @@ static void add_workers(const leat_budget_division *d)
     else
         snprintf(how, sizeof how, "by the shapes of the ops and the largest record");
     add_row(b, "scratch", LEAT_MEMORY_HOST, n * b->scratch_bytes,
-            "%lld of %lld bytes (threads and the consumer): %s", (long long)n,
-            (long long)b->scratch_bytes, how);
+            "%lld of %s (threads and the consumer): %s", (long long)n,
+            leat_bytes_text(b->scratch_bytes, each), how);
     add_row(b, "large samples", LEAT_MEMORY_HOST, b->large_bytes,
-            "shared by the threads: the largest of %llu records that were tried takes %llu bytes",
-            (unsigned long long)look->n_run, (unsigned long long)look->scratch_bytes);
+            "shared by the threads: the largest of %llu records that were tried takes %s",
+            (unsigned long long)look->n_run, leat_bytes_text((int64_t)look->scratch_bytes, each));
     add_row(b, "threads", LEAT_MEMORY_HOST,
             n * (WORKER_BYTES + leat_budget_round_up((int64_t)sizeof(leat_worker))),
             "%lld of them: stack, decoders, times of stages", (long long)n);
@@ -114,10 +117,12 @@ static void add_cache(const leat_budget_division *d, int64_t limit)
     if (!cache || leat_cache_is_file(cache))
         return;
     const int64_t places = leat_budget_round_up(leat_cache_memory_least(cache));
+    char most_text[32];
     const int64_t most = leat_cache_memory_most(cache), left = limit - b->total_bytes - places;
     b->cache_bytes = !leat_cache_is_auto(cache) || most <= left ? most : left > 0 ? left : 0;
     add_row(b, "cache", LEAT_MEMORY_HOST, b->cache_bytes + places,
-            "%lld bytes of samples%s, and where each of them is", (long long)b->cache_bytes,
+            "%s of samples%s, and where each of them is",
+            leat_bytes_text(b->cache_bytes, most_text),
             !leat_cache_is_auto(cache) ? " as cache.bytes says, at most"
             : b->cache_bytes == most   ? ": all"
                                        : ": what the budget leaves");

@@ -193,8 +193,8 @@ typedef struct leat_backend {
      * the work, 0 = unknown. */
     int (*step)(leat_net *net, leat_stream *stream, const leat_net_rows *rows, bool train,
                 int64_t *busy_ns, leat_error *err);
-    /* Sums of the steps done (the caller has waited for them), which start anew. */
-    int (*sums)(leat_net *net, leat_net_sums *out, leat_error *err);
+    /* Sums of the steps done (the caller has waited for them); `anew`: they start again from 0. */
+    int (*sums)(leat_net *net, bool anew, leat_net_sums *out, leat_error *err);
     /* One parameter in its plain layout, host memory. */
     int (*read)(leat_net *net, int32_t layer, int32_t param, float *to, leat_error *err);
     int (*write)(leat_net *net, int32_t layer, int32_t param, const float *from, leat_error *err);

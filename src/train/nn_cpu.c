@@ -199,11 +199,12 @@ static int cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *bat
     return LEAT_OK;
 }
 
-static int cpu_sums(leat_net *net, leat_net_sums *out, leat_error *err)
+static int cpu_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *err)
 {
     (void)err;
     *out = net->sums;
-    net->sums = (leat_net_sums){ 0 };
+    if (anew)
+        net->sums = (leat_net_sums){ 0 };
     return LEAT_OK;
 }
 

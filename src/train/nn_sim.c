@@ -100,11 +100,12 @@ static int sim_step(leat_net *net, leat_stream *stream, const leat_net_rows *bat
     return LEAT_OK;
 }
 
-static int sim_sums(leat_net *net, leat_net_sums *out, leat_error *err)
+static int sim_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *err)
 {
     (void)err;
     *out = (leat_net_sums){ net->samples, NAN, NAN };
-    net->samples = 0;
+    if (anew)
+        net->samples = 0;
     return LEAT_OK;
 }
 

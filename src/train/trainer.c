@@ -303,7 +303,7 @@ static leat_metrics means(const leat_trainer *trainer, leat_net_sums sums)
 static int take_sums(leat_trainer *trainer, leat_net_sums *out, leat_error *err)
 {
     const int rc = leat_trainer_sync(trainer, err);
-    return rc < 0 ? rc : trainer->backend->sums(trainer->net, out, err);
+    return rc < 0 ? rc : trainer->backend->sums(trainer->net, true, out, err);
 }
 
 int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err)
@@ -318,6 +318,14 @@ int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *e
     *out = means(trainer, add(trainer->carried, sums));
     trainer->carried = (leat_net_sums){ 0 };
     return LEAT_OK;
+}
+
+void leat_trainer_so_far(const leat_trainer *trainer, leat_metrics *out)
+{
+    leat_net_sums sums = { 0, NAN, NAN };
+    if (!trainer->stream && trainer->backend->sums(trainer->net, false, &sums, NULL) == LEAT_OK)
+        sums = add(trainer->carried, sums);
+    *out = means(trainer, sums);
 }
 
 static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *err)

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * help_find.c: DESIGN: one walk over all that has a name (commands, their options, kinds of a config, their
+ * options, words of reports); finding, searching and the nearest word are each a visitor of it. */
+#include "help_find.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "cli.h"
+#include "help.h"
+#include "help_words.h"
+#include "terminal.h"
+
+/* A thing with a name; those that do not apply are NULL. */
+typedef struct thing {
+    const char *name, *text;
+    const leat_command *command;  /* it, or that an option is of */
+    const leat_help_group *group; /* of a kind, or of the kind that an option is of */
+    const leat_kind *kind;
+    const leat_option *option;
+} thing;
+
+/* Called for each thing; true ends the walk. */
+typedef bool (*visitor)(void *user, const thing *it);
+
+static bool walk_options(const thing *owner, const leat_option *table, visitor visit, void *user)
+{
+    thing it = *owner;
+    for (const leat_option *row = table; row && row->name; row++) {
+        it.option = row;
+        it.name = row->name;
+        it.text = row->help;
+        if (visit(user, &it))
+            return true;
+    }
+    return false;
+}
+
+static bool walk_commands(visitor visit, void *user)
+{
+    for (const leat_command *const *c = leat_commands(); *c; c++) {
+        const thing it = { (*c)->name, (*c)->text, *c, NULL, NULL, NULL };
+        if (visit(user, &it) || walk_options(&it, (*c)->options, visit, user))
+            return true;
+    }
+    return false;
+}
+
+static bool walk_kinds(visitor visit, void *user)
+{
+    for (const leat_help_group *group = leat_help_groups; group->title; group++) {
+        const leat_kind *kind;
+        for (size_t i = 0; (kind = group->kind(i)); i++) {
+            const thing it = { kind->name, kind->help, NULL, group, kind, NULL };
+            if (visit(user, &it) || walk_options(&it, kind->options, visit, user))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void walk(visitor visit, void *user)
+{
+    if (walk_kinds(visit, user))
+        return;
+    for (const leat_help_word *word = leat_help_words; word->word; word++)
+        if (visit(user, &(thing){ word->word, word->text, NULL, NULL, NULL, NULL }))
+            return;
+    walk_commands(visit, user);
+}
+
+static char plain(char c)
+{
+    return c == '_' || c == '-' ? ' ' : (char)tolower((unsigned char)c);
+}
+
+static bool begins(const char *text, const char *with)
+{
+    while (*with && plain(*text) == plain(*with))
+        text++, with++;
+    return !*with;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    return strlen(a) == strlen(b) && begins(a, b);
+}
+
+static bool contains(const char *text, const char *part)
+{
+    for (; *text; text++)
+        if (begins(text, part))
+            return true;
+    return false;
+}
+
+/* --- finding ---------------------------------------------------------------------------------------*/
+
+static void print_example(const thing *it)
+{
+    const char *const example = it->group->example, *const place = strstr(example, "%s");
+    const int before = place ? (int)(place - example) : (int)strlen(example);
+    printf("example:\n%.*s%s%s", before, example, place ? leat_help_example(it->kind->name) : "",
+           place ? place + 2 : "");
+}
+
+static void print_kind(const thing *it)
+{
+    leat_terminal_say(2, "%s: %s", it->name, it->text);
+    printf("%s\n", it->group->where);
+    leat_help_options(stdout, it->kind->options);
+    print_example(it);
+}
+
+static void print_option(const thing *it)
+{
+    char type[256], head[256], spelling[64];
+    if (it->command) {
+        snprintf(head, sizeof head, "leat %s --%s", it->command->name,
+                 leat_cli_spelling(it->option, spelling));
+        leat_terminal_say(2, "%s: %s", head, it->text);
+        return;
+    }
+    leat_option_type_text(it->option, type, sizeof type);
+    leat_terminal_say(2, "%s, an option of %s: %s; %s%s%s", it->name, it->kind->name, it->text,
+                      type, it->option->initial ? ", default " : ", required",
+                      it->option->initial && *it->option->initial ? it->option->initial
+                      : it->option->initial                       ? "empty"
+                                                                  : "");
+    printf("%s\n", it->group->where);
+    if (strcmp(it->name, it->kind->name) != 0)
+        print_example(it);
+}
+
+struct finding {
+    const char *word;
+    bool found;
+};
+
+static bool find(void *user, const thing *it)
+{
+    struct finding *const f = user;
+    if (!is_same(it->name, f->word))
+        return false;
+    if (f->found)
+        printf("\n");
+    f->found = true;
+    if (it->option)
+        print_option(it);
+    else if (it->kind)
+        print_kind(it);
+    else if (it->command)
+        leat_help_command(stdout, it->command);
+    else
+        leat_terminal_say(2, "%s: %s", it->name, it->text);
+    return false;
+}
+
+bool leat_help_find(const char *word)
+{
+    struct finding f = { word, false };
+    walk(find, &f);
+    return f.found;
+}
+
+/* --- searching -------------------------------------------------------------------------------------*/
+
+/* "leat train --save", "normalize.mean", "input wait". */
+static void name_of(const thing *it, char text[200])
+{
+    char spelling[64];
+    if (it->command && it->option)
+        snprintf(text, 200, "leat %s --%s", it->command->name,
+                 leat_cli_spelling(it->option, spelling));
+    else if (it->command)
+        snprintf(text, 200, "leat %s", it->name);
+    else if (it->option)
+        snprintf(text, 200, "%s.%s", it->kind->name, it->name);
+    else
+        snprintf(text, 200, "%s", it->name);
+}
+
+static bool search(void *user, const thing *it)
+{
+    struct finding *const f = user;
+    char name[200];
+    name_of(it, name);
+    if (!contains(name, f->word) && !contains(it->text, f->word))
+        return false;
+    f->found = true;
+    leat_terminal_entry(stdout, name, 28,
+                        it->command && !it->option ? it->command->summary : it->text);
+    return false;
+}
+
+bool leat_help_search(const char *text)
+{
+    struct finding f = { text, false };
+    walk(search, &f);
+    return f.found;
+}
+
+/* --- the nearest -----------------------------------------------------------------------------------*/
+
+struct names {
+    const char *list[1024];
+    size_t n;
+};
+
+static bool collect(void *user, const thing *it)
+{
+    struct names *const names = user;
+    for (size_t i = 0; i < names->n; i++)
+        if (!strcmp(names->list[i], it->name))
+            return false;
+    names->list[names->n++] = it->name;
+    return names->n == sizeof names->list / sizeof *names->list;
+}
+
+const char *leat_help_near(const char *word)
+{
+    struct names names = { .n = 0 };
+    walk(collect, &names);
+    return leat_nearest(word, names.list, names.n);
+}
+
+void leat_help_names(FILE *out)
+{
+    struct names names = { .n = 0 };
+    walk(collect, &names);
+    for (size_t i = 0; i < names.n; i++)
+        if (!strpbrk(names.list[i], " \"$`\\"))
+            fprintf(out, "%s ", names.list[i]);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "help_words.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const leat_help_word leat_help_words[] = {
+    { "acc. %", "train: share of right predictions in the epoch, in per cent" },
+    { "asleep", "bench, train: time in which workers had nothing to do" },
+    { "batch", "samples stacked; what a step is made with" },
+    { "batches ready", "progress: full batches that wait for the consumer" },
+    { "busy",
+      "the device computed: the union of its work intervals, in per cent of the steady time" },
+    { "bytes/s", "bench: bytes that a stage puts out per second" },
+    { "changed while running", "bench --explain: what was adapted to what rows and reads take" },
+    { "compute-bound", "verdict of compare: it runs as fast as the step alone, and the device "
+                       "computes nearly all the time; a faster input would change nothing" },
+    { "copy", "the same as exposed copy" },
+    { "digest", "a number of 64 bits over all bytes of a batch, or over a plan: the same for any "
+                "threads, reader and prefetch" },
+    { "environment",
+      "verdict of compare: nothing is sure, and other processes took 10 % of the CPUs or more" },
+    { "epoch", "one pass over the data" },
+    { "exposed copy", "the device was idle, the batch was ready, and its copy to the device was "
+                      "running or waited for" },
+    { "first batch", "bench: time from opening the loader to its first batch" },
+    { "host", "memory of a plan: of the machine, pageable; others are pinned (copies to a device "
+              "overlap), device, and mapped (files, not in the total)" },
+    { "host-bound", "verdict of compare: it runs as fast as the step alone, in which the device "
+                    "waits for launches, host work or synchronisation" },
+    { "idle", "1 - busy: input wait + exposed copy + other" },
+    { "inconclusive", "verdict of compare: nothing is sure; run longer" },
+    { "input", "the same as input wait; in `train`, the tensor that the model computes from" },
+    { "input wait", "the device was idle and the next batch was not complete in host memory" },
+    { "input-bound",
+      "verdict of compare: it runs as fast as the loader alone, or its batches come unevenly" },
+    { "loader", "a running plan, which hands out batches" },
+    { "masked", "rows of records that could not be read: zeros, marked as invalid (on_error)" },
+    { "on CPU", "bench: part of a stage's time in which its thread had a processor" },
+    { "other", "the device was idle and neither input nor copy was the reason: launching, host "
+               "work, waiting for a result" },
+    { "p50", "median of the times between the ends of two steps in a row" },
+    { "p95", "95th percentile of the times between the ends of two steps in a row" },
+    { "plan", "a checked pipeline: every size is known; `leat plan` shows it" },
+    { "read-ahead", "bytes of records that are read before they are needed" },
+    { "reads in flight", "progress: reads that the kernel has been given and that are not done" },
+    { "record", "the bytes of one example as stored" },
+    { "replaced",
+      "rows of records that could not be read: another record stands there (on_error)" },
+    { "resume", "a run goes on at any batch: `leat train --restore FILE --start-epoch N "
+                "--start-batch M` (Ctrl-C prints the line); in C leat_loader_state and "
+                "leat_loader_options. Batches are those of the straight run" },
+    { "sample", "one example as tensors" },
+    { "samples/s", "samples per second over the steady time; of a stage: over the measured time" },
+    { "scratch", "memory of a plan: what a worker needs for one sample" },
+    { "shared-cores", "verdict of compare: slower than loader and step alone, because workers and "
+                      "trainer share the cores" },
+    { "slot", "memory of one batch, used again and again" },
+    { "slots", "memory of a plan: of batches; with prefetch: auto only those that are needed are "
+               "made" },
+    { "spans", "memory of a plan: what a trace is written from (--trace, engine.spans)" },
+    { "speed-up", "compare: samples/s of an arm against the first arm, paired by rounds, with its "
+                  "95 % interval" },
+    { "step", "one forward and backward pass and update, with one batch" },
+    { "to begin with", "memory of a plan: before prefetch: auto has made more slots" },
+    { "transfer-bound", "verdict of compare: copies of batches to the device hold it up" },
+    { "us/sample", "bench: microseconds that a stage takes of a worker's time per sample" },
+    { "verdict", "compare: input-bound, transfer-bound, compute-bound, host-bound, shared-cores, "
+                 "environment or inconclusive (docs/measuring.md)" },
+    { "waited", "part of the time in which the consumer was inside leat_loader_next" },
+    { "warm-up", "steps before the measurement, until step times are steady; left out of all "
+                 "figures" },
+    { "worker time", "bench: share of all workers' time that a stage took" },
+    { NULL, NULL },
+};
+
+/* In the order of the lists of kinds. */
+static const char *const examples[] = {
+    /* sources */
+    "tfrecord: data/train-*.tfrecord",
+    "images: photos/train",
+    "concat: [{tfrecord: a-*.tfrecord}, {tfrecord: b-*.tfrecord}]",
+    "mix: {sources: [{tfrecord: a-*.tfrecord}, {tfrecord: b-*.tfrecord}], weights: [3, 1]}",
+    "interleave: {sources: [{tfrecord: a-*.tfrecord}, {tfrecord: b-*.tfrecord}], block_length: 16}",
+    "zip: [{tfrecord: images-*.tfrecord}, {tfrecord: masks-*.tfrecord}]",
+    /* stages */
+    "shuffle: {seed: 1}",
+    "repeat: 3",
+    "take: 1000",
+    "skip: 1000",
+    "shard: {count: 4, index: 0}",
+    "batch: {size: 128, drop_remainder: true}",
+    "prefetch: {batches: 2}",
+    "map: {ops: [decode_jpeg, random_flip]}",
+    "filter: {feature: image/class/label, equals: [0, 1]}",
+    "cache: {file: memory, bytes: 2GiB}",
+    "on_error: {policy: mask, max_errors: 100}",
+    "padded_batch: {size: 32, shapes: {tokens: [512]}}",
+    "bucket_by_length: {feature: tokens, boundaries: [64, 256], sizes: [64, 16]}",
+    /* ops */
+    "decode_raw: {dtype: float32, shape: [28, 28]}",
+    "parse_csv: {columns: 4, first: 1}",
+    "reshape: [28, 28, 1]",
+    "resize: [224, 224]",
+    "center_crop: [224, 224]",
+    "random_crop: {size: [32, 32], pad: 4}",
+    "random_resized_crop: {size: [224, 224], scale: [0.25, 1]}",
+    "random_flip: {p: 0.5, axis: horizontal}",
+    "random_rotation: {degrees: 15}",
+    "random_erasing: {p: 0.25}",
+    "pad: {pixels: 4, mode: reflect}",
+    "random_brightness: {max_delta: 0.2}",
+    "random_contrast: {lower: 0.8, upper: 1.2}",
+    "random_saturation: {lower: 0.8, upper: 1.2}",
+    "random_hue: {max_delta: 0.1}",
+    "color_jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4}",
+    "grayscale: {p: 0.1, channels: 3}",
+    "rand_augment: {ops: 2, magnitude: 9}",
+    "trivial_augment: {bins: 31}",
+    "cast: float32",
+    "normalize: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}",
+    "scale: {factor: 2, offset: -1}",
+    "one_hot: {classes: 10, smoothing: 0.1}",
+    "sleep: {ms: 5}",
+    "mixup: {alpha: 0.2}",
+    "cutmix: {alpha: 1, p: 0.5}",
+    /* engine, train, layers, optimizers */
+    "engine: {threads: 4, memory: 1GiB}",
+    "train: {epochs: 10, model: [flatten, {dense: {units: 10}}], loss: softmax_cross_entropy}",
+    "dense: {units: 10}",
+    "conv2d: {filters: 32, kernel: 3, padding: same}",
+    "max_pool: {size: 2}",
+    "avg_pool: {size: 2}",
+    "dropout: {rate: 0.5}",
+    "batch_norm: {momentum: 0.9}",
+    "binary_cross_entropy: {with_logits: true}",
+    "sgd: {learning_rate: 0.1, momentum: 0.9}",
+    "adam: {learning_rate: 1.0e-3}",
+};
+
+const char *leat_help_example(const char *kind)
+{
+    const size_t n = strlen(kind);
+    if (!strcmp(kind, "config"))
+        return "source:\n  images: photos/train\npipeline:\n  - shuffle\n  - batch: 32\nseed: 7";
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        if (!strncmp(examples[i], kind, n) && examples[i][n] == ':')
+            return examples[i];
+    return kind;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "terminal.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+int leat_terminal_width(FILE *stream)
+{
+    struct winsize size;
+    const int fd = fileno(stream);
+    if (isatty(fd) != 1)
+        return 0;
+    /* Serial lines and some containers do not know their size. */
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
+                                                                : LEAT_TERMINAL_COLUMNS;
+}
+
+static bool has_colour(FILE *stream)
+{
+    const char *const no = getenv("NO_COLOR"), *const term = getenv("TERM");
+    return isatty(fileno(stream)) == 1 && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
+const char *leat_terminal_colour_text(FILE *stream, leat_terminal_colour colour)
+{
+    static const char *const texts[] = { "\033[0m", "\033[31m", "\033[32m", "\033[33m" };
+    return has_colour(stream) ? texts[colour] : "";
+}
+
+void leat_terminal_wrap(FILE *out, const char *text, int column, int indent)
+{
+    bool begins = true; /* no word on this line yet */
+    for (const char *c = text; *c;) {
+        int length = (int)strcspn(c, " \n");
+        while (c[length] == ' ' && c[length + 1] == '%') /* stays with its number */
+            length += 1 + (int)strcspn(c + length + 1, " \n");
+        if (*c == '\n' || (!begins && column + 1 + length > LEAT_TERMINAL_COLUMNS)) {
+            fputc('\n', out);
+            column = 0;
+            begins = true;
+            c += *c == '\n';
+            continue;
+        }
+        if (begins && column == 0 && c != text)
+            column += fprintf(out, "%*s", indent, "");
+        else if (!begins)
+            column += fprintf(out, " ");
+        column += fprintf(out, "%.*s", length, c);
+        begins = false;
+        c += length;
+        c += *c == ' ';
+    }
+    fputc('\n', out);
+}
+
+void leat_terminal_say(int indent, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
+    leat_terminal_wrap(stdout, text ? text : format, 0, indent);
+    free(text);
+}
+
+void leat_terminal_entry(FILE *out, const char *head, int column, const char *text)
+{
+    const int n = fprintf(out, "%s", head);
+    if (n + 2 > column)
+        fprintf(out, "\n%*s", column, "");
+    else
+        fprintf(out, "%*s", column - n, "");
+    leat_terminal_wrap(out, text, column, column);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * terminal.h: text for people: how wide a terminal is, lines that fit, and colour where it is wanted. */
+#ifndef LEAT_TERMINAL_H
+#define LEAT_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Tables and paragraphs fit this many columns, wherever they go. */
+enum { LEAT_TERMINAL_COLUMNS = 80 };
+
+/* Columns of the terminal that a stream goes to, as it is now; 0: it goes elsewhere. */
+int leat_terminal_width(FILE *stream);
+
+typedef enum leat_terminal_colour {
+    LEAT_TERMINAL_PLAIN, /* what ends a colour */
+    LEAT_TERMINAL_RED,
+    LEAT_TERMINAL_GREEN,
+    LEAT_TERMINAL_YELLOW,
+} leat_terminal_colour;
+
+/* What to print before text of a colour; "" where the stream is no terminal, TERM is "dumb", or the
+ * environment variable NO_COLOR is there and not empty. */
+const char *leat_terminal_colour_text(FILE *stream, leat_terminal_colour colour);
+
+/* Prints text in lines of at most LEAT_TERMINAL_COLUMNS, and ends with a newline. The first begins at
+ * `column`, where the stream is already; the others have `indent` spaces before them. A word that is
+ * longer than a line stays whole. */
+void leat_terminal_wrap(FILE *out, const char *text, int column, int indent);
+
+/* Like printf, and then leat_terminal_wrap() from column 0. */
+void leat_terminal_say(int indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A head, and text from `column` on, on the same line if the head leaves room. */
+void leat_terminal_entry(FILE *out, const char *head, int column, const char *text);
+
+#endif

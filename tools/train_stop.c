@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "train_stop.h"
+
+#include <stdlib.h>
+
+#include "cli.h"
+#include "files.h"
+
+/* Steps of an epoch; 0: it has no end. */
+static int64_t steps_of_epoch(const leat_train_run *t)
+{
+    const int64_t n = leat_plan_get_info(t->plan)->n_batches;
+    return n > 0 ? n : 0;
+}
+
+/* The command line that begins where the saved weights end; NULL: there are none. In new memory. */
+static char *go_on(const leat_train_run *t, const leat_call *call)
+{
+    static const char *const changed[] = { "restore", "start_epoch", "start_batch", "steps", NULL };
+    const int64_t per_epoch = steps_of_epoch(t), at = t->first + t->saved_steps;
+    char epoch[24], batch[24], steps[24];
+    const char *more[9] = { "--restore", t->save, "--start-batch", batch };
+    int n = 4;
+    if (!t->saved)
+        return NULL;
+    snprintf(batch, sizeof batch, "%lld", (long long)(per_epoch ? at % per_epoch : at));
+    if (per_epoch) {
+        snprintf(epoch, sizeof epoch, "%lld", (long long)(at / per_epoch));
+        more[n++] = "--start-epoch";
+        more[n++] = epoch;
+    }
+    if (t->steps_most > 0) {
+        snprintf(steps, sizeof steps, "%lld", (long long)(t->steps_most - t->saved_steps));
+        more[n++] = "--steps";
+        more[n++] = steps;
+    }
+    more[n] = NULL;
+    return leat_cli_again(call, changed, more);
+}
+
+static void print_place(const leat_train_run *t)
+{
+    char step[32], of[32], all[32];
+    const int64_t per_epoch = steps_of_epoch(t), at = t->first + t->steps;
+    if (per_epoch)
+        fprintf(stderr, "leat train: stopped in epoch %lld of %lld, after %s of its %s steps",
+                (long long)(at / per_epoch) + 1, (long long)t->epochs,
+                leat_files_count_text((uint64_t)(at % per_epoch), step),
+                leat_files_count_text((uint64_t)per_epoch, of));
+    else
+        fprintf(stderr, "leat train: stopped after batch %s",
+                leat_files_count_text((uint64_t)at, step));
+    fprintf(stderr, "; this run made %s step%s\n", leat_files_count_text((uint64_t)t->steps, all),
+            t->steps == 1 ? "" : "s");
+}
+
+void leat_train_stop_print(const leat_train_run *t, const leat_call *call)
+{
+    char *const command = go_on(t, call);
+    print_place(t);
+    if (t->saved)
+        fprintf(stderr, "%s has the weights as they were %s (not the optimizer's state)\n", t->save,
+                t->saved_steps == t->steps ? "then" : "after the epoch before");
+    else if (t->save)
+        fprintf(stderr, "nothing was saved: there are no weights worth it yet\n");
+    else
+        fprintf(stderr, "nothing was saved: --save FILE does that\n");
+    if (command)
+        fprintf(stderr, "to go on: %s\n", command);
+    free(command);
+}
+
+json_t *leat_train_stop_json(const leat_train_run *t, const leat_call *call)
+{
+    if (!t->stopped)
+        return json_null();
+    char *const command = go_on(t, call);
+    const int64_t per_epoch = steps_of_epoch(t), at = t->first + t->steps;
+    json_t *json = json_object();
+    leat_json_int(json, "epoch", per_epoch ? at / per_epoch : 0);
+    leat_json_int(json, "batch", per_epoch ? at % per_epoch : at);
+    leat_json_add(json, "go_on", command ? json_string(command) : json_null());
+    free(command);
+    return json;
+}
