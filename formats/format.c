@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int leat_format_fail(leat_format_error *err, int code, uint64_t offset, const char *format, ...)
 {
@@ -23,4 +24,20 @@ const char *leat_format_open_error(int error)
 {
     return error == EMFILE ? "Too many open files; allow this process more of them (ulimit -n)"
                            : strerror(error);
+}
+
+ssize_t leat_format_read_first(int fd, void *to, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t n = pread(fd, (char *)to + done, size - done, (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
 }

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum {
     LEAT_FORMAT_OK = 0,
@@ -26,6 +27,10 @@ typedef struct leat_format_error {
 /* Fills *err (may be NULL), returns code. */
 int leat_format_fail(leat_format_error *err, int code, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Reads the first bytes of a file, fewer only where it ends; the offset of `fd` stays. Goes on after a
+ * signal or a short read. Returns how many there are, or -1 with errno. */
+ssize_t leat_format_read_first(int fd, void *to, size_t size);
 
 /* Why a file could not be opened, of its errno: strerror(), and what to do where that is known. Valid as
  * long as strerror()'s text is. */

@@ -305,7 +305,12 @@ static int build(const char *path, unsigned flags, leat_index *out, leat_format_
     int rc = leat_tfrecord_reader_open(&reader, path, LEAT_TFRECORD_LENGTHS_ONLY | resync, err);
     if (rc < 0)
         return rc;
-    rc = walk(reader, &list, out, err);
+    const char *const compression = leat_tfrecord_reader_compression(reader);
+    rc = compression ? leat_format_fail(err, LEAT_FORMAT_BAD, 0,
+                                        "%s is %s-compressed and can have no index: `leat convert "
+                                        "tfrecord %s -o PREFIX` makes plain files that have one",
+                                        path, compression, path)
+                     : walk(reader, &list, out, err);
     if (rc == LEAT_FORMAT_OK)
         rc = assemble(&list, reader, out, err);
     free(list.bytes);

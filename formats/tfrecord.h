@@ -33,6 +33,13 @@ int leat_tfrecord_check(const uint8_t *framed, size_t size, const uint8_t **payl
 /* Checks the first LEAT_TFRECORD_HEADER bytes of a record: its length's CRC. */
 int leat_tfrecord_check_length(const uint8_t *header, uint64_t *length, leat_format_error *err);
 
+/* Checks the CRC that stands behind `size` bytes of data. */
+int leat_tfrecord_check_data(const uint8_t *data, size_t size, leat_format_error *err);
+
+/* How a file is compressed as a whole, by its first n bytes (LEAT_TFRECORD_HEADER, where it has them): "GZIP",
+ * "ZLIB", or NULL: it is not. */
+const char *leat_tfrecord_compression(const uint8_t *begin, size_t n);
+
 /* --- reading a file from front to back ---------------------------------------------------------*/
 
 typedef struct leat_tfrecord_reader leat_tfrecord_reader;
@@ -44,7 +51,9 @@ enum {
     LEAT_TFRECORD_RESYNC = 2
 };
 
-/* Opens a regular file; flags is 0 or LEAT_TFRECORD_* or-ed. *out is NULL unless OK. */
+/* Opens a regular file, plain or compressed as TensorFlow does (inflate.h): then offsets are those in what it
+ * decompresses to, and with LEAT_TFRECORD_RESYNC only damaged data, not a damaged length, can be gone past.
+ * flags is 0 or LEAT_TFRECORD_* or-ed. *out is NULL unless OK. */
 int leat_tfrecord_reader_open(leat_tfrecord_reader **out, const char *path, unsigned flags,
                               leat_format_error *err);
 
@@ -68,7 +77,10 @@ uint64_t leat_tfrecord_reader_offset(const leat_tfrecord_reader *reader);
 /* Bytes of the damage that the last next reported and went past; 0: it gave a record, or cannot go on. */
 uint64_t leat_tfrecord_reader_lost(const leat_tfrecord_reader *reader);
 
-/* Size of the file when it was opened, in bytes, and the time it was last changed, in ns. */
+/* "GZIP", "ZLIB", or NULL: the file is plain. */
+const char *leat_tfrecord_reader_compression(const leat_tfrecord_reader *reader);
+
+/* Size of the file, as stored, when it was opened, in bytes, and the time it was last changed, in ns. */
 uint64_t leat_tfrecord_reader_file_size(const leat_tfrecord_reader *reader);
 int64_t leat_tfrecord_reader_file_mtime_ns(const leat_tfrecord_reader *reader);
 

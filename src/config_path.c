@@ -116,11 +116,29 @@ static bool add_entry(leat_config *config, leat_node *node, const char *key, lea
     return true;
 }
 
+/* A new key may be meant for another place below, or anywhere if it is at the top. False: no memory. */
+static bool find_elsewhere(leat_config *config, const leat_walk *w, leat_node *value)
+{
+    char path[LEAT_WALK_BYTES] = "";
+    size_t n = 0;
+    if (w->at == w->n_steps)
+        return true;
+    if (w->at > 0) {
+        leat_walk_place(w, path, sizeof path - 2);
+        n = strlen(path);
+        path[n++] = '.';
+    }
+    if (!leat_walk_find(w->node, w->steps[w->at].name, path + n, sizeof path - n))
+        return true;
+    value->elsewhere = leat_tree_text(&config->tree, path, strlen(path));
+    return value->elsewhere;
+}
+
 static bool put(leat_config *config, leat_walk *w, leat_node *value)
 {
     for (int i = w->n_steps - 1; i > w->at && value; i--)
         value = wrap(config, value, w->steps[i].name, value);
-    if (!value)
+    if (!value || !find_elsewhere(config, w, value))
         return false;
     if (w->at < w->n_steps && w->bare)
         value = wrap(config, value, w->steps[w->at].name, value);

@@ -239,3 +239,33 @@ int leat_walk_fail_absent(const leat_walk *w)
     return leat_fail(w->err, w->code, "%s is not a list and has no [%lld]",
                      leat_walk_place(w, text, sizeof text), (long long)step->index);
 }
+
+/* What an entry of a list or map is called in a path; NULL: nothing. *inside: what has its options. */
+static const char *name_of(const leat_node *entry, bool is_list, const leat_node **inside)
+{
+    *inside = entry;
+    if (!is_list)
+        return entry->key;
+    if (entry->kind == LEAT_NODE_MAP && entry_name(entry))
+        *inside = entry->first;
+    return entry_name(entry);
+}
+
+bool leat_walk_find(const leat_node *root, const char *name, char *path, size_t size)
+{
+    if (root->kind == LEAT_NODE_SCALAR || (root->kind == LEAT_NODE_LIST && is_numbers(root)))
+        return false;
+    for (const leat_node *entry = root->first; entry; entry = entry->next) {
+        const leat_node *inside;
+        const char *const word = name_of(entry, root->kind == LEAT_NODE_LIST, &inside);
+        const int n = word && *word ? snprintf(path, size, "%s", word) : -1;
+        if (n < 0 || (size_t)n + 2 >= size)
+            continue;
+        if (!strcmp(word, name))
+            return true;
+        path[n] = '.';
+        if (leat_walk_find(inside, name, path + n + 1, size - (size_t)n - 1))
+            return true;
+    }
+    return false;
+}

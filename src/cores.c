@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cgroup.h"
+#include "text.h"
 
 #define NODES_MOST 64
 
@@ -99,8 +100,8 @@ int leat_cores_count_why(const char *root, int n_affinity, char *why, size_t siz
         return n;
     }
     const int n_quota = (int)ceil(quota);
-    snprintf(why, size, "%d by the quota of %.2f CPUs in %s (the affinity mask has %d)", n_quota,
-             quota, folder, n);
+    leat_text(why, size, "%d by the quota of %.2f CPUs in %s (the affinity mask has %d)", n_quota,
+              quota, folder, n);
     return n_quota;
 }
 

@@ -32,7 +32,9 @@ int leat_cpu_best(void)
 const char *leat_cpu_misnamed(void)
 {
     const char *const wanted = getenv("LEAT_CPU");
-    for (int level = 0; wanted && level < LEAT_N_CPU_LEVELS; level++)
+    if (!wanted || !*wanted) /* an empty variable is one that is not set */
+        return NULL;
+    for (int level = 0; level < LEAT_N_CPU_LEVELS; level++)
         if (!strcmp(names[level], wanted))
             return NULL;
     return wanted;

@@ -23,7 +23,8 @@ static void *open_file(const char *path)
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *text = dlerror();
-        snprintf(plugin.reason, sizeof plugin.reason, "cannot open the CUDA plugin: %.450s",
+        snprintf(plugin.reason, sizeof plugin.reason,
+                 "cannot open the CUDA plugin, which a build with a CUDA toolkit has: %.400s",
                  text ? text : path);
     }
     return library;

@@ -11,6 +11,7 @@
 
 #include "device_sim.h"
 #include "node.h"
+#include "text.h"
 
 /* The initial values are those of the default preset. */
 const leat_option leat_device_sim_options[] = {
@@ -112,11 +113,11 @@ int leat_device_sim_parse(const char *spec, leat_sim_options *options, char *tex
     int rc = LEAT_OK;
     if (changes && (rc = apply(changes, options, err)) < 0)
         return rc;
-    snprintf(text, size,
-             "simulated: %.4g TFLOP/s, memory %.4g GB/s, copies %.4g GB/s, launch %.4g us "
-             "(%s%s)",
-             options->peak_flops / 1e12, options->memory_bytes_per_s / 1e9,
-             options->copy_bytes_per_s / 1e9, (double)options->launch_ns / 1e3,
-             changes ? "changed from " : "", changes ? preset->name : preset->source);
+    leat_text(text, size,
+              "simulated: %.4g TFLOP/s, memory %.4g GB/s, copies %.4g GB/s, launch %.4g us "
+              "(%s%s)",
+              options->peak_flops / 1e12, options->memory_bytes_per_s / 1e9,
+              options->copy_bytes_per_s / 1e9, (double)options->launch_ns / 1e3,
+              changes ? "changed from " : "", changes ? preset->name : preset->source);
     return LEAT_OK;
 }

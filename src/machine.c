@@ -30,7 +30,7 @@ static double read_kb(const char *root, const char *path, const char *name)
     FILE *file = fopen(file_name, "re");
     while (file && kb <= 0 && fgets(line, sizeof line, file))
         if (!strncmp(line, name, strlen(name)))
-            kb = strtod(line + strlen(name), NULL);
+            kb = (double)strtoull(line + strlen(name), NULL, 10);
     if (file)
         fclose(file);
     return kb * 1024;
@@ -47,7 +47,7 @@ static double level_memory(const char *root, bool v2, const char *folder)
         if (!files[v2][i] || !leat_cgroup_read(root, folder, files[v2][i], line, sizeof line))
             continue;
         char *end;
-        const double bytes = strtod(line, &end);
+        const double bytes = (double)strtoull(line, &end, 10);
         if (end != line && bytes > 0 && bytes < 0x1p60 && bytes < least) /* "max" is no number */
             least = bytes;
     }

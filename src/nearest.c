@@ -5,7 +5,50 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text.h"
+
 #define WORD_MAX 64 /* longer words are not compared */
+
+/* What other programs call things, for those who come from them. */
+static const struct {
+    const char *theirs, *ours;
+} other_names[] = {
+    { "gpu", "cuda" },
+    { "lr", "learning_rate" },
+    { "batch_size", "size" },
+    { "cross_entropy", "softmax_cross_entropy" },
+    { "crossentropy", "softmax_cross_entropy" },
+    { "data", "source" },
+    { "dataset", "source" },
+    { "stages", "pipeline" },
+    { "training", "train" },
+    { "validation", "eval" },
+    { "files", "tfrecord" },
+    { "folder", "images" },
+    { "image", "images" },
+    { "from", "key" },
+    { "name", "key" },
+    { "bs", "size" },
+    { "fc", "dense" },
+    { "out_features", "units" },
+    { "linear", "dense" },
+    { "max_pooling2d", "max_pool" },
+    { "average_pooling2d", "avg_pool" },
+    { "global_average_pooling2d", "global_avg_pool" },
+    { "sparse_categorical_crossentropy", "softmax_cross_entropy" },
+    { "categorical_crossentropy", "softmax_cross_entropy" },
+    { "cross_entropy_loss", "softmax_cross_entropy" },
+    { "bce", "binary_cross_entropy" },
+    { "num_workers", "threads" },
+    { "workers", "threads" },
+    { "num_parallel_calls", "threads" },
+    { "out_channels", "filters" },
+    { "rescale", "scale" },
+    { "images_folder", "images" },
+    { "image_folder", "images" },
+    { "tfrecords", "tfrecord" },
+    { "horizontal_flip", "random_flip" },
+};
 
 static char lower(char c)
 {
@@ -40,12 +83,31 @@ static size_t edits(const char *a, size_t n_a, const char *b, size_t n_b)
     return last[n_b];
 }
 
+static bool is_other_name(const char *theirs, const char *ours)
+{
+    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
+        if (leat_text_same(other_names[i].theirs, theirs) && !strcmp(other_names[i].ours, ours))
+            return true;
+    return false;
+}
+
+/* Whether `part` is one or more words of `whole`, whose words are joined by '_'. */
+static bool has_word(const char *whole, const char *part)
+{
+    const size_t n = strlen(part);
+    for (const char *at = strstr(whole, part); at; at = strstr(at + 1, part))
+        if ((at == whole || at[-1] == '_') && (!at[n] || at[n] == '_'))
+            return true;
+    return false;
+}
+
 leat_near leat_near_init(const char *word)
 {
     return (leat_near){ .word = word, .distance = SIZE_MAX };
 }
 
-/* Near: about one edit in three letters and fewer edits than letters; or an abbreviation. */
+/* Near: what others call it; about one edit in three letters and fewer edits than letters; one word
+ * of several (size, kernel_size); or an abbreviation. */
 void leat_near_offer(leat_near *near, const char *candidate)
 {
     if (!near->word || !candidate)
@@ -54,10 +116,14 @@ void leat_near_offer(leat_near *near, const char *candidate)
     if (n == 0 || m == 0 || n > WORD_MAX || m > WORD_MAX)
         return;
     size_t distance = edits(near->word, n, candidate, m);
-    if (distance > (n + 2) / 3 || distance >= least(n, m)) {
-        if (n < 3 || strncmp(near->word, candidate, n))
+    if (is_other_name(near->word, candidate)) {
+        distance = 0;
+    } else if (distance > (n + 2) / 3 || distance >= least(n, m)) {
+        const bool abbreviates = least(n, m) >= 3 && !strncmp(near->word, candidate, least(n, m));
+        if (!abbreviates && (least(n, m) < 3 || (!has_word(near->word, candidate) &&
+                                                 !has_word(candidate, near->word))))
             return;
-        distance += WORD_MAX; /* any misspelling is nearer than an abbreviation */
+        distance += WORD_MAX; /* any misspelling is nearer than that */
     }
     if (distance < near->distance) {
         near->best = candidate;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "text.h"
 
 const leat_node *leat_node_find(const leat_node *node, const char *key)
 {
@@ -48,7 +49,7 @@ int leat_node_fail(const leat_node *node, leat_error *err, int code, const char 
     if (err) {
         va_list args;
         va_start(args, format);
-        vsnprintf(err->message, sizeof err->message, format, args);
+        leat_text_v(err->message, sizeof err->message, format, args);
         va_end(args);
         err->code = code;
     }
@@ -63,6 +64,12 @@ int leat_node_fail_in(const leat_node *node, leat_error *err, int code)
 int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what, const char *noun,
                        const leat_near *near, const leat_words *known)
 {
+    const char *const hint = leat_node_hint(noun, node);
+    if (node->elsewhere || hint) {
+        leat_fail(err, LEAT_E_CONFIG, "%s has no %s '%.80s'; %s%s%s", what, noun, node->key,
+                  hint ? hint : "did you mean '", hint ? "" : node->elsewhere, hint ? "" : "'?");
+        return fail_place(node->file, node->key_line, node->key_column, err, LEAT_E_CONFIG);
+    }
     leat_fail(err, LEAT_E_CONFIG, "%s has no %s '%.80s'%s%s%s%s%s", what, noun, node->key,
               near->best ? "; did you mean '" : "", near->best ? near->best : "",
               near->best      ? "'?"

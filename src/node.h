@@ -28,6 +28,8 @@ struct leat_node {
     const char *file; /* as given to load, or "--set path" */
     int line, column; /* from 1, of the value; 0 = unknown */
     int key_line, key_column;
+    /* A key that --set added: the path of another place that has this name, for messages; NULL: none. */
+    const char *elsewhere;
 };
 
 /* Root of a config (a map), or NULL for an empty one. Borrowed. */
@@ -46,6 +48,8 @@ int leat_node_fail(const leat_node *node, leat_error *err, int code, const char 
     LEAT_PRINTF(4, 5);
 /* Puts "file:line:column: " before the message that *err holds. */
 int leat_node_fail_in(const leat_node *node, leat_error *err, int code);
+/* What to write in place of an option that other programs have; NULL: nothing is known. Static. */
+const char *leat_node_hint(const char *noun, const leat_node *node);
 /* "file:line:column: WHAT has no NOUN 'key'; did you mean 'near'? It has: …" about a map's entry. */
 int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what, const char *noun,
                        const leat_near *near, const leat_words *known);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "number.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+#include "text.h"
 
 static const struct {
     const char *name;
@@ -64,27 +64,17 @@ static size_t decimal(const char *text)
     return n;
 }
 
-static double convert(const char *text)
-{
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!c)
-        return strtod(text, NULL);
-    const double value = strtod_l(text, NULL, c);
-    freelocale(c);
-    return value;
-}
-
 leat_number leat_number_f64(const char *text, double *out)
 {
     const char *p = text + (*text == '-' || *text == '+');
-    if (!strcasecmp(p, "inf") || !strcasecmp(p, ".inf")) {
+    if (leat_text_same(p, "inf") || leat_text_same(p, ".inf")) {
         *out = *text == '-' ? -INFINITY : INFINITY;
         return LEAT_NUMBER_OK;
     }
     const size_t n = decimal(p);
     if (n == 0 || p[n])
         return LEAT_NUMBER_BAD;
-    const double value = convert(text);
+    const double value = leat_text_f64(text);
     if (isinf(value))
         return LEAT_NUMBER_LARGE;
     *out = value;
@@ -97,7 +87,7 @@ static int64_t unit_bytes(const char *text)
         return 1;
     text += strspn(text, " ");
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (!strcasecmp(text, units[i].name))
+        if (leat_text_same(text, units[i].name))
             return units[i].bytes;
     return 0;
 }

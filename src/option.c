@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "nearest.h"
 #include "number.h"
+#include "text.h"
 
 #define GOT_MAX 80 /* bytes of a wrong value that a message repeats */
 
@@ -58,10 +58,10 @@ static void bound_text(const leat_option *row, double bound, char *text, size_t 
 {
     if (row->type == LEAT_OPTION_TYPE_BYTES && bound >= 0 && bound < 0x1p62)
         leat_number_bytes_text((int64_t)bound, text, size);
-    else if (bound == floor(bound) && fabs(bound) < 1e15)
-        snprintf(text, size, "%.0f", bound);
+    else if (bound == floor(bound) && fabs(bound) < 1e18)
+        leat_text(text, size, "%.0f", bound);
     else
-        snprintf(text, size, "%g", bound);
+        leat_text(text, size, "%g", bound);
 }
 
 /* "between 1 and 4096", "at least 1", … or "" where all values are allowed. */
@@ -158,6 +158,10 @@ int leat_option_fail_type(const leat_option *row, const char *got, leat_error *e
 static int fail_number(leat_number rc, const leat_option *row, const char *name, const char *got,
                        leat_error *err)
 {
+    if (rc == LEAT_NUMBER_LARGE && types[row->type].set == set_i64 &&
+        row->high >= LEAT_OPTION_I64_MAX)
+        return leat_fail(err, LEAT_E_CONFIG, "%s must be at most %lld, got %.*s", name,
+                         (long long)INT64_MAX, GOT_MAX, got);
     return rc == LEAT_NUMBER_LARGE ? fail_range(row, name, got, err)
                                    : fail_kind(row, name, got, err);
 }
@@ -177,7 +181,7 @@ static int set_bool(const leat_option *row, const char *name, void *to, const ch
 {
     static const char *const words[] = { "false", "true", "no", "yes", "off", "on" };
     for (int32_t i = 0; i < 6; i++)
-        if (!strcasecmp(text, words[i])) {
+        if (leat_text_same(text, words[i])) {
             *(int32_t *)to = i & 1;
             return LEAT_OK;
         }
@@ -286,8 +290,11 @@ int leat_option_set_item(const leat_option *row, void *options, int32_t i, const
     if (!leat_option_is_list(row))
         return types[row->type].set(row, row->name, to, text, err);
     if (i >= types[row->type].items_max)
-        return leat_fail(err, LEAT_E_CONFIG, "%s takes at most %d values", row->name,
-                         types[row->type].items_max);
+        return leat_fail(err, LEAT_E_CONFIG, "%s takes at most %d values%s", row->name,
+                         types[row->type].items_max,
+                         row->type == LEAT_OPTION_TYPE_STRINGS
+                             ? ": patterns with * and ? stand for any number of names"
+                             : "");
     snprintf(name, sizeof name, "%s[%d]", row->name, i);
     const int rc = types[row->type].set(
         row, name, to + types[row->type].items_at + (size_t)i * types[row->type].item_size, text,

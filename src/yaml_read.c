@@ -8,6 +8,8 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "yaml_words.h"
+
 struct open_node {
     leat_node *node;
     leat_node **tail; /* where the next child goes */
@@ -64,16 +66,9 @@ static int fail_syntax(struct builder *b, const yaml_parser_t *parser)
         return fail_memory(b);
     if (parser->error == YAML_READER_ERROR)
         return fail_bytes(b, parser);
-    const size_t at = parser->problem_mark.index;
-    const char *hint = "";
-    if (at < b->n && b->text[at] == '\t')
-        hint = "; indent with spaces, not tabs";
-    else if (parser->context && strstr(parser->context, "alias"))
-        hint = "; text that begins with '*' must stand in quotes";
-    leat_fail(b->err, LEAT_E_CONFIG, "%s%s%s%s%s", parser->problem ? parser->problem : "not YAML",
-              parser->context ? " (" : "", parser->context ? parser->context : "",
-              parser->context ? ")" : "", hint);
-    return fail_place(b, parser->problem_mark.line + 1, parser->problem_mark.column + 1);
+    const leat_yaml_fault fault = leat_yaml_words(parser, b->text, b->n);
+    leat_fail(b->err, LEAT_E_CONFIG, "%s", fault.text);
+    return fail_place(b, fault.line, fault.column);
 }
 
 /* --- building --------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ leat=$tmp/moved/bin/leat
 "$leat" --version | grep -F "$version" >/dev/null
 man=$(dirname "$(find "$tmp/moved" -name leat.1)")
 grep '^\.TH LEAT 1' "$man/leat.1" >/dev/null
-"$leat" help | sed -n 's/^  \([a-z]*\)  .*/\1/p' >"$tmp/commands"
+"$leat" help | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p' >"$tmp/commands"
 [ -s "$tmp/commands" ]
 while read -r command; do
     grep -i "^\.TH LEAT..$command 1" "$man/leat-$command.1" >/dev/null

@@ -57,7 +57,7 @@ static void usage_errors_exit_2_and_help(void **state)
         { "convert images", "needs images DIR" },
         { "convert imags d -o x", "it knows: images" },
         { "convert images d", "needs -o PREFIX" },
-        { "convert images a b -o x", "'b' is one argument too many" },
+        { "convert images a b -o x", "one folder, not also 'b'" },
         { "convert images images -o", "-o needs a value: PREFIX" },
         { "convert images images -o x --shards", "--shards needs a value: N" },
         { "convert images images -o x --shards 0", "between 1 and 99999" },

@@ -189,11 +189,11 @@ static void bad_sets(void **state)
         { "train.metrics.a[0]=1", "train.metrics.a is not there, so it has no [0]" },
         { "pipeline.map[0].ops.random_flip[1]=1", "pipeline.map[0].ops has 1 'random_flip'" },
         { "pipeline.map[0].ops.random_flip.p[0]=1", "is not there, so it has no [0]" },
-        { "pipeline.batch=[1", "--set pipeline.batch: did not find expected ',' or ']'" },
+        { "pipeline.batch=[1", "--set pipeline.batch: this '[' is not closed" },
         { "pipeline.batch={a: 1, a: 2}", "'a' is there twice" },
-        { "pipeline.batch=\"x", "found unexpected end of stream" },
+        { "pipeline.batch=\"x", "this quote is not closed" },
         { "pipeline.batch=[*a]", "aliases" },
-        { "pipeline.batch=[1] x", "--set pipeline.batch: did not find expected" },
+        { "pipeline.batch=[1] x", "--set pipeline.batch: text follows" },
     };
     char before[1000], after[1000];
     leat_config *config = parse(config_sample);

@@ -280,7 +280,8 @@ static const struct odd {
     { "SOI and EOI alone", PLAIN, start_and_end, "error: no frame header in 4 bytes", "none" },
     { "no bytes", PLAIN, nothing, "error: not a JPEG: it does not start with FF D8", "none" },
     { "bytes before SOI", PLAIN, zero_first, "error: not a JPEG: it does not start with FF D8", "none" },
-    { "another format", PLAIN, not_a_jpeg, "error: not a JPEG: it does not start with FF D8", "none" },
+    { "another format", PLAIN, not_a_jpeg, "error: not a JPEG: it does not start with FF D8"
+      "; it is a PNG: use decode_png, or decode_image, which takes every kind", "none" },
     { "segment of length 0", PLAIN, length_zero, TURBO, "none" },
     { "segment longer than the file", PLAIN, length_too_long, "error: no frame header in 2663 bytes", "none" },
     { "height 0", PLAIN, height_zero, "error: the frame header says 0 x 61 pixels", "none" },

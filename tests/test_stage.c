@@ -285,8 +285,7 @@ static const struct {
       "leave out drop_remainder" },
     /* shapes */
     { "pipeline:\n  - batch: 4\n", "bad.yaml:3:5: tensor 'image' has no fixed shape: uint8[?]; a "
-                                   "batch needs one: decode it, then "
-                                   "resize or crop it in a map before batch" },
+                                   "batch needs one: if it is an image, decode it, …" },
     { "pipeline:\n  - map: decode_jpeg\n  - batch: 4\n",
       "bad.yaml:4:5: tensor 'image' has no fixed shape: uint8[?, ?, 3]; a batch needs one: resize "
       "or "

@@ -73,6 +73,25 @@ static const leat_option *find_letter(const leat_option *table, char letter)
     return NULL;
 }
 
+/* How an option that people look for here is set in the config. */
+static const char *of_config(const char *word)
+{
+    static const struct {
+        const char *word, *text;
+    } known[] = {
+        { "batch-size", "; write --set pipeline.batch.size=N" },
+        { "batch", "; write --set pipeline.batch.size=N" },
+        { "prefetch", "; write --set pipeline.prefetch.batches=N" },
+        { "threads", "; write --set engine.threads=N" },
+        { "workers", "; write --set engine.threads=N" },
+        { "seed", "; write --set seed=N" },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(known[i].word, word))
+            return known[i].text;
+    return "; values of the config are changed by --set PATH=VALUE";
+}
+
 static int fail_unknown(const leat_option *table, const char *name, size_t length, leat_error *err)
 {
     char spellings[32][64], word[64];
@@ -82,8 +101,9 @@ static int fail_unknown(const leat_option *table, const char *name, size_t lengt
         known[n + 1] = leat_cli_spelling(row, spellings[n]);
     snprintf(word, sizeof word, "%.*s", (int)length, name);
     const char *near = leat_nearest(word, known, n + 1);
-    return leat_fail(err, LEAT_E_ARGUMENT, "unknown option --%s%s%s%s", word,
-                     near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+    const char *const hint = near || !find_long(table, "set", 3) ? "" : of_config(word);
+    return leat_fail(err, LEAT_E_ARGUMENT, "unknown option --%s%s%s%s%s", word,
+                     near ? "; did you mean --" : "", near ? near : "", near ? "?" : "", hint);
 }
 
 static int set_option(const leat_option *row, void *options, const char *value, leat_error *err)
@@ -160,14 +180,21 @@ static int parse_option(const leat_call *call, int argc, char **argv, const leat
     return rc < 0 ? rc : used;
 }
 
-static int check_count(const leat_call *call, leat_error *err)
+static int check_count(const leat_call *call, int argc, char **argv, leat_error *err)
 {
     const leat_command *command = call->command;
     if (call->n_arguments < command->n_min)
         return leat_fail(err, LEAT_E_ARGUMENT, "needs %s", command->arguments);
-    if (command->n_max >= 0 && call->n_arguments > command->n_max)
-        return leat_fail(err, LEAT_E_ARGUMENT, "'%s' is one argument too many",
-                         call->arguments[command->n_max]);
+    if (command->n_max >= 0 && call->n_arguments > command->n_max) {
+        const char *const extra = call->arguments[command->n_max];
+        bool json = false;
+        for (int i = 1; i < argc; i++)
+            json |= argv[i] == extra && !strcmp(argv[i - 1], "--json");
+        return leat_fail(err, LEAT_E_ARGUMENT, "'%s' is one argument too many, it takes %s%s%s%s",
+                         extra, *command->arguments ? command->arguments : "none",
+                         json ? "; if it is where JSON should go, write --json=" : "",
+                         json ? extra : "", json ? ", or a name that ends in .json" : "");
+    }
     return LEAT_OK;
 }
 
@@ -204,7 +231,7 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
             call->arguments[call->n_arguments++] = argv[i++];
         }
     }
-    return check_count(call, err);
+    return check_count(call, argc, argv, err);
 }
 
 void leat_cli_close(leat_call *call)

@@ -88,8 +88,8 @@ static int fail_unknown(const char *name)
     while (n < 256 && entry_at(n, &op))
         names[n++] = op.kind.name;
     const char *near = leat_nearest(name, names, n);
-    return leat_command_misuse("ops", "no op '%s'%s%s%s", name, near ? "; did you mean '" : "",
-                               near ? near : "", near ? "'?" : "");
+    return leat_command_misuse("ops", "no op '%s'%s%s%s; `leat ops` lists them", name,
+                               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static int run(const leat_call *call)

@@ -31,6 +31,7 @@ struct repair {
     leat_tfrecord_writer *writer;
     leat_progress progress;
     json_t *lost;
+    uint64_t n_read; /* records, places of damage among them */
     uint64_t lost_bytes, records, bytes;
 };
 
@@ -44,25 +45,27 @@ static const char *reason_of(const struct repair *r, const char *text)
     return end ? end + 2 : at;
 }
 
-static void list_lost(struct repair *r, const leat_format_error *why)
+/* bytes: 0 where nobody can tell how many. */
+static void list_lost(struct repair *r, uint64_t record, uint64_t at, uint64_t bytes,
+                      const leat_format_error *why)
 {
-    const uint64_t bytes = leat_tfrecord_reader_lost(r->reader);
-    const uint64_t at = leat_tfrecord_reader_offset(r->reader);
-    const uint64_t record = leat_tfrecord_reader_record(r->reader);
+    char range[64] = "and the rest";
     json_t *one = json_object();
     leat_json_int(one, "record", (int64_t)record);
     leat_json_int(one, "offset", (int64_t)at);
-    leat_json_int(one, "bytes", (int64_t)bytes);
+    leat_json_add(one, "bytes", bytes ? json_integer((int64_t)bytes) : json_null());
     leat_json_text(one, "why", reason_of(r, why->text));
     json_array_append_new(r->lost, one);
     r->lost_bytes += bytes;
+    if (bytes)
+        snprintf(range, sizeof range, "to %llu (%llu)", (unsigned long long)(at + bytes - 1),
+                 (unsigned long long)bytes);
     if (!leat_json_to_stdout(r->o->json))
-        printf("lost: record %llu, bytes %llu to %llu (%llu): %s\n", (unsigned long long)record,
-               (unsigned long long)at, (unsigned long long)(at + bytes - 1),
-               (unsigned long long)bytes, reason_of(r, why->text));
+        printf("lost: record %llu, bytes %llu %s: %s\n", (unsigned long long)record,
+               (unsigned long long)at, range, reason_of(r, why->text));
 }
 
-/* Copies sound records until the end. */
+/* Copies sound records until the end. A compressed file cannot be read on behind its damage. */
 static int copy(struct repair *r, leat_error *err)
 {
     leat_format_error why = { 0 };
@@ -74,10 +77,16 @@ static int copy(struct repair *r, leat_error *err)
         if (leat_files_caught())
             return leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was written");
         if (rc < 0)
-            list_lost(r, &why);
+            list_lost(r, leat_tfrecord_reader_record(r->reader),
+                      leat_tfrecord_reader_offset(r->reader), leat_tfrecord_reader_lost(r->reader),
+                      &why);
         else if (leat_tfrecord_writer_write(r->writer, record, size, &why) < 0)
             return leat_files_fail(err, &why);
-        leat_progress_show(&r->progress, leat_tfrecord_reader_record(r->reader) + 1);
+        leat_progress_show(&r->progress, ++r->n_read);
+    }
+    if (rc == LEAT_FORMAT_BAD && leat_tfrecord_reader_compression(r->reader)) {
+        list_lost(r, r->n_read, why.offset, 0, &why);
+        rc = LEAT_FORMAT_END;
     }
     return rc == LEAT_FORMAT_END ? LEAT_OK : leat_files_fail(err, &why);
 }
@@ -89,7 +98,7 @@ static int commit(struct repair *r, leat_error *err)
     leat_index index;
     r->records = leat_tfrecord_writer_records(r->writer);
     r->bytes = leat_tfrecord_writer_size(r->writer);
-    if (r->records == 0 && r->lost_bytes)
+    if (r->records == 0 && json_array_size(r->lost))
         return leat_fail(err, LEAT_E_DATA,
                          "%s holds no sound record: nothing was written; is it a TFRecord file?",
                          r->path);
@@ -177,6 +186,9 @@ const leat_command leat_command_repair = {
         "the CRCs of both length and data hold. What lies between is one lost record, however many "
         "there were. A record that holds a TFRecord file as its data, and is damaged before it, is "
         "taken for the records inside.\n\n"
+        "A compressed file is read up to its damage; the copy is plain. Its offsets are those in "
+        "what "
+        "it decompresses to.\n\n"
         "A pipeline goes past damage in the same way with `on_error: mask` or `replace`: each "
         "place "
         "is one bad record. Without, it fails and names file, record and byte.\n\n"

@@ -33,7 +33,8 @@ static const leat_option options[] = {
     LEAT_OPTION_I64(struct synth_options, classes, "10", 1, LEAT_DRAW_CLASSES,
                     "number of classes (shapes)"),
     LEAT_OPTION_I64(struct synth_options, size, "64", 8, 4096, "height and width in pixels"),
-    LEAT_OPTION_I64(struct synth_options, seed, "1", 0, 9e15, "decides everything drawn"),
+    LEAT_OPTION_I64(struct synth_options, seed, "1", 0, LEAT_OPTION_I64_MAX,
+                    "decides everything drawn"),
     LEAT_OPTION_F64(struct synth_options, split, "0", 0, 0.9,
                     "share of the images that goes to DIR/test, the rest then to DIR/train; 0: "
                     "all to DIR"),

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pattern.h"
@@ -30,11 +31,18 @@ static int expand(leat_paths *paths, const char *pattern, leat_error *err)
     glob_t found = { 0 };
     int rc = LEAT_OK;
     const size_t first = paths->n;
+    struct stat status;
+    if (stat(pattern, &status) == 0 && S_ISDIR(status.st_mode))
+        return leat_fail(err, LEAT_E_IO, "%s is a folder: name its files, such as %s/*.tfrecord",
+                         pattern, pattern);
     if (access(pattern, F_OK) == 0)
         return add(paths, pattern, err);
     const int error = errno;
     if (leat_pattern_glob(pattern, GLOB_NOSORT, &found) != 0) {
         globfree(&found);
+        if (strstr(pattern, "://"))
+            return leat_fail(err, LEAT_E_IO,
+                             "%s: URLs are not supported yet; fetch the files first", pattern);
         return strpbrk(pattern, "*?[")
                    ? leat_fail(err, LEAT_E_IO, "%s: no file matches", pattern)
                    : leat_fail(err, LEAT_E_IO, "%s: %s", pattern, strerror(error));

@@ -28,6 +28,13 @@ static bool is_tfrecord(const char *path)
 /* The data in place of the config: a common slip, about which YAML's words would be of no help. */
 static int load(const char *path, leat_config **out, leat_error *err)
 {
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return leat_fail(err, LEAT_E_IO,
+                         "%s is a folder, and a config (.yaml) is wanted, which names the data "
+                         "under `source:`; `leat convert images %s -o PREFIX` makes record files "
+                         "of pictures",
+                         path, path);
     const int rc = leat_config_load(path, out, err);
     if (rc != LEAT_E_CONFIG || !is_tfrecord(path))
         return rc;

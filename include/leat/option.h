@@ -34,6 +34,9 @@ typedef enum leat_option_type {
  * a number: `threads: auto` is -1. The words are legal whatever low and high are. */
 #define LEAT_OPTION_CHOICE(k) (-1 - (int64_t)(k))
 
+/* As `high`: any int64. Doubles above 2^53 are not exact, so no bound is between. */
+#define LEAT_OPTION_I64_MAX 0x1p63
+
 #define LEAT_OPTION_LIST_MAX    8   /* values in a list option */
 #define LEAT_OPTION_STRING_MAX  256 /* bytes of a string option with its 0 */
 #define LEAT_OPTION_STRINGS_MAX 64

@@ -126,7 +126,7 @@ LEAT_API void leat_builder_rows(leat_builder *builder, uint64_t n_records, const
                                 int32_t n_rows);
 /* Appends one stage, `- NAME: options`. */
 LEAT_API void leat_builder_stage(leat_builder *builder, const char *name, const char *options);
-/* Key of all random decisions (default 0), from 0 to 2^53. */
+/* Key of all random decisions (default 0), not negative. */
 LEAT_API void leat_builder_seed(leat_builder *builder, int64_t seed);
 /* `engine` options: "{threads: 2}". */
 LEAT_API void leat_builder_engine(leat_builder *builder, const char *options);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "color.h"
+#include "image_format.h"
 
 int leat_decode_shape(const char *op, const leat_decode_options *options, const leat_shape *in,
                       leat_shape *out, leat_error *err)
@@ -29,6 +30,27 @@ int leat_decode_size(const char *op, const leat_decode_options *options, int64_t
     const int64_t wanted = channels[options->channels];
     *out = (leat_shape){ LEAT_U8, 3, { height, width, wanted ? wanted : stored } };
     return LEAT_OK;
+}
+
+int leat_decode_fail_kind(const char *op, const char *kind, const char *why, const void *bytes,
+                          size_t n, leat_error *err)
+{
+    static const struct {
+        const char *name, *op;
+    } kinds[LEAT_IMAGE_FORMATS] = {
+        [LEAT_IMAGE_JPEG] = { "JPEG", "decode_jpeg" },
+        [LEAT_IMAGE_PNG] = { "PNG", "decode_png" },
+        [LEAT_IMAGE_WEBP] = { "WebP", "decode_webp" },
+        [LEAT_IMAGE_BMP] = { "BMP", "decode_bmp" },
+        [LEAT_IMAGE_PNM] = { "PGM or PPM", "decode_pnm" },
+    };
+    const leat_image_format format = leat_image_format_of(bytes, n);
+    if (format == LEAT_IMAGE_NONE || !strcmp(kinds[format].op, op))
+        return leat_fail(err, LEAT_E_DATA, "%s: not a %s: %s", op, kind, why);
+    return leat_fail(err, LEAT_E_DATA,
+                     "%s: not a %s: %s; it is a %s: use %s, or decode_image, which takes every "
+                     "kind",
+                     op, kind, why, kinds[format].name, kinds[format].op);
 }
 
 void leat_decode_put(uint8_t *to, const uint8_t *rgb, size_t n_px, int64_t channels)

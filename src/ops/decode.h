@@ -30,6 +30,10 @@ int leat_decode_shape(const char *op, const leat_decode_options *options, const 
 int leat_decode_size(const char *op, const leat_decode_options *options, int64_t height,
                      int64_t width, int64_t stored, leat_shape *out, leat_error *err);
 
+/* "OP: not a KIND: WHY", and if the bytes are of another kind: of which, and which op decodes it. */
+int leat_decode_fail_kind(const char *op, const char *kind, const char *why, const void *bytes,
+                          size_t n, leat_error *err);
+
 /* Writes n RGB pixels as `channels` values each: 1 (gray, color.h) or 3. `to` may be `rgb`. */
 void leat_decode_put(uint8_t *to, const uint8_t *rgb, size_t n_px, int64_t channels);
 

@@ -83,9 +83,8 @@ static int read_header(const leat_view *in, png_header *header, leat_error *err)
                                        0,    0,   0,   13,  'I',  'H',  'D',  'R' };
     const uint8_t *bytes = in->data;
     if (in->shape.dims[0] < 33 || memcmp(bytes, start, sizeof start))
-        return leat_fail(err, LEAT_E_DATA,
-                         "decode_png: not a PNG: %lld bytes without its signature and IHDR",
-                         (long long)in->shape.dims[0]);
+        return leat_decode_fail_kind("decode_png", "PNG", "no signature and IHDR at its start",
+                                     bytes, (size_t)in->shape.dims[0], err);
     *header = (png_header){ read_u32(bytes + 16), read_u32(bytes + 20), bytes[24], bytes[25] };
     if (!header->width || !header->height || header->width > INT32_MAX ||
         header->height > INT32_MAX)

@@ -15,6 +15,8 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include "decode.h"
+
 enum { ROWS_AT_ONCE = 16, MOST_SCANS = 500 };
 
 /* libjpeg only passes pointers to these on; here an array is whole and lies in memory. */
@@ -365,7 +367,8 @@ int leat_jpeg_turbo_size(const uint8_t *bytes, size_t n_bytes, leat_jpeg_size *s
 {
     size_t at = 2;
     if (n_bytes < 2 || bytes[0] != 0xff || bytes[1] != 0xd8)
-        return leat_fail(err, LEAT_E_DATA, "decode_jpeg: not a JPEG: it does not start with FF D8");
+        return leat_decode_fail_kind("decode_jpeg", "JPEG", "it does not start with FF D8", bytes,
+                                     n_bytes, err);
     for (int marker; (marker = next_marker(bytes, n_bytes, &at)) && marker != 0xd9;) {
         if (has_no_length(marker))
             continue;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "text.h"
 
 #define AUTO_SHARE    4 /* a loader may take one part in so many of what is there */
 #define READ_FIRST    ((int64_t)4 << 20) /* read memory that one would like, at least and … */
@@ -35,7 +36,7 @@ static void decide(leat_budget *out, const char *name, int64_t to, const char *u
     snprintf(one->name, sizeof one->name, "%s", name);
     snprintf(one->unit, sizeof one->unit, "%s", unit);
     va_start(args, format);
-    vsnprintf(one->reason, sizeof one->reason, format, args);
+    leat_text_v(one->reason, sizeof one->reason, format, args);
     va_end(args);
 }
 

@@ -8,6 +8,7 @@
 #include "budget_impl.h"
 #include "bytes_text.h"
 #include "engine.h"
+#include "text.h"
 
 #define WORKER_BYTES ((int64_t)384 << 10) /* stack and decoders of a thread */
 
@@ -23,7 +24,7 @@ static void add_row(leat_budget *out, const char *name, leat_memory_kind kind, i
     row->kind = kind;
     row->bytes = bytes;
     va_start(args, format);
-    vsnprintf(row->text, sizeof row->text, format, args);
+    leat_text_v(row->text, sizeof row->text, format, args);
     va_end(args);
     if (kind != LEAT_MEMORY_MAPPED)
         out->total_bytes += bytes;
@@ -61,7 +62,7 @@ static void add_workers(const leat_budget_division *d)
     leat_budget *const b = d->out;
     const leat_look *const look = &d->plan->look;
     const int64_t n = b->threads + 1;
-    char how[96], each[32];
+    char how[96], each[32], largest[32];
     if (b->large_bytes)
         snprintf(how, sizeof how, "for usual samples");
     else if (look->n_run)
@@ -74,7 +75,8 @@ static void add_workers(const leat_budget_division *d)
             leat_bytes_text(b->scratch_bytes, each), how);
     add_row(b, "large samples", LEAT_MEMORY_HOST, b->large_bytes,
             "shared by the threads: the largest of %llu records that were tried takes %s",
-            (unsigned long long)look->n_run, leat_bytes_text((int64_t)look->scratch_bytes, each));
+            (unsigned long long)look->n_run,
+            leat_bytes_text((int64_t)look->scratch_bytes, largest));
     add_row(b, "threads", LEAT_MEMORY_HOST,
             n * (WORKER_BYTES + leat_budget_round_up((int64_t)sizeof(leat_worker))),
             "%lld of them: stack, decoders, times of stages", (long long)n);

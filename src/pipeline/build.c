@@ -23,7 +23,7 @@ static const leat_option top_table[] = {
     ENGINE_ROW,
     LEAT_OPTION_NODE(top_options, train, "", "what the trainer does"),
     LEAT_OPTION_NODE(top_options, eval, "", "source and pipeline of the evaluation data"),
-    LEAT_OPTION_I64(top_options, seed, "0", 0, 9e15, "key of all random decisions"),
+    LEAT_OPTION_I64(top_options, seed, "0", 0, LEAT_OPTION_I64_MAX, "key of all random decisions"),
     LEAT_OPTION_END
 };
 static const leat_option section_table[] = { SOURCE_ROW, PIPELINE_ROW, ENGINE_ROW,
@@ -103,6 +103,24 @@ static void fill_info(leat_plan *plan, const leat_parts *parts)
     };
 }
 
+static const char *name_of(const leat_node *entry)
+{
+    if (entry->kind == LEAT_NODE_SCALAR)
+        return entry->text;
+    return entry->kind == LEAT_NODE_MAP && entry->first ? entry->first->key : "";
+}
+
+/* Whether one of these stages makes batches. */
+static bool has_batch(const leat_node *entry)
+{
+    static const char *const names[] = { "batch", "padded_batch", "bucket_by_length" };
+    for (; entry; entry = entry->next)
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (!strcmp(name_of(entry), names[i]))
+                return true;
+    return false;
+}
+
 static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *err)
 {
     int rc = LEAT_OK;
@@ -110,6 +128,7 @@ static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *
         return leat_node_fail(
             pipeline, err, LEAT_E_CONFIG,
             "pipeline must be a list of stages, each behind a dash: `- batch: 32`");
+    build->has_batch = has_batch(pipeline->first);
     for (const leat_node *entry = pipeline->first; entry && rc >= 0; entry = entry->next)
         rc = leat_stage_add(build, entry, err);
     if (rc >= 0 && !build->batch)
@@ -192,13 +211,54 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
 
 /* --- public -------------------------------------------------------------------------------------- */
 
+/* Where a key belongs that stands at the top by mistake; NULL: that is not known. */
+static const char *home_of(const char *key)
+{
+    static const char *const of_train[] = { "device", "epochs", "model",    "loss",
+                                            "input",  "target", "optimizer" };
+    if (leat_option_find(leat_engine_option_table, key))
+        return "engine";
+    for (size_t i = 0; i < sizeof of_train / sizeof *of_train; i++)
+        if (!strcmp(of_train[i], key))
+            return "train";
+    return NULL;
+}
+
+/* Keys at the top that belong elsewhere: a stage, an option of engine or train. */
+static int check_top(const leat_node *root, leat_error *err)
+{
+    if (!root || root->kind != LEAT_NODE_MAP)
+        return LEAT_OK;
+    for (const leat_node *child = root->first; child; child = child->next) {
+        const char *const home = home_of(child->key);
+        leat_near near = leat_near_init(child->key);
+        if (leat_option_find(top_table, child->key) || child->elsewhere)
+            continue;
+        for (size_t i = 0; leat_stage_kind(i); i++)
+            if (!strcmp(leat_stage_kind(i)->name, child->key))
+                return leat_node_fail(child, err, LEAT_E_CONFIG,
+                                      "'%s' is a stage: write `- %s: ...` in the list `pipeline`",
+                                      child->key, child->key);
+        if (!home)
+            continue;
+        char path[128];
+        snprintf(path, sizeof path, "%s.%.60s", home, child->key);
+        near.best = path;
+        return leat_node_fail_key(child, err, "config", "option", &near,
+                                  &(leat_words){ .length = 0 });
+    }
+    return LEAT_OK;
+}
+
 static int read_parts(const leat_config *config, const char *section, leat_parts *parts,
                       leat_error *err)
 {
     const leat_node *const root = leat_config_root(config);
     const leat_node *owner = root;
     top_options top, inner;
-    int rc = leat_node_options(root, root, "config", top_table, &top, err);
+    int rc = check_top(root, err);
+    if (rc == LEAT_OK)
+        rc = leat_node_options(root, root, "config", top_table, &top, err);
     if (rc < 0)
         return rc;
     *parts = (leat_parts){ top.seed, top.source, top.pipeline, top.engine };

@@ -110,6 +110,9 @@ void leat_builder_seed(leat_builder *builder, int64_t seed)
 {
     if (!builder)
         return;
+    if (seed < 0)
+        leat_fail(&builder->error, LEAT_E_ARGUMENT, "leat_builder_seed: at least 0, got %lld",
+                  (long long)seed);
     builder->seed = seed;
 }
 

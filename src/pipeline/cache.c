@@ -12,6 +12,7 @@
 #include "cache_impl.h"
 #include "forked.h"
 #include "scratch.h"
+#include "text.h"
 
 leat_cache_faults leat_cache_fault;
 
@@ -284,7 +285,7 @@ void leat_cache_stop(leat_cache *cache, const char *format, ...)
     if (!atomic_compare_exchange_strong(&cache->stopped, &fills, LEAT_CACHE_STOPPING))
         return;
     va_start(args, format);
-    vsnprintf(cache->note, sizeof cache->note, format, args);
+    leat_text_v(cache->note, sizeof cache->note, format, args);
     va_end(args);
     atomic_store_explicit(&cache->stopped, LEAT_CACHE_STOPPED, memory_order_release);
 }

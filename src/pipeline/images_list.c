@@ -168,7 +168,7 @@ static bool sniff(const char *path, int *failed)
             *failed = errno;
         return true;
     }
-    const ssize_t n = pread(fd, bytes, sizeof bytes, 0);
+    const ssize_t n = leat_format_read_first(fd, bytes, sizeof bytes);
     close(fd);
     return n < 0 || leat_image_format_of(bytes, (size_t)n) != LEAT_IMAGE_NONE;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
+
 static size_t part_bytes(const leat_plan *plan, int32_t c)
 {
     return ((size_t)plan->source->n_records * plan->chains[c].host_bytes + 255) / 256 * 256;
@@ -24,8 +26,8 @@ static int fail_memory(const leat_plan *plan, leat_device *device, leat_error *e
     size_t n_free = 0, total = 0;
     char there[96] = "";
     if (t->memory_info && t->memory_info(device, &n_free, &total) == LEAT_OK)
-        snprintf(there, sizeof there, " (%.1f of %.1f MiB are free)", (double)n_free / 0x1p20,
-                 (double)total / 0x1p20);
+        leat_text(there, sizeof there, " (%.1f of %.1f MiB are free)", (double)n_free / 0x1p20,
+                  (double)total / 0x1p20);
     return leat_fail(err, LEAT_E_NOMEM,
                      "cache: device: %llu records take %.1f MiB on %s%s: write cache: memory, or "
                      "make the rows smaller before it (uint8 instead of float32, a smaller resize)",

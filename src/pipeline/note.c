@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "stage.h"
+#include "text.h"
 
 void leat_build_note(leat_build *build, const char *format, ...)
 {
@@ -13,7 +14,7 @@ void leat_build_note(leat_build *build, const char *format, ...)
     char text[LEAT_NOTE_SIZE] = "";
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    leat_text_v(text, sizeof text, format, args);
     va_end(args);
     for (int32_t i = 0; i < plan->n_notes; i++)
         if (!strcmp(plan->notes[i], text))

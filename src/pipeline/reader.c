@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "text.h"
 
 #define FILES_MAX 16384 /* descriptors with an entry of their own; those above are read plainly */
 #define BLOCK     4096  /* of direct reads */
@@ -94,7 +95,7 @@ static void note(leat_reader *reader, const char *format, ...)
     va_list args;
     char text[sizeof reader->note];
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    leat_text_v(text, sizeof text, format, args);
     va_end(args);
     snprintf(reader->note + used, sizeof reader->note - used, "%s%s", used ? "; " : "", text);
 }

@@ -20,6 +20,7 @@
 
 #include "clock.h"
 #include "engine.h"
+#include "text.h"
 
 #define POLL_NS 50000 /* between questions whether a device has come so far */
 
@@ -53,8 +54,8 @@ static int fail_memory(const leat_loader *loader, leat_error *err)
     size_t n_free = 0, total = 0;
     char there[96] = "";
     if (t->memory_info && t->memory_info(loader->device, &n_free, &total) == LEAT_OK)
-        snprintf(there, sizeof there, " (%.1f of %.1f MiB are free)", (double)n_free / 0x1p20,
-                 (double)total / 0x1p20);
+        leat_text(there, sizeof there, " (%.1f of %.1f MiB are free)", (double)n_free / 0x1p20,
+                  (double)total / 0x1p20);
     return leat_fail(err, LEAT_E_NOMEM,
                      "buffer %lld of %lld: %zu bytes on %s%s: lower batch.size or prefetch.batches",
                      (long long)loader->n_buffers_made + 1, (long long)loader->n_buffers,

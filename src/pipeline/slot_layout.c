@@ -16,9 +16,13 @@ static int fail_unsettled(const leat_chain *chain, const char *name, const leat_
     const bool stored = chain->n_links == 0 && chain->shape.dtype == LEAT_U8;
     return leat_node_fail(batch, err, LEAT_E_CONFIG,
                           "tensor '%s' has no fixed shape: %s; a batch needs one: %s in a map "
-                          "before batch",
+                          "before batch%s",
                           name, leat_shape_text(&chain->shape, text, sizeof text),
-                          stored ? "decode it, then resize or crop it" : "resize or crop it");
+                          stored ? "if it is an image, decode it, then resize or crop it"
+                                 : "resize or crop it",
+                          stored ? "; if it is text, take a number in its place (a class is "
+                                   "image/class/label in files of `leat convert`)"
+                                 : "");
 }
 
 /* Refuses what this machine can never hold, before the system would have to kill somebody. */

@@ -163,7 +163,22 @@ int leat_source_glob(const leat_strings *patterns, const leat_node *where, char 
         if (rc == GLOB_NOSPACE)
             return leat_fail(err, LEAT_E_NOMEM, "glob %s", pattern);
         return leat_node_fail(where, err, LEAT_E_IO, "no file matches '%s'%s", pattern,
-                              rc == GLOB_ABORTED ? " (a folder cannot be read)" : "");
+                              rc == GLOB_ABORTED       ? " (a folder cannot be read)"
+                              : strstr(pattern, "://") ? ": URLs are not supported yet; fetch the "
+                                                         "files first and give their paths"
+                              : *pattern == '~'        ? ": write the folder in place of '~'"
+                              : *pattern == '/'        ? ""
+                                                : "; paths begin at the folder where leat runs");
+    }
+    struct stat status;
+    if (found.gl_pathc == 1 && stat(found.gl_pathv[0], &status) == 0 && S_ISDIR(status.st_mode)) {
+        const int rc =
+            leat_node_fail(where, err, LEAT_E_IO,
+                           "'%s' is a folder: name its files, such as %s/*.tfrecord; of a "
+                           "folder of pictures the source is `images: %s`",
+                           found.gl_pathv[0], found.gl_pathv[0], found.gl_pathv[0]);
+        globfree(&found);
+        return rc;
     }
     char **paths = calloc(found.gl_pathc + 1, sizeof *paths);
     for (size_t i = 0; paths && i < found.gl_pathc; i++)

@@ -4,22 +4,20 @@
  *
  * DESIGN. A record's number says which shard it is in, and the shard's index where: so the engine reads
  * framed records, far ahead. Here they are checked (both CRCs); what is in them is the affair of
- * tfrecord_features.c, which settles it by the first record that can be read. */
+ * tfrecord_features.c, which settles it by the first record that can be read. A record of a compressed file
+ * lies in no file as it is: it is loaded by itself (source_inflated.c). */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "digest.h"
-#include "file_id.h"
-#include "index.h"
+#include "scratch.h"
 #include "shard_set.h"
 #include "source.h"
-#include "source_seek.h"
 #include "tfrecord.h"
 #include "tfrecord_features.h"
+#include "tfrecord_shard.h"
 
 #define DESCRIBE_TRIES 32 /* records that are read to learn what features hold */
 
@@ -38,21 +36,13 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-typedef struct shard {
-    char *path;
-    int fd;
-    leat_file_watch watch; /* any thread */
-    leat_index index;
-    leat_source_seek seek;
-    uint64_t first; /* record of the set that its record 0 is */
-} shard;
-
 typedef struct tfrecord_source {
     leat_source base;
-    shard *shards;
+    leat_tfrecord_shard *shards;
     size_t n_shards;
-    bool lossy;  /* damage of a file is a record in its place, see index.h */
-    char *notes; /* base.notes */
+    leat_inflated *chunks; /* of the compressed ones; NULL: there is none */
+    bool lossy;            /* damage of a file is a record in its place, see index.h */
+    char *notes;           /* base.notes */
     leat_tfrecord_features features;
 } tfrecord_source;
 
@@ -61,19 +51,15 @@ extern const leat_source_table leat_source_tfrecord;
 static void close_tfrecord(leat_source *base)
 {
     tfrecord_source *const source = (tfrecord_source *)base;
-    for (size_t i = 0; i < source->n_shards; i++) {
-        leat_index_close(&source->shards[i].index);
-        leat_source_seek_close(&source->shards[i].seek);
-        if (source->shards[i].fd >= 0)
-            close(source->shards[i].fd);
-        free(source->shards[i].path);
-    }
+    for (size_t i = 0; i < source->n_shards; i++)
+        leat_tfrecord_shard_close(&source->shards[i]);
+    leat_inflated_close(&source->chunks);
     free(source->shards);
     free(source->notes);
     free(source);
 }
 
-static shard *shard_of(const tfrecord_source *source, uint64_t record)
+static leat_tfrecord_shard *shard_of(const tfrecord_source *source, uint64_t record)
 {
     size_t low = 0, high = source->n_shards;
     while (high - low > 1) {
@@ -86,68 +72,49 @@ static shard *shard_of(const tfrecord_source *source, uint64_t record)
     return &source->shards[low];
 }
 
-#define VERIFY_BYTES                                                                               \
-    ((uint64_t)1 << 30) /* of data: the index of what lies beyond is checked as it is used */
-
-/* Of a file that comes behind those that are open. */
-static int open_index(const tfrecord_source *source, const char *path, uint64_t data_bytes,
-                      leat_index *out, leat_format_error *err)
+/* Memory for what is decompressed. */
+static int open_chunks(tfrecord_source *source, leat_error *err)
 {
-    const uint64_t before = source->base.n_bytes;
-    const bool verify = before < VERIFY_BYTES && data_bytes <= VERIFY_BYTES - before;
-    return leat_index_open(
-        path, (verify ? LEAT_INDEX_VERIFY : 0u) | (source->lossy ? LEAT_INDEX_RESYNC : 0u), out,
-        err);
-}
-
-static int open_shard(tfrecord_source *source, const char *path, leat_error *err)
-{
-    shard *const s = &source->shards[source->n_shards];
-    leat_format_error inner;
-    struct stat status;
-    int rc;
-    *s = (shard){ .fd = -1, .first = source->base.n_records };
-    source->n_shards++;
-    if (!(s->path = strdup(path)))
-        return leat_fail(err, LEAT_E_NOMEM, "%s", path);
-    s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
-    if (s->fd < 0 || fstat(s->fd, &status) < 0)
-        return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", path, leat_format_open_error(errno));
-    if (!S_ISREG(status.st_mode))
-        return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
-    if (open_index(source, path, (uint64_t)status.st_size, &s->index, &inner) < 0)
-        return leat_tfrecord_features_fail(err, &inner);
-    leat_source_seek_open(&s->seek, path, s->index.data_bytes, s->index.n_records, &source->base);
-    /* The index was made of what has the name; that must be what is open here. */
-    const leat_file_id id = { s->index.data_bytes, s->index.data_mtime_ns };
-    if ((rc = leat_file_id_check(&id, s->fd, path, err)) < 0)
+    uint64_t n = 0, most = 0;
+    const leat_tfrecord_shard *first = NULL;
+    size_t n_files = 0;
+    for (size_t i = 0; i < source->n_shards; i++) {
+        const leat_inflate_index *const index = &source->shards[i].inflated.index;
+        const uint64_t bytes =
+            index->data_bytes < index->chunk_bytes ? index->data_bytes : index->chunk_bytes;
+        if (!source->shards[i].compression)
+            continue;
+        first = n_files++ ? first : &source->shards[i];
+        n += index->n_chunks;
+        most = bytes > most ? bytes : most;
+    }
+    if (!first)
+        return LEAT_OK;
+    int rc = leat_inflated_open(&source->chunks, (size_t)n, (size_t)most, err);
+    if (rc < 0)
         return rc;
-    leat_file_watch_init(&s->watch, &id);
-    source->base.n_records += s->index.n_records;
-    source->base.n_bytes += (uint64_t)status.st_size;
-    source->base.n_files++;
-    source->base.lost_bytes += s->index.lost_bytes;
-    source->base.seek_bytes += s->seek.index.memory_bytes;
-    if (s->index.mapped)
-        source->base.index_bytes += s->index.memory_bytes;
-    else
-        source->base.memory_bytes += s->index.memory_bytes;
-    source->base.digest = leat_digest_chain(
-        source->base.digest,
-        leat_digest_row(&(uint64_t[2]){ s->index.n_records, (uint64_t)status.st_size }, 16,
-                        source->n_shards));
-    return LEAT_OK;
+    source->base.memory_bytes += leat_inflated_bytes(source->chunks);
+    rc = leat_source_add_note(
+        &source->notes, err,
+        "tfrecord: %.60s%s %s-compressed: a chunk of %d MiB is decompressed once in order or with "
+        "`shuffle: {window: N}`, but for each record with a global shuffle. `leat convert "
+        "tfrecord` "
+        "makes plain, indexed files",
+        first->path, n_files == 1 ? " is" : " and others are", first->compression,
+        (int)(LEAT_INFLATED_CHUNK >> 20));
+    source->base.notes = source->notes;
+    return rc;
 }
 
 static int locate(const leat_source *base, uint64_t record, leat_extent *out, leat_error *err)
 {
-    shard *const s = shard_of((const tfrecord_source *)base, record);
+    leat_tfrecord_shard *const s = shard_of((const tfrecord_source *)base, record);
     uint64_t offset, size;
     leat_format_error inner;
     int rc = leat_file_watch_check(&s->watch, s->fd, "", err);
     if (rc < 0)
         return rc;
-    rc = leat_index_extent(&s->index, record - s->first, &offset, &size);
+    rc = leat_tfrecord_shard_extent(s, record - s->first, &offset, &size);
     if (rc < 0) {
         leat_format_fail(&inner, rc, 0,
                          "the index of %s is damaged at record %llu: remove %s.idx, it is "
@@ -155,17 +122,18 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
                          s->path, (unsigned long long)(record - s->first), s->path);
         return leat_tfrecord_features_fail(err, &inner);
     }
-    *out = (leat_extent){ s->fd, offset, (size_t)size };
+    *out = (leat_extent){ s->compression ? -1 : s->fd, offset, (size_t)size };
     return LEAT_OK;
 }
 
 static void describe(const leat_source *base, uint64_t record, char *text, size_t size)
 {
-    const shard *const s = shard_of((const tfrecord_source *)base, record);
+    const leat_tfrecord_shard *const s = shard_of((const tfrecord_source *)base, record);
     uint64_t offset = 0, length = 0;
-    leat_index_extent(&s->index, record - s->first, &offset, &length);
-    snprintf(text, size, "%s, record %llu (byte %llu)", s->path,
-             (unsigned long long)(record - s->first), (unsigned long long)offset);
+    leat_tfrecord_shard_extent(s, record - s->first, &offset, &length);
+    snprintf(text, size, "%s, record %llu (byte %llu%s)", s->path,
+             (unsigned long long)(record - s->first), (unsigned long long)offset,
+             s->compression ? " of what is decompressed" : "");
 }
 
 static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
@@ -180,18 +148,39 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
         leat_example_scan(payload, payload_size, source->features.keys, (size_t)base->n_features,
                           found, &inner) < 0) {
         /* Written to while it was in use: then that is what is wrong with it. */
-        shard *const s = shard_of(source, record);
+        leat_tfrecord_shard *const s = shard_of(source, record);
         const int rc = leat_file_watch_check_now(&s->watch, s->fd, "", err);
         return rc < 0 ? rc : leat_tfrecord_features_fail(err, &inner);
     }
     const int rc = leat_tfrecord_features_view(&source->features, found, scratch, features, err);
     if (rc < 0)
         return rc;
-    const shard *const s = shard_of(source, record);
+    const leat_tfrecord_shard *const s = shard_of(source, record);
     if (s->seek.feature < 0)
         return LEAT_OK;
     return leat_source_seek_add(&s->seek, record - s->first, payload, payload_size, scratch,
                                 features, err);
+}
+
+/* Of a compressed file. */
+static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
+                leat_view *features, size_t *n_read, leat_error *err)
+{
+    const tfrecord_source *const source = (const tfrecord_source *)base;
+    leat_tfrecord_shard *const s = shard_of(source, record);
+    uint64_t offset, size;
+    leat_tfrecord_shard_extent(s, record - s->first, &offset, &size);
+    uint8_t *const bytes = leat_scratch_take(scratch, (size_t)size);
+    if (!bytes)
+        return leat_fail(err, LEAT_E_NOMEM, "a record of %llu bytes does not fit in scratch",
+                         (unsigned long long)size);
+    int rc = leat_inflated_read(source->chunks, &s->inflated, offset, (size_t)size, bytes, err);
+    if (rc < 0) { /* written to while it was in use: then that is what is wrong with it */
+        const int changed = leat_file_watch_check_now(&s->watch, s->fd, "", err);
+        return changed < 0 ? changed : rc;
+    }
+    *n_read += (size_t)size;
+    return parse(base, record, bytes, (size_t)size, scratch, features, err);
 }
 
 /* Settles names, types and shapes by a record. */
@@ -209,10 +198,13 @@ static int describe_by(tfrecord_source *source, const tfrecord_options *o, uint6
     uint8_t *const bytes = malloc(at.size);
     if (!bytes)
         return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", name, at.size);
-    rc = leat_source_pread(at.fd, bytes, at.size, at.offset, name, err);
-    if (rc >= 0 && leat_tfrecord_check(bytes, at.size, &by.bytes, &by.size, &inner) < 0)
-        rc = leat_fail(err, LEAT_E_DATA, "%s: %s", name, inner.text);
-    else if (rc >= 0) {
+    rc = at.fd < 0 ? leat_inflated_read(source->chunks, &shard_of(source, number)->inflated,
+                                        at.offset, at.size, bytes, err)
+                   : leat_source_pread(at.fd, bytes, at.size, at.offset, name, err);
+    if (rc >= 0 && leat_tfrecord_check(bytes, at.size, &by.bytes, &by.size, &inner) < 0) {
+        leat_tfrecord_features_fail(err, &inner);
+        rc = leat_fail_in(err, LEAT_E_DATA, "%s: ", name);
+    } else if (rc >= 0) {
         rc = leat_tfrecord_features_open(&source->features, &source->base, o->features, &by, where,
                                          err);
         if (rc == LEAT_E_DATA)
@@ -290,7 +282,7 @@ static int check_sets(char *const *paths, size_t n, leat_error *err)
 }
 
 /* Each damaged file: what of it is lost. */
-static int note_damage(tfrecord_source *source, const shard *s, leat_error *err)
+static int note_damage(tfrecord_source *source, const leat_tfrecord_shard *s, leat_error *err)
 {
     const leat_index *const index = &s->index;
     uint64_t offset = 0, size = 0;
@@ -299,9 +291,8 @@ static int note_damage(tfrecord_source *source, const shard *s, leat_error *err)
     leat_index_extent(index, index->lost_first, &offset, &size);
     const int rc = leat_source_add_note(
         &source->notes, err,
-        "tfrecord: %.150s is damaged: %llu bytes in %u place%s hold no record that could be found, "
-        "the first at byte %llu (record %llu); each place counts as one bad record. `leat repair` "
-        "writes a sound copy",
+        "tfrecord: %.90s is damaged: %llu bytes in %u place%s lost, the first at byte %llu (record "
+        "%llu); each place is one bad record. `leat repair` writes a sound copy",
         s->path, (unsigned long long)index->lost_bytes, index->n_lost,
         index->n_lost == 1 ? "" : "s", (unsigned long long)offset,
         (unsigned long long)index->lost_first);
@@ -320,12 +311,13 @@ static int open_shards(tfrecord_source *source, char *const *paths, leat_error *
                 again = n_again++ ? again : paths[i];
             continue;
         }
-        int rc = open_shard(source, paths[i], err);
+        leat_tfrecord_shard *const s = &source->shards[source->n_shards++];
+        int rc = leat_tfrecord_shard_open(s, paths[i], source->lossy, &source->base, err);
         if (rc >= 0)
-            rc = note_damage(source, &source->shards[source->n_shards - 1], err);
+            rc = note_damage(source, s, err);
         if (rc < 0)
             return rc;
-        if (source->shards[source->n_shards - 1].index.n_records == 0)
+        if (s->n_records == 0)
             empty = n_empty++ ? empty : paths[i];
     }
     const int rc = note_files(source, n_empty, empty, "holds no record", "hold no record", err);
@@ -368,7 +360,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     source->base.seek_complete = true;
     source->lossy = setting->lossy;
     if ((rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_shards(source, paths, err)) < 0 ||
-        (rc = check_sets(paths, n_paths, err)) < 0)
+        (rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_chunks(source, err)) < 0)
         goto fail;
     if (source->base.n_records == 0) {
         rc = leat_node_fail(where, err, LEAT_E_DATA, "no record in %zu file%s (first: %s)",
@@ -397,6 +389,7 @@ const leat_source_table leat_source_tfrecord = {
     .close = close_tfrecord,
     .locate = locate,
     .parse = parse,
+    .load = load,
     .stamp = stamp,
     .describe = describe,
 };

@@ -16,7 +16,8 @@ typedef struct leat_build {
     size_t n_user_ops;
     /* where these stages stood, NULL: not yet */
     const leat_node *batch, *prefetch, *cache, *on_error, *unbatch;
-    bool inside; /* the pipeline of one of several sources: only stages that count and order */
+    bool has_batch; /* one of the stages makes batches, now or later */
+    bool inside;    /* the pipeline of one of several sources: only stages that count and order */
 } leat_build;
 
 typedef struct leat_stage_table {

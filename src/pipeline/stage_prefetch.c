@@ -31,8 +31,11 @@ static int add_prefetch(leat_build *build, const void *options, const leat_node 
     if (build->prefetch)
         return leat_stage_fail_second(build->prefetch, where, "prefetch", err);
     if (!build->batch)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "prefetch counts batches: put it after batch");
+        return leat_node_fail(where, err, LEAT_E_CONFIG, "prefetch counts batches: %s",
+                              build->has_batch
+                                  ? "put it after batch"
+                                  : "the pipeline has no batch stage, add `- batch: 32` "
+                                    "before it");
     build->prefetch = where;
     build->plan->has_prefetch = true;
     build->plan->prefetch_auto = batches < 0;

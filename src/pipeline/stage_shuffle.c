@@ -4,7 +4,7 @@
  * shuffle.c. */
 #include "stage.h"
 
-#define SEED_MAX      9e15
+#define COUNT_MAX     9e15
 #define WINDOW_BLOCKS 16 /* blocks of a window, where only the block is given */
 
 static const char *const autos[] = { "auto", NULL };
@@ -17,14 +17,14 @@ typedef struct shuffle_options {
 } shuffle_options;
 
 static const leat_option shuffle_table[] = {
-    LEAT_OPTION_ROW(shuffle_options, seed, I64, "auto", 0, SEED_MAX, autos,
+    LEAT_OPTION_ROW(shuffle_options, seed, I64, "auto", 0, LEAT_OPTION_I64_MAX, autos,
                     "key of the order; auto: the config's seed"),
     LEAT_OPTION_BOOL(shuffle_options, reshuffle, "true", "a new order in every epoch"),
-    LEAT_OPTION_I64_OR(shuffle_options, block, "none", 1, SEED_MAX, nones,
+    LEAT_OPTION_I64_OR(shuffle_options, block, "none", 1, COUNT_MAX, nones,
                        "for slow disks: neighbouring samples that stay in one window; blocks are "
                        "shuffled, then the samples of each window of blocks"),
     LEAT_OPTION_I64_OR(
-        shuffle_options, window, "auto", 2, SEED_MAX, autos,
+        shuffle_options, window, "auto", 2, COUNT_MAX, autos,
         "samples that are shuffled together: a multiple of block, or, without block, "
         "none moves by 1.5 windows or more; auto: all, or 16 blocks"),
     LEAT_OPTION_END

@@ -7,15 +7,19 @@
  * record that holds something else later is a bad record. */
 #include "tfrecord_features.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "number.h"
 #include "scratch.h"
 
 typedef struct feature_options {
     leat_string key;
     int32_t type;
     const leat_node *shape;
+    leat_string missing;
 } feature_options;
 
 /* `shape` of a feature, read. */
@@ -34,6 +38,10 @@ static const leat_option feature_table[] = {
         feature_options, shape, "",
         "dimensions of int64 and float features, [] for a scalar; the first may be -1: "
         "records differ in it; default: as many values as in the first record"),
+    /* `default` is a word of C. */
+    { "default", LEAT_OPTION_TYPE_STRING, offsetof(feature_options, missing), "", 0, 0, NULL,
+      "number that fills the feature where a record lacks it; needs type int64 or float, and shape "
+      "where it is no scalar" },
     LEAT_OPTION_END
 };
 
@@ -79,34 +87,69 @@ static int look_up(const uint8_t *example, size_t size, const char *key, leat_fe
     return LEAT_OK;
 }
 
-/* varies: records differ in the number of values. */
+/* Reads `default`; the feature is then one that a record may lack. */
+static int read_missing(leat_tfrecord_wanted *w, const feature_options *given, bool varies,
+                        const leat_node *where, leat_error *err)
+{
+    const char *const text = given->missing.text;
+    if (!*text)
+        return LEAT_OK;
+    if (given->type != TYPE_INT64 && given->type != TYPE_FLOAT)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "feature '%s': default needs type: int64 or type: float", w->key);
+    if (varies)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "feature '%s': leave default out: where records differ in the first "
+                              "dimension, a missing feature has no values",
+                              w->key);
+    const leat_number rc = given->type == TYPE_INT64 ? leat_number_i64(text, &w->missing_i64)
+                                                     : leat_number_f64(text, &w->missing_f64);
+    if (rc || fabs(w->missing_f64) > (double)FLT_MAX)
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "feature '%s': default must be a number of its type (%s), got '%.80s'", w->key,
+            types[given->type], text);
+    w->has_missing = true;
+    return LEAT_OK;
+}
+
+/* varies: records differ in the number of values. n_given: values of the given shape, 0: none. */
 static int add_feature(leat_tfrecord_features *f, const char *name, const feature_options *given,
-                       bool varies, const uint8_t *example, size_t size, const leat_node *where,
-                       leat_error *err)
+                       bool varies, uint64_t n_given, const uint8_t *example, size_t size,
+                       const leat_node *where, leat_error *err)
 {
     if (f->base->n_features == LEAT_MAX_FEATURES)
-        return leat_node_fail(where, err, LEAT_E_CONFIG, "more than %d features",
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "more than %d features: name only those that the model needs",
                               LEAT_MAX_FEATURES);
     const int32_t i = f->base->n_features;
     leat_tfrecord_wanted *const w = &f->wanted[i];
     leat_feature_info *const info = &f->base->features[i];
     snprintf(info->name, sizeof info->name, "%s", name);
     snprintf(w->key, sizeof w->key, "%s", given->key.text[0] ? given->key.text : name);
-    leat_feature first;
-    const int rc = look_up(example, size, w->key, &first, err);
+    int rc = read_missing(w, given, varies, where, err);
     if (rc < 0)
+        return rc;
+    leat_feature first;
+    if ((rc = look_up(example, size, w->key, &first, err)) < 0)
         return rc;
     static const int32_t kinds[] = { LEAT_FEATURE_NONE, LEAT_FEATURE_BYTES, LEAT_FEATURE_INT64,
                                      LEAT_FEATURE_FLOAT };
     if (first.kind == LEAT_FEATURE_NONE &&
         varies) /* an empty list, of which the type must be given */
         first.kind = kinds[given->type];
+    if (first.kind == LEAT_FEATURE_NONE && w->has_missing) {
+        first.kind = kinds[given->type];
+        first.n = n_given ? n_given : 1;
+    }
     if (first.kind == LEAT_FEATURE_NONE) {
         char list[512];
         list_features(example, size, list, sizeof list);
-        return leat_node_fail(
-            where, err, LEAT_E_CONFIG, "%s has no feature '%s' (for tensor '%s'); it has: %s%s",
-            f->record, w->key, name, list, varies ? "; if it is an empty list, give its type" : "");
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "%s has no feature '%s' (for tensor '%s'); it has: %s%s", f->record,
+                              w->key, name, list,
+                              varies ? "; if it is an empty list, give its type"
+                                     : "; if some records lack it, give a default");
     }
     w->kind = given->type == TYPE_AUTO ? first.kind : kinds[given->type];
     if (w->kind != first.kind)
@@ -194,7 +237,7 @@ static int add_default(leat_tfrecord_features *f, const char *name, const char *
         if (found.kind != LEAT_FEATURE_NONE)
             break;
     }
-    return add_feature(f, name, &given, false, example, size, where, err);
+    return add_feature(f, name, &given, false, 0, example, size, where, err);
 }
 
 static int add_given(leat_tfrecord_features *f, const leat_node *features, const uint8_t *example,
@@ -213,8 +256,12 @@ static int add_given(leat_tfrecord_features *f, const leat_node *features, const
         if (rc >= 0)
             rc = read_shape(given.shape, &shape, err);
         const bool varies = rc >= 0 && shape.dims.n && shape.dims.values[0] < 0;
+        uint64_t n = rc >= 0 && given.shape ? 1 : 0;
+        for (int32_t d = 0; rc >= 0 && d < shape.dims.n && !varies; d++)
+            if (__builtin_mul_overflow(n, (uint64_t)shape.dims.values[d], &n))
+                n = 0;
         if (rc >= 0)
-            rc = add_feature(f, node->key, &given, varies, example, size, node, err);
+            rc = add_feature(f, node->key, &given, varies, n, example, size, node, err);
         if (rc >= 0)
             rc = set_shape(f, given.shape, &shape, err);
     }
@@ -247,12 +294,31 @@ int leat_tfrecord_features_fail(leat_error *err, const leat_format_error *inner)
     return leat_fail(err, codes[-inner->code], "%s", inner->text);
 }
 
+/* What `default` says, in place of a feature that a record lacks. */
+static int fill_missing(const leat_tfrecord_wanted *wanted, leat_scratch *scratch, leat_view *out,
+                        leat_error *err)
+{
+    out->data = leat_scratch_take(scratch, (size_t)leat_shape_bytes(&out->shape));
+    if (!out->data)
+        return leat_fail(err, LEAT_E_NOMEM, "feature '%s' does not fit in scratch", wanted->key);
+    for (uint64_t i = 0; i < wanted->n; i++)
+        if (wanted->kind == LEAT_FEATURE_INT64)
+            ((int64_t *)out->data)[i] = wanted->missing_i64;
+        else
+            ((float *)out->data)[i] = (float)wanted->missing_f64;
+    return LEAT_OK;
+}
+
 /* One feature's values into a view. */
 static int view_of(const leat_tfrecord_wanted *wanted, const leat_feature_info *info,
                    const leat_feature *found, leat_scratch *scratch, leat_view *out,
                    leat_error *err)
 {
     leat_format_error inner;
+    if (found->kind == LEAT_FEATURE_NONE && wanted->has_missing) {
+        *out = (leat_view){ .shape = info->shape };
+        return fill_missing(wanted, scratch, out, err);
+    }
     const bool none = wanted->varies && found->kind == LEAT_FEATURE_NONE; /* an empty list */
     if (found->kind != wanted->kind && !none)
         return leat_fail(err, LEAT_E_DATA, "feature '%s' holds %s where %s is expected",

@@ -11,7 +11,10 @@ typedef struct leat_tfrecord_wanted {
     char key[LEAT_OPTION_STRING_MAX];
     int32_t kind; /* LEAT_FEATURE_* */
     uint64_t n;   /* values; bytes: 1; of one step of the first dim where records differ in it */
-    bool varies;  /* records differ in their number of steps */
+    bool has_missing;    /* a record may lack it: all of its values are then … */
+    int64_t missing_i64; /* … this, of an int64 */
+    double missing_f64;  /* … or this, of a float */
+    bool varies;         /* records differ in their number of steps */
 } leat_tfrecord_wanted;
 
 typedef struct leat_tfrecord_features {

@@ -12,6 +12,7 @@
 
 #include "atomic_file.h"
 #include "engine.h"
+#include "text.h"
 
 static const char *const kind_names[LEAT_TRACE_STAGE] = {
     [LEAT_TRACE_ROWS] = "rows",         [LEAT_TRACE_NEXT] = "next",
@@ -51,9 +52,9 @@ static void begin(writer *w, const char *phase, const char *name, int64_t at_ns)
         quoted[n < sizeof quoted ? n : 0] = 0;
     }
     json_decref(string);
-    snprintf(text, sizeof text, "%s{\"ph\":\"%s\",\"pid\":1,\"tid\":%d,\"name\":%s,\"ts\":%.3f",
-             w->n_events++ ? ",\n" : "\n", phase, w->tid, quoted[0] ? quoted : "\"?\"",
-             (double)at_ns * 1e-3);
+    leat_text(text, sizeof text, "%s{\"ph\":\"%s\",\"pid\":1,\"tid\":%d,\"name\":%s,\"ts\":%.3f",
+              w->n_events++ ? ",\n" : "\n", phase, w->tid, quoted[0] ? quoted : "\"?\"",
+              (double)at_ns * 1e-3);
     put(w, text);
 }
 
@@ -92,9 +93,9 @@ static void put_span(writer *w, const leat_trace_span *span)
 {
     char text[64];
     begin(w, "X", name_of(w, span), since_open(w, span->start_ns));
-    snprintf(text, sizeof text, ",\"dur\":%.3f,\"cat\":\"%s\"",
-             (double)(span->end_ns - span->start_ns) * 1e-3,
-             span->kind < LEAT_TRACE_STAGE ? "engine" : "stage");
+    leat_text(text, sizeof text, ",\"dur\":%.3f,\"cat\":\"%s\"",
+              (double)(span->end_ns - span->start_ns) * 1e-3,
+              span->kind < LEAT_TRACE_STAGE ? "engine" : "stage");
     put(w, text);
     put_args(w, span);
 }

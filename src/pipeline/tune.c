@@ -23,6 +23,7 @@
 
 #include "clock.h"
 #include "engine.h"
+#include "text.h"
 
 #define GRAIN_NS    50000 /* a task shorter than this costs more to hand over than to do */
 #define WINDOW      64    /* batches whose longest row is remembered together */
@@ -47,7 +48,7 @@ static void log_locked(leat_loader *loader, const char *name, int64_t from, int6
     snprintf(one->name, sizeof one->name, "%s", name);
     snprintf(one->unit, sizeof one->unit, "%s", unit);
     va_start(args, format);
-    vsnprintf(one->reason, sizeof one->reason, format, args);
+    leat_text_v(one->reason, sizeof one->reason, format, args);
     va_end(args);
 }
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text.h"
+
 /* A share as text: "41 %", "2.3 %". */
 typedef struct {
     char text[16];
@@ -13,8 +15,8 @@ typedef struct {
 static percent percent_of(double share)
 {
     percent p;
-    snprintf(p.text, sizeof p.text, share < 0.0995 ? "%.1f %%" : "%.0f %%",
-             100 * (share > 0 ? share : 0));
+    leat_text(p.text, sizeof p.text, share < 0.0995 ? "%.1f %%" : "%.0f %%",
+              100 * (share > 0 ? share : 0));
     return p;
 }
 
@@ -26,7 +28,7 @@ typedef struct {
 static ratio ratio_of(double value)
 {
     ratio r;
-    snprintf(r.text, sizeof r.text, value < 1 ? "%.3f" : value < 10 ? "%.2f" : "%.1f", value);
+    leat_text(r.text, sizeof r.text, value < 1 ? "%.3f" : value < 10 ? "%.2f" : "%.1f", value);
     return r;
 }
 

@@ -57,6 +57,10 @@ static int unknown(const leat_node *node, const char *what, const char *name, ki
         leat_near_offer(&near, kind(i)->name);
         leat_words_add(&known, kind(i)->name);
     }
+    if (!strcmp(name, "softmax"))
+        return leat_node_fail(
+            node, err, LEAT_E_CONFIG,
+            "no %s 'softmax': leave it out, the loss softmax_cross_entropy has it", what);
     return leat_node_fail(node, err, LEAT_E_CONFIG, "no %s '%s'%s%s%s (there are: %s)", what, name,
                           near.best ? "; did you mean '" : "", near.best ? near.best : "",
                           near.best ? "'" : "", known.text);

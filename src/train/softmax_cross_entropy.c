@@ -21,9 +21,11 @@ static int check(const void *opts, const leat_shape *logits, const leat_shape *t
                          "gives %s: end it with flatten and dense",
                          leat_nn_dims_text(logits, text, sizeof text));
     if (logits->dims[0] < n_classes)
-        return leat_fail(err, LEAT_E_CONFIG,
-                         "the source has %d classes, the model's last layer gives %lld values",
-                         n_classes, (long long)logits->dims[0]);
+        return leat_fail(
+            err, LEAT_E_CONFIG,
+            "the source has %d classes, the model's last layer gives %lld value%s: give "
+            "it units: %d",
+            n_classes, (long long)logits->dims[0], logits->dims[0] == 1 ? "" : "s", n_classes);
     const bool soft = target->dtype == LEAT_F32;
     if (soft && target->rank == 1 && target->dims[0] == logits->dims[0])
         return LEAT_OK;
@@ -51,9 +53,10 @@ static int check_class(const leat_view *target, int64_t row, int64_t n, leat_err
     if (label >= 0 && label < n)
         return LEAT_OK;
     return leat_fail(err, LEAT_E_DATA,
-                     "row %lld of the batch has label %lld, but the model has %lld classes "
-                     "(0 … %lld)",
-                     (long long)row, (long long)label, (long long)n, (long long)n - 1);
+                     "row %lld of the batch has label %lld, but the model has %lld class%s "
+                     "(0 … %lld): give its last layer as many units as there are classes",
+                     (long long)row, (long long)label, (long long)n, n == 1 ? "" : "es",
+                     (long long)n - 1);
 }
 
 /* Weights are rounded, so their sum may be a little off. */

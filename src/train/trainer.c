@@ -270,8 +270,7 @@ static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_er
 int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_error *err)
 {
     if (!trainer || !batch)
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "leat_trainer_step: trainer and batch must be given");
+        return leat_fail(err, LEAT_E_ARGUMENT, "a step needs a trainer and a batch");
     if (leat_batch_get_info(batch)->rows > 0 && n > 0)
         return steps_on(trainer, batch, n, err);
     leat_batch_release(batch); /* a rank's part of a short batch: no step */
@@ -295,7 +294,7 @@ static leat_metrics means(const leat_trainer *trainer, leat_net_sums sums)
     const double n = (double)sums.samples;
     return (leat_metrics){
         .samples = sums.samples,
-        .loss = sums.samples ? sums.loss / n : NAN,
+        .loss = sums.samples && !isnan(sums.loss) ? sums.loss / n : NAN, /* and never -NaN */
         .accuracy = sums.samples && trainer->model.loss->accuracy ? sums.right / n : NAN,
     };
 }
@@ -322,6 +321,11 @@ int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *e
 
 void leat_trainer_so_far(const leat_trainer *trainer, leat_metrics *out)
 {
+    if (!out)
+        return;
+    *out = (leat_metrics){ .loss = NAN, .accuracy = NAN };
+    if (!trainer)
+        return;
     leat_net_sums sums = { 0, NAN, NAN };
     if (!trainer->stream && trainer->backend->sums(trainer->net, false, &sums, NULL) == LEAT_OK)
         sums = add(trainer->carried, sums);

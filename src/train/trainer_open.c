@@ -17,7 +17,7 @@ static const leat_option train_table[] = {
     LEAT_OPTION_STRING(leat_train_options, input, "",
                        "tensor to compute from; empty: image, or the first one"),
     LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),
-    LEAT_OPTION_I64_OR(leat_train_options, seed, "auto", 0, 9e15, autos,
+    LEAT_OPTION_I64_OR(leat_train_options, seed, "auto", 0, LEAT_OPTION_I64_MAX, autos,
                        "key of initial weights and dropout; auto: the config's seed"),
     LEAT_OPTION_I64_OR(
         leat_train_options, threads, "auto", 1, 1024, autos,

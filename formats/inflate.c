@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * inflate.c: DESIGN. ISA-L keeps all that it knows between two calls, the last 32 KiB of data included, in one
+ * struct without pointers into itself. So a copy of that struct, and the offset of the next byte of the
+ * file, is a point to go on from. The checksums of the wrapper are part of it: a member's are checked
+ * whenever its end is reached, from wherever. */
+#include "inflate.h"
+
+#include <errno.h>
+#include <isa-l/igzip_lib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "little_endian.h"
+
+enum {
+    IN_BYTES = 1 << 16,
+    BACK_BYTES = 16,         /* before the input: ISA-L gives back bytes that it took too many */
+    OUT_MOST_BYTES = 1 << 30 /* of one call: its counts have 32 bits */
+};
+
+struct leat_inflate_point {
+    struct inflate_state state; /* next_in, avail_in and next_out mean nothing */
+    const char *kind;
+    uint64_t next;   /* byte of the file that is read next */
+    uint64_t member; /* byte of the file where the member began */
+    uint64_t at;     /* bytes of data so far */
+    int ended, failed;
+};
+
+struct leat_inflate {
+    struct leat_inflate_point now; /* now.next: behind what is in `in` */
+    int fd;
+    leat_format_error why; /* if now.failed */
+    uint8_t in[BACK_BYTES + IN_BYTES];
+};
+
+static int is_zlib(const uint8_t *b)
+{
+    /* The top bytes of a length are 0, also where it is damaged elsewhere; data seldom have that, and a
+     * stored block, which may, says so by a length and its complement. */
+    const int stored = b[2] <= 1 && (leat_load_u16(b + 3) ^ leat_load_u16(b + 5)) == 0xffff;
+    return (b[0] & 0x0f) == 8 && b[0] >> 4 <= 7 && (b[0] << 8 | b[1]) % 31 == 0 &&
+           (b[6] || b[7] || stored);
+}
+
+const char *leat_inflate_kind(const uint8_t *begin, size_t n)
+{
+    if (n < 8) /* the least that either takes, of no data */
+        return NULL;
+    if (begin[0] == 0x1f && begin[1] == 0x8b && begin[2] == 8 && !(begin[3] & 0xe0))
+        return "GZIP";
+    return is_zlib(begin) ? "ZLIB" : NULL;
+}
+
+int leat_inflate_open(leat_inflate **out, leat_format_error *err)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "no memory to decompress");
+    return LEAT_FORMAT_OK;
+}
+
+void leat_inflate_close(leat_inflate **inflate)
+{
+    free(*inflate);
+    *inflate = NULL;
+}
+
+static void begin_member(leat_inflate *inflate)
+{
+    struct leat_inflate_point *const now = &inflate->now;
+    now->member = now->next - now->state.avail_in;
+    isal_inflate_reset(&now->state);
+    now->state.crc_flag = *now->kind == 'G' ? ISAL_GZIP : ISAL_ZLIB;
+}
+
+void leat_inflate_begin(leat_inflate *inflate, int fd, const char *kind)
+{
+    inflate->fd = fd;
+    memset(&inflate->now, 0, sizeof inflate->now);
+    inflate->now.kind = kind;
+    isal_inflate_init(&inflate->now.state);
+    begin_member(inflate);
+}
+
+static int fail(leat_inflate *inflate, int code, const char *what, leat_format_error *err)
+{
+    struct leat_inflate_point *const now = &inflate->now;
+    const uint64_t byte = now->next - now->state.avail_in;
+    now->failed = leat_format_fail(
+        &inflate->why, code, byte,
+        "%s: %s at byte %llu of the file (in what begins at byte %llu), after %llu bytes of data",
+        now->kind, what, (unsigned long long)byte, (unsigned long long)now->member,
+        (unsigned long long)now->at);
+    if (err)
+        *err = inflate->why;
+    return code;
+}
+
+static const char *reason_of(int rc)
+{
+    switch (rc) {
+    case ISAL_INVALID_BLOCK:
+    case ISAL_INVALID_SYMBOL:
+    case ISAL_INVALID_LOOKBACK:
+        return "the compressed data are damaged";
+    case ISAL_INVALID_WRAPPER:
+    case ISAL_UNSUPPORTED_METHOD:
+        return "damaged header, or bytes behind the end that are not of this format";
+    case ISAL_INCORRECT_CHECKSUM:
+        return "the data do not have the checksum or the length that stands behind them: damaged";
+    default:
+        return "it needs a dictionary, which TFRecord files do not have";
+    }
+}
+
+/* *n: bytes that came; 0 at the end of the file. */
+static int refill(leat_inflate *inflate, size_t *n, leat_format_error *err)
+{
+    struct leat_inflate_point *const now = &inflate->now;
+    uint8_t *const to = inflate->in + BACK_BYTES;
+    ssize_t got;
+    do
+        got = pread(inflate->fd, to, IN_BYTES, (off_t)now->next);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return fail(inflate, LEAT_FORMAT_IO, strerror(errno), err);
+    *n = (size_t)got;
+    now->next += *n;
+    now->state.next_in = to;
+    now->state.avail_in = (uint32_t)*n;
+    return LEAT_FORMAT_OK;
+}
+
+/* The member has ended: so have the data, or the next one begins. */
+static int end_member(leat_inflate *inflate, leat_format_error *err)
+{
+    struct leat_inflate_point *const now = &inflate->now;
+    /* Behind ZLIB's short trailer ISA-L may have taken bytes that it does not give back. */
+    size_t n = now->state.avail_in + (size_t)now->state.read_in_length / 8;
+    const int rc = n ? LEAT_FORMAT_OK : refill(inflate, &n, err);
+    if (rc < 0)
+        return rc;
+    if (n == 0)
+        now->ended = 1;
+    else if (*now->kind == 'G')
+        begin_member(inflate);
+    else
+        return fail(inflate, LEAT_FORMAT_BAD, "there are bytes behind the end", err);
+    return LEAT_FORMAT_OK;
+}
+
+/* Some more bytes, if the input has any. */
+static int step(leat_inflate *inflate, uint8_t *to, size_t size, size_t *n, leat_format_error *err)
+{
+    struct leat_inflate_point *const now = &inflate->now;
+    struct inflate_state *const state = &now->state;
+    size_t n_in = state->avail_in;
+    if (!n_in) {
+        const int rc = refill(inflate, &n_in, err);
+        if (rc < 0)
+            return rc;
+    }
+    const uint32_t room = size < OUT_MOST_BYTES ? (uint32_t)size : OUT_MOST_BYTES;
+    state->next_out = to;
+    state->avail_out = room;
+    const int rc = isal_inflate(state);
+    *n = room - state->avail_out;
+    now->at += *n;
+    if (rc != ISAL_DECOMP_OK)
+        return fail(inflate, LEAT_FORMAT_BAD, reason_of(rc), err);
+    if (!n_in && !*n && state->block_state != ISAL_BLOCK_FINISH)
+        return fail(inflate, LEAT_FORMAT_BAD, "truncated: the file ends", err);
+    return LEAT_FORMAT_OK;
+}
+
+int leat_inflate_read(leat_inflate *inflate, void *to, size_t size, size_t *n,
+                      leat_format_error *err)
+{
+    struct leat_inflate_point *const now = &inflate->now;
+    int rc = LEAT_FORMAT_OK;
+    *n = 0;
+    if (now->failed) {
+        if (err)
+            *err = inflate->why;
+        return now->failed;
+    }
+    while (*n < size && !now->ended && rc == LEAT_FORMAT_OK) {
+        size_t some = 0;
+        if (now->state.block_state == ISAL_BLOCK_FINISH)
+            rc = end_member(inflate, err);
+        else
+            rc = step(inflate, (uint8_t *)to + *n, size - *n, &some, err);
+        *n += some;
+    }
+    return rc;
+}
+
+uint64_t leat_inflate_at(const leat_inflate *inflate)
+{
+    return inflate->now.at;
+}
+
+leat_inflate_point *leat_inflate_keep(const leat_inflate *inflate)
+{
+    leat_inflate_point *const point = malloc(sizeof *point);
+    if (!point)
+        return NULL;
+    *point = inflate->now;
+    point->next -= point->state.avail_in;
+    point->state.avail_in = 0;
+    return point;
+}
+
+void leat_inflate_resume(leat_inflate *inflate, int fd, const leat_inflate_point *point)
+{
+    inflate->fd = fd;
+    inflate->now = *point;
+}
+
+size_t leat_inflate_point_bytes(void)
+{
+    return sizeof(leat_inflate_point);
+}

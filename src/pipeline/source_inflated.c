@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source_inflated.c: DESIGN. The engine knows records by number and asks for them in any order, so a file
+ * that can only be read from its beginning is made one that can be read anywhere: when it is opened it is
+ * decompressed once, and at every chunk of 4 MiB a point to go on from is kept (inflate_index.h). A record
+ * is then copied out of its chunk, and the chunks used last are kept here, decompressed. So order, resume,
+ * ranks, caches and filters are those of any other file, and batches are the same bytes. Records in order,
+ * or near each other, cost the decompression of each chunk once; different threads decompress different
+ * chunks. A global shuffle is right too, but may decompress a chunk for every record.
+ *
+ * A chunk in memory belongs to who fills it (FILLING), then to those who copy out of it (n_users). A thread
+ * holds one at a time, and none while it waits, so that they cannot wait for each other. */
+#include "source_inflated.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tfrecord_features.h"
+
+enum { SLOTS = 8 };
+enum { EMPTY, FILLING, READY };
+
+typedef struct slot {
+    int state;                      /* [lock] */
+    int n_users;                    /* [lock] who copy out of it */
+    uint64_t used;                  /* [lock] when it was asked for last */
+    const leat_inflated_file *file; /* [lock] */
+    size_t chunk;                   /* [lock] of that file */
+    leat_inflate *inflate;          /* [who fills it] */
+    uint8_t *bytes;                 /* [who fills it, then read-only] */
+} slot;
+
+struct leat_inflated {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* a slot is ready, or has no user any more */
+    uint64_t clock;         /* [lock] */
+    size_t slot_bytes, n_slots;
+    slot slots[SLOTS];
+};
+
+void leat_inflated_close(leat_inflated **chunks)
+{
+    if (!*chunks)
+        return;
+    for (size_t i = 0; i < (*chunks)->n_slots; i++) {
+        leat_inflate_close(&(*chunks)->slots[i].inflate);
+        free((*chunks)->slots[i].bytes);
+    }
+    pthread_cond_destroy(&(*chunks)->changed);
+    pthread_mutex_destroy(&(*chunks)->lock);
+    free(*chunks);
+    *chunks = NULL;
+}
+
+int leat_inflated_open(leat_inflated **out, size_t n_chunks, size_t most_bytes, leat_error *err)
+{
+    leat_inflated *chunks = calloc(1, sizeof *chunks);
+    *out = NULL;
+    if (!chunks)
+        return leat_fail(err, LEAT_E_NOMEM, "chunks of compressed files");
+    pthread_mutex_init(&chunks->lock, NULL);
+    pthread_cond_init(&chunks->changed, NULL);
+    chunks->slot_bytes = most_bytes;
+    chunks->n_slots = n_chunks < SLOTS ? n_chunks : SLOTS;
+    for (size_t i = 0; i < chunks->n_slots; i++) {
+        chunks->slots[i].bytes = malloc(most_bytes ? most_bytes : 1);
+        if (!chunks->slots[i].bytes || leat_inflate_open(&chunks->slots[i].inflate, NULL) < 0) {
+            leat_inflated_close(&chunks);
+            return leat_fail(err, LEAT_E_NOMEM, "%d chunks of %zu bytes for compressed files",
+                             SLOTS, most_bytes);
+        }
+    }
+    *out = chunks;
+    return LEAT_OK;
+}
+
+size_t leat_inflated_bytes(const leat_inflated *chunks)
+{
+    return chunks->n_slots * (chunks->slot_bytes + leat_inflate_point_bytes());
+}
+
+static slot *find_locked(leat_inflated *chunks, const leat_inflated_file *file, size_t chunk)
+{
+    for (size_t i = 0; i < chunks->n_slots; i++) {
+        slot *const s = &chunks->slots[i];
+        if (s->state != EMPTY && s->file == file && s->chunk == chunk)
+            return s;
+    }
+    return NULL;
+}
+
+/* The one that was used the longest ago, of those that nobody has; NULL: there is none now. */
+static slot *idle_locked(leat_inflated *chunks)
+{
+    slot *best = NULL;
+    for (size_t i = 0; i < chunks->n_slots; i++) {
+        slot *const s = &chunks->slots[i];
+        if (s->state != FILLING && !s->n_users && (!best || s->used < best->used))
+            best = s;
+    }
+    return best;
+}
+
+/* Decompresses the chunk; the lock is given back meanwhile. */
+static int fill_locked(leat_inflated *chunks, slot *s, const leat_inflated_file *file, size_t chunk,
+                       leat_error *err)
+{
+    leat_format_error why;
+    size_t n;
+    s->state = FILLING;
+    s->file = file;
+    s->chunk = chunk;
+    pthread_mutex_unlock(&chunks->lock);
+    const int rc =
+        leat_inflate_index_chunk(&file->index, chunk, file->fd, s->inflate, s->bytes, &n, &why);
+    pthread_mutex_lock(&chunks->lock);
+    s->state = rc < 0 ? EMPTY : READY;
+    pthread_cond_broadcast(&chunks->changed);
+    return rc < 0 ? leat_tfrecord_features_fail(err, &why) : LEAT_OK;
+}
+
+/* Gives a slot that holds the chunk; give it back with release(). */
+static int claim(leat_inflated *chunks, const leat_inflated_file *file, size_t chunk, slot **out,
+                 leat_error *err)
+{
+    int rc = LEAT_OK;
+    *out = NULL;
+    pthread_mutex_lock(&chunks->lock);
+    while (rc >= 0 && !*out) {
+        slot *const s = find_locked(chunks, file, chunk);
+        slot *const idle = s ? NULL : idle_locked(chunks);
+        if (s && s->state == READY)
+            *out = s;
+        else if (idle)
+            rc = fill_locked(chunks, idle, file, chunk, err);
+        else
+            pthread_cond_wait(&chunks->changed, &chunks->lock);
+    }
+    if (*out) {
+        (*out)->n_users++;
+        (*out)->used = ++chunks->clock;
+    }
+    pthread_mutex_unlock(&chunks->lock);
+    return rc;
+}
+
+static void release(leat_inflated *chunks, slot *s)
+{
+    pthread_mutex_lock(&chunks->lock);
+    if (--s->n_users == 0)
+        pthread_cond_broadcast(&chunks->changed);
+    pthread_mutex_unlock(&chunks->lock);
+}
+
+int leat_inflated_read(leat_inflated *chunks, const leat_inflated_file *file, uint64_t offset,
+                       size_t size, uint8_t *to, leat_error *err)
+{
+    const uint64_t chunk_bytes = file->index.chunk_bytes;
+    for (size_t done = 0; done < size;) {
+        const uint64_t at = offset + done, within = at % chunk_bytes;
+        const uint64_t left = chunk_bytes - within;
+        const size_t n = left < size - done ? (size_t)left : size - done;
+        slot *s;
+        const int rc = claim(chunks, file, (size_t)(at / chunk_bytes), &s, err);
+        if (rc < 0)
+            return rc;
+        memcpy(to + done, s->bytes + within, n);
+        release(chunks, s);
+        done += n;
+    }
+    return LEAT_OK;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "tfrecord_shard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "digest.h"
+#include "format.h"
+#include "tfrecord.h"
+#include "tfrecord_features.h"
+
+#define VERIFY_BYTES                                                                               \
+    ((uint64_t)1 << 30) /* of data: the index of what lies beyond is checked as it is used */
+
+void leat_tfrecord_shard_close(leat_tfrecord_shard *shard)
+{
+    leat_index_close(&shard->index);
+    leat_inflate_index_close(&shard->inflated.index);
+    leat_source_seek_close(&shard->seek);
+    if (shard->fd >= 0)
+        close(shard->fd);
+    free(shard->path);
+}
+
+int leat_tfrecord_shard_extent(const leat_tfrecord_shard *shard, uint64_t record, uint64_t *offset,
+                               uint64_t *size)
+{
+    if (!shard->compression)
+        return leat_index_extent(&shard->index, record, offset, size);
+    *offset = shard->inflated.index.begins[record];
+    *size = shard->inflated.index.begins[record + 1] - *offset;
+    return LEAT_FORMAT_OK;
+}
+
+static int open_plain(leat_tfrecord_shard *s, bool lossy, leat_source *source, leat_error *err)
+{
+    const uint64_t before = source->n_bytes;
+    const bool verify = before < VERIFY_BYTES && s->bytes <= VERIFY_BYTES - before;
+    const unsigned flags = (verify ? LEAT_INDEX_VERIFY : 0u) | (lossy ? LEAT_INDEX_RESYNC : 0u);
+    leat_format_error why;
+    if (leat_index_open(s->path, flags, &s->index, &why) < 0)
+        return leat_tfrecord_features_fail(err, &why);
+    leat_source_seek_open(&s->seek, s->path, s->index.data_bytes, s->index.n_records, source);
+    /* The index was made of what has the name; that must be what is open here. */
+    const leat_file_id id = { s->index.data_bytes, s->index.data_mtime_ns };
+    const int rc = leat_file_id_check(&id, s->fd, s->path, err);
+    if (rc < 0)
+        return rc;
+    leat_file_watch_init(&s->watch, &id);
+    s->n_records = s->index.n_records;
+    source->n_bytes += s->bytes;
+    source->lost_bytes += s->index.lost_bytes;
+    source->seek_bytes += s->seek.index.memory_bytes;
+    *(s->index.mapped ? &source->index_bytes : &source->memory_bytes) += s->index.memory_bytes;
+    return LEAT_OK;
+}
+
+static int open_compressed(leat_tfrecord_shard *s, const leat_file_id *id, leat_source *source,
+                           leat_error *err)
+{
+    leat_inflate_index *const index = &s->inflated.index;
+    leat_format_error why;
+    s->inflated.fd = s->fd;
+    int rc = leat_inflate_index_build(s->fd, s->compression, LEAT_INFLATED_CHUNK, index, &why);
+    /* Written to meanwhile: then that is what is wrong with it. */
+    const int changed = leat_file_id_check(id, s->fd, s->path, err);
+    if (changed < 0)
+        return changed;
+    if (rc < 0) {
+        rc = leat_tfrecord_features_fail(err, &why);
+        return leat_fail_in(err, rc, "%s: ", s->path);
+    }
+    leat_file_watch_init(&s->watch, id);
+    s->seek.feature = -1;
+    s->n_records = index->n_records;
+    source->seek_complete = false;
+    source->n_bytes += index->data_bytes;
+    source->memory_bytes += index->memory_bytes;
+    return LEAT_OK;
+}
+
+int leat_tfrecord_shard_open(leat_tfrecord_shard *s, const char *path, bool lossy,
+                             leat_source *source, leat_error *err)
+{
+    uint8_t begin[LEAT_TFRECORD_HEADER];
+    leat_file_id id;
+    struct stat status;
+    *s = (leat_tfrecord_shard){ .fd = -1, .first = source->n_records };
+    if (!(s->path = strdup(path)))
+        return leat_fail(err, LEAT_E_NOMEM, "%s", path);
+    s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
+    if (s->fd < 0 || fstat(s->fd, &status) < 0)
+        return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", path, leat_format_open_error(errno));
+    if (!S_ISREG(status.st_mode))
+        return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
+    s->bytes = (uint64_t)status.st_size;
+    const ssize_t n = leat_format_read_first(s->fd, begin, sizeof begin);
+    if (n < 0 || leat_file_id_of(s->fd, &id) < 0)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+    s->compression = leat_tfrecord_compression(begin, (size_t)n);
+    const int rc =
+        s->compression ? open_compressed(s, &id, source, err) : open_plain(s, lossy, source, err);
+    if (rc < 0)
+        return rc;
+    source->n_files++;
+    source->n_records += s->n_records;
+    source->digest =
+        leat_digest_chain(source->digest, leat_digest_row(&(uint64_t[2]){ s->n_records, s->bytes },
+                                                          16, source->n_files));
+    return LEAT_OK;
+}

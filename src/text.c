@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "text.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int leat_text_v(char *text, size_t size, const char *format, va_list args)
+{
+    /* A constant of libc: nothing is allocated. */
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    const locale_t before = c ? uselocale(c) : (locale_t)0;
+    const int n = vsnprintf(text, size, format, args);
+    if (c) {
+        uselocale(before);
+        freelocale(c);
+    }
+    return n;
+}
+
+int leat_text(char *text, size_t size, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int n = leat_text_v(text, size, format, args);
+    va_end(args);
+    return n;
+}
+
+double leat_text_f64(const char *text)
+{
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    const double value = c ? strtod_l(text, NULL, c) : strtod(text, NULL);
+    if (c)
+        freelocale(c);
+    return value;
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool leat_text_same(const char *a, const char *b)
+{
+    for (; *a && lower(*a) == lower(*b); a++)
+        b++;
+    return lower(*a) == lower(*b);
+}

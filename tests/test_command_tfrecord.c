@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_tfrecord.c: `leat convert tfrecord`, and what other commands do with compressed files. */
+#include "command_fixture.h"
+#include "compressed.h"
+
+/* Writes a compressed twin of a file of the folder. */
+static int pack(const char *from, const char *to, int zlib)
+{
+    char path[128];
+    static uint8_t bytes[1 << 20];
+    size_t size;
+    snprintf(path, sizeof path, "%s/%s", folder, from);
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return -1;
+    const size_t n = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    uint8_t *const packed = compressed(bytes, n, zlib, zlib ? n : 5000, &size);
+    snprintf(path, sizeof path, "%s/%s", folder, to);
+    file = packed ? fopen(path, "wb") : NULL;
+    const size_t written = file ? fwrite(packed, 1, size, file) : 0;
+    free(packed);
+    return file && fclose(file) == 0 && written == size ? 0 : -1;
+}
+
+/* a.tfrecord and b.tfrecord are plain, a.gz and b.z the same, compressed. */
+static int make_files(void **state)
+{
+    if (make_folder(state) < 0 ||
+        shell("$L synth set --n 50 --size 16 --seed 7 -q && "
+              "$L convert images set -o p -q --shards 2 && "
+              "mv p-00000-of-00002.tfrecord a.tfrecord && mv p-00001-of-00002.tfrecord b.tfrecord "
+              "&& rm -f p-*"))
+        return -1;
+    return pack("a.tfrecord", "a.gz", 0) < 0 || pack("b.tfrecord", "b.z", 1) < 0 ? -1 : 0;
+}
+
+static int clean_files(void **state)
+{
+    (void)state;
+    return shell("rm -rf x* .x*");
+}
+
+static void each_file_becomes_one(void **state)
+{
+    (void)state;
+    expect_success(shell("$L convert tfrecord a.gz b.z -o x/out"));
+    expect_in(out, "50 records of 2 files");
+    expect_success(shell("cmp a.tfrecord x/out-00000-of-00002.tfrecord && "
+                         "cmp b.tfrecord x/out-00001-of-00002.tfrecord && "
+                         "$L index --check x/*.tfrecord"));
+    expect_success(shell("ls -A x | wc -l"));
+    assert_int_equal(atoi(out), 4); /* two files, two indexes, nothing else */
+}
+
+static void shards_of_equal_numbers(void **state)
+{
+    (void)state;
+    expect_success(shell("$L convert tfrecord a.gz b.tfrecord -o x --shards 3 --json -"));
+    json_t *const json = parse_out();
+    assert_int_equal(number(json, "records"), 50);
+    assert_int_equal(number(json, "files"), 2);
+    assert_int_equal(json_array_size(json_object_get(json, "shards")), 3);
+    json_decref(json);
+    expect_success(shell("cat a.tfrecord b.tfrecord >xall; "
+                         "cat x-0000?-of-00003.tfrecord | cmp - xall"));
+    expect_success(shell("$L index --json - x-*.tfrecord"));
+    json_t *const index = parse_out();
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(number(json_array_get(json_object_get(index, "files"), i), "records"),
+                         i < 2 ? 17 : 16);
+    json_decref(index);
+}
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    expect_failure(shell("$L convert tfrecord a.gz -o x --shards 60"), 2,
+                   "--shards 60: there are only");
+    expect_failure(shell("$L convert tfrecord a.gz -o x --jpeg restart"), 2,
+                   "records are written as they are");
+    expect_failure(shell("$L convert images set a -o x"), 2, "images takes one folder");
+    expect_failure(shell("$L convert video a -o x"), 2, "it knows: images, tfrecord");
+    expect_failure(shell("$L convert tfrecord missing -o x"), 1, "missing");
+    expect_success(shell("cp a.gz x-00000-of-00001.tfrecord"));
+    expect_failure(shell("$L convert tfrecord x-00000-of-00001.tfrecord -o x"), 2,
+                   "would be replaced while it is read");
+    expect_success(shell("cmp a.gz x-00000-of-00001.tfrecord; rm x-*; head -c 3000 a.gz >x.gz"));
+    expect_failure(shell("$L convert tfrecord b.z x.gz -o xout"), 1, "GZIP: truncated");
+    expect_in(err, "x.gz: record ");
+    assert_int_equal(count_files("*xout*"), 0);
+}
+
+static void other_commands(void **state)
+{
+    (void)state;
+    expect_success(shell("$L inspect a.tfrecord | tail -n +2 >xplain; "
+                         "$L inspect a.gz | tail -n +2 | cmp - xplain"));
+    expect_failure(shell("$L index a.gz"), 1, "`leat convert tfrecord a.gz -o PREFIX`");
+    expect_success(
+        shell("cat >x.yaml <<EOF\n"
+              "source: {tfrecord: [a.gz, b.z]}\n"
+              "pipeline: [shuffle: {window: 20}, map: [decode_image, resize: [16, 16]], batch: 8]\n"
+              "EOF"));
+    expect_success(shell("$L plan x.yaml"));
+    expect_in(out, "leat convert tfrecord");
+}
+
+/* Up to its damage a compressed file is read. */
+static void repair_of_a_cut_file(void **state)
+{
+    (void)state;
+    expect_success(shell("head -c 6000 a.gz >x.gz; $L repair x.gz -o xout.tfrecord"));
+    expect_in(out, "and the rest: GZIP: truncated");
+    expect_success(shell("$L index --check xout.tfrecord && head -c $(stat -c %%s xout.tfrecord) "
+                         "a.tfrecord | cmp - xout.tfrecord"));
+    expect_success(shell("test $(stat -c %%s xout.tfrecord) -gt 5000"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(each_file_becomes_one, clean_files),
+        cmocka_unit_test_setup(shards_of_equal_numbers, clean_files),
+        cmocka_unit_test_setup(what_is_refused, clean_files),
+        cmocka_unit_test_setup(other_commands, clean_files),
+        cmocka_unit_test_setup(repair_of_a_cut_file, clean_files),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_compressed.c: the source `tfrecord` over compressed files gives the batches of the plain ones, in any
+ * order, with any threads, and from any batch on. */
+#include <fcntl.h>
+#include <pthread.h>
+
+#include "compressed.h"
+#include "engine_fixture.h"
+#include "own_folder.h"
+#include "tfrecord_shard.h"
+
+enum { N = 3000, N_FILES = 3 };
+
+/* f0 … f2.tfrecord are plain; their compressed twins are g0 … g2: GZIP in members, ZLIB, and plain. */
+static int make_files(void **state)
+{
+    if (make_folder(state) < 0)
+        return -1;
+    for (int i = 0; i < N_FILES; i++) {
+        char name[32];
+        size_t size, packed_size;
+        snprintf(name, sizeof name, "f%d.tfrecord", i);
+        write_records(in_folder(name), (uint64_t)i * N, N, i == 2 ? 100 : 6000);
+        uint8_t *const bytes = read_whole(in_folder(name), &size);
+        uint8_t *const packed =
+            compressed(bytes, size, i == 1, i == 1 ? size : 1234567, &packed_size);
+        if (!bytes || !packed)
+            return -1;
+        name[0] = 'g';
+        write_whole(in_folder(name), i == 2 ? bytes : packed, i == 2 ? size : packed_size);
+        free(bytes);
+        free(packed);
+    }
+    return 0;
+}
+
+static leat_plan *plan_with(char files, const char *stages, const char *engine)
+{
+    char text[800];
+    snprintf(text, sizeof text,
+             "source: {tfrecord: {files: '%s/%c*.tfrecord', features: {x: {}, id: {}}}}\n"
+             "engine: %s\npipeline: [%s {batch: 64}, {prefetch: 2}]\n",
+             test_folder, files, engine, stages);
+    return plan_of_text(text);
+}
+
+static uint64_t digest_with(char files, const char *stages, const char *engine)
+{
+    int64_t n;
+    leat_plan *plan = plan_with(files, stages, engine);
+    leat_loader *loader = open_loader(plan, NULL);
+    const uint64_t digest = take_digest(loader, &n);
+    assert_true(n > 0);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    return digest;
+}
+
+static void batches_are_those_of_plain_files(void **state)
+{
+    static const char *const stages[] = { "", "{shuffle: {window: 512}},", "shuffle,",
+                                          "{filter: {feature: id, min: 2000, max: 7000}}, shuffle,",
+                                          "{cache: {}}, {repeat: 2}," };
+    static const char *const engines[] = { "{threads: 0, digest: true}",
+                                           "{threads: 4, digest: true}",
+                                           "{threads: 3, reader: pread, digest: true}" };
+    (void)state;
+    for (size_t s = 0; s < sizeof stages / sizeof *stages; s++) {
+        const uint64_t want = digest_with('f', stages[s], engines[1]);
+        for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
+            assert_true(digest_with('g', stages[s], engines[e]) == want);
+    }
+}
+
+/* As parts of other sources, which ask for their records in their own ways. */
+static void parts_of_other_sources(void **state)
+{
+    static const char *const names[] = { "concat", "interleave", "zip" };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        uint64_t digests[2];
+        for (int k = 0; k < 2; k++) {
+            char text[1000];
+            int64_t n;
+            const char c = k ? 'g' : 'f';
+            snprintf(text, sizeof text,
+                     "source: {%s: {sources: [\n"
+                     "  {tfrecord: {files: '%s/%c0.tfrecord', features: {x: {}, id: {}}}},\n"
+                     "  {tfrecord: {files: '%s/%c1.tfrecord', features: {%s: {key: x}, %s: {key: "
+                     "id}}}}]}}\n"
+                     "engine: {threads: 3, digest: true}\n"
+                     "pipeline: [{shuffle: {window: 300}}, {batch: 64}]\n",
+                     names[i], test_folder, c, test_folder, c, i == 2 ? "x2" : "x",
+                     i == 2 ? "id2" : "id");
+            leat_plan *plan = plan_of_text(text);
+            leat_loader *loader = open_loader(plan, NULL);
+            digests[k] = take_digest(loader, &n);
+            assert_int_equal(n, leat_plan_get_info(plan)->n_batches);
+            leat_loader_close(&loader);
+            leat_plan_close(&plan);
+        }
+        assert_true(digests[0] == digests[1]);
+    }
+}
+
+static void ranks_and_resuming(void **state)
+{
+    static const char engine[] = "{threads: 2, digest: true, ranks: 2, rank: 1}";
+    const leat_loader_options from = { .first_batch = 70 };
+    uint64_t digests[2];
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        int64_t n;
+        leat_plan *plan = plan_with(k ? 'g' : 'f', "shuffle,", engine);
+        leat_loader *loader = open_loader(plan, &from);
+        digests[k] = take_digest(loader, &n);
+        assert_int_equal(n, leat_plan_get_info(plan)->n_batches - 70);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+    }
+    assert_true(digests[0] == digests[1]);
+}
+
+static void a_note_says_what_it_costs(void **state)
+{
+    leat_plan *plan = plan_with('g', "", "{}");
+    (void)state;
+    assert_non_null(strstr(leat_plan_note(plan, 0), "GZIP-compressed"));
+    assert_non_null(strstr(leat_plan_note(plan, 0), "leat convert tfrecord"));
+    assert_non_null(strstr(leat_plan_note(plan, 0), "makes plain, indexed files"));
+    leat_plan_close(&plan);
+    plan = plan_with('f', "", "{}");
+    assert_null(leat_plan_note(plan, 0));
+    leat_plan_close(&plan);
+}
+
+/* The memory of points, places and chunks is in the plan. */
+static void memory_is_planned(void **state)
+{
+    leat_tfrecord_shard shard;
+    leat_source source = { 0 };
+    leat_error err;
+    (void)state;
+    check(leat_tfrecord_shard_open(&shard, in_folder("g0.tfrecord"), false, &source, &err), &err);
+    assert_string_equal(shard.compression, "GZIP");
+    assert_int_equal(shard.n_records, N);
+    assert_int_equal(shard.inflated.index.n_chunks,
+                     shard.inflated.index.data_bytes / LEAT_INFLATED_CHUNK + 1);
+    assert_int_equal(source.memory_bytes, shard.inflated.index.memory_bytes);
+    assert_true(source.memory_bytes >=
+                (N + 1) * 8 + shard.inflated.index.n_chunks * leat_inflate_point_bytes());
+    leat_tfrecord_shard_close(&shard);
+}
+
+/* --- chunks, fewer than are asked for ------------------------------------------------------------- */
+
+typedef struct reading {
+    leat_inflated *chunks;
+    const leat_inflated_file *files;
+    const uint8_t *plain[2];
+    uint64_t seed;
+    int failed;
+} reading;
+
+static void *read_ranges(void *arg)
+{
+    reading *const r = arg;
+    uint8_t to[20000];
+    leat_error err;
+    leat_rng rng = leat_rng_make(r->seed, 0, 0, 0);
+    for (int i = 0; i < 400; i++) {
+        const uint32_t k = leat_rng_below(&rng, 2);
+        const uint64_t bytes = r->files[k].index.data_bytes;
+        const size_t size = leat_rng_below(&rng, sizeof to);
+        const uint64_t at = leat_rng_below(&rng, (uint32_t)(bytes - size));
+        r->failed += leat_inflated_read(r->chunks, &r->files[k], at, size, to, &err) < 0 ||
+                     memcmp(to, r->plain[k] + at, size) != 0;
+    }
+    return NULL;
+}
+
+static void many_threads_few_chunks(void **state)
+{
+    static const char *const names[] = { "0.tfrecord", "1.tfrecord" };
+    enum { THREADS = 6, CHUNK = 100003 };
+    leat_inflated_file files[2];
+    reading of[THREADS];
+    pthread_t threads[THREADS];
+    leat_error err;
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        char name[32];
+        size_t size;
+        snprintf(name, sizeof name, "g%s", names[k]);
+        files[k].fd = open(in_folder(name), O_RDONLY);
+        assert_int_equal(leat_inflate_index_build(files[k].fd, k ? "ZLIB" : "GZIP", CHUNK,
+                                                  &files[k].index, NULL),
+                         LEAT_FORMAT_OK);
+        name[0] = 'f';
+        of[0].plain[k] = read_whole(in_folder(name), &size);
+        assert_int_equal(files[k].index.data_bytes, size);
+    }
+    for (size_t n_chunks = 1; n_chunks <= 4; n_chunks += 3) { /* and so many in memory */
+        leat_inflated *chunks;
+        check(leat_inflated_open(&chunks, n_chunks, CHUNK, &err), &err);
+        for (int i = 0; i < THREADS; i++) {
+            of[i] = (reading){ chunks, files, { of[0].plain[0], of[0].plain[1] }, (uint64_t)i, 0 };
+            assert_int_equal(pthread_create(&threads[i], NULL, read_ranges, &of[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            pthread_join(threads[i], NULL);
+            assert_int_equal(of[i].failed, 0);
+        }
+        leat_inflated_close(&chunks);
+    }
+    for (int k = 0; k < 2; k++) {
+        leat_inflate_index_close(&files[k].index);
+        close(files[k].fd);
+        free((void *)(uintptr_t)of[0].plain[k]);
+    }
+}
+
+static void expect_error(const char *name, const char *part)
+{
+    char text[400];
+    leat_plan *plan;
+    leat_error err;
+    snprintf(text, sizeof text, "{source: {tfrecord: '%s'}, pipeline: [batch: 8]}",
+             in_folder(name));
+    assert_int_equal(open_text(text, &plan, &err), LEAT_E_DATA);
+    assert_non_null(strstr(err.message, in_folder(name)));
+    if (!strstr(err.message, part))
+        fail_msg("\"%s\" does not say \"%s\"", err.message, part);
+}
+
+static void damage_is_said_at_open(void **state)
+{
+    size_t size;
+    uint8_t *const bytes = read_whole(in_folder("g0.tfrecord"), &size);
+    (void)state;
+    write_whole(in_folder("x.tfrecord"), bytes, size / 2);
+    expect_error("x.tfrecord", "GZIP: truncated: the file ends at byte ");
+    bytes[size - 2] ^= 1;
+    write_whole(in_folder("x.tfrecord"), bytes, size);
+    expect_error("x.tfrecord", "checksum or the length");
+    free(bytes);
+}
+
+/* A file that is written to while it is in use is an error that says so, not wrong records. */
+static void a_file_that_changes(void **state)
+{
+    size_t size;
+    leat_error err;
+    leat_batch *batch;
+    int rc;
+    uint8_t *const bytes = read_whole(in_folder("g0.tfrecord"), &size);
+    (void)state;
+    write_whole(in_folder("h0.tfrecord"), bytes, size);
+    leat_plan *plan = plan_with('h', "{repeat: 2},", "{threads: 0}");
+    FILE *const file = fopen(in_folder("h0.tfrecord"), "r+b");
+    assert_non_null(file);
+    memset(bytes, 0xee, size);
+    assert_int_equal(fwrite(bytes, 1, size / 2, file), size / 2);
+    assert_int_equal(fclose(file), 0);
+    leat_loader *loader = open_loader(plan, NULL);
+    while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK)
+        leat_batch_release(batch);
+    assert_int_equal(rc, LEAT_E_DATA);
+    assert_non_null(strstr(err.message, "changed while it was in use"));
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    free(bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_are_those_of_plain_files),
+        cmocka_unit_test(parts_of_other_sources),
+        cmocka_unit_test(ranks_and_resuming),
+        cmocka_unit_test(a_note_says_what_it_costs),
+        cmocka_unit_test(memory_is_planned),
+        cmocka_unit_test(many_threads_few_chunks),
+        cmocka_unit_test(damage_is_said_at_open),
+        cmocka_unit_test(a_file_that_changes),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_messages.c: mistakes that people make at the command line and in configs, and the words that the message
+ * about each must have: what is wrong, where, and what to do. A new mistake is one row. */
+#include "command_fixture.h"
+
+#define WORDS 4
+
+static const char config[] = "source:\n"
+                             "  tfrecord: data/t-*.tfrecord\n"
+                             "pipeline:\n"
+                             "  - shuffle: {seed: 1}\n"
+                             "  - map:\n"
+                             "      - decode_jpeg\n"
+                             "      - random_crop: {size: [16, 16], pad: 2}\n"
+                             "      - normalize: {mean: 0.5, std: 0.2}\n"
+                             "  - batch: {size: 16, drop_remainder: true}\n"
+                             "  - prefetch: {batches: 2}\n"
+                             "train:\n"
+                             "  device: cpu\n"
+                             "  epochs: 1\n"
+                             "  model:\n"
+                             "    - flatten\n"
+                             "    - dense: {units: 10}\n"
+                             "  loss: softmax_cross_entropy\n"
+                             "  optimizer: {adam: {learning_rate: 1.0e-3}}\n";
+
+/* The config with one line (or the text in it) changed by sed. */
+static const struct {
+    const char *change;
+    const char *command;
+    const char *words[WORDS];
+} configs[] = {
+    /* slips of YAML */
+    { "s/^pipeline:/pipeline/",
+      "plan",
+      { "c.yaml:3:1: ':' is missing after 'pipeline'", "`pipeline:`" } },
+    { "s/epochs: 1/epochs 1/",
+      "plan",
+      { "c.yaml:13:3: ':' is missing after 'epochs'", "`epochs: VALUE`" } },
+    { "s/epochs: 1/epochs:1/", "plan", { "c.yaml:13:3: ':' is missing after 'epochs'", "blank" } },
+    { "s/^  device: cpu/   device: cpu/",
+      "plan",
+      { "c.yaml:13:3: this line is indented by 2 blanks and line 12 by 3",
+        "the same indentation" } },
+    { "s/^  epochs: 1/ epochs: 1/",
+      "plan",
+      { "c.yaml:13:2: this line is indented by 1 blank and line 12 by 2",
+        "the same indentation" } },
+    { "s/^  epochs: 1/   epochs: 1/",
+      "plan",
+      { "c.yaml:13:4: this line is indented by 3 blanks, further than line 12 (2)" } },
+    { "s/^      - normalize/     - normalize/",
+      "plan",
+      { "c.yaml:8:6: this line is indented by 5 blanks and line 7 by 6" } },
+    { "s/^      - decode_jpeg/     - decode_jpeg/",
+      "plan",
+      { "c.yaml:7:7: this line is indented by 6 blanks, further than line 6 (5)" } },
+    { "s/drop_remainder: true}/drop_remainder: true/",
+      "plan",
+      { "c.yaml:9:12: this '{' is not closed", "'}' is missing" } },
+    { "s/mean: 0.5/mean: [0.5/", "plan", { "c.yaml:8:", "this '[' is not closed" } },
+    { "s/^  device/\\tdevice/", "plan", { "c.yaml:12:1: a tab: indent with spaces" } },
+    { "s/device: cpu/device: \"cpu/", "plan", { "c.yaml:12:11: this quote is not closed" } },
+    { "s/device: cpu/device: @cpu/",
+      "plan",
+      { "c.yaml:12:11: ", "must not begin with '@'", "quotes" } },
+    { "s/data.t/*/", "plan", { "c.yaml:2:13: ", "begins with '*'", "quotes" } },
+    { "s/epochs: 1/epochs: 1 seed: 3/", "plan", { "c.yaml:13:", "a second ':' in one entry" } },
+    /* things that stand elsewhere, or have another name */
+    { "s/units: 10/units: 10, activation: relu/",
+      "train",
+      { "c.yaml:16:26: ", "has no option 'activation'", "a layer of its own after it",
+        "`- relu`" } },
+    { "s/units: 10/units: 10, activation: softmax/",
+      "train",
+      { "leave it out", "softmax_cross_entropy" } },
+    { "s/units: 10/out_features: 10/", "train", { "did you mean 'units'" } },
+    { "s/learning_rate/lr/", "train", { "c.yaml:18:", "did you mean 'learning_rate'" } },
+    { "s/size: 16/batch_size: 16/", "plan", { "c.yaml:9:13: ", "write size" } },
+    { "s/decode_jpeg/jpeg/", "plan", { "c.yaml:6:9: ", "did you mean 'decode_jpeg'" } },
+    { "s/^pipeline/threads: 2\\npipeline/",
+      "plan",
+      { "c.yaml:3:1: ", "did you mean 'engine.threads'" } },
+    { "s/^pipeline/epochs: 2\\npipeline/",
+      "plan",
+      { "c.yaml:3:1: ", "did you mean 'train.epochs'" } },
+    { "s/^pipeline/batch: 2\\npipeline/",
+      "plan",
+      { "c.yaml:3:", "'batch' is a stage", "`pipeline`" } },
+    { "/- batch/d",
+      "plan",
+      { "c.yaml:9:5: ", "the pipeline has no batch stage", "add `- batch: 32`" } },
+    { "/- batch/d;/- prefetch/d",
+      "plan",
+      { "the pipeline has no batch stage", "add `- batch: 32`" } },
+    { "s/drop_remainder: true/drop_remainder: maybe/",
+      "plan",
+      { "c.yaml:9:", "true or false", "got 'maybe'" } },
+    { "s/- batch: {size: 16,.*/-batch: 16/", "plan", { "c.yaml:9:3: a blank is missing after" } },
+    { "s/- shuffle: {seed: 1}/shuffle: {seed: 1}/", "plan", { "c.yaml:4:3: ", "line 5 has it" } },
+    { "s/pad: 2/padding: 2/", "plan", { "c.yaml:7:", "did you mean 'pad'" } },
+    { "s/1.0e-3/0,001/", "train", { "c.yaml:18:", "a decimal point is written" } },
+    { "s/^source:/data:/", "plan", { "c.yaml:1:1: ", "did you mean 'source'" } },
+    { "s/softmax_cross_entropy/cross_entropy/",
+      "train",
+      { "did you mean 'softmax_cross_entropy'" } },
+    { "s/- flatten/- softmax/",
+      "train",
+      { "c.yaml:15:", "leave it out", "softmax_cross_entropy has it" } },
+    { "s/device: cpu/device: GPU/", "train", { "c.yaml:12:11: ", "did you mean 'cuda'" } },
+    { "s/- flatten/- linear: 3/", "train", { "c.yaml:15:7: ", "did you mean 'dense'" } },
+    { "s/^train:/eval:\\n  tfrecord: x\\ntrain:/",
+      "train",
+      { "c.yaml:12:3: ", "under `source:`" } },
+    /* data */
+    { "s#data/t-.*#data#",
+      "plan",
+      { "c.yaml:2:13: ", "is a folder", "data/*.tfrecord", "images: data" } },
+    { "s/decode_jpeg/decode_png/",
+      "bench",
+      { ".tfrecord, record ", "not a PNG", "it is a JPEG", "use decode_jpeg, or decode_image" } },
+    { "s#data/t#https://host/t#",
+      "plan",
+      { "c.yaml:2:13: ", "https://host/t-", "URLs are not supported yet" } },
+    { "s#data/t#s3://bucket/t#", "plan", { "URLs are not supported yet", "fetch the files" } },
+    { "s#data/t#daat/t#",
+      "plan",
+      { "c.yaml:2:13: no file matches 'daat/t-*.tfrecord'", "where leat runs" } },
+    { "s#tfrecord: .*#tfrecord: {files: data/t-*.tfrecord, features: {image: {key: "
+      "image/encoded}, "
+      "label: {key: image/class/text}}}#",
+      "plan",
+      { "tensor 'label'", "if it is text, take a number", "image/class/label" } },
+    { "s/units: 10/units: 1/", "train", { "has 1 class (", "as many units as there are classes" } },
+    /* numbers */
+    { "s/seed: 1/seed: 99999999999999999999/",
+      "plan",
+      { "c.yaml:4:21: ", "at most 9223372036854775807" } },
+    { "s/seed: 1/seed: -1/", "plan", { "c.yaml:4:21: ", "at least 0" } },
+};
+
+/* Arguments of the command; c.yaml is the config as it is. */
+static const struct {
+    const char *line;
+    const char *words[WORDS];
+} lines[] = {
+    { "train c.yaml --device gpu",
+      { "there is no 'gpu'", "did you mean 'cuda'", "cpu, sim, cuda" } },
+    { "plan c.yaml --set prefetch=2", { "--set prefetch: ", "did you mean 'pipeline.prefetch'" } },
+    { "plan c.yaml --set batch.size=2", { "did you mean 'pipeline.batch'" } },
+    { "plan c.yaml --set threads=2", { "did you mean 'engine.threads'" } },
+    { "train c.yaml --set learning_rate=2",
+      { "did you mean 'train.optimizer.adam.learning_rate'" } },
+    { "train c.yaml --set train.learning_rate=2",
+      { "did you mean 'train.optimizer.adam.learning_rate'" } },
+    { "compare c.yaml --vary threads=1,2", { "did you mean 'engine.threads'" } },
+    { "compare c.yaml --vary prefetch=0,2", { "did you mean 'pipeline.prefetch'" } },
+    { "convert images-of-mine -o x", { "`leat convert images images-of-mine -o PREFIX`" } },
+    { "convert images -o x", { "needs images DIR", "the folder is missing" } },
+    { "convert images bad -o x", { "bad/cat/note.jpg: no image", "--skip-bad leaves" } },
+    { "bench c.yaml --json res.txt",
+      { "'res.txt' is one argument too many", "--json=res.txt", ".json" } },
+    { "train data", { "data is a folder", "a config (.yaml) is wanted", "convert images" } },
+    { "train c.yaml more.yaml", { "'more.yaml' is one argument too many", "it takes CONFIG" } },
+    { "train c.yaml --batch-size 3", { "--batch-size", "--set pipeline.batch.size=N" } },
+    { "train c.yaml --lr 3", { "unknown option --lr", "--set PATH=VALUE" } },
+    { "train c.yaml --set pipeline.batchsize=3", { "did you mean 'batch'" } },
+    { "inspect data", { "data is a folder", "data/*.tfrecord" } },
+    { "convert images set -o x/", { "-o x/ is a folder", "-o x/NAME" } },
+    { "convert set x", { "`leat convert images set -o PREFIX`" } },
+    { "inspect https://host/a.tfrecord", { "URLs are not supported yet" } },
+};
+
+/* All words are in what the last run said, and they are not YAML's or the like. */
+static void expect_words(int code, const char *const *words, const char *what)
+{
+    if (code == 0 || code >= 128)
+        fail_msg("%s: exit code %d", what, code);
+    for (int i = 0; i < WORDS && words[i]; i++)
+        if (!strstr(err, words[i]))
+            fail_msg("%s: \"%s\" is not in:\n%s", what, words[i], err);
+}
+
+static void mistakes_in_configs_are_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        const int code =
+            shell("sed '%s' ok.yaml >c.yaml; $L %s c.yaml", configs[i].change, configs[i].command);
+        expect_words(code, configs[i].words, configs[i].change);
+    }
+}
+
+static void mistakes_on_command_lines_are_told(void **state)
+{
+    (void)state;
+    expect_success(shell("cp ok.yaml c.yaml; mkdir -p bad/cat; echo words >bad/cat/note.jpg"));
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        expect_words(shell("$L %s", lines[i].line), lines[i].words, lines[i].line);
+}
+
+static void an_empty_LEAT_CPU_is_none(void **state)
+{
+    (void)state;
+    expect_success(shell("LEAT_CPU= $L plan ok.yaml"));
+    assert_int_not_equal(shell("LEAT_CPU=sse $L plan ok.yaml"), 0);
+    expect_in(err, "LEAT_CPU is 'sse'; it is c, avx2 or avx512");
+}
+
+/* Two seeds that are one as doubles. */
+static void large_seeds_are_exact(void **state)
+{
+    char first[40];
+    (void)state;
+    expect_success(shell("$L plan ok.yaml --set seed=9007199254740992 --json"));
+    expect_in(out, "\"seed\": 9007199254740992,");
+    json_t *json = parse_out();
+    snprintf(first, sizeof first, "%s", json_string_value(json_object_get(json, "digest")));
+    json_decref(json);
+    expect_success(shell("$L plan ok.yaml --set seed=9007199254740993 --json"));
+    expect_in(out, "\"seed\": 9007199254740993,");
+    assert_null(strstr(out, first));
+    expect_success(
+        shell("$L bench ok.yaml --set pipeline.shuffle.seed=9223372036854775807 --steps 2 -q"));
+}
+
+static void a_loss_that_is_no_number_has_no_sign(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        shell("$L train ok.yaml --set 'train.model=[flatten, {dense: 99}, {dense: 99}, "
+              "{dense: 10}]' --set 'train.optimizer={sgd: {learning_rate: 1e6}}'"),
+        1);
+    expect_in(err, "learning rate is too high (train.optimizer)");
+    assert_null(strstr(out, "-nan"));
+}
+
+static int make_set(void **state)
+{
+    if (make_folder(state) < 0)
+        return -1;
+    expect_success(
+        shell("$L synth set --n 60 --size 16 --seed 7 -q && $L convert images set -o data/t -q"));
+    char path[128];
+    snprintf(path, sizeof path, "%s/ok.yaml", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(config, file);
+    fclose(file);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mistakes_in_configs_are_told),
+        cmocka_unit_test(mistakes_on_command_lines_are_told),
+        cmocka_unit_test(an_empty_LEAT_CPU_is_none),
+        cmocka_unit_test(large_seeds_are_exact),
+        cmocka_unit_test(a_loss_that_is_no_number_has_no_sign),
+    };
+    return cmocka_run_group_tests(tests, make_set, remove_folder);
+}
