@@ -46,7 +46,7 @@ static void a_label_that_is_no_class_is_a_bad_record(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
         char found[64];
-        snprintf(found, sizeof found, "'label' is %lld where there are 4 classes",
+        snprintf(found, sizeof found, "'label' is %lld, but the model has 4 classes",
                  (long long)labels[i]);
         write_set("", 77, labels[i], 0);
         assert_int_equal(shell("$L train v.yaml -q"), 1);

@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "convert_tfrecord.h"
 #include "files.h"
-#include "index.h"
 #include "json.h"
 #include "left_out.h"
 #include "lock.h"
-#include "pattern.h"
 #include "shard_names.h"
 #include "shards.h"
 
@@ -29,8 +28,9 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct convert_options, output, NULL,
                        "begin of the names of what is written: PREFIX-00000-of-00008.tfrecord, "
                        "PREFIX-labels.txt"),
-    LEAT_OPTION_I64(struct convert_options, shards, "1", 1, 99999,
-                    "number of files to spread the records over"),
+    LEAT_ROW_AUTO(struct convert_options, shards, 1, 99999,
+                  "number of files to spread the records over; auto: 1, or, of TFRecord files, as "
+                  "many as these are"),
     LEAT_OPTION_STRING(struct convert_options, shuffle, NULL,
                        "put all records into a random order that this seed decides; otherwise by "
                        "class, then by name"),
@@ -66,6 +66,11 @@ struct convert {
     double seconds;
 };
 
+static int32_t n_shards_of(const struct convert *c)
+{
+    return c->o->shards < 0 ? 1 : (int32_t)c->o->shards;
+}
+
 /* Fisher–Yates: every order is equally likely. */
 static int shuffle(struct convert *c, leat_error *err)
 {
@@ -82,39 +87,6 @@ static int shuffle(struct convert *c, leat_error *err)
         c->order[j] = i;
     }
     return LEAT_OK;
-}
-
-/* The longest name of the set. */
-static int check_length(const struct convert *c, leat_error *err)
-{
-    char end[64];
-    snprintf(end, sizeof end, "-00000-of-%05lld.tfrecord.idx", (long long)c->o->shards);
-    return leat_files_check_length(c->o->output, end, err);
-}
-
-/* Shards of another count beside the new ones would be read together with them by PREFIX-*. */
-static int check_other_shards(const struct convert *c, leat_error *err)
-{
-    char *prefix = leat_pattern_escape(c->o->output);
-    char *pattern = prefix ? leat_files_text("%s-[0-9][0-9][0-9][0-9][0-9]-of-"
-                                             "[0-9][0-9][0-9][0-9][0-9].tfrecord",
-                                             prefix)
-                           : NULL;
-    char *end = leat_files_text("-of-%05lld.tfrecord", (long long)c->o->shards);
-    int rc = pattern && end ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    glob_t found = { 0 };
-    if (rc == LEAT_OK && glob(pattern, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++)
-            if (!strstr(found.gl_pathv[i], end))
-                rc = leat_fail(err, LEAT_E_DATA,
-                               "%s is of a set with another number of shards, and %s-*.tfrecord "
-                               "would mix the two; remove it or choose another PREFIX",
-                               found.gl_pathv[i], c->o->output);
-    globfree(&found);
-    free(prefix);
-    free(pattern);
-    free(end);
-    return rc;
 }
 
 static int check_labels(const leat_scan *scan, leat_error *err)
@@ -144,24 +116,6 @@ static int write_labels(struct convert *c, leat_error *err)
     return rc;
 }
 
-/* So that the first run need not read all files to find their records. */
-static int write_indexes(const struct convert *c, leat_error *err)
-{
-    for (int32_t i = 0; i < c->o->shards; i++) {
-        leat_format_error why = { 0 };
-        leat_index index = { 0 };
-        char *name = leat_shard_name(c->o->output, i, (int32_t)c->o->shards);
-        if (!name)
-            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-        const int rc = leat_index_open(name, 0, &index, &why);
-        leat_index_close(&index);
-        free(name);
-        if (rc < 0)
-            return leat_files_fail(err, &why);
-    }
-    return LEAT_OK;
-}
-
 static int write_all(struct convert *c, leat_error *err)
 {
     leat_progress progress;
@@ -172,7 +126,7 @@ static int write_all(struct convert *c, leat_error *err)
         .scan = &c->scan,
         .order = c->order,
         .prefix = c->o->output,
-        .n_shards = (int32_t)c->o->shards,
+        .n_shards = n_shards_of(c),
         .threads = c->threads,
         .record = { .verify = c->o->verify,
                     .restart_mcus = c->restart_mcus,
@@ -190,7 +144,7 @@ static int write_all(struct convert *c, leat_error *err)
         rc = leat_shard_names_end(c->o->output, err);
     if (rc < 0 && c->labels_part)
         unlink(c->labels_part);
-    return rc < 0 ? rc : write_indexes(c, err);
+    return rc < 0 ? rc : leat_shard_names_index(c->o->output, n_shards_of(c), err);
 }
 
 /* Temporary names, the label map and the shards are all of PREFIX, so its lock covers them. */
@@ -199,7 +153,7 @@ static int write_locked(struct convert *c, leat_error *err)
     leat_lock lock = { 0 };
     int rc = leat_lock_open(&lock, c->o->output, err);
     if (rc == LEAT_OK)
-        rc = check_other_shards(c, err);
+        rc = leat_shard_names_check(c->o->output, n_shards_of(c), err);
     if (rc == LEAT_OK)
         rc = write_all(c, err);
     leat_lock_close(&lock);
@@ -213,32 +167,21 @@ static int convert(struct convert *c, leat_error *err)
     int rc = leat_scan_open(&c->scan, c->folder, &how, err);
     if (rc == LEAT_OK)
         rc = check_labels(&c->scan, err);
-    if (rc == LEAT_OK && (size_t)c->o->shards > c->scan.n_files)
-        rc = leat_fail(err, LEAT_E_ARGUMENT, "--shards %lld: there are only %zu files",
-                       (long long)c->o->shards, c->scan.n_files);
+    if (rc == LEAT_OK && (size_t)n_shards_of(c) > c->scan.n_files)
+        rc = leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files",
+                       n_shards_of(c), c->scan.n_files);
     if (rc == LEAT_OK && c->o->shuffle)
         rc = shuffle(c, err);
     if (rc == LEAT_OK)
         rc = leat_files_make_parents(c->o->output, err);
     if (rc == LEAT_OK)
-        rc = check_length(c, err);
+        rc = leat_shard_names_check_length(c->o->output, n_shards_of(c), err);
     if (rc == LEAT_OK)
         rc = leat_json_check(c->o->json, err);
     if (rc == LEAT_OK)
         rc = write_locked(c, err);
     c->seconds = (double)(leat_files_now_ns() - start) * 1e-9;
     return rc;
-}
-
-static json_t *names_json(const struct convert *c)
-{
-    json_t *list = json_array();
-    for (int32_t i = 0; i < c->o->shards; i++) {
-        char *name = leat_shard_name(c->o->output, i, (int32_t)c->o->shards);
-        json_array_append_new(list, json_string(name ? name : "?"));
-        free(name);
-    }
-    return list;
 }
 
 static json_t *jpeg_json(const struct convert *c)
@@ -267,7 +210,7 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_real(json, "seconds", c->seconds);
     leat_json_real(json, "images_per_s", (double)c->result.images / c->seconds);
     leat_json_int(json, "threads", c->threads);
-    leat_json_add(json, "shards", names_json(c));
+    leat_json_add(json, "shards", leat_shard_names_json(c->o->output, n_shards_of(c)));
     leat_json_text(json, "labels", c->labels);
     for (size_t i = 0; i < c->scan.n_left_out; i++)
         json_array_append_new(skipped, json_string(c->scan.left_out[i]));
@@ -305,8 +248,8 @@ static void print_summary(const struct convert *c)
     printf("%s image%s of %zu class%s, %s, in %lld file%s %s-*-of-%05lld.tfrecord\n",
            leat_files_count_text(c->result.images, images), c->result.images == 1 ? "" : "s",
            c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es",
-           leat_files_bytes_text((double)c->result.bytes_out, bytes), (long long)c->o->shards,
-           c->o->shards == 1 ? "" : "s", c->o->output, (long long)c->o->shards);
+           leat_files_bytes_text((double)c->result.bytes_out, bytes), (long long)n_shards_of(c),
+           n_shards_of(c) == 1 ? "" : "s", c->o->output, (long long)n_shards_of(c));
     printf("%.2f s, %s images/s, %d thread%s; classes in %s\n", c->seconds,
            leat_files_count_text((uint64_t)((double)c->result.images / c->seconds), rate),
            c->threads, c->threads == 1 ? "" : "s", c->labels);
@@ -348,23 +291,53 @@ static int parse_jpeg(struct convert *c, leat_error *err)
     return LEAT_OK;
 }
 
+static int finish(int rc, const leat_error *err)
+{
+    if (rc == LEAT_OK)
+        return LEAT_EXIT_OK;
+    const int code = leat_command_fail("convert", err);
+    if (rc == LEAT_E_CANCELED)
+        leat_files_raise();
+    return code;
+}
+
+static int run_tfrecord(const leat_call *call)
+{
+    const struct convert_options *const o = call->options;
+    leat_convert_tfrecord convert = { .arguments = call->arguments + 1,
+                                      .n_arguments = call->n_arguments - 1,
+                                      .prefix = o->output,
+                                      .n_shards = (int32_t)o->shards,
+                                      .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
+                                      .json = o->json };
+    leat_error err = { 0 };
+    if (o->shuffle || o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive)
+        return leat_command_misuse("convert",
+                                   "tfrecord takes --shards, --quiet, --progress and --json; "
+                                   "records are written as they are");
+    leat_files_catch();
+    return finish(leat_convert_tfrecord_run(&convert, &err), &err);
+}
+
 static int run(const leat_call *call)
 {
     struct convert c = { .o = call->options, .folder = call->arguments[1] };
+    const bool is_tfrecord = !strcmp(call->arguments[0], "tfrecord");
     leat_error err = { 0 };
     const char *const first = call->arguments[0];
-    if (strcmp(first, "images") != 0 && call->n_arguments == 1)
-        return leat_command_misuse(
-            "convert", "needs to know what '%s' is: write `leat convert images %s`", first, first);
-    if (strcmp(first, "images") != 0 && access(first, F_OK) == 0)
+    if (!is_tfrecord && strcmp(first, "images") != 0 &&
+        (call->n_arguments == 1 || access(first, F_OK) == 0))
         return leat_command_misuse("convert",
                                    "needs to know what '%s' is: write `leat convert images %s -o "
                                    "PREFIX`",
                                    first, first);
-    if (strcmp(first, "images") != 0)
-        return leat_command_misuse("convert", "cannot convert '%s'; it knows: images", first);
+    if (!is_tfrecord && strcmp(first, "images") != 0)
+        return leat_command_misuse("convert", "cannot convert '%s'; it knows: images, tfrecord",
+                                   first);
     if (call->n_arguments == 1)
-        return leat_command_misuse("convert", "needs images DIR: the folder is missing");
+        return leat_command_misuse("convert", is_tfrecord
+                                                  ? "needs tfrecord FILES: none is given"
+                                                  : "needs images DIR: the folder is missing");
     if (!c.o->output || !*c.o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
     if (c.o->output[strlen(c.o->output) - 1] == '/')
@@ -372,6 +345,11 @@ static int run(const leat_call *call)
                                    "-o %s is a folder: write -o %sNAME, and files are called "
                                    "NAME-00000-of-00001.tfrecord",
                                    c.o->output, c.o->output);
+    if (is_tfrecord)
+        return run_tfrecord(call);
+    if (call->n_arguments > 2)
+        return leat_command_misuse("convert", "images takes one folder, not also '%s'",
+                                   call->arguments[2]);
     c.threads =
         (int32_t)(c.o->threads < 0   ? leat_files_cores() * 4 /* they mostly wait for the disk */
                   : c.o->threads > 0 ? c.o->threads
@@ -393,18 +371,13 @@ static int run(const leat_call *call)
     free(c.order);
     free(c.labels);
     free(c.labels_part);
-    if (rc == LEAT_OK)
-        return LEAT_EXIT_OK;
-    const int code = leat_command_fail("convert", &err);
-    if (rc == LEAT_E_CANCELED)
-        leat_files_raise();
-    return code;
+    return finish(rc, &err);
 }
 
 const leat_command leat_command_convert = {
     .name = "convert",
-    .summary = "make TFRecord files from a folder of images",
-    .arguments = "images DIR",
+    .summary = "make TFRecord files from a folder of images, or from other TFRecord files",
+    .arguments = "images DIR|tfrecord FILE...",
     .text =
         "Makes TFRecord files from a folder that has one sub-folder per class. Files are JPEG, "
         "PNG, WebP, BMP, PGM or PPM, told by their first bytes and not by their names; without "
@@ -424,6 +397,13 @@ const leat_command leat_command_convert = {
         "are to be turned are turned where that loses nothing; otherwise image/exif/orientation "
         "says how. Damaged, unfinished and arithmetic-coded files and other formats pass through "
         "untouched.\n\n"
+        "tfrecord FILE... writes the records of TFRecord files, also GZIP- and ZLIB-compressed "
+        "ones, to "
+        "plain files with their indexes, which can be read in any order: a file for each, or "
+        "--shards "
+        "N files of equal numbers of records. Records keep their order and their bytes; every CRC "
+        "is "
+        "checked.\n\n"
         "Nothing appears under its final name before everything is complete and on disk. While "
         "one process writes files of a PREFIX, a second one with the same PREFIX is refused. A "
         "process that is killed outright leaves hidden files: .PREFIX.lock, and .NAME.part of what "
@@ -435,9 +415,10 @@ const leat_command leat_command_convert = {
         "is left, and leat refuses to read the set until the conversion has run again. A former "
         "set of "
         "the same PREFIX and number of shards is replaced at that moment.",
-    .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1",
+    .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"
+               "  leat convert tfrecord 'gzip/train-*' -o data/train",
     .n_min = 1,
-    .n_max = 2,
+    .n_max = -1,
     .options_size = sizeof(struct convert_options),
     .options = options,
     .run = run,
