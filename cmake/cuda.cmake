@@ -21,21 +21,20 @@ if(LEAT_HAVE_CUDA)
     # The kernels become bytes in the plugin, so that no C++ is linked. No contraction of a * b + c,
     # so that kernels give the bytes that the plain C gives. Code for compute capability 8.0 and 9.0,
     # and PTX that a driver compiles for what comes later.
-    file(GLOB cuda_headers CONFIGURE_DEPENDS src/cuda/*.h src/ops/*.h)
+    file(GLOB_RECURSE cuda_headers CONFIGURE_DEPENDS src/cuda/*.h src/ops/*.h)
     set(fatbin ${CMAKE_BINARY_DIR}/generated/gpu_kernels.fatbin)
     add_custom_command(OUTPUT ${fatbin}
         COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -fatbin -std=c++17 -O3 -fmad=false
                 -gencode arch=compute_80,code=sm_80
                 "-gencode=arch=compute_90,code=[sm_90,compute_90]"
                 -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_SOURCE_DIR}/src
-                -I${CMAKE_SOURCE_DIR}/src/ops -I${CMAKE_SOURCE_DIR}/src/cuda
                 -o ${fatbin} ${CMAKE_SOURCE_DIR}/src/cuda/gpu_kernels.cu
         DEPENDS src/cuda/gpu_kernels.cu ${cuda_headers} src/host_device.h include/leat/op.h VERBATIM)
     add_library(leat_cuda MODULE ${cuda_sources})
     set_source_files_properties(src/cuda/gpu_fatbin.c PROPERTIES
         COMPILE_DEFINITIONS LEAT_FATBIN="${fatbin}" OBJECT_DEPENDS ${fatbin})
     set_target_properties(leat_cuda PROPERTIES OUTPUT_NAME leat-cuda LINKER_LANGUAGE C)
-    target_include_directories(leat_cuda PRIVATE include src src/ops)
+    target_include_directories(leat_cuda PRIVATE include src)
     # CUPTI's headers stand beside the others or in a folder of their own; without them the plugin
     # cannot record and says so.
     set(cuda_includes ${CUDAToolkit_INCLUDE_DIRS}

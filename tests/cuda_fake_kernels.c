@@ -2,7 +2,9 @@
  *
  * cuda_fake_kernels.c: the plugin's kernels, compiled for the host. */
 #define LEAT_KERNELS_ON_HOST
+/* Before the kernels, which take their indices from it. */
 #include "cuda_fake.h"
+
 #include "kernel_list.h"
 #include "plant.h"
 
