@@ -11,9 +11,9 @@
 #include <jpeglib.h>
 
 #include "bench_common.h"
-#include "example.h"
+#include "formats/example.h"
+#include "formats/tfrecord.h"
 #include "leat/leat.h"
-#include "tfrecord.h"
 
 #define N_IMAGES 512
 #define SIDE     320 /* of an image, px */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/perm.h"
 #include "bench_common.h"
 #include "leat/leat.h"
-#include "perm.h"
 
 #define N_RECORDS 65536
 #define BATCHES   512 /* batches per run */

@@ -17,13 +17,13 @@
 
 #include <jpeglib.h>
 
+#include "base/cpu.h"
+#include "base/scratch.h"
 #include "bench_common.h"
-#include "cpu.h"
-#include "jpeg/jpeg_impl.h"
-#include "jpeg_turbo.h"
 #include "leat/jpeg_look.h"
 #include "leat/rng.h"
-#include "scratch.h"
+#include "ops/jpeg/jpeg_impl.h"
+#include "ops/jpeg_turbo.h"
 
 enum {
     MOST_FILES = 1000,

@@ -18,13 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/cores.h"
 #include "bench_common.h"
-#include "clock.h"
-#include "cores.h"
 #include "device_sim.h"
-#include "example.h"
+#include "formats/example.h"
+#include "formats/tfrecord.h"
 #include "leat/leat.h"
-#include "tfrecord.h"
 
 #define FINALISTS    6
 #define REPEATS_MOST 64

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "bench_common.h"
-#include "cpu.h"
-#include "dsp.h"
 #include "leat/op.h"
-#include "resample.h"
+#include "ops/dsp.h"
+#include "ops/resample.h"
 
 enum { ROWS = 224, WIDTH = 224, CHANNELS = 3, VALUES = WIDTH * CHANNELS, WIDE = 500, TALL = 375 };
 

@@ -14,10 +14,10 @@
 #include <xxhash.h>
 
 #include "bench_common.h"
-#include "example.h"
+#include "formats/example.h"
+#include "formats/little_endian.h"
+#include "formats/tfrecord.h"
 #include "leat/leat.h"
-#include "little_endian.h"
-#include "tfrecord.h"
 
 enum { FLOATS = 24, BLOCK = 1024, BATCH = 128 };
 

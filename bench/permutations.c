@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/perm.h"
 #include "bench_common.h"
-#include "perm.h"
 
 enum { ASKED = 200000 };
 

@@ -16,11 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
+#include "base/scratch.h"
 #include "bench_common.h"
-#include "cpu.h"
-#include "jpeg/jpeg_impl.h"
-#include "resample.h"
-#include "scratch.h"
+#include "ops/jpeg/jpeg_impl.h"
+#include "ops/resample.h"
 
 enum {
     WIDE = 500,

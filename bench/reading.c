@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "bench_common.h"
-#include "example.h"
+#include "formats/example.h"
+#include "formats/tfrecord.h"
 #include "leat/leat.h"
-#include "reader.h"
-#include "tfrecord.h"
+#include "pipeline/reader.h"
 
 #define SET_BYTES   ((int64_t)128 << 20)
 #define WARM_EPOCHS 5

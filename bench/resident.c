@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "leat/leat.h"
 
 static void check(int rc, const leat_error *err)

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "bench_common.h"
-#include "example.h"
+#include "formats/example.h"
+#include "formats/tfrecord.h"
 #include "leat/leat.h"
-#include "tfrecord.h"
 
 #define N_ROWS      65536
 #define ROW_FLOATS  100

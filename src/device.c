@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/forked.h"
 #include "device_impl.h"
-#include "forked.h"
 
 static const leat_device_table *const tables[] = {
 #define LEAT_DEVICE_ROW(name) &leat_device_##name,

@@ -25,7 +25,7 @@
 
 #include <stdlib.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "device_sim_tasks.h"
 
 struct sim_device {

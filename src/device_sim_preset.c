@@ -9,9 +9,9 @@
  * less 12 % for packet headers. */
 #include <string.h>
 
+#include "base/text.h"
 #include "device_sim.h"
 #include "node.h"
-#include "text.h"
 
 /* The initial values are those of the default preset. */
 const leat_option leat_device_sim_options[] = {

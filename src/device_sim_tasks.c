@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 #define LAST ((leat_sim_place){ INT64_MAX, UINT64_MAX })
 

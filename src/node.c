@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "nearest.h"
-#include "text.h"
 
 const leat_node *leat_node_find(const leat_node *node, const char *key)
 {

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "nearest.h"
 #include "number.h"
-#include "text.h"
 
 #define GOT_MAX 80 /* bytes of a wrong value that a message repeats */
 

@@ -7,9 +7,9 @@
 
 #include <stdatomic.h>
 
-#include "cache.h"
 #include "engine_fixture.h"
 #include "own_folder.h"
+#include "pipeline/cache.h"
 
 #define N_RECORDS 150
 

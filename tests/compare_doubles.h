@@ -38,8 +38,8 @@
 #define leat_arm_run_loader      double_arm_run_loader
 #define leat_arm_run_step        double_arm_run_step
 #define leat_compare             compare_doubles
-#include "arm.c"
-#include "compare.c"
+#include "study/arm.c"
+#include "study/compare.c"
 
 enum { MAX_RUNS = 1000, US = 1000 };
 

@@ -5,11 +5,11 @@
 #ifndef CONVERT_JPEG_FIXTURE_H
 #define CONVERT_JPEG_FIXTURE_H
 
-#include "example.h"
-#include "exif.h"
-#include "jpeg_reference.h"
+#include "bench/jpeg_reference.h"
+#include "formats/example.h"
+#include "formats/exif.h"
+#include "formats/tfrecord.h"
 #include "leat/jpeg_look.h"
-#include "tfrecord.h"
 
 #include "command_fixture.h"
 

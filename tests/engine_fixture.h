@@ -17,10 +17,10 @@
 
 #include <cmocka.h>
 
-#include "digest.h"
-#include "example.h"
+#include "base/digest.h"
+#include "formats/example.h"
+#include "formats/tfrecord.h"
 #include "leat/leat.h"
-#include "tfrecord.h"
 
 #define ROW_FLOATS 24
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "example.c"
 #include "example.pb-c.h"
+#include "formats/example.c"
 
 #define ORACLE_EXPECT(condition)                                                                   \
     do {                                                                                           \

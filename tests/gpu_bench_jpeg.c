@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "gpu_cases.h"
 #include "gpu_jpegs.h"
 #include "leat/leat.h"

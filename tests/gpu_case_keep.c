@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine.h"
 #include "gpu_cases.h"
 #include "leat/leat.h"
+#include "pipeline/engine.h"
 
 enum { SIDE = 12, PIXELS = SIDE * SIDE * 3, RECORDS = 101, ODD = 5, EPOCHS = 4 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 gpu_verdict gpu_say(gpu_run *run, gpu_verdict verdict, const char *format, ...)
 {

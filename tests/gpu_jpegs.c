@@ -10,9 +10,9 @@
 
 #include <jpeglib.h>
 
-#include "example.h"
+#include "formats/example.h"
+#include "formats/tfrecord.h"
 #include "leat/rng.h"
-#include "tfrecord.h"
 
 /* Slopes, edges and a little noise, in colours of the picture's own. */
 static void draw(uint8_t *rgb, int height, int width, leat_rng *rng)

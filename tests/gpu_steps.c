@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "gpu_cases.h"
 #include "leat/leat.h"
 

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "jpeg/jpeg_impl.h"
-#include "jpeg_reference.h"
+#include "bench/jpeg_reference.h"
+#include "ops/jpeg/jpeg_impl.h"
 
 enum { ROOM = 3 << 22, N_LEVELS = 3 };
 

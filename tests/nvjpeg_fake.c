@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/gpu_nvjpeg.h"
 #include "cuda_fake.h"
-#include "gpu_nvjpeg.h"
 #include "leat/api.h"
 #include "nvjpeg_fake_decode.h"
 

@@ -15,9 +15,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "device_impl.h"
-#include "reader.h"
+#include "pipeline/reader.h"
 
 #define N_DEFAULT   300
 #define DEFAULT_SEC 10

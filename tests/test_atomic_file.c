@@ -115,7 +115,7 @@ static ssize_t faulty_getrandom(void *to, size_t size, unsigned flags)
 #define linkat             faulty_linkat
 #define pread              faulty_pread
 #define stat(path, status) faulty_stat(path, status)
-#include "atomic_file.c"
+#include "formats/atomic_file.c"
 #undef write
 #undef open
 #undef close

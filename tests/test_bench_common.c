@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "bench_common.c"
+#include "bench/bench_common.c"
 
 static char order[64]; /* one letter per run */
 

@@ -5,7 +5,7 @@
 
 #include <malloc.h>
 
-#include "bitset.h"
+#include "pipeline/bitset.h"
 
 static void a_set_finds_its_members(void **state)
 {

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "bootstrap.h"
 #include "leat/rng.h"
+#include "study/bootstrap.h"
 
 static double mean(const void *arg, const size_t *rounds, size_t n)
 {

@@ -5,8 +5,8 @@
 #include "engine_fixture.h"
 #include "own_folder.h"
 
-#include "engine.h"
-#include "jpeg_reference.h"
+#include "bench/jpeg_reference.h"
+#include "pipeline/engine.h"
 
 #define N_ROWS   300
 #define N_PHOTOS 24

@@ -5,9 +5,9 @@
 #include "engine_fixture.h"
 #include "own_folder.h"
 
-#include "bitset.h"
-#include "jpeg_index.h"
-#include "plan_impl.h"
+#include "formats/jpeg_index.h"
+#include "pipeline/bitset.h"
+#include "pipeline/plan_impl.h"
 
 #define N_RECORDS 3000
 #define N_IMAGES  40

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "bytes_text.h"
+#include "base/bytes_text.h"
 
 static void three_digits_and_a_unit(void **state)
 {

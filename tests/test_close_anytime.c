@@ -9,7 +9,7 @@
 #include <dirent.h>
 #include <pthread.h>
 
-#include "reader.h"
+#include "pipeline/reader.h"
 
 #define N_RUNS   250
 #define HOLD     3

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "combine.h"
 #include "leat/rng.h"
+#include "pipeline/combine.h"
 
 #define PASSES 3
 

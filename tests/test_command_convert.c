@@ -2,8 +2,8 @@
  *
  * test_command_convert.c: `leat convert` and `leat index`: bytes, bad input, full disks, many writers. */
 #include "command_fixture.h"
-#include "example.h"
-#include "tfrecord.h"
+#include "formats/example.h"
+#include "formats/tfrecord.h"
 
 static void bytes_do_not_depend_on_threads(void **state)
 {

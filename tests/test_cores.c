@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-#include "cores.h"
+#include "base/cores.h"
 
 #define V1_MOUNT "33 31 0:30 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
 #define V2_MOUNT "40 31 0:28 / /cg2 rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"

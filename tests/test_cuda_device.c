@@ -2,7 +2,7 @@
  *
  * The CUDA plugin's device table over a fake GPU: messages, order of streams and events, times,
  * and what happens when any one call fails. No GPU is needed, and none is used. */
-#include "clock.h"
+#include "base/clock.h"
 #include "cuda_fixture.h"
 #include "device_impl.h"
 

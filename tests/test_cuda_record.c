@@ -2,7 +2,7 @@
  *
  * Records of the device's work, through a stand-in for CUPTI: what is kept and what it comes to, buffers
  * by turns, versions that are not read, calls that fail. */
-#include "clock.h"
+#include "base/clock.h"
 #include "cuda_fixture.h"
 #include "cupti_fake.h"
 #include "device_impl.h"

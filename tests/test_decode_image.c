@@ -4,7 +4,7 @@
  * PGM and PPM give the pixels that were written; damaged and cut files are errors. */
 #include "image_bytes.h"
 
-#include "fused.h"
+#include "ops/fused.h"
 
 enum { H = 19, W = 23, N = H * W };
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "device_cuda.h"
 #include "device_impl.h"
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "device_sim.h"
 #include "leat/rng.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "digest.h"
+#include "base/digest.h"
 
 #define N_ROWS    50
 #define ROW_BYTES 300

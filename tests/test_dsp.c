@@ -5,10 +5,10 @@
 
 #include <math.h>
 
-#include "cpu.h"
-#include "dsp.h"
-#include "resample.h"
-#include "taps.h"
+#include "base/cpu.h"
+#include "ops/dsp.h"
+#include "ops/resample.h"
+#include "ops/taps.h"
 
 enum { CANARY = 64, N_TRIES = 300 };
 

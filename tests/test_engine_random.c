@@ -7,9 +7,9 @@
  * LEAT_TEST_SEED where it starts. */
 #include "random_plan.h"
 
-#include "clock.h"
-#include "cpu.h"
-#include "reader.h"
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "pipeline/reader.h"
 
 #define N_DEFAULT   300
 #define MOST_BATCH  40 /* batches of a run */

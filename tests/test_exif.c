@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "exif.h"
+#include "formats/exif.h"
 
 enum { AT_DIRECTORY = 10, N_BEFORE = 3, ENTRY = 12, SIZE = 14 + 2 + (N_BEFORE + 1) * ENTRY + 4 };
 

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cuda/kernel.h"
+#include "cuda/plant.h"
 #include "cuda_fake.h"
-#include "kernel.h"
-#include "plant.h"
 
 extern const cuda_fake_table *cuda_fake_get(void);
 static const cuda_fake_table *fake;

@@ -6,7 +6,7 @@
 #include "op_test.h"
 #include "own_folder.h"
 
-#include "cpu.h"
+#include "base/cpu.h"
 
 static const char *const parts[] = { "whole", "damaged" };
 

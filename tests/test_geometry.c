@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "warp.h"
+#include "ops/warp.h"
 
 static const double pi = 3.14159265358979323846;
 

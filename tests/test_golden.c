@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-#include "example.h"
-#include "index.h"
-#include "tfrecord.h"
+#include "formats/example.h"
+#include "formats/index.h"
+#include "formats/tfrecord.h"
 
 #define GOLDEN SOURCE_DIR "/tests/golden/"
 

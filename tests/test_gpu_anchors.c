@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "gpu_anchors.h"
+#include "cuda/gpu_anchors.h"
 
 #define SECOND 1000000000
 

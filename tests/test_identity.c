@@ -5,7 +5,7 @@
  * change of it is a change of what users train on, and belongs in the changelog. */
 #include "engine_fixture.h"
 
-#include "cpu.h"
+#include "base/cpu.h"
 
 #define N_IMAGES 300
 #define SIZE     24

@@ -6,7 +6,7 @@
  * the arithmetic is a measurement: bench/idle. */
 #include "engine_fixture.h"
 
-#include "clock.h"
+#include "base/clock.h"
 #include "device_sim.h"
 #include "leat/meter.h"
 

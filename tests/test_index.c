@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "index.c"
+#include "formats/index.c"
 
 enum { N_RECORDS = 3000 }; /* three blocks, the last one not full */
 

@@ -5,7 +5,7 @@
 
 #include <sys/wait.h>
 
-#include "jpeg_reference.h"
+#include "bench/jpeg_reference.h"
 
 #define LEAT BUILD_DIR "/leat"
 

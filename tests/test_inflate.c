@@ -8,9 +8,9 @@
 
 #include "compressed.h"
 #include "format_test.h"
-#include "inflate_index.h"
-#include "little_endian.h"
-#include "tfrecord.h"
+#include "formats/inflate_index.h"
+#include "formats/little_endian.h"
+#include "formats/tfrecord.h"
 
 #define GOLDEN SOURCE_DIR "/tests/golden/"
 

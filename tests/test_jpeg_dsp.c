@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "cpu.h"
-#include "jpeg/jpeg_impl.h"
+#include "base/cpu.h"
+#include "ops/jpeg/jpeg_impl.h"
 
 static uint32_t draw(uint32_t *state)
 {

@@ -5,7 +5,7 @@
 #include "failing_malloc.h"
 #include "format_test.h"
 
-#include "jpeg_index.c"
+#include "formats/jpeg_index.c"
 
 enum { N_RECORDS = 20, DATA_BYTES = 123456 };
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "jpeg_reference.h"
+#include "bench/jpeg_reference.h"
 #include "leat/jpeg_look.h"
 
 static const struct {

@@ -6,11 +6,11 @@
  * operated on. */
 #include "op_test.h"
 
-#include "cpu.h"
+#include "base/cpu.h"
+#include "bench/jpeg_reference.h"
 #include "format_test.h"
-#include "jpeg/jpeg.h"
-#include "jpeg_reference.h"
-#include "jpeg_turbo.h"
+#include "ops/jpeg/jpeg.h"
+#include "ops/jpeg_turbo.h"
 
 enum { ROOM = 1 << 20 };
 

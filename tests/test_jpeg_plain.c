@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which JPEG files are plain, and that no beginning of one makes trouble. */
-#include "jpeg_plain.h"
 #include "op_test.h"
+#include "ops/jpeg_plain.h"
 
 static bool is_plain(leat_view image, op_jpeg_how how, bool extended)
 {

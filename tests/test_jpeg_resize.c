@@ -4,10 +4,10 @@
  * gives the bytes of plain C, and touches nothing else. */
 #include "op_test.h"
 
-#include "cpu.h"
-#include "dsp.h"
-#include "jpeg/jpeg_impl.h"
-#include "resample.h"
+#include "base/cpu.h"
+#include "ops/dsp.h"
+#include "ops/jpeg/jpeg_impl.h"
+#include "ops/resample.h"
 
 enum { CANARY = 80 }; /* bytes before and behind a result */
 

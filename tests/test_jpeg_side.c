@@ -6,9 +6,9 @@
 #include "engine_fixture.h"
 #include "op_test.h"
 
-#include "cpu.h"
+#include "base/cpu.h"
 #include "format_test.h"
-#include "jpeg_index.h"
+#include "formats/jpeg_index.h"
 #include "leat/jpeg_look.h"
 
 enum { N_RECORDS = 24, EPOCHS = 3 };

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "layout.h"
 #include "leat/rng.h"
+#include "pipeline/layout.h"
 
 #define FILE_BYTES (1 << 20)
 #define N_FILES    3

@@ -9,9 +9,9 @@
 #include <locale.h>
 #include <math.h>
 
+#include "base/text.h"
 #include "leat/study.h"
 #include "number.h"
-#include "text.h"
 
 #define COMMA "de_DE.UTF-8"
 

@@ -6,7 +6,7 @@
 
 #include "command_fixture.h"
 
-#include "atomic_file.h"
+#include "formats/atomic_file.h"
 
 enum { SHORTEST = 200, LONGEST = NAME_MAX };
 

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "losses.h"
+#include "train/losses.h"
 
 enum { ROWS = 6, MOST = 7 };
 

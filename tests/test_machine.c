@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#include "machine.h"
+#include "base/machine.h"
 
 static void check_machine(int64_t bytes, const char *why)
 {

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "batch_op.h"
-#include "mix.h"
+#include "ops/batch_op.h"
+#include "ops/mix.h"
 
 enum { H = 20, W = 30 };
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "neighbours.h"
+#include "study/neighbours.h"
 
 enum { MS = 1000000 };
 

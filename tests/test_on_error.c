@@ -4,7 +4,7 @@
  * order. */
 #include "on_error_fixture.h"
 
-#include "combine.h"
+#include "pipeline/combine.h"
 
 /* Rows of one epoch as they are when none is bad, by record. */
 static float *good_rows(const float *rows)

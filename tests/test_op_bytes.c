@@ -7,7 +7,7 @@
 
 #include <xxhash.h>
 
-#include "cpu.h"
+#include "base/cpu.h"
 
 enum { N_IMAGES = 150 };
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "losses.h"
+#include "train/losses.h"
 
 enum { N = 48, STEPS = 10 };
 

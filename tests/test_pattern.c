@@ -4,7 +4,7 @@
  * themselves, in patterns, configs and commands. */
 #include "command_fixture.h"
 
-#include "pattern.h"
+#include "formats/pattern.h"
 
 /* Names that the pattern finds, separated by blanks. */
 static const char *found_by(const char *pattern)

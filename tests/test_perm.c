@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "perm.h"
+#include "base/perm.h"
 
 static void check_bijection(uint64_t n, uint64_t seed)
 {

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "augment.h"
+#include "ops/augment.h"
 
 enum { H = 12, W = 17, N = H * W };
 

@@ -10,8 +10,8 @@
 
 #include "engine_fixture.h"
 #include "own_folder.h"
-#include "reader.h"
-#include "source.h"
+#include "pipeline/reader.h"
+#include "pipeline/source.h"
 
 #define N_FILES   3
 #define N_RECORDS 300

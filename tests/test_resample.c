@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#include "resample.h"
-#include "taps.h"
+#include "ops/resample.h"
+#include "ops/taps.h"
 
 typedef struct box { /* as in a crop's plan */
     int32_t y, x, height, width;

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 #include "format_test.h"
-#include "index.h"
-#include "little_endian.h"
-#include "tfrecord.h"
+#include "formats/index.h"
+#include "formats/little_endian.h"
+#include "formats/tfrecord.h"
 
 enum { N = 6 };
 static const size_t lengths[N] = { 10, 0, 5, 300, 1, 40 };

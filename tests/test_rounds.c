@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "leat/rng.h"
-#include "rounds.h"
+#include "study/rounds.h"
 
 enum { N = 7 };
 

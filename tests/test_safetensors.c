@@ -3,8 +3,8 @@
  * test_safetensors.c: round trips of every dtype, headers that lie, files cut at every byte. */
 #include "failing_malloc.h"
 #include "format_test.h"
-#include "little_endian.h"
-#include "safetensors.h"
+#include "formats/little_endian.h"
+#include "formats/safetensors.h"
 
 static const char *file_path(void)
 {

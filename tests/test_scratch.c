@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scratch.h"
 #include "failing_malloc.h"
-#include "scratch.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HAS_ASAN 1

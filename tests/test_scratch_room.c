@@ -11,8 +11,8 @@
 #include "engine_fixture.h"
 #include "own_folder.h"
 
-#include "jpeg_reference.h"
-#include "scratch.h"
+#include "base/scratch.h"
+#include "bench/jpeg_reference.h"
 
 #define N_THREADS 8
 #define N_ROUNDS  400

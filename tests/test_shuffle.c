@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "shuffle.h"
+#include "pipeline/shuffle.h"
 
 static const leat_shuffle kinds[] = {
     { .window = 0 },

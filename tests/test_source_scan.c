@@ -7,10 +7,10 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "bucket.h"
-#include "plan_impl.h"
+#include "pipeline/bucket.h"
+#include "pipeline/plan_impl.h"
+#include "pipeline/source_scan.h"
 #include "record_file.h"
-#include "source_scan.h"
 
 #define N_RECORDS 20000 /* pieces of several sizes */
 

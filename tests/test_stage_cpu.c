@@ -4,8 +4,8 @@
  * that one who sleeps is told from one who works. */
 #include "engine_fixture.h"
 
-#include "clock.h"
-#include "trace.h"
+#include "base/clock.h"
+#include "base/trace.h"
 
 #define N 400
 

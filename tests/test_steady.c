@@ -4,8 +4,8 @@
  * reader; and loaders that come and go leave nothing behind. */
 #include "engine_fixture.h"
 
+#include "bench/jpeg_reference.h"
 #include "counting_malloc.h"
-#include "jpeg_reference.h"
 #include "record_file.h"
 
 #define N_IMAGES 60

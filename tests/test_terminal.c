@@ -6,10 +6,10 @@
 #include <pty.h>
 #include <sys/ioctl.h>
 
-#include "../tools/progress.h"
-#include "../tools/terminal.h"
 #include "command_pipeline.h"
 #include "leat/leat.h"
+#include "progress.h"
+#include "terminal.h"
 
 /* --- a terminal ----------------------------------------------------------------------------------*/
 

@@ -3,8 +3,8 @@
  * test_tfrecord.c: known checksums, round trips, and damage of every kind at every byte. */
 #include "failing_malloc.h"
 #include "format_test.h"
-#include "little_endian.h"
-#include "tfrecord.h"
+#include "formats/little_endian.h"
+#include "formats/tfrecord.h"
 
 static void known_checksums(void **state)
 {

@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <pthread.h>
 
-#include "trace.h"
+#include "base/trace.h"
 
 #define N_RECORDS 600
 #define BATCH     32

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "device_sim.h"
 
 enum { ROWS = 250, WIDTH = 8, BATCH = 32 };

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "safetensors.h"
+#include "formats/safetensors.h"
 
 static const char weights_path[] = BUILD_DIR "/test_trainer.safetensors";
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "vary.h"
+#include "study/vary.h"
 
 /* "path|value|value" */
 static const char *joined(const char *text)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "verdict.h"
+#include "study/verdict.h"
 
 static leat_estimate within(double value, double noise)
 {

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "leat/leat.h"
-#include "trainer.h"
+#include "train/trainer.h"
 
 typedef struct fixture {
     leat_config *config;

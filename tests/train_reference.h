@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layers.h"
+#include "train/layers.h"
 
 typedef struct reference_layer {
     const leat_model_layer *spec;

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "example.h"
 #include "files.h"
+#include "formats/example.h"
+#include "formats/index.h"
+#include "formats/jpeg_index.h"
+#include "formats/tfrecord.h"
 #include "image_header.h"
-#include "index.h"
-#include "jpeg_index.h"
 #include "leat/jpeg_look.h"
-#include "tfrecord.h"
 
 enum { FEATURES_MAX = 4096, LABELS_MAX = 1 << 20 };
 

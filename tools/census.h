@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image_format.h"
+#include "formats/image_format.h"
 #include "leat/error.h"
 
 /* Smallest, largest and sum of n numbers. */

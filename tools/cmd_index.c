@@ -5,7 +5,7 @@
 
 #include "command.h"
 #include "files.h"
-#include "index.h"
+#include "formats/index.h"
 #include "jpeg_side.h"
 #include "json.h"
 #include "paths.h"

@@ -8,13 +8,13 @@
 
 #include "census.h"
 #include "command.h"
-#include "example.h"
 #include "files.h"
+#include "formats/example.h"
+#include "formats/shard_set.h"
 #include "json.h"
 #include "paths.h"
 #include "record_print.h"
 #include "setup.h"
-#include "shard_set.h"
 #include "terminal.h"
 
 struct inspect_options {

@@ -6,10 +6,10 @@
 
 #include "command.h"
 #include "files.h"
-#include "index.h"
+#include "formats/index.h"
+#include "formats/tfrecord.h"
 #include "json.h"
 #include "progress.h"
-#include "tfrecord.h"
 
 struct repair_options {
     const char *output;

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "formats/tfrecord.h"
 #include "json.h"
 #include "lock.h"
 #include "paths.h"
 #include "progress.h"
 #include "shard_names.h"
-#include "tfrecord.h"
 
 struct job {
     const leat_convert_tfrecord *c;

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "atomic_file.h"
+#include "formats/atomic_file.h"
 
 enum { NAME_SHOWN = 100 }; /* bytes of a name that a hidden one repeats */
 

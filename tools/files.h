@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "format.h"
+#include "formats/format.h"
 #include "leat/error.h"
 
 /* Writes a whole file: beside its name, to disk, then renamed; never half a file.

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "example.h"
 #include "files.h"
+#include "formats/example.h"
 #include "image_header.h"
 #include "jpeg_transcode.h"
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "example.h"
 #include "files.h"
+#include "formats/example.h"
+#include "formats/tfrecord.h"
 #include "leat/jpeg_look.h"
-#include "tfrecord.h"
 
 #define SCRATCH_BYTES ((size_t)1 << 34) /* address space: pictures may be very large */
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "jpeg_index.h"
+#include "formats/jpeg_index.h"
 #include "leat/loader.h"
 
 typedef struct leat_jpeg_side_how {

@@ -12,7 +12,7 @@
 
 #include <jerror.h>
 
-#include "exif.h"
+#include "formats/exif.h"
 #include "jpeg_transform.h"
 
 enum { MAX_PIXELS = 1 << 28, FIRST_ROOM = 256 << 10 };

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pattern.h"
+#include "formats/pattern.h"
 
 static int add(leat_paths *paths, const char *path, leat_error *err)
 {

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "example.h"
 #include "files.h"
+#include "formats/example.h"
+#include "formats/index.h"
+#include "formats/tfrecord.h"
 #include "image_header.h"
-#include "index.h"
-#include "tfrecord.h"
 
 enum { SHOWN_VALUES = 8, SHOWN_BYTES = 64 };
 

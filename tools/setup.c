@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "files.h"
-#include "tfrecord.h"
+#include "formats/tfrecord.h"
 
 enum {
     TRACE_SPANS = 1 << 20, /* in all */

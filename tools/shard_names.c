@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "files.h"
-#include "index.h"
-#include "pattern.h"
-#include "shard_set.h"
+#include "formats/index.h"
+#include "formats/pattern.h"
+#include "formats/shard_set.h"
 
 static const char marker_text[] =
     "leat gives the files of this set their names. If none runs, it was stopped while it did:\n"

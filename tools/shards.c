@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "formats/tfrecord.h"
 #include "shard_names.h"
-#include "tfrecord.h"
 
 enum { TASK_FILES = 32, WRITE_EARLY_BYTES = 4 << 20 };
 

@@ -9,7 +9,7 @@
  * older than a quarter of a second, the next question makes a new one, at the cost of some tens of
  * microseconds; gpu_anchors.h draws the lines between them. On a busy device an anchor may come late, and
  * then nobody knows when: one that is not narrow is taken only if there is no good one of late. */
-#include "clock.h"
+#include "base/clock.h"
 #include "gpu.h"
 
 #define RENEW_NS   250000000

@@ -8,7 +8,7 @@
  * those to which an event says it, as the runtime else makes a context on the first GPU there is. */
 #include <stdlib.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "gpu.h"
 
 /* --- memory ------------------------------------------------------------------------------------ */

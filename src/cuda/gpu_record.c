@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 #define BUFFER_BYTES ((size_t)4 << 20)
 enum { MOST_IDLE_BUFFERS = 16 };

@@ -8,8 +8,8 @@
 #define LEAT_KERNEL_H
 
 #include "host_device.h"
-#include "image.h"
 #include "leat/op.h"
+#include "ops/image.h"
 
 /* Where a row's picture is, when rows come in sizes of their own. Only a part of it may be there: the one
  * that the op reads. */

@@ -6,9 +6,9 @@
 #ifndef LEAT_OP_COLORS_H
 #define LEAT_OP_COLORS_H
 
-#include "color.h"
 #include "kernel.h"
-#include "op_plans.h"
+#include "ops/color.h"
+#include "ops/op_plans.h"
 
 LEAT_HOST_DEVICE void leat_saturate(uint8_t *pixel, int32_t channels, int32_t amount)
 {

@@ -4,8 +4,8 @@
 #ifndef LEAT_OP_ERASING_H
 #define LEAT_OP_ERASING_H
 
-#include "image.h"
 #include "kernel.h"
+#include "ops/image.h"
 
 LEAT_HOST_DEVICE void leat_erasing_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
 {

@@ -6,9 +6,9 @@
 #ifndef LEAT_OP_RESAMPLE_H
 #define LEAT_OP_RESAMPLE_H
 
-#include "image.h"
 #include "kernel.h"
-#include "taps.h"
+#include "ops/image.h"
+#include "ops/taps.h"
 
 /* The taps of one line or column, as they stand in `aux`; their weights, int16 or float, follow. */
 typedef struct leat_resample_line {

@@ -4,9 +4,9 @@
 #ifndef LEAT_OP_VALUES_H
 #define LEAT_OP_VALUES_H
 
-#include "cast_value.h"
 #include "kernel.h"
-#include "op_plans.h"
+#include "ops/cast_value.h"
+#include "ops/op_plans.h"
 
 LEAT_HOST_DEVICE void leat_brightness_value(const leat_kernel_args *args, int64_t row, int64_t i)
 {

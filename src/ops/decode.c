@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "color.h"
-#include "image_format.h"
+#include "formats/image_format.h"
 
 int leat_decode_shape(const char *op, const leat_decode_options *options, const leat_shape *in,
                       leat_shape *out, leat_error *err)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "decode.h"
-#include "image_format.h"
+#include "formats/image_format.h"
 #include "op_list.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", NULL };

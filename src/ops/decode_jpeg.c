@@ -2,11 +2,11 @@
  *
  * decode_jpeg: JPEG bytes to an uint8 image. Most files go through the decoder in jpeg/; those it does
  * not take (progressive, CMYK, damaged, …) through libjpeg-turbo. The pixels are the same. */
-#include "cpu.h"
+#include "base/cpu.h"
 #include "decode.h"
-#include "jpeg/jpeg.h"
 #include "jpeg_turbo.h"
 #include "op_list.h"
+#include "ops/jpeg/jpeg.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", NULL };
 

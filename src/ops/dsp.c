@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "cpu.h"
+#include "base/cpu.h"
 #include "dsp_impl.h"
 
 void leat_dsp_affine_fill(leat_affine *affine)

@@ -6,14 +6,14 @@
  * that are no JPEG, go one by one. */
 #include <string.h>
 
-#include "cpu.h"
+#include "base/cpu.h"
+#include "base/scratch.h"
 #include "fused.h"
-#include "jpeg/jpeg.h"
 #include "jpeg_turbo.h"
 #include "normalize.h"
 #include "op_list.h"
+#include "ops/jpeg/jpeg.h"
 #include "random_flip.h"
-#include "scratch.h"
 
 static int match(const leat_fused_link *links, int n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "jpeg_plain.h"
 
-#include "jpeg/jpeg.h"
+#include "ops/jpeg/jpeg.h"
 
 enum { BASELINE = 0xc0 };
 

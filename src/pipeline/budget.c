@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "engine.h"
-#include "text.h"
 
 #define AUTO_SHARE    4 /* a loader may take one part in so many of what is there */
 #define READ_FIRST    ((int64_t)4 << 20) /* read memory that one would like, at least and … */

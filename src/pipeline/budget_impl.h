@@ -5,8 +5,8 @@
 #ifndef LEAT_BUDGET_IMPL_H
 #define LEAT_BUDGET_IMPL_H
 
+#include "base/machine.h"
 #include "leat/budget.h"
-#include "machine.h"
 #include "plan_impl.h"
 
 #define LEAT_PREFETCH_FIRST 2  /* auto: the least that hides one slow batch behind another */

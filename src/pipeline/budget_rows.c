@@ -5,10 +5,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/bytes_text.h"
+#include "base/text.h"
 #include "budget_impl.h"
-#include "bytes_text.h"
 #include "engine.h"
-#include "text.h"
 
 #define WORKER_BYTES ((int64_t)384 << 10) /* stack and decoders of a thread */
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu.h"
-#include "digest.h"
+#include "base/cpu.h"
+#include "base/digest.h"
 #include "stage.h"
 
 typedef struct top_options {

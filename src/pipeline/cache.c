@@ -9,10 +9,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/forked.h"
+#include "base/scratch.h"
+#include "base/text.h"
 #include "cache_impl.h"
-#include "forked.h"
-#include "scratch.h"
-#include "text.h"
 
 leat_cache_faults leat_cache_fault;
 

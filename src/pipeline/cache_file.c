@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cache_impl.h"
-#include "format.h"
+#include "formats/format.h"
 
 #define CHUNK_PLACES 4096
 

@@ -6,7 +6,7 @@
 
 #include <xxhash.h>
 
-#include "digest.h"
+#include "base/digest.h"
 
 static const char magic[8] = { 'l', 'e', 'a', 't', 'k', 'e', 'p', 't' };
 

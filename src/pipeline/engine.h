@@ -41,15 +41,15 @@
 #include <pthread.h>
 
 #include "ahead.h"
+#include "base/forked.h"
+#include "base/pool.h"
+#include "base/scratch_room.h"
 #include "budget_impl.h"
 #include "device_impl.h"
 #include "finish.h"
-#include "forked.h"
 #include "keep.h"
 #include "plan_impl.h"
-#include "pool.h"
 #include "sample.h"
-#include "scratch_room.h"
 
 #define LEAT_DECISIONS 128 /* changes that are remembered */
 #define LEAT_INFO_RING 64  /* batches whose info stays readable after release */

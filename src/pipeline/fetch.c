@@ -4,9 +4,9 @@
  *
  * DESIGN. Three ways lead to them, chosen record by record: the engine has read the bytes; the source says
  * where they are, and they are read here by the worker; or the source loads the record by itself. */
-#include "clock.h"
+#include "base/clock.h"
+#include "base/scratch.h"
 #include "journey.h"
-#include "scratch.h"
 
 static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
                  const leat_stored *stored, leat_view *features, leat_watch *watch, leat_error *err)

@@ -12,10 +12,10 @@
  * paired. What is drawn belongs to the batch and the op, not to who does it. */
 #include "finish.h"
 
-#include "digest.h"
+#include "base/digest.h"
+#include "base/scratch.h"
 #include "engine.h"
 #include "ops/mix.h"
-#include "scratch.h"
 
 #define PART_BYTES (128 << 10) /* what is worth handing over: some 20 microseconds */
 #define CPU_EVERY  61          /* parts, of which one is timed by the CPU's time */

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cores.h"
-#include "format.h"
-#include "image_format.h"
-#include "pool.h"
+#include "base/cores.h"
+#include "base/pool.h"
+#include "formats/format.h"
+#include "formats/image_format.h"
 #include "source.h"
 
 #define PIECE_FILES 64

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
+#include "base/text.h"
 
 static size_t part_bytes(const leat_plan *plan, int32_t c)
 {

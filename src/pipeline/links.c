@@ -8,8 +8,8 @@
  * by one. An error says which op met it. */
 #include <string.h>
 
+#include "base/scratch.h"
 #include "device_decode.h"
-#include "scratch.h"
 
 /* What link i puts out is the row itself. */
 static bool is_last(const leat_journey *j, int32_t i)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * loader.c: hands out the batches of a running plan, in order. */
-#include "clock.h"
+#include "base/clock.h"
 #include "engine.h"
 #include "state.h"
 

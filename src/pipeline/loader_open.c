@@ -4,9 +4,9 @@
  * made here; batches that are still held when it is closed keep their memory until they are released. */
 #include <stdlib.h>
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/scratch.h"
 #include "engine.h"
-#include "scratch.h"
 #include "state.h"
 
 /* --- open ---------------------------------------------------------------------------------------- */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
+#include "base/machine.h"
+#include "base/scratch.h"
 #include "sample.h"
-#include "scratch.h"
 
 #define PLACES     64 /* of the source where sizes are looked up … */
 #define NEIGHBOURS 16 /* … this many records in a row, which lie on one page of an index */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "stage.h"
-#include "text.h"
 
 void leat_build_note(leat_build *build, const char *format, ...)
 {

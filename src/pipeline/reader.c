@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "text.h"
+#include "base/clock.h"
+#include "base/text.h"
 
 #define FILES_MAX 16384 /* descriptors with an entry of their own; those above are read plainly */
 #define BLOCK     4096  /* of direct reads */

@@ -8,7 +8,7 @@
  * below one percent. */
 #include "rows.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #define STAMP_NS    30    /* one look at the clock */
 #define STAMP_SHARE 0.005 /* of a sample's time may go into timing its stages */

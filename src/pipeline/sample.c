@@ -9,11 +9,11 @@
 
 #include <string.h>
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/scratch.h"
 #include "expect.h"
 #include "journey.h"
 #include "keep.h"
-#include "scratch.h"
 
 /* The start of every chain's journey, for row `row` of a slot's memory. Returns the stages behind
  * those of all chains. */

@@ -4,8 +4,8 @@
 #ifndef LEAT_SAMPLE_H
 #define LEAT_SAMPLE_H
 
+#include "base/trace.h"
 #include "plan_impl.h"
-#include "trace.h"
 
 /* A record whose parts are samples: what it came to before unbatch, for its next part. */
 typedef struct leat_kept_record {

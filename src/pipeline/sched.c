@@ -5,7 +5,7 @@
  * DESIGN. Starts come first, because they are short and keep hardware busy: the copy of a full batch, then
  * reads; then runs of rows, oldest batch first. Everything here is a function of the state in
  * engine.h; no decision changes what is in a batch, only when. */
-#include "clock.h"
+#include "base/clock.h"
 #include "rows.h"
 
 /* --- which rows --------------------------------------------------------------------------------- */

@@ -18,9 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/text.h"
 #include "engine.h"
-#include "text.h"
 
 #define POLL_NS 50000 /* between questions whether a device has come so far */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "shuffle.h"
 
-#include "digest.h"
+#include "base/digest.h"
 
 /* Purposes of permutations inside one shuffle; the global one has none, so that adding the others
  * changed no order. */

@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-#include "perm.h"
+#include "base/perm.h"
 
 typedef struct leat_shuffle {
     uint64_t seed;

@@ -10,8 +10,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "digest.h"
-#include "pattern.h"
+#include "base/digest.h"
+#include "formats/pattern.h"
 
 extern const leat_source_table leat_source_tfrecord, leat_source_images, leat_source_concat,
     leat_source_mix, leat_source_interleave, leat_source_zip;

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "digest.h"
+#include "base/digest.h"
+#include "base/scratch.h"
 #include "file_id.h"
-#include "format.h"
+#include "formats/format.h"
 #include "images_list.h"
-#include "scratch.h"
 #include "source.h"
 
 typedef struct images_options {

@@ -4,7 +4,7 @@
 #ifndef LEAT_SOURCE_INFLATED_H
 #define LEAT_SOURCE_INFLATED_H
 
-#include "inflate_index.h"
+#include "formats/inflate_index.h"
 #include "leat/error.h"
 
 #define LEAT_INFLATED_CHUNK ((uint64_t)4 << 20) /* bytes that are decompressed at once */

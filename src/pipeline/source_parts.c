@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "digest.h"
+#include "base/digest.h"
 #include "stage.h"
 
 /* --- open ---------------------------------------------------------------------------------------- */

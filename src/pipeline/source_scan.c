@@ -10,9 +10,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "cores.h"
-#include "pool.h"
-#include "scratch.h"
+#include "base/cores.h"
+#include "base/pool.h"
+#include "base/scratch.h"
 
 #define PIECE_LEAST   512 /* positions; others are multiples: see leat_scan_visit */
 #define PIECE_MOST    8192

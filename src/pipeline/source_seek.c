@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "little_endian.h"
+#include "formats/little_endian.h"
 
 void leat_source_seek_open(leat_source_seek *seek, const char *path, uint64_t data_bytes,
                            uint64_t n_records, leat_source *source)

@@ -5,7 +5,7 @@
 #ifndef LEAT_SOURCE_SEEK_H
 #define LEAT_SOURCE_SEEK_H
 
-#include "jpeg_index.h"
+#include "formats/jpeg_index.h"
 #include "source.h"
 
 /* Of one file. Zeroed: none. */

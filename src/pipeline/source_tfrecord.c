@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "scratch.h"
-#include "shard_set.h"
+#include "base/scratch.h"
+#include "formats/shard_set.h"
+#include "formats/tfrecord.h"
 #include "source.h"
-#include "tfrecord.h"
 #include "tfrecord_features.h"
 #include "tfrecord_shard.h"
 

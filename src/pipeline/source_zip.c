@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "digest.h"
+#include "base/digest.h"
 #include "source_combined.h"
 #include "source_parts.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "cache.h"
-#include "digest.h"
 #include "keep.h"
 #include "stage.h"
 

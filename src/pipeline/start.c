@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "engine.h"
 
 #define GROUP       32                      /* reads per submission, about */

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "digest.h"
+#include "base/digest.h"
 
 static uint64_t checksum(const leat_loader_state *state)
 {

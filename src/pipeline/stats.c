@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/scratch.h"
 #include "engine.h"
-#include "scratch.h"
 
 static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info *out)
 {

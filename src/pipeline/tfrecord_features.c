@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/scratch.h"
 #include "number.h"
-#include "scratch.h"
 
 typedef struct feature_options {
     leat_string key;

@@ -4,7 +4,7 @@
 #ifndef LEAT_TFRECORD_FEATURES_H
 #define LEAT_TFRECORD_FEATURES_H
 
-#include "example.h"
+#include "formats/example.h"
 #include "source.h"
 
 typedef struct leat_tfrecord_wanted {

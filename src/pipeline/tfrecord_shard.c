@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "digest.h"
-#include "format.h"
-#include "tfrecord.h"
+#include "base/digest.h"
+#include "formats/format.h"
+#include "formats/tfrecord.h"
 #include "tfrecord_features.h"
 
 #define VERIFY_BYTES                                                                               \

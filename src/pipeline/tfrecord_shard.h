@@ -5,7 +5,7 @@
 #define LEAT_TFRECORD_SHARD_H
 
 #include "file_id.h"
-#include "index.h"
+#include "formats/index.h"
 #include "source_inflated.h"
 #include "source_seek.h"
 

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "atomic_file.h"
+#include "base/text.h"
 #include "engine.h"
-#include "text.h"
+#include "formats/atomic_file.h"
 
 static const char *const kind_names[LEAT_TRACE_STAGE] = {
     [LEAT_TRACE_ROWS] = "rows",         [LEAT_TRACE_NEXT] = "next",

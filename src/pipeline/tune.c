@@ -21,9 +21,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/text.h"
 #include "engine.h"
-#include "text.h"
 
 #define GRAIN_NS    50000 /* a task shorter than this costs more to hand over than to do */
 #define WINDOW      64    /* batches whose longest row is remembered together */

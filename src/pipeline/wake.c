@@ -11,7 +11,7 @@
  * called for a handful of cheap rows, nor by a thread that is about to look for its next piece of work. */
 #include <errno.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "engine.h"
 
 #define GRAIN_NS 20000     /* work below two of these is not worth a wake-up */

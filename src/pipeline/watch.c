@@ -7,7 +7,7 @@
  * worker's trace, in the statistics and here. */
 #include <stdio.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "journey.h"
 
 /* The run that is done in one go: where the plan was cut it may be a shorter one, or there is none now. */

@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "cores.h"
+#include "base/cores.h"
 #include "onednn_impl.h"
 
 int leat_onednn_fail(leat_error *err, const char *what, dnnl_status_t status)

@@ -17,7 +17,7 @@
 
 #include <math.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 static const leat_device_table *table_of(const leat_trainer *trainer)
 {

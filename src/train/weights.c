@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "safetensors.h"
+#include "formats/safetensors.h"
 #include "trainer.h"
 
 /* All parameters in their plain layouts, in one piece of memory. */

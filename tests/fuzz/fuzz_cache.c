@@ -10,8 +10,8 @@
 
 #include <xxhash.h>
 
-#include "cache_format.h"
 #include "fuzz_target.h"
+#include "pipeline/cache_format.h"
 
 static const leat_cache_layout layouts[] = {
     { 2, { { LEAT_U8, 1, { LEAT_UNKNOWN_DIM } }, { LEAT_I64, 0, { 0 } } } },

@@ -3,7 +3,7 @@
  * fuzz_index.c: any bytes as the side file of a data file of a few records. The first byte chooses
  * whether the header, and the blocks, get their right checksums before. Whatever is there, a place
  * that is given out lies within the data file, and building it again gives the right places. */
-#include "index.c"
+#include "formats/index.c"
 
 #include "fuzz_target.h"
 enum { N_RECORDS = 1100 }; /* two blocks */

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "formats/inflate_index.h"
+#include "formats/tfrecord.h"
 #include "fuzz_target.h"
-#include "inflate_index.h"
-#include "tfrecord.h"
 
 enum { MOST = 1 << 20 }; /* of data: a file of 1 KB may hold a megabyte */
 

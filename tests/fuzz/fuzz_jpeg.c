@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "base/cpu.h"
+#include "bench/jpeg_reference.h"
 #include "fuzz_target.h"
-#include "jpeg/jpeg_impl.h"
-#include "jpeg_reference.h"
+#include "ops/jpeg/jpeg_impl.h"
 
 enum { MAX_PIXELS = 1 << 16, GUARD = 64 };
 

@@ -4,11 +4,11 @@
  * and its entries, get their right checksums before. Whatever is there, what is given out lies within
  * the tables; and a decoder that believes a table gives pixels or refuses it, and touches nothing
  * else. */
-#include "jpeg_index.c"
+#include "formats/jpeg_index.c"
 
+#include "bench/jpeg_reference.h"
 #include "fuzz_target.h"
-#include "jpeg/jpeg.h"
-#include "jpeg_reference.h"
+#include "ops/jpeg/jpeg.h"
 
 enum { N_RECORDS = 3, DATA_BYTES = 5000, WIDTH = 40, HEIGHT = 30 };
 

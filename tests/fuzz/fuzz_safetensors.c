@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/little_endian.h"
+#include "formats/safetensors.h"
 #include "fuzz_target.h"
-#include "little_endian.h"
-#include "safetensors.h"
 
 enum { DATA_BYTES = 64 };
 

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "formats/little_endian.h"
+#include "formats/tfrecord.h"
 #include "fuzz_target.h"
-#include "little_endian.h"
-#include "tfrecord.h"
 
 static void mend_checksums(uint8_t *bytes, size_t size)
 {

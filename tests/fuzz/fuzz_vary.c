@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "vary.h"
+#include "study/vary.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_dsp.c: which kernels run. */
-#include "cpu.h"
+#include "base/cpu.h"
 #include "jpeg_dsp_c.h"
 #include "jpeg_dsp_x86.h"
 

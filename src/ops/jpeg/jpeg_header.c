@@ -3,7 +3,7 @@
  * jpeg_header.c: the markers before the scan. DESIGN: anything that libjpeg-turbo would refuse, warn
  * of, or read in a way of its own is "unsupported" here (see CONTRACT in jpeg.h), so the parser
  * accepts only what is plain and never has to repair. */
-#include "cpu.h"
+#include "base/cpu.h"
 #include "jpeg_impl.h"
 
 #include <string.h>

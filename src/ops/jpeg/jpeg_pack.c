@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-#include "little_endian.h"
+#include "formats/little_endian.h"
 
 enum {
     AT_EVERY = 0,
