@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "config/node.h"
 #include "device_sim.h"
-#include "node.h"
 
 /* The initial values are those of the default preset. */
 const leat_option leat_device_sim_options[] = {

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
+#include "config/node.h"
 #include "leat/config.h"
-#include "node.h"
 
 static const char config_sample[] = "source:\n"
                                     "  tfrecord: data/cifar10-train-*.tfrecord\n"

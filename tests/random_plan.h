@@ -5,7 +5,7 @@
 #ifndef RANDOM_PLAN_H
 #define RANDOM_PLAN_H
 
-#include "node.h"
+#include "config/node.h"
 #include "random_source.h"
 
 /* --- an op that refuses some samples ------------------------------------------------------------- */

@@ -10,8 +10,8 @@
 #include <math.h>
 
 #include "base/text.h"
+#include "config/number.h"
 #include "leat/study.h"
-#include "number.h"
 
 #define COMMA "de_DE.UTF-8"
 

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
+#include "config/nearest.h"
+#include "config/number.h"
+#include "config/option_impl.h"
 #include "leat/op.h"
-#include "nearest.h"
-#include "number.h"
-#include "option_impl.h"
 
 typedef struct all_options {
     int64_t size;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "number.h"
+#include "config/number.h"
 #include "op_list.h"
 
 #define MOST_DIGITS 63 /* bytes of a number */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "combine.h"
-#include "number.h"
+#include "config/number.h"
 #include "source_scan.h"
 #include "stage.h"
 

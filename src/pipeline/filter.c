@@ -9,7 +9,7 @@
 
 #include "bitset.h"
 #include "combine.h"
-#include "number.h"
+#include "config/number.h"
 #include "source_scan.h"
 #include "stage.h"
 

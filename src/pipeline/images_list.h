@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "node.h"
+#include "config/node.h"
 
 typedef struct leat_image_file {
     char *path;

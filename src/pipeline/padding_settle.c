@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "number.h"
+#include "config/number.h"
 #include "source_scan.h"
 #include "stage.h"
 

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
+#include "config/node.h"
 #include "leat/plan.h"
-#include "node.h"
 #include "order.h"
 
 #define LEAT_MAX_FEATURES 16

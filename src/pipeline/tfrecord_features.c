@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/scratch.h"
-#include "number.h"
+#include "config/number.h"
 
 typedef struct feature_options {
     leat_string key;

@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config/node.h"
 #include "device_impl.h"
 #include "leat/train.h"
-#include "node.h"
 
 enum { LEAT_LAYER_MAX_PARAMS = 4, LEAT_OPTIMIZER_MAX_STATES = 2 };
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/node.h"
 #include "fuzz_target.h"
 #include "leat/config.h"
-#include "node.h"
 
 #define TEXT_BYTES (1 << 16)
 
