@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "bench_common.h"
-#include "device_sim.h"
+#include "device/device_sim.h"
 #include "leat/leat.h"
 
 #define BATCH   32

@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "bench_common.h"
-#include "device_sim.h"
+#include "device/device_sim.h"
 #include "formats/example.h"
 #include "formats/tfrecord.h"
 #include "leat/leat.h"

@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 
 #include "cuda_fake.h"
-#include "device_impl.h"
+#include "device/device_table.h"
 #include "engine_fixture.h"
 
 #ifndef BUILD_DIR

@@ -5,7 +5,7 @@
 #ifndef GPU_CASES_H
 #define GPU_CASES_H
 
-#include "device_impl.h"
+#include "device/device_table.h"
 #include "leat/loader.h"
 
 typedef enum gpu_verdict { GPU_PASSED, GPU_FAILED, GPU_NOT_RUN } gpu_verdict;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "device_impl.h"
+#include "device/device_table.h"
 #include "pipeline/reader.h"
 
 #define N_DEFAULT   300

@@ -4,7 +4,7 @@
  * and what happens when any one call fails. No GPU is needed, and none is used. */
 #include "base/clock.h"
 #include "cuda_fixture.h"
-#include "device_impl.h"
+#include "device/device_table.h"
 
 static const cuda_fake_table *fake;
 

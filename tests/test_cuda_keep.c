@@ -4,7 +4,7 @@
  * there is too little memory. */
 #include "cuda_fixture.h"
 
-#include "device_impl.h"
+#include "device/device_table.h"
 #include "gpu_cases.h"
 
 static const cuda_fake_table *fake;

@@ -2,7 +2,7 @@
  *
  * Loaders over the CUDA plugin on a fake GPU: the same batches as on the host, whatever the order in
  * which streams get on; any one call failing; a device that is lost; a plan that no device can run. */
-#include "device_impl.h"
+#include "device/device_table.h"
 #include "gpu_cases.h"
 #include "gpu_jpegs.h"
 #include "nvjpeg_fixture.h"

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "cuda_fixture.h"
 #include "cupti_fake.h"
-#include "device_impl.h"
+#include "device/device_table.h"
 
 #define FAKE_CUPTI BUILD_DIR "/tests/libcupti-fake.so"
 

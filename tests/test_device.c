@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "device_cuda.h"
-#include "device_impl.h"
+#include "device/device_plugin.h"
+#include "device/device_table.h"
 
 /* Slow enough that a missing wait shows. */
 #define SLOW_SIM "sim:{copy_bytes_per_s: 2e8, pageable_bytes_per_s: 2e8, copy_latency_ns: 1000}"

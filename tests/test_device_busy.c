@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "device_busy.h"
+#include "device/device_busy.h"
 #include "leat/rng.h"
 
 /* Times are counted from here: 0 would be no time. */

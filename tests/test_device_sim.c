@@ -13,7 +13,7 @@
 #include <pthread.h>
 
 #include "base/clock.h"
-#include "device_sim.h"
+#include "device/device_sim.h"
 #include "leat/rng.h"
 
 enum { MS = 1000000, LEAD_NS = 120 * MS, N_STREAMS = 3 };

@@ -7,7 +7,7 @@
 #include "engine_fixture.h"
 
 #include "base/clock.h"
-#include "device_sim.h"
+#include "device/device_sim.h"
 #include "leat/meter.h"
 
 enum { BATCH = 8, N_ROWS = 64 * BATCH, N_SETTLE = 10, N_MEASURED = 40, N = N_SETTLE + N_MEASURED };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "device_sim.h"
+#include "device/device_sim.h"
 
 enum { ROWS = 250, WIDTH = 8, BATCH = 32 };
 

@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 
-#include "device_impl.h"
+#include "device/device_table.h"
 #include "gpu_anchors.h"
 
 typedef struct leat_gpu {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_cuda.h"
+#include "device/device_plugin.h"
 #include "gpu.h"
 #include "gpu_nvjpeg.h"
 

@@ -45,7 +45,7 @@
 #include "base/pool.h"
 #include "base/scratch_room.h"
 #include "budget_impl.h"
-#include "device_impl.h"
+#include "device/device_table.h"
 #include "finish.h"
 #include "keep.h"
 #include "plan_impl.h"

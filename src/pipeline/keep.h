@@ -14,7 +14,7 @@
 
 #include <stdatomic.h>
 
-#include "device_impl.h"
+#include "device/device_table.h"
 #include "plan_impl.h"
 
 typedef struct leat_keep {

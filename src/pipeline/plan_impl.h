@@ -6,7 +6,7 @@
 
 #include "bucket.h"
 #include "cache.h"
-#include "device_impl.h"
+#include "device/device_table.h"
 #include "look.h"
 #include "ops/batch_op.h"
 #include "ops/fused.h"

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "config/node.h"
-#include "device_impl.h"
+#include "device/device_table.h"
 #include "leat/train.h"
 
 enum { LEAT_LAYER_MAX_PARAMS = 4, LEAT_OPTIMIZER_MAX_STATES = 2 };

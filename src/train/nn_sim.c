@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "device_sim.h"
+#include "device/device_sim.h"
 #include "nn.h"
 
 struct leat_net {

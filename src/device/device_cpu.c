@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "device_impl.h"
+#include "device_table.h"
 
 struct cpu_event {
     leat_event base;

@@ -4,7 +4,7 @@
 #ifndef LEAT_DEVICE_SIM_H
 #define LEAT_DEVICE_SIM_H
 
-#include "device_impl.h"
+#include "device_table.h"
 #include "leat/option.h"
 
 /* A simulated accelerator, by roofline. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_cuda.c: the CUDA plugin's place in libleat. The plugin is opened when a "cuda" device is
+ * device_plugin.c: the CUDA plugin's place in libleat. The plugin is opened when a "cuda" device is
  * first asked for, so that one build runs with and without it. Searched: the file that the
  * environment variable LEAT_CUDA_PLUGIN names (then nothing else), the folder that holds this
  * library, the loader's own path. It is never closed: CUDA libraries do not survive that. */
-#include "device_cuda.h"
+#include "device_plugin.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

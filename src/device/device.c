@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/forked.h"
-#include "device_impl.h"
+#include "device_table.h"
 
 static const leat_device_table *const tables[] = {
 #define LEAT_DEVICE_ROW(name) &leat_device_##name,

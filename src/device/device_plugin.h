@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_cuda.h: what libleat and its CUDA plugin agree on. The plugin is the file
+ * device_plugin.h: what libleat and its CUDA plugin agree on. The plugin is the file
  * LEAT_CUDA_PLUGIN; it exports the two functions below and nothing else. */
 #ifndef LEAT_DEVICE_CUDA_H
 #define LEAT_DEVICE_CUDA_H
 
-#include "device_impl.h"
+#include "device_table.h"
 
 #define LEAT_CUDA_PLUGIN "libleat-cuda.so"
 
