@@ -23,7 +23,7 @@
 #include "leat/jpeg_look.h"
 #include "leat/rng.h"
 #include "ops/jpeg/jpeg_impl.h"
-#include "ops/jpeg_turbo.h"
+#include "ops/jpeg/jpeg_turbo.h"
 
 enum {
     MOST_FILES = 1000,

@@ -9,8 +9,8 @@
 #include "base/cpu.h"
 #include "bench_common.h"
 #include "leat/op.h"
-#include "ops/dsp.h"
-#include "ops/resample.h"
+#include "ops/image/dsp.h"
+#include "ops/image/resample.h"
 
 enum { ROWS = 224, WIDTH = 224, CHANNELS = 3, VALUES = WIDTH * CHANNELS, WIDE = 500, TALL = 375 };
 

@@ -19,8 +19,8 @@
 #include "base/cpu.h"
 #include "base/scratch.h"
 #include "bench_common.h"
+#include "ops/image/resample.h"
 #include "ops/jpeg/jpeg_impl.h"
-#include "ops/resample.h"
 
 enum {
     WIDE = 500,

@@ -6,9 +6,9 @@
 #include <math.h>
 
 #include "base/cpu.h"
-#include "ops/dsp.h"
-#include "ops/resample.h"
-#include "ops/taps.h"
+#include "ops/image/dsp.h"
+#include "ops/image/resample.h"
+#include "ops/image/taps.h"
 
 enum { CANARY = 64, N_TRIES = 300 };
 

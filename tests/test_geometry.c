@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "ops/warp.h"
+#include "ops/image/warp.h"
 
 static const double pi = 3.14159265358979323846;
 

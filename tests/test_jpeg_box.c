@@ -4,7 +4,7 @@
  * level: boxes, also by means of an index, and boxes that are resized at once. */
 #include "jpeg_fixture.h"
 
-#include "ops/resample.h"
+#include "ops/image/resample.h"
 
 static void boxes(void **state)
 {

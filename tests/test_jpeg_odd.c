@@ -10,7 +10,7 @@
 #include "bench/jpeg_reference.h"
 #include "format_test.h"
 #include "ops/jpeg/jpeg.h"
-#include "ops/jpeg_turbo.h"
+#include "ops/jpeg/jpeg_turbo.h"
 
 enum { ROOM = 1 << 20 };
 

@@ -5,9 +5,9 @@
 #include "op_test.h"
 
 #include "base/cpu.h"
-#include "ops/dsp.h"
+#include "ops/image/dsp.h"
+#include "ops/image/resample.h"
 #include "ops/jpeg/jpeg_impl.h"
-#include "ops/resample.h"
 
 enum { CANARY = 80 }; /* bytes before and behind a result */
 

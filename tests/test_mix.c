@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "ops/batch_op.h"
-#include "ops/mix.h"
+#include "ops/image/mix.h"
 
 enum { H = 20, W = 30 };
 

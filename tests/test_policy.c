@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "ops/augment.h"
+#include "ops/image/augment.h"
 
 enum { H = 12, W = 17, N = H * W };
 

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#include "ops/resample.h"
-#include "ops/taps.h"
+#include "ops/image/resample.h"
+#include "ops/image/taps.h"
 
 typedef struct box { /* as in a crop's plan */
     int32_t y, x, height, width;

@@ -7,9 +7,9 @@
 #ifndef LEAT_KERNEL_H
 #define LEAT_KERNEL_H
 
-#include "host_device.h"
 #include "leat/op.h"
-#include "ops/image.h"
+#include "ops/image/host_device.h"
+#include "ops/image/image.h"
 
 /* Where a row's picture is, when rows come in sizes of their own. Only a part of it may be there: the one
  * that the op reads. */

@@ -7,8 +7,8 @@
 #define LEAT_OP_COLORS_H
 
 #include "kernel.h"
-#include "ops/color.h"
-#include "ops/op_plans.h"
+#include "ops/image/color.h"
+#include "ops/image/op_plans.h"
 
 LEAT_HOST_DEVICE void leat_saturate(uint8_t *pixel, int32_t channels, int32_t amount)
 {

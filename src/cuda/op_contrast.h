@@ -7,8 +7,8 @@
 #define LEAT_OP_CONTRAST_H
 
 #include "kernel.h"
-#include "ops/color.h"
-#include "ops/op_plans.h"
+#include "ops/image/color.h"
+#include "ops/image/op_plans.h"
 
 /* A row's aux: a sum (uint64) or a mean (float) per channel. */
 LEAT_HOST_DEVICE int64_t leat_contrast_aux_bytes(const leat_kernel_args *args)

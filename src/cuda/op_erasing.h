@@ -5,7 +5,7 @@
 #define LEAT_OP_ERASING_H
 
 #include "kernel.h"
-#include "ops/image.h"
+#include "ops/image/image.h"
 
 LEAT_HOST_DEVICE void leat_erasing_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
 {

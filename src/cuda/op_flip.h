@@ -5,7 +5,7 @@
 #define LEAT_OP_FLIP_H
 
 #include "kernel.h"
-#include "ops/op_plans.h"
+#include "ops/image/op_plans.h"
 
 LEAT_HOST_DEVICE void leat_flip_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
 {

@@ -7,8 +7,8 @@
 #define LEAT_OP_RESAMPLE_H
 
 #include "kernel.h"
-#include "ops/image.h"
-#include "ops/taps.h"
+#include "ops/image/image.h"
+#include "ops/image/taps.h"
 
 /* The taps of one line or column, as they stand in `aux`; their weights, int16 or float, follow. */
 typedef struct leat_resample_line {

@@ -5,8 +5,8 @@
 #define LEAT_OP_VALUES_H
 
 #include "kernel.h"
-#include "ops/cast_value.h"
-#include "ops/op_plans.h"
+#include "ops/image/cast_value.h"
+#include "ops/image/op_plans.h"
 
 LEAT_HOST_DEVICE void leat_brightness_value(const leat_kernel_args *args, int64_t row, int64_t i)
 {

@@ -2,8 +2,8 @@
  *
  * cast: changes the element type and keeps the values. What does not fit saturates; float32 is
  * rounded to the nearest integer, ties to even, and NaN becomes 0. */
-#include "cast_value.h"
 #include "op_list.h"
+#include "ops/image/cast_value.h"
 
 static const char *const dtypes[] = {
 #define LEAT_DTYPE_CHOICE(name, text, bytes) text,

@@ -4,8 +4,8 @@
  * below and to the right. */
 #include <string.h>
 
-#include "image.h"
 #include "op_list.h"
+#include "ops/image/image.h"
 
 typedef struct crop_options {
     leat_i64s size;

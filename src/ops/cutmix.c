@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "batch_op.h"
-#include "mix.h"
+#include "ops/image/mix.h"
 
 typedef struct cutmix_plan {
     int32_t x0, y0, x1, y1; /* of the box, x1 and y1 behind it */

@@ -9,10 +9,10 @@
 #include "base/cpu.h"
 #include "base/scratch.h"
 #include "fused.h"
-#include "jpeg_turbo.h"
 #include "normalize.h"
 #include "op_list.h"
 #include "ops/jpeg/jpeg.h"
+#include "ops/jpeg/jpeg_turbo.h"
 #include "random_flip.h"
 
 static int match(const leat_fused_link *links, int n)

@@ -4,9 +4,9 @@
  * 1, torchvision's rgb_to_grayscale. As RandomGrayscale with p below 1. */
 #include <string.h>
 
-#include "color.h"
-#include "image.h"
 #include "op_list.h"
+#include "ops/image/color.h"
+#include "ops/image/image.h"
 
 enum { ONE, THREE };
 static const char *const channel_choices[] = { "1", "3", NULL };

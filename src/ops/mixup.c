@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "batch_op.h"
-#include "mix.h"
+#include "ops/image/mix.h"
 
 typedef struct mixup_plan {
     float own;

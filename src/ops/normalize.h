@@ -4,8 +4,8 @@
 #ifndef LEAT_NORMALIZE_H
 #define LEAT_NORMALIZE_H
 
-#include "dsp.h"
 #include "leat/tensor.h"
+#include "ops/image/dsp.h"
 
 /* x * scale + shift for inputs of a type. */
 void leat_normalize_affine(const void *options, leat_dtype dtype, leat_affine *out);

@@ -5,8 +5,8 @@
  * numpy.pad, tf.pad and torchvision's Pad name them. */
 #include <string.h>
 
-#include "image.h"
 #include "op_list.h"
+#include "ops/image/image.h"
 
 enum { CONSTANT, EDGE, REFLECT, SYMMETRIC };
 static const char *const modes[] = { "constant", "edge", "reflect", "symmetric", NULL };

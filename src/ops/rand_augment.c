@@ -5,8 +5,8 @@
  * search space", 2020). Operations and ranges are those of torchvision's RandAugment. */
 #include <string.h>
 
-#include "augment.h"
 #include "op_list.h"
+#include "ops/image/augment.h"
 
 static const leat_option options[] = {
     LEAT_OPTION_I64(leat_augment_options, ops, "2", 1, LEAT_AUGMENT_STEPS,

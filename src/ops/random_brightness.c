@@ -6,10 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "dsp.h"
-#include "image.h"
 #include "op_list.h"
-#include "op_plans.h"
+#include "ops/image/dsp.h"
+#include "ops/image/image.h"
+#include "ops/image/op_plans.h"
 
 typedef struct brightness_options {
     float max_delta;

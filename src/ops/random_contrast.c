@@ -8,10 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "color.h"
-#include "image.h"
 #include "op_list.h"
-#include "op_plans.h"
+#include "ops/image/color.h"
+#include "ops/image/image.h"
+#include "ops/image/op_plans.h"
 
 typedef struct contrast_options {
     float lower, upper;

@@ -3,8 +3,8 @@
  * random_crop: cuts a box of fixed size from a random place, after padding with zeros. */
 #include <string.h>
 
-#include "image.h"
 #include "op_list.h"
+#include "ops/image/image.h"
 
 typedef struct crop_options {
     leat_i64s size;

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "image.h"
 #include "op_list.h"
+#include "ops/image/image.h"
 
 enum { N_TRIES = 10 };
 

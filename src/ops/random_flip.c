@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-#include "dsp.h"
-#include "image.h"
 #include "op_list.h"
-#include "op_plans.h"
+#include "ops/image/dsp.h"
+#include "ops/image/image.h"
+#include "ops/image/op_plans.h"
 
 enum { HORIZONTAL, VERTICAL };
 static const char *const axes[] = { "horizontal", "vertical", NULL };

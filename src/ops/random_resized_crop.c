@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "op_list.h"
-#include "resample.h"
+#include "ops/image/resample.h"
 
 enum { N_TRIES = 10 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "op_list.h"
-#include "warp.h"
+#include "ops/image/warp.h"
 
 typedef struct rotation_options {
     leat_f32s degrees, fill;

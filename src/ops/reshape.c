@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "op_list.h"
-#include "shape_fit.h"
+#include "ops/image/shape_fit.h"
 
 typedef struct reshape_options {
     leat_i64s shape;

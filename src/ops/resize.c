@@ -3,9 +3,9 @@
  * resize: bilinear, antialiased when it shrinks; see resample.h. */
 #include <string.h>
 
-#include "image.h"
 #include "op_list.h"
-#include "resample.h"
+#include "ops/image/image.h"
+#include "ops/image/resample.h"
 
 typedef struct resize_options {
     leat_i64s size;

@@ -2,8 +2,8 @@
  *
  * scale: x * factor + offset as float32, for numbers of any type (Keras' Rescaling). Integers are
  * rounded to float32 first; product and sum are rounded once each. */
-#include "dsp.h"
 #include "op_list.h"
+#include "ops/image/dsp.h"
 
 typedef struct scale_options {
     float factor, offset;

@@ -5,8 +5,8 @@
  * and ranges are those of torchvision's TrivialAugmentWide. */
 #include <string.h>
 
-#include "augment.h"
 #include "op_list.h"
+#include "ops/image/augment.h"
 
 static const leat_option options[] = {
     LEAT_OPTION_I64(leat_augment_options, bins, "31", 2, 1000,

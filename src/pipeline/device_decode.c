@@ -15,8 +15,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/decode.h"
-#include "ops/jpeg_plain.h"
+#include "ops/decode/decode.h"
+#include "ops/jpeg/jpeg_plain.h"
 #include "ops/op_list.h"
 
 #define LOOKED_AT 64 /* records that are read where nothing says how large they are */

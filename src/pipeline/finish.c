@@ -15,7 +15,7 @@
 #include "base/digest.h"
 #include "base/scratch.h"
 #include "engine.h"
-#include "ops/mix.h"
+#include "ops/image/mix.h"
 
 #define PART_BYTES (128 << 10) /* what is worth handing over: some 20 microseconds */
 #define CPU_EVERY  61          /* parts, of which one is timed by the CPU's time */

@@ -11,8 +11,8 @@
 #ifndef LEAT_JPEG_H
 #define LEAT_JPEG_H
 
-#include "ops/dsp.h"
-#include "ops/image.h"
+#include "ops/image/dsp.h"
+#include "ops/image/image.h"
 
 struct leat_jpeg_dsp;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "jpeg_resize.h"
-#include "ops/resample.h"
+#include "ops/image/resample.h"
 
 typedef struct resizer {
     const leat_jpeg_dsp *kernels;

@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "ops/dsp.h"
+#include "ops/image/dsp.h"
 
 typedef __m512i V;
 

@@ -3,8 +3,8 @@
  * decode_raw: bytes as they are, seen as a tensor of some type and shape. Stored little-endian. */
 #include <string.h>
 
-#include "op_list.h"
-#include "shape_fit.h"
+#include "ops/image/shape_fit.h"
+#include "ops/op_list.h"
 
 static const char *const dtypes[] = {
 #define LEAT_DTYPE_CHOICE(name, text, bytes) text,

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "jpeg.h"
 #include "jpeg_turbo.h"
-#include "ops/jpeg/jpeg.h"
 
 int leat_jpeg_look(const void *bytes, size_t size, leat_jpeg_info *out, leat_error *err)
 {

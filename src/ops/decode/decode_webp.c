@@ -8,7 +8,7 @@
 #include <webp/decode.h>
 
 #include "decode.h"
-#include "op_list.h"
+#include "ops/op_list.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", "4", NULL };
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "decode.h"
-#include "op_list.h"
+#include "ops/op_list.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", NULL };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "jpeg_plain.h"
 
-#include "ops/jpeg/jpeg.h"
+#include "jpeg.h"
 
 enum { BASELINE = 0xc0 };
 

@@ -15,7 +15,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-#include "decode.h"
+#include "ops/decode/decode.h"
 
 enum { ROWS_AT_ONCE = 16, MOST_SCANS = 500 };
 

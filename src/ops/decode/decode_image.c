@@ -6,7 +6,7 @@
 
 #include "decode.h"
 #include "formats/image_format.h"
-#include "op_list.h"
+#include "ops/op_list.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", NULL };
 

@@ -4,9 +4,9 @@
  * not take (progressive, CMYK, damaged, …) through libjpeg-turbo. The pixels are the same. */
 #include "base/cpu.h"
 #include "decode.h"
-#include "jpeg_turbo.h"
-#include "op_list.h"
 #include "ops/jpeg/jpeg.h"
+#include "ops/jpeg/jpeg_turbo.h"
+#include "ops/op_list.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", NULL };
 

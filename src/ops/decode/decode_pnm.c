@@ -4,9 +4,9 @@
  * 0 … 255, to the nearest; what lies above maxval saturates. */
 #include <string.h>
 
-#include "color.h"
 #include "decode.h"
-#include "op_list.h"
+#include "ops/image/color.h"
+#include "ops/op_list.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", NULL };
 

@@ -10,9 +10,9 @@
 
 #include <spng.h>
 
-#include "color.h"
 #include "decode.h"
-#include "op_list.h"
+#include "ops/image/color.h"
+#include "ops/op_list.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", "4", NULL };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config/number.h"
-#include "op_list.h"
+#include "ops/op_list.h"
 
 #define MOST_DIGITS 63 /* bytes of a number */
 

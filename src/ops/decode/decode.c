@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "color.h"
 #include "formats/image_format.h"
+#include "ops/image/color.h"
 
 int leat_decode_shape(const char *op, const leat_decode_options *options, const leat_shape *in,
                       leat_shape *out, leat_error *err)
