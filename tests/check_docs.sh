@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # check_docs.sh: what the documents point at is there: links to files, and names of files in
-# backticks (`src/pipeline/order.c`, `sched.c`, `include/leat/`). Usage: check_docs.sh TREE
+# backticks (`src/pipeline/order/order.c`, `sched.c`, `include/leat/`). Usage: check_docs.sh TREE
 set -eu
 cd "$1"
 bad=0 n=0

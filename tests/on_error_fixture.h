@@ -5,7 +5,7 @@
 #define ON_ERROR_FIXTURE_H
 
 #include "engine_fixture.h"
-#include "pipeline/replace.h"
+#include "pipeline/order/order_replace.h"
 #include "pipeline/stage.h"
 
 #define N         300

@@ -5,7 +5,7 @@
 
 #include <malloc.h>
 
-#include "pipeline/bitset.h"
+#include "pipeline/order/bitset.h"
 
 static void a_set_finds_its_members(void **state)
 {

@@ -6,7 +6,7 @@
 #include "own_folder.h"
 
 #include "formats/jpeg_index.h"
-#include "pipeline/bitset.h"
+#include "pipeline/order/bitset.h"
 #include "pipeline/plan_impl.h"
 
 #define N_RECORDS 3000

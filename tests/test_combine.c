@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "leat/rng.h"
-#include "pipeline/combine.h"
+#include "pipeline/order/combine.h"
 
 #define PASSES 3
 

@@ -4,7 +4,7 @@
  * order. */
 #include "on_error_fixture.h"
 
-#include "pipeline/combine.h"
+#include "pipeline/order/combine.h"
 
 /* Rows of one epoch as they are when none is bad, by record. */
 static float *good_rows(const float *rows)

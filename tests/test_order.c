@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "leat/rng.h"
-#include "pipeline/order.h"
+#include "pipeline/order/order.h"
 
 #define MOST 6000
 

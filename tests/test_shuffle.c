@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "pipeline/shuffle.h"
+#include "pipeline/order/shuffle.h"
 
 static const leat_shuffle kinds[] = {
     { .window = 0 },

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "pipeline/bucket.h"
+#include "pipeline/order/bucket.h"
 #include "pipeline/plan_impl.h"
 #include "pipeline/source_scan.h"
 #include "record_file.h"

@@ -5,7 +5,7 @@
 #define LEAT_AHEAD_H
 
 #include "layout.h"
-#include "order.h"
+#include "pipeline/order/order.h"
 #include "reader.h"
 
 #define LEAT_RUN_MAX 64  /* rows of a run that is read ahead */

@@ -3,7 +3,7 @@
  * bad_rows.c: what becomes of records that cannot be read, parsed, decoded or mapped.
  *
  * DESIGN. The worker that meets a bad record deals with it at once: it writes zeros, or runs the
- * sample that stands in, which is found by arithmetic (replace.c) and read right there. So no row
+ * sample that stands in, which is found by arithmetic (order_replace.c) and read right there. So no row
  * waits for another read, and what stands in a row depends on nothing but the order. Each bad row is
  * entered in its slot's log. What they add up to counts when the batch's turn comes: with a device
  * before its copy is enqueued, otherwise when it is handed out; both are in batch order. */
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "engine.h"
-#include "replace.h"
+#include "pipeline/order/order_replace.h"
 
 int leat_bad_open(leat_loader *loader, leat_error *err)
 {

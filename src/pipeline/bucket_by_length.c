@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "combine.h"
 #include "config/number.h"
+#include "pipeline/order/combine.h"
 #include "source_scan.h"
 #include "stage.h"
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bitset.h"
-#include "combine.h"
 #include "config/number.h"
+#include "pipeline/order/bitset.h"
+#include "pipeline/order/combine.h"
 #include "source_scan.h"
 #include "stage.h"
 

@@ -4,14 +4,14 @@
 #ifndef LEAT_PLAN_IMPL_H
 #define LEAT_PLAN_IMPL_H
 
-#include "bucket.h"
 #include "cache.h"
 #include "device/device_table.h"
 #include "look.h"
 #include "ops/batch_op.h"
 #include "ops/fused.h"
-#include "order.h"
 #include "padding.h"
+#include "pipeline/order/bucket.h"
+#include "pipeline/order/order.h"
 #include "source.h"
 
 #define LEAT_MAX_CHAIN     32 /* ops on one tensor */

@@ -9,7 +9,7 @@
 
 #include "config/node.h"
 #include "leat/plan.h"
-#include "order.h"
+#include "pipeline/order/order.h"
 
 #define LEAT_MAX_FEATURES 16
 

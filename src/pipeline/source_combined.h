@@ -5,7 +5,7 @@
 #ifndef LEAT_SOURCE_COMBINED_H
 #define LEAT_SOURCE_COMBINED_H
 
-#include "combine.h"
+#include "pipeline/order/combine.h"
 #include "source.h"
 
 /* Settles the order of a combination by its options, with one of leat_combine_concat, _mix,

@@ -5,7 +5,7 @@
 #ifndef LEAT_SOURCE_PARTS_H
 #define LEAT_SOURCE_PARTS_H
 
-#include "combine.h"
+#include "pipeline/order/combine.h"
 #include "source.h"
 
 typedef struct leat_source_part {

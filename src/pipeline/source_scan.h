@@ -5,7 +5,7 @@
 #ifndef LEAT_SOURCE_SCAN_H
 #define LEAT_SOURCE_SCAN_H
 
-#include "order.h"
+#include "pipeline/order/order.h"
 #include "source.h"
 
 /* feature: of the element at that position. Several threads call it, each for other blocks of 512

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * replace.h: which sample takes the place of a bad one, by arithmetic alone. */
+ * order_replace.h: which sample takes the place of a bad one, by arithmetic alone. */
 #ifndef LEAT_REPLACE_H
 #define LEAT_REPLACE_H
 

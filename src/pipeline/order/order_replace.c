@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "replace.h"
+#include "order_replace.h"
 
 #include "bucket.h"
 #include "combine.h"
