@@ -8,7 +8,7 @@
 #include "compressed.h"
 #include "engine_fixture.h"
 #include "own_folder.h"
-#include "pipeline/tfrecord_shard.h"
+#include "pipeline/source/tfrecord_shard.h"
 
 enum { N = 3000, N_FILES = 3 };
 

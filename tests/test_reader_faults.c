@@ -11,7 +11,7 @@
 #include "engine_fixture.h"
 #include "own_folder.h"
 #include "pipeline/reader.h"
-#include "pipeline/source.h"
+#include "pipeline/source/source.h"
 
 #define N_FILES   3
 #define N_RECORDS 300

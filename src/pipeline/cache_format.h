@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "source.h"
+#include "pipeline/source/source.h"
 
 #define LEAT_CACHE_UNIT         16 /* sizes and offsets of entries are multiples of it */
 #define LEAT_CACHE_HEADER_BYTES 4096

@@ -12,7 +12,7 @@
 #include "padding.h"
 #include "pipeline/order/bucket.h"
 #include "pipeline/order/order.h"
-#include "source.h"
+#include "pipeline/source/source.h"
 
 #define LEAT_MAX_CHAIN     32 /* ops on one tensor */
 #define LEAT_MAX_BATCH_OPS 4

@@ -6,7 +6,7 @@
 #define LEAT_SOURCE_SCAN_H
 
 #include "pipeline/order/order.h"
-#include "source.h"
+#include "pipeline/source/source.h"
 
 /* feature: of the element at that position. Several threads call it, each for other blocks of 512
  * neighbouring positions: it may write to the words of a bitset, and to atomics. Anything but LEAT_OK

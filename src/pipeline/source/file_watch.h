@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * file_id.h: is this still the file that was opened? Size and time of the last change tell. */
+ * file_watch.h: is this still the file that was opened? Size and time of the last change tell. */
 #ifndef LEAT_FILE_ID_H
 #define LEAT_FILE_ID_H
 

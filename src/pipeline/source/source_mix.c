@@ -4,7 +4,7 @@
  * a common factor, and their sum is the period of the pattern. */
 #include <string.h>
 
-#include "source_combined.h"
+#include "combined.h"
 
 typedef struct mix_options {
     const leat_node *sources, *weights;

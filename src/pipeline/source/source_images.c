@@ -11,7 +11,7 @@
 
 #include "base/digest.h"
 #include "base/scratch.h"
-#include "file_id.h"
+#include "file_watch.h"
 #include "formats/format.h"
 #include "images_list.h"
 #include "source.h"

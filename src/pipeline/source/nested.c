@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "source_parts.h"
+#include "nested.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/digest.h"
-#include "stage.h"
+#include "pipeline/stage.h"
 
 /* --- open ---------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "file_id.h"
+#include "file_watch.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_seek.h: the index of JPEG files beside a TFRecord file, as a source uses it: of use, not of
+ * jpeg_seek.h: the index of JPEG files beside a TFRecord file, as a source uses it: of use, not of
  * need. One that is missing or does not fit is no error, and changes nothing but the speed. */
 #ifndef LEAT_SOURCE_SEEK_H
 #define LEAT_SOURCE_SEEK_H

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "source_combined.h"
-#include "source_parts.h"
+#include "combined.h"
+#include "nested.h"
 
 typedef struct zip_options {
     const leat_node *sources;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_parts.h: the list `sources` of a source made of several: each entry is a source, with a
+ * nested.h: the list `sources` of a source made of several: each entry is a source, with a
  * `pipeline` of its own if it wants one. Immutable once open. */
 #ifndef LEAT_SOURCE_PARTS_H
 #define LEAT_SOURCE_PARTS_H

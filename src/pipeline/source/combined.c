@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_combined.c: what concat, mix and interleave share. Which record stands where is combine.c's;
+ * combined.c: what concat, mix and interleave share. Which record stands where is combine.c's;
  * here a record is handed to the source that has it. Sources that the engine reads and sources that
  * fetch by themselves can stand side by side: the latter give -1 as the file of their records. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "source_combined.h"
-#include "source_parts.h"
+#include "combined.h"
+#include "nested.h"
 
 typedef struct combined_source {
     leat_source base;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * source_concat.c: sources one after another. */
-#include "source_combined.h"
+#include "combined.h"
 
 typedef struct concat_options {
     const leat_node *sources;

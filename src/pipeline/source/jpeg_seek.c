@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "source_seek.h"
+#include "jpeg_seek.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * source_interleave.c: sources in turn, a block of each; those that end drop out. As tf.data's
  * interleave over a list of data sets. */
-#include "source_combined.h"
+#include "combined.h"
 
 typedef struct interleave_options {
     const leat_node *sources;

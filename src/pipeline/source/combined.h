@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_combined.h: several sources that give their elements one after another or in turn. A kind
+ * combined.h: several sources that give their elements one after another or in turn. A kind
  * of combination is an option table and how it settles the order. */
 #ifndef LEAT_SOURCE_COMBINED_H
 #define LEAT_SOURCE_COMBINED_H

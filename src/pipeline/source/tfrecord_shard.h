@@ -4,10 +4,10 @@
 #ifndef LEAT_TFRECORD_SHARD_H
 #define LEAT_TFRECORD_SHARD_H
 
-#include "file_id.h"
+#include "file_watch.h"
 #include "formats/index.h"
+#include "jpeg_seek.h"
 #include "source_inflated.h"
-#include "source_seek.h"
 
 typedef struct leat_tfrecord_shard {
     char *path;
