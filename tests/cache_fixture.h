@@ -9,7 +9,7 @@
 
 #include "engine_fixture.h"
 #include "own_folder.h"
-#include "pipeline/cache.h"
+#include "pipeline/cache/cache.h"
 
 #define N_RECORDS 150
 

@@ -4,12 +4,12 @@
 #ifndef LEAT_PLAN_IMPL_H
 #define LEAT_PLAN_IMPL_H
 
-#include "cache.h"
 #include "device/device_table.h"
 #include "look.h"
 #include "ops/batch_op.h"
 #include "ops/fused.h"
 #include "padding.h"
+#include "pipeline/cache/cache.h"
 #include "pipeline/order/bucket.h"
 #include "pipeline/order/order.h"
 #include "pipeline/source/source.h"

@@ -11,7 +11,7 @@
 #include <xxhash.h>
 
 #include "fuzz_target.h"
-#include "pipeline/cache_format.h"
+#include "pipeline/cache/cache_format.h"
 
 static const leat_cache_layout layouts[] = {
     { 2, { { LEAT_U8, 1, { LEAT_UNKNOWN_DIM } }, { LEAT_I64, 0, { 0 } } } },
