@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "pipeline/plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 #include "steady_fixture.h"
 
 #define N       90

@@ -7,7 +7,7 @@
 
 #include "formats/jpeg_index.h"
 #include "pipeline/order/bitset.h"
-#include "pipeline/plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 
 #define N_RECORDS 3000
 #define N_IMAGES  40

@@ -5,7 +5,7 @@
 #include "engine_fixture.h"
 #include "own_folder.h"
 
-#include "pipeline/plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 #include "pipeline/source_scan.h"
 
 #define N_RECORDS 9000 /* more than are read at once */

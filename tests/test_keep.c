@@ -3,7 +3,7 @@
  * test_keep.c: what `cache: device` refuses, and what it plans. Batches are in test_cuda_keep.c. */
 #include "engine_fixture.h"
 
-#include "pipeline/plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 
 enum { RECORDS = 50, SIDE = 6, ROW = SIDE * SIDE * 3 };
 

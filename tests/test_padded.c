@@ -6,7 +6,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "pipeline/plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 #include "record_file.h"
 
 #define N_RECORDS 500

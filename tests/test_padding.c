@@ -3,7 +3,7 @@
  * test_padding.c: one sample in a row that is larger, or smaller, against a plain loop. */
 #include "engine_fixture.h"
 
-#include "pipeline/padding.h"
+#include "pipeline/plan/padding.h"
 
 /* Element at a place of a tensor of int32, by counting. */
 static int64_t flat(const leat_shape *shape, const int64_t *at)

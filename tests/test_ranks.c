@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "pipeline/plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 #include "record_file.h"
 
 #define N_RECORDS 115 /* batches of 16: the last one has 3 rows */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "pipeline/order/bucket.h"
-#include "pipeline/plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 #include "pipeline/source_scan.h"
 #include "record_file.h"
 

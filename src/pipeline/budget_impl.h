@@ -7,7 +7,7 @@
 
 #include "base/machine.h"
 #include "leat/budget.h"
-#include "plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 
 #define LEAT_PREFETCH_FIRST 2  /* auto: the least that hides one slow batch behind another */
 #define LEAT_PREFETCH_MOST  64 /* auto: enough to outlast a sample that takes 64 batches */

@@ -48,7 +48,7 @@
 #include "device/device_table.h"
 #include "finish.h"
 #include "keep.h"
-#include "plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 #include "sample.h"
 
 #define LEAT_DECISIONS 128 /* changes that are remembered */

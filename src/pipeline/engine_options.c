@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * engine_options.c: the options of `engine`: how a pipeline is run. */
-#include "plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 
 #define RANKS_MAX (1 << 20)
 

@@ -5,7 +5,7 @@
 #ifndef LEAT_PIPELINE_EXPECT_H
 #define LEAT_PIPELINE_EXPECT_H
 
-#include "plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 
 /* The row of chain c; `batch` is for the message. LEAT_E_DATA: it is not as expected. A row that batch ops or
  * a device go on with is not looked at. */

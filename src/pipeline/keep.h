@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 #include "device/device_table.h"
-#include "plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 
 typedef struct leat_keep {
     _Atomic uint64_t *there; /* a bit per record */

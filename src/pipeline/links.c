@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/scratch.h"
-#include "device_decode.h"
+#include "pipeline/plan/gpu_decode.h"
 
 /* What link i puts out is the row itself. */
 static bool is_last(const leat_journey *j, int32_t i)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_decode.h"
 #include "leat/loader.h"
+#include "pipeline/plan/gpu_decode.h"
 
 /* Stages that are timed: read, parse, the links, a fused run per chain, two of a cache, and batch ops. */
 #define MAX_LINKS (LEAT_MAX_STAGES - 4 - LEAT_MAX_FEATURES - LEAT_MAX_BATCH_OPS)

@@ -5,7 +5,7 @@
 #define LEAT_SAMPLE_H
 
 #include "base/trace.h"
-#include "plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 
 /* A record whose parts are samples: what it came to before unbatch, for its next part. */
 typedef struct leat_kept_record {

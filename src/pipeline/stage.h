@@ -5,7 +5,7 @@
 #ifndef LEAT_STAGE_H
 #define LEAT_STAGE_H
 
-#include "plan_impl.h"
+#include "pipeline/plan/plan_impl.h"
 
 #define LEAT_MAX_USER_OPS 64
 
@@ -94,7 +94,7 @@ typedef struct leat_parts {
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err);
 /* gpu_cut.c: makes plan->gpu, once all else is settled. */
 int leat_gpu_cut(leat_plan *plan, leat_error *err);
-/* slot_layout.c: all shapes are settled, and which links the device does: lays out a slot. May be done
+/* plan_layout.c: all shapes are settled, and which links the device does: lays out a slot. May be done
  * again, on a copy of a plan whose chains are cut elsewhere. batch: for messages; NULL: none */
 int leat_build_lay_out(leat_plan *plan, const leat_node *batch, leat_error *err);
 

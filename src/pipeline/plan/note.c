@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "stage.h"
+#include "pipeline/stage.h"
 
 void leat_build_note(leat_build *build, const char *format, ...)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_decode.c: see device_decode.h.
+ * gpu_decode.c: see gpu_decode.h.
  *
  * DESIGN. Of every file the header is read here, so that the random decisions of the links that follow
  * are drawn with the picture's size, as they are on the CPU. A plain file then goes into the slot, for the
@@ -10,7 +10,7 @@
  * over it evenly. Which files these are depends on nothing but the file, the plan and the row of the batch
  * that all ranks make together. A header that is damaged is an error of its record like any other; what is damaged behind the header
  * is for the device's decoder to find. */
-#include "device_decode.h"
+#include "gpu_decode.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * slot_layout.c: where in a slot, and in a batch on a device, the rows of each tensor lie, once all
+ * plan_layout.c: where in a slot, and in a batch on a device, the rows of each tensor lie, once all
  * shapes are settled. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "device_decode.h"
-#include "stage.h"
+#include "gpu_decode.h"
+#include "pipeline/stage.h"
 
 static int fail_unsettled(const leat_chain *chain, const char *name, const leat_node *batch,
                           leat_error *err)

@@ -5,11 +5,11 @@
 #define LEAT_PLAN_IMPL_H
 
 #include "device/device_table.h"
-#include "look.h"
 #include "ops/batch_op.h"
 #include "ops/fused.h"
 #include "padding.h"
 #include "pipeline/cache/cache.h"
+#include "pipeline/look.h"
 #include "pipeline/order/bucket.h"
 #include "pipeline/order/order.h"
 #include "pipeline/source/source.h"
@@ -120,7 +120,7 @@ static inline size_t leat_chain_host_bytes(const leat_chain *chain, const leat_o
     return chain->pad.by_bucket ? leat_chain_row_bytes(chain, order, bucket) : chain->host_bytes;
 }
 
-/* describe.c: the shape that link n of a chain gets, or, behind the last one, gives; dimensions that are
+/* plan.c: the shape that link n of a chain gets, or, behind the last one, gives; dimensions that are
  * known at open. */
 leat_shape leat_plan_shape_before(const leat_plan *plan, const leat_chain *chain, int32_t n);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_decode.h: decode_jpeg as the first link that the device does. */
+ * gpu_decode.h: decode_jpeg as the first link that the device does. */
 #ifndef LEAT_DEVICE_DECODE_H
 #define LEAT_DEVICE_DECODE_H
 
-#include "journey.h"
-#include "stage.h"
+#include "pipeline/journey.h"
+#include "pipeline/stage.h"
 
 /* --- when a plan is made ------------------------------------------------------------------------- */
 /* The op decodes files on the device, if it is put there. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * describe.c: what a plan came to, for people. */
+ * plan.c: what a plan came to, for people. */
 #include "plan_impl.h"
 
 void leat_plan_source(const leat_plan *plan, leat_source_info *out)
