@@ -14,7 +14,7 @@
 #include "formats/example.h"
 #include "formats/tfrecord.h"
 #include "leat/leat.h"
-#include "pipeline/reader.h"
+#include "pipeline/read/reader.h"
 
 #define SET_BYTES   ((int64_t)128 << 20)
 #define WARM_EPOCHS 5

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "device/device_table.h"
-#include "pipeline/reader.h"
+#include "pipeline/read/reader.h"
 
 #define N_DEFAULT   300
 #define DEFAULT_SEC 10

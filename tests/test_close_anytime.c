@@ -9,7 +9,7 @@
 #include <dirent.h>
 #include <pthread.h>
 
-#include "pipeline/reader.h"
+#include "pipeline/read/reader.h"
 
 #define N_RUNS   250
 #define HOLD     3

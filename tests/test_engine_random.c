@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "pipeline/reader.h"
+#include "pipeline/read/reader.h"
 
 #define N_DEFAULT   300
 #define MOST_BATCH  40 /* batches of a run */

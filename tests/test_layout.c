@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "leat/rng.h"
-#include "pipeline/layout.h"
+#include "pipeline/read/coalesce.h"
 
 #define FILE_BYTES (1 << 20)
 #define N_FILES    3

@@ -10,7 +10,7 @@
 
 #include "engine_fixture.h"
 #include "own_folder.h"
-#include "pipeline/reader.h"
+#include "pipeline/read/reader.h"
 #include "pipeline/source/source.h"
 
 #define N_FILES   3

@@ -12,7 +12,7 @@
 
 #include "engine_fixture.h"
 #include "own_folder.h"
-#include "pipeline/reader.h"
+#include "pipeline/read/reader.h"
 
 #define N_RECORDS 600
 #define BATCH     16

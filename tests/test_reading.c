@@ -5,7 +5,7 @@
 
 #include "engine_fixture.h"
 #include "own_folder.h"
-#include "pipeline/reader.h"
+#include "pipeline/read/reader.h"
 
 #define N_FILES   3
 #define N_RECORDS 400

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "counting_malloc.h"
-#include "pipeline/reader.h"
+#include "pipeline/read/reader.h"
 #include "record_file.h"
 
 #define N_RECORDS 1500

@@ -4,9 +4,9 @@
 #ifndef LEAT_AHEAD_H
 #define LEAT_AHEAD_H
 
-#include "layout.h"
 #include "pipeline/order/order.h"
-#include "reader.h"
+#include "pipeline/read/coalesce.h"
+#include "pipeline/read/reader.h"
 
 #define LEAT_RUN_MAX 64  /* rows of a run that is read ahead */
 #define LEAT_RUNS    128 /* runs read ahead */

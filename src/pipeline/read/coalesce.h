@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * layout.h: where in the read memory the bytes of rows go, and which neighbours share a read.
+ * coalesce.h: where in the read memory the bytes of rows go, and which neighbours share a read.
  *
  * DESIGN. The memory is a ring; positions are counted without wrapping. Runs are placed in order and
  * freed in order. Within a run rows are taken by their place in the file; a row whose bytes begin where
