@@ -47,9 +47,9 @@
 #include "budget_impl.h"
 #include "device/device_table.h"
 #include "finish.h"
-#include "keep.h"
 #include "pipeline/plan/plan_impl.h"
-#include "sample.h"
+#include "pipeline/sample/device_cache.h"
+#include "pipeline/sample/sample.h"
 
 #define LEAT_DECISIONS 128 /* changes that are remembered */
 #define LEAT_INFO_RING 64  /* batches whose info stays readable after release */

@@ -4,7 +4,7 @@
 #ifndef LEAT_FINISH_H
 #define LEAT_FINISH_H
 
-#include "sample.h"
+#include "pipeline/sample/sample.h"
 
 struct leat_slot;
 

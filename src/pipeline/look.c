@@ -6,7 +6,7 @@
 
 #include "base/machine.h"
 #include "base/scratch.h"
-#include "sample.h"
+#include "pipeline/sample/sample.h"
 
 #define PLACES     64 /* of the source where sizes are looked up … */
 #define NEIGHBOURS 16 /* … this many records in a row, which lie on one page of an index */

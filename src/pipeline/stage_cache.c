@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "keep.h"
 #include "pipeline/cache/cache.h"
+#include "pipeline/sample/device_cache.h"
 #include "stage.h"
 
 static const char *const autos[] = { "auto", NULL };

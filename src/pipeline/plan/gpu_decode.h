@@ -4,7 +4,7 @@
 #ifndef LEAT_DEVICE_DECODE_H
 #define LEAT_DEVICE_DECODE_H
 
-#include "pipeline/journey.h"
+#include "pipeline/sample/journey.h"
 #include "pipeline/stage.h"
 
 /* --- when a plan is made ------------------------------------------------------------------------- */

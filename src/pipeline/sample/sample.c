@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/scratch.h"
+#include "device_cache.h"
 #include "expect.h"
 #include "journey.h"
-#include "keep.h"
 
 /* The start of every chain's journey, for row `row` of a slot's memory. Returns the stages behind
  * those of all chains. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * journey.h: one sample under way, as the files see it that carry it: sample.c (the whole way), fetch.c
- * (from the source), links.c (through its ops to its row), watch.c (how long that takes). */
+ * journey.h: one sample under way, as the files see it that carry it: sample.c (the whole way), features.c
+ * (from the source), chain.c (through its ops to its row), timing.c (how long that takes). */
 #ifndef LEAT_JOURNEY_H
 #define LEAT_JOURNEY_H
 
@@ -33,7 +33,7 @@ typedef struct leat_journey {
     const leat_seek *seek; /* with which it began; NULL: none */
 } leat_journey;
 
-/* --- watch.c ----------------------------------------------------------------------------------- */
+/* --- timing.c ----------------------------------------------------------------------------------- */
 void leat_watch_note(leat_trace_stage *stage, leat_watch *watch);
 /* Charges the time since the last call to a stage, and keeps it as a span. */
 static inline void leat_watch_charge(leat_trace_stage *stage, leat_watch *watch)
@@ -42,13 +42,13 @@ static inline void leat_watch_charge(leat_trace_stage *stage, leat_watch *watch)
         leat_watch_note(stage, watch);
 }
 
-/* --- fetch.c ----------------------------------------------------------------------------------- */
+/* --- features.c ----------------------------------------------------------------------------------- */
 /* A record's features: from bytes the engine has read, or by reading here. */
 int leat_fetch_features(const leat_plan *plan, leat_worker *worker, uint64_t record,
                         const leat_stored *stored, leat_view *features, leat_watch *watch,
                         leat_error *err);
 
-/* --- links.c ----------------------------------------------------------------------------------- */
+/* --- chain.c ----------------------------------------------------------------------------------- */
 /* Links `from` to `to` - 1. */
 int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch, leat_error *err);
 /* The first two links of those that the device does where it decodes files, in one go if they can be. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * keep.h: `cache: device`: rows that stay on the device, so that later batches copy only which they are.
+ * device_cache.h: `cache: device`: rows that stay on the device, so that later batches copy only which they are.
  *
  * DESIGN. The device has a place for the rows of every record. Beside the rows of a slot stands an index, a
  * word per row: row r of the batch is record k's and comes with the copy, for the device to put in its

@@ -31,7 +31,7 @@ typedef struct leat_worker {
     leat_trace trace;             /* totals per stage and spans; read by others as atomics */
 } leat_worker;
 
-/* watch.c: names the stages of a plan in trace order: read, parse, the links of all chains, what a cache gives and
+/* timing.c: names the stages of a plan in trace order: read, parse, the links of all chains, what a cache gives and
  * takes, batch ops. Returns their number. Links that a device does instead are listed too. */
 int32_t leat_watch_stages(const leat_plan *plan, leat_stage_stats *out);
 int32_t leat_watch_n_stages(const leat_plan *plan);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "keep.h"
+#include "device_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * links.c: the ops of one chain, on one sample, down to its row.
+ * chain.c: the ops of one chain, on one sample, down to its row.
  *
  * DESIGN. A link draws its decisions, is given memory for what it puts out, and is applied. The last one
  * writes to the row of the batch itself; others to scratch, or over their input where the op can and the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * fetch.c: a record's features, with which a sample's journey begins.
+ * features.c: a record's features, with which a sample's journey begins.
  *
  * DESIGN. Three ways lead to them, chosen record by record: the engine has read the bytes; the source says
  * where they are, and they are read here by the worker; or the source loads the record by itself. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * watch.c: the stages of a sample's journey: their names, and what of its time each takes.
+ * timing.c: the stages of a sample's journey: their names, and what of its time each takes.
  *
  * DESIGN. A sample that is timed has one clock, and each stage is charged what went by since the one
  * before it. So the times of the stages add up to the sample's. Stages have one order everywhere: in a
