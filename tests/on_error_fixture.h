@@ -5,8 +5,8 @@
 #define ON_ERROR_FIXTURE_H
 
 #include "engine_fixture.h"
+#include "pipeline/build/stage.h"
 #include "pipeline/order/order_replace.h"
-#include "pipeline/stage.h"
 
 #define N         300
 #define SIZE      16

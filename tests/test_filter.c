@@ -5,8 +5,8 @@
 #include "engine_fixture.h"
 #include "own_folder.h"
 
+#include "pipeline/build/feature_scan.h"
 #include "pipeline/plan/plan_impl.h"
-#include "pipeline/source_scan.h"
 
 #define N_RECORDS 9000 /* more than are read at once */
 #define N_SPLITS  3

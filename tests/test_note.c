@@ -4,7 +4,7 @@
 #include "engine_fixture.h"
 #include "own_folder.h"
 
-#include "pipeline/stage.h"
+#include "pipeline/build/stage.h"
 
 static void notes_are_kept_once_and_in_order(void **state)
 {

@@ -7,9 +7,9 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "pipeline/build/feature_scan.h"
 #include "pipeline/order/bucket.h"
 #include "pipeline/plan/plan_impl.h"
-#include "pipeline/source_scan.h"
 #include "record_file.h"
 
 #define N_RECORDS 20000 /* pieces of several sizes */

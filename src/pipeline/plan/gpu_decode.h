@@ -4,8 +4,8 @@
 #ifndef LEAT_DEVICE_DECODE_H
 #define LEAT_DEVICE_DECODE_H
 
+#include "pipeline/build/stage.h"
 #include "pipeline/sample/journey.h"
-#include "pipeline/stage.h"
 
 /* --- when a plan is made ------------------------------------------------------------------------- */
 /* The op decodes files on the device, if it is put there. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "pipeline/stage.h"
+#include "pipeline/build/stage.h"
 
 void leat_build_note(leat_build *build, const char *format, ...)
 {

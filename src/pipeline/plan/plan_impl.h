@@ -8,8 +8,8 @@
 #include "ops/batch_op.h"
 #include "ops/fused.h"
 #include "padding.h"
+#include "pipeline/build/probe.h"
 #include "pipeline/cache/cache.h"
-#include "pipeline/look.h"
 #include "pipeline/order/bucket.h"
 #include "pipeline/order/order.h"
 #include "pipeline/source/source.h"
@@ -198,7 +198,7 @@ static inline const leat_plan *leat_plan_whole(const leat_plan *plan)
     return plan->whole ? plan->whole : plan;
 }
 
-/* Batches of one pass; of endless pipelines as many as the source's records make. (on_error.c) */
+/* Batches of one pass; of endless pipelines as many as the source's records make. (stage_on_error.c) */
 uint64_t leat_plan_epoch_batches(const leat_order *order);
 
 extern const leat_option leat_engine_option_table[]; /* engine_options.c */

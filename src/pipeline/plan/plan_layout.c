@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "gpu_decode.h"
-#include "pipeline/stage.h"
+#include "pipeline/build/stage.h"
 
 static int fail_unsettled(const leat_chain *chain, const char *name, const leat_node *batch,
                           leat_error *err)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "pipeline/stage.h"
+#include "pipeline/build/stage.h"
 
 /* --- open ---------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "look.h"
+#include "probe.h"
 
 #include <stdlib.h>
 #include <string.h>

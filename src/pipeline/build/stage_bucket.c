@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * bucket_by_length.c: the stage `bucket_by_length`: batches of samples of nearly the same length, so that
+ * stage_bucket.c: the stage `bucket_by_length`: batches of samples of nearly the same length, so that
  * little of them is padding. Which sample is in which bucket is settled at open, by reading the lengths
  * of all. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/number.h"
+#include "feature_scan.h"
 #include "pipeline/order/combine.h"
-#include "source_scan.h"
 #include "stage.h"
 
 typedef struct bucket_options {

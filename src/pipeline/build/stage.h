@@ -33,11 +33,11 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
 extern const leat_stage_table leat_stage_shuffle;  /* stage_shuffle.c */
 extern const leat_stage_table leat_stage_batches;  /* stage_batch.c */
 extern const leat_stage_table leat_stage_prefetch; /* stage_prefetch.c */
-extern const leat_stage_table leat_stage_unbatch;  /* unbatch.c */
+extern const leat_stage_table leat_stage_unbatch;  /* stage_unbatch.c */
 /* stage_count.c */
 extern const leat_stage_table leat_stage_repeat, leat_stage_take, leat_stage_skip, leat_stage_shard;
 
-/* on_error.c */
+/* stage_on_error.c */
 extern const leat_stage_table leat_stage_on_error;
 /* Batches are known: settles the limit. */
 void leat_on_error_settle(leat_plan *plan);
@@ -58,7 +58,7 @@ void leat_build_note(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 
 int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const leat_node *where,
                      leat_error *err);
 
-/* filter.c, padded_batch.c, bucket_by_length.c */
+/* stage_filter.c, stage_padded_batch.c, stage_bucket.c */
 extern const leat_stage_table leat_stage_filter, leat_stage_padded_batch,
     leat_stage_bucket_by_length;
 
@@ -74,13 +74,13 @@ int leat_padding_largest_record(const leat_source *source, int64_t *most, leat_e
 int leat_padding_settle(leat_build *build, const leat_padding_options *options,
                         const leat_node *where, leat_error *err);
 
-/* map.c */
+/* stage_map.c */
 extern const leat_stage_table leat_stage_map;
 /* The chain of a tensor ("": the first one), NULL if there is none of that name. */
 leat_chain *leat_map_find_chain(leat_plan *plan, const char *tensor);
 /* Stream of the random numbers of an op's n-th occurrence. */
 uint32_t leat_map_stream(const char *op, uint32_t n);
-/* batch_map.c: `ops` of a map after batch, on a tensor. */
+/* stage_map_batch.c: `ops` of a map after batch, on a tensor. */
 int leat_batch_map_add(leat_build *build, leat_chain *chain, const leat_node *ops, leat_error *err);
 /* All ops are there: looks for a run that can be done in one go. */
 void leat_map_fuse(leat_chain *chain);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/number.h"
-#include "source_scan.h"
+#include "feature_scan.h"
 #include "stage.h"
 
 /* --- the largest that is stored -------------------------------------------------------------------- */

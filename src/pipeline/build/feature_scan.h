@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_scan.h: reads records once, in order, when a plan is opened: for stages that are settled by
+ * feature_scan.h: reads records once, in order, when a plan is opened: for stages that are settled by
  * what is stored (filter, bucket_by_length, the capacity of padded_batch). */
 #ifndef LEAT_SOURCE_SCAN_H
 #define LEAT_SOURCE_SCAN_H

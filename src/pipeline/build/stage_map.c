@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * map.c: the stage `map`: a chain of ops on one tensor of every sample. */
+ * stage_map.c: the stage `map`: a chain of ops on one tensor of every sample. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * unbatch.c: the stage `unbatch`: a record whose tensors have m rows each becomes m samples. Position p
+ * stage_unbatch.c: the stage `unbatch`: a record whose tensors have m rows each becomes m samples. Position p
  * is part p mod m of record p / m (order.c); sample.c runs what stands before it once per record. */
 #include "stage.h"
 

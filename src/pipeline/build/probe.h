@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * look.h: what only the data know: how large records are, and how much scratch a sample needs. */
+ * probe.h: what only the data know: how large records are, and how much scratch a sample needs. */
 #ifndef LEAT_LOOK_H
 #define LEAT_LOOK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * on_error.c: the stage `on_error`. What it asks for is done in bad_rows.c. */
+ * stage_on_error.c: the stage `on_error`. What it asks for is done in bad_rows.c. */
 #include <string.h>
 
 #include "stage.h"

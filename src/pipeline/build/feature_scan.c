@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_scan.c: DESIGN: the positions are cut into pieces of some thousand neighbours, which threads
+ * feature_scan.c: DESIGN: the positions are cut into pieces of some thousand neighbours, which threads
  * take one after the other; what is found belongs to the position, so it does not matter who does a
  * piece. When one fails, no more are taken: all before it are under way, and end, so that the first
  * error by position is always the same. */
-#include "source_scan.h"
+#include "feature_scan.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

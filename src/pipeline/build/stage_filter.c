@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * filter.c: the stage `filter`: keeps the samples whose stored feature meets a condition. It is settled
+ * stage_filter.c: the stage `filter`: keeps the samples whose stored feature meets a condition. It is settled
  * at open: the feature of every record is read once, and what stays is a set that finds its i-th
  * member, so that everything after it is arithmetic over fewer elements. */
 #include <math.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "config/number.h"
+#include "feature_scan.h"
 #include "pipeline/order/bitset.h"
 #include "pipeline/order/combine.h"
-#include "source_scan.h"
 #include "stage.h"
 
 static const char *const nones[] = { "none", NULL };

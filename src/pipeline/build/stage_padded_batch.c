@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * padded_batch.c: the stage `padded_batch`: batches of samples that differ in size. All rows of a tensor
+ * stage_padded_batch.c: the stage `padded_batch`: batches of samples that differ in size. All rows of a tensor
  * have one size, known at open, so that every sample keeps its computed place; the true sizes are a
  * tensor of their own, NAME_length. */
 #include "stage.h"
