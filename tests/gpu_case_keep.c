@@ -8,7 +8,7 @@
 
 #include "gpu_cases.h"
 #include "leat/leat.h"
-#include "pipeline/engine.h"
+#include "pipeline/run/engine.h"
 
 enum { SIDE = 12, PIXELS = SIDE * SIDE * 3, RECORDS = 101, ODD = 5, EPOCHS = 4 };
 

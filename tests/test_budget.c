@@ -6,7 +6,7 @@
 #include "own_folder.h"
 
 #include "bench/jpeg_reference.h"
-#include "pipeline/engine.h"
+#include "pipeline/run/engine.h"
 
 #define N_ROWS   300
 #define N_PHOTOS 24

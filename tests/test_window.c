@@ -4,7 +4,7 @@
  * can be released in any order, it grows where that helps, and none of it changes what is in a batch. */
 #include "engine_fixture.h"
 
-#include "pipeline/engine.h"
+#include "pipeline/run/engine.h"
 
 #define N_ROWS 512
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * pool.h: a set of threads that all run one function until it returns. What they do next is the
- * caller's affair (src/pipeline/sched.c). */
+ * caller's affair (src/pipeline/run/sched.c). */
 #ifndef LEAT_POOL_H
 #define LEAT_POOL_H
 

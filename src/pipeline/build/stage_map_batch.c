@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_map_batch.c: `map` after `batch`: ops on pairs of samples. finish.c runs them. */
+ * stage_map_batch.c: `map` after `batch`: ops on pairs of samples. batch_ops.c runs them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * state.h: makes and checks the state of a run (leat_loader_state). */
+ * resume_state.h: makes and checks the state of a run (leat_loader_state). */
 #ifndef LEAT_STATE_H
 #define LEAT_STATE_H
 

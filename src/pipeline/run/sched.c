@@ -6,7 +6,7 @@
  * reads; then runs of rows, oldest batch first. Everything here is a function of the state in
  * engine.h; no decision changes what is in a batch, only when. */
 #include "base/clock.h"
-#include "rows.h"
+#include "task.h"
 
 /* --- which rows --------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.h: computing the rows of a span, and how often their stages are timed. */
+ * task.h: computing the rows of a span, and how often their stages are timed. */
 #ifndef LEAT_ROWS_H
 #define LEAT_ROWS_H
 

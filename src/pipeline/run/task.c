@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.c: the rows of a span, one after the other, in one worker.
+ * task.c: the rows of a span, one after the other, in one worker.
  *
  * DESIGN. A worker has a span to itself, so nothing here needs the lock but the look at what a row costs.
  * Records are looked up a handful of rows ahead of their turn, and then each row goes its whole way
  * (sample.c). Looks at the clock are rationed by that cost: samples are timed so rarely that it stays
  * below one percent. */
-#include "rows.h"
+#include "task.h"
 
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * finish.h: batch ops, done when the last row of a batch is there. */
+ * batch_ops.h: batch ops, done when the last row of a batch is there. */
 #ifndef LEAT_FINISH_H
 #define LEAT_FINISH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * start.c: reading ahead.
+ * readahead.c: reading ahead.
  *
  * DESIGN. Whoever holds the start token takes the next rows in order, asks the source where their
  * bytes are, gives them a place in the read memory and submits the reads of a whole group in one

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "state.h"
+#include "resume_state.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ahead.h: the state of reading ahead (start.c): runs of rows, and a ring of memory for their bytes. */
+ * ahead.h: the state of reading ahead (readahead.c): runs of rows, and a ring of memory for their bytes. */
 #ifndef LEAT_AHEAD_H
 #define LEAT_AHEAD_H
 

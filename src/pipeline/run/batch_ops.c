@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * finish.c: batch ops: mixup, cutmix.
+ * batch_ops.c: batch ops: mixup, cutmix.
  *
  * DESIGN. When the last row of a batch is there, its slot does not become FULL but FINISHING: it goes
  * through its batch ops one by one, and then, if digests are wanted, through its rows once more. Each of
@@ -10,7 +10,7 @@
  * taken two by two (of an odd number the last row stays as it is). Each pair is mixed in place, both ways
  * at once, so no copy of the batch is needed, and pairs do not depend on each other. Masked rows are not
  * paired. What is drawn belongs to the batch and the op, not to who does it. */
-#include "finish.h"
+#include "batch_ops.h"
 
 #include "base/digest.h"
 #include "base/scratch.h"

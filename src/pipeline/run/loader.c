@@ -3,7 +3,7 @@
  * loader.c: hands out the batches of a running plan, in order. */
 #include "base/clock.h"
 #include "engine.h"
-#include "state.h"
+#include "resume_state.h"
 
 /* --- next ---------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/scratch.h"
 #include "engine.h"
-#include "state.h"
+#include "resume_state.h"
 
 /* --- open ---------------------------------------------------------------------------------------- */
 

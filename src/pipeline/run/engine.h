@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.h: the state of a running plan, shared by sched.c (what to do next), rows.c (computing rows),
- * wake.c (who sleeps, whom to wake), start.c (reading ahead), slot.c (memory of batches), finish.c (batch
+ * engine.h: the state of a running plan, shared by sched.c (what to do next), task.c (computing rows),
+ * wake.c (who sleeps, whom to wake), readahead.c (reading ahead), slot.c (memory of batches), batch_ops.c (batch
  * ops), ship.c (copies to a device), bad_rows.c, tune.c (what adapts), stats.c, trace_write.c,
  * loader_open.c, loader.c and batch.c (the public calls).
  *
@@ -44,9 +44,9 @@
 #include "base/forked.h"
 #include "base/pool.h"
 #include "base/scratch_room.h"
+#include "batch_ops.h"
 #include "budget_impl.h"
 #include "device/device_table.h"
-#include "finish.h"
 #include "pipeline/plan/plan_impl.h"
 #include "pipeline/sample/device_cache.h"
 #include "pipeline/sample/sample.h"
@@ -231,7 +231,7 @@ leat_slot *leat_slot_claim_locked(leat_loader *loader, int64_t batch,
                                   const leat_order_place *place);
 bool leat_slot_can_claim_locked(const leat_loader *loader, int64_t batch);
 
-/* --- start.c ----------------------------------------------------------------------------------- */
+/* --- readahead.c ----------------------------------------------------------------------------------- */
 int leat_start_open(leat_loader *loader, leat_error *err);
 void leat_start_close(leat_loader *loader);
 bool leat_start_can_locked(const leat_loader *loader);
@@ -279,7 +279,7 @@ void leat_tune_batch_locked(leat_loader *loader);
 /* A worker found nothing to do. */
 void leat_tune_idle_locked(leat_loader *loader);
 
-/* --- finish.c ---------------------------------------------------------------------------------- */
+/* --- batch_ops.c ---------------------------------------------------------------------------------- */
 /* The last row of a slot is there: FINISHING, or FULL if there is nothing left to do. */
 void leat_finish_begin_locked(leat_loader *loader, leat_slot *slot);
 /* A part of the oldest batch that has any, only of batch `only` unless that is -1. */
