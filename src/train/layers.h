@@ -5,7 +5,7 @@
 #define LEAT_LAYERS_H
 
 #include "nn.h"
-#include "sliding.h"
+#include "train/layers/sliding.h"
 
 /* X(name): leat_layer_<name> in src/train/<name>.c; configs, help and tests go by this order. */
 #define LEAT_LAYER_LIST(X)                                                                         \

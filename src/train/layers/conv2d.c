@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * conv2d: slides `filters` learned windows over an image (cross-correlation, as everywhere). */
-#include "layers.h"
+#include "train/layers.h"
 
 static const leat_option options[] = {
     LEAT_OPTION_I64(leat_conv2d_options, filters, NULL, 1, 1 << 20, "channels of the output"),

@@ -2,7 +2,7 @@
  *
  * dropout: in training, makes each value 0 with probability `rate` and divides the others by
  * 1 - rate; in evaluation, nothing. */
-#include "layers.h"
+#include "train/layers.h"
 
 static const leat_option options[] = { LEAT_OPTION_F32(leat_dropout_options, rate, "0.5", 0, 0.99,
                                                        "probability of a 0"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sliding.h"
 
-#include "nn_text.h"
+#include "train/nn_text.h"
 
 const char *const leat_padding_names[] = { "same", "valid", NULL };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * dense: y = x W + b. */
-#include "layers.h"
+#include "train/layers.h"
 
-#include "nn_text.h"
+#include "train/nn_text.h"
 
 static const leat_option options[] = {
     LEAT_OPTION_I64(leat_dense_options, units, NULL, 1, 1 << 24, "length of the output"),

@@ -3,7 +3,7 @@
  * batch_norm: (x - mean) / sqrt(variance + epsilon) * scale + shift, per channel. In training mean
  * and variance are those of the batch's rows (the variance divides by their number), and
  * running = momentum * running + (1 - momentum) * batch; evaluation uses the running ones. */
-#include "layers.h"
+#include "train/layers.h"
 
 static const leat_option options[] = {
     LEAT_OPTION_F32(leat_batch_norm_options, momentum, "0.9", 0, 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * relu: max(0, x). */
-#include "layers.h"
+#include "train/layers.h"
 
 const leat_option leat_layer_no_options[] = { LEAT_OPTION_END };
 

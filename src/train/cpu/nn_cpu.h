@@ -25,8 +25,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "layers.h"
 #include "onednn.h"
+#include "train/layers.h"
 
 /* Memory whose size is known when all plans that use it are made. [const while plans run] */
 typedef struct leat_cpu_memory {

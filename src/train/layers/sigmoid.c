@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * sigmoid: 1 / (1 + exp(-x)). */
-#include "layers.h"
+#include "train/layers.h"
 
 const leat_layer leat_layer_sigmoid = {
     .kind = { "sigmoid", "every value into (0, 1)", leat_layer_no_options },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * avg_pool: the mean of each window, per channel; what lies outside the image does not count. */
-#include "layers.h"
+#include "train/layers.h"
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * global_avg_pool: the mean of each channel over the whole image; gives a vector. */
-#include "layers.h"
-#include "nn_text.h"
+#include "train/layers.h"
+#include "train/nn_text.h"
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {

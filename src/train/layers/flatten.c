@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * flatten: makes a vector of an image; height outermost, channels innermost. */
-#include "layers.h"
+#include "train/layers.h"
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {

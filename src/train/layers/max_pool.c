@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * max_pool: the largest value of each window, per channel. */
-#include "layers.h"
+#include "train/layers.h"
 
 const leat_option leat_pool_table[] = {
     LEAT_OPTION_I64S(leat_pool_options, size, "2", 1, 1024, "window, [height, width] in px"),
