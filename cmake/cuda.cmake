@@ -28,8 +28,8 @@ if(LEAT_HAVE_CUDA)
                 -gencode arch=compute_80,code=sm_80
                 "-gencode=arch=compute_90,code=[sm_90,compute_90]"
                 -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_SOURCE_DIR}/src
-                -o ${fatbin} ${CMAKE_SOURCE_DIR}/src/cuda/gpu_kernels.cu
-        DEPENDS src/cuda/gpu_kernels.cu ${cuda_headers} src/ops/image/host_device.h include/leat/op.h VERBATIM)
+                -o ${fatbin} ${CMAKE_SOURCE_DIR}/src/cuda/kernels/gpu_kernels.cu
+        DEPENDS src/cuda/kernels/gpu_kernels.cu ${cuda_headers} src/ops/image/host_device.h include/leat/op.h VERBATIM)
     add_library(leat_cuda MODULE ${cuda_sources})
     set_source_files_properties(src/cuda/gpu_fatbin.c PROPERTIES
         COMPILE_DEFINITIONS LEAT_FATBIN="${fatbin}" OBJECT_DEPENDS ${fatbin})

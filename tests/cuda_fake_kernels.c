@@ -5,8 +5,8 @@
 /* Before the kernels, which take their indices from it. */
 #include "cuda_fake.h"
 
-#include "cuda/kernel_list.h"
-#include "cuda/plant.h"
+#include "cuda/kernels/kernel_list.h"
+#include "cuda/kernels/plant.h"
 
 extern const unsigned char leat_fatbin[] __attribute__((visibility("hidden")));
 const unsigned char leat_fatbin[16] = { 0 };

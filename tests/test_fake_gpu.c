@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cuda/kernel.h"
-#include "cuda/plant.h"
+#include "cuda/kernels/kernel.h"
+#include "cuda/kernels/plant.h"
 #include "cuda_fake.h"
 
 extern const cuda_fake_table *cuda_fake_get(void);

@@ -5,9 +5,9 @@
 #ifndef LEAT_GPU_CODEC_H
 #define LEAT_GPU_CODEC_H
 
+#include "cuda/kernels/kernel.h"
 #include "gpu.h"
 #include "gpu_nvjpeg.h"
-#include "kernel.h"
 
 /* Ways to decode: the chip's own decoder; nvJPEG's kernels. */
 enum { LEAT_GPU_HARDWARE, LEAT_GPU_KERNELS, LEAT_GPU_WAYS };

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "kernel_list.h"
+#include "cuda/kernels/kernel_list.h"
 
 static const leat_kernel_op kernel_ops[] = {
 #define LEAT_KERNEL_OP_ROW(name, sizes, region, aux, ...)                                          \

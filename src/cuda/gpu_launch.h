@@ -4,8 +4,8 @@
 #ifndef LEAT_GPU_LAUNCH_H
 #define LEAT_GPU_LAUNCH_H
 
+#include "cuda/kernels/kernel.h"
 #include "gpu.h"
-#include "kernel.h"
 
 /* The kernels of an op, NULL if it has none. */
 const leat_kernel_op *leat_gpu_launch_op(const char *name);

@@ -5,8 +5,8 @@
 #ifndef LEAT_GPU_PICTURES_H
 #define LEAT_GPU_PICTURES_H
 
+#include "cuda/kernels/kernel.h"
 #include "gpu.h"
-#include "kernel.h"
 
 typedef struct leat_gpu_pictures leat_gpu_pictures;
 

@@ -3,8 +3,8 @@
  * gpu_plant.c: planted work (plant.h). The kernel is loaded at the first call. */
 #include <string.h>
 
+#include "cuda/kernels/plant.h"
 #include "gpu.h"
-#include "plant.h"
 
 extern const unsigned char leat_fatbin[] __attribute__((visibility("hidden"))); /* gpu_kernels.cu */
 
