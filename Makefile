@@ -13,11 +13,11 @@ build/build.ninja: | setup
 	cmake --preset release
 
 setup:
-	@tools/setup
+	@tools/dev/setup
 
 demo: build/build.ninja
 	cmake --build build -j $(JOBS) --target leat_command
-	@tools/demo build/leat
+	@tools/dev/demo build/leat
 
 test:
 	@echo "All is built, then every test runs: about 3 minutes on two cores, 2 where it is built already."
@@ -28,10 +28,10 @@ install: all
 	cmake --install build --prefix $(PREFIX)
 
 uninstall:
-	@tools/uninstall build
+	@tools/dev/uninstall build
 
 dist: all
-	@tools/dist build
+	@tools/dev/dist build
 
 clean:
 	rm -rf build data/demo-images data/demo

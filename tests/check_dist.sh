@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# check_dist.sh: the archive of tools/dist runs from a folder of any name, and takes nothing from the
+# check_dist.sh: the archive of tools/dev/dist runs from a folder of any name, and takes nothing from the
 # system but libc. Usage: check_dist.sh ARCHIVE
 set -eu
 tmp=$(mktemp -d)

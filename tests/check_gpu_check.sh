@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # check_gpu_check.sh: leat-gpu-check over the fake GPU: a case that crashes, hangs or loses the device costs
-# one line, the time for all is kept, and the JSON is whole; and what tools/gpu_check makes of
+# one line, the time for all is kept, and the JSON is whole; and what tools/dev/gpu_check makes of
 # compute-sanitizer's answers. Usage: check_gpu_check.sh LEAT-GPU-CHECK FAKE-PLUGIN FAKE-NVJPEG GPU_CHECK
 set -eu
 check=$1
@@ -65,7 +65,7 @@ has "$json" '"name": "host gap"'
 CUDA_FAKE_AT=2:lose run 0 --only order
 has "$out" '^order +not run .*illegal memory access'
 
-# tools/gpu_check: a little of everything, with compute-sanitizers that say this and that.
+# tools/dev/gpu_check: a little of everything, with compute-sanitizers that say this and that.
 mkdir "$tmp/bin" "$tmp/path"
 cp "$script" "$tmp/bin/gpu_check"
 printf '#!/bin/sh\nexec "%s" "$@" --effort 1 --only order\n' "$check" >"$tmp/bin/leat-gpu-check"

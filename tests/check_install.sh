@@ -61,10 +61,10 @@ mkdir -p "$tmp/again/share/doc/other" "$tmp/own"
 touch "$tmp/again/share/doc/other/file"
 cmake --install "$build" --prefix "$tmp/again" >"$tmp/log"
 cp "$build/install_manifest.txt" "$tmp/own"
-"$consumer/../../tools/uninstall" "$tmp/own" >"$tmp/log"
+"$consumer/../../tools/dev/uninstall" "$tmp/own" >"$tmp/log"
 left=$(cd "$tmp/again" && find . -type f -o -name leat)
 [ "$left" = ./share/doc/other/file ] || { echo "uninstall leaves: $left"; exit 1; }
-if "$consumer/../../tools/uninstall" "$tmp/own" 2>"$tmp/log"; then
+if "$consumer/../../tools/dev/uninstall" "$tmp/own" 2>"$tmp/log"; then
     echo "uninstall succeeds without anything installed"
     exit 1
 fi

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # check_layers_planted.sh: plants one violation of each kind in a small tree and holds that
-# tools/check_layers finds it, and finds nothing in the tree without it.
+# tools/dev/check_layers finds it, and finds nothing in the tree without it.
 # Usage: check_layers_planted.sh CHECK_LAYERS
 set -eu
 check=$1

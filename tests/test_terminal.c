@@ -8,8 +8,8 @@
 
 #include "command_pipeline.h"
 #include "leat/leat.h"
-#include "progress.h"
-#include "terminal.h"
+#include "report/progress.h"
+#include "report/terminal.h"
 
 /* --- a terminal ----------------------------------------------------------------------------------*/
 

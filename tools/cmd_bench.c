@@ -3,14 +3,14 @@
  * leat bench: runs the loader alone, with a consumer that takes every batch and does nothing. */
 #include <stdlib.h>
 
-#include "bad_list.h"
-#include "bench_report.h"
 #include "command.h"
 #include "files.h"
-#include "json.h"
-#include "progress.h"
+#include "report/bad_list.h"
+#include "report/bench_report.h"
+#include "report/json.h"
+#include "report/progress.h"
+#include "report/summary.h"
 #include "setup.h"
-#include "summary.h"
 
 struct bench_options {
     int64_t steps, epochs, warmup, threads, start_batch;

@@ -7,10 +7,10 @@
 
 #include "command.h"
 #include "files.h"
-#include "json.h"
-#include "progress.h"
+#include "report/json.h"
+#include "report/progress.h"
+#include "report/terminal.h"
 #include "setup.h"
-#include "terminal.h"
 
 struct compare_options {
     leat_texts vary, set;

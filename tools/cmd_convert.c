@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "convert_tfrecord.h"
+#include "convert/convert_tfrecord.h"
+#include "convert/left_out.h"
+#include "convert/lock.h"
+#include "convert/shard_names.h"
+#include "convert/shards.h"
 #include "files.h"
-#include "json.h"
-#include "left_out.h"
-#include "lock.h"
-#include "shard_names.h"
-#include "shards.h"
+#include "report/json.h"
 
 struct convert_options {
     const char *output;

@@ -3,9 +3,9 @@
  * leat devices: what can run a training step here. */
 #include <stdlib.h>
 
-#include "help.h"
-#include "json.h"
-#include "terminal.h"
+#include "help/help.h"
+#include "report/json.h"
+#include "report/terminal.h"
 
 struct devices_options {
     const char *json;

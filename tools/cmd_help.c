@@ -4,8 +4,8 @@
  * a man page, a reference page or shell completion. */
 #include <string.h>
 
-#include "help.h"
-#include "help_find.h"
+#include "help/help.h"
+#include "help/help_find.h"
 
 struct help_options {
     const char *search;

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 
 #include "command.h"
+#include "convert/jpeg_side.h"
+#include "convert/paths.h"
 #include "files.h"
 #include "formats/index.h"
-#include "jpeg_side.h"
-#include "json.h"
-#include "paths.h"
-#include "progress.h"
+#include "report/json.h"
+#include "report/progress.h"
 
 struct index_options {
     int32_t check, rebuild, jpeg, quiet, progress;

@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "census.h"
 #include "command.h"
+#include "convert/census.h"
+#include "convert/paths.h"
 #include "files.h"
 #include "formats/example.h"
 #include "formats/shard_set.h"
-#include "json.h"
-#include "paths.h"
-#include "record_print.h"
+#include "report/json.h"
+#include "report/record_print.h"
+#include "report/terminal.h"
 #include "setup.h"
-#include "terminal.h"
 
 struct inspect_options {
     int64_t record;

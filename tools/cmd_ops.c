@@ -3,9 +3,9 @@
  * leat ops: the ops that `map` can run. */
 #include <string.h>
 
-#include "help.h"
-#include "json.h"
-#include "terminal.h"
+#include "help/help.h"
+#include "report/json.h"
+#include "report/terminal.h"
 
 struct ops_options {
     const char *json;

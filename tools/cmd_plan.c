@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "command.h"
-#include "explain.h"
 #include "files.h"
-#include "json.h"
+#include "report/explain.h"
+#include "report/json.h"
+#include "report/terminal.h"
 #include "setup.h"
-#include "terminal.h"
 
 struct plan_options {
     const char *section, *device, *json;

@@ -8,8 +8,8 @@
 #include "files.h"
 #include "formats/index.h"
 #include "formats/tfrecord.h"
-#include "json.h"
-#include "progress.h"
+#include "report/json.h"
+#include "report/progress.h"
 
 struct repair_options {
     const char *output;

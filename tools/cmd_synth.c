@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "draw.h"
+#include "convert/draw.h"
+#include "convert/image_encode.h"
 #include "files.h"
-#include "image_encode.h"
-#include "json.h"
-#include "progress.h"
+#include "report/json.h"
+#include "report/progress.h"
 
 struct synth_options {
     int64_t n, classes, size, seed, quality, threads;

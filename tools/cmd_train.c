@@ -4,16 +4,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bad_list.h"
+#include "convert/jpeg_side.h"
 #include "files.h"
-#include "jpeg_side.h"
-#include "json.h"
-#include "progress.h"
+#include "report/bad_list.h"
+#include "report/json.h"
+#include "report/progress.h"
+#include "report/summary.h"
+#include "report/terminal.h"
+#include "report/train_run.h"
+#include "report/train_stop.h"
 #include "setup.h"
-#include "summary.h"
-#include "terminal.h"
-#include "train_run.h"
-#include "train_stop.h"
 
 struct train_options {
     int64_t epochs, steps, threads, start_epoch, start_batch;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "cli.h"
-#include "help.h"
-#include "terminal.h"
+#include "help/help.h"
+#include "report/terminal.h"
 
 static const leat_command *const commands[] = {
 #define LEAT_COMMAND_ROW(name) &leat_command_##name,

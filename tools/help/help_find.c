@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "help.h"
 #include "help_words.h"
-#include "terminal.h"
+#include "report/terminal.h"
 
 /* A thing with a name; those that do not apply are NULL. */
 typedef struct thing {

@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 #include "bad_list.h"
+#include "convert/jpeg_side.h"
 #include "explain.h"
 #include "files.h"
-#include "jpeg_side.h"
 #include "summary.h"
 #include "terminal.h"
 

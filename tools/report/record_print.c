@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "convert/image_header.h"
 #include "files.h"
 #include "formats/example.h"
 #include "formats/index.h"
 #include "formats/tfrecord.h"
-#include "image_header.h"
 
 enum { SHOWN_VALUES = 8, SHOWN_BYTES = 64 };
 

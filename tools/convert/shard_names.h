@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "json.h"
 #include "leat/error.h"
+#include "report/json.h"
 
 /* Name of a shard; NULL: out of memory. free(). */
 char *leat_shard_name(const char *prefix, int32_t shard, int32_t n_shards);

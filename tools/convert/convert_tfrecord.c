@@ -8,10 +8,10 @@
 
 #include "files.h"
 #include "formats/tfrecord.h"
-#include "json.h"
 #include "lock.h"
 #include "paths.h"
-#include "progress.h"
+#include "report/json.h"
+#include "report/progress.h"
 #include "shard_names.h"
 
 struct job {

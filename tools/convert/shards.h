@@ -6,7 +6,7 @@
 #define LEAT_SHARDS_H
 
 #include "image_record.h"
-#include "progress.h"
+#include "report/progress.h"
 #include "scan.h"
 
 typedef struct leat_shards_options {
