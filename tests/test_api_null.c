@@ -2,7 +2,7 @@
  *
  * test_api_null.c: every public function answers a NULL and an index that is out of range, as api.h says,
  * and none is left out here. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <dirent.h>
 

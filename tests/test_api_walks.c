@@ -9,7 +9,7 @@
  *
  * LEAT_TEST_WALKS: how many (default 300, at most 10 s); LEAT_TEST_SEED; LEAT_TEST_FIRST: the first one's
  * number; LEAT_TEST_SAY=1 names each walk before it begins. */
-#include "random_plan.h"
+#include "fixtures/random_plan.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -2,9 +2,9 @@
  *
  * test_atomic_file.c: every system call that can fail does, in turn; whatever happens, the final name
  * holds the old file or the whole new one, and no temporary file stays. */
-#include "failing_malloc.h"
-#include "format_test.h"
-#include "small_disk.h"
+#include "fixtures/failing_malloc.h"
+#include "fixtures/format_test.h"
+#include "fixtures/small_disk.h"
 
 #include <errno.h>
 #include <fcntl.h>

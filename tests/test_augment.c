@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_augment.c: what crops, flips, brightness and contrast mean, value by value. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include <math.h>
 

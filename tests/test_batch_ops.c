@@ -2,12 +2,12 @@
  *
  * test_batch_ops.c: mixup and cutmix in a pipeline: who is mixed with whom, by which share, and that
  * nothing of it depends on threads, prefetch, devices or where a run starts. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <math.h>
 
+#include "fixtures/steady_fixture.h"
 #include "pipeline/plan/plan_impl.h"
-#include "steady_fixture.h"
 
 #define N       90
 #define SIDE    6

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_bitset.c: a set finds its members, and knows what memory it takes. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <malloc.h>
 

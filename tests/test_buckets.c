@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_buckets.c: batches of samples of nearly the same length, against plain lists. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <math.h>
 #include <unistd.h>
 
+#include "fixtures/record_file.h"
 #include "pipeline/plan/plan_impl.h"
-#include "record_file.h"
 
 #define N_RECORDS 700
 #define MOST      40

@@ -2,8 +2,8 @@
  *
  * test_budget.c: the division of memory: what is refused, what the least is, and that what runs takes
  * no more than was planned. */
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 
 #include "bench/jpeg_reference.h"
 #include "pipeline/run/engine.h"

@@ -2,8 +2,8 @@
  *
  * test_budget_plan.c: what a plan holds before any loader is opened stands in the budget: sets of
  * filters and buckets, names of files, indexes. */
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 
 #include "formats/jpeg_index.h"
 #include "pipeline/order/bitset.h"

@@ -2,8 +2,8 @@
  *
  * test_cache.c: a cache changes no byte of any batch, wherever it stands, however much of the data it
  * holds, whoever fills it; and what stands before it runs once per record. */
-#include "cache_fixture.h"
-#include "steady_fixture.h"
+#include "fixtures/cache_fixture.h"
+#include "fixtures/steady_fixture.h"
 
 #include <pthread.h>
 

@@ -3,8 +3,8 @@
  * test_cache_crash.c: a process that dies by a signal while it fills a cache's file, in an op, in the
  * middle of a write or by another's hand, leaves a file that the next run takes up and completes; and so
  * does a file system that is truly full. */
-#include "cache_file_fixture.h"
-#include "small_disk.h"
+#include "fixtures/cache_file_fixture.h"
+#include "fixtures/small_disk.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
  *
  * test_cache_damage.c: whatever happens to the bytes of a cache's file or to its disk, batches are the
  * same and the run goes on. */
-#include "cache_file_fixture.h"
+#include "fixtures/cache_file_fixture.h"
 
 #include <errno.h>
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_cache_file.c: a cache's file outlives the process and belongs to one pipeline. */
-#include "cache_file_fixture.h"
+#include "fixtures/cache_file_fixture.h"
 
 #include <fcntl.h>
 

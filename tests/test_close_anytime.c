@@ -4,7 +4,7 @@
  * or shipped, with reads in flight, with ops that sleep, are stuck or fail. It never hangs (a
  * watchdog ends the program), what is held stays as it was until its release, and nothing is left:
  * no thread, no file, no lock. Random runs; LEAT_TEST_RUNS and LEAT_TEST_SEED say how many and which. */
-#include "cache_fixture.h"
+#include "fixtures/cache_fixture.h"
 
 #include <dirent.h>
 #include <pthread.h>

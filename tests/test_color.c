@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_color.c: what the ops on colours mean, against their formulas in floating point. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include <math.h>
 

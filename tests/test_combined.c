@@ -2,7 +2,7 @@
  *
  * test_combined.c: concat, mix, interleave and zip through the whole engine: what comes out, and where
  * it came from. */
-#include "combined_fixture.h"
+#include "fixtures/combined_fixture.h"
 
 /* The ids of one pass, and that x belongs to them. */
 static size_t ids_of(const char *source, const char *pipeline, int64_t first_batch, int64_t *ids,

@@ -2,7 +2,7 @@
  *
  * test_combined_errors.c: which combinations of sources are refused, and that what is said of a part,
  * a note or a bad record, names that part. */
-#include "combined_fixture.h"
+#include "fixtures/combined_fixture.h"
 
 static void refused(const char *source, const char *says)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command.c: help, usage and output of all commands. */
-#include "command_fixture.h"
+#include "fixtures/command_fixture.h"
 
 /* Names of all commands, from the list that `leat help` prints. */
 static int list_commands(char names[32][32])

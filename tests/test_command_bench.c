@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_bench.c: `leat bench` and `leat plan`. */
-#include "command_pipeline.h"
+#include "fixtures/command_pipeline.h"
 
 static void digests_do_not_depend_on_how(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_convert.c: `leat convert` and `leat index`: bytes, bad input, full disks, many writers. */
-#include "command_fixture.h"
+#include "fixtures/command_fixture.h"
 #include "formats/example.h"
 #include "formats/tfrecord.h"
 

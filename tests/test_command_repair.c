@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_repair.c: `leat repair`, and what `inspect`, `index` and `bench` do with damaged files. */
-#include "command_fixture.h"
+#include "fixtures/command_fixture.h"
 
 /* x.tfrecord: 24 records in one file; xd.tfrecord: the same with the length of record `hit` damaged and its
  * end cut, so that the last record is lost too. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_run.c: what all commands share that run a config: mistakes in it, bad records, signals, outputs. */
-#include "command_pipeline.h"
+#include "fixtures/command_pipeline.h"
 
 static void configs_that_cannot_be_are_explained(void **state)
 {

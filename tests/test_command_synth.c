@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_synth.c: `leat synth`. */
-#include "command_fixture.h"
+#include "fixtures/command_fixture.h"
 
 static void synth_is_a_function_of_the_seed(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_tfrecord.c: `leat convert tfrecord`, and what other commands do with compressed files. */
-#include "command_fixture.h"
-#include "compressed.h"
+#include "fixtures/command_fixture.h"
+#include "fixtures/compressed.h"
 
 /* Writes a compressed twin of a file of the folder. */
 static int pack(const char *from, const char *to, int zlib)

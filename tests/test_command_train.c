@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_train.c: `leat train` and `leat compare`. */
-#include "command_pipeline.h"
+#include "fixtures/command_pipeline.h"
 
 static void training_reports_and_saves(void **state)
 {

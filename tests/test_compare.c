@@ -2,11 +2,11 @@
  *
  * test_compare.c: how a comparison is run: in which order, for how long, and what figures come of the
  * steps' times, which are those of doubles. */
-#include "compare_doubles.h"
+#include "fixtures/compare_doubles.h"
 
 #include <math.h>
 
-#include "failing_malloc.h"
+#include "fixtures/failing_malloc.h"
 
 static leat_compare_result result;
 

@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 
-#include "compressed.h"
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/compressed.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 #include "pipeline/source/tfrecord_shard.h"
 
 enum { N = 3000, N_FILES = 3 };

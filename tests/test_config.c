@@ -2,8 +2,8 @@
  *
  * test_config.c: a config is read as its text says, each node knows where it stood, and texts and files
  * that are no config are refused with the place. */
-#include "config_fixture.h"
-#include "failing_malloc.h"
+#include "fixtures/config_fixture.h"
+#include "fixtures/failing_malloc.h"
 
 #include <unistd.h>
 

@@ -2,8 +2,8 @@
  *
  * test_config_set.c: single values of a config are read and set by their paths (`--set`), and a path
  * or a value that cannot be is refused and changes nothing. */
-#include "config_fixture.h"
-#include "failing_malloc.h"
+#include "fixtures/config_fixture.h"
+#include "fixtures/failing_malloc.h"
 
 static void get_reads(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_convert.c: what normalize, cast, reshape and decode_raw mean, value by value. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include <math.h>
 

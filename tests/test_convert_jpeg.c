@@ -5,7 +5,7 @@
  * libjpeg decodes both sides. */
 #include <dirent.h>
 
-#include "convert_jpeg_fixture.h"
+#include "fixtures/convert_jpeg_fixture.h"
 
 #define PHOTOS SOURCE_DIR "/../shared/data/photos"
 

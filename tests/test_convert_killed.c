@@ -2,7 +2,7 @@
  *
  * test_convert_killed.c: a conversion over an existing set that is killed at any change of a name leaves the
  * old set, the new one, or one that is refused: never a mixture that is read without a word. */
-#include "command_fixture.h"
+#include "fixtures/command_fixture.h"
 
 enum { N_SHARDS = 3, N_OLD = 24, N_NEW = 6, MOST_CALLS = 60 };
 

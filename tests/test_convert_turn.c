@@ -2,7 +2,7 @@
  *
  * test_convert_turn.c: `leat convert images --jpeg` turns what Exif says is to be turned, where that
  * loses nothing. libjpeg decodes both sides. */
-#include "convert_jpeg_fixture.h"
+#include "fixtures/convert_jpeg_fixture.h"
 
 /* --- turning -----------------------------------------------------------------------------------*/
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_cores.c: how many cores the affinity mask and the control groups leave to this process. */
-#include "own_folder.h"
+#include "fixtures/own_folder.h"
 
 #include <sched.h>
 

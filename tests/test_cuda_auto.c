@@ -2,7 +2,7 @@
  *
  * `device: auto` over the fake GPU: the plan alone says which ops run there, what must stay on the CPU
  * stays, and batches are the same bytes either way. */
-#include "cuda_fixture.h"
+#include "fixtures/cuda_fixture.h"
 
 enum { RECORDS = 43, SIDE = 9 };
 

@@ -3,8 +3,8 @@
  * The CUDA plugin's device table over a fake GPU: messages, order of streams and events, times,
  * and what happens when any one call fails. No GPU is needed, and none is used. */
 #include "base/clock.h"
-#include "cuda_fixture.h"
 #include "device/device_table.h"
+#include "fixtures/cuda_fixture.h"
 
 static const cuda_fake_table *fake;
 

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cuda_jpeg_fixture.h"
-#include "gpu_cases.h"
-#include "op_test.h"
+#include "fixtures/cuda_jpeg_fixture.h"
+#include "fixtures/op_test.h"
+#include "gpu/gpu_cases.h"
 
 static void batches_are_those_of_the_cpu(void **state)
 {

@@ -2,10 +2,10 @@
  *
  * `cache: device` over the fake GPU: in whatever order streams get on, when any one call fails, and when
  * there is too little memory. */
-#include "cuda_fixture.h"
+#include "fixtures/cuda_fixture.h"
 
 #include "device/device_table.h"
-#include "gpu_cases.h"
+#include "gpu/gpu_cases.h"
 
 static const cuda_fake_table *fake;
 

@@ -3,9 +3,9 @@
  * Loaders over the CUDA plugin on a fake GPU: the same batches as on the host, whatever the order in
  * which streams get on; any one call failing; a device that is lost; a plan that no device can run. */
 #include "device/device_table.h"
-#include "gpu_cases.h"
-#include "gpu_jpegs.h"
-#include "nvjpeg_fixture.h"
+#include "fixtures/nvjpeg_fixture.h"
+#include "gpu/gpu_cases.h"
+#include "gpu/gpu_jpegs.h"
 
 static const cuda_fake_table *fake;
 static const nvjpeg_fake_table *nvjpeg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What is said of nvJPEG: it is opened once and for good, so what is missing comes first. */
-#include "nvjpeg_fixture.h"
+#include "fixtures/nvjpeg_fixture.h"
 
 static const cuda_fake_table *fake;
 

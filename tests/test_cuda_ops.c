@@ -2,8 +2,8 @@
  *
  * The arithmetic and the indexing of the kernels, run thread by thread on a fake GPU, against the C
  * that defines every op. */
-#include "cuda_fixture.h"
-#include "gpu_cases.h"
+#include "fixtures/cuda_fixture.h"
+#include "gpu/gpu_cases.h"
 
 static const cuda_fake_table *fake;
 

@@ -2,8 +2,8 @@
  *
  * decode_jpeg on a fake GPU, in parts: of a picture only what the next op reads, of a batch only a share of
  * the rows. The fake's pixels are the CPU's, so batches must be the CPU's bit for bit. */
-#include "cuda_jpeg_fixture.h"
-#include "gpu_cases.h"
+#include "fixtures/cuda_jpeg_fixture.h"
+#include "gpu/gpu_cases.h"
 
 static const char *const parts[] = { "{random_resized_crop: {size: 20}}, random_flip",
                                      "{random_crop: {size: 24, pad: 9}}",

@@ -3,9 +3,9 @@
  * Records of the device's work, through a stand-in for CUPTI: what is kept and what it comes to, buffers
  * by turns, versions that are not read, calls that fail. */
 #include "base/clock.h"
-#include "cuda_fixture.h"
-#include "cupti_fake.h"
 #include "device/device_table.h"
+#include "fakes/cupti_fake.h"
+#include "fixtures/cuda_fixture.h"
 
 #define FAKE_CUPTI BUILD_DIR "/tests/libcupti-fake.so"
 

@@ -2,7 +2,7 @@
  *
  * test_decode_image.c: every kind of file is recognised and decoded as its own op does; WebP, BMP,
  * PGM and PPM give the pixels that were written; damaged and cut files are errors. */
-#include "image_bytes.h"
+#include "fixtures/image_bytes.h"
 
 #include "ops/fused.h"
 

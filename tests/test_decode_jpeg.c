@@ -2,9 +2,9 @@
  *
  * test_decode_jpeg.c: decode_jpeg gives what libjpeg-turbo gives when called plainly, for every
  * kind of JPEG; damaged bytes are an error; once warm it allocates nothing. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
-#include "counting_malloc.h"
+#include "fixtures/counting_malloc.h"
 
 static void *rgb, *gray, *as_stored, *lenient; /* options */
 

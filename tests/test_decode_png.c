@@ -2,11 +2,11 @@
  *
  * test_decode_png.c: every kind of PNG to every number of channels; damaged bytes are an error;
  * nothing is allocated on the heap. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include <spng.h>
 
-#include "counting_malloc.h"
+#include "fixtures/counting_malloc.h"
 
 static const leat_op *op(void)
 {

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fixtures/op_test.h"
 #include "leat/leat.h"
-#include "op_test.h"
 
 enum { N_CLASSES = 10, PER_CLASS = 2, SIDE = 80 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_dsp.c: every level of the inner loops gives the bytes of plain C, and writes nothing else. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include <math.h>
 

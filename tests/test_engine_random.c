@@ -5,7 +5,7 @@
  * device, faults of the reader, ops that stall, a consumer that dawdles; and none hangs (a watchdog
  * ends the program). LEAT_TEST_PLANS sets how many plans are run (default 300, at most 20 s),
  * LEAT_TEST_SEED where it starts. */
-#include "random_plan.h"
+#include "fixtures/random_plan.h"
 
 #include "base/clock.h"
 #include "base/cpu.h"

@@ -2,9 +2,9 @@
  *
  * test_example.c: the scanner against protobuf-c on random messages, whole and cut; the builder
  * against protobuf-c's reader; and the odd messages that protobuf allows, by hand. */
-#include "example_oracle.h"
-#include "failing_malloc.h"
-#include "format_test.h"
+#include "fixtures/example_oracle.h"
+#include "fixtures/failing_malloc.h"
+#include "fixtures/format_test.h"
 
 /* --- random messages on the wire ---------------------------------------------------------------*/
 

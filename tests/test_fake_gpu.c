@@ -18,7 +18,7 @@
 
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/plant.h"
-#include "cuda_fake.h"
+#include "fakes/cuda_fake.h"
 
 extern const cuda_fake_table *cuda_fake_get(void);
 static const cuda_fake_table *fake;

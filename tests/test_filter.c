@@ -2,8 +2,8 @@
  *
  * test_filter.c: the stage `filter`, which reads features at open, against a plain loop over the
  * records. */
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 
 #include "pipeline/build/feature_scan.h"
 #include "pipeline/plan/plan_impl.h"

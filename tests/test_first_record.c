@@ -2,8 +2,8 @@
  *
  * test_first_record.c: names, types and shapes are settled by the first record that can be read: a damaged first
  * record is a bad record like any other, and messages about it say what was found. */
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 
 #define N     100
 #define BATCH 10

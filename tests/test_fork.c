@@ -2,13 +2,13 @@
  *
  * test_fork.c: after fork() a loader is the parent's, who notices nothing; the child is told so by every
  * call, closes what it has without waiting for anybody, and can open a loader of its own. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "own_folder.h"
+#include "fixtures/own_folder.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define HAS_TSAN 1

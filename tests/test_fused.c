@@ -2,9 +2,9 @@
  *
  * test_fused.c: ops done in one go give the batches of the same ops one by one, through the whole
  * engine: for every kind of JPEG, chain, CPU level and thread count. */
-#include "engine_fixture.h"
-#include "op_test.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/op_test.h"
+#include "fixtures/own_folder.h"
 
 #include "base/cpu.h"
 

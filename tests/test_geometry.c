@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_geometry.c: what rotation, erasing and padding mean, against their formulas. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  *
  * test_golden.c: reads the files that TensorFlow wrote (tests/golden/make_golden.py) and finds what
  * golden.json says; writes the same records and gets TensorFlow's bytes. */
-#include "format_test.h"
+#include "fixtures/format_test.h"
 
 #include <jansson.h>
 

@@ -2,7 +2,7 @@
  *
  * test_held_batch.c: a batch that is held stays whole whatever is closed meanwhile, in every order that
  * the headers allow, also while another thread closes the loader; and one that is kept holds up nothing. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <pthread.h>
 #include <unistd.h>

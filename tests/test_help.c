@@ -2,8 +2,8 @@
  *
  * test_help.c: options mean the same in every command, and `leat help` knows every word of a config and
  * of a report, with examples that can be read. */
-#include "command_fixture.h"
 #include "config/node.h"
+#include "fixtures/command_fixture.h"
 #include "leat/leat.h"
 
 static const char *const commands[] = {

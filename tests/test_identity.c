@@ -3,7 +3,7 @@
  * test_identity.c: the same bytes everywhere: the digest of a whole run through every augmentation is
  * a constant of this file, whatever the build type, compiler, CPU level, threads and prefetch. A
  * change of it is a change of what users train on, and belongs in the changelog. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include "base/cpu.h"
 

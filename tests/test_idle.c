@@ -4,7 +4,7 @@
  * whose step has a set length. What is asserted follows from who waits for whom and from the least
  * time that the sleeps take, so that a busy machine cannot change it. How close measured idle comes to
  * the arithmetic is a measurement: bench/idle. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include "base/clock.h"
 #include "device/device_sim.h"

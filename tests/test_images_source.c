@@ -4,10 +4,10 @@
  * it refuses, and that it gives the batches that the converted set gives. */
 #include <fcntl.h>
 
-#include "engine_fixture.h"
-#include "failing_malloc.h"
-#include "op_test.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/failing_malloc.h"
+#include "fixtures/op_test.h"
+#include "fixtures/own_folder.h"
 
 /* --- trees --------------------------------------------------------------------------------------- */
 

@@ -2,8 +2,8 @@
  *
  * test_index.c: an index is right, or found out: built, mapped, stale, cut or flipped anywhere,
  * refused by the folder, without memory, of a hundred million records. */
-#include "failing_malloc.h"
-#include "format_test.h"
+#include "fixtures/failing_malloc.h"
+#include "fixtures/format_test.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_index_jpeg.c: `leat index --jpeg`, and what `leat inspect` and `leat bench` say of it. */
-#include "format_test.h"
+#include "fixtures/format_test.h"
 
 #include <sys/wait.h>
 

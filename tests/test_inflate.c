@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
-#include "compressed.h"
-#include "format_test.h"
+#include "fixtures/compressed.h"
+#include "fixtures/format_test.h"
 #include "formats/inflate_index.h"
 #include "formats/little_endian.h"
 #include "formats/tfrecord.h"

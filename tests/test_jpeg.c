@@ -2,7 +2,7 @@
  *
  * test_jpeg.c: the own JPEG decoder against libjpeg-turbo: the same coefficients and pixels at every
  * CPU level, on drawn pictures and, where there are any, on photos. */
-#include "jpeg_fixture.h"
+#include "fixtures/jpeg_fixture.h"
 
 #include <dirent.h>
 

@@ -2,7 +2,7 @@
  *
  * test_jpeg_box.c: a part of a JPEG file is the same pixels as that part of the whole, at every CPU
  * level: boxes, also by means of an index, and boxes that are resized at once. */
-#include "jpeg_fixture.h"
+#include "fixtures/jpeg_fixture.h"
 
 #include "ops/image/resample.h"
 

@@ -2,7 +2,7 @@
  *
  * test_jpeg_damage.c: whatever is done to a JPEG file, the own decoder never says "ok" where
  * libjpeg-turbo fails or complains, and gives its pixels where it does not. */
-#include "jpeg_fixture.h"
+#include "fixtures/jpeg_fixture.h"
 
 /* Whatever the bytes are: LEAT_OK only where libjpeg-turbo has no complaint, with its pixels; all
  * levels agree. Returns 1 if it was LEAT_OK. */

@@ -2,8 +2,8 @@
  *
  * test_jpeg_index.c: the side file of JPEG files: what is found is what was added, or nothing:
  * cut, flipped anywhere, of other records, of another file, without memory. */
-#include "failing_malloc.h"
-#include "format_test.h"
+#include "fixtures/failing_malloc.h"
+#include "fixtures/format_test.h"
 
 #include "formats/jpeg_index.c"
 

@@ -3,7 +3,7 @@
  * test_jpeg_marks.c: the tables by which parts of a JPEG file are read alone: what is packed is
  * unpacked again; for which files there is one; whatever a table's bytes are, the worst that comes of
  * it is a refusal. */
-#include "jpeg_fixture.h"
+#include "fixtures/jpeg_fixture.h"
 
 #include "leat/jpeg_look.h"
 

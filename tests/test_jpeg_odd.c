@@ -4,11 +4,11 @@
  * libjpeg-turbo reads it, with the pixels of libjpeg-turbo called plainly wherever there are any, for
  * the whole and for parts. The table in docs/jpeg.md has a row for each. Every file is drawn and then
  * operated on. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include "base/cpu.h"
 #include "bench/jpeg_reference.h"
-#include "format_test.h"
+#include "fixtures/format_test.h"
 #include "ops/jpeg/jpeg.h"
 #include "ops/jpeg/jpeg_turbo.h"
 

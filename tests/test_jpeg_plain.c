@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which JPEG files are plain, and that no beginning of one makes trouble. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 #include "ops/jpeg/jpeg_plain.h"
 
 static bool is_plain(leat_view image, op_jpeg_how how, bool extended)

@@ -2,7 +2,7 @@
  *
  * test_jpeg_resize.c: the end of the JPEG path, from a box's pixels to a row of a batch: every CPU level
  * gives the bytes of plain C, and touches nothing else. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include "base/cpu.h"
 #include "ops/image/dsp.h"

@@ -3,11 +3,11 @@
  * test_jpeg_side.c: the index of JPEG files through the whole engine: batches are the same with it,
  * without it, and with every wrong one: of other records, another file, written anew, cut, flipped,
  * lying. And the loader says so. */
-#include "engine_fixture.h"
-#include "op_test.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/op_test.h"
 
 #include "base/cpu.h"
-#include "format_test.h"
+#include "fixtures/format_test.h"
 #include "formats/jpeg_index.h"
 #include "leat/jpeg_look.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_keep.c: what `cache: device` refuses, and what it plans. Batches are in test_cuda_keep.c. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include "pipeline/plan/plan_impl.h"
 

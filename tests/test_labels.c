@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_labels.c: what one_hot and scale mean, value by value. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include <math.h>
 

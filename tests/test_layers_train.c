@@ -3,8 +3,8 @@
  * Every layer of the CPU backend against a plain implementation in double: outputs (through the
  * loss), gradients of all parameters (through one step of length 1), running statistics; for full
  * and short batches, one thread and two. */
-#include "train_fixture.h"
-#include "train_reference.h"
+#include "fixtures/train_fixture.h"
+#include "fixtures/train_reference.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_loader.c: the loader over rows in memory: content, order, resume, errors, holding. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 typedef struct setup {
     uint64_t n, batch;

@@ -2,8 +2,8 @@
  *
  * test_locale.c: a program may have set any locale: what leat writes is the same in all of them, and what it
  * reads too. Here the locale is one with a decimal comma, made by localedef where the system has none. */
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 
 #include <jansson.h>
 #include <locale.h>

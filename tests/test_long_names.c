@@ -4,7 +4,7 @@
  * it does not take is refused before any work. */
 #include <limits.h>
 
-#include "command_fixture.h"
+#include "fixtures/command_fixture.h"
 
 #include "formats/atomic_file.h"
 

@@ -2,7 +2,7 @@
  *
  * Losses against their definition in long double, their gradients against central differences, and
  * what they refuse. */
-#include "train_fixture.h"
+#include "fixtures/train_fixture.h"
 
 #include <math.h>
 

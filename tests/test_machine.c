@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_machine.c: what limits and control groups leave of this machine, by the files of a pretended one. */
-#include "own_folder.h"
+#include "fixtures/own_folder.h"
 
 #include <sched.h>
 #include <sys/resource.h>

@@ -2,7 +2,7 @@
  *
  * test_messages.c: mistakes that people make at the command line and in configs, and the words that the message
  * about each must have: what is wrong, where, and what to do. A new mistake is one row. */
-#include "command_fixture.h"
+#include "fixtures/command_fixture.h"
 
 #define WORDS 4
 

@@ -2,8 +2,8 @@
  *
  * test_missing.c: features that some records lack: `default` fills them, and without it they are an error that
  * says so. */
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 
 enum { N = 20 };
 

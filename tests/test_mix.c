@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_mix.c: mixup and cutmix on two samples: shares, boxes, rounding. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include <math.h>
 

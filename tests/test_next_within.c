@@ -2,12 +2,12 @@
  *
  * test_next_within.c: a consumer that does not wait longer than it said gets every batch all the same;
  * and two of them at a time are told so. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
-#include "record_file.h"
+#include "fixtures/record_file.h"
 
 #define N_RECORDS 64
 

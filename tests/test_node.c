@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_node.c: options are read from a config's nodes, and what they may not be is said with its place. */
-#include "config_fixture.h"
+#include "fixtures/config_fixture.h"
 
 typedef struct crop_options {
     leat_i64s size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_note.c: what a plan says about itself. */
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 
 #include "pipeline/build/stage.h"
 

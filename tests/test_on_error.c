@@ -2,7 +2,7 @@
  *
  * test_on_error.c: bad records are masked or replaced, and which and by what depends on nothing but the
  * order. */
-#include "on_error_fixture.h"
+#include "fixtures/on_error_fixture.h"
 
 #include "pipeline/order/combine.h"
 

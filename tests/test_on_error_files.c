@@ -2,9 +2,9 @@
  *
  * test_on_error_files.c: bad records where more takes part than rows in memory: damaged files, buckets,
  * devices, batches that outlive their loader. */
-#include "on_error_fixture.h"
-#include "record_file.h"
-#include "steady_fixture.h"
+#include "fixtures/on_error_fixture.h"
+#include "fixtures/record_file.h"
+#include "fixtures/steady_fixture.h"
 
 static uint64_t n_damaged;
 

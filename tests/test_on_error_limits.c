@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_on_error_limits.c: where limits stop a run, and what is listed. */
-#include "on_error_fixture.h"
+#include "fixtures/on_error_fixture.h"
 
 /* --- limits ----------------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  * test_op_bytes.c: ops on uint8 images give the same bytes with every compiler, build type and CPU
  * level: the hash of what they make of drawn images is a constant of this file. A change of it is a
  * change of what users train on, and belongs in the changelog. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include <xxhash.h>
 

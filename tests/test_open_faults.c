@@ -2,11 +2,11 @@
  *
  * test_open_faults.c: every allocation of opening a plan and a loader fails once: an error, no crash,
  * no leak (the sanitizer builds see those), and the next try works. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <unistd.h>
 
-#include "failing_malloc.h"
+#include "fixtures/failing_malloc.h"
 
 static char path[] = "/tmp/leat-test-faults-XXXXXX.tfrecord";
 static char kept[sizeof path + 8]; /* the file of a cache */

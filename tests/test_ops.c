@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_ops.c: what every op must keep, for all ops of the list: random options, shapes and seeds. */
-#include "image_bytes.h"
+#include "fixtures/image_bytes.h"
 
 enum { N_TRIES = 400, CANARY = 64 };
 

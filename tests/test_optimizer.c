@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every optimiser against its textbook formula in double, over ten steps of changing gradients. */
-#include "train_fixture.h"
+#include "fixtures/train_fixture.h"
 
 #include <math.h>
 

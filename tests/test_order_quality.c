@@ -2,7 +2,7 @@
  *
  * test_order_quality.c: the order of records as a consumer sees it, through the whole loader: every
  * record exactly once in each epoch, and a global shuffle that no chi-square test tells from chance. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <math.h>
 

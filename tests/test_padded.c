@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_padded.c: samples of different sizes in rows of one size, against plain loops. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <math.h>
 #include <unistd.h>
 
+#include "fixtures/record_file.h"
 #include "pipeline/plan/plan_impl.h"
-#include "record_file.h"
 
 #define N_RECORDS 500
 #define MOST      23 /* tokens of a record */

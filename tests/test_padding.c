@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_padding.c: one sample in a row that is larger, or smaller, against a plain loop. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include "pipeline/plan/padding.h"
 

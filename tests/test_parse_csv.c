@@ -3,7 +3,7 @@
  * test_parse_csv.c: lines of comma-separated values as vectors, and what is said about others. */
 #include <locale.h>
 
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 /* Options as text, by name. */
 static void *given(const char *const *options)

@@ -2,7 +2,7 @@
  *
  * test_pattern.c: brackets, stars and backslashes in names of files and folders that exist: they mean
  * themselves, in patterns, configs and commands. */
-#include "command_fixture.h"
+#include "fixtures/command_fixture.h"
 
 #include "formats/pattern.h"
 

@@ -2,7 +2,7 @@
  *
  * test_policy.c: rand_augment and trivial_augment: what is drawn, what each operation does, and
  * that several are done in order. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include <math.h>
 

@@ -2,12 +2,12 @@
  *
  * test_ranks.c: several ranks share every batch: their rows in order are the batch that one would make,
  * for any number of ranks, reader, threads and device, also after a resume with another number. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <unistd.h>
 
+#include "fixtures/record_file.h"
 #include "pipeline/plan/plan_impl.h"
-#include "record_file.h"
 
 #define N_RECORDS 115 /* batches of 16: the last one has 3 rows */
 #define BATCH     16

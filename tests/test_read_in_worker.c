@@ -8,8 +8,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "engine_fixture.h"
-#include "record_file.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/record_file.h"
 
 enum { N_RECORDS = 200, LONGEST = 60000, MOST = 5000, KEPT = 128 };
 

@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 #include "pipeline/read/reader.h"
 #include "pipeline/source/source.h"
 

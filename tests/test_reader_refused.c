@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 #include "pipeline/read/reader.h"
 
 #define N_RECORDS 600

@@ -3,8 +3,8 @@
  * test_reading.c: TFRecord files through every reader: same batches, whatever fails underneath. */
 #include <fcntl.h>
 
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 #include "pipeline/read/reader.h"
 
 #define N_FILES   3

@@ -2,7 +2,7 @@
  *
  * test_resample.c: resize against an independent double-precision reference, and the boxes and
  * pixels of random_resized_crop. */
-#include "op_test.h"
+#include "fixtures/op_test.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * test_resume.c: for every pair of stages that there are, over every kind of source: a loader opened
  * from the state after any batch goes on as the straight run does, with other threads and readers,
  * and with 2 and 4 ranks whose parts make the batch. What is added to the tables is tested too. */
-#include "random_plan.h"
+#include "fixtures/random_plan.h"
 
 #define MOST 24 /* batches of a straight run that are looked at */
 

@@ -4,7 +4,7 @@
  * files that are made to be slow. */
 #include <stdbool.h>
 
-#include "format_test.h"
+#include "fixtures/format_test.h"
 #include "formats/index.h"
 #include "formats/little_endian.h"
 #include "formats/tfrecord.h"

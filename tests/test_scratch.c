@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/scratch.h"
-#include "failing_malloc.h"
+#include "fixtures/failing_malloc.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HAS_ASAN 1

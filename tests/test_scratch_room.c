@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 
 #include "base/scratch.h"
 #include "bench/jpeg_reference.h"

@@ -2,7 +2,7 @@
  *
  * test_shuffle.c: shuffles in blocks and in windows: each element once, as near or as few blocks at a
  * time as promised, every element equally likely where it can come. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <math.h>
 

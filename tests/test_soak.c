@@ -2,13 +2,13 @@
  *
  * test_soak.c: many epochs: resident memory stays what it was after the first ones, with every reader
  * and also when reads fail all the time. bench/soak.c is the long version. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <unistd.h>
 
-#include "counting_malloc.h"
+#include "fixtures/counting_malloc.h"
+#include "fixtures/record_file.h"
 #include "pipeline/read/reader.h"
-#include "record_file.h"
 
 #define N_RECORDS 1500
 #define EPOCHS    60

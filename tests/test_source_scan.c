@@ -2,15 +2,15 @@
  *
  * test_source_scan.c: reading a feature of all records at open: by any number of threads every position
  * once, the same sets, and the same error. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "fixtures/record_file.h"
 #include "pipeline/build/feature_scan.h"
 #include "pipeline/order/bucket.h"
 #include "pipeline/plan/plan_impl.h"
-#include "record_file.h"
 
 #define N_RECORDS 20000 /* pieces of several sizes */
 

@@ -2,7 +2,7 @@
  *
  * test_stage.c: wrong pipelines, each refused with its place and a message that says what to do. Every
  * option of every stage and of the engine is tried by looping over the tables. */
-#include "own_folder.h"
+#include "fixtures/own_folder.h"
 
 #include "leat/leat.h"
 

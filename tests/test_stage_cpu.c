@@ -2,7 +2,7 @@
  *
  * test_stage_cpu.c: the CPU time of stages: how it is scaled from the samples that were looked at, and
  * that one who sleeps is told from one who works. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include "base/clock.h"
 #include "base/trace.h"

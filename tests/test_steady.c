@@ -2,11 +2,11 @@
  *
  * test_steady.c: once warm, a loader allocates nothing: not per sample, not per batch, with any
  * reader; and loaders that come and go leave nothing behind. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include "bench/jpeg_reference.h"
-#include "counting_malloc.h"
-#include "record_file.h"
+#include "fixtures/counting_malloc.h"
+#include "fixtures/record_file.h"
 
 #define N_IMAGES 60
 

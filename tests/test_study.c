@@ -4,8 +4,8 @@
  * simulated device, without prefetch and with it. */
 #include <unistd.h>
 
-#include "engine_fixture.h"
-#include "record_file.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/record_file.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
 #include <pty.h>
 #include <sys/ioctl.h>
 
-#include "command_pipeline.h"
+#include "fixtures/command_pipeline.h"
 #include "leat/leat.h"
 #include "report/progress.h"
 #include "report/terminal.h"

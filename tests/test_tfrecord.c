@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_tfrecord.c: known checksums, round trips, and damage of every kind at every byte. */
-#include "failing_malloc.h"
-#include "format_test.h"
+#include "fixtures/failing_malloc.h"
+#include "fixtures/format_test.h"
 #include "formats/little_endian.h"
 #include "formats/tfrecord.h"
 

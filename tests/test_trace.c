@@ -2,8 +2,8 @@
  *
  * test_trace.c: a trace is well-formed JSON with a row per thread whose spans nest; it names only what
  * there is, is bounded, and can be written while the loader runs. */
-#include "engine_fixture.h"
-#include "own_folder.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
 
 #include <jansson.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  *
  * test_trace_command.c: what bench and train say of a run besides its figures: --trace, also of one
  * that failed; --progress where it was asked for and nowhere else; where its epochs begin and end. */
-#include "command_fixture.h"
+#include "fixtures/command_fixture.h"
 
 static void expect(const char *line)
 {

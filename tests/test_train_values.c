@@ -4,9 +4,9 @@
  * named, `on_error` decides, and a loss that is not finite is not put down to the learning rate. */
 #include <math.h>
 
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
-#include "command_fixture.h"
+#include "fixtures/command_fixture.h"
 
 #define N         200
 #define N_CLASSES 4

@@ -2,7 +2,7 @@
  *
  * test_trainer.c: the trainer fed from memory: it learns, repeats itself bit for bit, drops what it
  * is to drop, and knows its size. */
-#include "train_fixture.h"
+#include "fixtures/train_fixture.h"
 
 #include <math.h>
 

@@ -2,9 +2,9 @@
  *
  * Opening a trainer with every allocation failing once: each time "out of memory", nothing lost
  * (the address sanitizer tells), and the next try works. */
-#include "train_fixture.h"
+#include "fixtures/train_fixture.h"
 
-#include "failing_malloc.h"
+#include "fixtures/failing_malloc.h"
 
 static void every_failed_allocation_is_reported(void **state)
 {

@@ -2,7 +2,7 @@
  *
  * test_trainer_errors.c: what is wrong with a config, a feed, a batch or a label is said, where it
  * stands, and before anything is taught. */
-#include "train_fixture.h"
+#include "fixtures/train_fixture.h"
 
 #include <math.h>
 

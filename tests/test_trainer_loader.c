@@ -2,7 +2,7 @@
  *
  * The trainer behind a loader: on the CPU it learns from rows and evaluates them, on the simulated
  * device its times are what the device's arithmetic says. */
-#include "train_fixture.h"
+#include "fixtures/train_fixture.h"
 
 #include <math.h>
 #include <unistd.h>

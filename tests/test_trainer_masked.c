@@ -2,7 +2,7 @@
  *
  * test_trainer_masked.c: a batch with masked rows teaches what the batch without them teaches, and its
  * loss and accuracy are of the valid rows alone. */
-#include "train_fixture.h"
+#include "fixtures/train_fixture.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  *
  * test_trainer_weights.c: what weights a trainer begins with; that they are saved and restored, and
  * that weights of another model are refused. */
-#include "train_fixture.h"
+#include "fixtures/train_fixture.h"
 
 #include <math.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
  *
  * test_unbatch.c: a record of m rows is m samples: the same batches as if each row were a record, for
  * any order, way of running and start; and what stands before unbatch runs once per record. */
-#include "engine_fixture.h"
-#include "steady_fixture.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/steady_fixture.h"
 
 #include <stdatomic.h>
 #include <unistd.h>

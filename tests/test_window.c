@@ -2,7 +2,7 @@
  *
  * test_window.c: the window of batches ahead: slots and buffers are made when they are used, batches
  * can be released in any order, it grows where that helps, and none of it changes what is in a batch. */
-#include "engine_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 #include "pipeline/run/engine.h"
 
