@@ -357,7 +357,7 @@ static int count_missing(const char *header, const char *here)
 static void no_function_is_left_out(void **state)
 {
     static const char folder[] = SOURCE_DIR "/include/leat";
-    char *const here = read_text(SOURCE_DIR "/tests/test_api_null.c");
+    char *const here = read_text(SOURCE_DIR "/tests/pipeline/test_api_null.c");
     DIR *const dir = opendir(folder);
     int n_missing = 0, n_headers = 0;
     (void)state;
