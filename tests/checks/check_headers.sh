@@ -40,13 +40,13 @@ for header in include/leat/*.h; do
     alone "$name" $cc -x c -std=c11 -Wall -Wextra -pedantic -Werror -I include
     [ -z "$cxx" ] || alone "$name" $cxx -x c++ -std=c++11 -Wall -Wextra -Werror -I include
 done
-folders="formats src src/ops src/ops/jpeg src/pipeline src/train src/study src/cuda"
+folders="formats src tools tests bench"
 flags="-x c -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-function -I . -I include"
-for folder in $folders tools tests bench; do
+for folder in src tools tests; do
     flags="$flags -I $folder"
 done
 flags="$flags -isystem $generated $cuda_flags"
-for header in $(find $folders tools tests bench -maxdepth 1 -name '*.h' 2>/dev/null); do
+for header in $(find $folders -name '*.h' 2>/dev/null | grep -v '^tests/fuzz/corpus'); do
     if [ $have_cuda = 0 ] && needs_cuda "$header" $cc $flags; then
         left_out="$left_out $header"
         continue

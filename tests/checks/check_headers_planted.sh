@@ -6,7 +6,7 @@
 # Usage: check_headers_planted.sh CC CXX TREE GENERATED_FOLDER
 set -eu
 cc=$1 cxx=$2 tree=$3 generated=$4
-check=$tree/tests/check_headers.sh
+check=$tree/tests/checks/check_headers.sh
 scratch=$(mktemp -d)
 trap 'rm -r "$scratch"' EXIT
 bad=0
