@@ -18,11 +18,11 @@ int leat_config_get(const leat_config *config, const char *path, char *text, siz
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_config_get: config, path and text must be given");
     leat_walk w = { .err = err, .code = LEAT_E_ARGUMENT };
-    int rc = leat_walk_split(&w, path, strlen(path));
+    int rc = leat_config_walk_split(&w, path, strlen(path));
     if (rc == LEAT_OK)
-        rc = leat_walk_down(&w, config->root);
+        rc = leat_config_walk_down(&w, config->root);
     if (rc == LEAT_OK && w.at < w.n_steps)
-        rc = leat_walk_fail_absent(&w);
+        rc = leat_config_walk_fail_absent(&w);
     if (rc)
         return rc;
     if (w.bare)
@@ -124,11 +124,11 @@ static bool find_elsewhere(leat_config *config, const leat_walk *w, leat_node *v
     if (w->at == w->n_steps)
         return true;
     if (w->at > 0) {
-        leat_walk_place(w, path, sizeof path - 2);
+        leat_config_walk_place(w, path, sizeof path - 2);
         n = strlen(path);
         path[n++] = '.';
     }
-    if (!leat_walk_find(w->node, w->steps[w->at].name, path + n, sizeof path - n))
+    if (!leat_config_walk_find(w->node, w->steps[w->at].name, path + n, sizeof path - n))
         return true;
     value->elsewhere = leat_tree_text(&config->tree, path, strlen(path));
     return value->elsewhere;
@@ -158,7 +158,8 @@ static int check_left(leat_walk *w)
         if (!w->steps[i].name) {
             w->at = i;
             return leat_fail(w->err, w->code, "%s is not there, so it has no [%lld]",
-                             leat_walk_place(w, text, sizeof text), (long long)w->steps[i].index);
+                             leat_config_walk_place(w, text, sizeof text),
+                             (long long)w->steps[i].index);
         }
     return LEAT_OK;
 }
@@ -167,7 +168,7 @@ static int set(leat_config *config, leat_walk *w, const char *text)
 {
     char file[LEAT_WALK_BYTES + 8];
     leat_node *value = NULL;
-    int rc = leat_walk_down(w, config->root);
+    int rc = leat_config_walk_down(w, config->root);
     if (rc || (rc = check_left(w)) != LEAT_OK)
         return leat_fail_in(w->err, rc, "--set %s: ", w->path);
     snprintf(file, sizeof file, "--set %s", w->path);
@@ -192,7 +193,7 @@ int leat_config_set(leat_config *config, const char *assignment, leat_error *err
                          "--set %.200s: '=' is missing; write path=value, such as "
                          "pipeline.prefetch.batches=0",
                          assignment);
-    const int rc = leat_walk_split(&w, assignment, (size_t)(equals - assignment));
+    const int rc = leat_config_walk_split(&w, assignment, (size_t)(equals - assignment));
     if (rc)
         return leat_fail_in(err, rc, "--set ");
     return set(config, &w, equals + 1);

@@ -48,7 +48,7 @@ static int add_part(leat_walk *w, char *part)
     return rc;
 }
 
-int leat_walk_split(leat_walk *w, const char *path, size_t n)
+int leat_config_walk_split(leat_walk *w, const char *path, size_t n)
 {
     int rc = LEAT_OK;
     if (n >= LEAT_WALK_BYTES)
@@ -64,7 +64,7 @@ int leat_walk_split(leat_walk *w, const char *path, size_t n)
     return rc;
 }
 
-const char *leat_walk_place(const leat_walk *w, char *text, size_t size)
+const char *leat_config_walk_place(const leat_walk *w, char *text, size_t size)
 {
     size_t n = 0;
     snprintf(text, size, "the config");
@@ -91,20 +91,20 @@ static const char *entry_name(const leat_node *entry)
 static int fail_absent(const leat_walk *w, const char *name)
 {
     char text[200];
-    leat_near near = leat_near_init(name);
+    leat_nearest_word near = leat_nearest_init(name);
     leat_words known = { .length = 0 };
     const leat_node *node = w->node;
     if (node->kind == LEAT_NODE_SCALAR)
         return leat_fail(w->err, w->code, "%s is a single value and has no '%.80s'",
-                         leat_walk_place(w, text, sizeof text), name);
+                         leat_config_walk_place(w, text, sizeof text), name);
     for (const leat_node *child = node->first; child; child = child->next) {
         const char *word = node->kind == LEAT_NODE_MAP ? child->key : entry_name(child);
         if (!word || !*word)
             continue;
-        leat_near_offer(&near, word);
-        leat_words_add_once(&known, word);
+        leat_nearest_offer(&near, word);
+        leat_nearest_add_word_once(&known, word);
     }
-    leat_walk_place(w, text, sizeof text);
+    leat_config_walk_place(w, text, sizeof text);
     if (w->owner && node->kind == LEAT_NODE_LIST && !near.best)
         return leat_fail(w->err, w->code,
                          "%s has no '%.80s': it is written as a list alone, of: %s; set all of it "
@@ -122,7 +122,7 @@ static int fail_absent(const leat_walk *w, const char *name)
 static int fail_count(const leat_walk *w, const char *name, int64_t n, bool ambiguous)
 {
     char text[200];
-    leat_walk_place(w, text, sizeof text);
+    leat_config_walk_place(w, text, sizeof text);
     if (ambiguous)
         return leat_fail(w->err, w->code,
                          "%s has %lld entries '%.80s': say which, from %s[0] to [%lld]", text,
@@ -174,7 +174,7 @@ static int take_index(leat_walk *w)
     if (w->entry && w->node->kind == LEAT_NODE_MAP && entry_name(w->node))
         w->node = w->node->first;
     if (w->node->kind != LEAT_NODE_LIST)
-        return leat_walk_fail_absent(w);
+        return leat_config_walk_fail_absent(w);
     for (leat_node *entry = w->node->first; entry; entry = entry->next, n++)
         if (n == wanted) {
             w->node = entry;
@@ -202,7 +202,7 @@ static void enter_entry(leat_walk *w)
     }
 }
 
-int leat_walk_down(leat_walk *w, leat_node *root)
+int leat_config_walk_down(leat_walk *w, leat_node *root)
 {
     w->node = root;
     while (w->at < w->n_steps && !w->bare) {
@@ -230,14 +230,14 @@ int leat_walk_down(leat_walk *w, leat_node *root)
     return LEAT_OK;
 }
 
-int leat_walk_fail_absent(const leat_walk *w)
+int leat_config_walk_fail_absent(const leat_walk *w)
 {
     char text[200];
     const leat_step *step = &w->steps[w->at];
     if (step->name)
         return fail_absent(w, step->name);
     return leat_fail(w->err, w->code, "%s is not a list and has no [%lld]",
-                     leat_walk_place(w, text, sizeof text), (long long)step->index);
+                     leat_config_walk_place(w, text, sizeof text), (long long)step->index);
 }
 
 /* What an entry of a list or map is called in a path; NULL: nothing. *inside: what has its options. */
@@ -251,7 +251,7 @@ static const char *name_of(const leat_node *entry, bool is_list, const leat_node
     return entry_name(entry);
 }
 
-bool leat_walk_find(const leat_node *root, const char *name, char *path, size_t size)
+bool leat_config_walk_find(const leat_node *root, const char *name, char *path, size_t size)
 {
     if (root->kind == LEAT_NODE_SCALAR || (root->kind == LEAT_NODE_LIST && is_numbers(root)))
         return false;
@@ -264,7 +264,7 @@ bool leat_walk_find(const leat_node *root, const char *name, char *path, size_t 
         if (!strcmp(word, name))
             return true;
         path[n] = '.';
-        if (leat_walk_find(inside, name, path + n + 1, size - (size_t)n - 1))
+        if (leat_config_walk_find(inside, name, path + n + 1, size - (size_t)n - 1))
             return true;
     }
     return false;

@@ -28,15 +28,15 @@ typedef struct leat_walk {
 } leat_walk;
 
 /* Cuts the first n bytes of `path` into steps. */
-int leat_walk_split(leat_walk *walk, const char *path, size_t n);
+int leat_config_walk_split(leat_walk *walk, const char *path, size_t n);
 /* Goes down from a root as far as the tree reaches: LEAT_OK with at < n_steps means that the next
  * step is a name that `node` lacks, or that `node` is bare. Fails where a list has no such entry. */
-int leat_walk_down(leat_walk *walk, leat_node *root);
+int leat_config_walk_down(leat_walk *walk, leat_node *root);
 /* Fails about the first step not taken, with what is there instead. */
-int leat_walk_fail_absent(const leat_walk *walk);
+int leat_config_walk_fail_absent(const leat_walk *walk);
 /* The path of the first place below a root whose last part is this name; false: there is none. */
-bool leat_walk_find(const leat_node *root, const char *name, char *path, size_t size);
+bool leat_config_walk_find(const leat_node *root, const char *name, char *path, size_t size);
 /* The steps taken, as a path; "the config" when none is. */
-const char *leat_walk_place(const leat_walk *walk, char *text, size_t size);
+const char *leat_config_walk_place(const leat_walk *walk, char *text, size_t size);
 
 #endif

@@ -101,14 +101,14 @@ static bool has_word(const char *whole, const char *part)
     return false;
 }
 
-leat_near leat_near_init(const char *word)
+leat_nearest_word leat_nearest_init(const char *word)
 {
-    return (leat_near){ .word = word, .distance = SIZE_MAX };
+    return (leat_nearest_word){ .word = word, .distance = SIZE_MAX };
 }
 
 /* Near: what others call it; about one edit in three letters and fewer edits than letters; one word
  * of several (size, kernel_size); or an abbreviation. */
-void leat_near_offer(leat_near *near, const char *candidate)
+void leat_nearest_offer(leat_nearest_word *near, const char *candidate)
 {
     if (!near->word || !candidate)
         return;
@@ -133,13 +133,13 @@ void leat_near_offer(leat_near *near, const char *candidate)
 
 const char *leat_nearest(const char *word, const char *const *words, size_t n)
 {
-    leat_near near = leat_near_init(word);
+    leat_nearest_word near = leat_nearest_init(word);
     for (size_t i = 0; i < n; i++)
-        leat_near_offer(&near, words[i]);
+        leat_nearest_offer(&near, words[i]);
     return near.best;
 }
 
-void leat_words_add(leat_words *words, const char *word)
+void leat_nearest_add_word(leat_words *words, const char *word)
 {
     static const char more[] = ", …";
     const size_t room = sizeof words->text - words->length;
@@ -155,7 +155,7 @@ void leat_words_add(leat_words *words, const char *word)
     }
 }
 
-void leat_words_add_once(leat_words *words, const char *word)
+void leat_nearest_add_word_once(leat_words *words, const char *word)
 {
     const size_t n = strlen(word);
     for (const char *p = words->text; *p; p++) {
@@ -164,5 +164,5 @@ void leat_words_add_once(leat_words *words, const char *word)
         if (starts && !strncmp(p, word, n) && (!p[n] || p[n] == ','))
             return;
     }
-    leat_words_add(words, word);
+    leat_nearest_add_word(words, word);
 }

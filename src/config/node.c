@@ -62,7 +62,7 @@ int leat_node_fail_in(const leat_node *node, leat_error *err, int code)
 }
 
 int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what, const char *noun,
-                       const leat_near *near, const leat_words *known)
+                       const leat_nearest_word *near, const leat_words *known)
 {
     const char *const hint = leat_node_hint(noun, node);
     if (node->elsewhere || hint) {
@@ -103,7 +103,9 @@ static int fail_entries(const leat_node *map, const char *what, leat_error *err)
 {
     leat_words keys = { .length = 0 };
     for (const leat_node *child = map->first; child; child = child->next)
-        leat_words_add(&keys, *child->key ? child->key : child->text ? child->text : "a list");
+        leat_nearest_add_word(&keys, *child->key   ? child->key
+                                     : child->text ? child->text
+                                                   : "a list");
     if (!map->first)
         return leat_node_fail(map, err, LEAT_E_CONFIG, "%s is empty", what);
     const bool flat = *map->first->key && leat_node_is_null(map->first);
@@ -144,12 +146,12 @@ int leat_node_keys(const leat_node *node, const char *what, const char *const *k
     if (node->kind != LEAT_NODE_MAP)
         return leat_node_fail(node, err, LEAT_E_CONFIG, "%s must be a mapping (key: value)", what);
     for (const leat_node *child = node->first; child; child = child->next) {
-        leat_near near = leat_near_init(child->key);
+        leat_nearest_word near = leat_nearest_init(child->key);
         leat_words known = { .length = 0 };
         size_t i = 0;
         for (; keys[i] && strcmp(keys[i], child->key); i++) {
-            leat_near_offer(&near, keys[i]);
-            leat_words_add(&known, keys[i]);
+            leat_nearest_offer(&near, keys[i]);
+            leat_nearest_add_word(&known, keys[i]);
         }
         if (!keys[i])
             return leat_node_fail_key(child, err, what, "key", &near, &known);

@@ -52,7 +52,7 @@ int leat_node_fail_in(const leat_node *node, leat_error *err, int code);
 const char *leat_node_hint(const char *noun, const leat_node *node);
 /* "file:line:column: WHAT has no NOUN 'key'; did you mean 'near'? It has: …" about a map's entry. */
 int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what, const char *noun,
-                       const leat_near *near, const leat_words *known);
+                       const leat_nearest_word *near, const leat_words *known);
 
 /* A list entry that names something: `- relu` or `- dense: {units: 10}` (stage, op, layer, loss).
  * Gives its name and the node of its options (NULL when bare). LEAT_E_CONFIG if it is neither. */

@@ -50,7 +50,7 @@ static leat_words choice_words(const leat_option *row)
 {
     leat_words words = { .length = 0 };
     for (size_t k = 0; row->choices && row->choices[k]; k++)
-        leat_words_add(&words, row->choices[k]);
+        leat_nearest_add_word(&words, row->choices[k]);
     return words;
 }
 
@@ -139,10 +139,10 @@ static int fail_range(const leat_option *row, const char *name, const char *got,
 static int fail_kind(const leat_option *row, const char *name, const char *got, leat_error *err)
 {
     char allowed[600];
-    leat_near near = leat_near_init(got);
+    leat_nearest_word near = leat_nearest_init(got);
     allowed_text(row, name, noun(row), allowed, sizeof allowed);
     for (size_t k = 0; row->choices && row->choices[k]; k++)
-        leat_near_offer(&near, row->choices[k]);
+        leat_nearest_offer(&near, row->choices[k]);
     return leat_fail(err, LEAT_E_CONFIG, "%s; got '%.*s'%s%s%s", allowed, GOT_MAX, got,
                      near.best ? ", did you mean '" : "", near.best ? near.best : "",
                      near.best ? "'?" : "");

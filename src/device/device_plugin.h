@@ -2,8 +2,8 @@
  *
  * device_plugin.h: what libleat and its CUDA plugin agree on. The plugin is the file
  * LEAT_CUDA_PLUGIN; it exports the two functions below and nothing else. */
-#ifndef LEAT_DEVICE_CUDA_H
-#define LEAT_DEVICE_CUDA_H
+#ifndef LEAT_DEVICE_PLUGIN_H
+#define LEAT_DEVICE_PLUGIN_H
 
 #include "device_table.h"
 

@@ -78,7 +78,7 @@ static int sim_open(const char *spec, leat_device **out, leat_error *err)
         return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *device);
     leat_device_info *info = &device->base.info;
     int rc = leat_device_sim_parse(spec, &device->options, info->text, sizeof info->text, err);
-    if (rc < 0 || (rc = leat_sim_tasks_init(&device->tasks, err)) < 0) {
+    if (rc < 0 || (rc = leat_device_sim_tasks_init(&device->tasks, err)) < 0) {
         free(device);
         return rc;
     }
@@ -91,7 +91,7 @@ static int sim_open(const char *spec, leat_device **out, leat_error *err)
 static void sim_close(leat_device *base)
 {
     struct sim_device *device = (struct sim_device *)base;
-    leat_sim_tasks_fini(&device->tasks);
+    leat_device_sim_tasks_fini(&device->tasks);
     free(device);
 }
 
@@ -133,7 +133,7 @@ static int sim_stream_sync(leat_stream *base, leat_error *err)
     const int64_t at_ns = stream->tail_ns;
     const leat_sim_place behind = stream->behind;
     pthread_mutex_unlock(&device->tasks.lock);
-    leat_sim_tasks_wait(&device->tasks, at_ns, behind);
+    leat_device_sim_tasks_wait(&device->tasks, at_ns, behind);
     return LEAT_OK;
 }
 
@@ -192,8 +192,8 @@ static int sim_event_query(leat_event *base)
     struct sim_device *device = (struct sim_device *)base->device;
     const struct sim_event *event = (struct sim_event *)base;
     pthread_mutex_lock(&device->tasks.lock);
-    const bool done =
-        leat_clock_ns() >= event->at_ns && leat_sim_tasks_ran_locked(&device->tasks, event->behind);
+    const bool done = leat_clock_ns() >= event->at_ns &&
+                      leat_device_sim_tasks_ran_locked(&device->tasks, event->behind);
     pthread_mutex_unlock(&device->tasks.lock);
     return done ? LEAT_OK : LEAT_E_AGAIN;
 }
@@ -206,7 +206,7 @@ static int sim_event_sync(leat_event *base)
     const int64_t at_ns = event->at_ns;
     const leat_sim_place behind = event->behind;
     pthread_mutex_unlock(&device->tasks.lock);
-    leat_sim_tasks_wait(&device->tasks, at_ns, behind);
+    leat_device_sim_tasks_wait(&device->tasks, at_ns, behind);
     return LEAT_OK;
 }
 
@@ -267,14 +267,15 @@ static int copy(leat_stream *base, leat_sim_task item, double bytes_per_s, int d
     struct sim_device *device = device_of(base);
     struct sim_stream *stream = (struct sim_stream *)base;
     pthread_mutex_lock(&device->tasks.lock);
-    const int rc = leat_sim_tasks_reserve_locked(&device->tasks);
+    const int rc = leat_device_sim_tasks_reserve_locked(&device->tasks);
     if (rc == LEAT_OK) {
         const int64_t start_ns =
             later(leat_clock_ns(), later(stream->tail_ns, device->copy_ns[direction]));
         stream->tail_ns = device->copy_ns[direction] =
             start_ns + device->options.copy_latency_ns + time_of((double)item.bytes, bytes_per_s);
         if (device->options.copy_data)
-            stream->behind = leat_sim_tasks_push_locked(&device->tasks, stream->tail_ns, &item);
+            stream->behind =
+                leat_device_sim_tasks_push_locked(&device->tasks, stream->tail_ns, &item);
     }
     pthread_mutex_unlock(&device->tasks.lock);
     return rc;
@@ -302,11 +303,11 @@ static int sim_host_call(leat_stream *base, void (*fn)(void *), void *arg)
     struct sim_device *device = device_of(base);
     struct sim_stream *stream = (struct sim_stream *)base;
     pthread_mutex_lock(&device->tasks.lock);
-    const int rc = leat_sim_tasks_reserve_locked(&device->tasks);
+    const int rc = leat_device_sim_tasks_reserve_locked(&device->tasks);
     if (rc == LEAT_OK) {
         stream->tail_ns = later(leat_clock_ns(), stream->tail_ns);
-        stream->behind = leat_sim_tasks_push_locked(&device->tasks, stream->tail_ns,
-                                                    &(leat_sim_task){ .fn = fn, .arg = arg });
+        stream->behind = leat_device_sim_tasks_push_locked(
+            &device->tasks, stream->tail_ns, &(leat_sim_task){ .fn = fn, .arg = arg });
     }
     pthread_mutex_unlock(&device->tasks.lock);
     return rc;

@@ -10,7 +10,7 @@
 
 #define LAST ((leat_sim_place){ INT64_MAX, UINT64_MAX })
 
-int leat_sim_tasks_reserve_locked(leat_sim_tasks *tasks)
+int leat_device_sim_tasks_reserve_locked(leat_sim_tasks *tasks)
 {
     if (tasks->n_tasks < tasks->room)
         return LEAT_OK;
@@ -22,8 +22,8 @@ int leat_sim_tasks_reserve_locked(leat_sim_tasks *tasks)
     return LEAT_OK;
 }
 
-leat_sim_place leat_sim_tasks_push_locked(leat_sim_tasks *tasks, int64_t at_ns,
-                                          const leat_sim_task *task)
+leat_sim_place leat_device_sim_tasks_push_locked(leat_sim_tasks *tasks, int64_t at_ns,
+                                                 const leat_sim_task *task)
 {
     leat_sim_task *heap = tasks->heap;
     const leat_sim_place at = { at_ns, ++tasks->n_numbers };
@@ -55,7 +55,7 @@ static leat_sim_task pop_locked(leat_sim_tasks *tasks)
 
 /* New tasks never get a place before one that has run: their time is not before the moment they
  * are added, and the thread takes none before its time. */
-bool leat_sim_tasks_ran_locked(const leat_sim_tasks *tasks, leat_sim_place at)
+bool leat_device_sim_tasks_ran_locked(const leat_sim_tasks *tasks, leat_sim_place at)
 {
     const bool queued = tasks->n_tasks && !leat_sim_before(at, tasks->heap[0].at);
     return !queued && leat_sim_before(at, tasks->running);
@@ -105,14 +105,14 @@ static void *device_thread(void *arg)
     return NULL;
 }
 
-void leat_sim_tasks_wait(leat_sim_tasks *tasks, int64_t until_ns, leat_sim_place at)
+void leat_device_sim_tasks_wait(leat_sim_tasks *tasks, int64_t until_ns, leat_sim_place at)
 {
     const struct timespec until = timespec_of(until_ns);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
         ;
     pthread_mutex_lock(&tasks->lock);
     tasks->n_waiting++;
-    while (!leat_sim_tasks_ran_locked(tasks, at))
+    while (!leat_device_sim_tasks_ran_locked(tasks, at))
         pthread_cond_wait(&tasks->ran, &tasks->lock);
     tasks->n_waiting--;
     pthread_mutex_unlock(&tasks->lock);
@@ -136,7 +136,7 @@ static void release(leat_sim_tasks *tasks)
     free(tasks->heap);
 }
 
-int leat_sim_tasks_init(leat_sim_tasks *tasks, leat_error *err)
+int leat_device_sim_tasks_init(leat_sim_tasks *tasks, leat_error *err)
 {
     *tasks = (leat_sim_tasks){ .room = 64, .running = LAST };
     tasks->heap = malloc(tasks->room * sizeof *tasks->heap);
@@ -152,7 +152,7 @@ int leat_sim_tasks_init(leat_sim_tasks *tasks, leat_error *err)
     return LEAT_OK;
 }
 
-void leat_sim_tasks_fini(leat_sim_tasks *tasks)
+void leat_device_sim_tasks_fini(leat_sim_tasks *tasks)
 {
     pthread_mutex_lock(&tasks->lock);
     tasks->stop = true;

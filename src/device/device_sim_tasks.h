@@ -48,18 +48,18 @@ typedef struct leat_sim_tasks {
 
 /* Starts the thread. Returns LEAT_OK, LEAT_E_NOMEM or LEAT_E_DEVICE; then there is nothing to
  * undo. */
-int leat_sim_tasks_init(leat_sim_tasks *tasks, leat_error *err);
+int leat_device_sim_tasks_init(leat_sim_tasks *tasks, leat_error *err);
 /* Runs what is left, each at its time, and stops the thread. */
-void leat_sim_tasks_fini(leat_sim_tasks *tasks);
+void leat_device_sim_tasks_fini(leat_sim_tasks *tasks);
 
 /* Makes room for one more; LEAT_OK or LEAT_E_NOMEM. */
-int leat_sim_tasks_reserve_locked(leat_sim_tasks *tasks);
+int leat_device_sim_tasks_reserve_locked(leat_sim_tasks *tasks);
 /* Adds a task for a time that is not before leat_clock_ns() as read under the lock. */
-leat_sim_place leat_sim_tasks_push_locked(leat_sim_tasks *tasks, int64_t at_ns,
-                                          const leat_sim_task *task);
+leat_sim_place leat_device_sim_tasks_push_locked(leat_sim_tasks *tasks, int64_t at_ns,
+                                                 const leat_sim_task *task);
 /* Have all tasks up to and including this place run? */
-bool leat_sim_tasks_ran_locked(const leat_sim_tasks *tasks, leat_sim_place at);
+bool leat_device_sim_tasks_ran_locked(const leat_sim_tasks *tasks, leat_sim_place at);
 /* Sleeps until a time has come and all tasks up to and including a place have run. */
-void leat_sim_tasks_wait(leat_sim_tasks *tasks, int64_t until_ns, leat_sim_place at);
+void leat_device_sim_tasks_wait(leat_sim_tasks *tasks, int64_t until_ns, leat_sim_place at);
 
 #endif

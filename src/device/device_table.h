@@ -3,8 +3,8 @@
  * device_table.h: a device is a table. `cpu`, `sim` and `cuda` fill it; the pipeline ships batches
  * through it, trainers run on it. Streams run their work in order; events order work across
  * streams and tell the host when it is done. All times are CLOCK_MONOTONIC nanoseconds. */
-#ifndef LEAT_DEVICE_IMPL_H
-#define LEAT_DEVICE_IMPL_H
+#ifndef LEAT_DEVICE_TABLE_H
+#define LEAT_DEVICE_TABLE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -51,11 +51,11 @@ typedef const leat_kind *kind_fn(size_t i);
 static int unknown(const leat_node *node, const char *what, const char *name, kind_fn *kind,
                    leat_error *err)
 {
-    leat_near near = leat_near_init(name);
+    leat_nearest_word near = leat_nearest_init(name);
     leat_words known = { .length = 0 };
     for (size_t i = 0; kind(i); i++) {
-        leat_near_offer(&near, kind(i)->name);
-        leat_words_add(&known, kind(i)->name);
+        leat_nearest_offer(&near, kind(i)->name);
+        leat_nearest_add_word(&known, kind(i)->name);
     }
     if (!strcmp(name, "softmax"))
         return leat_node_fail(

@@ -200,7 +200,7 @@ static int no_tensor(const leat_node *node, const leat_plan *plan, const char *o
 {
     leat_words known = { .length = 0 };
     for (int32_t i = 0; leat_plan_tensor(plan, i); i++)
-        leat_words_add(&known, leat_plan_tensor(plan, i)->name);
+        leat_nearest_add_word(&known, leat_plan_tensor(plan, i)->name);
     return leat_node_fail(node, err, LEAT_E_CONFIG,
                           "train.%s: the pipeline gives no tensor '%s'; it gives: %s", option, name,
                           known.text);

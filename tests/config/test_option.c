@@ -341,14 +341,14 @@ static void words_are_cut(void **state)
     (void)state;
     leat_words words = { .length = 0 };
     for (int i = 0; i < 200; i++)
-        leat_words_add(&words, "word");
+        leat_nearest_add_word(&words, "word");
     assert_non_null(strstr(words.text, "word, …"));
     assert_true(strlen(words.text) < sizeof words.text);
     leat_words once = { .length = 0 };
-    leat_words_add_once(&once, "dense");
-    leat_words_add_once(&once, "den");
-    leat_words_add_once(&once, "dense");
-    leat_words_add_once(&once, "den");
+    leat_nearest_add_word_once(&once, "dense");
+    leat_nearest_add_word_once(&once, "den");
+    leat_nearest_add_word_once(&once, "dense");
+    leat_nearest_add_word_once(&once, "den");
     assert_string_equal(once.text, "dense, den");
 }
 

@@ -8,7 +8,7 @@
 
 /* Of a batch's rows: out; of all places: aux; the index stands where others have plans. A batch whose index
  * is zeros, as when a graph is made, moves nothing. */
-LEAT_HOST_DEVICE void leat_keep_word(const leat_kernel_args *args, int64_t row, int64_t i)
+LEAT_HOST_DEVICE void leat_device_cache_word(const leat_kernel_args *args, int64_t row, int64_t i)
 {
     const int64_t word = ((const int64_t *)(const void *)args->plans)[row];
     uint8_t *const here = leat_kernel_out(args, row);
@@ -22,6 +22,6 @@ LEAT_HOST_DEVICE void leat_keep_word(const leat_kernel_args *args, int64_t row, 
     else
         to[i] = from[i];
 }
-LEAT_KERNEL(keep, leat_keep_word)
+LEAT_KERNEL(keep, leat_device_cache_word)
 
 #endif

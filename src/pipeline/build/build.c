@@ -143,10 +143,10 @@ static int check_jpeg_index(leat_build *build, const leat_node *where, leat_erro
     const leat_source *const source = build->plan->source;
     const int32_t choice = build->plan->engine.jpeg_index;
     if (choice == LEAT_JPEG_INDEX_AUTO && source->seek_note[0])
-        leat_build_note(build,
-                        "an index of JPEG files is not used: %s; make it anew with `leat index "
-                        "--jpeg`",
-                        source->seek_note);
+        leat_note_add(build,
+                      "an index of JPEG files is not used: %s; make it anew with `leat index "
+                      "--jpeg`",
+                      source->seek_note);
     if (choice != LEAT_JPEG_INDEX_REQUIRE || source->seek_complete)
         return LEAT_OK;
     return leat_node_fail(where, err, LEAT_E_CONFIG,
@@ -171,7 +171,7 @@ static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err
 static void take_notes(leat_build *build)
 {
     for (const char *at = build->plan->source->notes; at && *at; at = strchr(at, '\n') + 1)
-        leat_build_note(build, "%.*s", (int)strcspn(at, "\n"), at);
+        leat_note_add(build, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
@@ -200,11 +200,11 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
     plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);
     if ((rc = add_stages(build, parts->pipeline, err)) < 0 ||
-        (rc = leat_build_lay_out(plan, build->batch, err)) < 0 ||
-        (rc = leat_cache_settle(build, parts, err)) < 0)
+        (rc = leat_plan_layout_make(plan, build->batch, err)) < 0 ||
+        (rc = leat_stage_cache_settle(build, parts, err)) < 0)
         return rc;
-    leat_on_error_settle(plan);
-    leat_look_at(plan, &plan->look);
+    leat_stage_on_error_settle(plan);
+    leat_probe_run(plan, &plan->look);
     fill_info(plan, parts);
     return leat_gpu_cut(plan, err);
 }
@@ -231,7 +231,7 @@ static int check_top(const leat_node *root, leat_error *err)
         return LEAT_OK;
     for (const leat_node *child = root->first; child; child = child->next) {
         const char *const home = home_of(child->key);
-        leat_near near = leat_near_init(child->key);
+        leat_nearest_word near = leat_nearest_init(child->key);
         if (leat_option_find(top_table, child->key) || child->elsewhere)
             continue;
         for (size_t i = 0; leat_stage_kind(i); i++)
@@ -318,7 +318,7 @@ void leat_plan_close(leat_plan **out)
     if (!plan)
         return;
     for (int32_t c = 0; c < plan->n_chains; c++)
-        leat_map_free_chain(&plan->chains[c]);
+        leat_stage_map_free_chain(&plan->chains[c]);
     for (int32_t i = 0; i < plan->n_batch_links; i++)
         free(plan->batch_links[i].options);
     free(plan->gpu);

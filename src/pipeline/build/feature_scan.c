@@ -255,8 +255,8 @@ static int divide(scan_work *work, int64_t threads)
     return (int)(n_pieces < all ? n_pieces : all) - 1;
 }
 
-int leat_source_scan(const leat_source *source, const leat_order *order, int32_t feature,
-                     int64_t threads, leat_scan_visit *visit, void *arg, leat_error *err)
+int leat_feature_scan(const leat_source *source, const leat_order *order, int32_t feature,
+                      int64_t threads, leat_scan_visit *visit, void *arg, leat_error *err)
 {
     scan_work work = { .source = source,
                        .order = order,

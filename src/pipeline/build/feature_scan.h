@@ -2,8 +2,8 @@
  *
  * feature_scan.h: reads records once, in order, when a plan is opened: for stages that are settled by
  * what is stored (filter, bucket_by_length, the capacity of padded_batch). */
-#ifndef LEAT_SOURCE_SCAN_H
-#define LEAT_SOURCE_SCAN_H
+#ifndef LEAT_FEATURE_SCAN_H
+#define LEAT_FEATURE_SCAN_H
 
 #include "pipeline/order/order.h"
 #include "pipeline/source/source.h"
@@ -20,7 +20,7 @@ typedef int leat_scan_visit(void *arg, uint64_t position, const leat_view *featu
  * threads  as engine.threads has it: -1 for all cores, 0 and 1 for the caller alone
  * returns  LEAT_OK, what `visit` returned, or the error with file, record and offset; of several errors
  *          that of the lowest position, whatever the threads */
-int leat_source_scan(const leat_source *source, const leat_order *order, int32_t feature,
-                     int64_t threads, leat_scan_visit *visit, void *arg, leat_error *err);
+int leat_feature_scan(const leat_source *source, const leat_order *order, int32_t feature,
+                      int64_t threads, leat_scan_visit *visit, void *arg, leat_error *err);
 
 #endif

@@ -24,7 +24,7 @@ static int visit(void *arg, uint64_t position, const leat_view *feature, leat_er
     return LEAT_OK;
 }
 
-int leat_padding_largest_record(const leat_source *source, int64_t *most, leat_error *err)
+int leat_source_largest_record(const leat_source *source, int64_t *most, leat_error *err)
 {
     *most = 0;
     for (uint64_t r = 0; r < source->n_records; r++) {
@@ -51,24 +51,24 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
     int rc = LEAT_OK;
     *most = 0;
     if (chain->shape.dtype == LEAT_U8)
-        rc = leat_padding_largest_record(source, most, err);
+        rc = leat_source_largest_record(source, most, err);
     if (rc < 0)
         return rc;
     if (chain->shape.dtype == LEAT_U8 && *most >= 0) {
-        leat_build_note(build,
-                        "'%s' has room for %lld bytes, the size of the largest record; "
-                        "less memory is needed if shapes gives its true size",
-                        name, (long long)*most);
+        leat_note_add(build,
+                      "'%s' has room for %lld bytes, the size of the largest record; "
+                      "less memory is needed if shapes gives its true size",
+                      name, (long long)*most);
         return LEAT_OK;
     }
     leat_order_init(&all, source->n_records);
-    rc = leat_source_scan(source, &all, chain->feature, build->plan->engine.threads, visit,
-                          &longest, err);
+    rc = leat_feature_scan(source, &all, chain->feature, build->plan->engine.threads, visit,
+                           &longest, err);
     *most = longest > 1 ? longest : 1;
-    leat_build_note(build,
-                    "'%s' has room for %lld, the largest of all records, which were "
-                    "read for that; give shapes to save the reading",
-                    name, (long long)*most);
+    leat_note_add(build,
+                  "'%s' has room for %lld, the largest of all records, which were "
+                  "read for that; give shapes to save the reading",
+                  name, (long long)*most);
     return rc;
 }
 
@@ -191,12 +191,12 @@ static int check_names(const leat_plan *plan, const leat_node *node, const char 
             node, err, LEAT_E_CONFIG, "%s is a mapping from tensor names, such as `{%s: %s}`", what,
             plan->source->features[0].name, strcmp(what, "shapes") ? "-1" : "[128]");
     for (const leat_node *entry = node ? node->first : NULL; entry; entry = entry->next) {
-        leat_near near = leat_near_init(entry->key);
+        leat_nearest_word near = leat_nearest_init(entry->key);
         leat_words known = { .length = 0 };
         bool found = false;
         for (int32_t c = 0; c < plan->n_chains; c++) {
-            leat_near_offer(&near, plan->source->features[c].name);
-            leat_words_add(&known, plan->source->features[c].name);
+            leat_nearest_offer(&near, plan->source->features[c].name);
+            leat_nearest_add_word(&known, plan->source->features[c].name);
             found = found || !strcmp(plan->source->features[c].name, entry->key);
         }
         if (!found)

@@ -50,7 +50,7 @@ static void offer_usual(largest *l, uint64_t size, uint64_t mean, uint64_t recor
 }
 
 /* Sizes of records spread evenly; the largest ones and one of mean size come to be run. */
-static void look_at_sizes(const leat_source *source, leat_look *out, largest *l)
+static void look_at_sizes(const leat_source *source, leat_probe *out, largest *l)
 {
     const uint64_t n = source->n_records;
     const uint64_t n_places = n < PLACES * NEIGHBOURS ? 1 : PLACES;
@@ -120,7 +120,7 @@ static bool may_run(const leat_plan *plan)
 
 /* Carries a record through all ops one by one: that takes the most scratch. */
 static void run(const leat_plan *plan, leat_worker *worker, uint8_t *slot, uint64_t record,
-                leat_look *out)
+                leat_probe *out)
 {
     leat_error err;
     const int rc = leat_sample_run(plan, worker, record * plan->order.parts, 0,
@@ -154,7 +154,7 @@ static size_t room_for(const leat_plan *plan)
     return (size_t)(machine.memory_bytes < ROOM_MOST ? machine.memory_bytes : ROOM_MOST);
 }
 
-static void look_at_scratch(const leat_plan *plan, leat_look *out, const largest *l)
+static void look_at_scratch(const leat_plan *plan, leat_probe *out, const largest *l)
 {
     leat_plan *const plain = malloc(sizeof *plain);
     leat_worker *const worker = calloc(1, sizeof *worker);
@@ -185,11 +185,11 @@ static void look_at_scratch(const leat_plan *plan, leat_look *out, const largest
     free(plain);
 }
 
-void leat_look_at(const leat_plan *plan, leat_look *out)
+void leat_probe_run(const leat_plan *plan, leat_probe *out)
 {
     largest l = { .n = 0 };
     uint64_t by_shapes = 0;
-    *out = (leat_look){ .n_looked = 0 };
+    *out = (leat_probe){ .n_looked = 0 };
     look_at_sizes(plan->source, out, &l);
     if (!sum_shapes(plan, &by_shapes) && may_run(plan))
         look_at_scratch(plan, out, &l);

@@ -49,15 +49,15 @@ static bool is_op(const leat_build *build, const char *name)
 static int unknown(const leat_build *build, const leat_node *entry, const char *name,
                    leat_error *err)
 {
-    leat_near near = leat_near_init(name);
+    leat_nearest_word near = leat_nearest_init(name);
     leat_words known = { .length = 0 };
     if (is_op(build, name))
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
                               "'%s' is an op, not a stage: put it in `map: {ops: [%s]}`", name,
                               name);
     for (size_t i = 0; stage_at(i); i++) {
-        leat_near_offer(&near, stage_at(i)->kind.name);
-        leat_words_add(&known, stage_at(i)->kind.name);
+        leat_nearest_offer(&near, stage_at(i)->kind.name);
+        leat_nearest_add_word(&known, stage_at(i)->kind.name);
     }
     return leat_node_fail(entry, err, LEAT_E_CONFIG,
                           "there is no stage '%.80s'%s%s%s There are: %s", name,
@@ -146,7 +146,7 @@ static int fail_inside(const leat_node *entry, const char *name, leat_error *err
     leat_words known = { .length = 0 };
     for (size_t i = 0; stage_at(i); i++)
         if (only_orders(stage_at(i)))
-            leat_words_add(&known, stage_at(i)->kind.name);
+            leat_nearest_add_word(&known, stage_at(i)->kind.name);
     return leat_node_fail(entry, err, LEAT_E_CONFIG,
                           "%s cannot stand in the pipeline of one of several sources: move it to "
                           "the pipeline after them. Here there may be: %s",

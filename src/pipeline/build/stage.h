@@ -40,7 +40,7 @@ extern const leat_stage_table leat_stage_repeat, leat_stage_take, leat_stage_ski
 /* stage_on_error.c */
 extern const leat_stage_table leat_stage_on_error;
 /* Batches are known: settles the limit. */
-void leat_on_error_settle(leat_plan *plan);
+void leat_stage_on_error_settle(leat_plan *plan);
 /* Whether the stages, which are not added yet, have an on_error that goes past bad records: the source is
  * opened before them and needs to know. */
 bool leat_on_error_is_lossy(const leat_node *pipeline);
@@ -51,7 +51,7 @@ int leat_stage_fail_second(const leat_node *first, const leat_node *where, const
 
 /* note.c: something the plan's user should know, though nothing is wrong: "shuffle: …". Said once,
  * however often it is given; cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES left out. */
-void leat_build_note(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 3);
+void leat_note_add(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 3);
 
 /* stage_batch.c: what every stage that makes batches does: there is one of them, and it counts.
  * where: of the stage. */
@@ -70,21 +70,22 @@ typedef struct leat_padding_options {
         room; /* > 0: rows of lists without a shape are as long as their bucket's, this at most */
 } leat_padding_options;
 /* Bytes of the largest record, by the index alone: no feature is larger. -1: a record is not in a file. */
-int leat_padding_largest_record(const leat_source *source, int64_t *most, leat_error *err);
+int leat_source_largest_record(const leat_source *source, int64_t *most, leat_error *err);
 int leat_padding_settle(leat_build *build, const leat_padding_options *options,
                         const leat_node *where, leat_error *err);
 
 /* stage_map.c */
 extern const leat_stage_table leat_stage_map;
 /* The chain of a tensor ("": the first one), NULL if there is none of that name. */
-leat_chain *leat_map_find_chain(leat_plan *plan, const char *tensor);
+leat_chain *leat_stage_map_find_chain(leat_plan *plan, const char *tensor);
 /* Stream of the random numbers of an op's n-th occurrence. */
-uint32_t leat_map_stream(const char *op, uint32_t n);
+uint32_t leat_stage_map_stream(const char *op, uint32_t n);
 /* stage_map_batch.c: `ops` of a map after batch, on a tensor. */
-int leat_batch_map_add(leat_build *build, leat_chain *chain, const leat_node *ops, leat_error *err);
+int leat_stage_map_batch_add(leat_build *build, leat_chain *chain, const leat_node *ops,
+                             leat_error *err);
 /* All ops are there: looks for a run that can be done in one go. */
-void leat_map_fuse(leat_chain *chain);
-void leat_map_free_chain(leat_chain *chain);
+void leat_stage_map_fuse(leat_chain *chain);
+void leat_stage_map_free_chain(leat_chain *chain);
 
 /* build.c: makes a plan of nodes. source: its node, or NULL when plan->source is there already. */
 typedef struct leat_parts {
@@ -96,11 +97,11 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
 int leat_gpu_cut(leat_plan *plan, leat_error *err);
 /* plan_layout.c: all shapes are settled, and which links the device does: lays out a slot. May be done
  * again, on a copy of a plan whose chains are cut elsewhere. batch: for messages; NULL: none */
-int leat_build_lay_out(leat_plan *plan, const leat_node *batch, leat_error *err);
+int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *err);
 
 /* stage_cache.c */
 extern const leat_stage_table leat_stage_cache;
 /* All stages and shapes are there: tells the cache what it keeps. */
-int leat_cache_settle(const leat_build *build, const leat_parts *parts, leat_error *err);
+int leat_stage_cache_settle(const leat_build *build, const leat_parts *parts, leat_error *err);
 
 #endif

@@ -137,8 +137,8 @@ static int sort_all(leat_build *build, sorting *s, int32_t feature, leat_error *
     for (uint32_t k = 0; k < s->buckets->n && rc >= 0; k++)
         rc = leat_bitset_open(&s->buckets->list[k].members, fixed.n_samples, err);
     if (rc >= 0)
-        rc = leat_source_scan(build->plan->source, &fixed, feature, build->plan->engine.threads,
-                              visit, s, err);
+        rc = leat_feature_scan(build->plan->source, &fixed, feature, build->plan->engine.threads,
+                               visit, s, err);
     for (uint32_t k = 0; k < s->buckets->n && rc >= 0; k++)
         rc = leat_bitset_finish(s->buckets->list[k].members, err);
     return rc;
@@ -149,7 +149,7 @@ static int sort_all(leat_build *build, sorting *s, int32_t feature, leat_error *
 static int find_feature(const leat_source *source, const char *name, const leat_node *where,
                         int32_t *out, leat_error *err)
 {
-    leat_near near = leat_near_init(name);
+    leat_nearest_word near = leat_nearest_init(name);
     leat_words known = { .length = 0 };
     for (*out = 0; *out < source->n_features; ++*out) {
         const leat_feature_info *const info = &source->features[*out];
@@ -160,8 +160,8 @@ static int find_feature(const leat_source *source, const char *name, const leat_
                                   "bucket_by_length: every '%s' has the same length: use batch",
                                   name);
         }
-        leat_near_offer(&near, info->name);
-        leat_words_add(&known, info->name);
+        leat_nearest_offer(&near, info->name);
+        leat_nearest_add_word(&known, info->name);
     }
     return leat_node_fail(where, err, LEAT_E_CONFIG,
                           "bucket_by_length: the source has no feature '%.80s'%s%s%s It has: %s",
@@ -177,11 +177,11 @@ static void note(leat_build *build, const leat_buckets *buckets)
         snprintf(text, sizeof text, "%llu up to %lld",
                  (unsigned long long)buckets->list[k].members->n_members,
                  (long long)buckets->list[k].room);
-        leat_words_add(&counts, text);
+        leat_nearest_add_word(&counts, text);
     }
-    leat_build_note(
-        build, "bucket_by_length: samples by length: %s%s", counts.text,
-        buckets->shuffles ? "" : "; without shuffle before it, all short batches come first");
+    leat_note_add(build, "bucket_by_length: samples by length: %s%s", counts.text,
+                  buckets->shuffles ? ""
+                                    : "; without shuffle before it, all short batches come first");
 }
 
 static int settle(leat_build *build, const bucket_options *o, leat_buckets **buckets,

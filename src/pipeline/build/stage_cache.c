@@ -87,10 +87,10 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
     const char *const random = random_op(plan);
     plan->is_cache_random = random != NULL;
     if (random)
-        leat_build_note(build,
-                        "cache: '%s' stands before it and is random: what it gives for the first "
-                        "epoch is kept, and stays the same in all others",
-                        random);
+        leat_note_add(build,
+                      "cache: '%s' stands before it and is random: what it gives for the first "
+                      "epoch is kept, and stays the same in all others",
+                      random);
     if (!strcmp(o->file.text, "device"))
         return keep_on_device(build, o, where, err);
     return leat_cache_new(&plan->cache, o, at.message, err);
@@ -163,14 +163,14 @@ static int find_origin(const leat_build *build, const leat_parts *parts,
     return rc;
 }
 
-int leat_cache_settle(const leat_build *build, const leat_parts *parts, leat_error *err)
+int leat_stage_cache_settle(const leat_build *build, const leat_parts *parts, leat_error *err)
 {
     const leat_plan *const plan = build->plan;
     leat_cache_origin *origin;
     leat_cache_layout layout = { .n = plan->n_chains };
     uint64_t stamp = 0;
     if (!plan->cache)
-        return leat_keep_settle(plan, build->cache, err);
+        return leat_device_cache_settle(plan, build->cache, err);
     if (leat_cache_is_file(plan->cache)) {
         if (!plan->source->table->stamp)
             return leat_node_fail(build->cache, err, LEAT_E_UNSUPPORTED,

@@ -271,11 +271,11 @@ static int visit(void *arg, uint64_t position, const leat_view *feature, leat_er
 static int fail_feature(const leat_source *source, const char *name, const leat_node *where,
                         leat_error *err)
 {
-    leat_near near = leat_near_init(name);
+    leat_nearest_word near = leat_nearest_init(name);
     leat_words known = { .length = 0 };
     for (int32_t i = 0; i < source->n_features; i++) {
-        leat_near_offer(&near, source->features[i].name);
-        leat_words_add(&known, source->features[i].name);
+        leat_nearest_offer(&near, source->features[i].name);
+        leat_nearest_add_word(&known, source->features[i].name);
     }
     return leat_node_fail(where, err, LEAT_E_CONFIG,
                           "filter: the source has no feature '%.80s'%s%s%s It has: %s", name,
@@ -317,16 +317,16 @@ static int settle(leat_build *build, condition *c, int32_t feature, const leat_n
     const unsigned long long n = order->n_samples;
     int rc = leat_bitset_open(&c->kept, n, err);
     if (rc >= 0)
-        rc = leat_source_scan(build->plan->source, order, feature, build->plan->engine.threads,
-                              visit, c, err);
+        rc = leat_feature_scan(build->plan->source, order, feature, build->plan->engine.threads,
+                               visit, c, err);
     if (rc >= 0)
         rc = leat_bitset_finish(c->kept, err);
     if (rc < 0)
         return leat_node_fail_in(where, err, leat_fail_in(err, rc, "filter: "));
     if (c->kept->n_members == 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG, "filter keeps none of %llu samples", n);
-    leat_build_note(build, "filter: keeps %llu of %llu samples; all of them are read once, at open",
-                    (unsigned long long)c->kept->n_members, n);
+    leat_note_add(build, "filter: keeps %llu of %llu samples; all of them are read once, at open",
+                  (unsigned long long)c->kept->n_members, n);
     leat_error inner;
     rc = leat_order_add_filter(order, &c->kept, &inner);
     return rc < 0 ? leat_node_fail(where, err, rc, "%s", inner.message) : rc;

@@ -33,7 +33,7 @@ static const leat_option table[] = {
 
 /* The counter word of an op's random numbers: its name and how often it stood before, so that other
  * ops in the chain do not change its draws. Below 2^16, as leat_rng_make asks. */
-uint32_t leat_map_stream(const char *op, uint32_t n)
+uint32_t leat_stage_map_stream(const char *op, uint32_t n)
 {
     uint32_t hash = 2166136261u; /* FNV-1a */
     for (const char *p = op; *p; p++)
@@ -47,7 +47,7 @@ static uint32_t stream_of(const leat_plan *plan, const leat_op *op)
     for (int32_t c = 0; c < plan->n_chains; c++)
         for (int32_t i = 0; i < plan->chains[c].n_links; i++)
             n += plan->chains[c].links[i].op == op;
-    return leat_map_stream(op->name, n);
+    return leat_stage_map_stream(op->name, n);
 }
 
 static const leat_op *find_op(const leat_build *build, const char *name)
@@ -61,7 +61,7 @@ static const leat_op *find_op(const leat_build *build, const char *name)
 static int unknown(const leat_build *build, const leat_node *entry, const char *name,
                    leat_error *err)
 {
-    leat_near near = leat_near_init(name);
+    leat_nearest_word near = leat_nearest_init(name);
     for (size_t i = 0; leat_stage_kind(i); i++)
         if (!strcmp(leat_stage_kind(i)->name, name))
             return leat_node_fail(entry, err, LEAT_E_CONFIG,
@@ -72,9 +72,9 @@ static int unknown(const leat_build *build, const leat_node *entry, const char *
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
                               "%s mixes the samples of a batch: put it in a map after batch", name);
     for (size_t i = 0; i < build->n_user_ops; i++)
-        leat_near_offer(&near, build->user_ops[i]->name);
+        leat_nearest_offer(&near, build->user_ops[i]->name);
     for (const leat_op *const *op = leat_ops(); *op; op++)
-        leat_near_offer(&near, (*op)->name);
+        leat_nearest_offer(&near, (*op)->name);
     return leat_node_fail(
         entry, err, LEAT_E_CONFIG, "there is no op '%.80s'%s%s%s `leat ops` lists them", name,
         near.best ? "; did you mean '" : "", near.best ? near.best : "", near.best ? "'?" : ":");
@@ -146,13 +146,13 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
                               "too many ops: at most %d on a tensor, %d in all", LEAT_MAX_CHAIN,
                               MAX_LINKS);
-    const bool decodes = on_device && chain->n_links == chain->n_host && leat_device_decode_is(op);
+    const bool decodes = on_device && chain->n_links == chain->n_host && leat_gpu_decode_is(op);
     const bool after_decode = chain->is_files && chain->n_links == chain->n_host + 1;
     if (on_device && !decodes && !after_decode &&
         (rc = check_device_link(chain, op, entry, err)) < 0)
         return rc;
-    leat_link *const link = &chain->links[chain->n_links];
-    *link = (leat_link){ .op = op, .stream = stream_of(build->plan, op), .asked = asked };
+    leat_chain_op *const link = &chain->links[chain->n_links];
+    *link = (leat_chain_op){ .op = op, .stream = stream_of(build->plan, op), .asked = asked };
     link->options = calloc(1, op->options_size ? op->options_size : 1);
     if (!link->options)
         return leat_fail(err, LEAT_E_NOMEM, "op '%s': %zu bytes", name, op->options_size);
@@ -162,14 +162,14 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
         leat_node_options(given, entry, what, op->options ? op->options : none, link->options, err);
     if (rc < 0)
         return rc;
-    if ((rc = leat_device_decode_check(link, entry, err)) < 0)
+    if ((rc = leat_gpu_decode_check(link, entry, err)) < 0)
         return rc;
     rc = op->shape(link->options, &chain->shape, &shape, &inner);
     if (rc < 0)
         return fail_shape(chain, op, entry, rc, &inner, err);
     chain->shape = shape;
     if (decodes || after_decode)
-        return leat_device_decode_add(build, chain, entry, err);
+        return leat_gpu_decode_add(build, chain, entry, err);
     if (!on_device) {
         chain->host_shape = shape;
         chain->n_host = chain->n_links;
@@ -177,7 +177,7 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     return LEAT_OK;
 }
 
-leat_chain *leat_map_find_chain(leat_plan *plan, const char *tensor)
+leat_chain *leat_stage_map_find_chain(leat_plan *plan, const char *tensor)
 {
     if (!tensor[0])
         return &plan->chains[0];
@@ -190,11 +190,11 @@ leat_chain *leat_map_find_chain(leat_plan *plan, const char *tensor)
 static int fail_tensor(const leat_plan *plan, const char *name, const leat_node *where,
                        leat_error *err)
 {
-    leat_near near = leat_near_init(name);
+    leat_nearest_word near = leat_nearest_init(name);
     leat_words known = { .length = 0 };
     for (int32_t c = 0; c < plan->n_chains; c++) {
-        leat_near_offer(&near, plan->source->features[c].name);
-        leat_words_add(&known, plan->source->features[c].name);
+        leat_nearest_offer(&near, plan->source->features[c].name);
+        leat_nearest_add_word(&known, plan->source->features[c].name);
     }
     return leat_node_fail(where, err, LEAT_E_CONFIG,
                           "map: the source has no tensor '%.80s'%s%s%s It has: %s", name,
@@ -205,7 +205,7 @@ static int fail_tensor(const leat_plan *plan, const char *name, const leat_node 
 static int add_map(leat_build *build, const void *options, const leat_node *where, leat_error *err)
 {
     const map_options *const o = options;
-    leat_chain *const chain = leat_map_find_chain(build->plan, o->tensor.text);
+    leat_chain *const chain = leat_stage_map_find_chain(build->plan, o->tensor.text);
     int rc = LEAT_OK;
     if (!chain)
         return fail_tensor(build->plan, o->tensor.text, where, err);
@@ -213,7 +213,7 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
         return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
                               "a map after batch works on the host: write device: cpu");
     if (build->batch)
-        return leat_batch_map_add(build, chain, o->ops, err);
+        return leat_stage_map_batch_add(build, chain, o->ops, err);
     const bool after = chain->n_host < chain->n_links || build->plan->keeps;
     if (build->plan->keeps && o->device == LEAT_ASKED_CPU)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
@@ -232,8 +232,8 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
     return rc;
 }
 
-int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
-                          leat_fused_link out[LEAT_FUSED_MAX])
+int leat_chain_fused_ops(const leat_chain *chain, int32_t from, int32_t to,
+                         leat_fused_link out[LEAT_FUSED_MAX])
 {
     int n = 0;
     for (int32_t i = from; i < to && n < LEAT_FUSED_MAX; i++)
@@ -241,7 +241,7 @@ int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
     return n;
 }
 
-void leat_map_fuse(leat_chain *chain)
+void leat_stage_map_fuse(leat_chain *chain)
 {
     leat_fused_link links[LEAT_FUSED_MAX];
     const int32_t ends[] = { 0, chain->cut, chain->unbatch_at, chain->n_host,
@@ -249,11 +249,11 @@ void leat_map_fuse(leat_chain *chain)
     for (int i = 0; i < 4 && !chain->fused; i++) {
         chain->fused_from = ends[i];
         chain->fused = leat_fused_find(
-            links, leat_plan_fused_links(chain, ends[i], ends[i + 1], links), &chain->n_fused);
+            links, leat_chain_fused_ops(chain, ends[i], ends[i + 1], links), &chain->n_fused);
     }
 }
 
-void leat_map_free_chain(leat_chain *chain)
+void leat_stage_map_free_chain(leat_chain *chain)
 {
     for (int32_t i = 0; i < chain->n_links; i++)
         free(chain->links[i].options);

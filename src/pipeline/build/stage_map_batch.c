@@ -14,7 +14,7 @@ static int fail_unknown(const leat_build *build, const char *name, const leat_no
     for (size_t i = 0; i < build->n_user_ops; i++)
         of_samples |= !strcmp(build->user_ops[i]->name, name);
     for (size_t i = 0; leat_batch_op_at(i); i++)
-        leat_words_add(&known, leat_batch_op_at(i)->kind.name);
+        leat_nearest_add_word(&known, leat_batch_op_at(i)->kind.name);
     return leat_node_fail(entry, err, LEAT_E_CONFIG, "%s '%.80s'%s. After batch a map has: %s",
                           of_samples ? "op" : "there is no op", name,
                           of_samples ? " works on samples: put its map before batch" : "",
@@ -57,7 +57,7 @@ static int find_label(leat_plan *plan, const leat_batch_op *op, const char *labe
     *out = -1;
     if (!strcmp(label, "none"))
         return LEAT_OK;
-    const leat_chain *const chain = leat_map_find_chain(plan, label);
+    const leat_chain *const chain = leat_stage_map_find_chain(plan, label);
     if (!chain || !label[0])
         return leat_node_fail(
             entry, err, LEAT_E_CONFIG,
@@ -96,7 +96,7 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     leat_batch_link *const link = &plan->batch_links[plan->n_batch_links];
     *link = (leat_batch_link){ .op = op,
                                .options = calloc(1, op->options_size),
-                               .stream = leat_map_stream(op->kind.name, n_before),
+                               .stream = leat_stage_map_stream(op->kind.name, n_before),
                                .chain = (int32_t)(chain - plan->chains) };
     if (!link->options)
         return leat_fail(err, LEAT_E_NOMEM, "op '%s': %zu bytes", name, op->options_size);
@@ -112,7 +112,8 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
                       &link->label, err);
 }
 
-int leat_batch_map_add(leat_build *build, leat_chain *chain, const leat_node *ops, leat_error *err)
+int leat_stage_map_batch_add(leat_build *build, leat_chain *chain, const leat_node *ops,
+                             leat_error *err)
 {
     int rc = LEAT_OK;
     if (ops->kind != LEAT_NODE_LIST)

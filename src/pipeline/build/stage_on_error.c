@@ -57,14 +57,14 @@ bool leat_on_error_is_lossy(const leat_node *pipeline)
     return false;
 }
 
-uint64_t leat_plan_epoch_batches(const leat_order *order)
+uint64_t leat_order_epoch_batches(const leat_order *order)
 {
     if (order->n_batches != LEAT_ENDLESS)
         return order->n_batches;
     return (order->n_records * order->parts + order->batch_size - 1) / order->batch_size;
 }
 
-void leat_on_error_settle(leat_plan *plan)
+void leat_stage_on_error_settle(leat_plan *plan)
 {
     const leat_order *const order = &plan->order;
     if (plan->max_errors == LEAT_ERRORS_ANY)
@@ -72,7 +72,7 @@ void leat_on_error_settle(leat_plan *plan)
     if (plan->max_errors != LEAT_ERRORS_AUTO)
         return;
     const double samples =
-        (double)leat_plan_epoch_batches(order) * (double)order->batch_size / LIMIT_SHARE;
+        (double)leat_order_epoch_batches(order) * (double)order->batch_size / LIMIT_SHARE;
     plan->max_errors = samples < LIMIT_LEAST ? LIMIT_LEAST
                        : samples < 9e15      ? (int64_t)samples
                                              : INT64_MAX;

@@ -50,20 +50,20 @@ static void note_window(leat_build *build, const leat_shuffle *shuffle, uint64_t
     const char *const unit = build->batch ? "batches" : "samples";
     const unsigned long long window = shuffle->window, block = shuffle->block;
     if (window && window >= n)
-        leat_build_note(build,
-                        "shuffle: one window of %llu holds all %llu %s: as random as a global "
-                        "shuffle",
-                        window, (unsigned long long)n, unit);
+        leat_note_add(build,
+                      "shuffle: one window of %llu holds all %llu %s: as random as a global "
+                      "shuffle",
+                      window, (unsigned long long)n, unit);
     else if (block)
-        leat_build_note(build,
-                        "shuffle: each window of %llu %s is read from %llu blocks of %llu "
-                        "neighbours, and holds no others: not as random as a global shuffle",
-                        window, unit, window / block, block);
+        leat_note_add(build,
+                      "shuffle: each window of %llu %s is read from %llu blocks of %llu "
+                      "neighbours, and holds no others: not as random as a global shuffle",
+                      window, unit, window / block, block);
     else if (window)
-        leat_build_note(build,
-                        "shuffle: within a window of %llu %s, none moves further than %llu places: "
-                        "what is sorted in the source stays nearly so",
-                        window, unit, window + (window + 1) / 2 - 1);
+        leat_note_add(build,
+                      "shuffle: within a window of %llu %s, none moves further than %llu places: "
+                      "what is sorted in the source stays nearly so",
+                      window, unit, window + (window + 1) / 2 - 1);
 }
 
 static int add_shuffle(leat_build *build, const void *options, const leat_node *where,
@@ -83,12 +83,11 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
         return leat_node_fail(where, err, rc, "%s", inner.message);
     note_window(build, &shuffle, n);
     if (build->unbatch && !build->batch && !build->cache)
-        leat_build_note(
-            build,
-            "unbatch: the shuffle after it parts the samples of a record, so each record "
-            "is read and decoded up to %llu times an epoch; shuffle before it, or keep "
-            "records in a cache",
-            (unsigned long long)build->plan->order.parts);
+        leat_note_add(build,
+                      "unbatch: the shuffle after it parts the samples of a record, so each record "
+                      "is read and decoded up to %llu times an epoch; shuffle before it, or keep "
+                      "records in a cache",
+                      (unsigned long long)build->plan->order.parts);
     return LEAT_OK;
 }
 

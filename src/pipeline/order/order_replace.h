@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * order_replace.h: which sample takes the place of a bad one, by arithmetic alone. */
-#ifndef LEAT_REPLACE_H
-#define LEAT_REPLACE_H
+#ifndef LEAT_ORDER_REPLACE_H
+#define LEAT_ORDER_REPLACE_H
 
 #include "order.h"
 

@@ -28,7 +28,7 @@ static bool stays(const leat_plan *plan, int32_t c)
 
 static bool may_move(const leat_plan *plan, const leat_chain *chain, int32_t i)
 {
-    const leat_link *const link = &chain->links[i];
+    const leat_chain_op *const link = &chain->links[i];
     const leat_shape in = leat_plan_shape_before(plan, chain, i);
     return i >= chain->cut && link->asked != LEAT_ASKED_CPU && (link->op->flags & LEAT_OP_KERNEL) &&
            leat_op_find(link->op->name) == link->op && leat_shape_bytes(&in) >= 0;
@@ -59,7 +59,7 @@ int leat_gpu_cut(leat_plan *plan, leat_error *err)
     }
     copy->on_device |= moves;
     /* Where it would be too large, the plan stays on the CPU. */
-    if (moves && leat_build_lay_out(copy, NULL, NULL) >= 0)
+    if (moves && leat_plan_layout_make(copy, NULL, NULL) >= 0)
         plan->gpu = copy;
     else
         free(copy);

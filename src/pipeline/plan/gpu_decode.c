@@ -23,17 +23,17 @@
 #define MEANS     4  /* room for a file: no more than so many times the mean */
 #define ALL_ROWS  ((uint32_t)1 << 16) /* of which a share is counted */
 
-bool leat_device_decode_is(const leat_op *op)
+bool leat_gpu_decode_is(const leat_op *op)
 {
     return op == &leat_op_decode_jpeg;
 }
 
 /* --- when a plan is made ------------------------------------------------------------------------- */
 
-int leat_device_decode_check(const leat_link *link, const leat_node *where, leat_error *err)
+int leat_gpu_decode_check(const leat_chain_op *link, const leat_node *where, leat_error *err)
 {
     const leat_decode_options *const o = link->options;
-    if (!leat_device_decode_is(link->op) || link->asked == LEAT_ASKED_GPU || o->device_share == 1)
+    if (!leat_gpu_decode_is(link->op) || link->asked == LEAT_ASKED_GPU || o->device_share == 1)
         return LEAT_OK;
     return leat_node_fail(where, err, LEAT_E_CONFIG, "device_share is for a map with device: gpu");
 }
@@ -50,14 +50,14 @@ static int add_decode(leat_build *build, leat_chain *chain, const leat_node *whe
     chain->is_files = true;
     chain->files.most_px = o->max_pixels < most_px ? o->max_pixels : most_px;
     chain->files_share = (uint32_t)lround(o->device_share * ALL_ROWS);
-    leat_build_note(
-        build, "decode_jpeg on the GPU is done by nvJPEG: pixels differ a little from those of "
-               "the CPU");
+    leat_note_add(build,
+                  "decode_jpeg on the GPU is done by nvJPEG: pixels differ a little from those of "
+                  "the CPU");
     return LEAT_OK;
 }
 
-int leat_device_decode_add(leat_build *build, leat_chain *chain, const leat_node *where,
-                           leat_error *err)
+int leat_gpu_decode_add(leat_build *build, leat_chain *chain, const leat_node *where,
+                        leat_error *err)
 {
     const leat_op *const op = chain->links[chain->n_links - 1].op;
     if (chain->n_links == chain->n_host + 1)
@@ -94,13 +94,13 @@ static int64_t mean_by_reading(const leat_source *source, int32_t feature)
     return n_read ? sum / n_read : 0;
 }
 
-int leat_device_decode_settle(const leat_plan *plan, leat_chain *chain, leat_error *err)
+int leat_gpu_decode_settle(const leat_plan *plan, leat_chain *chain, leat_error *err)
 {
     const leat_source *const source = plan->source;
     const int64_t row = leat_shape_bytes(&chain->files_shape);
     const int64_t known = leat_shape_bytes(&chain->host_shape); /* all files of one size */
     int64_t mean = (int64_t)(source->n_bytes / source->n_records), room = known;
-    const int rc = known < 0 ? leat_padding_largest_record(source, &room, err) : LEAT_OK;
+    const int rc = known < 0 ? leat_source_largest_record(source, &room, err) : LEAT_OK;
     if (rc < 0)
         return rc;
     if (room < 0 && mean == 0)
@@ -129,21 +129,21 @@ static bool is_for_device(const leat_chain *chain, const leat_view *file, const 
 }
 
 /* decode_jpeg and the link behind it. */
-static int make_here(const leat_journey *j, leat_watch *watch, leat_error *err)
+static int make_here(const leat_sample *j, leat_stopwatch *watch, leat_error *err)
 {
-    leat_journey own = *j;
-    const int rc = leat_links_run_pair(&own, watch, err);
+    leat_sample own = *j;
+    const int rc = leat_chain_run_pair(&own, watch, err);
     if (rc == LEAT_OK)
         memcpy(j->row, own.view.data, (size_t)leat_shape_bytes(&j->chain->files_shape));
     return rc;
 }
 
-int leat_device_decode_row(const leat_journey *j, uint8_t *slot, uint64_t row, leat_shape *picture,
-                           leat_watch *watch, leat_error *err)
+int leat_gpu_decode_row(const leat_sample *j, uint8_t *slot, uint64_t row, leat_shape *picture,
+                        leat_stopwatch *watch, leat_error *err)
 {
     const leat_chain *const chain = j->chain;
     leat_device_file *const head = (leat_device_file *)(void *)(slot + chain->files.heads) + row;
-    const int rc = leat_links_measure(j, chain->n_host, picture, err);
+    const int rc = leat_chain_measure(j, chain->n_host, picture, err);
     if (rc < 0)
         return rc;
     *head = (leat_device_file){ .height = (int32_t)picture->dims[0],

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
  * gpu_decode.h: decode_jpeg as the first link that the device does. */
-#ifndef LEAT_DEVICE_DECODE_H
-#define LEAT_DEVICE_DECODE_H
+#ifndef LEAT_GPU_DECODE_H
+#define LEAT_GPU_DECODE_H
 
 #include "pipeline/build/stage.h"
 #include "pipeline/sample/journey.h"
 
 /* --- when a plan is made ------------------------------------------------------------------------- */
 /* The op decodes files on the device, if it is put there. */
-bool leat_device_decode_is(const leat_op *op);
+bool leat_gpu_decode_is(const leat_op *op);
 /* Whether its options are for where it was asked to run. where: of the op. */
-int leat_device_decode_check(const leat_link *link, const leat_node *where, leat_error *err);
+int leat_gpu_decode_check(const leat_chain_op *link, const leat_node *where, leat_error *err);
 /* Its link, or the one behind it, is the chain's last: checks it. where: of the op. */
-int leat_device_decode_add(leat_build *build, leat_chain *chain, const leat_node *where,
-                           leat_error *err);
+int leat_gpu_decode_add(leat_build *build, leat_chain *chain, const leat_node *where,
+                        leat_error *err);
 /* Sets how much room each file has in a slot. */
-int leat_device_decode_settle(const leat_plan *plan, leat_chain *chain, leat_error *err);
+int leat_gpu_decode_settle(const leat_plan *plan, leat_chain *chain, leat_error *err);
 
 /* --- for each row -------------------------------------------------------------------------------- */
 /* The file that the chain has come to goes into the row as it is; one that is not for the device is decoded
  * here, and what the link behind it makes of that goes there.
  * picture  out: its shape */
-int leat_device_decode_row(const leat_journey *j, uint8_t *slot, uint64_t row, leat_shape *picture,
-                           leat_watch *watch, leat_error *err);
+int leat_gpu_decode_row(const leat_sample *j, uint8_t *slot, uint64_t row, leat_shape *picture,
+                        leat_stopwatch *watch, leat_error *err);
 
 #endif

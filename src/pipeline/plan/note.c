@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "pipeline/build/stage.h"
 
-void leat_build_note(leat_build *build, const char *format, ...)
+void leat_note_add(leat_build *build, const char *format, ...)
 {
     leat_plan *const plan = build->plan;
     char text[LEAT_NOTE_SIZE] = "";

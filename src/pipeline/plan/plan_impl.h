@@ -53,18 +53,18 @@ enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
 enum { LEAT_ASKED_AUTO, LEAT_ASKED_CPU, LEAT_ASKED_GPU };
 
 /* One op of a map, with its options as parsed. */
-typedef struct leat_link {
+typedef struct leat_chain_op {
     const leat_op *op;
     void *options;   /* owned */
     uint32_t stream; /* of its random numbers: op name and occurrence */
     int32_t asked;
-} leat_link;
+} leat_chain_op;
 
 /* A tensor of the batch: a feature of the record, sent through a chain of ops. */
 typedef struct leat_chain {
     int32_t feature;
     int32_t n_links;
-    leat_link links[LEAT_MAX_CHAIN];
+    leat_chain_op links[LEAT_MAX_CHAIN];
     const leat_fused *fused; /* does n_fused links from fused_from on in one go; NULL: none */
     int32_t fused_from, n_fused;
     int32_t
@@ -137,8 +137,8 @@ static inline int64_t *leat_chain_lengths(const leat_chain *chain, uint8_t *slot
 }
 
 /* Links `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
-int leat_plan_fused_links(const leat_chain *chain, int32_t from, int32_t to,
-                          leat_fused_link out[LEAT_FUSED_MAX]);
+int leat_chain_fused_ops(const leat_chain *chain, int32_t from, int32_t to,
+                         leat_fused_link out[LEAT_FUSED_MAX]);
 
 #define LEAT_MAX_STAGE_INFOS 64
 
@@ -159,7 +159,7 @@ struct leat_plan {
     uint64_t seed;
     int64_t prefetch; /* batches; where it is auto: to begin with */
     bool has_prefetch, prefetch_auto;
-    leat_look look;
+    leat_probe look;
     int32_t n_stages;
     leat_stage_info stages[LEAT_MAX_STAGE_INFOS];
     leat_engine_options engine;
@@ -174,7 +174,7 @@ struct leat_plan {
     int32_t n_batch_links;
     leat_batch_link batch_links[LEAT_MAX_BATCH_OPS];
     leat_on_error on_error;
-    int64_t max_errors;  /* in leat_plan_epoch_batches() batches; INT64_MAX: no limit */
+    int64_t max_errors;  /* in leat_order_epoch_batches() batches; INT64_MAX: no limit */
     size_t valid_offset; /* of a byte per row in a slot, where rows can be masked */
     size_t slot_bytes;
     size_t wire_bytes;   /* of a slot: what is copied to a device */
@@ -199,7 +199,7 @@ static inline const leat_plan *leat_plan_whole(const leat_plan *plan)
 }
 
 /* Batches of one pass; of endless pipelines as many as the source's records make. (stage_on_error.c) */
-uint64_t leat_plan_epoch_batches(const leat_order *order);
+uint64_t leat_order_epoch_batches(const leat_order *order);
 
 extern const leat_option leat_engine_option_table[]; /* engine_options.c */
 

@@ -153,7 +153,7 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     chain->fused = NULL;
     chain->n_fused = 0;
     if (plan->engine.fuse)
-        leat_map_fuse(chain);
+        leat_stage_map_fuse(chain);
     chain->row_bytes = (size_t)bytes;
     if (chain->pad.on && chain->n_links > chain->n_host)
         return leat_node_fail(batch, err, LEAT_E_UNSUPPORTED,
@@ -163,7 +163,7 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     if (chain->pad.on)
         chain->host_shape = chain->shape;
     chain->host_bytes = (size_t)leat_shape_bytes(&chain->host_shape);
-    const int rc = chain->is_files ? leat_device_decode_settle(plan, chain, err) : LEAT_OK;
+    const int rc = chain->is_files ? leat_gpu_decode_settle(plan, chain, err) : LEAT_OK;
     if (rc < 0)
         return leat_node_fail_in(batch, err, rc);
     if (!chain->is_files && !add_chain(plan, chain, at))
@@ -175,7 +175,7 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     return LEAT_OK;
 }
 
-int leat_build_lay_out(leat_plan *plan, const leat_node *batch, leat_error *err)
+int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *err)
 {
     size_t at = 0;
     if (plan->on_device && plan->engine.digest)

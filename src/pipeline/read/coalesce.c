@@ -46,7 +46,7 @@ static bool is_close(const leat_row_read *last, const leat_row_read *row)
 }
 
 /* Lets the row come with the read that is open, if it lies close behind. */
-static bool join(leat_layout *layout, leat_row_read *row, uint64_t used_from)
+static bool join(leat_coalesce *layout, leat_row_read *row, uint64_t used_from)
 {
     leat_row_read *const first = layout->first, *const last = layout->last;
     if (!first || !is_close(last, row))
@@ -62,7 +62,7 @@ static bool join(leat_layout *layout, leat_row_read *row, uint64_t used_from)
     return true;
 }
 
-static bool begin(leat_layout *layout, leat_row_read *row, uint64_t used_from)
+static bool begin(leat_coalesce *layout, leat_row_read *row, uint64_t used_from)
 {
     const uint64_t from = round_down(row->offset, row->direct);
     const uint64_t length = round_up(row->offset + row->size, row->direct) - from;
@@ -80,15 +80,15 @@ static bool begin(leat_layout *layout, leat_row_read *row, uint64_t used_from)
     return true;
 }
 
-static uint64_t place_of(const leat_layout *layout, const leat_row_read *row)
+static uint64_t place_of(const leat_coalesce *layout, const leat_row_read *row)
 {
     return layout->at + (row->offset - layout->first->from);
 }
 
-int leat_layout_place(leat_layout *layout, leat_row_read *rows, uint32_t n, uint64_t used_from,
-                      uint64_t *before_end, uint64_t *end)
+int leat_coalesce_place(leat_coalesce *layout, leat_row_read *rows, uint32_t n, uint64_t used_from,
+                        uint64_t *before_end, uint64_t *end)
 {
-    const leat_layout before = *layout;
+    const leat_coalesce before = *layout;
     const size_t before_length = before.first ? before.first->length : 0;
     const uint64_t before_ended = before_end ? *before_end : 0;
     leat_row_read *sorted[ROWS_MAX];
@@ -111,7 +111,7 @@ int leat_layout_place(leat_layout *layout, leat_row_read *rows, uint32_t n, uint
             *before_end = place_of(layout, row);
     }
     if (!count) /* a run between two others would get their shared block */
-        leat_layout_close(layout);
+        leat_coalesce_close(layout);
     *end = layout->to;
     return n_reads;
 no_room:
@@ -125,7 +125,7 @@ no_room:
     return -1;
 }
 
-void leat_layout_close(leat_layout *layout)
+void leat_coalesce_close(leat_coalesce *layout)
 {
     layout->first = layout->last = NULL;
 }

@@ -10,20 +10,20 @@
  *
  * Files read directly (past the page cache) want offset, length and memory in whole blocks: a read is
  * rounded outwards to them. The rows are the same bytes in either way. */
-#ifndef LEAT_LAYOUT_H
-#define LEAT_LAYOUT_H
+#ifndef LEAT_COALESCE_H
+#define LEAT_COALESCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct leat_run;
+struct leat_task;
 
 #define LEAT_LAYOUT_ALIGN 4096 /* blocks of direct reads */
 
 /* A row whose bytes the reader fetches. */
 typedef struct leat_row_read {
-    struct leat_run *run;
+    struct leat_task *run;
     struct leat_row_read *next; /* comes with the same read; NULL: the last one */
     uint64_t record, epoch;
     uint8_t *bytes; /* NULL: not read ahead */
@@ -37,7 +37,7 @@ typedef struct leat_row_read {
     size_t length; /* 0: not the first */
 } leat_row_read;
 
-typedef struct leat_layout {
+typedef struct leat_coalesce {
     uint8_t *memory;
     uint64_t bytes;              /* of it; a multiple of LEAT_LAYOUT_ALIGN */
     uint64_t end;                /* of the part of it that is used now, in bytes from its start */
@@ -45,17 +45,17 @@ typedef struct leat_layout {
     uint64_t to;                 /* where the next read may begin */
     leat_row_read *first, *last; /* rows of the read that may still grow; NULL: none */
     uint64_t at;                 /* where that read lies */
-} leat_layout;
+} leat_coalesce;
 
 /* Places n rows of a run, those of size > 0, in memory from layout->to on, none of it beyond
  * used_from + bytes. Fills their bytes and the reads (`first` rows and `next`).
  * before    the run placed just before in this group, NULL: none; its end is taken back to where this
  *           run's bytes begin, if the two share a block. `end`: of this run's part of the memory
  * returns   the number of new reads, or -1 when there is no room: then nothing has changed */
-int leat_layout_place(leat_layout *layout, leat_row_read *rows, uint32_t n, uint64_t used_from,
-                      uint64_t *before_end, uint64_t *end);
+int leat_coalesce_place(leat_coalesce *layout, leat_row_read *rows, uint32_t n, uint64_t used_from,
+                        uint64_t *before_end, uint64_t *end);
 
 /* No read may grow any more: they are handed over. */
-void leat_layout_close(leat_layout *layout);
+void leat_coalesce_close(leat_coalesce *layout);
 
 #endif

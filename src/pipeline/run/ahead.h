@@ -22,7 +22,7 @@ typedef enum leat_run_state {
     LEAT_RUN_DONE
 } leat_run_state;
 
-typedef struct leat_run {
+typedef struct leat_task {
     leat_run_state state; /* [engine lock] */
     uint32_t n_pending;   /* reads not finished [engine lock] */
     int64_t batch;        /* the rest: [start token, then who runs it] */
@@ -34,12 +34,12 @@ typedef struct leat_run {
     int64_t submitted_ns; /* the kernel had them all; 0: not yet [engine lock] */
     uint64_t end;         /* of its part of the read memory, counted without wrapping */
     leat_row_read rows[LEAT_RUN_MAX];
-} leat_run;
+} leat_task;
 
 typedef enum leat_role { LEAT_NOBODY, LEAT_WORKER, LEAT_CONSUMER } leat_role;
 
 /* Reading ahead; unused (reader == NULL) when workers read by themselves. */
-typedef struct leat_ahead {
+typedef struct leat_readahead {
     leat_reader *reader; /* [const after open] */
     uint64_t bytes;      /* of read memory [const after open] */
     uint64_t window;     /* of it that is used now [engine lock] */
@@ -47,15 +47,15 @@ typedef struct leat_ahead {
         latency_ns; /* from the end of a submission until a run's last read is there [engine lock] */
     uint64_t n_timed; /* [engine lock] */
     /* The page cache has the files: who runs a row reads it too. Tried again after n_settle reads. */
-    bool in_worker;      /* [engine lock] */
-    bool refused;        /* the kernel takes no more reads: in_worker for good [engine lock] */
-    uint64_t n_settle;   /* [engine lock] */
-    leat_run *runs;      /* ring of LEAT_RUNS */
-    leat_layout layout;  /* [start token] */
-    uint64_t head, tail; /* runs published / freed, counted without wrapping [engine lock] */
-    uint64_t n_done;     /* open runs that wait for an older one to be freed [engine lock] */
-    uint64_t open_bytes; /* of rows in open runs [engine lock] */
-    uint64_t blocked_at; /* tail when the last start found no room [engine lock] */
+    bool in_worker;       /* [engine lock] */
+    bool refused;         /* the kernel takes no more reads: in_worker for good [engine lock] */
+    uint64_t n_settle;    /* [engine lock] */
+    leat_task *runs;      /* ring of LEAT_RUNS */
+    leat_coalesce layout; /* [start token] */
+    uint64_t head, tail;  /* runs published / freed, counted without wrapping [engine lock] */
+    uint64_t n_done;      /* open runs that wait for an older one to be freed [engine lock] */
+    uint64_t open_bytes;  /* of rows in open runs [engine lock] */
+    uint64_t blocked_at;  /* tail when the last start found no room [engine lock] */
     uint64_t used_to, used_from; /* read memory in use, counted without wrapping [engine lock] */
     uint32_t in_flight;          /* reads [engine lock] */
     bool starting;               /* somebody holds the start token [engine lock] */
@@ -68,6 +68,6 @@ typedef struct leat_ahead {
     leat_role leader;       /* who sleeps on the eventfd [engine lock] */
     bool leader_called;     /* and has been woken [engine lock] */
     int64_t reaped_ns; /* when the last look found reads done; 0: it found none [engine lock] */
-} leat_ahead;
+} leat_readahead;
 
 #endif

@@ -13,7 +13,7 @@
 #include "engine.h"
 #include "pipeline/order/order_replace.h"
 
-int leat_bad_open(leat_loader *loader, leat_error *err)
+int leat_bad_rows_open(leat_loader *loader, leat_error *err)
 {
     const size_t n_logs = (size_t)(loader->n_slots + loader->n_buffers);
     loader->bad_epoch = -1;
@@ -27,7 +27,7 @@ int leat_bad_open(leat_loader *loader, leat_error *err)
     return LEAT_OK;
 }
 
-void leat_bad_close(leat_loader *loader)
+void leat_bad_rows_close(leat_loader *loader)
 {
     free(loader->logs);
     loader->logs = NULL;
@@ -93,8 +93,8 @@ static int replace(const leat_plan *plan, leat_worker *worker, const leat_slot *
                         LEAT_REPLACE_ATTEMPTS);
 }
 
-int leat_bad_row(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint64_t row,
-                 uint64_t record, uint64_t epoch, leat_error *err)
+int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint64_t row,
+                      uint64_t record, uint64_t epoch, leat_error *err)
 {
     const leat_plan *const plan = loader->plan;
     leat_row_error bad = { .batch = slot->batch,
@@ -121,7 +121,7 @@ int leat_bad_row(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint
 
 /* --- in batch order ------------------------------------------------------------------------------ */
 
-void leat_bad_begin_locked(leat_loader *loader, leat_slot *slot)
+void leat_bad_rows_begin_locked(leat_loader *loader, leat_slot *slot)
 {
     if (!loader->logs)
         return;
@@ -134,13 +134,13 @@ void leat_bad_begin_locked(leat_loader *loader, leat_slot *slot)
     slot->log->n_masked = slot->log->n_replaced = slot->log->n = 0;
 }
 
-void leat_bad_settle_locked(leat_loader *loader, leat_slot *slot)
+void leat_bad_rows_settle_locked(leat_loader *loader, leat_slot *slot)
 {
     const leat_bad_log *const log = slot->log;
     if (slot->error.code < 0 || !log || log->n == 0)
         return;
     const leat_order *const order = &loader->plan->order;
-    const int64_t epoch = slot->batch / (int64_t)leat_plan_epoch_batches(order);
+    const int64_t epoch = slot->batch / (int64_t)leat_order_epoch_batches(order);
     const int64_t most = loader->plan->max_errors;
     if (epoch != loader->bad_epoch)
         loader->n_bad = 0;
@@ -157,7 +157,7 @@ void leat_bad_settle_locked(leat_loader *loader, leat_slot *slot)
         (long long)most, most == 1 ? "" : "s", (long long)epoch, last->message);
 }
 
-void leat_bad_move_locked(leat_slot *slot, leat_batch *batch)
+void leat_bad_rows_move_locked(leat_slot *slot, leat_batch *batch)
 {
     batch->log = slot->log;
     slot->log = NULL;
@@ -165,7 +165,7 @@ void leat_bad_move_locked(leat_slot *slot, leat_batch *batch)
     batch->info.n_replaced = batch->log ? batch->log->n_replaced : 0;
 }
 
-void leat_bad_count_locked(leat_loader *loader, const leat_batch *batch)
+void leat_bad_rows_count_locked(leat_loader *loader, const leat_batch *batch)
 {
     const leat_bad_log *const log = batch->log;
     if (!log)
@@ -176,7 +176,7 @@ void leat_bad_count_locked(leat_loader *loader, const leat_batch *batch)
         loader->errors[loader->n_errors++] = log->rows[i];
 }
 
-void leat_bad_release_locked(leat_loader *loader, leat_batch *batch)
+void leat_bad_rows_release_locked(leat_loader *loader, leat_batch *batch)
 {
     if (!batch->log)
         return;

@@ -149,7 +149,7 @@ static void give_back(leat_batch *batch, bool consumed)
         return;
     }
     batch->state = LEAT_BATCH_RELEASED;
-    leat_bad_release_locked(loader, batch);
+    leat_bad_rows_release_locked(loader, batch);
     if (loader->device) {
         batch->buffer->consumed_recorded = consumed;
         leat_ship_free_locked(loader, batch->buffer);

@@ -53,7 +53,7 @@ static void go_on_locked(leat_loader *loader, leat_slot *slot, int32_t op)
     slot->ready_ns = leat_clock_ns();
 }
 
-void leat_finish_begin_locked(leat_loader *loader, leat_slot *slot)
+void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot)
 {
     go_on_locked(loader, slot, slot->error.code < 0 ? n_steps(loader->plan) : 0);
 }
@@ -74,7 +74,7 @@ static leat_slot *find_locked(const leat_loader *loader, int64_t only)
     return oldest;
 }
 
-bool leat_finish_can_locked(const leat_loader *loader, int64_t only)
+bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t only)
 {
     return find_locked(loader, only) != NULL;
 }
@@ -94,20 +94,20 @@ static uint64_t part_of(const leat_loader *loader, const leat_slot *slot, uint64
     return share > least ? share : least;
 }
 
-bool leat_finish_take_locked(leat_loader *loader, int64_t only, leat_finish_task *out)
+bool leat_batch_ops_take_locked(leat_loader *loader, int64_t only, leat_batch_ops_task *out)
 {
     leat_slot *const slot = find_locked(loader, only);
     if (!slot)
         return false;
     const uint64_t units = units_locked(loader, slot), part = part_of(loader, slot, units);
-    *out = (leat_finish_task){ .slot = slot, .op = slot->finish_op, .from = slot->finish_next };
+    *out = (leat_batch_ops_task){ .slot = slot, .op = slot->finish_op, .from = slot->finish_next };
     out->to = units - out->from < part ? units : out->from + part;
     slot->finish_next = out->to;
     return true;
 }
 
-void leat_finish_done_locked(leat_loader *loader, const leat_finish_task *task, uint64_t digest,
-                             const leat_error *failed)
+void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_task *task,
+                                uint64_t digest, const leat_error *failed)
 {
     leat_slot *const slot = task->slot;
     if (failed)
@@ -122,8 +122,8 @@ void leat_finish_done_locked(leat_loader *loader, const leat_finish_task *task, 
 
 /* --- outside the lock ----------------------------------------------------------------------------- */
 
-uint64_t leat_finish_digest_row(const leat_plan *plan, const leat_order_place *place, uint8_t *slot,
-                                uint64_t row)
+uint64_t leat_slot_digest_row(const leat_plan *plan, const leat_order_place *place, uint8_t *slot,
+                              uint64_t row)
 {
     const uint64_t at = place->first_row + row;
     uint64_t digest = 0;
@@ -179,7 +179,7 @@ static void mix_pair(const leat_plan *plan, const leat_batch_link *link, const l
                  label->row_bytes / sizeof(float), (float)own);
 }
 
-static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_finish_task *task,
+static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_task *task,
                      leat_error *err)
 {
     const leat_slot *const slot = task->slot;
@@ -206,21 +206,21 @@ static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_fini
     return LEAT_OK;
 }
 
-int leat_finish_run(const leat_plan *plan, leat_worker *worker, const leat_finish_task *task,
-                    uint64_t *digest, leat_error *err)
+int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_task *task,
+                       uint64_t *digest, leat_error *err)
 {
     const leat_slot *const slot = task->slot;
     *digest = 0;
     if (task->op == plan->n_batch_links) {
         for (uint64_t row = task->from; row < task->to; row++)
-            *digest += leat_finish_digest_row(plan, &slot->place, slot->memory, row);
+            *digest += leat_slot_digest_row(plan, &slot->place, slot->memory, row);
         return LEAT_OK;
     }
     const bool by_cpu = ++worker->n_timed % CPU_EVERY == 0;
     const int64_t cpu = by_cpu ? leat_clock_cpu_ns() : 0, start = leat_clock_ns();
     const uint64_t n = 2 * (task->to - task->from);
     leat_trace_stage *const stage =
-        &worker->trace.stages[leat_watch_n_stages(plan) - plan->n_batch_links + task->op];
+        &worker->trace.stages[leat_timing_n_stages(plan) - plan->n_batch_links + task->op];
     const int rc = mix_pairs(plan, worker, task, err);
     leat_trace_count(stage, n, n * plan->chains[plan->batch_links[task->op].chain].row_bytes);
     const int64_t ns = leat_clock_ns() - start;

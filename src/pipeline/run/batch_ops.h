@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * batch_ops.h: batch ops, done when the last row of a batch is there. */
-#ifndef LEAT_FINISH_H
-#define LEAT_FINISH_H
+#ifndef LEAT_BATCH_OPS_H
+#define LEAT_BATCH_OPS_H
 
 #include "pipeline/sample/sample.h"
 
@@ -10,10 +10,10 @@ struct leat_slot;
 
 /* A part of what is to be done to a batch: some pairs of one op, or (op = n_batch_links) the digests of
  * some rows. */
-typedef struct leat_finish_task {
+typedef struct leat_batch_ops_task {
     struct leat_slot *slot;
     int32_t op;
     uint64_t from, to;
-} leat_finish_task;
+} leat_batch_ops_task;
 
 #endif

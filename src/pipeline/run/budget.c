@@ -152,7 +152,7 @@ static int64_t scratch_for(const leat_plan *plan, uint64_t tried)
  * what a large one needs beyond that is there once. */
 static void share_scratch(const leat_budget_division *d, int64_t bytes)
 {
-    const leat_look *const look = &d->plan->look;
+    const leat_probe *const look = &d->plan->look;
     const int64_t least = scratch_for(d->plan, look->usual_bytes);
     const int64_t most = scratch_for(d->plan, look->scratch_bytes);
     const int64_t large = leat_budget_round_up((int64_t)look->scratch_bytes + 65536);

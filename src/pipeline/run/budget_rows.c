@@ -60,7 +60,7 @@ static void add_batches(const leat_budget_division *d)
 static void add_workers(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
-    const leat_look *const look = &d->plan->look;
+    const leat_probe *const look = &d->plan->look;
     const int64_t n = b->threads + 1;
     char how[96], each[32], largest[32];
     if (b->large_bytes)
@@ -85,7 +85,7 @@ static void add_workers(const leat_budget_division *d)
 static void add_reading(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
-    const int64_t runs = b->read_bytes ? LEAT_RUNS * (int64_t)sizeof(leat_run) : 0;
+    const int64_t runs = b->read_bytes ? LEAT_RUNS * (int64_t)sizeof(leat_task) : 0;
     const int64_t n_handles = b->prefetch_most + 2 * d->facts->hold + LEAT_INFO_RING;
     const int64_t handle_bytes =
         (int64_t)sizeof(leat_batch) + d->plan->n_tensors * (int64_t)sizeof(leat_view);
@@ -113,7 +113,8 @@ static void add_cache(const leat_budget_division *d, int64_t limit)
     leat_budget *const b = d->out;
     const leat_cache *const cache = d->plan->cache;
     if (d->plan->keeps && d->facts->device[0])
-        add_row(b, "cache", LEAT_MEMORY_DEVICE, leat_budget_round_up(leat_keep_bytes(d->plan)),
+        add_row(b, "cache", LEAT_MEMORY_DEVICE,
+                leat_budget_round_up(leat_device_cache_bytes(d->plan)),
                 "rows of %llu records, which stay on %s",
                 (unsigned long long)d->plan->source->n_records, d->facts->device);
     if (!cache || leat_cache_is_file(cache))

@@ -161,7 +161,7 @@ struct leat_loader {
     leat_stream *copies;
     leat_stream *maps; /* where the device has links to do, else NULL */
     leat_device_map *map;
-    leat_keep *keep; /* rows that stay on the device; NULL: none do */
+    leat_device_cache *keep; /* rows that stay on the device; NULL: none do */
     leat_trace_ring read_spans, copy_spans, step_spans; /* step_spans: what the consumer told */
 
     pthread_mutex_t lock; /* guards what follows */
@@ -191,7 +191,7 @@ struct leat_loader {
     int64_t ship;  /* next batch to copy */
     bool shipping; /* somebody does it */
     int64_t noted; /* next batch whose copy is not in the trace yet */
-    leat_ahead ahead;
+    leat_readahead ahead;
     char reader_reason[160];
     leat_bad_log *logs, *free_logs; /* all [const after open]; those given back */
     int64_t n_logs_used;            /* logs from here on were never given out */
@@ -232,17 +232,17 @@ leat_slot *leat_slot_claim_locked(leat_loader *loader, int64_t batch,
 bool leat_slot_can_claim_locked(const leat_loader *loader, int64_t batch);
 
 /* --- readahead.c ----------------------------------------------------------------------------------- */
-int leat_start_open(leat_loader *loader, leat_error *err);
-void leat_start_close(leat_loader *loader);
-bool leat_start_can_locked(const leat_loader *loader);
+int leat_readahead_open(leat_loader *loader, leat_error *err);
+void leat_readahead_close(leat_loader *loader);
+bool leat_readahead_can_locked(const leat_loader *loader);
 /* Claims runs and submits their reads. Called with the lock held and the token free; lets the lock
  * go in between. */
-void leat_start_group_locked(leat_loader *loader);
+void leat_readahead_group_locked(leat_loader *loader);
 /* Takes finished reads in. */
-void leat_start_reap_locked(leat_loader *loader);
+void leat_readahead_reap_locked(leat_loader *loader);
 /* Oldest run that can be computed, only of batch `only` unless that is -1. */
-leat_run *leat_start_find_locked(const leat_loader *loader, int64_t only);
-void leat_start_done_locked(leat_loader *loader, leat_run *run);
+leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only);
+void leat_readahead_done_locked(leat_loader *loader, leat_task *run);
 
 /* --- ship.c ------------------------------------------------------------------------------------ */
 int leat_ship_open(leat_loader *loader, leat_error *err);
@@ -281,37 +281,37 @@ void leat_tune_idle_locked(leat_loader *loader);
 
 /* --- batch_ops.c ---------------------------------------------------------------------------------- */
 /* The last row of a slot is there: FINISHING, or FULL if there is nothing left to do. */
-void leat_finish_begin_locked(leat_loader *loader, leat_slot *slot);
+void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot);
 /* A part of the oldest batch that has any, only of batch `only` unless that is -1. */
-bool leat_finish_can_locked(const leat_loader *loader, int64_t only);
-bool leat_finish_take_locked(leat_loader *loader, int64_t only, leat_finish_task *out);
+bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t only);
+bool leat_batch_ops_take_locked(leat_loader *loader, int64_t only, leat_batch_ops_task *out);
 /* Does it, without the lock. *digest: what it adds to the batch's. */
-int leat_finish_run(const leat_plan *plan, leat_worker *worker, const leat_finish_task *task,
-                    uint64_t *digest, leat_error *err);
+int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_task *task,
+                       uint64_t *digest, leat_error *err);
 /* failed: NULL, or why it did not work. */
-void leat_finish_done_locked(leat_loader *loader, const leat_finish_task *task, uint64_t digest,
-                             const leat_error *failed);
+void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_task *task,
+                                uint64_t digest, const leat_error *failed);
 /* A row's part of the digest. The batch's row that is row 0 here counts, so that the digests of all ranks
  * add up to the batch's. */
-uint64_t leat_finish_digest_row(const leat_plan *plan, const leat_order_place *place, uint8_t *slot,
-                                uint64_t row);
+uint64_t leat_slot_digest_row(const leat_plan *plan, const leat_order_place *place, uint8_t *slot,
+                              uint64_t row);
 
 /* --- bad_rows.c -------------------------------------------------------------------------------- */
-int leat_bad_open(leat_loader *loader, leat_error *err);
-void leat_bad_close(leat_loader *loader);
+int leat_bad_rows_open(leat_loader *loader, leat_error *err);
+void leat_bad_rows_close(leat_loader *loader);
 /* Row i of a span failed with *err: masks or replaces it if that is the plan's policy and the error is
  * the record's. Returns LEAT_OK, or the error that stops the run. Takes the lock. */
-int leat_bad_row(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint64_t row,
-                 uint64_t record, uint64_t epoch, leat_error *err);
+int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint64_t row,
+                      uint64_t record, uint64_t epoch, leat_error *err);
 /* A slot begins a batch. */
-void leat_bad_begin_locked(leat_loader *loader, leat_slot *slot);
+void leat_bad_rows_begin_locked(leat_loader *loader, leat_slot *slot);
 /* A full slot's turn has come: counts its bad rows; sets its error when they are too many. */
-void leat_bad_settle_locked(leat_loader *loader, leat_slot *slot);
+void leat_bad_rows_settle_locked(leat_loader *loader, leat_slot *slot);
 /* The log goes from the slot to the batch. */
-void leat_bad_move_locked(leat_slot *slot, leat_batch *batch);
+void leat_bad_rows_move_locked(leat_slot *slot, leat_batch *batch);
 /* A batch is handed out, or released. */
-void leat_bad_count_locked(leat_loader *loader, const leat_batch *batch);
-void leat_bad_release_locked(leat_loader *loader, leat_batch *batch);
+void leat_bad_rows_count_locked(leat_loader *loader, const leat_batch *batch);
+void leat_bad_rows_release_locked(leat_loader *loader, leat_batch *batch);
 
 /* --- batch.c ----------------------------------------------------------------------------------- */
 /* Memory of the handles of batches; then a batch's number gets a handle that nobody holds. */
@@ -323,7 +323,7 @@ void leat_batch_settle(leat_batch *batch);
 
 /* --- loader.c ---------------------------------------------------------------------------------- */
 /* What a full slot says about its batch. */
-void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot);
+void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot);
 /* What is left of a loader that was closed, when the last batch is released. */
 void leat_loader_free(leat_loader *loader);
 /* The same in a child that fork() made, whatever threads were in the middle of: takes no lock, waits for
@@ -342,7 +342,7 @@ bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
 bool leat_sched_can_run_locked(const leat_loader *loader, int64_t only);
 bool leat_sched_can_finish_locked(const leat_loader *loader, int64_t only);
 /* Puts what a thread did since start_ns into its trace. Returns the time it ended. */
-int64_t leat_sched_note(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
+int64_t leat_trace_note(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
                         uint64_t row, uint64_t n, uint64_t record);
 
 /* --- wake.c ------------------------------------------------------------------------------------ */

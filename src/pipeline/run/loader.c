@@ -7,7 +7,7 @@
 
 /* --- next ---------------------------------------------------------------------------------------- */
 
-void leat_loader_fill_info(leat_batch *batch, const leat_slot *slot)
+void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot)
 {
     batch->bucket = slot->place.bucket;
     batch->info = (leat_batch_info){
@@ -43,11 +43,11 @@ static leat_batch *hand_out_locked(leat_loader *loader)
         leat_slot *const slot = batch->slot;
         slot->state = LEAT_SLOT_HELD;
         batch->memory = slot->memory;
-        leat_loader_fill_info(batch, slot);
-        leat_bad_move_locked(slot, batch);
+        leat_batch_fill_info(batch, slot);
+        leat_bad_rows_move_locked(slot, batch);
     }
     batch->state = LEAT_BATCH_HELD;
-    leat_bad_count_locked(loader, batch);
+    leat_bad_rows_count_locked(loader, batch);
     loader->next++;
     loader->held++;
     loader->n_batches_out++;
@@ -97,7 +97,7 @@ static int make_next_locked(leat_loader *loader, int64_t until_ns)
     leat_slot *const slot = leat_loader_slot(loader, loader->next);
     const bool full = slot && slot->state == LEAT_SLOT_FULL;
     if (full && !loader->device)
-        leat_bad_settle_locked(loader, slot);
+        leat_bad_rows_settle_locked(loader, slot);
     if (full && slot->error.code < 0) {
         loader->failure = slot->error;
     } else if (loader->lost.code < 0) {
@@ -205,5 +205,5 @@ void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
     const int64_t next = loader->next;
     if (locks)
         pthread_mutex_unlock(&loader->lock);
-    leat_state_make(loader->plan, next, out);
+    leat_resume_state_make(loader->plan, next, out);
 }

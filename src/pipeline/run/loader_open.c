@@ -13,7 +13,7 @@
 
 static int check(const leat_plan *plan, const leat_loader_options *o, leat_error *err)
 {
-    const int rc = o->state ? leat_state_check(o->state, plan, err) : LEAT_OK;
+    const int rc = o->state ? leat_resume_state_check(o->state, plan, err) : LEAT_OK;
     if (rc < 0)
         return rc;
     if (plan->on_device && (!o->device || !o->device->table->map_open))
@@ -150,8 +150,8 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
     if ((rc = set_sizes(loader, o, err)) < 0 || (rc = leat_batch_open_all(loader, err)) < 0 ||
         (rc = open_spans(loader, err)) < 0 || (rc = open_scratch(loader, err)) < 0 ||
         (rc = open_cache(loader, err)) < 0 || (rc = leat_slot_open_all(loader, err)) < 0 ||
-        (rc = leat_bad_open(loader, err)) < 0 || (rc = leat_ship_open(loader, err)) < 0 ||
-        (rc = leat_start_open(loader, err)) < 0 || (rc = open_pool(loader, err)) < 0) {
+        (rc = leat_bad_rows_open(loader, err)) < 0 || (rc = leat_ship_open(loader, err)) < 0 ||
+        (rc = leat_readahead_open(loader, err)) < 0 || (rc = open_pool(loader, err)) < 0) {
         leat_loader_close(&loader);
         return rc;
     }
@@ -170,7 +170,7 @@ static void stop(leat_loader *loader)
         loader->device->table->stream_sync(loader->copies, NULL);
     if (loader->maps)
         loader->device->table->stream_sync(loader->maps, NULL);
-    leat_start_close(loader);
+    leat_readahead_close(loader);
 }
 
 static void close_scratch(leat_loader *loader)
@@ -195,7 +195,7 @@ void leat_loader_free(leat_loader *loader)
 {
     leat_ship_close(loader);
     leat_slot_close_all(loader);
-    leat_bad_close(loader);
+    leat_bad_rows_close(loader);
     leat_batch_close_all(loader);
     free(loader->errors);
     if (loader->device)
@@ -216,7 +216,7 @@ void leat_loader_free_forked(leat_loader *loader)
     free(loader->slots);
     free(loader->buffers);
     close_workers(loader);
-    leat_bad_close(loader);
+    leat_bad_rows_close(loader);
     leat_batch_close_all(loader);
     free(loader->errors);
     free(loader);

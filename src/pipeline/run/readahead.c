@@ -29,9 +29,9 @@ static void look_at_first_file(const leat_loader *loader)
         leat_reader_is_direct(loader->ahead.reader, at.fd);
 }
 
-int leat_start_open(leat_loader *loader, leat_error *err)
+int leat_readahead_open(leat_loader *loader, leat_error *err)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     const leat_plan *const plan = loader->plan;
     const bool fetches = plan->source->table->locate != NULL;
     a->batch = loader->first;
@@ -55,11 +55,11 @@ int leat_start_open(leat_loader *loader, leat_error *err)
     look_at_first_file(loader);
     snprintf(loader->reader_reason, sizeof loader->reader_reason, "%s",
              leat_reader_note(a->reader));
-    a->layout = (leat_layout){ .memory = leat_reader_memory(a->reader),
-                               .bytes = a->bytes,
-                               .most = leat_reader_fault.separate   ? 0
-                                       : a->bytes / 4 < JOINED_MOST ? a->bytes / 4
-                                                                    : JOINED_MOST };
+    a->layout = (leat_coalesce){ .memory = leat_reader_memory(a->reader),
+                                 .bytes = a->bytes,
+                                 .most = leat_reader_fault.separate   ? 0
+                                         : a->bytes / 4 < JOINED_MOST ? a->bytes / 4
+                                                                      : JOINED_MOST };
     a->runs = calloc(LEAT_RUNS, sizeof *a->runs);
     return a->runs ? LEAT_OK
                    : leat_fail(err, LEAT_E_NOMEM, "reading: %d runs, %zu bytes each", LEAT_RUNS,
@@ -67,9 +67,9 @@ int leat_start_open(leat_loader *loader, leat_error *err)
 }
 
 /* All reads of a run are done: a span. One look at the clock serves all that end together. */
-static void note_read_locked(leat_loader *loader, const leat_run *run)
+static void note_read_locked(leat_loader *loader, const leat_task *run)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     if (!a->reaped_ns)
         a->reaped_ns = leat_clock_ns();
     const leat_trace_span span = { .start_ns = run->started_ns,
@@ -87,7 +87,7 @@ static void note_read_locked(leat_loader *loader, const leat_run *run)
 static void finished(void *arg, void *tag, int result)
 {
     leat_loader *const loader = arg;
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     const leat_row_read *const first = tag;
     a->in_flight--;
     for (leat_row_read *row = tag, *next; row; row = next) {
@@ -106,7 +106,7 @@ static void finished(void *arg, void *tag, int result)
     }
 }
 
-void leat_start_reap_locked(leat_loader *loader)
+void leat_readahead_reap_locked(leat_loader *loader)
 {
     loader->ahead.reaped_ns = 0;
     if (loader->ahead.in_flight)
@@ -116,7 +116,7 @@ void leat_start_reap_locked(leat_loader *loader)
 /* The kernel takes no more reads: from now on who runs a row reads it, those that were queued too. */
 static void give_up_locked(leat_loader *loader, int error)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     snprintf(loader->reader_reason, sizeof loader->reader_reason,
              "io_uring_enter is refused since batch %lld: %s", (long long)loader->next,
              strerror(error));
@@ -125,13 +125,13 @@ static void give_up_locked(leat_loader *loader, int error)
     leat_reader_drop(a->reader, finished, loader);
 }
 
-void leat_start_close(leat_loader *loader)
+void leat_readahead_close(leat_loader *loader)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     if (a->reader) {
         pthread_mutex_lock(&loader->lock);
         leat_reader_drop(a->reader, finished, loader);
-        for (leat_start_reap_locked(loader); a->in_flight; leat_start_reap_locked(loader)) {
+        for (leat_readahead_reap_locked(loader); a->in_flight; leat_readahead_reap_locked(loader)) {
             pthread_mutex_unlock(&loader->lock);
             leat_reader_wait(a->reader);
             pthread_mutex_lock(&loader->lock);
@@ -147,15 +147,15 @@ void leat_start_close(leat_loader *loader)
  * the next runs are. But one slow run at the tail must not keep the other threads from theirs. */
 static uint64_t stop_locked(const leat_loader *loader)
 {
-    const leat_ahead *const a = &loader->ahead;
+    const leat_readahead *const a = &loader->ahead;
     const uint64_t most = a->tail + LEAT_RUNS;
     const uint64_t near = a->tail + a->n_done + 4 * (uint64_t)loader->n_threads + 4;
     return a->in_worker && near < most ? near : most;
 }
 
-bool leat_start_can_locked(const leat_loader *loader)
+bool leat_readahead_can_locked(const leat_loader *loader)
 {
-    const leat_ahead *const a = &loader->ahead;
+    const leat_readahead *const a = &loader->ahead;
     if (!a->reader || a->starting || loader->stop)
         return false;
     if (a->unsubmitted)
@@ -179,7 +179,7 @@ static bool locate(const leat_loader *loader, leat_row_read *row, leat_extent *a
     const leat_plan *const plan = loader->plan;
     const leat_source *const source = plan->source;
     const uint64_t record = leat_order_record(&plan->order, row->record);
-    if (leat_keep_has(loader->keep, record))
+    if (leat_device_cache_has(loader->keep, record))
         return false;
     switch (plan->cache ? leat_cache_find(plan->cache, record, at) : LEAT_CACHE_NONE) {
     case LEAT_CACHE_IN_MEMORY:
@@ -203,7 +203,7 @@ static bool is_next_part(const leat_plan *plan, const leat_row_read *rows, uint6
 }
 
 /* Bytes of read memory that a row may take; 0: it is not read ahead. */
-static uint64_t cost_of(const leat_ahead *a, const leat_row_read *row)
+static uint64_t cost_of(const leat_readahead *a, const leat_row_read *row)
 {
     const uint64_t cost = row->size + (row->direct ? BLOCK_COST : 0);
     return cost <= a->bytes / 4 ? cost : 0;
@@ -224,9 +224,9 @@ static bool reads_itself(const leat_start *now, const leat_row_read *row)
 
 /* Fills in the next rows of the run at the head of the ring: where their bytes are. Its rows take at
  * most an eighth of the memory unless it is a single one; twice that with what lies between them. */
-static void prepare(leat_loader *loader, leat_run *run, const leat_start *now)
+static void prepare(leat_loader *loader, leat_task *run, const leat_start *now)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     const leat_plan *const plan = loader->plan;
     uint64_t total = 0;
     run->batch = a->batch;
@@ -263,17 +263,17 @@ static void prepare(leat_loader *loader, leat_run *run, const leat_start *now)
 }
 
 /* Gives the run its part of the read memory; its reads, or -1: no room. */
-static int place(leat_ahead *a, leat_run *run, leat_run *before, uint64_t used_from)
+static int place(leat_readahead *a, leat_task *run, leat_task *before, uint64_t used_from)
 {
-    const int n_reads = leat_layout_place(&a->layout, run->rows, run->n, used_from,
-                                          before ? &before->end : NULL, &run->end);
+    const int n_reads = leat_coalesce_place(&a->layout, run->rows, run->n, used_from,
+                                            before ? &before->end : NULL, &run->end);
     run->n_pending = 0;
     for (uint32_t i = 0; i < run->n && n_reads >= 0; i++)
         run->n_pending += run->rows[i].bytes != NULL;
     return n_reads;
 }
 
-static void queue(leat_ahead *a, leat_run *run)
+static void queue(leat_readahead *a, leat_task *run)
 {
     for (uint32_t i = 0; i < run->n; i++) {
         leat_row_read *const row = &run->rows[i];
@@ -284,7 +284,7 @@ static void queue(leat_ahead *a, leat_run *run)
 }
 
 /* Moves the cursor behind a run. */
-static void advance(leat_ahead *a, const leat_run *run)
+static void advance(leat_readahead *a, const leat_task *run)
 {
     a->row += run->n;
     if (a->row == run->place.rows) {
@@ -304,13 +304,13 @@ typedef struct leat_group {
 /* Prepares and places runs from the head of the ring on. */
 static leat_group make_group(leat_loader *loader, int64_t end, const leat_start *now)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     leat_group g = { .head = a->head, .tail = now->tail };
-    leat_run *before = NULL;
+    leat_task *before = NULL;
     uint64_t bytes = 0;
     while (g.head < now->stop && g.n_reads < GROUP && g.n_reads + LEAT_RUN_MAX <= now->room &&
            a->batch < end && bytes < LEAT_GROUP_BYTES) {
-        leat_run *const run = &a->runs[g.head % LEAT_RUNS];
+        leat_task *const run = &a->runs[g.head % LEAT_RUNS];
         if (!a->stashed)
             prepare(loader, run, now);
         const uint64_t whole = 2 * (run->bytes + run->n * BLOCK_COST); /* a run always fits */
@@ -326,17 +326,17 @@ static leat_group make_group(leat_loader *loader, int64_t end, const leat_start 
         before = run;
         g.head++;
     }
-    leat_layout_close(&a->layout);
+    leat_coalesce_close(&a->layout);
     return g;
 }
 
 /* Makes the runs of a group known to all. */
 static void publish_locked(leat_loader *loader, const leat_group *g)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     const int64_t now = leat_clock_ns();
     for (uint64_t i = a->head; i < g->head; i++) {
-        leat_run *const run = &a->runs[i % LEAT_RUNS];
+        leat_task *const run = &a->runs[i % LEAT_RUNS];
         run->started_ns = now;
         run->submitted_ns = 0;
         a->open_bytes += run->bytes;
@@ -351,9 +351,9 @@ static void publish_locked(leat_loader *loader, const leat_group *g)
     a->blocked_at = g->tail;
 }
 
-void leat_start_group_locked(leat_loader *loader)
+void leat_readahead_group_locked(leat_loader *loader)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     const int64_t end =
         loader->plan->prefetch || loader->asked > loader->end ? loader->end : loader->asked;
     if (a->head == a->tail) /* nothing is open: from the start again */
@@ -382,7 +382,7 @@ void leat_start_group_locked(leat_loader *loader)
     const int n_left = leat_reader_submit(a->reader);
     const int64_t submitted_ns = leat_clock_ns();
     pthread_mutex_lock(&loader->lock);
-    leat_start_reap_locked(loader);               /* what the page cache had is there already */
+    leat_readahead_reap_locked(loader);           /* what the page cache had is there already */
     for (uint64_t i = first; i < group.head; i++) /* nobody else fills the ring meanwhile */
         a->runs[i % LEAT_RUNS].submitted_ns = submitted_ns;
     a->unsubmitted = n_left > 0;
@@ -391,11 +391,11 @@ void leat_start_group_locked(leat_loader *loader)
     a->starting = false;
 }
 
-leat_run *leat_start_find_locked(const leat_loader *loader, int64_t only)
+leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only)
 {
-    const leat_ahead *const a = &loader->ahead;
+    const leat_readahead *const a = &loader->ahead;
     for (uint64_t i = a->tail; i < a->head; i++) {
-        leat_run *const run = &a->runs[i % LEAT_RUNS];
+        leat_task *const run = &a->runs[i % LEAT_RUNS];
         if (run->state != LEAT_RUN_READY || (only >= 0 && run->batch != only))
             continue;
         return leat_slot_can_claim_locked(loader, run->batch) ? run : NULL;
@@ -403,13 +403,13 @@ leat_run *leat_start_find_locked(const leat_loader *loader, int64_t only)
     return NULL;
 }
 
-void leat_start_done_locked(leat_loader *loader, leat_run *run)
+void leat_readahead_done_locked(leat_loader *loader, leat_task *run)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     run->state = LEAT_RUN_DONE;
     a->n_done++;
     while (a->tail < a->head && a->runs[a->tail % LEAT_RUNS].state == LEAT_RUN_DONE) {
-        leat_run *const oldest = &a->runs[a->tail % LEAT_RUNS];
+        leat_task *const oldest = &a->runs[a->tail % LEAT_RUNS];
         oldest->state = LEAT_RUN_FREE;
         a->open_bytes -= oldest->bytes;
         a->used_from = oldest->end;

@@ -11,7 +11,7 @@ static uint64_t checksum(const leat_loader_state *state)
     return leat_digest_row(state, offsetof(leat_loader_state, checksum), 0);
 }
 
-void leat_state_make(const leat_plan *plan, int64_t next_batch, leat_loader_state *out)
+void leat_resume_state_make(const leat_plan *plan, int64_t next_batch, leat_loader_state *out)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
     memset(out, 0, sizeof *out); /* padding too: the bytes are hashed */
@@ -27,10 +27,10 @@ void leat_state_make(const leat_plan *plan, int64_t next_batch, leat_loader_stat
     out->checksum = checksum(out);
 }
 
-int leat_state_check(const leat_loader_state *state, const leat_plan *plan, leat_error *err)
+int leat_resume_state_check(const leat_loader_state *state, const leat_plan *plan, leat_error *err)
 {
     leat_loader_state want;
-    leat_state_make(plan, state->next_batch, &want);
+    leat_resume_state_make(plan, state->next_batch, &want);
     if (memcmp(state->magic, want.magic, sizeof want.magic))
         return leat_fail(err, LEAT_E_ARGUMENT, "state: this is not the state of a loader");
     if (state->version != want.version || state->size != want.size)

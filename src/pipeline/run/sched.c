@@ -23,18 +23,18 @@ bool leat_sched_can_run_locked(const leat_loader *loader, int64_t only)
     if (!may_compute_locked(loader, only))
         return false;
     if (loader->ahead.reader)
-        return leat_start_find_locked(loader, only) != NULL;
+        return leat_readahead_find_locked(loader, only) != NULL;
     return (only < 0 || loader->claim_batch == only) &&
            leat_slot_can_claim_locked(loader, loader->claim_batch);
 }
 
 bool leat_sched_can_finish_locked(const leat_loader *loader, int64_t only)
 {
-    return may_compute_locked(loader, only) && leat_finish_can_locked(loader, only);
+    return may_compute_locked(loader, only) && leat_batch_ops_can_locked(loader, only);
 }
 
 /* Claims the next rows in order. */
-static void claim_next_locked(leat_loader *loader, leat_span *out)
+static void claim_next_locked(leat_loader *loader, leat_work *out)
 {
     const int64_t batch = loader->claim_batch;
     if (loader->claim_row == 0) {
@@ -48,7 +48,7 @@ static void claim_next_locked(leat_loader *loader, leat_span *out)
     const uint64_t n =
         leat_order_whole_rows(order, leat_order_position(order, &slot->place, loader->claim_row),
                               loader->run_rows, UINT64_MAX);
-    *out = (leat_span){ .slot = slot,
+    *out = (leat_work){ .slot = slot,
                         .place = slot->place,
                         .batch = batch,
                         .row = loader->claim_row,
@@ -60,7 +60,7 @@ static void claim_next_locked(leat_loader *loader, leat_span *out)
     }
 }
 
-static bool take_span_locked(leat_loader *loader, int64_t only, leat_span *out)
+static bool take_span_locked(leat_loader *loader, int64_t only, leat_work *out)
 {
     if (loader->stop || !leat_sched_can_run_locked(loader, only))
         return false;
@@ -68,9 +68,9 @@ static bool take_span_locked(leat_loader *loader, int64_t only, leat_span *out)
         claim_next_locked(loader, out);
         return true;
     }
-    leat_run *const run = leat_start_find_locked(loader, only);
+    leat_task *const run = leat_readahead_find_locked(loader, only);
     run->state = LEAT_RUN_RUNNING;
-    *out = (leat_span){ .run = run,
+    *out = (leat_work){ .run = run,
                         .slot = leat_slot_claim_locked(loader, run->batch, &run->place),
                         .place = run->place,
                         .batch = run->batch,
@@ -81,7 +81,7 @@ static bool take_span_locked(leat_loader *loader, int64_t only, leat_span *out)
 
 /* --- doing a piece of work ---------------------------------------------------------------------- */
 
-int64_t leat_sched_note(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
+int64_t leat_trace_note(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
                         uint64_t row, uint64_t n, uint64_t record)
 {
     const leat_trace_span span = { .start_ns = start_ns,
@@ -95,7 +95,7 @@ int64_t leat_sched_note(leat_worker *worker, leat_trace_kind kind, int64_t start
     return span.end_ns;
 }
 
-static void book_locked(leat_loader *loader, leat_worker *worker, const leat_span *span,
+static void book_locked(leat_loader *loader, leat_worker *worker, const leat_work *span,
                         const leat_outcome *outcome)
 {
     leat_slot *const slot = span->slot;
@@ -108,9 +108,9 @@ static void book_locked(leat_loader *loader, leat_worker *worker, const leat_spa
     slot->left -= span->n;
     loader->busy_ns += outcome->ns;
     if (slot->left == 0)
-        leat_finish_begin_locked(loader, slot);
+        leat_batch_ops_begin_locked(loader, slot);
     if (span->run)
-        leat_start_done_locked(loader, span->run);
+        leat_readahead_done_locked(loader, span->run);
     leat_tune_span_locked(loader, span->n, outcome->ns);
     if (worker->read_waited)
         leat_tune_cold_locked(loader);
@@ -119,14 +119,14 @@ static void book_locked(leat_loader *loader, leat_worker *worker, const leat_spa
         leat_tune_batch_locked(loader);
 }
 
-static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat_span *span,
+static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat_work *span,
                             int64_t only)
 {
     leat_outcome outcome;
-    const leat_often often = leat_rows_often_locked(loader);
+    const leat_sampling often = leat_timing_rate_locked(loader);
     leat_wake_balance_locked(loader); /* what is left may be for others */
     pthread_mutex_unlock(&loader->lock);
-    leat_rows_compute(loader, worker, span, &often, &outcome);
+    leat_task_compute(loader, worker, span, &often, &outcome);
     leat_sample_rest(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
     book_locked(loader, worker, span, &outcome);
@@ -137,23 +137,23 @@ static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat
 /* A part of a batch whose rows are all there. */
 static bool finish_part_locked(leat_loader *loader, leat_worker *worker, int64_t only)
 {
-    leat_finish_task task;
+    leat_batch_ops_task task;
     leat_error error;
     uint64_t digest;
     if (loader->stop || !may_compute_locked(loader, only) ||
-        !leat_finish_take_locked(loader, only, &task))
+        !leat_batch_ops_take_locked(loader, only, &task))
         return false;
     const int64_t batch = task.slot->batch;
     leat_wake_balance_locked(loader);
     pthread_mutex_unlock(&loader->lock);
     const int64_t start = leat_clock_ns();
-    const int rc = leat_finish_run(loader->plan, worker, &task, &digest, &error);
+    const int rc = leat_batch_ops_run(loader->plan, worker, &task, &digest, &error);
     leat_sample_rest(worker, (size_t)loader->budget.scratch_bytes);
-    const int64_t end = leat_sched_note(worker, LEAT_TRACE_FINISH, start, batch, 0, 0, 0);
+    const int64_t end = leat_trace_note(worker, LEAT_TRACE_FINISH, start, batch, 0, 0, 0);
     pthread_mutex_lock(&loader->lock);
     loader->busy_ns += end - start;
     loader->help_ns += only < 0 ? 0 : end - start;
-    leat_finish_done_locked(loader, &task, digest, rc < 0 ? &error : NULL);
+    leat_batch_ops_done_locked(loader, &task, digest, rc < 0 ? &error : NULL);
     if (task.slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
     leat_wake_consumer_locked(loader);
@@ -165,16 +165,16 @@ static bool finish_part_locked(leat_loader *loader, leat_worker *worker, int64_t
 /* Does one thing if there is one; lets the lock go meanwhile. */
 static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
 {
-    leat_span span;
-    leat_start_reap_locked(loader);
+    leat_work span;
+    leat_readahead_reap_locked(loader);
     if (leat_ship_can_locked(loader)) {
         const int64_t start = leat_clock_ns(), batch = loader->ship;
         leat_ship_next_locked(loader);
-        leat_sched_note(worker, LEAT_TRACE_SHIP, start, batch, 0, 0, 0);
-    } else if (leat_start_can_locked(loader)) {
+        leat_trace_note(worker, LEAT_TRACE_SHIP, start, batch, 0, 0, 0);
+    } else if (leat_readahead_can_locked(loader)) {
         const int64_t start = leat_clock_ns(), batch = loader->ahead.batch;
-        leat_start_group_locked(loader);
-        leat_sched_note(worker, LEAT_TRACE_START, start, batch, 0, 0, 0);
+        leat_readahead_group_locked(loader);
+        leat_trace_note(worker, LEAT_TRACE_START, start, batch, 0, 0, 0);
     } else if (leat_ship_can_make_locked(loader)) {
         leat_ship_make_locked(loader);
     } else if (leat_slot_can_make_locked(loader)) {

@@ -272,7 +272,8 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
 {
     const leat_device_table *const t = table_of(loader);
     const leat_plan *const plan = loader->plan;
-    const size_t skip = plan->keeps ? leat_keep_skip(plan, slot->memory, batch->info.rows) : 0;
+    const size_t skip =
+        plan->keeps ? leat_device_cache_skip(plan, slot->memory, batch->info.rows) : 0;
     int rc = LEAT_OK;
     batch->copied_bytes = plan->wire_bytes - skip;
     if (in_use)
@@ -289,7 +290,7 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
     if (rc >= 0 && loader->map)
         rc = enqueue_map(loader, slot, batch);
     if (rc >= 0 && plan->keeps) /* from here on the slot may be another batch's */
-        leat_keep_note(loader->keep, plan, slot->memory, batch->info.rows);
+        leat_device_cache_note(loader->keep, plan, slot->memory, batch->info.rows);
     if (rc >= 0) /* files are read from the slot itself */
         rc = t->host_call(plan->has_files ? loader->maps : loader->copies, copied, slot);
     return rc;
@@ -329,7 +330,7 @@ void leat_ship_next_locked(leat_loader *loader)
     const int64_t b = loader->ship;
     leat_slot *const slot = leat_loader_slot(loader, b);
     leat_batch *const batch = leat_loader_batch(loader, b);
-    leat_bad_settle_locked(loader, slot);
+    leat_bad_rows_settle_locked(loader, slot);
     if (slot->error.code < 0) { /* stays where it is, for leat_loader_next to find */
         leat_wake_balance_locked(loader);
         return;
@@ -341,8 +342,8 @@ void leat_ship_next_locked(leat_loader *loader)
     buffer->consumed_recorded = false;
     batch->buffer = buffer;
     batch->memory = buffer->memory;
-    leat_loader_fill_info(batch, slot);
-    leat_bad_move_locked(slot, batch);
+    leat_batch_fill_info(batch, slot);
+    leat_bad_rows_move_locked(slot, batch);
     batch->info.sent_ns = leat_clock_ns();
     leat_wake_balance_locked(loader); /* this takes a while: rows may be for others */
     pthread_mutex_unlock(&loader->lock);

@@ -6,7 +6,8 @@
 #include "engine.h"
 
 /* One op as a kernel needs it; *shape goes from its input's to its output's. */
-static int describe(const leat_link *link, leat_shape *shape, leat_device_op *out, leat_error *err)
+static int describe(const leat_chain_op *link, leat_shape *shape, leat_device_op *out,
+                    leat_error *err)
 {
     *out = (leat_device_op){ .name = link->op->name, .in = *shape };
     const int rc = link->op->shape(link->options, &out->in, &out->out, err);
@@ -19,7 +20,7 @@ static int describe(const leat_link *link, leat_shape *shape, leat_device_op *ou
 /* The links of a chain that the device does, as kernels need them; ops has room for LEAT_MAX_CHAIN. */
 static int describe_chain(const leat_chain *chain, leat_device_op *ops, int32_t *n, leat_error *err)
 {
-    const leat_link *const decode = &chain->links[chain->n_host];
+    const leat_chain_op *const decode = &chain->links[chain->n_host];
     leat_shape shape = chain->host_shape;
     int rc = LEAT_OK;
     *n = 0;
@@ -70,7 +71,7 @@ int leat_ship_map_open(leat_loader *loader, leat_error *err)
         return leat_fail(err, LEAT_E_NOMEM, "ops of the device");
     int rc = describe_all(plan, ops, chains, &spec.n_chains, err);
     if (rc >= 0 && plan->keeps)
-        rc = leat_keep_open(&loader->keep, plan, loader->device, err);
+        rc = leat_device_cache_open(&loader->keep, plan, loader->device, err);
     if (rc >= 0 && plan->keeps) {
         keep.parts = loader->keep->parts;
         keep.n_parts = loader->keep->n_parts;
@@ -93,5 +94,5 @@ void leat_ship_map_close(leat_loader *loader)
         t->stream_close(loader->maps);
     if (loader->map)
         t->map_close(loader->map);
-    leat_keep_close(&loader->keep, loader->device);
+    leat_device_cache_close(&loader->keep, loader->device);
 }

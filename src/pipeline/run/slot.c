@@ -131,7 +131,7 @@ leat_slot *leat_slot_claim_locked(leat_loader *loader, int64_t batch, const leat
         slot->left = place->rows;
         slot->digest = 0;
         slot->error.code = LEAT_OK;
-        leat_bad_begin_locked(loader, slot);
+        leat_bad_rows_begin_locked(loader, slot);
     }
     return slot;
 }

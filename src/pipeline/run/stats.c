@@ -47,7 +47,7 @@ const leat_budget *leat_loader_budget(const leat_loader *loader)
     return loader ? &loader->budget : NULL;
 }
 
-static void count_reads_locked(const leat_ahead *a, leat_loader_stats_info *out)
+static void count_reads_locked(const leat_readahead *a, leat_loader_stats_info *out)
 {
     out->reads_in_flight = (int32_t)a->in_flight;
     out->read_bytes = (int64_t)a->bytes;
@@ -63,13 +63,13 @@ static void sum_kept(const leat_loader *loader, leat_cache_stats *out)
     out->is_on = 1;
     snprintf(out->place, sizeof out->place, "%s", loader->device->info.name);
     out->entries = atomic_load_explicit(&loader->keep->n_there, memory_order_relaxed);
-    out->limit_bytes = (uint64_t)leat_keep_bytes(loader->plan);
+    out->limit_bytes = (uint64_t)leat_device_cache_bytes(loader->plan);
     out->bytes = (uint64_t)((double)out->limit_bytes * ((double)out->entries / (double)n));
 }
 
 static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
 {
-    out->n_stages = leat_watch_stages(loader->plan, out->stages);
+    out->n_stages = leat_timing_stages(loader->plan, out->stages);
     leat_trace_sum(&loader->workers[0].trace, sizeof *loader->workers, loader->n_threads + 1,
                    out->n_stages, out->stages);
     for (int i = 0; i <= loader->n_threads; i++) {
@@ -97,7 +97,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     memset(out, 0, sizeof *out);
     if (!loader || leat_loader_is_forked(loader))
         return;
-    const leat_ahead *const a = &loader->ahead;
+    const leat_readahead *const a = &loader->ahead;
     out->threads = loader->n_threads;
     out->lost_bytes = loader->plan->source->lost_bytes;
     out->memory_bytes = loader->budget.total_bytes;

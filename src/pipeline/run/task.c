@@ -23,7 +23,7 @@ typedef struct leat_row_id {
 
 /* Which records stand in the next rows. Done for several rows at once, so that the look-ups overlap
  * and the source can fetch what it will be asked for. */
-static void look_up(const leat_plan *plan, leat_worker *worker, const leat_span *span, uint64_t row,
+static void look_up(const leat_plan *plan, leat_worker *worker, const leat_work *span, uint64_t row,
                     leat_row_id ids[AHEAD])
 {
     const leat_source *const source = plan->source;
@@ -36,14 +36,14 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_span 
                            &ids[i].record, &ids[i].epoch);
         const uint64_t record = leat_order_record(&plan->order, ids[i].record);
         if ((plan->cache && leat_cache_hint(plan->cache, record)) ||
-            leat_keep_has(worker->keep, record))
+            leat_device_cache_has(worker->keep, record))
             continue;
         if (source->table->hint)
             source->table->hint(source, record);
     }
 }
 
-static leat_timing time_next(leat_worker *worker, const leat_often *often)
+static leat_timing time_next(leat_worker *worker, const leat_sampling *often)
 {
     if (worker->until_timed > 1 || often->timed_every == UINT32_MAX) {
         worker->until_timed--;
@@ -54,8 +54,8 @@ static leat_timing time_next(leat_worker *worker, const leat_often *often)
 }
 
 /* One row; its digest, if wanted, goes into *digest. */
-static int compute_row(leat_loader *loader, leat_worker *worker, const leat_span *span, uint64_t i,
-                       const leat_row_id *id, const leat_often *often, uint64_t *digest,
+static int compute_row(leat_loader *loader, leat_worker *worker, const leat_work *span, uint64_t i,
+                       const leat_row_id *id, const leat_sampling *often, uint64_t *digest,
                        leat_error *err)
 {
     const leat_plan *const plan = loader->plan;
@@ -71,14 +71,15 @@ static int compute_row(leat_loader *loader, leat_worker *worker, const leat_span
     int rc = leat_sample_run(plan, worker, id->record, id->epoch, &stored, span->slot->memory,
                              span->row + i, timing, err);
     if (rc < 0)
-        rc = leat_bad_row(loader, worker, span->slot, span->row + i, id->record, id->epoch, err);
+        rc = leat_bad_rows_one(loader, worker, span->slot, span->row + i, id->record, id->epoch,
+                               err);
     if (rc >= 0 && plan->engine.digest && !plan->n_batch_links)
-        *digest += leat_finish_digest_row(plan, &span->place, span->slot->memory, span->row + i);
+        *digest += leat_slot_digest_row(plan, &span->place, span->slot->memory, span->row + i);
     return rc;
 }
 
-void leat_rows_compute(leat_loader *loader, leat_worker *worker, const leat_span *span,
-                       const leat_often *often, leat_outcome *out)
+void leat_task_compute(leat_loader *loader, leat_worker *worker, const leat_work *span,
+                       const leat_sampling *often, leat_outcome *out)
 {
     const int64_t start = leat_clock_ns();
     leat_row_id ids[AHEAD];
@@ -99,20 +100,22 @@ void leat_rows_compute(leat_loader *loader, leat_worker *worker, const leat_span
             out->bad_row = span->row + i;
         }
     }
-    out->ns = leat_sched_note(worker, LEAT_TRACE_ROWS, start, span->batch, span->row, span->n,
+    out->ns = leat_trace_note(worker, LEAT_TRACE_ROWS, start, span->batch, span->row, span->n,
                               first_record) -
               start;
 }
 
-leat_often leat_rows_often_locked(const leat_loader *loader)
+leat_sampling leat_timing_rate_locked(const leat_loader *loader)
 {
     if (!loader->plan->engine.timing)
-        return (leat_often){ UINT32_MAX, UINT32_MAX };
+        return (leat_sampling){ UINT32_MAX, UINT32_MAX };
     const double sample_ns = loader->sample_ns > 1 ? loader->sample_ns : 1000;
     const int32_t n_stamps = 3 + loader->plan->n_chains;
     const double timed = n_stamps * STAMP_NS / STAMP_SHARE / sample_ns;
     const double every = timed < 1 ? 1 : timed > 65536 ? 65536 : timed;
-    const double looks = 1 + leat_watch_n_stages(loader->plan);
+    const double looks = 1 + leat_timing_n_stages(loader->plan);
     const double cpu = looks * CPU_NS / CPU_SHARE / sample_ns / every;
-    return (leat_often){ (uint32_t)every, cpu < 2 ? 2 : cpu > 65536 ? 65536 : (uint32_t)cpu + 1 };
+    return (leat_sampling){ (uint32_t)every, cpu < 2       ? 2
+                                             : cpu > 65536 ? 65536
+                                                           : (uint32_t)cpu + 1 };
 }

@@ -233,7 +233,7 @@ int leat_loader_trace_write(leat_loader *loader, const char *path, leat_error *e
     pthread_mutex_lock(&loader->lock);
     leat_ship_note_locked(loader);
     pthread_mutex_unlock(&loader->lock);
-    leat_watch_stages(loader->plan, w.stages);
+    leat_timing_stages(loader->plan, w.stages);
     w.rc = leat_atomic_file_open(&w.file, path, LEAT_ATOMIC_FILE_NO_SYNC, &w.failure);
     if (w.rc >= 0)
         w.rc = write_all(&w);

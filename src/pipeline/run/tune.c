@@ -160,7 +160,7 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
 
 static void tune_reading_locked(leat_loader *loader)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     const leat_plan *const plan = loader->plan;
     if (!a->reader || plan->engine.read_bytes || a->n_timed < LEAT_SETTLE || loader->sample_ns <= 0)
         return;
@@ -197,7 +197,7 @@ static void tune_reading_locked(leat_loader *loader)
 
 void leat_tune_cold_locked(leat_loader *loader)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     if (!a->in_worker || a->refused)
         return;
     a->in_worker = false;
@@ -210,7 +210,7 @@ void leat_tune_cold_locked(leat_loader *loader)
 
 void leat_tune_read_locked(leat_loader *loader, int64_t ns)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     follow(&a->latency_ns, &a->n_timed, ns > 1000 ? (double)ns : 1000, 6, 2);
 }
 
@@ -218,7 +218,7 @@ void leat_tune_read_locked(leat_loader *loader, int64_t ns)
 static bool held_back_locked(const leat_loader *loader)
 {
     const int64_t limit = loader->asked + loader->prefetch;
-    const leat_ahead *const a = &loader->ahead;
+    const leat_readahead *const a = &loader->ahead;
     if (limit >= loader->end)
         return false;
     if (!a->reader)

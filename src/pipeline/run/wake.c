@@ -19,7 +19,7 @@
 
 /* --- whom to wake -------------------------------------------------------------------------------- */
 
-static void call_leader_locked(leat_ahead *a)
+static void call_leader_locked(leat_readahead *a)
 {
     if (!a->leader_called) {
         a->leader_called = true;
@@ -49,7 +49,7 @@ static bool leaderless_locked(const leat_loader *loader)
 /* Something short that is done first: a copy, reads, memory. */
 static bool can_start_locked(const leat_loader *loader)
 {
-    return leat_ship_can_locked(loader) || leat_start_can_locked(loader) ||
+    return leat_ship_can_locked(loader) || leat_readahead_can_locked(loader) ||
            leat_ship_can_make_locked(loader) || leat_slot_can_make_locked(loader);
 }
 
@@ -81,7 +81,7 @@ static bool concerns_consumer_locked(const leat_loader *loader)
  * because it can go on with the next thing, or else the consumer. */
 void leat_wake_balance_locked(leat_loader *loader)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     leat_wake_consumer_locked(loader);
     if (loader->n_sleepers && (leaderless_locked(loader) || worth_waking_locked(loader))) {
         loader->n_sleepers--;
@@ -124,7 +124,7 @@ static void wake_up_locked(leat_loader *loader, int64_t at)
 /* Sleeps on the eventfd until a read is done or somebody calls; or until a time, unless that is 0. */
 static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role, int64_t until_ns)
 {
-    leat_ahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->ahead;
     const int64_t start = leat_clock_ns();
     a->leader = role;
     a->leader_called = false;
@@ -135,10 +135,10 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
         leat_reader_wait(a->reader);
     pthread_mutex_lock(&loader->lock);
     a->leader = LEAT_NOBODY;
-    const int64_t end = leat_sched_note(worker, LEAT_TRACE_WAIT, start, -1, 0, 0, 0);
+    const int64_t end = leat_trace_note(worker, LEAT_TRACE_WAIT, start, -1, 0, 0, 0);
     if (role == LEAT_WORKER)
         wake_up_locked(loader, end);
-    leat_start_reap_locked(loader);
+    leat_readahead_reap_locked(loader);
     leat_wake_balance_locked(loader);
 }
 
@@ -161,7 +161,7 @@ static void sleep_locked(leat_loader *loader, leat_worker *worker)
     const int64_t start = leat_clock_ns();
     fall_asleep_locked(loader, start);
     pthread_cond_wait(&loader->work, &loader->lock);
-    wake_up_locked(loader, leat_sched_note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0));
+    wake_up_locked(loader, leat_trace_note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0));
 }
 
 void leat_wake_rest_locked(leat_loader *loader, leat_worker *worker)
@@ -188,7 +188,7 @@ void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
     } else {
         const int64_t start = leat_clock_ns();
         wait_ready_locked(loader, until_ns);
-        leat_sched_note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
+        leat_trace_note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
     }
     loader->done = NULL;
 }

@@ -12,7 +12,7 @@
 #include "pipeline/plan/gpu_decode.h"
 
 /* What link i puts out is the row itself. */
-static bool is_last(const leat_journey *j, int32_t i)
+static bool is_last(const leat_sample *j, int32_t i)
 {
     const leat_chain *const chain = j->chain;
     return i == chain->n_host - 1 && !chain->pad.on && !chain->is_files &&
@@ -20,7 +20,7 @@ static bool is_last(const leat_journey *j, int32_t i)
 }
 
 /* Where the output of link i goes: the row, the input itself, or new scratch. */
-static void *destination(const leat_journey *j, int32_t i, size_t bytes)
+static void *destination(const leat_sample *j, int32_t i, size_t bytes)
 {
     if (is_last(j, i))
         return j->row;
@@ -30,10 +30,10 @@ static void *destination(const leat_journey *j, int32_t i, size_t bytes)
 }
 
 /* Shape that link i makes of a view; where options do not fit it, it is this record that is odd. */
-static int shape_after(const leat_journey *j, int32_t i, const leat_view *in, leat_shape *out,
+static int shape_after(const leat_sample *j, int32_t i, const leat_view *in, leat_shape *out,
                        leat_error *err)
 {
-    const leat_link *const link = &j->chain->links[i];
+    const leat_chain_op *const link = &j->chain->links[i];
     const int rc = link->op->measure
                        ? link->op->measure(link->options, in, out, j->worker->scratch, err)
                        : link->op->shape(link->options, &in->shape, out, err);
@@ -41,9 +41,9 @@ static int shape_after(const leat_journey *j, int32_t i, const leat_view *in, le
 }
 
 /* The random decisions of link i. */
-static void draw(const leat_journey *j, int32_t i, const leat_shape *in, leat_plan64 *out)
+static void draw(const leat_sample *j, int32_t i, const leat_shape *in, leat_plan64 *out)
 {
-    const leat_link *const link = &j->chain->links[i];
+    const leat_chain_op *const link = &j->chain->links[i];
     if (!link->op->plan)
         return;
     const uint64_t epoch = i < j->chain->cut ? 0 : j->epoch;
@@ -53,7 +53,7 @@ static void draw(const leat_journey *j, int32_t i, const leat_shape *in, leat_pl
 }
 
 /* Memory for what link i puts out, and the check that the last one fits the batch. */
-static int make_room(leat_journey *j, int32_t i, leat_view *out, leat_error *err)
+static int make_room(leat_sample *j, int32_t i, leat_view *out, leat_error *err)
 {
     const int64_t bytes = leat_shape_bytes(&out->shape);
     const bool last = is_last(j, i);
@@ -69,9 +69,9 @@ static int make_room(leat_journey *j, int32_t i, leat_view *out, leat_error *err
                : leat_fail(err, LEAT_E_NOMEM, "%lld bytes do not fit in scratch", (long long)bytes);
 }
 
-static int run_link(leat_journey *j, int32_t i, leat_error *err)
+static int run_link(leat_sample *j, int32_t i, leat_error *err)
 {
-    const leat_link *const link = &j->chain->links[i];
+    const leat_chain_op *const link = &j->chain->links[i];
     leat_view out = { 0 };
     leat_plan64 drawn;
     if (err)
@@ -89,7 +89,7 @@ static int run_link(leat_journey *j, int32_t i, leat_error *err)
 }
 
 /* The n_fused links from fused_from on at once. LEAT_E_UNSUPPORTED: not for this sample. */
-static int run_fused(leat_journey *j, leat_error *err)
+static int run_fused(leat_sample *j, leat_error *err)
 {
     const leat_chain *const chain = j->chain;
     leat_fused_link links[LEAT_FUSED_MAX];
@@ -97,7 +97,7 @@ static int run_fused(leat_journey *j, leat_error *err)
     leat_view at = j->view, out = { 0 };
     const int32_t from = chain->fused_from;
     int rc;
-    leat_plan_fused_links(chain, from, from + chain->n_fused, links);
+    leat_chain_fused_ops(chain, from, from + chain->n_fused, links);
     for (int32_t i = 0; i < chain->n_fused; i++) {
         rc = shape_after(j, from + i, &at, &out.shape, err);
         if (rc < 0)
@@ -128,7 +128,7 @@ static int code_of(int rc)
 }
 
 /* Says which op it was, unless its message begins with that. */
-static int blame(const leat_journey *j, int32_t i, int rc, leat_error *err)
+static int blame(const leat_sample *j, int32_t i, int rc, leat_error *err)
 {
     if (err && !err->message[0])
         leat_fail(err, rc, "it failed with code %d and no message", rc);
@@ -140,25 +140,25 @@ static int blame(const leat_journey *j, int32_t i, int rc, leat_error *err)
     return leat_fail_in(err, rc, "'%s': %s: ", j->name, op);
 }
 
-static void book(const leat_journey *j, int32_t stage, leat_watch *watch)
+static void book(const leat_sample *j, int32_t stage, leat_stopwatch *watch)
 {
     leat_trace_count(&j->stages[stage], 1, (uint64_t)leat_shape_bytes(&j->view.shape));
-    leat_watch_charge(&j->stages[stage], watch);
+    leat_timing_charge(&j->stages[stage], watch);
 }
 
-static int run_one(leat_journey *j, int32_t i, leat_error *err)
+static int run_one(leat_sample *j, int32_t i, leat_error *err)
 {
     const int rc = run_link(j, i, err);
     return rc < 0 ? blame(j, i, rc, err) : LEAT_OK;
 }
 
-int leat_links_measure(const leat_journey *j, int32_t i, leat_shape *out, leat_error *err)
+int leat_chain_measure(const leat_sample *j, int32_t i, leat_shape *out, leat_error *err)
 {
     const int rc = shape_after(j, i, &j->view, out, err);
     return rc < 0 ? blame(j, i, rc, err) : LEAT_OK;
 }
 
-int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch, leat_error *err)
+int leat_chain_run(leat_sample *j, int32_t from, int32_t to, leat_stopwatch *watch, leat_error *err)
 {
     const leat_chain *const chain = j->chain;
     int32_t i = from;
@@ -181,7 +181,7 @@ int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch,
     return LEAT_OK;
 }
 
-int leat_links_run_pair(leat_journey *j, leat_watch *watch, leat_error *err)
+int leat_chain_run_pair(leat_sample *j, leat_stopwatch *watch, leat_error *err)
 {
     const int32_t from = j->chain->n_host;
     const bool fused = j->chain->fused && j->chain->fused_from == from;
@@ -195,7 +195,7 @@ int leat_links_run_pair(leat_journey *j, leat_watch *watch, leat_error *err)
 }
 
 /* Puts what was not written there by the last link into the row. */
-static int finish(const leat_journey *j, leat_error *err)
+static int finish(const leat_sample *j, leat_error *err)
 {
     char got[96], want[96];
     if (j->view.data == j->row)
@@ -214,7 +214,7 @@ static int finish(const leat_journey *j, leat_error *err)
 }
 
 /* The decisions of the links that the device does, beside the row. in: what comes to the first. */
-static int plan_device(const leat_journey *j, uint8_t *slot, uint64_t row, leat_shape in,
+static int plan_device(const leat_sample *j, uint8_t *slot, uint64_t row, leat_shape in,
                        leat_error *err)
 {
     const leat_chain *const chain = j->chain;
@@ -222,7 +222,7 @@ static int plan_device(const leat_journey *j, uint8_t *slot, uint64_t row, leat_
     uint8_t *to = slot + chain->plans_offset + row * (uint64_t)n * sizeof(leat_plan64);
     leat_shape out;
     for (int32_t i = first; i < chain->n_links; i++, to += sizeof(leat_plan64)) {
-        const leat_link *const link = &chain->links[i];
+        const leat_chain_op *const link = &chain->links[i];
         leat_plan64 drawn = { { 0 } };
         const int rc = link->op->shape(link->options, &in, &out, err);
         if (rc < 0) /* options that do not fit this picture: it is the record that is odd */
@@ -234,16 +234,16 @@ static int plan_device(const leat_journey *j, uint8_t *slot, uint64_t row, leat_
     return LEAT_OK;
 }
 
-int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_watch *watch,
+int leat_chain_end(const leat_sample *j, uint8_t *slot, uint64_t row, leat_stopwatch *watch,
                    leat_error *err)
 {
     leat_shape in = j->chain->host_shape;
     const int rc =
-        j->chain->is_files ? leat_device_decode_row(j, slot, row, &in, watch, err) : finish(j, err);
+        j->chain->is_files ? leat_gpu_decode_row(j, slot, row, &in, watch, err) : finish(j, err);
     return rc < 0 ? rc : plan_device(j, slot, row, in, err);
 }
 
-int leat_links_draw(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err)
+int leat_chain_draw(const leat_sample *j, uint8_t *slot, uint64_t row, leat_error *err)
 {
     return plan_device(j, slot, row, j->chain->host_shape, err);
 }

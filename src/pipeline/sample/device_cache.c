@@ -12,7 +12,7 @@ static size_t part_bytes(const leat_plan *plan, int32_t c)
     return ((size_t)plan->source->n_records * plan->chains[c].host_bytes + 255) / 256 * 256;
 }
 
-int64_t leat_keep_bytes(const leat_plan *plan)
+int64_t leat_device_cache_bytes(const leat_plan *plan)
 {
     double sum = 0; /* so that it cannot wrap */
     for (int32_t c = 0; c < plan->n_chains; c++)
@@ -32,13 +32,14 @@ static int fail_memory(const leat_plan *plan, leat_device *device, leat_error *e
                      "cache: device: %llu records take %.1f MiB on %s%s: write cache: memory, or "
                      "make the rows smaller before it (uint8 instead of float32, a smaller resize)",
                      (unsigned long long)plan->source->n_records,
-                     (double)leat_keep_bytes(plan) / 0x1p20, device->info.name, there);
+                     (double)leat_device_cache_bytes(plan) / 0x1p20, device->info.name, there);
 }
 
-int leat_keep_open(leat_keep **out, const leat_plan *plan, leat_device *device, leat_error *err)
+int leat_device_cache_open(leat_device_cache **out, const leat_plan *plan, leat_device *device,
+                           leat_error *err)
 {
     const uint64_t n_words = plan->source->n_records / 64 + 1;
-    leat_keep *const keep = calloc(1, sizeof *keep);
+    leat_device_cache *const keep = calloc(1, sizeof *keep);
     *out = keep;
     if (!keep)
         return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", sizeof *keep);
@@ -59,9 +60,9 @@ int leat_keep_open(leat_keep **out, const leat_plan *plan, leat_device *device, 
     return LEAT_OK;
 }
 
-void leat_keep_close(leat_keep **out, leat_device *device)
+void leat_device_cache_close(leat_device_cache **out, leat_device *device)
 {
-    leat_keep *const keep = *out;
+    leat_device_cache *const keep = *out;
     *out = NULL;
     if (!keep)
         return;
@@ -73,13 +74,14 @@ void leat_keep_close(leat_keep **out, leat_device *device)
 
 /* --- the index of a slot ---------------------------------------------------------------------------- */
 
-void leat_keep_write(const leat_plan *plan, uint8_t *slot, uint64_t j, uint64_t record, bool there)
+void leat_device_cache_write(const leat_plan *plan, uint8_t *slot, uint64_t j, uint64_t record,
+                             bool there)
 {
     const int64_t word = (int64_t)record + 1;
     ((int64_t *)(void *)(slot + plan->index_offset))[j] = there ? word : -word;
 }
 
-size_t leat_keep_skip(const leat_plan *plan, const uint8_t *slot, int64_t rows)
+size_t leat_device_cache_skip(const leat_plan *plan, const uint8_t *slot, int64_t rows)
 {
     const int64_t *const index = (const int64_t *)(const void *)(slot + plan->index_offset);
     for (int64_t j = 0; j < rows; j++)
@@ -88,12 +90,13 @@ size_t leat_keep_skip(const leat_plan *plan, const uint8_t *slot, int64_t rows)
     return plan->rows_bytes;
 }
 
-void leat_keep_note(leat_keep *keep, const leat_plan *plan, const uint8_t *slot, int64_t rows)
+void leat_device_cache_note(leat_device_cache *keep, const leat_plan *plan, const uint8_t *slot,
+                            int64_t rows)
 {
     const int64_t *const index = (const int64_t *)(const void *)(slot + plan->index_offset);
     for (int64_t j = 0; j < rows; j++) {
         const uint64_t record = index[j] < 0 ? (uint64_t)(-index[j] - 1) : 0;
-        if (index[j] >= 0 || leat_keep_has(keep, record))
+        if (index[j] >= 0 || leat_device_cache_has(keep, record))
             continue;
         atomic_fetch_or_explicit(&keep->there[record / 64], (uint64_t)1 << (record % 64),
                                  memory_order_relaxed);
@@ -103,7 +106,7 @@ void leat_keep_note(leat_keep *keep, const leat_plan *plan, const uint8_t *slot,
 
 /* --- what cannot be --------------------------------------------------------------------------------- */
 
-int leat_keep_settle(const leat_plan *plan, const leat_node *where, leat_error *err)
+int leat_device_cache_settle(const leat_plan *plan, const leat_node *where, leat_error *err)
 {
     const char *what = NULL;
     if (!plan->keeps)

@@ -9,32 +9,33 @@
  * for every batch that is enqueued after the one which brought it, and who ships that one says so in a
  * bitmap. A row is computed by whoever finds its bit unset, however often; the place gets the same bytes. A
  * batch of which all rows are there is copied from behind the rows on. */
-#ifndef LEAT_KEEP_H
-#define LEAT_KEEP_H
+#ifndef LEAT_DEVICE_CACHE_H
+#define LEAT_DEVICE_CACHE_H
 
 #include <stdatomic.h>
 
 #include "device/device_table.h"
 #include "pipeline/plan/plan_impl.h"
 
-typedef struct leat_keep {
+typedef struct leat_device_cache {
     _Atomic uint64_t *there; /* a bit per record */
     _Atomic uint64_t n_there;
     int32_t n_parts;
     leat_device_keep_part parts[LEAT_MAX_FEATURES]; /* one per chain; their memory is owned */
-} leat_keep;
+} leat_device_cache;
 
 /* Bytes that the rows of all records of a plan with plan->keeps take on a device. */
-int64_t leat_keep_bytes(const leat_plan *plan);
+int64_t leat_device_cache_bytes(const leat_plan *plan);
 
 /* Takes the memory. LEAT_E_NOMEM says how much there is, and what to do. */
-int leat_keep_open(leat_keep **out, const leat_plan *plan, leat_device *device, leat_error *err);
+int leat_device_cache_open(leat_device_cache **out, const leat_plan *plan, leat_device *device,
+                           leat_error *err);
 /* After the work that uses it. */
-void leat_keep_close(leat_keep **keep, leat_device *device);
+void leat_device_cache_close(leat_device_cache **keep, leat_device *device);
 
 /* Whether a record's rows are on the device for all that is enqueued from now on. keep may be NULL. Any
  * thread. */
-static inline bool leat_keep_has(const leat_keep *keep, uint64_t record)
+static inline bool leat_device_cache_has(const leat_device_cache *keep, uint64_t record)
 {
     return keep &&
            atomic_load_explicit(&keep->there[record / 64], memory_order_relaxed) >> (record % 64) &
@@ -42,13 +43,15 @@ static inline bool leat_keep_has(const leat_keep *keep, uint64_t record)
 }
 
 /* Row j of a slot is this record's. */
-void leat_keep_write(const leat_plan *plan, uint8_t *slot, uint64_t j, uint64_t record, bool there);
+void leat_device_cache_write(const leat_plan *plan, uint8_t *slot, uint64_t j, uint64_t record,
+                             bool there);
 /* How many bytes at the start of a slot need not be copied: its rows, if all are there. */
-size_t leat_keep_skip(const leat_plan *plan, const uint8_t *slot, int64_t rows);
+size_t leat_device_cache_skip(const leat_plan *plan, const uint8_t *slot, int64_t rows);
 /* The slot's work is enqueued: what it brings is there. One thread at a time. */
-void leat_keep_note(leat_keep *keep, const leat_plan *plan, const uint8_t *slot, int64_t rows);
+void leat_device_cache_note(leat_device_cache *keep, const leat_plan *plan, const uint8_t *slot,
+                            int64_t rows);
 
 /* Refuses what cannot be kept so: called when all stages are there. */
-int leat_keep_settle(const leat_plan *plan, const leat_node *where, leat_error *err);
+int leat_device_cache_settle(const leat_plan *plan, const leat_node *where, leat_error *err);
 
 #endif

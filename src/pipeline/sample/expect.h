@@ -2,8 +2,8 @@
  *
  * expect.h: what the consumer of a loader expects of values, checked in the row that a sample has come to, so
  * that a sample which is otherwise is a bad record like any other. */
-#ifndef LEAT_PIPELINE_EXPECT_H
-#define LEAT_PIPELINE_EXPECT_H
+#ifndef LEAT_EXPECT_H
+#define LEAT_EXPECT_H
 
 #include "pipeline/plan/plan_impl.h"
 

@@ -9,7 +9,8 @@
 #include "journey.h"
 
 static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
-                 const leat_stored *stored, leat_view *features, leat_watch *watch, leat_error *err)
+                 const leat_stored *stored, leat_view *features, leat_stopwatch *watch,
+                 leat_error *err)
 {
     const uint8_t *bytes = stored->is_entry ? NULL : stored->bytes;
     size_t size = stored->size;
@@ -25,7 +26,7 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
         size_t n_read = 0;
         rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
-        leat_watch_charge(&stages[LEAT_STAGE_READ], watch);
+        leat_timing_charge(&stages[LEAT_STAGE_READ], watch);
         return rc;
     }
     if (!bytes) {
@@ -42,11 +43,11 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
         bytes = memory;
         size = extent.size;
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, size);
-        leat_watch_charge(&stages[LEAT_STAGE_READ], watch);
+        leat_timing_charge(&stages[LEAT_STAGE_READ], watch);
     }
     rc = source->table->parse(source, record, bytes, size, worker->scratch, features, err);
     leat_trace_count(&stages[LEAT_STAGE_PARSE], 1, size);
-    leat_watch_charge(&stages[LEAT_STAGE_PARSE], watch);
+    leat_timing_charge(&stages[LEAT_STAGE_PARSE], watch);
     return rc;
 }
 
@@ -65,8 +66,8 @@ static int take_seeks(const leat_plan *plan, leat_view *features, leat_error *er
     return LEAT_OK;
 }
 
-int leat_fetch_features(const leat_plan *plan, leat_worker *worker, uint64_t record,
-                        const leat_stored *stored, leat_view *features, leat_watch *watch,
+int leat_features_fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
+                        const leat_stored *stored, leat_view *features, leat_stopwatch *watch,
                         leat_error *err)
 {
     for (int32_t i = 0; i < plan->source->n_features; i++)

@@ -10,15 +10,15 @@
 /* The clock of one sample, when it is timed. A look at the CPU time is a moment at which the kernel likes
  * to give the core away, so the clock of the wall is read inside: after the look that begins a stage, and
  * before the one that ends it. */
-typedef struct leat_watch {
+typedef struct leat_stopwatch {
     leat_timing timing;
     int64_t since, cpu_since;
     leat_worker *worker;
     uint64_t record;
-} leat_watch;
+} leat_stopwatch;
 
 /* One sample under way through one chain. */
-typedef struct leat_journey {
+typedef struct leat_sample {
     const leat_plan *plan;
     const leat_chain *chain;
     const char *name; /* of its tensor */
@@ -31,35 +31,36 @@ typedef struct leat_journey {
     uint8_t *row;          /* where it must end */
     int64_t *lengths;      /* and where its size belongs, if it is padded */
     const leat_seek *seek; /* with which it began; NULL: none */
-} leat_journey;
+} leat_sample;
 
 /* --- timing.c ----------------------------------------------------------------------------------- */
-void leat_watch_note(leat_trace_stage *stage, leat_watch *watch);
+void leat_timing_note(leat_trace_stage *stage, leat_stopwatch *watch);
 /* Charges the time since the last call to a stage, and keeps it as a span. */
-static inline void leat_watch_charge(leat_trace_stage *stage, leat_watch *watch)
+static inline void leat_timing_charge(leat_trace_stage *stage, leat_stopwatch *watch)
 {
     if (watch->timing)
-        leat_watch_note(stage, watch);
+        leat_timing_note(stage, watch);
 }
 
 /* --- features.c ----------------------------------------------------------------------------------- */
 /* A record's features: from bytes the engine has read, or by reading here. */
-int leat_fetch_features(const leat_plan *plan, leat_worker *worker, uint64_t record,
-                        const leat_stored *stored, leat_view *features, leat_watch *watch,
+int leat_features_fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
+                        const leat_stored *stored, leat_view *features, leat_stopwatch *watch,
                         leat_error *err);
 
 /* --- chain.c ----------------------------------------------------------------------------------- */
 /* Links `from` to `to` - 1. */
-int leat_links_run(leat_journey *j, int32_t from, int32_t to, leat_watch *watch, leat_error *err);
+int leat_chain_run(leat_sample *j, int32_t from, int32_t to, leat_stopwatch *watch,
+                   leat_error *err);
 /* The first two links of those that the device does where it decodes files, in one go if they can be. */
-int leat_links_run_pair(leat_journey *j, leat_watch *watch, leat_error *err);
+int leat_chain_run_pair(leat_sample *j, leat_stopwatch *watch, leat_error *err);
 /* The shape that link i makes of where the journey has come to. */
-int leat_links_measure(const leat_journey *j, int32_t i, leat_shape *out, leat_error *err);
+int leat_chain_measure(const leat_sample *j, int32_t i, leat_shape *out, leat_error *err);
 /* The end of the journey: what the last link did not write there goes into the row, and the decisions of
  * the links that the device does beside it. */
-int leat_links_end(const leat_journey *j, uint8_t *slot, uint64_t row, leat_watch *watch,
+int leat_chain_end(const leat_sample *j, uint8_t *slot, uint64_t row, leat_stopwatch *watch,
                    leat_error *err);
 /* Only the decisions: the row is on the device. */
-int leat_links_draw(const leat_journey *j, uint8_t *slot, uint64_t row, leat_error *err);
+int leat_chain_draw(const leat_sample *j, uint8_t *slot, uint64_t row, leat_error *err);
 
 #endif

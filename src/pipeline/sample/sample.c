@@ -18,13 +18,13 @@
 /* The start of every chain's journey, for row `row` of a slot's memory. Returns the stages behind
  * those of all chains. */
 static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint64_t record,
-                               uint64_t epoch, uint8_t *slot, uint64_t row, leat_journey *journeys)
+                               uint64_t epoch, uint8_t *slot, uint64_t row, leat_sample *journeys)
 {
     const leat_plan *const whole = leat_plan_whole(plan);
     leat_trace_stage *stages = &worker->trace.stages[LEAT_STAGE_FIRST_LINK];
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        leat_journey *const j = &journeys[c];
+        leat_sample *const j = &journeys[c];
         j->plan = plan; /* one by one: the view need not be cleared */
         j->chain = chain;
         j->name = plan->tensors[c].name;
@@ -38,14 +38,14 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
         j->row = slot + chain->host_offset +
                  row * leat_chain_host_bytes(chain, &plan->order, worker->bucket);
         j->lengths = leat_chain_lengths(chain, slot, row);
-        stages += leat_watch_chain_stages(&whole->chains[c]);
+        stages += leat_timing_chain_stages(&whole->chains[c]);
     }
     return stages;
 }
 
 /* All chains to the cut, by what the cache has; false: by nothing. */
-static bool jump(const leat_plan *plan, leat_journey *journeys, const leat_stored *stored,
-                 leat_trace_stage *hits, leat_watch *watch)
+static bool jump(const leat_plan *plan, leat_sample *journeys, const leat_stored *stored,
+                 leat_trace_stage *hits, leat_stopwatch *watch)
 {
     leat_worker *const worker = journeys->worker;
     leat_cache_sample kept;
@@ -62,36 +62,36 @@ static bool jump(const leat_plan *plan, leat_journey *journeys, const leat_store
     if (kept.n_read)
         leat_trace_count(&worker->trace.stages[LEAT_STAGE_READ], 1, kept.n_read);
     leat_trace_count(hits, 1, n_bytes);
-    leat_watch_charge(hits, watch);
+    leat_timing_charge(hits, watch);
     return true;
 }
 
 /* All chains to the cut, from the record, for the cache to keep. */
-static int walk(const leat_plan *plan, leat_journey *journeys, leat_trace_stage *fills,
-                leat_watch *watch, leat_error *err)
+static int walk(const leat_plan *plan, leat_sample *journeys, leat_trace_stage *fills,
+                leat_stopwatch *watch, leat_error *err)
 {
     leat_view views[LEAT_MAX_FEATURES];
     for (int32_t c = 0; c < plan->n_chains; c++) {
-        const int rc = leat_links_run(&journeys[c], 0, plan->chains[c].cut, watch, err);
+        const int rc = leat_chain_run(&journeys[c], 0, plan->chains[c].cut, watch, err);
         if (rc < 0)
             return rc;
         views[c] = journeys[c].view;
     }
     leat_cache_put(plan->cache, journeys->record, views, journeys->worker->scratch);
     leat_trace_count(fills, 1, 0);
-    leat_watch_charge(fills, watch);
+    leat_timing_charge(fills, watch);
     return LEAT_OK;
 }
 
 /* All chains to the cut (which is their start when nothing is kept). */
-static int reach_cut(const leat_plan *plan, leat_journey *journeys, const leat_stored *stored,
-                     leat_trace_stage *stages, leat_watch *watch, leat_error *err)
+static int reach_cut(const leat_plan *plan, leat_sample *journeys, const leat_stored *stored,
+                     leat_trace_stage *stages, leat_stopwatch *watch, leat_error *err)
 {
     leat_view features[LEAT_MAX_FEATURES];
     if (plan->cache && jump(plan, journeys, stored, &stages[0], watch))
         return LEAT_OK;
     const int rc =
-        leat_fetch_features(plan, journeys->worker, journeys->record, stored, features, watch, err);
+        leat_features_fetch(plan, journeys->worker, journeys->record, stored, features, watch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         journeys[c].view = features[plan->chains[c].feature];
         journeys[c].seek = journeys[c].view.seek;
@@ -101,7 +101,7 @@ static int reach_cut(const leat_plan *plan, leat_journey *journeys, const leat_s
 
 /* Keeps what a record came to before unbatch: in scratch, if it is not there already. Bytes that were
  * read ahead may be gone when the next part is made. */
-static int keep(const leat_journey *j, leat_view *out, leat_error *err)
+static int keep(const leat_sample *j, leat_view *out, leat_error *err)
 {
     const size_t bytes = (size_t)leat_shape_bytes(&j->view.shape);
     if (j->view.shape.rank < 1 || (uint64_t)j->view.shape.dims[0] != j->plan->order.parts)
@@ -119,8 +119,8 @@ static int keep(const leat_journey *j, leat_view *out, leat_error *err)
 }
 
 /* All chains to where unbatch stands, unless this worker has just been there with the record. */
-static int reach_parts(const leat_plan *plan, leat_journey *journeys, const leat_stored *stored,
-                       leat_trace_stage *stages, leat_watch *watch, leat_error *err)
+static int reach_parts(const leat_plan *plan, leat_sample *journeys, const leat_stored *stored,
+                       leat_trace_stage *stages, leat_stopwatch *watch, leat_error *err)
 {
     leat_worker *const worker = journeys->worker;
     leat_kept_record *const kept = &worker->kept;
@@ -133,7 +133,7 @@ static int reach_parts(const leat_plan *plan, leat_journey *journeys, const leat
     int rc = reach_cut(plan, journeys, stored, stages, watch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        rc = leat_links_run(&journeys[c], chain->cut, chain->unbatch_at, watch, err);
+        rc = leat_chain_run(&journeys[c], chain->cut, chain->unbatch_at, watch, err);
         if (rc >= 0)
             rc = keep(&journeys[c], &kept->views[c], err);
     }
@@ -145,7 +145,7 @@ static int reach_parts(const leat_plan *plan, leat_journey *journeys, const leat
 }
 
 /* From the element that was kept to the sample that is its part. What it draws from here on is its own. */
-static void take_part(leat_journey *j, const leat_view *element, uint64_t sample)
+static void take_part(leat_sample *j, const leat_view *element, uint64_t sample)
 {
     const uint64_t part = sample % j->plan->order.parts;
     j->record = sample;
@@ -156,8 +156,8 @@ static void take_part(leat_journey *j, const leat_view *element, uint64_t sample
 }
 
 /* All chains to where each sample goes its own way: the cut of a cache, or unbatch. */
-static int reach_sample(const leat_plan *plan, leat_journey *journeys, uint64_t sample,
-                        const leat_stored *stored, leat_trace_stage *stages, leat_watch *watch,
+static int reach_sample(const leat_plan *plan, leat_sample *journeys, uint64_t sample,
+                        const leat_stored *stored, leat_trace_stage *stages, leat_stopwatch *watch,
                         leat_error *err)
 {
     if (!plan->unbatches) {
@@ -177,18 +177,18 @@ static void count_seek(const leat_seek *seek, leat_trace *trace)
 }
 
 /* A sample to its row, by all its links. */
-static int make_row(const leat_plan *plan, leat_journey *journeys, uint64_t sample,
+static int make_row(const leat_plan *plan, leat_sample *journeys, uint64_t sample,
                     const leat_stored *stored, uint8_t *slot, uint64_t row,
-                    leat_trace_stage *stages, leat_watch *watch, leat_error *err)
+                    leat_trace_stage *stages, leat_stopwatch *watch, leat_error *err)
 {
     const leat_expect *const expect = &journeys->worker->expect;
     int rc = reach_sample(plan, journeys, sample, stored, stages, watch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
         const int32_t from = plan->unbatches ? chain->unbatch_at : plan->keeps ? 0 : chain->cut;
-        rc = leat_links_run(&journeys[c], from, chain->n_host, watch, err);
+        rc = leat_chain_run(&journeys[c], from, chain->n_host, watch, err);
         if (rc >= 0)
-            rc = leat_links_end(&journeys[c], slot, row, watch, err);
+            rc = leat_chain_end(&journeys[c], slot, row, watch, err);
         if (rc >= 0 && (expect->classes || expect->finite))
             rc = leat_expect_row(expect, plan, c, journeys->worker->bucket, journeys[c].row,
                                  journeys->worker->batch, err);
@@ -197,19 +197,19 @@ static int make_row(const leat_plan *plan, leat_journey *journeys, uint64_t samp
 }
 
 /* The same where rows are kept on the device: for one that is there only decisions are made. */
-static int make_kept_row(const leat_plan *plan, leat_journey *journeys, uint64_t sample,
+static int make_kept_row(const leat_plan *plan, leat_sample *journeys, uint64_t sample,
                          const leat_stored *stored, uint8_t *slot, uint64_t row,
-                         leat_trace_stage *stages, leat_watch *watch, leat_error *err)
+                         leat_trace_stage *stages, leat_stopwatch *watch, leat_error *err)
 {
-    const bool there = leat_keep_has(journeys->worker->keep, watch->record);
+    const bool there = leat_device_cache_has(journeys->worker->keep, watch->record);
     int rc = LEAT_OK;
-    leat_keep_write(plan, slot, row, watch->record, there);
+    leat_device_cache_write(plan, slot, row, watch->record, there);
     if (!there)
         rc = make_row(plan, journeys, sample, stored, slot, row, stages, watch, err);
     for (int32_t c = 0; c < plan->n_chains && there && rc >= 0; c++)
-        rc = leat_links_draw(&journeys[c], slot, row, err);
+        rc = leat_chain_draw(&journeys[c], slot, row, err);
     leat_trace_count(&stages[there ? 0 : 1], 1, 0);
-    leat_watch_charge(&stages[there ? 0 : 1], watch);
+    leat_timing_charge(&stages[there ? 0 : 1], watch);
     return rc;
 }
 
@@ -218,8 +218,8 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
                     leat_error *err)
 {
     const uint64_t record = leat_order_record(&plan->order, sample);
-    leat_journey journeys[LEAT_MAX_FEATURES];
-    leat_watch watch = { .timing = timing, .worker = worker, .record = record };
+    leat_sample journeys[LEAT_MAX_FEATURES];
+    leat_stopwatch watch = { .timing = timing, .worker = worker, .record = record };
     if (timing == LEAT_TIMED_CPU)
         watch.cpu_since = leat_clock_cpu_ns();
     if (timing)

@@ -20,7 +20,7 @@ static void name_fused(const leat_plan *plan, const leat_plan *whole, int32_t c,
              chain->links[chain->fused_from + chain->n_fused - 1].op->name);
 }
 
-int32_t leat_watch_stages(const leat_plan *plan, leat_stage_stats *out)
+int32_t leat_timing_stages(const leat_plan *plan, leat_stage_stats *out)
 {
     const leat_plan *const whole = leat_plan_whole(plan);
     int32_t n = 0;
@@ -45,16 +45,16 @@ int32_t leat_watch_stages(const leat_plan *plan, leat_stage_stats *out)
     return n;
 }
 
-int32_t leat_watch_n_stages(const leat_plan *plan)
+int32_t leat_timing_n_stages(const leat_plan *plan)
 {
     const leat_plan *const whole = leat_plan_whole(plan);
     int32_t n = LEAT_STAGE_FIRST_LINK + (plan->cache || plan->keeps ? 2 : 0) + plan->n_batch_links;
     for (int32_t c = 0; c < plan->n_chains; c++)
-        n += leat_watch_chain_stages(&whole->chains[c]);
+        n += leat_timing_chain_stages(&whole->chains[c]);
     return n;
 }
 
-void leat_watch_note(leat_trace_stage *stage, leat_watch *watch)
+void leat_timing_note(leat_trace_stage *stage, leat_stopwatch *watch)
 {
     leat_trace *const trace = &watch->worker->trace;
     const leat_trace_span span = { .start_ns = watch->since,

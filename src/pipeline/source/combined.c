@@ -25,7 +25,7 @@ static const leat_source_parts *parts_of(const leat_source *base)
 
 static int locate(const leat_source *base, uint64_t record, leat_extent *out, leat_error *err)
 {
-    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
     *out = (leat_extent){ .fd = -1 };
     return part->source->table->locate
                ? part->source->table->locate(part->source, record - part->first, out, err)
@@ -33,7 +33,7 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
 }
 
 /* Brings a part's features into the order of the whole. */
-static void sort_features(const leat_source_part *part, leat_view *features)
+static void sort_features(const leat_nested_part *part, leat_view *features)
 {
     leat_view own[LEAT_MAX_FEATURES];
     const size_t n = (size_t)part->source->n_features;
@@ -47,7 +47,7 @@ static void sort_features(const leat_source_part *part, leat_view *features)
 static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
                  leat_scratch *scratch, leat_view *features, leat_error *err)
 {
-    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
     const int rc = part->source->table->parse(part->source, record - part->first, bytes, size,
                                               scratch, features, err);
     sort_features(part, features);
@@ -57,7 +57,7 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
 static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
                 leat_view *features, size_t *n_read, leat_error *err)
 {
-    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
     const int rc = part->source->table->load(part->source, record - part->first, scratch, features,
                                              n_read, err);
     sort_features(part, features);
@@ -67,7 +67,7 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
 static int known(const leat_source *base, uint64_t record, int32_t feature, leat_scratch *scratch,
                  leat_view *out)
 {
-    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
     int32_t own = 0;
     while (part->place[own] != feature)
         own++;
@@ -78,27 +78,27 @@ static int known(const leat_source *base, uint64_t record, int32_t feature, leat
 
 static void hint(const leat_source *base, uint64_t record)
 {
-    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
     if (part->source->table->hint)
         part->source->table->hint(part->source, record - part->first);
 }
 
 static void describe(const leat_source *base, uint64_t record, char *text, size_t size)
 {
-    const leat_source_part *const part = leat_source_part_of(parts_of(base), record);
+    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
     part->source->table->describe(part->source, record - part->first, text, size);
 }
 
 static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
 {
-    return leat_source_parts_stamp(parts_of(base), out, err);
+    return leat_nested_stamp(parts_of(base), out, err);
 }
 
 static void close_combined(leat_source *base)
 {
     combined_source *const source = (combined_source *)base;
     leat_combine_close(&source->combine);
-    leat_source_parts_close(&source->parts);
+    leat_nested_close(&source->parts);
     free(source);
 }
 
@@ -108,7 +108,7 @@ static void close_combined(leat_source *base)
 static void add_parts(combined_source *source)
 {
     for (size_t i = 0; i < source->parts.n; i++) {
-        const leat_source_part *const part = &source->parts.list[i];
+        const leat_nested_part *const part = &source->parts.list[i];
         const leat_source_table *const table = part->source->table;
         source->combine->children[i].order = part->order;
         source->combine->children[i].first = part->first;
@@ -126,15 +126,15 @@ static int open_all(combined_source *source, const leat_node *sources, const lea
 {
     leat_source_parts *const parts = &source->parts;
     const leat_node *bad = where;
-    int rc = leat_source_parts_open(source->table.kind.name, sources, where, setting, parts, err);
+    int rc = leat_nested_open(source->table.kind.name, sources, where, setting, parts, err);
     if (rc >= 0)
-        rc = leat_source_parts_join(parts, &source->base, err);
+        rc = leat_nested_join(parts, &source->base, err);
     if (rc >= 0)
         rc = leat_combine_open(&source->combine, parts->n, err);
     if (rc < 0)
         return rc;
     add_parts(source);
-    leat_source_parts_seek(parts, &source->base);
+    leat_nested_seek(parts, &source->base);
     size_t culprit = parts->n;
     rc = settle(source->combine, options, &bad, &culprit, err);
     if (rc == LEAT_E_CONFIG)

@@ -2,8 +2,8 @@
  *
  * combined.h: several sources that give their elements one after another or in turn. A kind
  * of combination is an option table and how it settles the order. */
-#ifndef LEAT_SOURCE_COMBINED_H
-#define LEAT_SOURCE_COMBINED_H
+#ifndef LEAT_COMBINED_H
+#define LEAT_COMBINED_H
 
 #include "pipeline/order/combine.h"
 #include "source.h"

@@ -9,22 +9,22 @@
 #define LOOK_EVERY_NS 1000000000
 #define CHANGED       INT64_MIN
 
-int leat_file_id_of(int fd, leat_file_id *out)
+int leat_file_watch_id_of(int fd, leat_file_watch_id *out)
 {
     struct stat status;
     if (fstat(fd, &status) < 0)
         return LEAT_E_IO;
-    *out = (leat_file_id){ .bytes = (uint64_t)status.st_size,
-                           .mtime_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 +
-                                       status.st_mtim.tv_nsec };
+    *out = (leat_file_watch_id){ .bytes = (uint64_t)status.st_size,
+                                 .mtime_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 +
+                                             status.st_mtim.tv_nsec };
     return LEAT_OK;
 }
 
-int leat_file_id_check(const leat_file_id *id, int fd, const char *path, leat_error *err)
+int leat_file_watch_same(const leat_file_watch_id *id, int fd, const char *path, leat_error *err)
 {
-    leat_file_id now;
+    leat_file_watch_id now;
     const char *const colon = *path ? ": " : "";
-    if (leat_file_id_of(fd, &now) < 0)
+    if (leat_file_watch_id_of(fd, &now) < 0)
         return leat_fail(err, LEAT_E_IO, "%s%s%s", path, colon, strerror(errno));
     if (now.bytes != id->bytes)
         return leat_fail(err, LEAT_E_DATA,
@@ -48,7 +48,7 @@ static int64_t coarse_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-void leat_file_watch_init(leat_file_watch *watch, const leat_file_id *id)
+void leat_file_watch_init(leat_file_watch *watch, const leat_file_watch_id *id)
 {
     watch->id = *id;
     atomic_init(&watch->next_look_ns, coarse_ns() + LOOK_EVERY_NS);
@@ -56,7 +56,7 @@ void leat_file_watch_init(leat_file_watch *watch, const leat_file_id *id)
 
 int leat_file_watch_check_now(leat_file_watch *watch, int fd, const char *path, leat_error *err)
 {
-    const int rc = leat_file_id_check(&watch->id, fd, path, err);
+    const int rc = leat_file_watch_same(&watch->id, fd, path, err);
     if (rc == LEAT_E_DATA)
         atomic_store_explicit(&watch->next_look_ns, CHANGED, memory_order_relaxed);
     return rc;

@@ -6,8 +6,8 @@
 
 #include "formats/little_endian.h"
 
-void leat_source_seek_open(leat_source_seek *seek, const char *path, uint64_t data_bytes,
-                           uint64_t n_records, leat_source *source)
+void leat_jpeg_seek_open(leat_source_seek *seek, const char *path, uint64_t data_bytes,
+                         uint64_t n_records, leat_source *source)
 {
     leat_format_error why;
     seek->feature = -1;
@@ -19,20 +19,20 @@ void leat_source_seek_open(leat_source_seek *seek, const char *path, uint64_t da
         snprintf(source->seek_note, sizeof source->seek_note, "%.190s", why.text);
 }
 
-void leat_source_seek_close(leat_source_seek *seek)
+void leat_jpeg_seek_close(leat_source_seek *seek)
 {
     leat_jpeg_index_close(&seek->index);
 }
 
-void leat_source_seek_offer(leat_source_seek *seek, int32_t i, const char *key)
+void leat_jpeg_seek_offer(leat_source_seek *seek, int32_t i, const char *key)
 {
     if (seek->index.memory && !strcmp(key, seek->index.key))
         seek->feature = i;
 }
 
-int leat_source_seek_add(const leat_source_seek *seek, uint64_t record, const uint8_t *payload,
-                         size_t payload_size, leat_scratch *scratch, leat_view *features,
-                         leat_error *err)
+int leat_jpeg_seek_add(const leat_source_seek *seek, uint64_t record, const uint8_t *payload,
+                       size_t payload_size, leat_scratch *scratch, leat_view *features,
+                       leat_error *err)
 {
     /* The data's CRC stands behind them. */
     const leat_jpeg_index_id id = { payload_size, leat_load_u32(payload + payload_size) };

@@ -66,7 +66,7 @@ static int add_notes(leat_source_parts *parts, const leat_plan *plan, leat_error
 static int arrange(leat_source_parts *parts, const leat_node *pipeline,
                    const leat_source_setting *setting, leat_error *err)
 {
-    leat_source_part *const part = &parts->list[parts->n - 1];
+    leat_nested_part *const part = &parts->list[parts->n - 1];
     int rc = LEAT_OK;
     leat_build build = { .plan = calloc(1, sizeof *build.plan), .inside = true };
     if (!build.plan)
@@ -88,7 +88,7 @@ static int arrange(leat_source_parts *parts, const leat_node *pipeline,
 static int open_part(leat_source_parts *parts, const char *name, const leat_node *entry,
                      const leat_source_setting *setting, leat_error *err)
 {
-    leat_source_part *const part = &parts->list[parts->n++];
+    leat_nested_part *const part = &parts->list[parts->n++];
     const leat_node *source, *pipeline;
     int rc = split(name, entry, &source, &pipeline, err);
     if (rc < 0)
@@ -102,9 +102,8 @@ static int open_part(leat_source_parts *parts, const char *name, const leat_node
     return arrange(parts, pipeline, setting, err);
 }
 
-int leat_source_parts_open(const char *name, const leat_node *sources, const leat_node *where,
-                           const leat_source_setting *setting, leat_source_parts *out,
-                           leat_error *err)
+int leat_nested_open(const char *name, const leat_node *sources, const leat_node *where,
+                     const leat_source_setting *setting, leat_source_parts *out, leat_error *err)
 {
     const size_t n = leat_node_count(sources);
     int rc = LEAT_OK;
@@ -123,7 +122,7 @@ int leat_source_parts_open(const char *name, const leat_node *sources, const lea
     return rc;
 }
 
-void leat_source_parts_close(leat_source_parts *parts)
+void leat_nested_close(leat_source_parts *parts)
 {
     for (size_t i = 0; i < parts->n; i++) {
         leat_order_fini(&parts->list[i].order);
@@ -136,7 +135,7 @@ void leat_source_parts_close(leat_source_parts *parts)
 
 /* --- as one -------------------------------------------------------------------------------------- */
 
-const char *leat_source_part_name(const leat_source_parts *parts, size_t i, char *text, size_t size)
+const char *leat_nested_part_name(const leat_source_parts *parts, size_t i, char *text, size_t size)
 {
     const leat_node *const where = parts->list[i].where;
     char value[120];
@@ -152,8 +151,8 @@ static int fail_features(const leat_source_parts *parts, size_t i, const char *w
     return leat_node_fail(parts->list[i].where, err, LEAT_E_CONFIG,
                           "the sources do not agree: %s has %s%s%s and %s has %s; make them alike "
                           "with `features:` of the sources",
-                          leat_source_part_name(parts, i, a, sizeof a), what, *what ? " " : "",
-                          here, leat_source_part_name(parts, 0, b, sizeof b), there);
+                          leat_nested_part_name(parts, i, a, sizeof a), what, *what ? " " : "",
+                          here, leat_nested_part_name(parts, 0, b, sizeof b), there);
 }
 
 /* Features of a source by name, for messages. */
@@ -161,7 +160,7 @@ static leat_words names_of(const leat_source *source)
 {
     leat_words words = { .length = 0 };
     for (int32_t i = 0; i < source->n_features; i++)
-        leat_words_add(&words, source->features[i].name);
+        leat_nearest_add_word(&words, source->features[i].name);
     return words;
 }
 
@@ -185,7 +184,7 @@ static int meet(const leat_source_parts *parts, size_t i, int32_t k, leat_featur
 /* Finds the features of part i among those of the whole. */
 static int match(leat_source_parts *parts, size_t i, leat_source *whole, leat_error *err)
 {
-    leat_source_part *const part = &parts->list[i];
+    leat_nested_part *const part = &parts->list[i];
     const leat_source *const source = part->source;
     int rc = LEAT_OK;
     part->in_place = true;
@@ -202,7 +201,7 @@ static int match(leat_source_parts *parts, size_t i, leat_source *whole, leat_er
     return rc;
 }
 
-void leat_source_part_count(const leat_source_part *part, leat_source *whole)
+void leat_nested_part_count(const leat_nested_part *part, leat_source *whole)
 {
     const leat_source *const source = part->source;
     whole->n_bytes += source->n_bytes;
@@ -216,27 +215,27 @@ void leat_source_part_count(const leat_source_part *part, leat_source *whole)
     whole->digest = leat_digest_chain(whole->digest, source->n_records);
 }
 
-int leat_source_parts_join(leat_source_parts *parts, leat_source *whole, leat_error *err)
+int leat_nested_join(leat_source_parts *parts, leat_source *whole, leat_error *err)
 {
     const leat_source *const model = parts->list[0].source;
     whole->n_classes = model->n_classes;
     whole->n_features = model->n_features;
     memcpy(whole->features, model->features, sizeof whole->features);
     for (size_t i = 0; i < parts->n; i++) {
-        leat_source_part *const part = &parts->list[i];
+        leat_nested_part *const part = &parts->list[i];
         const int rc = match(parts, i, whole, err);
         if (rc < 0)
             return rc;
         part->first = whole->n_records;
         whole->n_records += part->source->n_records;
-        leat_source_part_count(part, whole);
+        leat_nested_part_count(part, whole);
         if (part->source->n_classes != whole->n_classes)
             whole->n_classes = 0;
     }
     return LEAT_OK;
 }
 
-int leat_source_parts_stamp(const leat_source_parts *parts, uint64_t *out, leat_error *err)
+int leat_nested_stamp(const leat_source_parts *parts, uint64_t *out, leat_error *err)
 {
     *out = 0;
     for (size_t i = 0; i < parts->n; i++) {
@@ -254,7 +253,7 @@ int leat_source_parts_stamp(const leat_source_parts *parts, uint64_t *out, leat_
     return LEAT_OK;
 }
 
-const leat_source_part *leat_source_part_of(const leat_source_parts *parts, uint64_t record)
+const leat_nested_part *leat_nested_part_of(const leat_source_parts *parts, uint64_t record)
 {
     size_t low = 0, high = parts->n; /* list[low].first ≤ record < list[high].first */
     while (high - low > 1) {
@@ -267,7 +266,7 @@ const leat_source_part *leat_source_part_of(const leat_source_parts *parts, uint
     return &parts->list[low];
 }
 
-void leat_source_parts_seek(const leat_source_parts *parts, leat_source *whole)
+void leat_nested_seek(const leat_source_parts *parts, leat_source *whole)
 {
     whole->seek_complete = parts->n > 0;
     for (size_t i = 0; i < parts->n; i++) {

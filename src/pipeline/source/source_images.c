@@ -78,13 +78,13 @@ static int open_images(const void *opts, const leat_node *where, const leat_sour
 }
 
 /* Opens a file that was one when it was listed; O_NONBLOCK: what took its place may be a pipe. */
-static int open_file(const char *path, leat_file_id *id, leat_error *err)
+static int open_file(const char *path, leat_file_watch_id *id, leat_error *err)
 {
     struct stat status;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
         return leat_fail(err, LEAT_E_IO, "cannot open: %s", leat_format_open_error(errno));
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || leat_file_id_of(fd, id) < 0) {
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || leat_file_watch_id_of(fd, id) < 0) {
         close(fd);
         return leat_fail(err, LEAT_E_IO, "is not a file any more");
     }
@@ -92,7 +92,7 @@ static int open_file(const char *path, leat_file_id *id, leat_error *err)
 }
 
 /* Whether it is the file that was read before, if it was. */
-static int recognise(leat_image_file *file, const leat_file_id *id, leat_error *err)
+static int recognise(leat_image_file *file, const leat_file_watch_id *id, leat_error *err)
 {
     const uint64_t words[] = { id->bytes, (uint64_t)id->mtime_ns };
     const uint64_t now = leat_digest_row(words, sizeof words, 0) | 1;
@@ -107,20 +107,20 @@ static int recognise(leat_image_file *file, const leat_file_id *id, leat_error *
                      (unsigned long long)id->bytes);
 }
 
-static int read_file(leat_image_file *file, int fd, const leat_file_id *id, uint8_t *bytes,
+static int read_file(leat_image_file *file, int fd, const leat_file_watch_id *id, uint8_t *bytes,
                      leat_error *err)
 {
     int rc = recognise(file, id, err);
     if (rc >= 0)
         rc = leat_source_pread(fd, bytes, id->bytes, 0, NULL, err);
-    return rc < 0 ? rc : leat_file_id_check(id, fd, "", err);
+    return rc < 0 ? rc : leat_file_watch_same(id, fd, "", err);
 }
 
 static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
                 leat_view *features, size_t *n_read, leat_error *err)
 {
     leat_image_file *const file = &((const images_source *)base)->list.files[record];
-    leat_file_id id;
+    leat_file_watch_id id;
     const int fd = open_file(file->path, &id, err);
     if (fd < 0)
         return fd;

@@ -158,8 +158,8 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
     const leat_tfrecord_shard *const s = shard_of(source, record);
     if (s->seek.feature < 0)
         return LEAT_OK;
-    return leat_source_seek_add(&s->seek, record - s->first, payload, payload_size, scratch,
-                                features, err);
+    return leat_jpeg_seek_add(&s->seek, record - s->first, payload, payload_size, scratch, features,
+                              err);
 }
 
 /* Of a compressed file. */
@@ -254,7 +254,7 @@ static void match_seeks(tfrecord_source *source)
         leat_source_seek *const seek = &source->shards[k].seek;
         for (int32_t i = 0; i < source->base.n_features; i++)
             if (source->features.wanted[i].kind == LEAT_FEATURE_BYTES)
-                leat_source_seek_offer(seek, i, source->features.wanted[i].key);
+                leat_jpeg_seek_offer(seek, i, source->features.wanted[i].key);
         source->base.seek_complete &= seek->feature >= 0;
     }
 }

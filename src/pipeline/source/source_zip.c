@@ -22,7 +22,7 @@ typedef struct zip_source {
 } zip_source;
 
 /* Element k of a part. */
-static uint64_t record_of(const leat_source_part *part, uint64_t k)
+static uint64_t record_of(const leat_nested_part *part, uint64_t k)
 {
     uint64_t record = k, epoch = 0;
     leat_order_walk(&part->order, NULL, NULL, 0, &record, &epoch);
@@ -34,7 +34,7 @@ static int load(const leat_source *base, uint64_t k, leat_scratch *scratch, leat
 {
     const leat_source_parts *const parts = &((const zip_source *)base)->parts;
     for (size_t i = 0; i < parts->n; i++) {
-        const leat_source_part *const part = &parts->list[i];
+        const leat_nested_part *const part = &parts->list[i];
         const int rc =
             leat_source_fetch(part->source, record_of(part, k), scratch, features, n_read, err);
         if (rc < 0)
@@ -55,7 +55,7 @@ static void hint(const leat_source *base, uint64_t k)
 
 static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
 {
-    return leat_source_parts_stamp(&((const zip_source *)base)->parts, out, err);
+    return leat_nested_stamp(&((const zip_source *)base)->parts, out, err);
 }
 
 static void describe(const leat_source *base, uint64_t k, char *text, size_t size)
@@ -76,7 +76,7 @@ static void describe(const leat_source *base, uint64_t k, char *text, size_t siz
 static void close_zip(leat_source *base)
 {
     zip_source *const source = (zip_source *)base;
-    leat_source_parts_close(&source->parts);
+    leat_nested_close(&source->parts);
     free(source);
 }
 
@@ -90,8 +90,8 @@ static int fail_clash(const leat_source_parts *parts, size_t i, size_t other, co
                           "zip: %s and %s both have a tensor '%s': give it another name in one of "
                           "them, such as `features: {%s_%zu: {key: KEY}}` with its key in the "
                           "records, as `leat inspect FILE` shows it",
-                          leat_source_part_name(parts, other, a, sizeof a),
-                          leat_source_part_name(parts, i, b, sizeof b), name, name, i + 1);
+                          leat_nested_part_name(parts, other, a, sizeof a),
+                          leat_nested_part_name(parts, i, b, sizeof b), name, name, i + 1);
 }
 
 static bool has_feature(const leat_source *source, const char *name)
@@ -121,7 +121,7 @@ static int add_features(const leat_source_parts *parts, size_t i, leat_source *w
 
 static int add_part(const leat_source_parts *parts, size_t i, leat_source *whole, leat_error *err)
 {
-    const leat_source_part *const part = &parts->list[i];
+    const leat_nested_part *const part = &parts->list[i];
     const uint64_t n = part->order.n_samples;
     if (!leat_combine_is_static(&part->order))
         return leat_node_fail(part->where, err, LEAT_E_CONFIG,
@@ -129,7 +129,7 @@ static int add_part(const leat_source_parts *parts, size_t i, leat_source *whole
                               "what belongs together is torn apart: put shuffle and repeat into "
                               "the pipeline after zip");
     whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
-    leat_source_part_count(part, whole);
+    leat_nested_part_count(part, whole);
     if (!whole->n_classes)
         whole->n_classes = part->source->n_classes;
     return add_features(parts, i, whole, err);
@@ -144,12 +144,12 @@ static int open_zip(const void *opts, const leat_node *where, const leat_source_
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "zip: %zu bytes", sizeof *source);
     source->base.table = &leat_source_zip;
-    int rc = leat_source_parts_open("zip", o->sources, where, setting, &source->parts, err);
+    int rc = leat_nested_open("zip", o->sources, where, setting, &source->parts, err);
     source->base.notes = source->parts.notes;
     for (size_t i = 0; i < source->parts.n && rc >= 0; i++)
         rc = add_part(&source->parts, i, &source->base, err);
     if (rc >= 0)
-        leat_source_parts_seek(&source->parts, &source->base);
+        leat_nested_seek(&source->parts, &source->base);
     if (rc < 0)
         close_zip(&source->base);
     else

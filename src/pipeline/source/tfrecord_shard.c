@@ -20,7 +20,7 @@ void leat_tfrecord_shard_close(leat_tfrecord_shard *shard)
 {
     leat_index_close(&shard->index);
     leat_inflate_index_close(&shard->inflated.index);
-    leat_source_seek_close(&shard->seek);
+    leat_jpeg_seek_close(&shard->seek);
     if (shard->fd >= 0)
         close(shard->fd);
     free(shard->path);
@@ -44,10 +44,10 @@ static int open_plain(leat_tfrecord_shard *s, bool lossy, leat_source *source, l
     leat_format_error why;
     if (leat_index_open(s->path, flags, &s->index, &why) < 0)
         return leat_tfrecord_features_fail(err, &why);
-    leat_source_seek_open(&s->seek, s->path, s->index.data_bytes, s->index.n_records, source);
+    leat_jpeg_seek_open(&s->seek, s->path, s->index.data_bytes, s->index.n_records, source);
     /* The index was made of what has the name; that must be what is open here. */
-    const leat_file_id id = { s->index.data_bytes, s->index.data_mtime_ns };
-    const int rc = leat_file_id_check(&id, s->fd, s->path, err);
+    const leat_file_watch_id id = { s->index.data_bytes, s->index.data_mtime_ns };
+    const int rc = leat_file_watch_same(&id, s->fd, s->path, err);
     if (rc < 0)
         return rc;
     leat_file_watch_init(&s->watch, &id);
@@ -59,15 +59,15 @@ static int open_plain(leat_tfrecord_shard *s, bool lossy, leat_source *source, l
     return LEAT_OK;
 }
 
-static int open_compressed(leat_tfrecord_shard *s, const leat_file_id *id, leat_source *source,
-                           leat_error *err)
+static int open_compressed(leat_tfrecord_shard *s, const leat_file_watch_id *id,
+                           leat_source *source, leat_error *err)
 {
     leat_inflate_index *const index = &s->inflated.index;
     leat_format_error why;
     s->inflated.fd = s->fd;
     int rc = leat_inflate_index_build(s->fd, s->compression, LEAT_INFLATED_CHUNK, index, &why);
     /* Written to meanwhile: then that is what is wrong with it. */
-    const int changed = leat_file_id_check(id, s->fd, s->path, err);
+    const int changed = leat_file_watch_same(id, s->fd, s->path, err);
     if (changed < 0)
         return changed;
     if (rc < 0) {
@@ -87,7 +87,7 @@ int leat_tfrecord_shard_open(leat_tfrecord_shard *s, const char *path, bool loss
                              leat_source *source, leat_error *err)
 {
     uint8_t begin[LEAT_TFRECORD_HEADER];
-    leat_file_id id;
+    leat_file_watch_id id;
     struct stat status;
     *s = (leat_tfrecord_shard){ .fd = -1, .first = source->n_records };
     if (!(s->path = strdup(path)))
@@ -99,7 +99,7 @@ int leat_tfrecord_shard_open(leat_tfrecord_shard *s, const char *path, bool loss
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
     s->bytes = (uint64_t)status.st_size;
     const ssize_t n = leat_format_read_first(s->fd, begin, sizeof begin);
-    if (n < 0 || leat_file_id_of(s->fd, &id) < 0)
+    if (n < 0 || leat_file_watch_id_of(s->fd, &id) < 0)
         return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
     s->compression = leat_tfrecord_compression(begin, (size_t)n);
     const int rc =

@@ -92,7 +92,7 @@ static uint64_t play(uint64_t seed, int kind, uint64_t bytes, const bool direct[
 {
     static test_run runs[OPEN_MOST];
     leat_rng rng = leat_rng_make(seed, (uint64_t)kind, bytes, 0);
-    leat_layout layout = { .bytes = bytes, .end = bytes, .most = bytes / 4 };
+    leat_coalesce layout = { .bytes = bytes, .end = bytes, .most = bytes / 4 };
     uint64_t head = 0, tail = 0, used_from = 0, cursor = 0, n_rows = 0, n_reads = 0;
     if (posix_memalign((void **)&layout.memory, LEAT_LAYOUT_ALIGN, bytes))
         fail();
@@ -112,8 +112,8 @@ static uint64_t play(uint64_t seed, int kind, uint64_t bytes, const bool direct[
             for (uint32_t i = 0; i < run->n; i++)
                 whole += 2 * (run->rows[i].size + 3 * LEAT_LAYOUT_ALIGN);
             layout.end = window > whole ? window : whole < bytes ? whole : bytes;
-            const int n = leat_layout_place(&layout, run->rows, run->n, used_from,
-                                            before ? &before->end : NULL, &run->end);
+            const int n = leat_coalesce_place(&layout, run->rows, run->n, used_from,
+                                              before ? &before->end : NULL, &run->end);
             if (n < 0) {
                 assert_true(head > tail); /* with nothing under way there is room for any run */
                 break;
@@ -122,7 +122,7 @@ static uint64_t play(uint64_t seed, int kind, uint64_t bytes, const bool direct[
             before = run;
             head++;
         }
-        leat_layout_close(&layout);
+        leat_coalesce_close(&layout);
         for (uint64_t i = first; i < head; i++)
             for (uint32_t r = 0; r < runs[i % OPEN_MOST].n; r++) {
                 const leat_row_read *const row = &runs[i % OPEN_MOST].rows[r];
@@ -191,7 +191,7 @@ static void what_joins_a_read(void **state)
     static uint8_t memory[65536];
     (void)state;
     for (size_t i = 0; i < sizeof thirds / sizeof *thirds; i++) {
-        leat_layout layout = {
+        leat_coalesce layout = {
             .memory = memory, .bytes = sizeof memory, .end = sizeof memory, .most = 16384
         };
         leat_row_read rows[3] = {
@@ -200,7 +200,7 @@ static void what_joins_a_read(void **state)
             { .fd = 5, .offset = 200, .size = 100 },
         };
         uint64_t end;
-        assert_int_equal(leat_layout_place(&layout, rows, 3, 0, NULL, &end), thirds[i].n_reads);
+        assert_int_equal(leat_coalesce_place(&layout, rows, 3, 0, NULL, &end), thirds[i].n_reads);
         assert_ptr_equal(rows[2].bytes, rows[0].bytes + 100);
     }
 }
@@ -209,16 +209,16 @@ static void what_joins_a_read(void **state)
 static void a_part_is_used_again_and_again(void **state)
 {
     static uint8_t memory[1 << 20];
-    leat_layout layout = {
+    leat_coalesce layout = {
         .memory = memory, .bytes = sizeof memory, .end = 1 << 16, .most = 1 << 14
     };
     uint64_t end, used_from = 0;
     (void)state;
     for (uint64_t i = 0; i < 2000; i++) {
         leat_row_read row = { .fd = 5, .offset = i * 7919 % 100000, .size = 1000 + i % 3000 };
-        assert_int_equal(leat_layout_place(&layout, &row, 1, used_from, NULL, &end), 1);
+        assert_int_equal(leat_coalesce_place(&layout, &row, 1, used_from, NULL, &end), 1);
         assert_true(row.bytes + row.size <= memory + layout.end);
-        leat_layout_close(&layout);
+        leat_coalesce_close(&layout);
         used_from = end;
     }
 }

@@ -66,7 +66,7 @@ static int scan(const leat_plan *plan, uint64_t skip, uint64_t n, int64_t n_thre
     check(leat_order_add(&order, LEAT_ORDER_SKIP, skip, 0, err), err);
     check(leat_order_add(&order, LEAT_ORDER_TAKE, n, 0, err), err);
     memset(visits, 0, sizeof visits);
-    const int rc = leat_source_scan(plan->source, &order, 0, n_threads, visit, &skip, err);
+    const int rc = leat_feature_scan(plan->source, &order, 0, n_threads, visit, &skip, err);
     leat_order_fini(&order);
     return rc;
 }
