@@ -185,5 +185,5 @@ int main(void)
         cmocka_unit_test_teardown(outputs_are_checked_before_the_work, clean),
         cmocka_unit_test_teardown(an_output_replaces_only_its_own_kind, clean),
     };
-    return cmocka_run_group_tests(tests, make_images, remove_folder);
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }
