@@ -225,7 +225,8 @@ static void one_writes_the_others_read(void **state)
     const pipe_parts parts = parts_with(cache_path);
     leat_cache_stats cache;
     (void)state;
-    leat_plan *writer = cache_plan(&parts), *reader = cache_plan(&parts), *late = cache_plan(&parts);
+    leat_plan *writer = cache_plan(&parts), *reader = cache_plan(&parts),
+              *late = cache_plan(&parts);
     leat_loader *loader = open_loader(writer, NULL); /* it has the file from here on */
     assert_true(digest_of(reader, 1, &cache) == want);
     assert_non_null(strstr(cache.note, "another process"));

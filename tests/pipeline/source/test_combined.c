@@ -229,17 +229,19 @@ static void features_are_matched_by_name(void **state)
                      N_A + N_B);
     for (int64_t i = 0; i < N_A + N_B; i++)
         assert_int_equal(ids[i], i < N_A ? i : 100 + i - N_A);
-    assert_true(combined_try_plan("{concat: [" XA "}, {tfrecord: {files: 'B', features: {x: {shape: [24, "
-                        "1]}, id: {shape: []}}}}]}",
-                        "", "[{batch: 7}]", &plan, &err) < 0);
-    assert_int_equal(combined_try_plan("{concat: [{tfrecord: {files: 'A', features: {x: {shape: [4, 6]}}}}, "
-                             "{tfrecord: {files: 'B', features: {x: {shape: [6, 4]}}}}]}",
-                             "", "[{batch: 7}]", &plan, &err),
-                     LEAT_E_CONFIG);
+    assert_true(combined_try_plan("{concat: [" XA
+                                  "}, {tfrecord: {files: 'B', features: {x: {shape: [24, "
+                                  "1]}, id: {shape: []}}}}]}",
+                                  "", "[{batch: 7}]", &plan, &err) < 0);
+    assert_int_equal(
+        combined_try_plan("{concat: [{tfrecord: {files: 'A', features: {x: {shape: [4, 6]}}}}, "
+                          "{tfrecord: {files: 'B', features: {x: {shape: [6, 4]}}}}]}",
+                          "", "[{batch: 7}]", &plan, &err),
+        LEAT_E_CONFIG);
     assert_non_null(strstr(err.message, "no fixed shape"));
     check(combined_try_plan("{concat: [{tfrecord: {files: 'A', features: {x: {shape: [4, 6]}}}}, "
-                  "{tfrecord: {files: 'B', features: {x: {shape: [6, 4]}}}}]}",
-                  "", "[{map: [{reshape: [24]}]}, {batch: 7}]", &plan, &err),
+                            "{tfrecord: {files: 'B', features: {x: {shape: [6, 4]}}}}]}",
+                            "", "[{map: [{reshape: [24]}]}, {batch: 7}]", &plan, &err),
           &err);
     leat_plan_close(&plan);
 }
