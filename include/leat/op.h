@@ -8,6 +8,8 @@
 #ifndef LEAT_OP_H
 #define LEAT_OP_H
 
+#include <string.h>
+
 #include "leat/error.h"
 #include "leat/option.h"
 #include "leat/rng.h"
@@ -17,10 +19,16 @@
 extern "C" {
 #endif
 
-/* What `plan` decided. Plain words: copied to devices as it is. */
+/* The decisions of `plan`. Holds no pointers: devices get a copy of the bytes. */
 typedef struct leat_plan64 {
     uint64_t words[8];
 } leat_plan64;
+
+/* Copy a struct of decisions into a plan and back. A struct of more than 64 bytes does not compile. */
+#define LEAT_PLAN_PUT(plan, drawn) LEAT_PLAN_COPY((plan), &(drawn), sizeof(drawn))
+#define LEAT_PLAN_GET(plan, drawn) LEAT_PLAN_COPY(&(drawn), (plan), sizeof(drawn))
+#define LEAT_PLAN_COPY(to, from, bytes)                                                            \
+    ((void)sizeof(char[(bytes) <= sizeof(leat_plan64) ? 1 : -1]), (void)memcpy(to, from, bytes))
 
 /* Memory of one worker for one op call; see leat_scratch_* below. */
 typedef struct leat_scratch leat_scratch;

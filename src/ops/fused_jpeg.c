@@ -4,7 +4,6 @@
  * normalize: only what the crop needs of the picture is decoded, and it is resized, mirrored and
  * normalised on its way into the batch. Files that the decoder in jpeg/ does not take, such as those
  * that are no JPEG, go one by one. */
-#include <string.h>
 
 #include "base/cpu.h"
 #include "base/scratch.h"
@@ -92,7 +91,7 @@ static int apply(const leat_fused_link *links, int n, const leat_plan64 *plans, 
     int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
     if (rc < 0)
         return rc;
-    memcpy(&box, &plans[1], sizeof box);
+    LEAT_PLAN_GET(&plans[1], box);
     set_target(links, n, plans, &target, &affine);
     if (leat_cpu_level() < LEAT_CPU_AVX2) {
         const size_t mark = leat_scratch_mark(scratch);
