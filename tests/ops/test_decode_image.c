@@ -259,11 +259,11 @@ static void runs_in_one_go_with_a_crop(void **state)
     (void)state;
     static const char *const names[4] = { "decode_image", "random_resized_crop", "random_flip",
                                           "normalize" };
-    leat_fused_link links[4] = { { NULL, NULL } };
+    leat_fused_op links[4] = { { NULL, NULL } };
     for (int i = 0; i < 4; i++)
-        links[i] = (leat_fused_link){ leat_op_find(names[i]),
-                                      i == 1 ? op_options_of(names[i], "size", "[8, 9]")
-                                             : op_options(leat_op_find(names[i]), NULL) };
+        links[i] = (leat_fused_op){ leat_op_find(names[i]),
+                                    i == 1 ? op_options_of(names[i], "size", "[8, 9]")
+                                           : op_options(leat_op_find(names[i]), NULL) };
     int n_taken = 0;
     const leat_fused *fused = leat_fused_find(links, 4, &n_taken);
     assert_non_null(fused);

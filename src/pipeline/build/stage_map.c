@@ -233,17 +233,17 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
 }
 
 int leat_chain_fused_ops(const leat_chain *chain, int32_t from, int32_t to,
-                         leat_fused_link out[LEAT_FUSED_MAX])
+                         leat_fused_op out[LEAT_FUSED_MAX])
 {
     int n = 0;
     for (int32_t i = from; i < to && n < LEAT_FUSED_MAX; i++)
-        out[n++] = (leat_fused_link){ chain->links[i].op, chain->links[i].options };
+        out[n++] = (leat_fused_op){ chain->links[i].op, chain->links[i].options };
     return n;
 }
 
 void leat_stage_map_fuse(leat_chain *chain)
 {
-    leat_fused_link links[LEAT_FUSED_MAX];
+    leat_fused_op links[LEAT_FUSED_MAX];
     const int32_t ends[] = { 0, chain->cut, chain->unbatch_at, chain->n_host,
                              chain->n_host + 2 * chain->is_files };
     for (int i = 0; i < 4 && !chain->fused; i++) {

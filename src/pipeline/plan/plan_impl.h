@@ -138,7 +138,7 @@ static inline int64_t *leat_chain_lengths(const leat_chain *chain, uint8_t *slot
 
 /* Links `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
 int leat_chain_fused_ops(const leat_chain *chain, int32_t from, int32_t to,
-                         leat_fused_link out[LEAT_FUSED_MAX]);
+                         leat_fused_op out[LEAT_FUSED_MAX]);
 
 #define LEAT_MAX_STAGE_INFOS 64
 

@@ -92,7 +92,7 @@ static int run_link(leat_sample *j, int32_t i, leat_error *err)
 static int run_fused(leat_sample *j, leat_error *err)
 {
     const leat_chain *const chain = j->chain;
-    leat_fused_link links[LEAT_FUSED_MAX];
+    leat_fused_op links[LEAT_FUSED_MAX];
     leat_plan64 plans[LEAT_FUSED_MAX];
     leat_view at = j->view, out = { 0 };
     const int32_t from = chain->fused_from;
