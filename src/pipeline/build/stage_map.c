@@ -8,8 +8,8 @@
 #include "pipeline/plan/gpu_decode.h"
 #include "stage.h"
 
-/* Stages that are timed: read, parse, the links, a fused run per chain, two of a cache, and batch ops. */
-#define MAX_LINKS (LEAT_MAX_STAGES - 4 - LEAT_MAX_FEATURES - LEAT_MAX_BATCH_OPS)
+/* Stages that are timed: read, parse, the ops, a fused run per chain, two of a cache, and batch ops. */
+#define MAX_OPS (LEAT_MAX_STAGES - 4 - LEAT_MAX_FEATURES - LEAT_MAX_BATCH_OPS)
 
 typedef struct map_options {
     const leat_node *ops;
@@ -46,8 +46,8 @@ static uint32_t stream_of(const leat_plan *plan, const leat_op *op)
 {
     uint32_t n = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
-        for (int32_t i = 0; i < plan->chains[c].n_links; i++)
-            n += plan->chains[c].links[i].op == op;
+        for (int32_t i = 0; i < plan->chains[c].n_ops; i++)
+            n += plan->chains[c].ops[i].op == op;
     return leat_stage_map_stream(op->name, n);
 }
 
@@ -86,7 +86,7 @@ static int fail_shape(const leat_chain *chain, const leat_op *op, const leat_nod
                       const leat_error *inner, leat_error *err)
 {
     const bool named = !strncmp(inner->message, op->name, strlen(op->name));
-    const bool undecoded = chain->n_links == 1 && chain->shape.dtype == LEAT_U8 &&
+    const bool undecoded = chain->n_ops == 1 && chain->shape.dtype == LEAT_U8 &&
                            chain->shape.rank == 1 && chain->shape.dims[0] == LEAT_UNKNOWN_DIM &&
                            strncmp(op->name, "decode_", strlen("decode_")) &&
                            strncmp(op->name, "parse_", strlen("parse_"));
@@ -97,9 +97,9 @@ static int fail_shape(const leat_chain *chain, const leat_op *op, const leat_nod
                                     : "");
 }
 
-/* A link for the device: it must have a kernel, and get rows of one shape. */
-static int check_device_link(const leat_chain *chain, const leat_op *op, const leat_node *entry,
-                             leat_error *err)
+/* An op for the device: it must have a kernel, and get rows of one shape. */
+static int check_device_op(const leat_chain *chain, const leat_op *op, const leat_node *entry,
+                           leat_error *err)
 {
     char text[96];
     if (!(op->flags & LEAT_OP_KERNEL))
@@ -115,11 +115,11 @@ static int check_device_link(const leat_chain *chain, const leat_op *op, const l
     return LEAT_OK;
 }
 
-static int n_links(const leat_plan *plan)
+static int count_ops(const leat_plan *plan)
 {
     int n = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
-        n += plan->chains[c].n_links;
+        n += plan->chains[c].n_ops;
     return n;
 }
 
@@ -143,29 +143,28 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     if (!op->shape || !op->apply)
         return leat_node_fail(entry, err, LEAT_E_ARGUMENT, "op '%s' has no %s function", name,
                               op->shape ? "apply" : "shape");
-    if (chain->n_links == LEAT_MAX_CHAIN || n_links(build->plan) == MAX_LINKS)
+    if (chain->n_ops == LEAT_MAX_CHAIN || count_ops(build->plan) == MAX_OPS)
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
                               "too many ops: at most %d on a tensor, %d in all", LEAT_MAX_CHAIN,
-                              MAX_LINKS);
-    const bool decodes = on_device && chain->n_links == chain->n_host && leat_gpu_decode_is(op);
-    const bool after_decode = chain->is_files && chain->n_links == chain->n_host + 1;
-    if (on_device && !decodes && !after_decode &&
-        (rc = check_device_link(chain, op, entry, err)) < 0)
+                              MAX_OPS);
+    const bool decodes = on_device && chain->n_ops == chain->n_host && leat_gpu_decode_is(op);
+    const bool after_decode = chain->is_files && chain->n_ops == chain->n_host + 1;
+    if (on_device && !decodes && !after_decode && (rc = check_device_op(chain, op, entry, err)) < 0)
         return rc;
-    leat_chain_op *const link = &chain->links[chain->n_links];
-    *link = (leat_chain_op){ .op = op, .stream = stream_of(build->plan, op), .asked = asked };
-    link->options = calloc(1, op->options_size ? op->options_size : 1);
-    if (!link->options)
+    leat_chain_op *const chain_op = &chain->ops[chain->n_ops];
+    *chain_op = (leat_chain_op){ .op = op, .stream = stream_of(build->plan, op), .asked = asked };
+    chain_op->options = calloc(1, op->options_size ? op->options_size : 1);
+    if (!chain_op->options)
         return leat_fail(err, LEAT_E_NOMEM, "op '%s': %zu bytes", name, op->options_size);
-    chain->n_links++;
+    chain->n_ops++;
     snprintf(what, sizeof what, "op '%.60s'", op->name);
-    rc =
-        leat_node_options(given, entry, what, op->options ? op->options : none, link->options, err);
+    rc = leat_node_options(given, entry, what, op->options ? op->options : none, chain_op->options,
+                           err);
     if (rc < 0)
         return rc;
-    if ((rc = leat_gpu_decode_check(link, entry, err)) < 0)
+    if ((rc = leat_gpu_decode_check(chain_op, entry, err)) < 0)
         return rc;
-    rc = op->shape(link->options, &chain->shape, &shape, &inner);
+    rc = op->shape(chain_op->options, &chain->shape, &shape, &inner);
     if (rc < 0)
         return fail_shape(chain, op, entry, rc, &inner, err);
     chain->shape = shape;
@@ -173,7 +172,7 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
         return leat_gpu_decode_add(build->plan, chain, entry, err);
     if (!on_device) {
         chain->host_shape = shape;
-        chain->n_host = chain->n_links;
+        chain->n_host = chain->n_ops;
     }
     return LEAT_OK;
 }
@@ -215,8 +214,8 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
                               "a map after batch works on the host: write device: cpu");
     if (build->batch)
         return leat_stage_map_batch_add(build, chain, o->ops, err);
-    const bool after = chain->n_host < chain->n_links || build->plan->keeps;
-    if (build->plan->keeps && o->device == LEAT_ASKED_CPU)
+    const bool after = chain->n_host < chain->n_ops || build->plan->caches_on_device;
+    if (build->plan->caches_on_device && o->device == LEAT_ASKED_CPU)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "a map with device: cpu cannot follow cache: device: samples do not "
                               "come back from there");
@@ -235,8 +234,8 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
 
 void leat_stage_map_free_chain(leat_chain *chain)
 {
-    for (int32_t i = 0; i < chain->n_links; i++)
-        free(chain->links[i].options);
+    for (int32_t i = 0; i < chain->n_ops; i++)
+        free(chain->ops[i].options);
 }
 
 const leat_stage_table leat_stage_map = {

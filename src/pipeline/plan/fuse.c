@@ -5,22 +5,22 @@
 #include "plan_impl.h"
 
 int leat_fuse_ops(const leat_chain *chain, int32_t from, int32_t to,
-                  leat_fused_link out[LEAT_FUSED_MAX])
+                  leat_fused_op out[LEAT_FUSED_MAX])
 {
     int n = 0;
     for (int32_t i = from; i < to && n < LEAT_FUSED_MAX; i++)
-        out[n++] = (leat_fused_link){ chain->links[i].op, chain->links[i].options };
+        out[n++] = (leat_fused_op){ chain->ops[i].op, chain->ops[i].options };
     return n;
 }
 
 void leat_fuse_chain(leat_chain *chain)
 {
-    leat_fused_link links[LEAT_FUSED_MAX];
+    leat_fused_op ops[LEAT_FUSED_MAX];
     const int32_t ends[] = { 0, chain->cut, chain->unbatch_at, chain->n_host,
                              chain->n_host + 2 * chain->is_files };
     for (int i = 0; i < 4 && !chain->fused; i++) {
         chain->fused_from = ends[i];
-        chain->fused = leat_fused_find(links, leat_fuse_ops(chain, ends[i], ends[i + 1], links),
-                                       &chain->n_fused);
+        chain->fused =
+            leat_fused_find(ops, leat_fuse_ops(chain, ends[i], ends[i + 1], ops), &chain->n_fused);
     }
 }

@@ -19,17 +19,18 @@ bool leat_gpu_decode_is(const leat_op *op)
 
 /* --- when a plan is made ------------------------------------------------------------------------- */
 
-int leat_gpu_decode_check(const leat_chain_op *link, const leat_node *where, leat_error *err)
+int leat_gpu_decode_check(const leat_chain_op *chain_op, const leat_node *where, leat_error *err)
 {
-    const leat_decode_options *const o = link->options;
-    if (!leat_gpu_decode_is(link->op) || link->asked == LEAT_ASKED_GPU || o->device_share == 1)
+    const leat_decode_options *const o = chain_op->options;
+    if (!leat_gpu_decode_is(chain_op->op) || chain_op->asked == LEAT_ASKED_GPU ||
+        o->device_share == 1)
         return LEAT_OK;
     return leat_node_fail(where, err, LEAT_E_CONFIG, "device_share is for a map with device: gpu");
 }
 
 static int add_decode(leat_plan *plan, leat_chain *chain, const leat_node *where, leat_error *err)
 {
-    const leat_decode_options *const o = chain->links[chain->n_links - 1].options;
+    const leat_decode_options *const o = chain->ops[chain->n_ops - 1].options;
     const int64_t most_px = (int64_t)LEAT_DEVICE_SIDE_MOST * LEAT_DEVICE_SIDE_MOST;
     if (o->lenient || o->channels == LEAT_DECODE_AS_STORED)
         return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
@@ -47,8 +48,8 @@ static int add_decode(leat_plan *plan, leat_chain *chain, const leat_node *where
 
 int leat_gpu_decode_add(leat_plan *plan, leat_chain *chain, const leat_node *where, leat_error *err)
 {
-    const leat_op *const op = chain->links[chain->n_links - 1].op;
-    if (chain->n_links == chain->n_host + 1)
+    const leat_op *const op = chain->ops[chain->n_ops - 1].op;
+    if (chain->n_ops == chain->n_host + 1)
         return add_decode(plan, chain, where, err);
     if (!(op->flags & LEAT_OP_KERNEL) || leat_shape_bytes(&chain->shape) < 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG,

@@ -2,10 +2,10 @@
  *
  * gpu_decode_row.c: a row of a chain whose files the device decodes. Called by sample.c in a worker.
  *
- * DESIGN. Of every file the header is read here, so that the random decisions of the links that follow
+ * DESIGN. Of every file the header is read here, so that the random decisions of the ops that follow
  * are drawn with the picture's size, as they are on the CPU. A plain file then goes into the slot, for the
  * device's decoder. What that might not take (progressive files, very large ones, …) is decoded here,
- * and so is what has no room: the link behind decode_jpeg is done too, as its result has one size for
+ * and so is what has no room: the op behind decode_jpeg is done too, as its result has one size for
  * all, and the device copies it. So it is with rows beyond the device's share of a batch, which are spread
  * over it evenly. Which files these are depends on nothing but the file, the plan and the row of the batch
  * that all ranks make together. A header that is damaged is an error of its record like any other; what is damaged behind the header
@@ -32,18 +32,18 @@ static bool is_for_device(const leat_chain *chain, const leat_view *file, const 
            leat_jpeg_is_plain(file->data, (size_t)bytes);
 }
 
-/* decode_jpeg and the link behind it. */
-static int make_here(const leat_sample *j, leat_stopwatch *watch, leat_error *err)
+/* decode_jpeg and the op behind it. */
+static int make_here(const leat_sample *j, leat_stopwatch *stopwatch, leat_error *err)
 {
     leat_sample own = *j;
-    const int rc = leat_chain_run_pair(&own, watch, err);
+    const int rc = leat_chain_run_pair(&own, stopwatch, err);
     if (rc == LEAT_OK)
         memcpy(j->row, own.view.data, (size_t)leat_shape_bytes(&j->chain->files_shape));
     return rc;
 }
 
 int leat_gpu_decode_row(const leat_sample *j, uint8_t *slot, uint64_t row, leat_shape *picture,
-                        leat_stopwatch *watch, leat_error *err)
+                        leat_stopwatch *stopwatch, leat_error *err)
 {
     const leat_chain *const chain = j->chain;
     leat_device_file *const head = (leat_device_file *)(void *)(slot + chain->files.heads) + row;
@@ -58,7 +58,7 @@ int leat_gpu_decode_row(const leat_sample *j, uint8_t *slot, uint64_t row, leat_
         !is_in_share(chain, j->worker->first_row + row) || !is_for_device(chain, &j->view, picture);
     leat_trace_add(is_here ? &trace->n_files_here : &trace->n_files, 1);
     if (is_here)
-        return make_here(j, watch, err);
+        return make_here(j, stopwatch, err);
     head->bytes = j->view.shape.dims[0];
     memcpy(j->row, j->view.data, (size_t)head->bytes);
     return LEAT_OK;
