@@ -319,8 +319,8 @@ void leat_plan_close(leat_plan **out)
         return;
     for (int32_t c = 0; c < plan->n_chains; c++)
         leat_stage_map_free_chain(&plan->chains[c]);
-    for (int32_t i = 0; i < plan->n_batch_links; i++)
-        free(plan->batch_links[i].options);
+    for (int32_t i = 0; i < plan->n_batch_ops; i++)
+        free(plan->batch_ops[i].options);
     free(plan->gpu);
     leat_order_fini(&plan->order);
     leat_cache_close(&plan->cache);

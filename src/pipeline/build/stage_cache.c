@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_cache.c: the stage `cache`: cuts every chain where it stands. Links before the cut run once
- * per record, with the draws of epoch 0, and what they give is kept; links after it run for every
+ * stage_cache.c: the stage `cache`: cuts every chain where it stands. Ops before the cut run once
+ * per record, with the draws of epoch 0, and what they give is kept; ops after it run for every
  * sample. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +29,8 @@ static const char *random_op(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)
         for (int32_t i = 0; i < plan->chains[c].cut; i++)
-            if (plan->chains[c].links[i].op->plan)
-                return plan->chains[c].links[i].op->name;
+            if (plan->chains[c].ops[i].op->plan)
+                return plan->chains[c].ops[i].op->name;
     return NULL;
 }
 
@@ -51,7 +51,7 @@ static int keep_on_device(leat_build *build, const leat_cache_options *o, const 
     if (o->bytes != LEAT_OPTION_CHOICE(0))
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "cache: device keeps all samples or none: leave bytes out");
-    plan->keeps = plan->on_device = true;
+    plan->caches_on_device = plan->on_device = true;
     return LEAT_OK;
 }
 
@@ -80,7 +80,7 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
     build->cache = where;
     leat_node_fail(where, &at, LEAT_E_CONFIG, "cache: ");
     for (int32_t c = 0; c < plan->n_chains; c++) {
-        plan->chains[c].cut = plan->chains[c].n_links;
+        plan->chains[c].cut = plan->chains[c].n_ops;
         plan->chains[c].cut_shape = plan->chains[c].shape;
     }
     const char *const random = random_op(plan);

@@ -300,7 +300,7 @@ static int check_place(const leat_build *build, int32_t feature, const leat_node
                               "first, before shuffle and repeat, and with sources that are mixed "
                               "into the pipeline of each source");
     for (int32_t c = 0; c < plan->n_chains; c++)
-        if (plan->chains[c].feature == feature && plan->chains[c].n_links)
+        if (plan->chains[c].feature == feature && plan->chains[c].n_ops)
             return leat_node_fail(
                 where, err, LEAT_E_CONFIG,
                 "filter looks at '%s' as it is stored: put it before the map that "
