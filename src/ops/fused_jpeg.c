@@ -4,7 +4,6 @@
  * normalize at once. It decodes only the part of the image that the crop needs, and resizes, mirrors and
  * normalises it while writing the batch row. Files that the decoder in jpeg/ does not support go through
  * the ops one by one. */
-
 #include "base/cpu.h"
 #include "base/scratch.h"
 #include "fused.h"
