@@ -59,10 +59,8 @@ static int unknown(const leat_build *build, const leat_node *entry, const char *
         leat_nearest_offer(&near, stage_at(i)->kind.name);
         leat_nearest_add_word(&known, stage_at(i)->kind.name);
     }
-    return leat_node_fail(entry, err, LEAT_E_CONFIG,
-                          "there is no stage '%.80s'%s%s%s There are: %s", name,
-                          near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'?" : ".", known.text);
+    return leat_node_fail(entry, err, LEAT_E_CONFIG, "there is no stage '%.80s'%s There are: %s",
+                          name, leat_nearest_text(&near), known.text);
 }
 
 /* Options as other libraries call them, or that nothing here corresponds to. */

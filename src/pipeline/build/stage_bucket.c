@@ -164,9 +164,8 @@ static int find_feature(const leat_source *source, const char *name, const leat_
         leat_nearest_add_word(&known, info->name);
     }
     return leat_node_fail(where, err, LEAT_E_CONFIG,
-                          "bucket_by_length: the source has no feature '%.80s'%s%s%s It has: %s",
-                          name, near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'?" : ".", known.text);
+                          "bucket_by_length: the source has no feature '%.80s'%s It has: %s", name,
+                          leat_nearest_text(&near), known.text);
 }
 
 static void note(leat_build *build, const leat_buckets *buckets)

@@ -278,9 +278,8 @@ static int fail_feature(const leat_source *source, const char *name, const leat_
         leat_nearest_add_word(&known, source->features[i].name);
     }
     return leat_node_fail(where, err, LEAT_E_CONFIG,
-                          "filter: the source has no feature '%.80s'%s%s%s It has: %s", name,
-                          near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'?" : ".", known.text);
+                          "filter: the source has no feature '%.80s'%s It has: %s", name,
+                          leat_nearest_text(&near), known.text);
 }
 
 /* A filter looks at features as they are stored, in an order that never changes. */

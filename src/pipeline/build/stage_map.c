@@ -75,9 +75,9 @@ static int unknown(const leat_build *build, const leat_node *entry, const char *
         leat_nearest_offer(&near, build->user_ops[i]->name);
     for (const leat_op *const *op = leat_ops(); *op; op++)
         leat_nearest_offer(&near, (*op)->name);
-    return leat_node_fail(
-        entry, err, LEAT_E_CONFIG, "there is no op '%.80s'%s%s%s `leat ops` lists them", name,
-        near.best ? "; did you mean '" : "", near.best ? near.best : "", near.best ? "'?" : ":");
+    return leat_node_fail(entry, err, LEAT_E_CONFIG,
+                          "there is no op '%.80s'%s `leat ops` lists them", name,
+                          leat_nearest_text(&near));
 }
 
 /* The op refuses what comes to it, or its options. */
@@ -196,9 +196,8 @@ static int fail_tensor(const leat_plan *plan, const char *name, const leat_node 
         leat_nearest_add_word(&known, plan->source->features[c].name);
     }
     return leat_node_fail(where, err, LEAT_E_CONFIG,
-                          "map: the source has no tensor '%.80s'%s%s%s It has: %s", name,
-                          near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'?" : ".", known.text);
+                          "map: the source has no tensor '%.80s'%s It has: %s", name,
+                          leat_nearest_text(&near), known.text);
 }
 
 static int add_map(leat_build *build, const void *options, const leat_node *where, leat_error *err)
