@@ -100,7 +100,7 @@ static const struct {
     { "s/- batch: {size: 16,.*/-batch: 16/", "plan", { "c.yaml:9:3: a space is missing after" } },
     { "s/- shuffle: {seed: 1}/shuffle: {seed: 1}/", "plan", { "c.yaml:4:3: ", "as in line 5" } },
     { "s/pad: 2/padding: 2/", "plan", { "c.yaml:7:", "did you mean 'pad'" } },
-    { "s/1.0e-3/0,001/", "train", { "c.yaml:18:", "a decimal point is written" } },
+    { "s/1.0e-3/0,001/", "train", { "c.yaml:18:", "as the decimal point" } },
     { "s/^source:/data:/", "plan", { "c.yaml:1:1: ", "did you mean 'source'" } },
     { "s/softmax_cross_entropy/cross_entropy/",
       "train",
