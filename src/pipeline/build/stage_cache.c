@@ -15,14 +15,13 @@
 static const char *const autos[] = { "auto", NULL };
 
 static const leat_option table[] = {
-    LEAT_OPTION_STRING(
-        leat_cache_options, file, "memory",
-        "where samples are kept: memory, as long as the plan is open; device: all of them in the "
-        "memory of the loader's CUDA device, as long as the loader is open; or the path of a file, "
-        "for later runs too"),
+    LEAT_OPTION_STRING(leat_cache_options, file, "memory",
+                       "where samples are stored: memory, while the plan is open; device: all "
+                       "samples in the memory of the loader's CUDA device, while the loader is "
+                       "open; or the path of a file, for later runs too"),
     LEAT_OPTION_BYTES_OR(leat_cache_options, bytes, "auto", 0, 0x1p50, autos,
-                         "most bytes of samples; what does not fit is computed again each time; "
-                         "auto: half of the memory, or disk, that is free"),
+                         "size limit; samples that do not fit are computed again in each epoch; "
+                         "auto: half of the free memory, or of the free disk space"),
     LEAT_OPTION_END
 };
 
@@ -194,7 +193,7 @@ int leat_stage_cache_settle(const leat_build *build, const leat_parts *parts, le
 }
 
 const leat_stage_table leat_stage_cache = {
-    { "cache", "keep samples as they are here, for the next epochs", table },
+    { "cache", "store samples at this point of the pipeline, for later epochs", table },
     sizeof(leat_cache_options),
     add_cache
 };

@@ -20,14 +20,13 @@ static const char *const devices[] = { "auto", "cpu", "gpu", NULL }; /* LEAT_ASK
 
 static const leat_option table[] = {
     LEAT_OPTION_NODE(map_options, ops, NULL,
-                     "list of ops, done one after the other; `leat ops` lists them"),
-    LEAT_OPTION_STRING(map_options, tensor, "", "tensor they work on; default: the first (image)"),
-    LEAT_OPTION_ENUM(
-        map_options, device, "auto", devices,
-        "where they run: cpu; gpu, after the copy, with the same result but for decode_jpeg (the "
-        "loader needs a CUDA device); auto: where the loader has a CUDA device there, from the "
-        "first op on behind which all have kernels and rows of one shape; decode_jpeg and all "
-        "else on the CPU"),
+                     "list of ops, run in this order; `leat ops` lists them"),
+    LEAT_OPTION_STRING(map_options, tensor, "", "tensor to work on; default: the first (image)"),
+    LEAT_OPTION_ENUM(map_options, device, "auto", devices,
+                     "where the ops run: cpu; gpu: on the loader's CUDA device, after the copy, "
+                     "with the same result except for decode_jpeg; auto: on the loader's CUDA "
+                     "device, if it has one, starting at the first op from which all ops have GPU "
+                     "kernels and rows of one shape; decode_jpeg and all ops before it on the CPU"),
     LEAT_OPTION_END
 };
 
@@ -258,7 +257,7 @@ void leat_stage_map_free_chain(leat_chain *chain)
 }
 
 const leat_stage_table leat_stage_map = {
-    { "map", "ops on one tensor of every sample; after batch: of pairs of samples", table },
+    { "map", "run ops on one tensor of every sample; after batch: on pairs of samples", table },
     sizeof(map_options),
     add_map
 };
