@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_engine_random.c: random plans, drawn from the tables of what there is, give the same batches (or
- * the same error after the same batches) however they are run: threads, reader, prefetch, CPU level,
- * device, faults of the reader, ops that stall, a consumer that dawdles; and none hangs (a watchdog
- * ends the program). LEAT_TEST_PLANS sets how many plans are run (default 300, at most 20 s),
- * LEAT_TEST_SEED where it starts. */
+ * test_engine_random.c: draws random plans from the tables of sources, stages and ops. Each gives the same
+ * batches (or the same error after the same batches) with any threads, reader, prefetch, CPU level, device,
+ * faults of the reader, ops that stall and a slow consumer. None hangs (a watchdog ends the program).
+ * LEAT_TEST_PLANS sets the number of plans (default 300, at most 20 s), LEAT_TEST_SEED the first one. */
 #include "fixtures/random_plan.h"
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_window.c: the window of batches ahead: slots and buffers are made when they are used, batches
- * can be released in any order, it grows where that helps, and none of it changes what is in a batch. */
+ * test_window.c: the window of batches ahead. Slots and buffers are made when they are used, batches can be
+ * released in any order, the window grows where that helps, and batches do not change. */
 #include "fixtures/engine_fixture.h"
 
 #include "pipeline/run/engine.h"

@@ -2,8 +2,8 @@
  *
  * test_close_anytime.c: a loader may be closed at any moment: before the first batch, with batches held
  * or shipped, with reads in flight, with ops that sleep, are stuck or fail. It never hangs (a
- * watchdog ends the program), what is held stays as it was until its release, and nothing is left:
- * no thread, no file, no lock. Random runs; LEAT_TEST_RUNS and LEAT_TEST_SEED say how many and which. */
+ * watchdog ends the program), held batches stay valid until their release, and no thread, file or lock
+ * is left. The runs are random; LEAT_TEST_RUNS and LEAT_TEST_SEED set their number and seed. */
 #include "fixtures/cache_fixture.h"
 #include "fixtures/gate.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_next_within.c: a consumer that does not wait longer than it said gets every batch all the same;
- * and two of them at a time are told so. */
+ * test_next_within.c: leat_loader_next_within: a consumer that waits for a limited time still gets every
+ * batch, and two consumers at the same time are an error. */
 #include "fixtures/gate.h"
 
 #include <pthread.h>

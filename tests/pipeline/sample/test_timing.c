@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_timing.c: the CPU time of stages: how it is scaled from the samples that were looked at, and
- * that one who sleeps is told from one who works. */
+ * test_timing.c: the CPU time of stages: how it is scaled from the samples that were measured, and that
+ * sleeping is told apart from computing. */
 #include "fixtures/engine_fixture.h"
 
 #include "base/clock.h"
