@@ -145,7 +145,7 @@ static int fail_inside(const leat_node *entry, const char *name, leat_error *err
         if (only_orders(stage_at(i)))
             leat_nearest_add_word(&known, stage_at(i)->kind.name);
     return leat_node_fail(entry, err, LEAT_E_CONFIG,
-                          "%s cannot stand in the pipeline of one of several sources: move it to "
+                          "%s is not allowed in the pipeline of one of several sources: move it to "
                           "the pipeline after them. Allowed here: %s",
                           name, known.text);
 }
