@@ -189,10 +189,9 @@ static int settle(leat_build *build, const bucket_options *o, leat_buckets **buc
 {
     leat_order *const order = &build->plan->order;
     sorting s = { *buckets, o->feature.text, o->truncate != 0 };
-    int rc = sort_all(build, &s, feature, err);
-    if (rc >= 0)
-        rc = leat_order_add_buckets(order, buckets, o->drop_remainder, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = sort_all(build, &s, feature, err)) < 0 ||
+        (rc = leat_order_add_buckets(order, buckets, o->drop_remainder, err)) < 0)
         return leat_node_fail_in(where, err, leat_fail_in(err, rc, "bucket_by_length: "));
     build->batch = where;
     if (order->n_batches == 0)
