@@ -43,7 +43,7 @@ extern const leat_stage_table leat_stage_on_error;
 void leat_stage_on_error_settle(leat_plan *plan);
 /* Whether the pipeline has an on_error that continues after bad records. The source must know it, and is
  * opened before stages are added. */
-bool leat_on_error_is_lossy(const leat_node *pipeline);
+bool leat_stage_on_error_is_lossy(const leat_node *pipeline);
 
 /* Refuses a second stage of a kind that may occur once. first: node of the first one. */
 int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
