@@ -14,8 +14,8 @@ typedef struct leat_build {
     leat_plan *plan;
     const leat_op *user_ops[LEAT_MAX_USER_OPS];
     size_t n_user_ops;
-    const leat_node *batch, *prefetch, *cache, *on_error,
-        *unbatch;   /* these stages; NULL: not added yet */
+    /* The nodes of these stages. NULL: not added yet. */
+    const leat_node *batch, *prefetch, *cache, *on_error, *unbatch;
     bool has_batch; /* one of all stages makes batches */
     bool inside;    /* the pipeline of one of several sources: it only counts and orders */
 } leat_build;

@@ -243,7 +243,7 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
     return LEAT_OK;
 }
 
-void leat_sample_rest(leat_worker *worker, size_t bytes)
+void leat_sample_trim(leat_worker *worker, size_t bytes)
 {
     leat_kept_record *const kept = &worker->kept;
     leat_check(!kept->valid || kept->mark <= leat_scratch_mark(worker->scratch));
