@@ -238,7 +238,7 @@ static void a_loss_that_is_no_number_has_no_sign(void **state)
 
 static int make_set(void **state)
 {
-    if (make_folder(state) < 0)
+    if (command_make_folder(state) < 0)
         return -1;
     expect_success(
         shell("$L synth set --n 60 --size 16 --seed 7 -q && $L convert images set -o data/t -q"));
@@ -260,5 +260,5 @@ int main(void)
         cmocka_unit_test(large_seeds_are_exact),
         cmocka_unit_test(a_loss_that_is_no_number_has_no_sign),
     };
-    return cmocka_run_group_tests(tests, make_set, remove_folder);
+    return cmocka_run_group_tests(tests, make_set, command_remove_folder);
 }

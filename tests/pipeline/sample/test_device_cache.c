@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_keep.c: what `cache: device` refuses, and what it plans. Batches are in test_cuda_keep.c. */
+ * test_device_cache.c: what `cache: device` refuses, and what it plans. Batches are in test_cuda_device_cache.c. */
 #include "fixtures/engine_fixture.h"
 
 #include "pipeline/plan/plan_impl.h"
