@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_jpeg on a fake GPU by a fake nvJPEG, whose pixels are libjpeg-turbo's: the same batches as on the
- * CPU, bit for bit; which files are decoded where; damaged files; any one call failing. */
+ * test_cuda_jpeg.c: decode_jpeg on a fake GPU with a fake nvJPEG that gives the pixels of libjpeg-turbo:
+ * batches are the same as on the CPU, bit for bit. Also: which files are decoded where, damaged files, and
+ * failures of every call. */
 #include <sys/stat.h>
 #include <unistd.h>
 

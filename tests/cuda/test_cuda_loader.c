@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loaders over the CUDA plugin on a fake GPU: the same batches as on the host, whatever the order in
- * which streams get on; any one call failing; a device that is lost; a plan that no device can run. */
+ * test_cuda_loader.c: loaders over the CUDA plugin on a fake GPU. Batches are the same as on the host, in
+ * whatever order streams progress. Also: failures of every call, a lost device, a plan that no device can run. */
 #include "device/device_table.h"
 #include "fixtures/nvjpeg_fixture.h"
 #include "gpu/gpu_cases.h"
