@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cast: changes the element type and keeps the values. What does not fit saturates; float32 is
- * rounded to the nearest integer, ties to even, and NaN becomes 0. */
+ * cast: converts to another element type. Values out of range saturate. float32 is rounded to the nearest
+ * integer, ties to even, and NaN becomes 0. */
 #include "op_list.h"
 #include "ops/image/cast_value.h"
 
@@ -86,7 +86,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
 
 const leat_op leat_op_cast = {
     .name = "cast",
-    .help = "change the element type; what does not fit saturates, float32 is rounded",
+    .help = "change the element type; values out of range saturate, float32 is rounded",
     .options_size = sizeof(cast_options),
     .options = options,
     .flags = LEAT_OP_KERNEL,

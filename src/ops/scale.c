@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scale: x * factor + offset as float32, for numbers of any type (Keras' Rescaling). Integers are
- * rounded to float32 first; product and sum are rounded once each. */
+ * scale: x * factor + offset as float32, for numbers of any type (like Keras' Rescaling). Integers are
+ * rounded to float32 first. Product and sum are rounded once each. */
 #include "op_list.h"
 #include "ops/image/dsp.h"
 
@@ -11,8 +11,9 @@ typedef struct scale_options {
 
 static const leat_option options[] = {
     LEAT_OPTION_F32(scale_options, factor, "0.00392156862745098", -1e30, 1e30,
-                    "what every value is multiplied by; initially 1 / 255"),
-    LEAT_OPTION_F32(scale_options, offset, "0", -1e30, 1e30, "what is added then"), LEAT_OPTION_END
+                    "factor of every value; default: 1 / 255"),
+    LEAT_OPTION_F32(scale_options, offset, "0", -1e30, 1e30, "number added after that"),
+    LEAT_OPTION_END
 };
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

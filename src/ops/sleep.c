@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sleep: passes the tensor on after a pause. For experiments: a stage that waits and does not
- * compute. The pause ends at an absolute time, so that late wake-ups do not add up. */
+ * sleep: copies the tensor after a pause, for experiments with an op that waits and does not compute. The
+ * pause ends at an absolute time, so that an interrupted sleep does not last longer. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -12,9 +12,9 @@ typedef struct sleep_options {
     double ms;
 } sleep_options;
 
-static const leat_option options[] = { LEAT_OPTION_F64(sleep_options, ms, "1", 0, 60000,
-                                                       "length of the pause in milliseconds"),
-                                       LEAT_OPTION_END };
+static const leat_option options[] = {
+    LEAT_OPTION_F64(sleep_options, ms, "1", 0, 60000, "pause in milliseconds"), LEAT_OPTION_END
+};
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {

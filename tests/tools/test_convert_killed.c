@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_convert_killed.c: a conversion over an existing set that is killed at any change of a name leaves the
- * old set, the new one, or one that is refused: never a mixture that is read without a word. */
+ * test_convert_killed.c: a conversion over an existing set that is killed at any rename leaves the
+ * old set, the new set, or a set that is refused. It never leaves a mixture that is read without an error. */
 #include "fixtures/command_fixture.h"
 
 enum { N_SHARDS = 3, N_OLD = 24, N_NEW = 6, MOST_CALLS = 60 };
@@ -103,7 +103,7 @@ static void a_marker_is_for_its_own_set(void **state)
 
 static int make_sets(void **state)
 {
-    if (make_folder(state) < 0)
+    if (command_make_folder(state) < 0)
         return -1;
     return shell(
         "$L synth set --n 30 --size 8 --classes 2 --split 0.2 -q && mv set/train images && "
@@ -120,5 +120,5 @@ int main(void)
         cmocka_unit_test(where_there_was_none),
         cmocka_unit_test(a_marker_is_for_its_own_set),
     };
-    return cmocka_run_group_tests(tests, make_sets, remove_folder);
+    return cmocka_run_group_tests(tests, make_sets, command_remove_folder);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_image: what decode_jpeg, decode_png, decode_webp, decode_bmp or decode_pnm gives, whichever
- * the first bytes ask for. Those ops share their options. */
+ * decode_image: calls decode_jpeg, decode_png, decode_webp, decode_bmp or decode_pnm, depending on the
+ * first bytes. These ops share their options struct. */
 #include <string.h>
 
 #include "decode.h"
@@ -58,7 +58,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
 
 const leat_op leat_op_decode_image = {
     .name = "decode_image",
-    .help = "decode JPEG, PNG, WebP, BMP, PGM or PPM bytes, whichever they are",
+    .help = "decode JPEG, PNG, WebP, BMP, PGM or PPM bytes; their first bytes say which",
     .options_size = sizeof(leat_decode_options),
     .options = options,
     .shape = shape,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_jpeg: JPEG bytes to an uint8 image. Most files go through the decoder in jpeg/; those it does
- * not take (progressive, CMYK, damaged, …) through libjpeg-turbo. The pixels are the same. */
+ * decode_jpeg: JPEG bytes to a uint8 image. The decoder in jpeg/ does most files. libjpeg-turbo does the
+ * others (progressive, CMYK, damaged, …). The pixels are the same. */
 #include "base/cpu.h"
 #include "decode.h"
 #include "ops/jpeg/jpeg.h"
@@ -12,12 +12,12 @@ static const char *const channel_choices[] = { "0", "1", "3", NULL };
 
 static const leat_option options[] = {
     LEAT_OPTION_ENUM(leat_decode_options, channels, "3", channel_choices,
-                     "3: RGB, 1: gray, 0: gray where it is stored so, else RGB"),
+                     "3: RGB, 1: gray, 0: gray if stored as gray, else RGB"),
     LEAT_OPTION_BOOL(leat_decode_options, lenient, "false",
                      "keep what could be decoded of a damaged image instead of failing"),
     LEAT_DECODE_MAX_PIXELS,
     LEAT_OPTION_F64(leat_decode_options, device_share, "1", 0.01, 1,
-                    "with device: gpu, the part of a batch's rows that nvJPEG decodes; the CPU "
+                    "with device: gpu, share of a batch's rows that nvJPEG decodes; the CPU "
                     "decodes the others"),
     LEAT_OPTION_END
 };
@@ -44,7 +44,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
     const leat_decode_options *o = opts;
     leat_jpeg jpeg;
     (void)plan;
-    /* Without vector code for the steps after Huffman libjpeg-turbo's own is faster. */
+    /* On CPUs without AVX2, libjpeg-turbo is faster than ours. */
     int rc = leat_cpu_level() < LEAT_CPU_AVX2
                  ? LEAT_E_UNSUPPORTED
                  : leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], NULL);

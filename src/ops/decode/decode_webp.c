@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_webp: WebP bytes to an uint8 image, by libwebp; lossy and lossless, not animated. Without
- * an alpha channel in the result transparency is ignored. libwebp has no hooks for its memory: this
- * op allocates for every image. */
+ * decode_webp: WebP bytes to a uint8 image, by libwebp: lossy and lossless, not animated. If the result has
+ * no alpha channel, transparency is ignored. libwebp has no allocation hooks, so this op allocates memory
+ * for every image. */
 #include <string.h>
 
 #include <webp/decode.h>
@@ -14,7 +14,7 @@ static const char *const channel_choices[] = { "0", "1", "3", "4", NULL };
 
 static const leat_option options[] = {
     LEAT_OPTION_ENUM(leat_decode_options, channels, "3", channel_choices,
-                     "3: RGB, 1: gray, 4: RGB and alpha, 0: 4 where it has alpha, else 3"),
+                     "3: RGB, 1: gray, 4: RGB and alpha, 0: 4 if it has alpha, else 3"),
     LEAT_DECODE_MAX_PIXELS, LEAT_OPTION_END
 };
 

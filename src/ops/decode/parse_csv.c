@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * parse_csv: the bytes of one line of comma-separated values as a vector of numbers. Fields are as in
- * RFC 4180: one that begins with a quote ends with a quote, and two quotes inside stand for one. */
+ * parse_csv: parses one line of comma-separated values into a vector of numbers. Fields follow RFC 4180: a
+ * field that begins with a quote ends with a quote, and two quotes inside stand for one. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "config/number.h"
 #include "ops/op_list.h"
 
-#define MOST_DIGITS 63 /* bytes of a number */
+#define MOST_DIGITS 63 /* longest text of a number in bytes */
 
 static const char *const dtypes[] = { "float32", "int64", NULL };
 enum { DTYPE_FLOAT32, DTYPE_INT64 };
@@ -24,27 +24,28 @@ typedef struct csv_options {
 static const leat_option options[] = {
     LEAT_OPTION_I64(csv_options, columns, NULL, 1, 1 << 20, "numbers to take from each line"),
     LEAT_OPTION_I64(csv_options, first, "0", 0, 1 << 20,
-                    "field that the first of them stands in, from 0"),
+                    "index of the first field to take, from 0"),
     LEAT_OPTION_I64(csv_options, fields, "0", 0, 1 << 20,
                     "fields that every line must have; 0: first + columns"),
     LEAT_OPTION_ENUM(csv_options, dtype, "float32", dtypes, "element type of the result"),
-    LEAT_OPTION_STRING(csv_options, delimiter, ",", "the byte between two fields"),
-    LEAT_OPTION_STRING(csv_options, fill, "",
-                       "number for fields that are empty or one of `na`; default: they are errors"),
-    LEAT_OPTION_STRINGS(csv_options, na, "[]", "words that stand for a missing value"),
+    LEAT_OPTION_STRING(csv_options, delimiter, ",", "byte between two fields"),
+    LEAT_OPTION_STRING(
+        csv_options, fill, "",
+        "number for fields that are empty or listed in `na`; default: they are errors"),
+    LEAT_OPTION_STRINGS(csv_options, na, "[]", "words that mean a missing value"),
     LEAT_OPTION_END
 };
 
 /* --- a field ------------------------------------------------------------------------------------- */
 
-/* Where in a line the next field begins. */
+/* Position of the next field in a line. */
 typedef struct cursor {
     const uint8_t *at, *end;
     char delimiter;
     bool done; /* the last field was taken */
 } cursor;
 
-/* What a field says, without quotes; bytes past `most` are counted and left out. */
+/* The text of a field without quotes. Bytes after MOST_DIGITS are counted but not stored. */
 typedef struct field {
     char text[MOST_DIGITS + 1];
     size_t n;
@@ -57,7 +58,7 @@ static void put(field *to, uint8_t byte)
     to->n++;
 }
 
-/* After the first quote: up to the one that ends the field. */
+/* Reads from after the opening quote to the closing quote; false if that is missing. */
 static bool take_quoted(cursor *c, field *out)
 {
     for (; c->at < c->end; c->at++) {
@@ -71,7 +72,7 @@ static bool take_quoted(cursor *c, field *out)
     return false;
 }
 
-/* Takes the next field; false: quotes that RFC 4180 does not allow. */
+/* Reads the next field; false if RFC 4180 does not allow its quotes. */
 static bool take_field(cursor *c, field *out)
 {
     bool good = true;
@@ -91,7 +92,7 @@ static bool take_field(cursor *c, field *out)
     return good;
 }
 
-/* Spaces around a number do not count. */
+/* Removes spaces and tabs around a number. */
 static const char *trim(field *f)
 {
     size_t n = f->n < MOST_DIGITS ? f->n : MOST_DIGITS;
@@ -199,7 +200,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
 
 const leat_op leat_op_parse_csv = {
     .name = "parse_csv",
-    .help = "a line of comma-separated values as a vector of numbers",
+    .help = "parse a line of comma-separated values to a vector of numbers",
     .options_size = sizeof(csv_options),
     .options = options,
     .shape = shape,

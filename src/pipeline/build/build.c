@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * build.c: from a config to a checked plan. */
+ * build.c: makes a checked plan from a config: leat_plan_open(), and leat_build_plan() for builder.c.
+ *
+ * DESIGN. Stages are added in their order; each changes the plan that the stages before it have made. The
+ * steps that need all stages follow: the layout of a slot, the cache, the limit of bad records, the sizes
+ * that probe.c measures, and last the GPU cut. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/cpu.h"
 #include "base/digest.h"
+#include "probe.h"
 #include "stage.h"
 
 typedef struct top_options {
@@ -15,15 +21,15 @@ typedef struct top_options {
 
 #define SOURCE_ROW   LEAT_OPTION_NODE(top_options, source, "", "where records come from")
 #define PIPELINE_ROW LEAT_OPTION_NODE(top_options, pipeline, "", "list of stages, in order")
-#define ENGINE_ROW   LEAT_OPTION_NODE(top_options, engine, "", "how it is run, see engine options")
+#define ENGINE_ROW   LEAT_OPTION_NODE(top_options, engine, "", "how it runs; see the engine options")
 
 static const leat_option top_table[] = {
     SOURCE_ROW,
     PIPELINE_ROW,
     ENGINE_ROW,
-    LEAT_OPTION_NODE(top_options, train, "", "what the trainer does"),
+    LEAT_OPTION_NODE(top_options, train, "", "model and training"),
     LEAT_OPTION_NODE(top_options, eval, "", "source and pipeline of the evaluation data"),
-    LEAT_OPTION_I64(top_options, seed, "0", 0, LEAT_OPTION_I64_MAX, "key of all random decisions"),
+    LEAT_OPTION_I64(top_options, seed, "0", 0, LEAT_OPTION_I64_MAX, "seed of all random decisions"),
     LEAT_OPTION_END
 };
 static const leat_option section_table[] = { SOURCE_ROW, PIPELINE_ROW, ENGINE_ROW,
@@ -33,8 +39,8 @@ const leat_kind *leat_engine_kind(size_t i)
 {
     static const leat_kind kinds[] = {
         { "engine",
-          "how a pipeline is run; never changes what is in a batch (but see fuse on damaged JPEG "
-          "files)",
+          "how a pipeline runs; never changes the contents of a batch (exception: fuse, with "
+          "damaged JPEG files)",
           leat_engine_option_table },
         { "config", "the keys at the top of a config file", top_table },
     };
@@ -69,9 +75,9 @@ static bool is_stage(const leat_node *entry, const char *name)
     return !strcmp(entry->kind == LEAT_NODE_MAP ? entry->first->key : entry->text, name);
 }
 
-/* Of all that decides what is in a batch: records, seed, stages but prefetch. A cache changes a batch
- * only by what an op before it drew. Of on_error it is what it does, not how often: a run that met its
- * limit may go on with a higher one. */
+/* A digest of what decides the content of batches: records, seed, and stages except prefetch. A cache counts
+ * only if an op before it is random. on_error counts with its policy but not its limit, so that a run that
+ * has reached its limit may resume with a higher one. */
 static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
 {
     uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
@@ -137,14 +143,14 @@ static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *
     return rc;
 }
 
-/* Says or refuses, as engine.jpeg_index has it, that the source's index of JPEG files does not fit. */
+/* An index of JPEG files that does not fit is a note or an error, as engine.jpeg_index says. */
 static int check_jpeg_index(leat_build *build, const leat_node *where, leat_error *err)
 {
     const leat_source *const source = build->plan->source;
     const int32_t choice = build->plan->engine.jpeg_index;
     if (choice == LEAT_JPEG_INDEX_AUTO && source->seek_note[0])
-        leat_note_add(build,
-                      "an index of JPEG files is not used: %s; make it anew with `leat index "
+        leat_note_add(build->plan,
+                      "an index of JPEG files is not used: %s; rebuild it with `leat index "
                       "--jpeg`",
                       source->seek_note);
     if (choice != LEAT_JPEG_INDEX_REQUIRE || source->seek_complete)
@@ -155,7 +161,7 @@ static int check_jpeg_index(leat_build *build, const leat_node *where, leat_erro
                                                : "not every file of the source has one");
 }
 
-/* The engine's options, checked against each other. */
+/* Reads the engine's options and checks them against each other. */
 static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err)
 {
     const int rc =
@@ -167,11 +173,11 @@ static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err
                           (long long)plan->engine.ranks, (long long)plan->engine.rank);
 }
 
-/* What the source has to say. */
+/* Copies the notes of the source. */
 static void take_notes(leat_build *build)
 {
     for (const char *at = build->plan->source->notes; at && *at; at = strchr(at, '\n') + 1)
-        leat_note_add(build, "%.*s", (int)strcspn(at, "\n"), at);
+        leat_note_add(build->plan, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
@@ -187,7 +193,8 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         return rc;
     const leat_source_setting setting = { .seed = plan->seed,
                                           .threads = plan->engine.threads,
-                                          .lossy = leat_on_error_is_lossy(parts->pipeline) };
+                                          .lossy = leat_stage_on_error_is_lossy(parts->pipeline),
+                                          .arrange = leat_nested_pipeline_add };
     if (!plan->source && (rc = leat_source_open(parts->source, &setting, &plan->source, err)) < 0)
         return rc;
     if (plan->source->n_records == 0)
@@ -203,15 +210,16 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         (rc = leat_plan_layout_make(plan, build->batch, err)) < 0 ||
         (rc = leat_stage_cache_settle(build, parts, err)) < 0)
         return rc;
+    leat_check(plan->order.n_batches > 0);
     leat_stage_on_error_settle(plan);
-    leat_probe_run(plan, &plan->look);
+    leat_probe_run(plan, &plan->probe);
     fill_info(plan, parts);
     return leat_gpu_cut(plan, err);
 }
 
 /* --- public -------------------------------------------------------------------------------------- */
 
-/* Where a key belongs that stands at the top by mistake; NULL: that is not known. */
+/* The section of an option that a user put at the top by mistake; NULL: unknown. */
 static const char *home_of(const char *key)
 {
     static const char *const of_train[] = { "device", "epochs", "model",    "loss",
@@ -224,7 +232,7 @@ static const char *home_of(const char *key)
     return NULL;
 }
 
-/* Keys at the top that belong elsewhere: a stage, an option of engine or train. */
+/* Refuses keys at the top that belong elsewhere: a stage, or an option of engine or train. */
 static int check_top(const leat_node *root, leat_error *err)
 {
     if (!root || root->kind != LEAT_NODE_MAP)
@@ -256,10 +264,9 @@ static int read_parts(const leat_config *config, const char *section, leat_parts
     const leat_node *const root = leat_config_root(config);
     const leat_node *owner = root;
     top_options top, inner;
-    int rc = check_top(root, err);
-    if (rc == LEAT_OK)
-        rc = leat_node_options(root, root, "config", top_table, &top, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = check_top(root, err)) < 0 ||
+        (rc = leat_node_options(root, root, "config", top_table, &top, err)) < 0)
         return rc;
     *parts = (leat_parts){ top.seed, top.source, top.pipeline, top.engine };
     if (section) {
@@ -319,30 +326,12 @@ void leat_plan_close(leat_plan **out)
         return;
     for (int32_t c = 0; c < plan->n_chains; c++)
         leat_stage_map_free_chain(&plan->chains[c]);
-    for (int32_t i = 0; i < plan->n_batch_links; i++)
-        free(plan->batch_links[i].options);
+    for (int32_t i = 0; i < plan->n_batch_ops; i++)
+        free(plan->batch_ops[i].options);
     free(plan->gpu);
     leat_order_fini(&plan->order);
     leat_cache_close(&plan->cache);
     leat_source_close(&plan->source);
     free(plan);
     *out = NULL;
-}
-
-const leat_plan_info *leat_plan_get_info(const leat_plan *plan)
-{
-    return plan ? &plan->info : NULL;
-}
-
-const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i)
-{
-    return plan && i >= 0 && i < plan->n_tensors ? &plan->tensors[i] : NULL;
-}
-
-int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
-{
-    for (int32_t i = 0; plan && name && i < plan->n_tensors; i++)
-        if (!strcmp(plan->tensors[i].name, name))
-            return i;
-    return -1;
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * padding_settle.c: how large the rows of every tensor are, for the stages that fill samples up. */
+ * padding_settle.c: finds the row size of every tensor, for the stages that pad samples (padded_batch,
+ * bucket_by_length). */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "config/number.h"
 #include "feature_scan.h"
 #include "stage.h"
 
-/* --- the largest that is stored -------------------------------------------------------------------- */
+/* --- the largest stored sample --------------------------------------------------------------------- */
 
 static int visit(void *arg, uint64_t position, const leat_view *feature, leat_error *err)
 {
@@ -21,24 +23,6 @@ static int visit(void *arg, uint64_t position, const leat_view *feature, leat_er
     while (is > known && !atomic_compare_exchange_weak_explicit(
                              most, &known, is, memory_order_relaxed, memory_order_relaxed))
         ;
-    return LEAT_OK;
-}
-
-int leat_source_largest_record(const leat_source *source, int64_t *most, leat_error *err)
-{
-    *most = 0;
-    for (uint64_t r = 0; r < source->n_records; r++) {
-        leat_extent at = { .fd = -1 };
-        const int rc = source->table->locate ? source->table->locate(source, r, &at, err) : LEAT_OK;
-        if (rc < 0)
-            return rc;
-        if (at.fd < 0) {
-            *most = -1;
-            return LEAT_OK;
-        }
-        if ((int64_t)at.size > *most)
-            *most = (int64_t)at.size;
-    }
     return LEAT_OK;
 }
 
@@ -55,9 +39,9 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
     if (rc < 0)
         return rc;
     if (chain->shape.dtype == LEAT_U8 && *most >= 0) {
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "'%s' has room for %lld bytes, the size of the largest record; "
-                      "less memory is needed if shapes gives its true size",
+                      "give its true size in shapes to save memory",
                       name, (long long)*most);
         return LEAT_OK;
     }
@@ -65,9 +49,9 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
     rc = leat_feature_scan(source, &all, chain->feature, build->plan->engine.threads, visit,
                            &longest, err);
     *most = longest > 1 ? longest : 1;
-    leat_note_add(build,
+    leat_note_add(build->plan,
                   "'%s' has room for %lld, the largest of all records, which were "
-                  "read for that; give shapes to save the reading",
+                  "read for that; give shapes to save this pass",
                   name, (long long)*most);
     return rc;
 }
@@ -96,7 +80,7 @@ static int read_dims(const leat_node *node, const leat_chain *chain, const char 
         leat_shape_text(&chain->shape, text, sizeof text), chain->shape.rank, given.dims.n);
 }
 
-/* Dim d of the row: as given, as it is, or as large as the largest. */
+/* Size of dimension d of the row: as given, as the chain has it, or as the largest record has it. */
 static int settle_dim(leat_build *build, const leat_chain *chain, const char *name, int32_t d,
                       int64_t given, bool truncate, const leat_node *where, int64_t *out,
                       leat_error *err)
@@ -111,10 +95,10 @@ static int settle_dim(leat_build *build, const leat_chain *chain, const char *na
                               name, leat_shape_text(&chain->shape, text, sizeof text));
     if (*out >= 0)
         return LEAT_OK;
-    if (chain->n_links || d > 0)
+    if (chain->n_ops || d > 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "'%s' is %s: how large it becomes is not known before "
-                              "all of it is done: give `shapes: {%s: […]}`",
+                              "'%s' is %s: its size is not known before its ops have run: "
+                              "give `shapes: {%s: […]}`",
                               name, leat_shape_text(&chain->shape, text, sizeof text), name);
     const int rc = find_largest(build, chain, name, out, err);
     return rc < 0 ? leat_node_fail_in(where, err, rc) : rc;
@@ -182,7 +166,7 @@ static int settle_chain(leat_build *build, leat_chain *chain, const char *name,
 
 /* --- all tensors ------------------------------------------------------------------------------------ */
 
-/* Names in shapes and values are tensors. */
+/* The keys of shapes and values must be names of tensors. */
 static int check_names(const leat_plan *plan, const leat_node *node, const char *what,
                        leat_error *err)
 {
@@ -217,7 +201,7 @@ static int check_lengths(const leat_plan *plan, const leat_node *where, leat_err
             if (plan->chains[c].pad.on && !strcmp(plan->source->features[i].name, name))
                 return leat_node_fail(where, err, LEAT_E_CONFIG,
                                       "the sizes of '%s' would be the tensor %s, which "
-                                      "the source has already: call that one otherwise",
+                                      "the source has already: rename that one",
                                       plan->source->features[c].name, name);
         }
     return LEAT_OK;
@@ -227,9 +211,11 @@ int leat_padding_settle(leat_build *build, const leat_padding_options *o, const 
                         leat_error *err)
 {
     leat_plan *const plan = build->plan;
-    int rc = check_names(plan, o->shapes, "shapes", err);
-    if (rc >= 0)
-        rc = check_names(plan, o->values, "values", err);
+    int rc;
+    leat_check(build->batch && !build->unbatch);
+    if ((rc = check_names(plan, o->shapes, "shapes", err)) < 0 ||
+        (rc = check_names(plan, o->values, "values", err)) < 0)
+        return rc;
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++)
         rc = settle_chain(build, &plan->chains[c], plan->source->features[c].name, o, where, err);
     return rc < 0 ? rc : check_lengths(plan, where, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage.h: a stage is one entry of `pipeline`: a name, an option table, and what it adds to a plan.
- * Adding a stage: one row in stage.c's list. */
+ * stage.h: a stage is one entry of `pipeline`: a name, an option table, and a function that adds it to a plan.
+ * A new stage is one file stage_*.c and one row in stage.c's list. */
 #ifndef LEAT_STAGE_H
 #define LEAT_STAGE_H
 
@@ -14,10 +14,10 @@ typedef struct leat_build {
     leat_plan *plan;
     const leat_op *user_ops[LEAT_MAX_USER_OPS];
     size_t n_user_ops;
-    /* where these stages stood, NULL: not yet */
+    /* The nodes of these stages. NULL: not added yet. */
     const leat_node *batch, *prefetch, *cache, *on_error, *unbatch;
-    bool has_batch; /* one of the stages makes batches, now or later */
-    bool inside;    /* the pipeline of one of several sources: only stages that count and order */
+    bool has_batch; /* one of all stages makes batches */
+    bool inside;    /* the pipeline of one of several sources: it only counts and orders */
 } leat_build;
 
 typedef struct leat_stage_table {
@@ -39,22 +39,17 @@ extern const leat_stage_table leat_stage_repeat, leat_stage_take, leat_stage_ski
 
 /* stage_on_error.c */
 extern const leat_stage_table leat_stage_on_error;
-/* Batches are known: settles the limit. */
+/* Computes the limit of bad records. Call it when batches are known. */
 void leat_stage_on_error_settle(leat_plan *plan);
-/* Whether the stages, which are not added yet, have an on_error that goes past bad records: the source is
- * opened before them and needs to know. */
-bool leat_on_error_is_lossy(const leat_node *pipeline);
+/* Whether the pipeline has an on_error that continues after bad records. The source must know it, and is
+ * opened before stages are added. */
+bool leat_stage_on_error_is_lossy(const leat_node *pipeline);
 
-/* Refuses a second stage of a kind that stands once. first: where the first one stands. */
+/* Refuses a second stage of a kind that may occur once. first: node of the first one. */
 int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
                            leat_error *err);
 
-/* note.c: something the plan's user should know, though nothing is wrong: "shuffle: …". Said once,
- * however often it is given; cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES left out. */
-void leat_note_add(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 3);
-
-/* stage_batch.c: what every stage that makes batches does: there is one of them, and it counts.
- * where: of the stage. */
+/* stage_batch.c: for every stage that makes batches: refuses a second one, and counts batches. */
 int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const leat_node *where,
                      leat_error *err);
 
@@ -62,15 +57,12 @@ int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const
 extern const leat_stage_table leat_stage_filter, leat_stage_padded_batch,
     leat_stage_bucket_by_length;
 
-/* padding_settle.c: settles the rows of all tensors whose samples differ in size. */
+/* padding_settle.c: finds the row size of all tensors whose samples differ in size. */
 typedef struct leat_padding_options {
     const leat_node *shapes, *values; /* mappings from tensor names; NULL: none */
     bool truncate;
-    int64_t
-        room; /* > 0: rows of lists without a shape are as long as their bucket's, this at most */
+    int64_t room; /* > 0: lists without a shape have rows as long as their bucket, at most this */
 } leat_padding_options;
-/* Bytes of the largest record, by the index alone: no feature is larger. -1: a record is not in a file. */
-int leat_source_largest_record(const leat_source *source, int64_t *most, leat_error *err);
 int leat_padding_settle(leat_build *build, const leat_padding_options *options,
                         const leat_node *where, leat_error *err);
 
@@ -78,30 +70,28 @@ int leat_padding_settle(leat_build *build, const leat_padding_options *options,
 extern const leat_stage_table leat_stage_map;
 /* The chain of a tensor ("": the first one), NULL if there is none of that name. */
 leat_chain *leat_stage_map_find_chain(leat_plan *plan, const char *tensor);
-/* Stream of the random numbers of an op's n-th occurrence. */
+/* The stream of random numbers of an op's n-th occurrence. */
 uint32_t leat_stage_map_stream(const char *op, uint32_t n);
-/* stage_map_batch.c: `ops` of a map after batch, on a tensor. */
+/* stage_map_batch.c: adds the `ops` of a map after batch. */
 int leat_stage_map_batch_add(leat_build *build, leat_chain *chain, const leat_node *ops,
                              leat_error *err);
-/* All ops are there: looks for a run that can be done in one go. */
-void leat_stage_map_fuse(leat_chain *chain);
 void leat_stage_map_free_chain(leat_chain *chain);
 
-/* build.c: makes a plan of nodes. source: its node, or NULL when plan->source is there already. */
+/* nested_pipeline.c: fills leat_source_setting.arrange. */
+int leat_nested_pipeline_add(leat_source *source, const leat_node *pipeline,
+                             const leat_source_setting *setting, leat_order *order, char **notes,
+                             leat_error *err);
+
+/* build.c: makes a plan from nodes. source: NULL if plan->source is open already. */
 typedef struct leat_parts {
     int64_t seed;
     const leat_node *source, *pipeline, *engine;
 } leat_parts;
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err);
-/* gpu_cut.c: makes plan->gpu, once all else is settled. */
-int leat_gpu_cut(leat_plan *plan, leat_error *err);
-/* plan_layout.c: all shapes are settled, and which links the device does: lays out a slot. May be done
- * again, on a copy of a plan whose chains are cut elsewhere. batch: for messages; NULL: none */
-int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *err);
 
 /* stage_cache.c */
 extern const leat_stage_table leat_stage_cache;
-/* All stages and shapes are there: tells the cache what it keeps. */
+/* Tells the cache its contents. Call it when all stages and shapes are known. */
 int leat_stage_cache_settle(const leat_build *build, const leat_parts *parts, leat_error *err);
 
 #endif

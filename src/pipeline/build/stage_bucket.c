@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_bucket.c: the stage `bucket_by_length`: batches of samples of nearly the same length, so that
- * little of them is padding. Which sample is in which bucket is settled at open, by reading the lengths
- * of all. */
+ * stage_bucket.c: the stage `bucket_by_length`: batches of samples of similar length, so that they need little
+ * padding. Opening the plan reads all lengths once and sorts the samples into buckets. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,19 +19,21 @@ typedef struct bucket_options {
 } bucket_options;
 
 static const leat_option table[] = {
-    LEAT_OPTION_STRING(bucket_options, feature, NULL, "stored list or bytes whose length counts"),
-    LEAT_OPTION_NODE(bucket_options, boundaries, NULL,
-                     "longest sample of each bucket, ascending; rows of its batches are that long"),
+    LEAT_OPTION_STRING(bucket_options, feature, NULL,
+                       "stored list or bytes whose length decides the bucket"),
+    LEAT_OPTION_NODE(
+        bucket_options, boundaries, NULL,
+        "longest sample of each bucket, ascending; also the row length of its batches"),
     LEAT_OPTION_NODE(bucket_options, sizes, NULL,
                      "samples per batch: one number, or one for each bucket"),
     LEAT_OPTION_BOOL(bucket_options, drop_remainder, "false",
-                     "leave out the last batch of a bucket if it has fewer samples"),
+                     "drop the last batch of a bucket if it has fewer samples"),
     LEAT_OPTION_NODE(bucket_options, shapes, "",
                      "tensor name: [dimensions] of rows that are the same in all buckets"),
-    LEAT_OPTION_NODE(bucket_options, values, "",
-                     "tensor name: value of the elements that are filled up; default: 0"),
-    LEAT_OPTION_BOOL(bucket_options, truncate, "false",
-                     "cut off what is longer than the last boundary, instead of an error"),
+    LEAT_OPTION_NODE(bucket_options, values, "", "tensor name: value of the padding; default: 0"),
+    LEAT_OPTION_BOOL(
+        bucket_options, truncate, "false",
+        "cut samples that are longer than the last boundary; false: they are an error"),
     LEAT_OPTION_END
 };
 
@@ -89,7 +90,7 @@ static int read_sizes(leat_buckets *buckets, const leat_node *node, leat_error *
     return LEAT_OK;
 }
 
-/* --- which sample is where ------------------------------------------------------------------------- */
+/* --- sorting samples into buckets -------------------------------------------------------------------- */
 
 typedef struct sorting {
     leat_buckets *buckets;
@@ -116,7 +117,7 @@ static int visit(void *arg, uint64_t position, const leat_view *feature, leat_er
     return LEAT_OK;
 }
 
-/* Steps that are the same in every epoch, without the shuffle that may stand last. */
+/* The order without a shuffle at its end: the steps that are the same in every epoch. */
 static leat_order without_shuffle(const leat_order *order)
 {
     leat_order fixed = *order;
@@ -131,9 +132,9 @@ static int sort_all(leat_build *build, sorting *s, int32_t feature, leat_error *
     int rc = LEAT_OK;
     if (!leat_combine_is_fixed(&fixed) || fixed.n_samples == LEAT_ENDLESS)
         return leat_fail(err, LEAT_E_CONFIG,
-                         "it looks at every sample once, when the plan is opened: before it may "
-                         "stand take, skip, shard, filter and, last, a global shuffle; repeat can "
-                         "stand after it");
+                         "it reads every sample once, when the plan is opened: only take, skip, "
+                         "shard, filter and, last, a global shuffle may come before it; put repeat "
+                         "after it");
     for (uint32_t k = 0; k < s->buckets->n && rc >= 0; k++)
         rc = leat_bitset_open(&s->buckets->list[k].members, fixed.n_samples, err);
     if (rc >= 0)
@@ -164,9 +165,8 @@ static int find_feature(const leat_source *source, const char *name, const leat_
         leat_nearest_add_word(&known, info->name);
     }
     return leat_node_fail(where, err, LEAT_E_CONFIG,
-                          "bucket_by_length: the source has no feature '%.80s'%s%s%s It has: %s",
-                          name, near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'?" : ".", known.text);
+                          "bucket_by_length: the source has no feature '%.80s'%s It has: %s", name,
+                          leat_nearest_text(&near), known.text);
 }
 
 static void note(leat_build *build, const leat_buckets *buckets)
@@ -179,7 +179,7 @@ static void note(leat_build *build, const leat_buckets *buckets)
                  (long long)buckets->list[k].room);
         leat_nearest_add_word(&counts, text);
     }
-    leat_note_add(build, "bucket_by_length: samples by length: %s%s", counts.text,
+    leat_note_add(build->plan, "bucket_by_length: samples by length: %s%s", counts.text,
                   buckets->shuffles ? ""
                                     : "; without shuffle before it, all short batches come first");
 }
@@ -189,10 +189,9 @@ static int settle(leat_build *build, const bucket_options *o, leat_buckets **buc
 {
     leat_order *const order = &build->plan->order;
     sorting s = { *buckets, o->feature.text, o->truncate != 0 };
-    int rc = sort_all(build, &s, feature, err);
-    if (rc >= 0)
-        rc = leat_order_add_buckets(order, buckets, o->drop_remainder, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = sort_all(build, &s, feature, err)) < 0 ||
+        (rc = leat_order_add_buckets(order, buckets, o->drop_remainder, err)) < 0)
         return leat_node_fail_in(where, err, leat_fail_in(err, rc, "bucket_by_length: "));
     build->batch = where;
     if (order->n_batches == 0)
@@ -211,29 +210,26 @@ static int add_bucket_by_length(leat_build *build, const void *options, const le
     const bucket_options *const o = options;
     int32_t feature;
     if (build->unbatch)
-        return leat_node_fail(
-            where, err, LEAT_E_UNSUPPORTED,
-            "bucket_by_length looks at records as they are stored and cannot follow unbatch: use "
-            "batch");
+        return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
+                              "bucket_by_length sorts whole records and cannot follow unbatch: use "
+                              "batch");
     if (build->batch)
-        return leat_stage_batch(build, 1, false, where, err); /* says that there is one already */
+        return leat_stage_batch(build, 1, false, where, err); /* fails: a second batch stage */
     int rc = find_feature(build->plan->source, o->feature.text, where, &feature, err);
     if (rc < 0)
         return rc;
     leat_buckets *buckets = calloc(1, sizeof *buckets);
     if (!buckets)
         return leat_fail(err, LEAT_E_NOMEM, "bucket_by_length: %zu bytes", sizeof *buckets);
-    rc = read_boundaries(buckets, o->boundaries, err);
-    if (rc >= 0)
-        rc = read_sizes(buckets, o->sizes, err);
-    if (rc >= 0)
+    if ((rc = read_boundaries(buckets, o->boundaries, err)) >= 0 &&
+        (rc = read_sizes(buckets, o->sizes, err)) >= 0)
         rc = settle(build, o, &buckets, feature, where, err);
     leat_buckets_close(&buckets);
     return rc;
 }
 
 const leat_stage_table leat_stage_bucket_by_length = {
-    { "bucket_by_length", "batches of samples of nearly the same length, filled up to that",
+    { "bucket_by_length", "batch samples of similar length, padded to the length of their bucket",
       table },
     sizeof(bucket_options),
     add_bucket_by_length

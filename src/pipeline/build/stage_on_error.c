@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_on_error.c: the stage `on_error`. What it asks for is done in bad_rows.c. */
+ * stage_on_error.c: the stage `on_error`: reads its policy and limit. The engine's bad_rows.c applies them. */
 #include <string.h>
 
 #include "stage.h"
 
-#define LIMIT_SHARE 100 /* max_errors: auto allows one bad record in so many */
-#define LIMIT_LEAST 10  /* and at least this many */
+#define LIMIT_SHARE 100 /* max_errors: auto allows one bad record in 100 samples */
+#define LIMIT_LEAST 10  /* max_errors: auto always allows 10 */
 
 typedef struct on_error_options {
     int32_t policy;
@@ -18,12 +18,11 @@ static const char *const limits[] = { "auto", "unlimited", NULL };
 
 static const leat_option table[] = {
     LEAT_OPTION_ENUM(on_error_options, policy, "fail", policies,
-                     "fail: stop with the error; mask: the row is zeros and marked invalid; "
-                     "replace: another sample of the epoch takes its place"),
-    LEAT_OPTION_I64_OR(
-        on_error_options, max_errors, "auto", 0, 9e15, limits,
-        "bad records in one epoch beyond which the run stops (each rank counts its own); "
-        "auto: 1 in 100 samples, at least 10"),
+                     "fail: stop with the error; mask: fill the row with zeros and mark it "
+                     "invalid; replace: use another sample of the epoch"),
+    LEAT_OPTION_I64_OR(on_error_options, max_errors, "auto", 0, 9e15, limits,
+                       "bad records allowed per epoch before the run stops (each rank counts its "
+                       "own); auto: 1 in 100 samples, at least 10"),
     LEAT_OPTION_END
 };
 
@@ -42,7 +41,7 @@ static int add_on_error(leat_build *build, const void *options, const leat_node 
     return LEAT_OK;
 }
 
-bool leat_on_error_is_lossy(const leat_node *pipeline)
+bool leat_stage_on_error_is_lossy(const leat_node *pipeline)
 {
     const bool is_list = pipeline->kind == LEAT_NODE_LIST;
     for (const leat_node *entry = is_list ? pipeline->first : NULL; entry; entry = entry->next) {
@@ -55,13 +54,6 @@ bool leat_on_error_is_lossy(const leat_node *pipeline)
             return o.policy != LEAT_ON_ERROR_FAIL;
     }
     return false;
-}
-
-uint64_t leat_order_epoch_batches(const leat_order *order)
-{
-    if (order->n_batches != LEAT_ENDLESS)
-        return order->n_batches;
-    return (order->n_records * order->parts + order->batch_size - 1) / order->batch_size;
 }
 
 void leat_stage_on_error_settle(leat_plan *plan)
@@ -79,7 +71,7 @@ void leat_stage_on_error_settle(leat_plan *plan)
 }
 
 const leat_stage_table leat_stage_on_error = {
-    { "on_error", "what becomes of a record that cannot be read, parsed, decoded or mapped",
+    { "on_error", "what to do with a record that cannot be read, parsed, decoded or mapped",
       table },
     sizeof(on_error_options),
     add_on_error

@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * features.c: a record's features, with which a sample's journey begins.
+ * features.c: gets a record's features, the first step of a sample. sample.c calls it.
  *
- * DESIGN. Three ways lead to them, chosen record by record: the engine has read the bytes; the source says
- * where they are, and they are read here by the worker; or the source loads the record by itself. */
+ * DESIGN. There are three ways, chosen for each record: the engine has read its bytes; or the source locates
+ * them and the worker reads them here; or the source loads the record itself. */
 #include "base/clock.h"
 #include "base/scratch.h"
-#include "journey.h"
+#include "sample_impl.h"
+
+/* Reads a located record into scratch. */
+static int read_record(leat_worker *worker, const leat_extent *at, const uint8_t **out,
+                       leat_error *err)
+{
+    uint8_t *const memory = leat_scratch_take(worker->scratch, at->size);
+    if (!memory)
+        return leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch",
+                         at->size);
+    *out = memory;
+    if (leat_source_pread_cached(at->fd, memory, at->size, at->offset))
+        return LEAT_OK;
+    worker->read_waited = true;
+    return leat_source_pread(at->fd, memory, at->size, at->offset, NULL, err);
+}
 
 static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
-                 const leat_stored *stored, leat_view *features, leat_stopwatch *watch,
+                 const leat_stored *stored, leat_view *features, leat_stopwatch *stopwatch,
                  leat_error *err)
 {
     const uint8_t *bytes = stored->is_entry ? NULL : stored->bytes;
@@ -18,40 +33,30 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
     leat_trace_stage *const stages = worker->trace.stages;
     leat_extent extent = { .fd = -1 };
     int rc = LEAT_OK;
-    if (!bytes && source->table->locate)
-        rc = source->table->locate(source, record, &extent, err);
-    if (rc < 0)
+    if (!bytes && source->table->locate &&
+        (rc = source->table->locate(source, record, &extent, err)) < 0)
         return rc;
     if (!bytes && extent.fd < 0) {
         size_t n_read = 0;
         rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
-        leat_timing_charge(&stages[LEAT_STAGE_READ], watch);
+        leat_timing_charge(&stages[LEAT_STAGE_READ], stopwatch);
         return rc;
     }
     if (!bytes) {
-        uint8_t *const memory = leat_scratch_take(worker->scratch, extent.size);
-        if (!memory)
-            return leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch",
-                             extent.size);
-        if (!leat_source_pread_cached(extent.fd, memory, extent.size, extent.offset)) {
-            worker->read_waited = true;
-            rc = leat_source_pread(extent.fd, memory, extent.size, extent.offset, NULL, err);
-        }
-        if (rc < 0)
+        if ((rc = read_record(worker, &extent, &bytes, err)) < 0)
             return rc;
-        bytes = memory;
         size = extent.size;
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, size);
-        leat_timing_charge(&stages[LEAT_STAGE_READ], watch);
+        leat_timing_charge(&stages[LEAT_STAGE_READ], stopwatch);
     }
     rc = source->table->parse(source, record, bytes, size, worker->scratch, features, err);
     leat_trace_count(&stages[LEAT_STAGE_PARSE], 1, size);
-    leat_timing_charge(&stages[LEAT_STAGE_PARSE], watch);
+    leat_timing_charge(&stages[LEAT_STAGE_PARSE], stopwatch);
     return rc;
 }
 
-/* Features as the source gave them: their tables are for use unless engine.jpeg_index says otherwise. */
+/* Drops the JPEG tables of features, or requires them, as engine.jpeg_index says. */
 static int take_seeks(const leat_plan *plan, leat_view *features, leat_error *err)
 {
     for (int32_t i = 0; i < plan->source->n_features; i++) {
@@ -60,18 +65,18 @@ static int take_seeks(const leat_plan *plan, leat_view *features, leat_error *er
             features[i].seek = NULL;
         else if (plan->engine.jpeg_index == LEAT_JPEG_INDEX_REQUIRE && seek && seek->refused)
             return leat_fail(err, LEAT_E_DATA,
-                             "the index of JPEG files is damaged or of other bytes: make it anew "
+                             "the index of JPEG files is damaged or of other bytes: rebuild it "
                              "with `leat index --jpeg --rebuild`, or set engine.jpeg_index: auto");
     }
     return LEAT_OK;
 }
 
 int leat_features_fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
-                        const leat_stored *stored, leat_view *features, leat_stopwatch *watch,
+                        const leat_stored *stored, leat_view *features, leat_stopwatch *stopwatch,
                         leat_error *err)
 {
     for (int32_t i = 0; i < plan->source->n_features; i++)
         features[i].seek = NULL; /* most sources have none */
-    const int rc = fetch(plan, worker, record, stored, features, watch, err);
+    const int rc = fetch(plan, worker, record, stored, features, stopwatch, err);
     return rc < 0 ? rc : take_seeks(plan, features, err);
 }

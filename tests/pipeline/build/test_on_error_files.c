@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_on_error_files.c: bad records where more takes part than rows in memory: damaged files, buckets,
- * devices, batches that outlive their loader. */
+ * test_on_error_files.c: bad records with damaged files, buckets, devices, and batches that outlive their
+ * loader. */
 #include "fixtures/on_error_fixture.h"
 #include "fixtures/record_file.h"
 #include "fixtures/steady_fixture.h"
@@ -223,7 +223,7 @@ static void the_column_comes_to_a_device(void **state)
                           .bad = "{every: 20}",
                           .threads = 2,
                           .prefetch = prefetch };
-        leat_plan *plan = plan_of(&s, rows);
+        leat_plan *plan = on_error_plan(&s, rows);
         leat_device *device;
         leat_batch *batch;
         leat_error err;
@@ -263,7 +263,7 @@ static void closing_with_bad_batches_held(void **state)
                           .bad = "{every: 2}",
                           .threads = i % 3,
                           .prefetch = i % 4 };
-        leat_plan *plan = plan_of(&s, rows);
+        leat_plan *plan = on_error_plan(&s, rows);
         leat_device *device;
         leat_batch *batch;
         leat_error err;

@@ -230,7 +230,7 @@ static const struct {
     { "pipeline:\n  - map: [decode_jpg]\n", "bad.yaml:3:11: there is no op 'decode_jpg'; did you "
                                             "mean 'decode_jpeg'? `leat ops` lists them" },
     { "pipeline:\n  - map: xyzzy\n",
-      "bad.yaml:3:10: there is no op 'xyzzy': `leat ops` lists them" },
+      "bad.yaml:3:10: there is no op 'xyzzy'. `leat ops` lists them" },
     { "pipeline:\n  - map: [decode_jpeg, {batch: 4}]\n",
       "bad.yaml:3:24: 'batch' is a stage, not an op: make it an entry of `pipeline`, beside map" },
     { "pipeline:\n  - batch: 4\n  - map: [decode_jpeg]\n",
@@ -297,9 +297,8 @@ static const struct {
     { "pipeline:\n  - map: [decode_jpeg, decode_jpeg]\n",
       "bad.yaml:3:24: decode_jpeg expects bytes (uint8[n]), got uint8[?, ?, 3]" },
     /* map's own options */
-    { "pipeline:\n  - map\n", "bad.yaml:3:5: stage 'map' needs the option 'ops' (list of ops, done "
-                              "one after the other; `leat "
-                              "ops` lists them)" },
+    { "pipeline:\n  - map\n", "bad.yaml:3:5: stage 'map' needs the option 'ops' (list of ops, run "
+                              "in this order; `leat ops` lists them)" },
     { "pipeline:\n  - map: {ops: [decode_jpeg], tensor: imag}\n",
       "bad.yaml:3:5: map: the source has no tensor 'imag'; did you mean 'image'? It has: image, "
       "label" },

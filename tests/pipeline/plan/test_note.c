@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_note.c: what a plan says about itself. */
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
+
+#include "pipeline/build/stage.h"
+
+static void notes_are_kept_once_and_in_order(void **state)
+{
+    (void)state;
+    leat_build build = { .plan = calloc(1, sizeof *build.plan) };
+    char want[32];
+    assert_null(leat_plan_note(build.plan, 0));
+    for (int twice = 0; twice < 2; twice++)
+        for (int i = 0; i < LEAT_MAX_NOTES + 3; i++)
+            leat_note_add(build.plan, "stage %d: said", i);
+    for (int i = 0; i < LEAT_MAX_NOTES; i++) {
+        snprintf(want, sizeof want, "stage %d: said", i);
+        assert_string_equal(leat_plan_note(build.plan, i), want);
+    }
+    assert_null(leat_plan_note(build.plan, LEAT_MAX_NOTES));
+    assert_null(leat_plan_note(build.plan, -1));
+    free(build.plan);
+}
+
+static void a_long_note_is_cut(void **state)
+{
+    (void)state;
+    leat_build build = { .plan = calloc(1, sizeof *build.plan) };
+    char longer[2 * LEAT_NOTE_SIZE];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = 0;
+    leat_note_add(build.plan, "%s", longer);
+    assert_int_equal(strlen(leat_plan_note(build.plan, 0)), LEAT_NOTE_SIZE - 1);
+    leat_note_add(build.plan, "%s", longer);
+    assert_null(leat_plan_note(build.plan, 1));
+    free(build.plan);
+}
+
+/* --- notes of the files ------------------------------------------------------------------------- */
+
+static int make_files(void **state)
+{
+    if (make_folder(state) < 0)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        const char name[] = { (char)('a' + i), 0 };
+        write_records(in_folder(name), 0, i % 2 ? 3 : 0, 0);
+    }
+    return 0;
+}
+
+/* What a plan says over these files, and how many samples it has. */
+static void expect_notes(const char *files, int size, const char *notes, int64_t n_samples)
+{
+    char text[300], said[600] = "";
+    snprintf(text, sizeof text,
+             "source: {tfrecord: {files: %s, features: {x: {}}}}\npipeline: [batch: %d]\n", files,
+             size);
+    assert_int_equal(chdir(test_folder), 0); /* so that names are short */
+    leat_plan *plan = plan_of_text(text);
+    for (int32_t i = 0; leat_plan_note(plan, i); i++)
+        strcat(strcat(said, leat_plan_note(plan, i)), "\n");
+    assert_string_equal(said, notes);
+    assert_int_equal(leat_plan_get_info(plan)->n_samples, n_samples);
+    leat_plan_close(&plan);
+}
+
+static void files_that_give_nothing_are_told(void **state)
+{
+    (void)state;
+    expect_notes("[b, d]", 2, "", 6);
+    expect_notes("[a, b]", 2, "tfrecord: a holds no record\n", 3);
+    expect_notes("[d, c, b, a]", 2, "tfrecord: 2 files hold no record; the first: a\n", 6);
+    expect_notes("[b, d, b]", 2, "tfrecord: b is named again, and read once\n", 6);
+    expect_notes("[b, d, '*d', '[ad]']", 2,
+                 "tfrecord: a holds no record\n"
+                 "tfrecord: d is named again, and read once\n",
+                 6);
+    expect_notes("[b, d, '[bd]']", 2,
+                 "tfrecord: 2 files are named again, and each is read once; the first: b\n", 6);
+}
+
+static void a_batch_that_is_never_full_is_told(void **state)
+{
+    (void)state;
+    expect_notes("[b, d]", 6, "", 6);
+    expect_notes("[b, d]", 7,
+                 "batch: the 6 samples of a pass are one batch; its size of 7 is never reached\n",
+                 6);
+}
+
+/* Memory is for the samples that there are. */
+static void a_slot_is_no_larger_than_a_pass(void **state)
+{
+    leat_error err;
+    leat_plan *plan[2];
+    leat_budget budget[2];
+    (void)state;
+    float *const rows = make_rows(5);
+    const int64_t dims[] = { ROW_FLOATS };
+    const leat_rows table = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
+    for (int i = 0; i < 2; i++) {
+        leat_builder *b = leat_builder_open();
+        leat_builder_rows(b, 5, &table, 1);
+        leat_builder_stage(b, "batch", i ? "16777216" : "5");
+        check(leat_builder_plan(b, &plan[i], &err), &err);
+        leat_builder_close(&b);
+        check(leat_plan_budget(plan[i], NULL, &budget[i], &err), &err);
+    }
+    assert_int_equal(budget[0].slot_bytes, budget[1].slot_bytes);
+    leat_loader *loader = open_loader(plan[1], &(leat_loader_options){ .epochs = 2 });
+    for (int epoch = 0; epoch < 2; epoch++) {
+        leat_batch *batch;
+        check(leat_loader_next(loader, &batch, &err), &err);
+        assert_int_equal(leat_batch_get_info(batch)->rows, 5);
+        assert_memory_equal(leat_batch_tensor(batch, 0).data, rows, 5 * ROW_FLOATS * sizeof *rows);
+        leat_batch_release(batch);
+    }
+    leat_loader_close(&loader);
+    leat_plan_close(&plan[0]);
+    leat_plan_close(&plan[1]);
+    free(rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(notes_are_kept_once_and_in_order),
+        cmocka_unit_test(a_long_note_is_cut),
+        cmocka_unit_test(files_that_give_nothing_are_told),
+        cmocka_unit_test(a_batch_that_is_never_full_is_told),
+        cmocka_unit_test(a_slot_is_no_larger_than_a_pass),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_budget_plan.c: the budget counts the memory that a plan holds before a loader is opened: sets of
+ * filters and buckets, file names, indexes. */
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
+
+#include "formats/jpeg_index.h"
+#include "pipeline/order/bitset.h"
+#include "pipeline/plan/plan_impl.h"
+
+#define N_RECORDS 3000
+#define N_IMAGES  40
+
+static char data[64];
+
+static int make(void **state)
+{
+    if (make_folder(state) < 0)
+        return -1;
+    snprintf(data, sizeof data, "%s/a.tfrecord", test_folder);
+    write_records(data, 0, N_RECORDS, 40);
+    for (int i = 0; i < N_IMAGES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "images/class/%02d.jpg", i);
+        put_text(name, "P6 x"); /* begins as an image does */
+    }
+    return 0;
+}
+
+/* source, stages: DATA stands for the file with its features. */
+static leat_plan *plan_of(const char *source, const char *stages, const char *memory)
+{
+    static const char features[] = "features: {id: {shape: []}, blob: {type: bytes}}}}";
+    char text[3000], whole[2000] = "";
+    for (const char *at = source; *at; at++) {
+        const size_t n = strlen(whole);
+        if (!strncmp(at, "DATA", 4)) {
+            snprintf(whole + n, sizeof whole - n, "{tfrecord: {files: '%s', %s", data, features);
+            at += 3;
+        } else {
+            whole[n] = *at;
+        }
+    }
+    snprintf(text, sizeof text, "source: %s\nengine: {threads: 1, memory: %s}\npipeline: [%s]\n",
+             whole, memory, stages);
+    return plan_of_text(text);
+}
+
+static const leat_budget_row *row_of(const leat_budget *budget, const char *name)
+{
+    for (int32_t i = 0; i < budget->n_rows; i++)
+        if (!strcmp(budget->rows[i].name, name))
+            return &budget->rows[i];
+    return NULL;
+}
+
+static leat_budget budget_of(const leat_plan *plan)
+{
+    leat_budget budget;
+    leat_error err;
+    check(leat_plan_budget(plan, NULL, &budget, &err), &err);
+    return budget;
+}
+
+/* --- sets ---------------------------------------------------------------------------------------- */
+
+static void sets_are_counted(void **state)
+{
+    static const struct {
+        const char *source, *stages;
+        int n; /* sets of all records */
+    } cases[] = {
+        { "DATA", "{padded_batch: 8}", 0 },
+        { "DATA", "{filter: {feature: id, min: 0}}, {padded_batch: 8}", 1 },
+        { "DATA",
+          "{filter: {feature: id, min: 0}}, {filter: {feature: id, min: 0}}, {padded_batch: 8}",
+          2 },
+        { "DATA", "{bucket_by_length: {feature: blob, boundaries: [40], sizes: 8}}", 1 },
+        { "DATA",
+          "{filter: {feature: id, min: 0}}, {bucket_by_length: {feature: blob, boundaries: [40], "
+          "sizes: 8}}",
+          2 },
+        { "{concat: [{tfrecord: {files: F, features: {id: {shape: []}}}, pipeline: [{filter: "
+          "{feature: id, min: 0}}]}]}",
+          "{padded_batch: 8}", 1 },
+        { "{mix: [{concat: [{tfrecord: {files: F, features: {id: {shape: []}}}, pipeline: "
+          "[{filter: {feature: id, min: 0}}]}]}]}",
+          "{padded_batch: 8}", 1 },
+        { "{zip: [{tfrecord: {files: F, features: {id: {shape: []}}}, pipeline: [{filter: "
+          "{feature: id, min: 0}}]}]}",
+          "{padded_batch: 8}", 1 },
+    };
+    leat_bitset *all;
+    leat_error err;
+    (void)state;
+    check(leat_bitset_open(&all, N_RECORDS, &err), &err);
+    for (uint64_t i = 0; i < N_RECORDS; i++)
+        leat_bitset_add(all, i);
+    check(leat_bitset_finish(all, &err), &err);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char source[400], memory[32];
+        const char *const name = strstr(cases[i].source, "files: F");
+        if (name)
+            snprintf(source, sizeof source, "%.*s'%s'%s", (int)(name - cases[i].source) + 7,
+                     cases[i].source, data, name + 8);
+        else
+            snprintf(source, sizeof source, "%s", cases[i].source);
+        leat_plan *plan = plan_of(source, cases[i].stages, "1 GiB");
+        const leat_budget budget = budget_of(plan);
+        const leat_budget_row *const row = row_of(&budget, "sets");
+        const bool buckets = strstr(cases[i].stages, "bucket") != NULL;
+        const int64_t want = cases[i].n * (int64_t)leat_bitset_bytes(all) +
+                             (buckets ? (int64_t)sizeof(leat_buckets) : 0);
+        if ((row ? row->bytes : 0) != want)
+            fail_msg("case %zu: %lld, not %lld", i, (long long)(row ? row->bytes : 0),
+                     (long long)want);
+        assert_true(!row || row->kind == LEAT_MEMORY_HOST);
+        leat_plan_close(&plan);
+        /* They are part of the sum, and the least that works has room for them. */
+        int64_t sum = 0;
+        for (int32_t r = 0; r < budget.n_rows; r++)
+            sum += budget.rows[r].kind == LEAT_MEMORY_MAPPED ? 0 : budget.rows[r].bytes;
+        assert_int_equal(sum, budget.total_bytes);
+        snprintf(memory, sizeof memory, "%lld", (long long)budget.least_bytes - 1);
+        plan = plan_of(source, cases[i].stages, memory);
+        leat_budget less;
+        assert_int_equal(leat_plan_budget(plan, NULL, &less, &err), LEAT_E_CONFIG);
+        assert_int_equal(less.least_bytes, budget.least_bytes);
+        leat_plan_close(&plan);
+    }
+    leat_bitset_close(&all);
+}
+
+/* --- indexes and names ----------------------------------------------------------------------------- */
+
+static int64_t bytes_of(const char *name, const char *source, leat_memory_kind kind)
+{
+    leat_plan *plan = plan_of(source, "{padded_batch: 8}", "1 GiB");
+    const leat_budget budget = budget_of(plan);
+    const leat_budget_row *const row = row_of(&budget, name);
+    leat_plan_close(&plan);
+    assert_true(!row || row->kind == kind);
+    return row ? row->bytes : 0;
+}
+
+/* Mapped where it is a file, in memory where it cannot be one. */
+static void an_index_is_counted_where_it_is(void **state)
+{
+    char side[80];
+    struct stat status;
+    (void)state;
+    snprintf(side, sizeof side, "%s.idx", data);
+    const int64_t mapped = bytes_of("index", "DATA", LEAT_MEMORY_MAPPED);
+    assert_int_equal(stat(side, &status), 0);
+    assert_int_equal(mapped, status.st_size);
+    assert_int_equal(bytes_of("source", "DATA", LEAT_MEMORY_HOST), 0);
+    unlink(side);
+    assert_int_equal(mkdir(side, 0700), 0); /* nothing can be written there */
+    assert_int_equal(bytes_of("source", "DATA", LEAT_MEMORY_HOST), mapped);
+    assert_int_equal(bytes_of("index", "DATA", LEAT_MEMORY_MAPPED), 0);
+    rmdir(side);
+}
+
+static void an_index_of_jpeg_files_is_mapped(void **state)
+{
+    leat_jpeg_index_writer *writer;
+    leat_format_error err;
+    struct stat status;
+    (void)state;
+    assert_int_equal(stat(data, &status), 0);
+    assert_int_equal(bytes_of("JPEG index", "DATA", LEAT_MEMORY_MAPPED), 0);
+    assert_int_equal(leat_jpeg_index_writer_open(&writer, data, "blob", &err), 0);
+    for (int r = 0; r < N_RECORDS; r++) {
+        const leat_jpeg_index_id id = { (uint64_t)r, 0 };
+        assert_int_equal(leat_jpeg_index_writer_add(writer, &id, NULL, 0, &err), 0);
+    }
+    assert_int_equal(leat_jpeg_index_writer_commit(writer, (uint64_t)status.st_size, &err), 0);
+    leat_jpeg_index_writer_close(&writer);
+    char *const path = leat_jpeg_index_path(data);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(bytes_of("JPEG index", "DATA", LEAT_MEMORY_MAPPED), status.st_size);
+    assert_int_equal(bytes_of("JPEG index", "{zip: [DATA]}", LEAT_MEMORY_MAPPED), status.st_size);
+    unlink(path);
+    free(path);
+}
+
+static void names_of_files_are_counted(void **state)
+{
+    char source[120];
+    (void)state;
+    snprintf(source, sizeof source, "{images: %s/images}", test_folder);
+    leat_plan *plan = plan_of(
+        source, "{map: {tensor: image, ops: [{parse_csv: {columns: 1}}]}}, {padded_batch: 8}",
+        "1 GiB");
+    const leat_budget budget = budget_of(plan);
+    const leat_budget_row *const row = row_of(&budget, "source");
+    const size_t path = strlen(test_folder) + sizeof "/images/class/00.jpg";
+    leat_plan_close(&plan);
+    assert_non_null(row);
+    assert_true(row->bytes >= (int64_t)(N_IMAGES * (path + sizeof(void *) + sizeof(int64_t))));
+    assert_true(row->bytes <=
+                (int64_t)(N_IMAGES * (path + 48) + 1024 * 32)); /* room grows by doubling */
+}
+
+/* What an op before a cache takes of scratch is planned, as it is without one. */
+static void scratch_before_a_cache_is_counted(void **state)
+{
+    static const char *const stages[] = { "map: [decode_image, resize: [9, 9]]",
+                                          "map: [decode_image, resize: [9, 9]], cache" };
+    static char picture[100000] = "P6 200 160 255\n";
+    char path[64], text[512];
+    int64_t bytes[2];
+    leat_format_error ignored;
+    leat_error err;
+    (void)state;
+    snprintf(path, sizeof path, "%s/pictures.tfrecord", test_folder);
+    record_writer to = open_records(path);
+    const size_t n = strlen("P6 200 160 255\n") + 200 * 160 * 3;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(leat_example_add_bytes(to.builder, "image/encoded", picture, n, &ignored),
+                         0);
+        put_record(&to);
+    }
+    close_records(&to);
+    for (int i = 0; i < 2; i++) {
+        leat_plan *plan;
+        snprintf(text, sizeof text,
+                 "source: {tfrecord: {files: '%s', features: {image/encoded: {type: bytes}}}}\n"
+                 "pipeline: [%s, batch: 2]\n",
+                 path, stages[i]);
+        check(open_text(text, &plan, &err), &err);
+        bytes[i] = budget_of(plan).scratch_bytes;
+        leat_plan_close(&plan);
+    }
+    assert_true(bytes[0] > 200 * 160 * 3);
+    assert_int_equal(bytes[1], bytes[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sets_are_counted),
+        cmocka_unit_test(an_index_is_counted_where_it_is),
+        cmocka_unit_test(an_index_of_jpeg_files_is_mapped),
+        cmocka_unit_test(names_of_files_are_counted),
+        cmocka_unit_test(scratch_before_a_cache_is_counted),
+    };
+    return cmocka_run_group_tests(tests, make, remove_folder);
+}

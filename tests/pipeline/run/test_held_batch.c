@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_held_batch.c: a held batch stays valid whatever is closed meanwhile, in every order that the headers
+ * allow, also while another thread closes the loader. A batch that is held for long delays no other. */
+#include "fixtures/engine_fixture.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#define N_RECORDS 1000
+#define BATCH     4
+
+static float *rows;
+
+static int make_data(void **state)
+{
+    (void)state;
+    rows = make_rows(N_RECORDS);
+    return 0;
+}
+
+static int free_data(void **state)
+{
+    (void)state;
+    free(rows);
+    return 0;
+}
+
+static leat_plan *make_plan(int threads, const char *prefetch)
+{
+    const int64_t dims[] = { ROW_FLOATS };
+    const leat_rows x = { .name = "x", .shape = leat_shape_make(LEAT_F32, 1, dims), .data = rows };
+    char engine[64];
+    leat_builder *b = leat_builder_open();
+    leat_plan *plan;
+    leat_error err;
+    snprintf(engine, sizeof engine, "{threads: %d}", threads);
+    leat_builder_rows(b, N_RECORDS, &x, 1);
+    leat_builder_engine(b, engine);
+    leat_builder_stage(b, "batch", "4");
+    leat_builder_stage(b, "prefetch", prefetch);
+    check(leat_builder_plan(b, &plan, &err), &err);
+    leat_builder_close(&b);
+    return plan;
+}
+
+/* Row j of batch n of an unshuffled pass is record n · BATCH + j. (sim's memory is the host's.) */
+static void look(leat_batch *batch, int64_t n)
+{
+    const leat_view x = leat_batch_tensor(batch, 0);
+    assert_int_equal(leat_batch_get_info(batch)->number, n);
+    assert_int_equal(x.shape.rank, 2);
+    assert_int_equal(x.shape.dims[0], BATCH);
+    assert_null(leat_batch_valid(batch));
+    assert_memory_equal(x.data, rows + (size_t)(n * BATCH % N_RECORDS) * ROW_FLOATS,
+                        BATCH * ROW_FLOATS * sizeof *rows);
+}
+
+static void take(leat_loader *loader, int64_t n, bool waits, leat_batch **out)
+{
+    leat_error err;
+    check(leat_loader_next(loader, out, &err), &err);
+    while (waits && !leat_batch_get_info(*out)->copy_end_ns)
+        pause_ns(20000);
+    look(*out, n);
+}
+
+/* --- closing ------------------------------------------------------------------------------------- */
+
+static void it_outlives_all_that_is_closed(void **state)
+{
+    static const char *const devices[] = { NULL, "cpu", "sim", "sim:{pageable: true}" };
+    (void)state;
+    for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
+        for (int order = 0; order < 16; order++) {
+            leat_device *device = NULL;
+            leat_error err;
+            if (devices[d] && leat_device_open(devices[d], &device, &err) < 0)
+                continue; /* no such option */
+            const leat_loader_options options = { .device = device, .hold = 3 };
+            leat_plan *plan = make_plan(order & 8 ? 2 : 0, "2");
+            leat_loader *loader = open_loader(plan, &options);
+            leat_batch *held[3];
+            for (int i = 0; i < 3; i++)
+                take(loader, i, d > 1, &held[i]);
+            leat_loader_close(&loader);
+            if (order & 1)
+                leat_plan_close(&plan);
+            if (order & 2)
+                leat_device_close(&device);
+            look(held[2], 2);
+            leat_batch_release(held[1]);
+            if (order & 4)
+                leat_plan_close(&plan);
+            look(held[0], 0);
+            leat_batch_release(held[0]);
+            leat_device_close(&device);
+            look(held[2], 2);
+            leat_batch_release(held[2]);
+            leat_plan_close(&plan);
+        }
+    }
+}
+
+/* The op is its owner's again when the plan is closed. */
+static void it_needs_no_op_of_a_plan_that_is_closed(void **state)
+{
+    const int64_t dims[] = { ROW_FLOATS };
+    const leat_rows x = { .name = "x", .shape = leat_shape_make(LEAT_F32, 1, dims), .data = rows };
+    leat_op *const op = malloc(sizeof *op);
+    leat_builder *b = leat_builder_open();
+    leat_plan *plan;
+    leat_batch *batch;
+    leat_error err;
+    (void)state;
+    *op = stall_op;
+    leat_builder_rows(b, N_RECORDS, &x, 1);
+    leat_builder_op(b, op);
+    leat_builder_stage(b, "map", "[stall]");
+    leat_builder_stage(b, "batch", "4");
+    check(leat_builder_plan(b, &plan, &err), &err);
+    leat_builder_close(&b);
+    leat_loader *loader = open_loader(plan, NULL);
+    take(loader, 0, false, &batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    memset(op, 0xee, sizeof *op);
+    free(op);
+    look(batch, 0);
+    leat_batch_release(batch);
+}
+
+static pthread_barrier_t both;
+
+static void *release_some(void *arg)
+{
+    leat_batch **const held = arg;
+    pthread_barrier_wait(&both);
+    for (int i = 0; i < 4; i++)
+        leat_batch_release(held[i]);
+    return NULL;
+}
+
+static void a_release_may_race_with_close(void **state)
+{
+    (void)state;
+    pthread_barrier_init(&both, NULL, 2);
+    for (int n = 0; n < 300; n++) {
+        leat_device *device = NULL;
+        leat_batch *held[4];
+        leat_error err;
+        pthread_t thread;
+        if (n % 2)
+            check(leat_device_open("sim", &device, &err), &err);
+        const leat_loader_options options = { .device = device, .hold = 4 };
+        leat_plan *plan = make_plan(1 + n % 3, "2");
+        leat_loader *loader = open_loader(plan, &options);
+        for (int i = 0; i < 4; i++)
+            take(loader, i, device, &held[i]);
+        assert_int_equal(pthread_create(&thread, NULL, release_some, held), 0);
+        pthread_barrier_wait(&both);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+        leat_device_close(&device);
+        pthread_join(thread, NULL);
+    }
+    pthread_barrier_destroy(&both);
+}
+
+/* --- keeping ------------------------------------------------------------------------------------- */
+
+/* Batches are kept as `keep` says of their numbers modulo 40, up to hold - 1 of them; each for long. */
+static void run_keeping(leat_device *device, int threads, const char *prefetch, uint64_t keep)
+{
+    const leat_loader_options options = { .device = device, .hold = 4, .epochs = 2 };
+    leat_plan *plan = make_plan(threads, prefetch);
+    leat_loader *loader = open_loader(plan, &options);
+    leat_batch *kept[3] = { NULL, NULL, NULL }, *batch;
+    int64_t since[3] = { 0, 0, 0 };
+    const int64_t end = 2 * (N_RECORDS / BATCH);
+    leat_error err;
+    alarm(30);
+    for (int64_t n = 0; n < end; n++) {
+        int free_place = -1;
+        for (int i = 0; i < 3; i++) {
+            if (kept[i] && n - since[i] > 200 + 50 * i) {
+                look(kept[i], since[i]);
+                leat_batch_release(kept[i]);
+                kept[i] = NULL;
+            }
+            free_place = kept[i] ? free_place : i;
+        }
+        take(loader, n, device, &batch);
+        if (keep >> (n % 40) & 1 && free_place >= 0) {
+            kept[free_place] = batch;
+            since[free_place] = n;
+        } else {
+            leat_batch_release(batch);
+        }
+    }
+    assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_END);
+    for (int i = 0; i < 3; i++)
+        if (kept[i]) {
+            look(kept[i], since[i]);
+            leat_batch_release(kept[i]);
+        }
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    alarm(0);
+}
+
+/* The ring of batches came round to one that was kept, and waited for it for ever. */
+static void a_kept_batch_holds_up_nothing(void **state)
+{
+    static const char *const prefetches[] = { "0", "2", "auto" };
+    static const uint64_t keeps[] = { 1, 7, 0x8000000001, UINT64_MAX };
+    leat_device *sim;
+    leat_error err;
+    (void)state;
+    check(leat_device_open("sim", &sim, &err), &err);
+    for (int on_sim = 0; on_sim < 2; on_sim++)
+        for (int threads = 0; threads < 3; threads += 2)
+            for (int p = 0; p < 3; p++)
+                for (int k = 0; k < 4; k++)
+                    run_keeping(on_sim ? sim : NULL, threads, prefetches[p], keeps[k]);
+    leat_device_close(&sim);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_outlives_all_that_is_closed),
+        cmocka_unit_test(it_needs_no_op_of_a_plan_that_is_closed),
+        cmocka_unit_test(a_release_may_race_with_close),
+        cmocka_unit_test(a_kept_batch_holds_up_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_data, free_data);
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_loader.c: the loader over rows in memory: content, order, resume, errors, held batches. */
+#include "fixtures/engine_fixture.h"
+
+typedef struct setup {
+    uint64_t n, batch;
+    int threads, prefetch;
+    const char *shuffle; /* options, or NULL for none */
+    const char *op;      /* NULL: none */
+    const char *op_options;
+    bool drop;
+} setup;
+
+static leat_plan *plan_of(const setup *s, const float *rows)
+{
+    leat_builder *b = leat_builder_open();
+    leat_plan *plan = NULL;
+    leat_error err;
+    char text[128];
+    const int64_t dims[] = { ROW_FLOATS };
+    const leat_rows x = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
+    leat_builder_rows(b, s->n, &x, 1);
+    leat_builder_op(b, &stall_op);
+    leat_builder_op(b, &jitter_op);
+    leat_builder_op(b, &fail_op);
+    snprintf(text, sizeof text, "{threads: %d, digest: true}", s->threads);
+    leat_builder_engine(b, text);
+    leat_builder_seed(b, 7);
+    if (s->shuffle)
+        leat_builder_stage(b, "shuffle", s->shuffle);
+    if (s->op) {
+        snprintf(text, sizeof text, "[{%s: %s}]", s->op, s->op_options ? s->op_options : "{}");
+        leat_builder_stage(b, "map", text);
+    }
+    snprintf(text, sizeof text, "{size: %llu, drop_remainder: %s}", (unsigned long long)s->batch,
+             s->drop ? "true" : "false");
+    leat_builder_stage(b, "batch", text);
+    snprintf(text, sizeof text, "{batches: %d}", s->prefetch);
+    leat_builder_stage(b, "prefetch", text);
+    check(leat_builder_plan(b, &plan, &err), &err);
+    leat_builder_close(&b);
+    return plan;
+}
+
+static void every_row_once_and_in_order(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1; n <= 40; n += 3)
+        for (uint64_t size = 1; size <= 17; size += 4)
+            for (int threads = 0; threads <= 3; threads++)
+                for (int prefetch = 0; prefetch <= 2; prefetch++) {
+                    const setup s = { n, size, threads, prefetch, NULL, NULL, NULL, false };
+                    float *rows = make_rows(n);
+                    leat_plan *plan = plan_of(&s, rows);
+                    leat_loader *loader = open_loader(plan, NULL);
+                    leat_batch *batch;
+                    leat_error err;
+                    uint64_t seen = 0;
+                    while (leat_loader_next(loader, &batch, &err) == LEAT_OK) {
+                        const leat_view x = leat_batch_tensor(batch, 0);
+                        assert_int_equal(x.shape.rank, 2);
+                        assert_int_equal(x.shape.dims[0], leat_batch_get_info(batch)->rows);
+                        assert_memory_equal(x.data, rows + seen * ROW_FLOATS,
+                                            (size_t)leat_shape_bytes(&x.shape));
+                        seen += (uint64_t)x.shape.dims[0];
+                        leat_batch_release(batch);
+                    }
+                    assert_int_equal(err.code, LEAT_E_END);
+                    assert_int_equal(seen, n);
+                    leat_loader_close(&loader);
+                    leat_plan_close(&plan);
+                    free(rows);
+                }
+}
+
+static void a_shuffle_is_a_permutation_and_changes_by_epoch(void **state)
+{
+    (void)state;
+    enum { N = 500 };
+    const setup s = { N, 32, 2, 2, "{seed: 3}", NULL, NULL, false };
+    float *rows = make_rows(N);
+    leat_plan *plan = plan_of(&s, rows);
+    const leat_loader_options options = { .epochs = 3 };
+    leat_loader *loader = open_loader(plan, &options);
+    leat_batch *batch;
+    int counts[3][N] = { 0 }, first[3] = { -1, -1, -1 };
+    while (leat_loader_next(loader, &batch, NULL) == LEAT_OK) {
+        const leat_batch_info *info = leat_batch_get_info(batch);
+        const leat_view x = leat_batch_tensor(batch, 0);
+        for (int64_t j = 0; j < info->rows; j++) {
+            const int record = (int)((const float *)x.data)[j * ROW_FLOATS];
+            counts[info->epoch][record]++;
+            if (first[info->epoch] < 0)
+                first[info->epoch] = record;
+        }
+        leat_batch_release(batch);
+    }
+    for (int e = 0; e < 3; e++)
+        for (int i = 0; i < N; i++)
+            assert_int_equal(counts[e][i], 1);
+    assert_true(first[0] != first[1] || first[1] != first[2]);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    free(rows);
+}
+
+static void digests_do_not_depend_on_threads_or_prefetch(void **state)
+{
+    (void)state;
+    const char *const ops[] = { NULL, "stall", "jitter" };
+    float *rows = make_rows(700);
+    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
+        uint64_t want = 0;
+        for (int threads = 0; threads <= 8; threads += threads < 3 ? 1 : 5)
+            for (int prefetch = 0; prefetch <= 4; prefetch += 2) {
+                const setup s = { 700, 24, threads, prefetch, "{}", ops[o], NULL, true };
+                leat_plan *plan = plan_of(&s, rows);
+                int64_t n;
+                const leat_loader_options options = { .epochs = 2 };
+                const uint64_t digest = run_digest(plan, &options, &n);
+                assert_int_equal(n, 2 * (700 / 24));
+                if (!want)
+                    want = digest;
+                assert_true(digest == want);
+                leat_plan_close(&plan);
+            }
+    }
+    free(rows);
+}
+
+static void a_resumed_run_equals_the_straight_one(void **state)
+{
+    (void)state;
+    float *rows = make_rows(200);
+    const setup s = { 200, 16, 2, 2, "{}", "jitter", NULL, false };
+    leat_plan *plan = plan_of(&s, rows);
+    enum { PER_EPOCH = 13, EPOCHS = 3 };
+    uint64_t straight[PER_EPOCH * EPOCHS];
+    for (int64_t start = 0; start < PER_EPOCH * EPOCHS; start++) {
+        const leat_loader_options options = { .epochs = EPOCHS, .first_batch = start };
+        leat_loader *loader = open_loader(plan, &options);
+        leat_batch *batch;
+        int64_t b = start;
+        while (leat_loader_next(loader, &batch, NULL) == LEAT_OK) {
+            const leat_batch_info *info = leat_batch_get_info(batch);
+            assert_int_equal(info->number, b);
+            assert_int_equal(info->epoch, b / PER_EPOCH);
+            if (start == 0)
+                straight[b] = info->digest;
+            assert_true(straight[b] == info->digest);
+            leat_batch_release(batch);
+            b++;
+        }
+        assert_int_equal(b, PER_EPOCH * EPOCHS);
+        leat_loader_close(&loader);
+    }
+    leat_plan_close(&plan);
+    free(rows);
+}
+
+static void a_state_goes_on_with_the_next_batch(void **state)
+{
+    (void)state;
+    float *rows = make_rows(100);
+    leat_batch *batch;
+    leat_error err;
+    for (int64_t stop = 0; stop <= 20; stop++) {
+        const setup s = { 100, 10, (int)stop % 3, (int)stop % 4, "{}", "jitter", NULL, false };
+        const setup other = { 100, 10, 3, 1, "{}", "jitter", NULL, false };
+        leat_plan *plan = plan_of(&s, rows), *again = plan_of(&other, rows);
+        leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = 2 });
+        leat_loader_state at;
+        for (int64_t b = 0; b < stop; b++) {
+            check(leat_loader_next(loader, &batch, &err), &err);
+            leat_batch_release(batch);
+        }
+        leat_loader_get_state(loader, &at);
+        assert_int_equal(at.next_batch, stop);
+        leat_loader *resumed =
+            open_loader(again, &(leat_loader_options){ .epochs = 2, .state = &at });
+        const int rc = leat_loader_next(resumed, &batch, &err);
+        assert_int_equal(rc, stop < 20 ? LEAT_OK : LEAT_E_END);
+        if (rc == LEAT_OK) {
+            assert_int_equal(leat_batch_get_info(batch)->number, stop);
+            const uint64_t digest = leat_batch_get_info(batch)->digest;
+            leat_batch_release(batch);
+            check(leat_loader_next(loader, &batch, &err), &err);
+            assert_true(digest == leat_batch_get_info(batch)->digest);
+            leat_batch_release(batch);
+        }
+        leat_loader_close(&resumed);
+        leat_loader_close(&loader);
+        leat_plan_close(&again);
+        leat_plan_close(&plan);
+    }
+    free(rows);
+}
+
+static void a_state_of_another_plan_is_refused(void **state)
+{
+    static const struct {
+        setup s;
+        const char *text;
+    } others[] = {
+        { { 99, 10, 1, 1, "{}", NULL, NULL, false }, "records is 100, here it is 99" },
+        { { 100, 11, 1, 1, "{}", NULL, NULL, false }, "batch size is 10, here it is 11" },
+        { { 100, 10, 1, 1, "{seed: 2}", NULL, NULL, false }, "digest" },
+        { { 100, 10, 1, 1, "{}", "jitter", NULL, false }, "digest" },
+    };
+    const setup s = { 100, 10, 1, 1, "{}", NULL, NULL, false };
+    float *rows = make_rows(100);
+    leat_plan *plan = plan_of(&s, rows);
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_loader_state at, bad;
+    leat_loader_options options = { .state = &bad };
+    leat_error err;
+    (void)state;
+    leat_loader_get_state(loader, &at);
+    leat_loader_close(&loader);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        leat_plan *other = plan_of(&others[i].s, rows);
+        bad = at;
+        assert_int_equal(leat_loader_open(other, &options, &loader, &err), LEAT_E_ARGUMENT);
+        if (!strstr(err.message, others[i].text))
+            fail_msg("%s", err.message);
+        leat_plan_close(&other);
+    }
+    for (size_t byte = 0; byte < sizeof at; byte++) { /* any damage is found */
+        bad = at;
+        ((uint8_t *)&bad)[byte] ^= 0x10;
+        assert_int_equal(leat_loader_open(plan, &options, &loader, &err), LEAT_E_ARGUMENT);
+        assert_null(loader);
+    }
+    leat_plan_close(&plan);
+    free(rows);
+}
+
+static void an_error_comes_in_its_place_and_stays(void **state)
+{
+    (void)state;
+    float *rows = make_rows(100);
+    for (int threads = 0; threads <= 4; threads += 2)
+        for (int prefetch = 0; prefetch <= 3; prefetch += 3) {
+            const setup s = { 100, 10, threads, prefetch, NULL, "fail_at", "{record: 57}", false };
+            leat_plan *plan = plan_of(&s, rows);
+            leat_loader *loader = open_loader(plan, NULL);
+            leat_batch *batch;
+            leat_error err;
+            int n = 0;
+            while (leat_loader_next(loader, &batch, &err) == LEAT_OK) {
+                leat_batch_release(batch);
+                n++;
+            }
+            assert_int_equal(n, 5);
+            for (int again = 0; again < 3; again++) {
+                assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
+                assert_non_null(strstr(err.message, "planted failure at 57"));
+                assert_non_null(strstr(err.message, "fail_at"));
+                assert_non_null(strstr(err.message, "row 57 in memory"));
+            }
+            leat_loader_close(&loader);
+            leat_plan_close(&plan);
+        }
+    free(rows);
+}
+
+static void holding(void **state)
+{
+    (void)state;
+    float *rows = make_rows(64);
+    const setup s = { 64, 8, 2, 1, NULL, NULL, NULL, false };
+    leat_plan *plan = plan_of(&s, rows);
+    const leat_loader_options options = { .hold = 3 };
+    leat_loader *loader = open_loader(plan, &options);
+    leat_batch *held[3], *more;
+    leat_error err;
+    for (int i = 0; i < 3; i++)
+        check(leat_loader_next(loader, &held[i], &err), &err);
+    assert_int_equal(leat_loader_next(loader, &more, &err), LEAT_E_BUSY);
+    assert_non_null(strstr(err.message, "hold"));
+    leat_batch_release(held[1]); /* any order */
+    leat_batch_release(held[1]); /* twice is harmless */
+    leat_batch_release(held[0]);
+    check(leat_loader_next(loader, &held[0], &err), &err);
+    assert_int_equal(leat_batch_get_info(held[0])->number, 3);
+    leat_loader_close(&loader); /* with two held: their memory stays */
+    assert_int_equal((int)*(float *)leat_batch_tensor(held[2], 0).data, 16);
+    leat_batch_release(held[0]);
+    leat_batch_release(held[2]);
+    leat_plan_close(&plan);
+    free(rows);
+}
+
+static void closing_at_any_moment(void **state)
+{
+    (void)state;
+    float *rows = make_rows(300);
+    for (int i = 0; i < 60; i++) {
+        const setup s = { 300, 16, i % 5, i % 4, "{}", i % 2 ? "stall" : NULL, NULL, false };
+        leat_plan *plan = plan_of(&s, rows);
+        const leat_loader_options options = { .epochs = -1, .hold = 2 };
+        leat_loader *loader = open_loader(plan, &options);
+        leat_batch *batch = NULL;
+        for (int k = 0; k < i % 7; k++) {
+            check(leat_loader_next(loader, &batch, NULL), NULL);
+            if (k < i % 7 - 1)
+                leat_batch_release(batch);
+        }
+        leat_loader_close(&loader);
+        if (i % 7)
+            leat_batch_release(batch);
+        leat_plan_close(&plan);
+    }
+    free(rows);
+}
+
+static void batches_of_a_simulated_device(void **state)
+{
+    (void)state;
+    float *rows = make_rows(500);
+    uint64_t want = 0;
+    for (int prefetch = 0; prefetch <= 3; prefetch++)
+        for (int threads = 0; threads <= 2; threads++) {
+            const setup s = { 500, 20, threads, prefetch, "{}", "jitter", NULL, false };
+            leat_plan *plan = plan_of(&s, rows);
+            leat_device *device;
+            leat_error err;
+            check(leat_device_open("sim", &device, &err), &err);
+            const leat_loader_options options = { .device = device, .epochs = 2 };
+            leat_loader *loader = open_loader(plan, &options);
+            leat_batch *batch;
+            uint64_t digest = 0;
+            int64_t n = 0;
+            int rc;
+            while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {
+                const leat_view x = leat_batch_tensor(batch, 0);
+                while (!leat_batch_get_info(batch)->copy_end_ns)
+                    pause_ns(20000);
+                /* the device's memory holds what the digest of the host's was made of */
+                for (int64_t j = 0; j < x.shape.dims[0]; j++)
+                    digest += leat_digest_row((const float *)x.data + j * ROW_FLOATS,
+                                              ROW_FLOATS * sizeof(float), (uint64_t)j * 16);
+                leat_batch_release(batch);
+                n++;
+            }
+            assert_int_equal(rc, LEAT_E_END);
+            assert_int_equal(n, 50);
+            if (!want)
+                want = digest;
+            assert_true(want == digest);
+            leat_loader_close(&loader);
+            leat_device_close(&device);
+            leat_plan_close(&plan);
+        }
+    free(rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row_once_and_in_order),
+        cmocka_unit_test(a_shuffle_is_a_permutation_and_changes_by_epoch),
+        cmocka_unit_test(digests_do_not_depend_on_threads_or_prefetch),
+        cmocka_unit_test(a_resumed_run_equals_the_straight_one),
+        cmocka_unit_test(a_state_goes_on_with_the_next_batch),
+        cmocka_unit_test(a_state_of_another_plan_is_refused),
+        cmocka_unit_test(an_error_comes_in_its_place_and_stays),
+        cmocka_unit_test(holding),
+        cmocka_unit_test(closing_at_any_moment),
+        cmocka_unit_test(batches_of_a_simulated_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
