@@ -161,6 +161,7 @@ static void documents(void **state)
     (void)state;
     assert_int_equal(run_blocks("README.md"), 1);
     assert_int_equal(run_blocks("docs/config.md"), 1);
+    assert_int_equal(run_blocks("docs/first-steps.md"), 1);
 }
 
 static void examples(void **state)
