@@ -5,8 +5,9 @@
 # of lines that is written (within a tenth), and all of them have at most 5,000. Usage: check_spine.sh TREE
 set -eu
 cd "$1"
-grep -E '^\| [0-9]+ \| .* \| [0-9,]+ \|$' README.md >"${rows:=$(mktemp)}"
+rows=$(mktemp)
 trap 'rm -f "$rows"' EXIT
+grep -E '^\| [0-9]+ \| .* \| [0-9,]+ \|$' README.md >"$rows"
 total=0 bad=0
 while IFS='|' read -r _ step _ files said _; do
     said=$(echo "$said" | tr -d ' ,')
