@@ -146,10 +146,11 @@ static int write_json(struct repair *r, leat_error *err)
 
 static int run(const leat_call *call)
 {
-    struct repair r = { .o = call->options, .path = call->arguments[0], .lost = json_array() };
+    struct repair r = { .o = call->options, .path = call->arguments[0] };
     leat_error err = { 0 };
     if (!r.o->output || !*r.o->output)
         return leat_command_misuse("repair", "needs -o OUT: the damaged file stays as it is");
+    r.lost = json_array();
     leat_files_catch();
     leat_progress_init(&r.progress, "repair", "records", 0,
                        r.o->quiet ? LEAT_PROGRESS_OFF : r.o->progress);
