@@ -19,11 +19,11 @@
 
 struct leat_task;
 
-#define LEAT_LAYOUT_ALIGN 4096 /* blocks of direct reads */
+#define LEAT_COALESCE_ALIGN 4096 /* blocks of direct reads */
 
 /* A row whose bytes the reader fetches. */
 typedef struct leat_row_read {
-    struct leat_task *run;
+    struct leat_task *task;
     struct leat_row_read *next; /* comes with the same read; NULL: the last one */
     uint64_t record, epoch;
     uint8_t *bytes; /* NULL: not read ahead */
@@ -39,7 +39,7 @@ typedef struct leat_row_read {
 
 typedef struct leat_coalesce {
     uint8_t *memory;
-    uint64_t bytes;              /* of it; a multiple of LEAT_LAYOUT_ALIGN */
+    uint64_t bytes;              /* of it; a multiple of LEAT_COALESCE_ALIGN */
     uint64_t end;                /* of the part of it that is used now, in bytes from its start */
     uint64_t most;               /* bytes of a joined read */
     uint64_t to;                 /* where the next read may begin */
@@ -47,15 +47,15 @@ typedef struct leat_coalesce {
     uint64_t at;                 /* where that read lies */
 } leat_coalesce;
 
-/* Places n rows of a run, those of size > 0, in memory from layout->to on, none of it beyond
+/* Places n rows of a run, those of size > 0, in memory from coalesce->to on, none of it beyond
  * used_from + bytes. Fills their bytes and the reads (`first` rows and `next`).
  * before    the run placed just before in this group, NULL: none; its end is taken back to where this
  *           run's bytes begin, if the two share a block. `end`: of this run's part of the memory
  * returns   the number of new reads, or -1 when there is no room: then nothing has changed */
-int leat_coalesce_place(leat_coalesce *layout, leat_row_read *rows, uint32_t n, uint64_t used_from,
-                        uint64_t *before_end, uint64_t *end);
+int leat_coalesce_place(leat_coalesce *coalesce, leat_row_read *rows, uint32_t n,
+                        uint64_t used_from, uint64_t *before_end, uint64_t *end);
 
 /* No read may grow any more: they are handed over. */
-void leat_coalesce_close(leat_coalesce *layout);
+void leat_coalesce_close(leat_coalesce *coalesce);
 
 #endif

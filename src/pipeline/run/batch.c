@@ -61,6 +61,21 @@ leat_batch *leat_batch_renew_locked(leat_loader *loader, int64_t batch)
 
 /* --- contents ------------------------------------------------------------------------------------ */
 
+void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot)
+{
+    batch->bucket = slot->place.bucket;
+    batch->info = (leat_batch_info){
+        .number = slot->batch,
+        .epoch = (int64_t)slot->place.epoch,
+        .in_epoch = (int64_t)slot->place.number,
+        .rows = (int64_t)slot->place.rows,
+        .global_rows = (int64_t)slot->place.global_rows,
+        .first_row = (int64_t)slot->place.first_row,
+        .digest = slot->digest,
+        .ready_ns = slot->ready_ns,
+    };
+}
+
 static leat_view view_of(const leat_batch *batch, const leat_plan *plan, int32_t i)
 {
     const bool lengths = i >= plan->n_chains;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch_ops.h: batch ops, done when the last row of a batch is there. */
+ * batch_ops.h: a part of the batch ops of one batch. sched.c takes parts and batch_ops.c does them. */
 #ifndef LEAT_BATCH_OPS_H
 #define LEAT_BATCH_OPS_H
 
@@ -8,8 +8,7 @@
 
 struct leat_slot;
 
-/* A part of what is to be done to a batch: some pairs of one op, or (op = n_batch_links) the digests of
- * some rows. */
+/* Some pairs of rows for one op; or, when op is n_batch_links, some rows for their digests. */
 typedef struct leat_batch_ops_task {
     struct leat_slot *slot;
     int32_t op;

@@ -7,38 +7,24 @@
 
 /* --- next ---------------------------------------------------------------------------------------- */
 
-void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot)
-{
-    batch->bucket = slot->place.bucket;
-    batch->info = (leat_batch_info){
-        .number = slot->batch,
-        .epoch = (int64_t)slot->place.epoch,
-        .in_epoch = (int64_t)slot->place.number,
-        .rows = (int64_t)slot->place.rows,
-        .global_rows = (int64_t)slot->place.global_rows,
-        .first_row = (int64_t)slot->place.first_row,
-        .digest = slot->digest,
-        .ready_ns = slot->ready_ns,
-    };
-}
-
 /* The next batch can be handed out, or the error in its place. */
 static bool next_is_there(const leat_loader *loader)
 {
-    const leat_slot *const slot = leat_loader_slot(loader, loader->next);
-    if (loader->lost.code < 0)
+    const leat_slot *const slot = leat_loader_slot(loader, loader->next_batch);
+    if (loader->device_failure.code < 0)
         return true;
     const bool full = slot && slot->state == LEAT_SLOT_FULL;
     if (full && slot->error.code < 0)
         return true;
-    return loader->device ? leat_loader_batch(loader, loader->next)->state == LEAT_BATCH_SHIPPED
-                          : full;
+    return loader->device
+               ? leat_loader_batch(loader, loader->next_batch)->state == LEAT_BATCH_SHIPPED
+               : full;
 }
 
 /* Takes the batch that is there; the host's slot itself where there is no copy. */
 static leat_batch *hand_out_locked(leat_loader *loader)
 {
-    leat_batch *const batch = leat_loader_batch(loader, loader->next);
+    leat_batch *const batch = leat_loader_batch(loader, loader->next_batch);
     if (!loader->device) {
         leat_slot *const slot = batch->slot;
         slot->state = LEAT_SLOT_HELD;
@@ -48,7 +34,7 @@ static leat_batch *hand_out_locked(leat_loader *loader)
     }
     batch->state = LEAT_BATCH_HELD;
     leat_bad_rows_count_locked(loader, batch);
-    loader->next++;
+    loader->next_batch++;
     loader->held++;
     loader->n_batches_out++;
     loader->n_samples_out += (uint64_t)batch->info.rows;
@@ -64,9 +50,9 @@ static int refuse_locked(const leat_loader *loader, leat_error *err)
 {
     if (loader->failure.code < 0)
         return leat_fail(err, loader->failure.code, "%s", loader->failure.message);
-    if (loader->next >= loader->end)
+    if (loader->next_batch >= loader->end_batch)
         return leat_fail(err, LEAT_E_END, "no more batches: %lld were asked for",
-                         (long long)loader->end);
+                         (long long)loader->end_batch);
     if (loader->held >= loader->hold)
         return leat_fail(err, LEAT_E_BUSY,
                          "%lld batches are held: release one, or open the loader with a larger "
@@ -79,9 +65,9 @@ static int refuse_locked(const leat_loader *loader, leat_error *err)
  * the next one begun. */
 static int wait_for_last_locked(leat_loader *loader, int64_t until_ns)
 {
-    if (!loader->device || loader->plan->prefetch || loader->next == loader->first)
+    if (!loader->device || loader->plan->prefetch || loader->next_batch == loader->first_batch)
         return LEAT_OK;
-    const leat_buffer *const last = leat_loader_batch(loader, loader->next - 1)->buffer;
+    const leat_buffer *const last = leat_loader_batch(loader, loader->next_batch - 1)->buffer;
     return last && last->consumed_recorded ? leat_ship_wait_locked(loader, last->consumed, until_ns)
                                            : LEAT_OK;
 }
@@ -90,20 +76,21 @@ static int wait_for_last_locked(leat_loader *loader, int64_t until_ns)
 static int make_next_locked(leat_loader *loader, int64_t until_ns)
 {
     int rc = LEAT_OK;
-    loader->asked = loader->next + 1;
+    loader->asked = loader->next_batch + 1;
     leat_wake_balance_locked(loader);
     if (!leat_sched_help_locked(loader, next_is_there, until_ns))
         return LEAT_E_AGAIN;
-    leat_slot *const slot = leat_loader_slot(loader, loader->next);
+    leat_slot *const slot = leat_loader_slot(loader, loader->next_batch);
     const bool full = slot && slot->state == LEAT_SLOT_FULL;
     if (full && !loader->device)
         leat_bad_rows_settle_locked(loader, slot);
     if (full && slot->error.code < 0) {
         loader->failure = slot->error;
-    } else if (loader->lost.code < 0) {
-        loader->failure = loader->lost;
+    } else if (loader->device_failure.code < 0) {
+        loader->failure = loader->device_failure;
     } else if (loader->device && loader->plan->prefetch == 0) {
-        leat_event *const arrived = leat_ship_arrived(leat_loader_batch(loader, loader->next));
+        leat_event *const arrived =
+            leat_ship_arrived(leat_loader_batch(loader, loader->next_batch));
         rc = leat_ship_wait_locked(loader, arrived, until_ns);
         if (rc < 0 && rc != LEAT_E_AGAIN)
             leat_ship_fail(loader, rc, "the copy of a batch failed", &loader->failure);
@@ -137,7 +124,7 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
     if (loader->failure.code < 0)
         return refuse_locked(loader, err);
     if (rc == LEAT_E_AGAIN)
-        return leat_fail(err, rc, "batch %lld is not there yet", (long long)loader->next);
+        return leat_fail(err, rc, "batch %lld is not there yet", (long long)loader->next_batch);
     if (rc < 0)
         return rc;
     *out = hand_out_locked(loader);
@@ -202,7 +189,7 @@ void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
     const bool locks = !leat_loader_is_forked(loader); /* a child may ask where its parent stood */
     if (locks)
         pthread_mutex_lock(&loader->lock);
-    const int64_t next = loader->next;
+    const int64_t next = loader->next_batch;
     if (locks)
         pthread_mutex_unlock(&loader->lock);
     leat_resume_state_make(loader->plan, next, out);

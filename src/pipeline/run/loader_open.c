@@ -40,9 +40,10 @@ static void set_range(leat_loader *loader, const leat_loader_options *o)
     if (n == LEAT_ENDLESS || epochs < 0 || __builtin_mul_overflow(n, (uint64_t)epochs, &end) ||
         end > INT64_MAX)
         end = INT64_MAX;
-    loader->end = (int64_t)end;
-    loader->first = o->state ? o->state->next_batch : o->first_batch;
-    loader->next = loader->asked = loader->claim_batch = loader->opened = loader->first;
+    loader->end_batch = (int64_t)end;
+    loader->first_batch = o->state ? o->state->next_batch : o->first_batch;
+    loader->next_batch = loader->asked = loader->claim_batch = loader->reserve_batch =
+        loader->first_batch;
 }
 
 static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
@@ -83,8 +84,8 @@ static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_err
     loader->n_batches = b->prefetch_most + loader->hold + LEAT_INFO_RING;
     loader->n_handles = loader->n_batches + loader->hold;
     loader->n_threads = b->threads;
-    loader->fixed_run = run;
-    loader->run_rows = run ? (uint64_t)run : 1;
+    loader->fixed_task_rows = run;
+    loader->task_rows = run ? (uint64_t)run : 1;
     loader->workers = calloc((size_t)loader->n_threads + 1, sizeof *loader->workers);
     if (!loader->workers)
         return leat_fail(err, LEAT_E_NOMEM, "loader: %d workers", loader->n_threads);
@@ -166,10 +167,10 @@ static void stop(leat_loader *loader)
 {
     leat_wake_stop(loader);
     leat_pool_close(&loader->pool);
-    if (loader->copies) /* no call-back comes after these */
-        loader->device->table->stream_sync(loader->copies, NULL);
-    if (loader->maps)
-        loader->device->table->stream_sync(loader->maps, NULL);
+    if (loader->copy_stream) /* no call-back comes after these */
+        loader->device->table->stream_sync(loader->copy_stream, NULL);
+    if (loader->map_stream)
+        loader->device->table->stream_sync(loader->map_stream, NULL);
     leat_readahead_close(loader);
 }
 
@@ -209,8 +210,8 @@ void leat_loader_free(leat_loader *loader)
 void leat_loader_free_forked(leat_loader *loader)
 {
     leat_pool_close_forked(&loader->pool);
-    leat_reader_close_forked(&loader->ahead.reader);
-    free(loader->ahead.runs);
+    leat_reader_close_forked(&loader->readahead.reader);
+    free(loader->readahead.tasks);
     for (int64_t i = 0; i < loader->n_slots_made && !loader->pinned; i++)
         free(loader->slots[i].memory);
     free(loader->slots);

@@ -116,7 +116,7 @@ static bool full_locked(const leat_loader *loader)
 {
     if (!loader->device || loader->shipping || loader->stop)
         return false;
-    const leat_slot *const slot = leat_loader_slot(loader, loader->ship);
+    const leat_slot *const slot = leat_loader_slot(loader, loader->ship_batch);
     return slot && slot->state == LEAT_SLOT_FULL && slot->error.code >= 0;
 }
 
@@ -169,7 +169,7 @@ static void close_events(leat_loader *loader)
 
 int leat_ship_open(leat_loader *loader, leat_error *err)
 {
-    loader->ship = loader->noted = loader->first;
+    loader->ship_batch = loader->traced_batch = loader->first_batch;
     if (!loader->device)
         return LEAT_OK;
     int rc = open_events(loader, err);
@@ -178,7 +178,7 @@ int leat_ship_open(leat_loader *loader, leat_error *err)
     if (rc >= 0)
         rc = open_buffers(loader, err);
     if (rc >= 0)
-        rc = table_of(loader)->stream_open(loader->device, &loader->copies, err);
+        rc = table_of(loader)->stream_open(loader->device, &loader->copy_stream, err);
     return rc;
 }
 
@@ -187,10 +187,10 @@ void leat_ship_close(leat_loader *loader)
     if (!loader->device)
         return;
     const leat_device_table *const t = table_of(loader);
-    if (loader->maps) /* what it does waits for copies, and they for it: neither for ever */
-        t->stream_sync(loader->maps, NULL);
-    if (loader->copies)
-        t->stream_close(loader->copies);
+    if (loader->map_stream) /* what it does waits for copies, and they for it: neither for ever */
+        t->stream_sync(loader->map_stream, NULL);
+    if (loader->copy_stream)
+        t->stream_close(loader->copy_stream);
     leat_ship_map_close(loader);
     for (int64_t i = 0; i < loader->n_buffers_made; i++)
         empty_buffer(loader, &loader->buffers[i]);
@@ -258,13 +258,13 @@ static int enqueue_map(leat_loader *loader, leat_slot *slot, leat_batch *batch)
 {
     const leat_device_table *const t = table_of(loader);
     int64_t bad_row = 0;
-    int rc = t->stream_wait(loader->maps, batch->copied);
+    int rc = t->stream_wait(loader->map_stream, batch->copied);
     if (rc >= 0)
-        rc = t->map_run(loader->map, loader->maps, batch->buffer - loader->buffers, slot->memory,
-                        batch->info.rows, &bad_row);
+        rc = t->map_run(loader->map, loader->map_stream, batch->buffer - loader->buffers,
+                        slot->memory, batch->info.rows, &bad_row);
     if (rc == LEAT_E_DATA)
         return fail_file(loader, slot, bad_row, &slot->error);
-    return rc < 0 ? rc : t->event_record(batch->buffer->mapped, loader->maps);
+    return rc < 0 ? rc : t->event_record(batch->buffer->mapped, loader->map_stream);
 }
 
 /* Enqueues wait, copy and call-back. */
@@ -277,39 +277,39 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
     int rc = LEAT_OK;
     batch->copied_bytes = plan->wire_bytes - skip;
     if (in_use)
-        rc = t->stream_wait(loader->copies, batch->buffer->consumed);
+        rc = t->stream_wait(loader->copy_stream, batch->buffer->consumed);
     if (rc >= 0 && loader->map) /* its last batch may have been given back unused */
-        rc = t->stream_wait(loader->copies, batch->buffer->mapped);
+        rc = t->stream_wait(loader->copy_stream, batch->buffer->mapped);
     if (rc >= 0)
-        rc = t->event_record(batch->copy_start, loader->copies);
+        rc = t->event_record(batch->copy_start, loader->copy_stream);
     if (rc >= 0)
-        rc = t->copy_to_device(loader->copies, batch->memory + skip, slot->memory + skip,
+        rc = t->copy_to_device(loader->copy_stream, batch->memory + skip, slot->memory + skip,
                                batch->copied_bytes, !plan->pageable);
     if (rc >= 0)
-        rc = t->event_record(batch->copied, loader->copies);
+        rc = t->event_record(batch->copied, loader->copy_stream);
     if (rc >= 0 && loader->map)
         rc = enqueue_map(loader, slot, batch);
     if (rc >= 0 && plan->keeps) /* from here on the slot may be another batch's */
-        leat_device_cache_note(loader->keep, plan, slot->memory, batch->info.rows);
+        leat_device_cache_note(loader->device_cache, plan, slot->memory, batch->info.rows);
     if (rc >= 0) /* files are read from the slot itself */
-        rc = t->host_call(plan->has_files ? loader->maps : loader->copies, copied, slot);
+        rc = t->host_call(plan->has_files ? loader->map_stream : loader->copy_stream, copied, slot);
     return rc;
 }
 
 /* Copies that are done since the last look, in order. [who ships] */
 static void note_copies(leat_loader *loader)
 {
-    while (loader->noted < loader->ship) {
-        const leat_batch *const batch = leat_loader_batch(loader, loader->noted);
+    while (loader->traced_batch < loader->ship_batch) {
+        const leat_batch *const batch = leat_loader_batch(loader, loader->traced_batch);
         if (table_of(loader)->event_query(batch->copied) != LEAT_OK)
             return;
         const leat_trace_span span = { .start_ns = table_of(loader)->event_ns(batch->copy_start),
                                        .end_ns = table_of(loader)->event_ns(batch->copied),
-                                       .batch = loader->noted,
+                                       .batch = loader->traced_batch,
                                        .bytes = batch->copied_bytes,
                                        .kind = LEAT_TRACE_COPY };
         leat_trace_put(&loader->copy_spans, &span);
-        loader->noted++;
+        loader->traced_batch++;
     }
 }
 
@@ -327,7 +327,7 @@ void leat_ship_note_locked(leat_loader *loader)
 
 void leat_ship_next_locked(leat_loader *loader)
 {
-    const int64_t b = loader->ship;
+    const int64_t b = loader->ship_batch;
     leat_slot *const slot = leat_loader_slot(loader, b);
     leat_batch *const batch = leat_loader_batch(loader, b);
     leat_bad_rows_settle_locked(loader, slot);
@@ -359,7 +359,7 @@ void leat_ship_next_locked(leat_loader *loader)
             leat_ship_fail(loader, rc, what, &slot->error);
     } else {
         batch->state = LEAT_BATCH_SHIPPED;
-        loader->ship++;
+        loader->ship_batch++;
     }
     leat_wake_balance_locked(loader);
 }
@@ -380,14 +380,14 @@ int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_err
 void leat_ship_check_locked(leat_loader *loader)
 {
     leat_error error;
-    if (!loader->device || loader->shipping || loader->ship == loader->first)
+    if (!loader->device || loader->shipping || loader->ship_batch == loader->first_batch)
         return;
-    leat_event *const event = leat_loader_batch(loader, loader->ship - 1)->copied;
+    leat_event *const event = leat_loader_batch(loader, loader->ship_batch - 1)->copied;
     pthread_mutex_unlock(&loader->lock);
     const int rc = table_of(loader)->event_query(event);
     if (rc < 0 && rc != LEAT_E_AGAIN)
         leat_ship_fail(loader, rc, "copies do not end", &error);
     pthread_mutex_lock(&loader->lock);
     if (rc < 0 && rc != LEAT_E_AGAIN)
-        loader->lost = error;
+        loader->device_failure = error;
 }

@@ -71,18 +71,18 @@ int leat_ship_map_open(leat_loader *loader, leat_error *err)
         return leat_fail(err, LEAT_E_NOMEM, "ops of the device");
     int rc = describe_all(plan, ops, chains, &spec.n_chains, err);
     if (rc >= 0 && plan->keeps)
-        rc = leat_device_cache_open(&loader->keep, plan, loader->device, err);
+        rc = leat_device_cache_open(&loader->device_cache, plan, loader->device, err);
     if (rc >= 0 && plan->keeps) {
-        keep.parts = loader->keep->parts;
-        keep.n_parts = loader->keep->n_parts;
+        keep.parts = loader->device_cache->parts;
+        keep.n_parts = loader->device_cache->n_parts;
         spec.keep = &keep;
         for (int i = 0; i <= loader->n_threads; i++)
-            loader->workers[i].keep = loader->keep;
+            loader->workers[i].keep = loader->device_cache;
     }
     if (rc >= 0)
         rc = t->map_open(loader->device, &spec, &loader->map, err);
     if (rc >= 0)
-        rc = t->stream_open(loader->device, &loader->maps, err);
+        rc = t->stream_open(loader->device, &loader->map_stream, err);
     free(ops);
     return rc;
 }
@@ -90,9 +90,9 @@ int leat_ship_map_open(leat_loader *loader, leat_error *err)
 void leat_ship_map_close(leat_loader *loader)
 {
     const leat_device_table *const t = loader->device->table;
-    if (loader->maps)
-        t->stream_close(loader->maps);
+    if (loader->map_stream)
+        t->stream_close(loader->map_stream);
     if (loader->map)
         t->map_close(loader->map);
-    leat_device_cache_close(&loader->keep, loader->device);
+    leat_device_cache_close(&loader->device_cache, loader->device);
 }

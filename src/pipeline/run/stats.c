@@ -15,7 +15,7 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
     for (int64_t i = 0; i < loader->n_slots_made; i++) {
         out->slots_full += loader->slots[i].state == LEAT_SLOT_FULL;
         out->slots_filling += loader->slots[i].state == LEAT_SLOT_FILLING ||
-                              loader->slots[i].state == LEAT_SLOT_FINISHING;
+                              loader->slots[i].state == LEAT_SLOT_BATCH_OPS;
     }
     out->batches_ready = out->slots_full;
     if (!loader->device)
@@ -53,7 +53,7 @@ static void count_reads_locked(const leat_readahead *a, leat_loader_stats_info *
     out->read_bytes = (int64_t)a->bytes;
     out->read_bytes_used = (int64_t)(a->used_to - a->used_from);
     for (uint64_t i = a->tail; i < a->head; i++)
-        out->runs_read += a->runs[i % LEAT_RUNS].state == LEAT_RUN_READY;
+        out->runs_read += a->tasks[i % LEAT_TASKS].state == LEAT_TASK_READY;
 }
 
 /* Of a cache on the device. */
@@ -62,7 +62,7 @@ static void sum_kept(const leat_loader *loader, leat_cache_stats *out)
     const uint64_t n = loader->plan->source->n_records;
     out->is_on = 1;
     snprintf(out->place, sizeof out->place, "%s", loader->device->info.name);
-    out->entries = atomic_load_explicit(&loader->keep->n_there, memory_order_relaxed);
+    out->entries = atomic_load_explicit(&loader->device_cache->n_there, memory_order_relaxed);
     out->limit_bytes = (uint64_t)leat_device_cache_bytes(loader->plan);
     out->bytes = (uint64_t)((double)out->limit_bytes * ((double)out->entries / (double)n));
 }
@@ -97,7 +97,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     memset(out, 0, sizeof *out);
     if (!loader || leat_loader_is_forked(loader))
         return;
-    const leat_readahead *const a = &loader->ahead;
+    const leat_readahead *const a = &loader->readahead;
     out->threads = loader->n_threads;
     out->lost_bytes = loader->plan->source->lost_bytes;
     out->memory_bytes = loader->budget.total_bytes;

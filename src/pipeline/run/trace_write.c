@@ -15,11 +15,16 @@
 #include "formats/atomic_file.h"
 
 static const char *const kind_names[LEAT_TRACE_STAGE] = {
-    [LEAT_TRACE_ROWS] = "rows",         [LEAT_TRACE_NEXT] = "next",
-    [LEAT_TRACE_SLEEP] = "sleep",       [LEAT_TRACE_WAIT] = "wait for reads",
-    [LEAT_TRACE_START] = "start reads", [LEAT_TRACE_SHIP] = "start copy",
-    [LEAT_TRACE_FINISH] = "batch ops",  [LEAT_TRACE_READ] = "read",
-    [LEAT_TRACE_COPY] = "copy",         [LEAT_TRACE_STEP] = "step",
+    [LEAT_TRACE_ROWS] = "rows",
+    [LEAT_TRACE_NEXT] = "next",
+    [LEAT_TRACE_SLEEP] = "sleep",
+    [LEAT_TRACE_WAIT] = "wait for reads",
+    [LEAT_TRACE_READAHEAD] = "start reads",
+    [LEAT_TRACE_SHIP] = "start copy",
+    [LEAT_TRACE_BATCH_OPS] = "batch ops",
+    [LEAT_TRACE_READ] = "read",
+    [LEAT_TRACE_COPY] = "copy",
+    [LEAT_TRACE_STEP] = "step",
 };
 
 /* One trace being written. */
@@ -204,7 +209,7 @@ static void put_rows(writer *w)
         snprintf(name, sizeof name, "worker %d", i);
         put_row(w, name, &loader->workers[i].trace.spans);
     }
-    if (loader->ahead.reader)
+    if (loader->readahead.reader)
         put_row(w, "reader", &loader->read_spans);
     if (loader->device)
         put_row(w, "copy engine", &loader->copy_spans);

@@ -42,9 +42,10 @@ static void log_locked(leat_loader *loader, const char *name, int64_t from, int6
 {
     leat_decision *const one = &loader->decisions[loader->n_decisions++ % LEAT_DECISIONS];
     va_list args;
-    *one = (leat_decision){
-        .at_ns = leat_clock_ns() - loader->opened_ns, .batch = loader->next, .from = from, .to = to
-    };
+    *one = (leat_decision){ .at_ns = leat_clock_ns() - loader->opened_ns,
+                            .batch = loader->next_batch,
+                            .from = from,
+                            .to = to };
     snprintf(one->name, sizeof one->name, "%s", name);
     snprintf(one->unit, sizeof one->unit, "%s", unit);
     va_start(args, format);
@@ -78,7 +79,7 @@ static void tune_run_locked(leat_loader *loader)
         ((double)leat_order_slot_rows(&loader->plan->order) + n_workers(loader) - 1) /
         n_workers(loader);
     const double wanted = GRAIN_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
-    const uint64_t now = loader->run_rows;
+    const uint64_t now = loader->task_rows;
     uint64_t rows = 1;
     while ((double)rows < wanted && (double)rows * 2 <= share)
         rows *= 2;
@@ -86,26 +87,26 @@ static void tune_run_locked(leat_loader *loader)
     if (rows == now || (rows == now / 2 && wanted > 0.3 * (double)now) ||
         (rows == now * 2 && wanted < 1.6 * (double)now))
         return;
-    loader->run_rows = rows;
+    loader->task_rows = rows;
     log_locked(loader, "run", (int64_t)now, (int64_t)rows, "rows",
                "a row takes %.3g us, a task should take %d", loader->sample_ns * 1e-3,
                GRAIN_NS / 1000);
 }
 
-void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns)
+void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
 {
     leat_tune *const t = &loader->tune;
     if (n == 0) /* of a batch with fewer rows than ranks */
         return;
     const double one = (double)ns / (double)n;
-    follow(&loader->sample_ns, &t->n_spans, one > 1 ? one : 1, 4, 4);
+    follow(&loader->sample_ns, &t->n_timed, one > 1 ? one : 1, 4, 4);
     const double usual = loader->sample_ns < one ? loader->sample_ns : one;
     const double longest = (double)ns - (double)(n - 1) * usual;
     t->window_ns += (double)ns;
     t->window_rows += n;
     if (longest > t->longest)
         t->longest = longest;
-    if (!loader->fixed_run)
+    if (!loader->fixed_task_rows)
         tune_run_locked(loader);
 }
 
@@ -160,7 +161,7 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
 
 static void tune_reading_locked(leat_loader *loader)
 {
-    leat_readahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->readahead;
     const leat_plan *const plan = loader->plan;
     if (!a->reader || plan->engine.read_bytes || a->n_timed < LEAT_SETTLE || loader->sample_ns <= 0)
         return;
@@ -182,7 +183,7 @@ static void tune_reading_locked(leat_loader *loader)
         return;
     }
     const double held =
-        (2 * n_workers(loader) + 2) * (double)loader->run_rows + (at_once ? 0 : 2 * group);
+        (2 * n_workers(loader) + 2) * (double)loader->task_rows + (at_once ? 0 : 2 * group);
     double wanted = (rows > held ? rows : held) * record;
     wanted = wanted > (double)a->bytes ? (double)a->bytes : wanted;
     if (wanted < 1.5 * (double)a->window && wanted > 0.5 * (double)a->window)
@@ -195,9 +196,9 @@ static void tune_reading_locked(leat_loader *loader)
                record);
 }
 
-void leat_tune_cold_locked(leat_loader *loader)
+void leat_tune_cache_miss_locked(leat_loader *loader)
 {
-    leat_readahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->readahead;
     if (!a->in_worker || a->refused)
         return;
     a->in_worker = false;
@@ -210,7 +211,7 @@ void leat_tune_cold_locked(leat_loader *loader)
 
 void leat_tune_read_locked(leat_loader *loader, int64_t ns)
 {
-    leat_readahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->readahead;
     follow(&a->latency_ns, &a->n_timed, ns > 1000 ? (double)ns : 1000, 6, 2);
 }
 
@@ -218,20 +219,21 @@ void leat_tune_read_locked(leat_loader *loader, int64_t ns)
 static bool held_back_locked(const leat_loader *loader)
 {
     const int64_t limit = loader->asked + loader->prefetch;
-    const leat_readahead *const a = &loader->ahead;
-    if (limit >= loader->end)
+    const leat_readahead *const a = &loader->readahead;
+    if (limit >= loader->end_batch)
         return false;
     if (!a->reader)
         return loader->claim_batch >= limit;
     for (uint64_t i = a->tail; i < a->head; i++)
-        if (a->runs[i % LEAT_RUNS].state == LEAT_RUN_READY)
-            return a->runs[i % LEAT_RUNS].batch >= limit;
+        if (a->tasks[i % LEAT_TASKS].state == LEAT_TASK_READY)
+            return a->tasks[i % LEAT_TASKS].batch >= limit;
     return false;
 }
 
 void leat_tune_idle_locked(leat_loader *loader)
 {
-    if (loader->plan->prefetch_auto && loader->asked > loader->next && held_back_locked(loader))
+    if (loader->plan->prefetch_auto && loader->asked > loader->next_batch &&
+        held_back_locked(loader))
         loader->tune.n_starved++;
 }
 
