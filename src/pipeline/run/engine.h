@@ -381,7 +381,7 @@ bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t only);
 bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t only);
 /* Puts what a thread did since start_ns into its trace. Returns the time now. */
 int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
-                        uint64_t row, uint64_t n, uint64_t record);
+                         uint64_t row, uint64_t n, uint64_t record);
 
 /* --- wake.c ------------------------------------------------------------------------------------ */
 /* Call it after any change: it wakes the thread that the change concerns. */

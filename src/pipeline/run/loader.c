@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * loader.c: hands out the batches of a running plan, in order. */
+ * loader.c: leat_loader_next(): hands out the batches of a running plan. The consumer calls it. Invariant: batches
+ * come in batch order, and one thread at a time takes one. */
 #include "base/clock.h"
 #include "engine.h"
 #include "resume_state.h"
 
 /* --- next ---------------------------------------------------------------------------------------- */
 
-/* The next batch can be handed out, or the error in its place. */
+/* True when the next batch, or an error in its place, can be handed out. */
 static bool next_is_there(const leat_loader *loader)
 {
     const leat_slot *const slot = leat_loader_slot(loader, loader->next_batch);
@@ -21,17 +22,19 @@ static bool next_is_there(const leat_loader *loader)
                : full;
 }
 
-/* Takes the batch that is there; the host's slot itself where there is no copy. */
+/* Gives the next batch to the consumer. Without a device it gets the slot itself. */
 static leat_batch *hand_out_locked(leat_loader *loader)
 {
     leat_batch *const batch = leat_loader_batch(loader, loader->next_batch);
     if (!loader->device) {
         leat_slot *const slot = batch->slot;
+        leat_check(slot->state == LEAT_SLOT_FULL && slot->batch == loader->next_batch);
         slot->state = LEAT_SLOT_HELD;
         batch->memory = slot->memory;
         leat_batch_fill_info(batch, slot);
         leat_bad_rows_move_locked(slot, batch);
     }
+    leat_check(batch->state != LEAT_BATCH_HELD && loader->held < loader->hold);
     batch->state = LEAT_BATCH_HELD;
     leat_bad_rows_count_locked(loader, batch);
     loader->next_batch++;
@@ -46,6 +49,7 @@ static leat_batch *hand_out_locked(leat_loader *loader)
     return batch;
 }
 
+/* The error, if leat_loader_next() cannot be called now. */
 static int refuse_locked(const leat_loader *loader, leat_error *err)
 {
     if (loader->failure.code < 0)
@@ -61,8 +65,8 @@ static int refuse_locked(const leat_loader *loader, leat_error *err)
     return LEAT_OK;
 }
 
-/* With prefetch 0 nothing overlaps: the device has finished with the batch before, and only then is
- * the next one begun. */
+/* With prefetch 0 nothing overlaps: waits until the device has finished with the last batch. Only then the next one
+ * is begun. */
 static int wait_for_last_locked(leat_loader *loader, int64_t until_ns)
 {
     if (!loader->device || loader->plan->prefetch || loader->next_batch == loader->first_batch)
@@ -72,7 +76,7 @@ static int wait_for_last_locked(leat_loader *loader, int64_t until_ns)
                                            : LEAT_OK;
 }
 
-/* Until the next batch is there, with prefetch 0 also on the device. */
+/* Works and waits until the next batch is there; with prefetch 0, until it is on the device. */
 static int make_next_locked(leat_loader *loader, int64_t until_ns)
 {
     int rc = LEAT_OK;
@@ -124,7 +128,7 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
     if (loader->failure.code < 0)
         return refuse_locked(loader, err);
     if (rc == LEAT_E_AGAIN)
-        return leat_fail(err, rc, "batch %lld is not there yet", (long long)loader->next_batch);
+        return leat_fail(err, rc, "batch %lld is not ready yet", (long long)loader->next_batch);
     if (rc < 0)
         return rc;
     *out = hand_out_locked(loader);
@@ -135,11 +139,11 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
 int leat_loader_fail_forked(leat_error *err)
 {
     return leat_fail(err, LEAT_E_FORKED,
-                     "the loader belongs to the process that this one was forked from: open one "
-                     "here, by its state (leat_loader_get_state) to go on where it stood");
+                     "the loader belongs to the parent process: open a new one here, with the "
+                     "state of the old one (leat_loader_get_state) to continue there");
 }
 
-/* until_ns: 0: for as long as it takes. */
+/* until_ns 0: waits as long as it takes. */
 static int next_until(leat_loader *loader, int64_t until_ns, leat_batch **out, leat_error *err)
 {
     if (out)
@@ -152,7 +156,7 @@ static int next_until(leat_loader *loader, int64_t until_ns, leat_batch **out, l
     if (loader->taking) {
         pthread_mutex_unlock(&loader->lock);
         return leat_fail(err, LEAT_E_BUSY,
-                         "another thread is taking a batch of this loader: one at a time may");
+                         "another thread is taking a batch of this loader: only one may at a time");
     }
     loader->taking = true;
     const int rc = next_locked(loader, until_ns, out, err);
@@ -186,7 +190,8 @@ void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
         *out = (leat_loader_state){ .size = 0 };
     if (!loader || !out)
         return;
-    const bool locks = !leat_loader_is_forked(loader); /* a child may ask where its parent stood */
+    const bool locks =
+        !leat_loader_is_forked(loader); /* the lock of a forked child may be in any state */
     if (locks)
         pthread_mutex_lock(&loader->lock);
     const int64_t next = loader->next_batch;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * loader_open.c: opens and closes a running plan. Everything that a loader takes is sized by its budget, and
- * made here; batches that are still held when it is closed keep their memory until they are released. */
+ * loader_open.c: opens and closes a running plan. Users call leat_loader_open() and leat_loader_close(). Invariant:
+ * a loader takes the memory that its budget says, and takes it here. Batches that are held when the loader is
+ * closed keep their memory until they are released. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -69,7 +70,7 @@ static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
     return loader;
 }
 
-/* Takes over what the budget says. */
+/* Sets all sizes from the budget. */
 static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_error *err)
 {
     leat_budget *const b = &loader->budget;
@@ -97,10 +98,11 @@ static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_err
 static int open_spans(leat_loader *loader, leat_error *err)
 {
     const uint64_t n = (uint64_t)loader->plan->engine.spans;
-    int rc = leat_trace_ring_open(&loader->step_spans, n, err);
-    if (rc >= 0)
-        rc = leat_trace_ring_open(&loader->read_spans, n, err);
-    if (rc >= 0 && loader->device)
+    int rc;
+    if ((rc = leat_trace_ring_open(&loader->step_spans, n, err)) < 0 ||
+        (rc = leat_trace_ring_open(&loader->read_spans, n, err)) < 0)
+        return rc;
+    if (loader->device)
         rc = leat_trace_ring_open(&loader->copy_spans, n, err);
     for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
         rc = leat_trace_ring_open(&loader->workers[i].trace.spans, n, err);
@@ -162,12 +164,12 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
 
 /* --- close --------------------------------------------------------------------------------------- */
 
-/* No thread, read or copy is under way after this; batches that are held stay. */
+/* Ends all threads, reads and copies. Batches that are held stay. */
 static void stop(leat_loader *loader)
 {
     leat_wake_stop(loader);
     leat_pool_close(&loader->pool);
-    if (loader->copy_stream) /* no call-back comes after these */
+    if (loader->copy_stream) /* no call-back comes after this */
         loader->device->table->stream_sync(loader->copy_stream, NULL);
     if (loader->map_stream)
         loader->device->table->stream_sync(loader->map_stream, NULL);
@@ -223,7 +225,7 @@ void leat_loader_free_forked(leat_loader *loader)
     free(loader);
 }
 
-/* Batches that are held are the child's own copies. */
+/* The child has its own copies of the batches that were held. */
 static void close_forked(leat_loader *loader)
 {
     loader->closed = true;
@@ -241,7 +243,7 @@ void leat_loader_close(leat_loader **out)
         close_forked(loader);
         return;
     }
-    stop(loader); /* nothing of a plan is used from here on */
+    stop(loader); /* nothing uses the plan after this */
     close_scratch(loader);
     close_workers(loader);
     pthread_mutex_lock(&loader->lock);

@@ -83,7 +83,7 @@ static bool take_work_locked(leat_loader *loader, int64_t only, leat_work *out)
 /* --- doing a piece of work ---------------------------------------------------------------------- */
 
 int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
-                        uint64_t row, uint64_t n, uint64_t record)
+                         uint64_t row, uint64_t n, uint64_t record)
 {
     const leat_trace_span span = { .start_ns = start_ns,
                                    .end_ns = leat_clock_ns(),

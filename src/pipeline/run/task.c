@@ -100,7 +100,7 @@ void leat_task_compute(leat_loader *loader, leat_worker *worker, const leat_work
         }
     }
     out->ns = leat_sched_trace(worker, LEAT_TRACE_ROWS, start, work->batch, work->row, work->n,
-                              first_record) -
+                               first_record) -
               start;
 }
 
