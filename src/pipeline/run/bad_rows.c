@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * bad_rows.c: handles records that cannot be read, parsed, decoded or mapped. task.c calls leat_bad_rows_one();
- * ship.c and loader.c settle a batch. Invariant: what a row contains depends only on the order of records, never
- * on threads or time.
+ * bad_rows.c: handles records that cannot be read, parsed, decoded or mapped. task.c calls
+ * leat_bad_rows_one(); ship.c and loader.c settle a batch. Invariant: what a row contains
+ * depends only on the order of records, never on threads or time.
  *
- * DESIGN. The worker that meets a bad record handles it at once: it writes zeros, or runs a replacement, which
- * order_replace.c computes and the worker itself reads. So no row waits for another read. Each bad row is
- * entered in the log of its slot. Limits on their number are applied in batch order: with a device before the
- * copy is enqueued, otherwise when the batch is handed out. */
+ * DESIGN. The worker that meets a bad record handles it at once: it writes zeros, or runs a
+ * replacement, which order_replace.c computes and the worker itself reads. So no row waits for
+ * another read. Each bad row is entered in the log of its slot. Limits on their number are
+ * applied in batch order: with a device before the copy is enqueued, otherwise when the batch is
+ * handed out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ void leat_bad_rows_close(leat_loader *loader)
     loader->logs = NULL;
 }
 
-/* --- one row ------------------------------------------------------------------------------------ */
+/* --- one row ---------------------------------------------------------------------------------- */
 
 /* The error is the record's fault, and not the machine's or the program's. */
 static bool is_of_record(int code)
@@ -121,7 +122,7 @@ int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot,
     return LEAT_OK;
 }
 
-/* --- in batch order ------------------------------------------------------------------------------ */
+/* --- in batch order --------------------------------------------------------------------------- */
 
 void leat_bad_rows_begin_locked(leat_loader *loader, leat_slot *slot)
 {
@@ -188,7 +189,7 @@ void leat_bad_rows_release_locked(leat_loader *loader, leat_batch *batch)
     batch->log = NULL;
 }
 
-/* --- public -------------------------------------------------------------------------------------- */
+/* --- public ----------------------------------------------------------------------------------- */
 
 const leat_row_error *leat_batch_error(const leat_batch *batch, int32_t i)
 {

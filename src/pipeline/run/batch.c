@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch.c: the handles of batches, and the public calls on a batch that the consumer holds. Invariant: a held
- * handle is never reused, and stays valid when plan and loader are closed.
+ * batch.c: the handles of batches, and the public calls on a batch that the consumer holds.
+ * Invariant: a held handle is never reused, and stays valid when plan and loader are closed.
  *
- * DESIGN. The number of a batch finds its handle in a ring. When the ring comes round to a handle that is still
- * held, the handle leaves the ring and a spare one takes its place. There are `hold` spare handles, so there is
- * always one. All that can be asked of a batch is written into its handle when it is handed out. */
+ * DESIGN. The number of a batch finds its handle in a ring. When the ring comes round to a
+ * handle that is still held, the handle leaves the ring and a spare one takes its place. There
+ * are `hold` spare handles, so there is always one. All that can be asked of a batch is written
+ * into its handle when it is handed out. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
 
-/* --- handles ------------------------------------------------------------------------------------- */
+/* --- handles ---------------------------------------------------------------------------------- */
 
 static void spare_locked(leat_batch *batch)
 {
@@ -60,7 +61,7 @@ leat_batch *leat_batch_renew_locked(leat_loader *loader, int64_t batch)
     return *place;
 }
 
-/* --- contents ------------------------------------------------------------------------------------ */
+/* --- contents --------------------------------------------------------------------------------- */
 
 void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot)
 {
@@ -99,7 +100,7 @@ void leat_batch_settle(leat_batch *batch)
     batch->valid = batch->info.n_masked ? batch->memory + plan->valid_offset : NULL;
 }
 
-/* --- public -------------------------------------------------------------------------------------- */
+/* --- public ----------------------------------------------------------------------------------- */
 
 const leat_batch_info *leat_batch_get_info(leat_batch *batch)
 {

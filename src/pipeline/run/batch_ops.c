@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch_ops.c: runs batch ops (mixup, cutmix) over the rows of a batch. sched.c calls it. Invariant: random
- * numbers depend on the batch and the op, never on the thread.
+ * batch_ops.c: runs batch ops (mixup, cutmix) over the rows of a batch. sched.c calls it.
+ * Invariant: random numbers depend on the batch and the op, never on the thread.
  *
- * DESIGN. When the last row of a batch is done, its slot goes to BATCH_OPS. It goes through the batch ops one by
- * one and then, if digests are wanted, through its rows once more. Each step is cut into parts that any thread
- * takes. The next step begins when all parts are done.
+ * DESIGN. When the last row of a batch is done, its slot goes to BATCH_OPS. It goes through the
+ * batch ops one by one and then, if digests are wanted, through its rows once more. Each step is
+ * cut into parts that any thread takes. The next step begins when all parts are done.
  *
- * An op pairs the rows of a batch: it takes a permutation of them, keyed by seed, epoch, batch number and op,
- * two by two. A last odd row stays as it is, and masked rows are not paired. Both rows of a pair are mixed in
- * place at once, so no copy of the batch is needed, and pairs do not depend on each other. */
+ * An op pairs the rows of a batch: it takes a permutation of them, keyed by seed, epoch, batch
+ * number and op, two by two. A last odd row stays as it is, and masked rows are not paired. Both
+ * rows of a pair are mixed in place at once, so no copy of the batch is needed, and pairs do not
+ * depend on each other. */
 #include "batch_ops.h"
 
 #include "base/scratch.h"
@@ -27,15 +28,16 @@ static uint64_t n_valid_locked(const leat_slot *slot)
 /* Pairs, or rows, of the slot's current step. */
 static uint64_t units_locked(const leat_loader *loader, const leat_slot *slot)
 {
-    return slot->step < loader->plan->n_batch_links ? n_valid_locked(slot) / 2 : slot->place.rows;
+    return slot->step < loader->plan->n_batch_ops ? n_valid_locked(slot) / 2 : slot->place.rows;
 }
 
 static int32_t n_steps(const leat_plan *plan)
 {
-    return plan->n_batch_links + (plan->n_batch_links && plan->engine.digest);
+    return plan->n_batch_ops + (plan->n_batch_ops && plan->engine.digest);
 }
 
-/* Begins the first step, from `step` on, that has something to do. Without one the batch is FULL. */
+/* Begins the first step, from `step` on, that has something to do. Without one the batch is
+ * FULL. */
 static void begin_step_locked(leat_loader *loader, leat_slot *slot, int32_t step)
 {
     for (slot->step = step; slot->step < n_steps(loader->plan); slot->step++) {
@@ -84,9 +86,9 @@ static uint64_t part_of(const leat_loader *loader, const leat_slot *slot, uint64
     const uint64_t threads = (uint64_t)(loader->n_threads > 1 ? loader->n_threads : 1);
     const uint64_t share = (units + 2 * threads - 1) / (2 * threads);
     uint64_t bytes = 0;
-    if (slot->step < plan->n_batch_links)
-        bytes = 2 * plan->chains[plan->batch_links[slot->step].chain].row_bytes;
-    for (int32_t c = 0; slot->step == plan->n_batch_links && c < plan->n_chains; c++)
+    if (slot->step < plan->n_batch_ops)
+        bytes = 2 * plan->chains[plan->batch_ops[slot->step].chain].row_bytes;
+    for (int32_t c = 0; slot->step == plan->n_batch_ops && c < plan->n_chains; c++)
         bytes += plan->chains[c].row_bytes;
     const uint64_t least = PART_BYTES / (bytes + 1) + 1;
     return share > least ? share : least;
@@ -120,7 +122,7 @@ void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_task *
     }
 }
 
-/* --- outside the lock ----------------------------------------------------------------------------- */
+/* --- outside the lock ------------------------------------------------------------------------- */
 
 /* Lists the *n rows to pair. *out is NULL if these are all rows. */
 static int list_valid(const leat_plan *plan, leat_worker *worker, const leat_slot *slot,
@@ -144,16 +146,16 @@ static int list_valid(const leat_plan *plan, leat_worker *worker, const leat_slo
     return LEAT_OK;
 }
 
-static void mix_pair(const leat_plan *plan, const leat_batch_link *link, const leat_plan64 *drawn,
+static void mix_pair(const leat_plan *plan, const leat_plan_batch_op *batch_op, const leat_plan64 *drawn,
                      double own, uint8_t *slot, uint64_t a, uint64_t b)
 {
-    const leat_chain *const image = &plan->chains[link->chain];
+    const leat_chain *const image = &plan->chains[batch_op->chain];
     uint8_t *const images = slot + image->host_offset;
-    link->op->apply(drawn, &image->shape, images + a * image->row_bytes,
+    batch_op->op->apply(drawn, &image->shape, images + a * image->row_bytes,
                     images + b * image->row_bytes);
-    if (link->label < 0)
+    if (batch_op->label < 0)
         return;
-    const leat_chain *const label = &plan->chains[link->label];
+    const leat_chain *const label = &plan->chains[batch_op->label];
     uint8_t *const labels = slot + label->host_offset;
     leat_mix_f32((float *)(labels + a * label->row_bytes), (float *)(labels + b * label->row_bytes),
                  label->row_bytes / sizeof(float), (float)own);
@@ -163,14 +165,14 @@ static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batc
                      leat_error *err)
 {
     const leat_slot *const slot = task->slot;
-    const leat_batch_link *const link = &plan->batch_links[task->op];
-    leat_rng rng = leat_rng_make(plan->seed, slot->place.number, slot->place.epoch, link->stream);
+    const leat_plan_batch_op *const batch_op = &plan->batch_ops[task->op];
+    leat_rng rng = leat_rng_make(plan->seed, slot->place.number, slot->place.epoch, batch_op->stream);
     leat_plan64 drawn = { { 0 } };
     const uint32_t *list;
     uint64_t n;
     double own;
     const uint64_t high = leat_rng_u32(&rng), key = high << 32 | leat_rng_u32(&rng);
-    link->op->plan(link->options, &rng, &plan->chains[link->chain].shape, &drawn, &own);
+    batch_op->op->plan(batch_op->options, &rng, &plan->chains[batch_op->chain].shape, &drawn, &own);
     if (own >= 1)
         return LEAT_OK;
     leat_scratch_reset(worker->scratch);
@@ -181,7 +183,7 @@ static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batc
     const leat_perm perm = leat_perm_make(n, key, 0, 0);
     for (uint64_t i = task->from; i < task->to; i++) {
         const uint64_t a = leat_perm_at(&perm, 2 * i), b = leat_perm_at(&perm, 2 * i + 1);
-        mix_pair(plan, link, &drawn, own, slot->memory, list ? list[a] : a, list ? list[b] : b);
+        mix_pair(plan, batch_op, &drawn, own, slot->memory, list ? list[a] : a, list ? list[b] : b);
     }
     return LEAT_OK;
 }
@@ -191,7 +193,7 @@ int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_ba
 {
     const leat_slot *const slot = task->slot;
     *digest = 0;
-    if (task->op == plan->n_batch_links) {
+    if (task->op == plan->n_batch_ops) {
         for (uint64_t row = task->from; row < task->to; row++)
             *digest += leat_slot_digest_row(plan, &slot->place, slot->memory, row);
         return LEAT_OK;
@@ -200,9 +202,9 @@ int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_ba
     const int64_t cpu = by_cpu ? leat_clock_cpu_ns() : 0, start = leat_clock_ns();
     const uint64_t n = 2 * (task->to - task->from);
     leat_trace_stage *const stage =
-        &worker->trace.stages[leat_timing_n_stages(plan) - plan->n_batch_links + task->op];
+        &worker->trace.stages[leat_timing_n_stages(plan) - plan->n_batch_ops + task->op];
     const int rc = mix_pairs(plan, worker, task, err);
-    leat_trace_count(stage, n, n * plan->chains[plan->batch_links[task->op].chain].row_bytes);
+    leat_trace_count(stage, n, n * plan->chains[plan->batch_ops[task->op].chain].row_bytes);
     const int64_t ns = leat_clock_ns() - start;
     if (by_cpu)
         leat_trace_cpu(stage, n, leat_clock_cpu_ns() - cpu, ns);

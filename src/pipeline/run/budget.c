@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * budget.c: DESIGN: a table of rows (budget_rows.c) is made for the prefetch and the read memory that
- * one would like, with scratch for the largest sample in every thread. While its sum is above the limit,
- * scratch is lowered to a part of it (threads then share what large samples need beyond), then prefetch
- * (where it is auto), then read memory (where it is auto), then scratch to what a usual sample needs; what
- * is then still too much is refused, with the sum as the least that works. A limit that nobody gave is a quarter of what the machine has left, or more where less does not
- * work. */
+ * budget.c: leat_plan_budget(): divides the memory of a loader. Users and loader_open.c call it.
+ * Invariant: the sum of the table never exceeds the limit.
+ *
+ * DESIGN. A table of rows (budget_rows.c) is made for the preferred prefetch and read memory, with scratch for the
+ * largest sample in every thread. While its sum exceeds the limit, these are lowered, in this order: scratch
+ * to a part of the limit (threads then share what large samples need), prefetch if it is auto, read memory if it
+ * is auto, scratch to what a usual sample needs. If it is still too much, the plan is refused, and the message
+ * says the least that works. The automatic limit is a quarter of the free memory, or more if less does not work. */
 #include "budget_impl.h"
 
 #include <stdarg.h>
@@ -15,14 +17,14 @@
 #include "base/text.h"
 #include "engine.h"
 
-#define AUTO_SHARE    4 /* a loader may take one part in so many of what is there */
-#define READ_FIRST    ((int64_t)4 << 20) /* read memory that one would like, at least and … */
-#define READ_MOST     ((int64_t)64 << 20)
-#define READ_LEAST    ((int64_t)64 << 10)
-#define SCRATCH_SHARE 4                  /* one part in so many of the limit, where it is short */
-#define RESERVE_MOST  ((int64_t)4 << 30) /* address space of a thread's scratch */
+#define AUTO_SHARE    4 /* the automatic limit is 1 / AUTO_SHARE of the free memory */
+#define READ_FIRST    ((int64_t)4 << 20)  /* preferred read memory, at least */
+#define READ_MOST     ((int64_t)64 << 20) /* preferred read memory, at most */ /* preferred read memory, at most */
+#define READ_LEAST    ((int64_t)64 << 10) /* it works with this much */ /* it works with this much */
+#define SCRATCH_SHARE 4                   /* all scratch is 1 / SCRATCH_SHARE of a short limit */
+#define RESERVE_MOST  ((int64_t)4 << 30)  /* of address space, for a thread's scratch */
 
-/* --- decisions -------------------------------------------------------------------------------------- */
+/* --- decisions -------------------------------------------------------------------------------- */
 
 LEAT_PRINTF(5, 6)
 static void decide(leat_budget *out, const char *name, int64_t to, const char *unit,
@@ -40,6 +42,8 @@ static void decide(leat_budget *out, const char *name, int64_t to, const char *u
     va_end(args);
 }
 
+/* Records are in files that the engine reads. */
+/* Records are in files that the engine reads. */
 static bool reads_ahead(const leat_plan *plan)
 {
     return plan->source->table->locate && plan->engine.reader != LEAT_READER_PREAD;
@@ -111,7 +115,7 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
                             : "auto: to begin with; then as many as make a task of 50 us");
     int32_t n_device = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
-        n_device += plan->chains[c].n_links - plan->chains[c].n_host;
+        n_device += plan->chains[c].n_ops - plan->chains[c].n_host;
     if (!d->facts->device[0])
         decide(b, "placement", 0, "", "ops on the CPU; the consumer gets the slots themselves");
     else if (n_device)
@@ -125,9 +129,9 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
                plan->pageable ? "pageable" : "pinned", d->facts->device);
 }
 
-/* --- dividing ---------------------------------------------------------------------------------------- */
+/* --- dividing --------------------------------------------------------------------------------- */
 
-/* Read memory that one would like: two windows of mean records, within bounds. */
+/* Preferred read memory: two windows of average records, within bounds. */
 static int64_t wanted_read(const leat_plan *plan)
 {
     if (!reads_ahead(plan))
@@ -141,15 +145,15 @@ static int64_t wanted_read(const leat_plan *plan)
                                        : leat_budget_round_up((int64_t)bytes);
 }
 
-/* Scratch for a sample of which `tried` bytes are known. */
+/* Scratch for samples, of which one that was tried took that many bytes. Others may take more. */
 static int64_t scratch_for(const leat_plan *plan, uint64_t tried)
 {
     const int64_t bytes = (int64_t)tried;
     return leat_budget_round_up((plan->look.n_run ? bytes * 5 / 2 : bytes) + 65536);
 }
 
-/* Each thread has `bytes` of scratch, but no less than a usual sample needs and no more than a large one;
- * what a large one needs beyond that is there once. */
+/* Gives each thread `bytes` of scratch, but at least what a usual sample needs and at most what a large one needs.
+ * What a large one needs beyond that exists once, for all threads. */
 static void share_scratch(const leat_budget_division *d, int64_t bytes)
 {
     const leat_probe *const look = &d->plan->look;
@@ -162,7 +166,7 @@ static void share_scratch(const leat_budget_division *d, int64_t bytes)
     d->out->large_bytes = bytes < large ? large - bytes : 0;
 }
 
-/* Lowers what may be lowered until the sum is within the limit, or nothing is left to lower. */
+/* Lowers what may be lowered until the sum is within the limit. */
 static void fit(const leat_budget_division *d, int64_t limit, int64_t wanted)
 {
     const leat_plan *const plan = d->plan;
@@ -208,7 +212,7 @@ static void set_limit(const leat_budget_division *d)
     }
 }
 
-/* The row that takes most. */
+/* The row with the most bytes. */
 static const leat_budget_row *most_of(const leat_budget *b)
 {
     const leat_budget_row *most = &b->rows[0];
@@ -218,12 +222,12 @@ static const leat_budget_row *most_of(const leat_budget *b)
     return most;
 }
 
-/* The op that may refuse large pictures; NULL: there is none. */
+/* The name of the op that can refuse large pictures; NULL: there is none. */
 static const char *decoder_of(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)
-        for (int32_t i = 0; i < plan->chains[c].n_links; i++) {
-            const leat_op *const op = plan->chains[c].links[i].op;
+        for (int32_t i = 0; i < plan->chains[c].n_ops; i++) {
+            const leat_op *const op = plan->chains[c].ops[i].op;
             for (const leat_option *o = op->options; o->name; o++)
                 if (!strcmp(o->name, "max_pixels"))
                     return op->name;
@@ -231,7 +235,7 @@ static const char *decoder_of(const leat_plan *plan)
     return NULL;
 }
 
-/* What to do about a record that takes more than there is. */
+/* What to do about a record that needs too much memory. */
 static void blame_record(const leat_plan *plan, char *text, size_t size)
 {
     const char *const decoder = decoder_of(plan);
@@ -269,7 +273,7 @@ static void set_numbers(const leat_budget_division *d)
     b->buffer_bytes = leat_budget_round_up((int64_t)plan->buffer_bytes);
 }
 
-/* Where address space is limited: half of what batches and the threads' stacks leave. */
+/* If address space is limited, scratch gets half of what batches and stacks leave. */
 static void set_reserve(const leat_budget_division *d)
 {
     const leat_machine *const m = &d->facts->machine;
@@ -291,7 +295,7 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
     const int64_t wanted = wanted_read(plan);
     memset(out, 0, sizeof *out);
     set_numbers(&d);
-    fit(&d, 0, wanted); /* all at its least */
+    fit(&d, 0, wanted); /* the least that works */
     out->least_bytes = out->total_bytes;
     set_limit(&d);
     if (out->least_bytes > out->limit_bytes)
@@ -302,7 +306,7 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
     return LEAT_OK;
 }
 
-/* --- public -------------------------------------------------------------------------------------- */
+/* --- public ----------------------------------------------------------------------------------- */
 
 int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, leat_budget *out,
                      leat_error *err)

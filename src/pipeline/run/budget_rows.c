@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * budget_rows.c: the table of what a loader takes, for a given prefetch and read memory: a row for each
- * thing that has memory. */
+ * budget_rows.c: fills the table of a loader's memory, for a given prefetch and read memory: one row per kind of
+ * memory. budget.c calls it. Invariant: whatever loader_open.c allocates is in a row. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -107,12 +107,12 @@ static void add_reading(const leat_budget_division *d)
                 "lists of those that are masked or replaced");
 }
 
-/* A cache in memory takes what it was given; or, where nobody said, what the others leave of the limit. */
+/* A cache in memory takes cache.bytes or, if that is auto, what the other rows leave of the limit. */
 static void add_cache(const leat_budget_division *d, int64_t limit)
 {
     leat_budget *const b = d->out;
     const leat_cache *const cache = d->plan->cache;
-    if (d->plan->keeps && d->facts->device[0])
+    if (d->plan->caches_on_device && d->facts->device[0])
         add_row(b, "cache", LEAT_MEMORY_DEVICE,
                 leat_budget_round_up(leat_device_cache_bytes(d->plan)),
                 "rows of %llu records, which stay on %s",
@@ -131,7 +131,7 @@ static void add_cache(const leat_budget_division *d, int64_t limit)
                                        : ": what the budget leaves");
 }
 
-/* What the plan holds already, and all its loaders share. */
+/* What the plan has allocated. All its loaders share it. */
 static void add_plan(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.h: the state of a running plan. Every file of this folder works on it. Invariant: one lock guards all
- * that changes, and nobody computes, reads, copies or allocates while holding it.
+ * engine.h: the state of a running plan. Every file of this folder works on it. Invariant: one
+ * lock guards all that changes, and nobody computes, reads, copies or allocates while holding
+ * it.
  *
  *   sched.c      what a thread does next          readahead.c, readahead_group.c  read ahead
  *   task.c       computes rows                    ship.c       copies batches to a device
@@ -11,9 +12,9 @@
  *   loader_open.c, loader.c, batch.c, stats.c, trace_write.c, resume_state.c: the public calls
  *   budget.c, budget_rows.c: how much memory each of these gets
  *
- * DESIGN. Every batch has one slot while it is made. Row j of the batch has a fixed place in that slot. Work is
- * cut into tasks: a few neighbouring rows of one batch. Tasks are claimed in order and end in any order. A
- * batch is complete when n_left of its slot is 0.
+ * DESIGN. Every batch has one slot while it is made. Row j of the batch has a fixed place in
+ * that slot. Work is cut into tasks: a few neighbouring rows of one batch. Tasks are claimed in
+ * order and end in any order. A batch is complete when n_left of its slot is 0.
  *
  *   slot:  FREE ─in batch order▶ RESERVED ─first task claimed▶ FILLING ─n_left = 0▶ [BATCH_OPS ▶] FULL
  *          FULL ─next▶ HELD ─release▶ FREE                                                 (host)
@@ -22,23 +23,25 @@
  *          EMPTY ─ship▶ SHIPPED ─next▶ HELD ─release▶ RELEASED ─ship▶ SHIPPED …             (device)
  *   task:  FREE ─read-ahead▶ READING ─all reads done▶ READY ─taken▶ RUNNING ─▶ DONE ─oldest▶ FREE
  *
- * A slot is RESERVED when a task of a later batch became ready first. It is empty and waits for its batch. A
- * slot is in BATCH_OPS while batch ops, and then digests, go over its rows. Each such step is cut into parts
- * that any thread takes.
+ * A slot is RESERVED when a task of a later batch became ready first. It is empty and waits for
+ * its batch. A slot is in BATCH_OPS while batch ops, and then digests, go over its rows. Each
+ * such step is cut into parts that any thread takes.
  *
- * The window: threads may compute batch b when b < asked + prefetch and there are slots for it and for all
- * batches before it. `asked` counts the calls of leat_loader_next. Free slots are a stack: memory that was used
- * last is used next, so a small window touches little memory. `prefetch` may change while the loader runs.
- * Reads run ahead of the window as far as the read memory goes, but never with prefetch 0.
+ * The window: threads may compute batch b when b < asked + prefetch and there are slots for it
+ * and for all batches before it. `asked` counts the calls of leat_loader_next. Free slots are a
+ * stack: memory that was used last is used next, so a small window touches little memory.
+ * `prefetch` may change while the loader runs. Reads run ahead of the window as far as the read
+ * memory goes, but never with prefetch 0.
  *
- * Bad records: with `on_error: fail` the lowest bad row of a slot stops the loader when its batch's turn comes.
- * Otherwise the thread that meets a bad row masks or replaces it and lists it in the slot's log. Limits on
- * their number take effect in batch order too (bad_rows.c).
+ * Bad records: with `on_error: fail` the lowest bad row of a slot stops the loader when its
+ * batch's turn comes. Otherwise the thread that meets a bad row masks or replaces it and lists
+ * it in the slot's log. Limits on their number take effect in batch order too (bad_rows.c).
  *
- * Threads: the workers, and the consumer while it is in leat_loader_next. The consumer helps with the batch it
- * waits for while a worker sleeps. So no more threads compute at once than engine.threads says, except for
- * the rest of the consumer's task when that worker wakes up. A thread that finds nothing to do sleeps, and every
- * change of state wakes the thread it concerns (wake.c). */
+ * Threads: the workers, and the consumer while it is in leat_loader_next. The consumer helps
+ * with the batch it waits for while a worker sleeps. So no more threads compute at once than
+ * engine.threads says, except for the rest of the consumer's task when that worker wakes up. A
+ * thread that finds nothing to do sleeps, and every change of state wakes the thread it concerns
+ * (wake.c). */
 #ifndef LEAT_ENGINE_H
 #define LEAT_ENGINE_H
 
@@ -70,8 +73,8 @@ typedef enum leat_slot_state {
     LEAT_SLOT_HELD
 } leat_slot_state;
 
-/* The bad rows of one batch that were masked or replaced. The log moves with the batch, from its slot to its
- * handle. [engine lock] */
+/* The bad rows of one batch that were masked or replaced. The log moves with the batch, from its
+ * slot to its handle. [engine lock] */
 typedef struct leat_bad_log {
     struct leat_bad_log *next; /* in the list of free logs */
     int64_t n_masked, n_replaced;
@@ -79,7 +82,8 @@ typedef struct leat_bad_log {
     leat_row_error rows[LEAT_BATCH_ERRORS];
 } leat_bad_log;
 
-/* Host memory of one batch. [engine lock]; a thread with a task of the batch reads memory and place without it. */
+/* Host memory of one batch. [engine lock]; a thread with a task of the batch reads memory and
+ * place without it. */
 typedef struct leat_slot {
     leat_loader *loader; /* [const after open] */
     uint8_t *memory;     /* [const once made] */
@@ -88,7 +92,7 @@ typedef struct leat_slot {
     int64_t batch; /* -1: none */
     leat_order_place place;
     uint64_t n_left;    /* rows not done; in BATCH_OPS: pairs or rows of this step not done */
-    int32_t step;       /* in BATCH_OPS: index of the batch op; n_batch_links: the digests */
+    int32_t step;       /* in BATCH_OPS: index of the batch op; n_batch_ops: the digests */
     uint64_t step_next; /* the next pair or row of this step that nobody has taken */
     uint64_t digest;
     int64_t ready_ns;
@@ -114,8 +118,9 @@ typedef struct leat_buffer {
     bool consumed_recorded;
 } leat_buffer;
 
-/* The handle of a batch, which the consumer holds. If it is still held when the ring of handles comes round to
- * its place, a spare handle takes that place. At its release it becomes a spare itself. [engine lock] */
+/* The handle of a batch, which the consumer holds. If it is still held when the ring of handles
+ * comes round to its place, a spare handle takes that place. At its release it becomes a spare
+ * itself. [engine lock] */
 struct leat_batch {
     leat_loader *loader; /* [const after open] */
     leat_view *views;    /* [the pointer: const after open; the views: who holds the batch] */
@@ -146,14 +151,14 @@ typedef struct leat_tune {
 } leat_tune;
 
 struct leat_loader {
-    /* --- What runs, and on what. [const after open] --------------------------------------------- */
+    /* --- What runs, and on what. [const after open] ------------------------------------------ */
     const leat_plan *plan;
     leat_device *device;            /* NULL: batches stay in host memory and are not copied */
     int64_t first_batch, end_batch; /* end_batch is INT64_MAX when endless */
     int64_t opened_ns;
     unsigned n_forks; /* leat_forked_count() at open */
 
-    /* --- How much of it there is. [const after open] -------------------------------------------- */
+    /* --- How much of it there is. [const after open] ----------------------------------------- */
     leat_budget budget;
     int64_t hold;               /* batches that the consumer may hold at once */
     int64_t prefetch_most;      /* upper bound of prefetch */
@@ -163,7 +168,7 @@ struct leat_loader {
     int64_t fixed_task_rows;    /* engine.run; 0: tuned */
     bool pinned;                /* slots are in pinned memory */
 
-    /* --- Threads and what they own. [const after open] ------------------------------------------ */
+    /* --- Threads and what they own. [const after open] --------------------------------------- */
     int n_threads;
     leat_worker *workers; /* n_threads + 1: the last is the consumer's */
     leat_pool *pool;
@@ -172,7 +177,7 @@ struct leat_loader {
     leat_trace_ring read_spans, copy_spans; /* for the trace */
     leat_trace_ring step_spans;             /* training steps that the consumer reported */
 
-    /* --- The device's queues. [const after open] ------------------------------------------------ */
+    /* --- The device's queues. [const after open] --------------------------------------------- */
     leat_stream *copy_stream;
     leat_stream *map_stream;         /* NULL: the device has no ops to do */
     leat_device_map *map;            /* the same */
@@ -182,7 +187,7 @@ struct leat_loader {
     pthread_cond_t work;  /* workers sleep here */
     pthread_cond_t ready; /* the consumer sleeps here */
 
-    /* --- Handing out, in batch order. ----------------------------------------------------------- */
+    /* --- Handing out, in batch order. -------------------------------------------------------- */
     int64_t next_batch; /* the next to hand out */
     int64_t asked;      /* threads may compute batches below asked + prefetch */
     int64_t held;       /* batches that the consumer holds */
@@ -192,7 +197,7 @@ struct leat_loader {
     leat_error failure; /* code < 0: handed out already; every later call returns it again */
     leat_error device_failure; /* code < 0: the device failed while copies were under way */
 
-    /* --- Handles, slots and device buffers. ----------------------------------------------------- */
+    /* --- Handles, slots and device buffers. -------------------------------------------------- */
     leat_batch *batches; /* n_handles of them [const after open] */
     leat_view *views;    /* of all handles [const after open] */
     leat_batch **ring;   /* batch b is ring[b % n_batches] while in the window or just behind it */
@@ -204,7 +209,7 @@ struct leat_loader {
     bool making;          /* a thread makes a slot or a buffer */
     bool short_of_memory; /* making one failed: the loader continues with those it has */
 
-    /* --- The way of a batch: each cursor moves in batch order. ---------------------------------- */
+    /* --- The way of a batch: each cursor moves in batch order. ------------------------------- */
     leat_readahead readahead; /* reads; unused when workers read by themselves */
     char reader_reason[160];  /* why reading is not what was asked for; "": it is */
     int64_t reserve_batch;    /* the first batch without a slot */
@@ -216,13 +221,13 @@ struct leat_loader {
     bool shipping;          /* a thread copies, or notes copies in the trace */
     int64_t traced_batch;   /* the next whose copy is not in the trace yet [who ships] */
 
-    /* --- Who sleeps. ---------------------------------------------------------------------------- */
+    /* --- Who sleeps. ------------------------------------------------------------------------- */
     int n_sleepers;                         /* workers asleep on `work` that nobody has signalled */
     int n_wakeups;                          /* signals that no worker has answered yet */
     bool (*waits_for)(const leat_loader *); /* what the consumer sleeps for; NULL: it is awake */
     bool deadline_near;                     /* the consumer has no time to compute */
 
-    /* --- Bad rows, counted in batch order. ------------------------------------------------------ */
+    /* --- Bad rows, counted in batch order. --------------------------------------------------- */
     leat_bad_log *logs, *free_logs; /* all logs [const after open]; those given back */
     int64_t n_logs_used;            /* logs[n_logs_used] and later were never used */
     int64_t bad_epoch;              /* the epoch that n_bad counts */
@@ -230,7 +235,7 @@ struct leat_loader {
     leat_row_error *errors; /* the first ones of the loader [pointer const after open] */
     int32_t n_errors;
 
-    /* --- What adapts (tune.c). ------------------------------------------------------------------ */
+    /* --- What adapts (tune.c). --------------------------------------------------------------- */
     int64_t prefetch;   /* batches ahead, now; 0 stays 0 */
     uint64_t task_rows; /* rows per task, now */
     double sample_ns;   /* running median of a row's cost; 0: unknown */
@@ -238,7 +243,7 @@ struct leat_loader {
     size_t n_decisions; /* ever made; the last of them are in the ring */
     leat_decision decisions[LEAT_DECISIONS];
 
-    /* --- Totals for leat_loader_stats. ---------------------------------------------------------- */
+    /* --- Totals for leat_loader_stats. ------------------------------------------------------- */
     uint64_t n_batches_out, n_samples_out, n_bytes_out;
     uint64_t n_masked, n_replaced; /* rows in batches that were handed out */
     uint64_t n_reads, n_reads_rows, n_bytes_read;
@@ -249,156 +254,6 @@ struct leat_loader {
     int64_t sleep_ns, n_asleep; /* workers slept for sleep_ns + n_asleep * (time since open) */
 };
 
-/* --- slot.c ------------------------------------------------------------------------------------ */
-int leat_slot_open_all(leat_loader *loader, leat_error *err);
-void leat_slot_close_all(leat_loader *loader);
-/* True when the window needs one more slot than were made. */
-bool leat_slot_can_make_locked(const leat_loader *loader);
-/* Makes a slot. Releases the lock meanwhile. */
-void leat_slot_make_locked(leat_loader *loader);
-void leat_slot_free_locked(leat_slot *slot);
-/* Returns the slot of a batch for writing rows; the first call begins the batch. NULL: there is none yet. */
-leat_slot *leat_slot_claim_locked(leat_loader *loader, int64_t batch,
-                                  const leat_order_place *place);
-bool leat_slot_can_claim_locked(const leat_loader *loader, int64_t batch);
-/* A row's part of its batch's digest. Rows count by their number in the global batch, so that the digests of
- * all ranks add up to that batch's. */
-uint64_t leat_slot_digest_row(const leat_plan *plan, const leat_order_place *place, uint8_t *slot,
-                              uint64_t row);
-
-/* --- readahead.c ------------------------------------------------------------------------------- */
-int leat_readahead_open(leat_loader *loader, leat_error *err);
-void leat_readahead_close(leat_loader *loader);
-bool leat_readahead_can_locked(const leat_loader *loader);
-/* readahead_group.c: claims tasks and submits their reads. Takes the read-ahead token, and releases the lock meanwhile. */
-void leat_readahead_group_locked(leat_loader *loader);
-/* How far the head of the ring of tasks may go now. */
-uint64_t leat_readahead_head_limit_locked(const leat_loader *loader);
-/* Ends all reads that the kernel has not taken, as failed. */
-void leat_readahead_drop_locked(leat_loader *loader);
-/* Books finished reads. */
-void leat_readahead_reap_locked(leat_loader *loader);
-/* The oldest task that is READY and has a slot, of batch `only` or, if that is -1, of any. */
-leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only);
-void leat_readahead_done_locked(leat_loader *loader, leat_task *task);
-
-/* --- ship.c ------------------------------------------------------------------------------------ */
-int leat_ship_open(leat_loader *loader, leat_error *err);
-void leat_ship_close(leat_loader *loader);
-bool leat_ship_can_locked(const leat_loader *loader);
-/* True when a full batch waits for a device buffer and one more may be made. */
-bool leat_ship_can_make_locked(const leat_loader *loader);
-/* Makes a device buffer. Releases the lock meanwhile. */
-void leat_ship_make_locked(leat_loader *loader);
-void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer);
-/* Enqueues the copy of the next full batch. Releases the lock meanwhile. */
-void leat_ship_next_locked(leat_loader *loader);
-/* Puts finished copies into the trace. Releases the lock meanwhile. */
-void leat_ship_note_locked(leat_loader *loader);
-/* Asks the device whether it has failed. Releases the lock meanwhile. */
-void leat_ship_check_locked(leat_loader *loader);
-/* Waits for an event; LEAT_E_AGAIN at until_ns, unless that is 0. Releases the lock meanwhile. */
-int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_ns);
-/* The event that is reached when the batch is complete on the device. */
-leat_event *leat_ship_arrived(const leat_batch *batch);
-/* Fills *err with the device's own explanation of rc. Returns rc. */
-int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
-
-/* --- ship_map.c -------------------------------------------------------------------------------- */
-int leat_ship_map_open(leat_loader *loader, leat_error *err);
-void leat_ship_map_close(leat_loader *loader);
-
-/* --- tune.c ------------------------------------------------------------------------------------ */
-/* A task of n rows took ns. */
-void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns);
-/* The last read of a task came ns after its submission. */
-void leat_tune_read_locked(leat_loader *loader, int64_t ns);
-/* A worker that reads by itself had to wait for the disk. */
-void leat_tune_cache_miss_locked(leat_loader *loader);
-/* A batch is complete. */
-void leat_tune_batch_locked(leat_loader *loader);
-/* A worker found nothing to do. */
-void leat_tune_idle_locked(leat_loader *loader);
-
-/* --- batch_ops.c ------------------------------------------------------------------------------- */
-/* The last row of a slot is done: the slot goes to BATCH_OPS, or to FULL if there is nothing left to do. */
-void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot);
-bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t only);
-/* Takes a part of the oldest batch that has one; only of batch `only` unless that is -1. */
-bool leat_batch_ops_take_locked(leat_loader *loader, int64_t only, leat_batch_ops_task *out);
-/* Does the part, without the lock. *digest is what it adds to the batch's digest. */
-int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_task *task,
-                       uint64_t *digest, leat_error *err);
-/* failed: NULL, or the error of leat_batch_ops_run(). */
-void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_task *task,
-                                uint64_t digest, const leat_error *failed);
-
-/* --- bad_rows.c -------------------------------------------------------------------------------- */
-int leat_bad_rows_open(leat_loader *loader, leat_error *err);
-void leat_bad_rows_close(leat_loader *loader);
-/* A row failed with *err. Masks or replaces it if the plan says so and the error is the record's fault. Returns
- * LEAT_OK, or the error that stops the loader. Takes the lock. */
-int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint64_t row,
-                      uint64_t record, uint64_t epoch, leat_error *err);
-/* A slot begins a batch: gives it an empty log. */
-void leat_bad_rows_begin_locked(leat_loader *loader, leat_slot *slot);
-/* The turn of a full slot has come: counts its bad rows, and sets its error when they are too many. */
-void leat_bad_rows_settle_locked(leat_loader *loader, leat_slot *slot);
-/* Moves the log from the slot to the batch. */
-void leat_bad_rows_move_locked(leat_slot *slot, leat_batch *batch);
-/* A batch is handed out. */
-void leat_bad_rows_count_locked(leat_loader *loader, const leat_batch *batch);
-/* A batch is released. */
-void leat_bad_rows_release_locked(leat_loader *loader, leat_batch *batch);
-
-/* --- batch.c ----------------------------------------------------------------------------------- */
-int leat_batch_open_all(leat_loader *loader, leat_error *err);
-void leat_batch_close_all(leat_loader *loader);
-/* The handle for a batch that gets its slot now: one that nobody holds. */
-leat_batch *leat_batch_renew_locked(leat_loader *loader, int64_t batch);
-/* Copies number, rows, digest and times from a full slot into the handle. */
-void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot);
-/* Fills views and mask of a batch that is handed out. They stay valid when the loader is closed. */
-void leat_batch_settle(leat_batch *batch);
-
-/* --- loader.c, loader_open.c ------------------------------------------------------------------- */
-/* Frees a closed loader after the last batch was released. */
-void leat_loader_free(leat_loader *loader);
-/* The same in a child process after fork(). Takes no lock, waits for nobody, and leaves the parent's device and
- * threads alone. */
-void leat_loader_free_forked(leat_loader *loader);
-int leat_loader_fail_forked(leat_error *err);
-
-/* --- sched.c ----------------------------------------------------------------------------------- */
-/* The body of worker thread i. */
-void leat_sched_work(void *loader, int i);
-/* The consumer works and sleeps until done(loader) is true or, unless until_ns is 0, until that time. Returns
- * done(loader). */
-bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *),
-                            int64_t until_ns);
-/* True when rows, or parts of batch ops, can be done now; only of batch `only` unless that is -1. */
-bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t only);
-bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t only);
-/* Puts what a thread did since start_ns into its trace. Returns the time now. */
-int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
-                         uint64_t row, uint64_t n, uint64_t record);
-
-/* --- wake.c ------------------------------------------------------------------------------------ */
-/* Call it after any change: it wakes the thread that the change concerns. */
-void leat_wake_balance_locked(leat_loader *loader);
-/* Call it instead after a task, when the caller takes the next one at once. It wakes only the consumer, if its
- * batch is there: waking a worker for work that the caller is about to take costs more than a short row. */
-void leat_wake_consumer_locked(leat_loader *loader);
-/* The loader closes: wakes everybody. */
-void leat_wake_stop(leat_loader *loader);
-/* A worker found nothing to do: sleeps until there may be something. */
-void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker);
-/* The consumer found nothing to do: sleeps until done(loader) may be true or there is work for it, or, unless
- * until_ns is 0, until that time. */
-void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
-                           bool (*done)(const leat_loader *), int64_t until_ns);
-
-/* --- small helpers ----------------------------------------------------------------------------- */
 static inline leat_batch *leat_loader_batch(const leat_loader *loader, int64_t batch)
 {
     leat_check(batch >= 0);
@@ -410,13 +265,14 @@ static inline leat_slot *leat_loader_slot(const leat_loader *loader, int64_t bat
     leat_slot *const slot = leat_loader_batch(loader, batch)->slot;
     return slot && slot->batch == batch ? slot : NULL;
 }
-/* True in a child process that was forked after the loader was opened. The child has no worker threads, and the
- * lock may be in any state. */
+/* True in a child process that was forked after the loader was opened. The child has no worker
+ * threads, and the lock may be in any state. */
 static inline bool leat_loader_is_forked(const leat_loader *loader)
 {
     return loader->n_forks != leat_forked_count();
 }
-/* Slots and buffers to make at open, at most. With fewer than `hold` the consumer could wait for ever. */
+/* Slots and buffers to make at open, at most. With fewer than `hold` the consumer could wait for
+ * ever. */
 static inline int64_t leat_loader_made_early(const leat_loader *loader)
 {
     return loader->hold > LEAT_MADE_EARLY ? loader->hold : LEAT_MADE_EARLY;
@@ -427,5 +283,7 @@ static inline int64_t leat_loader_window_end(const leat_loader *loader)
     const int64_t end = loader->asked + loader->prefetch;
     return end < loader->end_batch ? end : loader->end_batch;
 }
+
+#include "engine_calls.h"
 
 #endif

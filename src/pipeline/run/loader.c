@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * loader.c: leat_loader_next(): hands out the batches of a running plan. The consumer calls it. Invariant: batches
- * come in batch order, and one thread at a time takes one. */
+ * loader.c: leat_loader_next(): hands out the batches of a running plan. The consumer calls it.
+ * Invariant: batches come in batch order, and one thread at a time takes one. */
 #include "base/clock.h"
 #include "engine.h"
 #include "resume_state.h"
 
-/* --- next ---------------------------------------------------------------------------------------- */
+/* --- next ------------------------------------------------------------------------------------- */
 
 /* True when the next batch, or an error in its place, can be handed out. */
 static bool next_is_there(const leat_loader *loader)
@@ -65,8 +65,8 @@ static int refuse_locked(const leat_loader *loader, leat_error *err)
     return LEAT_OK;
 }
 
-/* With prefetch 0 nothing overlaps: waits until the device has finished with the last batch. Only then the next one
- * is begun. */
+/* With prefetch 0 nothing overlaps: waits until the device has finished with the last batch.
+ * Only then the next one is begun. */
 static int wait_for_last_locked(leat_loader *loader, int64_t until_ns)
 {
     if (!loader->device || loader->plan->prefetch || loader->next_batch == loader->first_batch)
@@ -139,7 +139,7 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
 int leat_loader_fail_forked(leat_error *err)
 {
     return leat_fail(err, LEAT_E_FORKED,
-                     "the loader belongs to the parent process: open a new one here, with the "
+                     "the loader belongs to the process that was forked: open a new one here, with the "
                      "state of the old one (leat_loader_get_state) to continue there");
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * loader_open.c: opens and closes a running plan. Users call leat_loader_open() and leat_loader_close(). Invariant:
- * a loader takes the memory that its budget says, and takes it here. Batches that are held when the loader is
- * closed keep their memory until they are released. */
+ * loader_open.c: opens and closes a running plan. Users call leat_loader_open() and
+ * leat_loader_close(). Invariant: a loader takes the memory that its budget says, and takes it
+ * here. Batches that are held when the loader is closed keep their memory until they are
+ * released. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -10,7 +11,7 @@
 #include "engine.h"
 #include "resume_state.h"
 
-/* --- open ---------------------------------------------------------------------------------------- */
+/* --- open ------------------------------------------------------------------------------------- */
 
 static int check(const leat_plan *plan, const leat_loader_options *o, leat_error *err)
 {
@@ -22,9 +23,9 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
             err, LEAT_E_UNSUPPORTED,
             "the pipeline has %s, but %s%s cannot run it: open the loader for a CUDA device, or "
             "write %s",
-            plan->keeps ? "a cache on the device" : "a map with device: gpu",
+            plan->caches_on_device ? "a cache on the device" : "a map with device: gpu",
             o->device ? "device " : "host memory", o->device ? o->device->info.name : "",
-            plan->keeps ? "cache: memory" : "device: cpu");
+            plan->caches_on_device ? "cache: memory" : "device: cpu");
     if (o->epochs < -1 || o->first_batch < 0 || o->hold < 0)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "loader: epochs is -1 or more, first_batch and hold 0 or more; got %lld, "
@@ -162,7 +163,7 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
     return LEAT_OK;
 }
 
-/* --- close --------------------------------------------------------------------------------------- */
+/* --- close ------------------------------------------------------------------------------------ */
 
 /* Ends all threads, reads and copies. Batches that are held stay. */
 static void stop(leat_loader *loader)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * readahead.c: reads the bytes of rows before they are computed. sched.c calls it. Invariant: tasks get read
- * memory in the order of their rows. So memory is never held only by rows behind the window: no deadlock.
+ * readahead.c: reads the bytes of rows before they are computed. sched.c calls it. Invariant:
+ * tasks get read memory in the order of their rows. So memory is never held only by rows behind
+ * the window: no deadlock.
  *
- * DESIGN. The thread that holds the token takes the next rows in order, asks the source where their bytes
- * are, places them in the read memory, and submits the reads of a whole group in one system call. The read
- * memory is a ring that comes free task by task, so it does not fragment.
+ * DESIGN. The thread that holds the token takes the next rows in order, asks the source where
+ * their bytes are, places them in the read memory, and submits the reads of a whole group in one
+ * system call. The read memory is a ring that comes free task by task, so it does not fragment.
  *
- * A record larger than a quarter of the memory is not read ahead: the worker that runs the row reads it into
- * scratch. A row whose read failed or came back short is read again there with pread, which reports the true
- * error. If the kernel refuses reads while the loader runs, all queued reads count as failed, and no more are
- * made. */
+ * A record larger than a quarter of the memory is not read ahead: the worker that runs the row
+ * reads it into scratch. A row whose read failed or came back short is read again there with
+ * pread, which reports the true error. If the kernel refuses reads while the loader runs, all
+ * queued reads count as failed, and no more are made. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,8 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
                                 sizeof *a->tasks);
 }
 
-/* All reads of a task are done: puts them into the trace. Tasks of one reap share one reading of the clock. */
+/* All reads of a task are done: puts them into the trace. Tasks of one reap share one reading of
+ * the clock. */
 static void note_read_locked(leat_loader *loader, const leat_task *task)
 {
     leat_readahead *const a = &loader->readahead;
@@ -137,8 +139,9 @@ void leat_readahead_close(leat_loader *loader)
     a->tasks = NULL;
 }
 
-/* How far the head may go. While workers read, not far, so that read-ahead starts soon if the page cache loses the
- * files; but far enough that a slow task at the tail does not leave other threads without work. */
+/* How far the head may go. While workers read, not far, so that read-ahead starts soon if the
+ * page cache loses the files; but far enough that a slow task at the tail does not leave other
+ * threads without work. */
 uint64_t leat_readahead_head_limit_locked(const leat_loader *loader)
 {
     const leat_readahead *const a = &loader->readahead;
@@ -159,8 +162,8 @@ bool leat_readahead_can_locked(const leat_loader *loader)
     const uint64_t open = a->head - a->tail;
     if (open == LEAT_TASKS || a->in_flight + LEAT_TASK_ROWS > LEAT_READER_DEPTH)
         return false;
-    /* Refill in groups: when half is free, or nothing is left to wait for. A task takes at most a quarter of
-     * the memory, and up to another quarter is lost at the end of the ring. */
+    /* Refill in groups: when half is free, or nothing is left to wait for. A task takes at most
+     * a quarter of the memory, and up to another quarter is lost at the end of the ring. */
     if (a->blocked && (a->open_bytes > a->window / 2 || a->tail == a->blocked_at))
         return open == 0;
     const uint64_t stop = leat_readahead_head_limit_locked(loader);

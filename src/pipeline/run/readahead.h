@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * readahead.h: the state of reading ahead: a ring of tasks, and a ring of memory for their bytes. readahead.c
- * changes it; sched.c takes READY tasks; tune.c sets the window. Invariant: tasks are added, and freed, in the
- * order of their rows.
+ * readahead.h: the state of reading ahead: a ring of tasks, and a ring of memory for their
+ * bytes. readahead.c changes it; sched.c takes READY tasks; tune.c sets the window. Invariant:
+ * tasks are added, and freed, in the order of their rows.
  *
- * The read-ahead token is `preparing`: the thread that has set it may use the fields marked [token]. */
+ * The read-ahead token is `preparing`: the thread that has set it may use the fields marked
+ * [token]. */
 #ifndef LEAT_READAHEAD_H
 #define LEAT_READAHEAD_H
 
@@ -26,8 +27,8 @@ typedef enum leat_task_state {
     LEAT_TASK_DONE
 } leat_task_state;
 
-/* Some neighbouring rows of one batch, with their bytes. Unmarked fields belong to the holder of the token until
- * the task is READY, then to the thread that runs it. */
+/* Some neighbouring rows of one batch, with their bytes. Unmarked fields belong to the holder of
+ * the token until the task is READY, then to the thread that runs it. */
 typedef struct leat_task {
     leat_task_state state; /* [engine lock] */
     uint32_t n_pending;    /* rows whose reads have not finished [engine lock] */

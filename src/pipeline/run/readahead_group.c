@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * readahead_group.c: prepares the next tasks, places their bytes in the read memory, and submits their reads
- * together. sched.c calls leat_readahead_group_locked(). Invariant: only the holder of the token is in here. It
- * takes the lock to publish tasks and to book reads, and works without it otherwise. */
+ * readahead_group.c: prepares the next tasks, places their bytes in the read memory, and submits
+ * their reads together. sched.c calls leat_readahead_group_locked(). Invariant: only the holder
+ * of the token is in here. It takes the lock to publish tasks and to book reads, and works
+ * without it otherwise. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -60,8 +61,9 @@ static bool reads_itself(const leat_readahead_limits *now, const leat_row_read *
     return now->refused || (now->in_worker && !row->is_entry);
 }
 
-/* Fills the task at the head of the ring with the next rows, and where their bytes are. Its rows take at most an
- * eighth of the memory, unless it is a single row; with the gaps between them, at most twice that. */
+/* Fills the task at the head of the ring with the next rows, and where their bytes are. Its rows
+ * take at most an eighth of the memory, unless it is a single row; with the gaps between them,
+ * at most twice that. */
 static void prepare(leat_loader *loader, leat_task *task, const leat_readahead_limits *now)
 {
     leat_readahead *const a = &loader->readahead;
@@ -86,8 +88,8 @@ static void prepare(leat_loader *loader, leat_task *task, const leat_readahead_l
             row->fd = at.fd;
             row->offset = at.offset;
             row->size = at.size;
-            /* A cache's file is never registered: the ring of a killed process lives on for a moment and
-             * would keep the file locked. */
+            /* A cache's file is never registered: the ring of a killed process lives on for a
+             * moment and would keep the file locked. */
             row->direct = !row->is_entry && leat_reader_is_direct(a->reader, at.fd);
             const uint64_t cost = reads_itself(now, row) ? 0 : cost_of(a, row);
             if (i && total + cost > a->bytes / 8)
@@ -190,7 +192,8 @@ static void publish_locked(leat_loader *loader, const leat_group *g)
     a->blocked_at = g->tail;
 }
 
-/* The kernel takes no more reads: from now on workers read their rows, also those that were queued. */
+/* The kernel takes no more reads: from now on workers read their rows, also those that were
+ * queued. */
 static void give_up_locked(leat_loader *loader, int error)
 {
     leat_readahead *const a = &loader->readahead;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * sched.c: what a thread does next. Workers loop in leat_sched_work(); loader.c calls leat_sched_help_locked() for
- * the consumer. Invariant: a decision here changes when a batch is made, never what is in it.
+ * sched.c: what a thread does next. Workers loop in leat_sched_work(); loader.c calls
+ * leat_sched_help_locked() for the consumer. Invariant: a decision here changes when a batch is
+ * made, never what is in it.
  *
- * DESIGN. Short steps that keep hardware busy come first: the copy of a full batch, then reads. Computing comes
- * last: batch ops, then tasks, oldest batch first. */
+ * DESIGN. Short steps that keep hardware busy come first: the copy of a full batch, then reads.
+ * Computing comes last: batch ops, then tasks, oldest batch first. */
 #include "base/clock.h"
 #include "task.h"
 
-/* --- which rows --------------------------------------------------------------------------------- */
+/* --- which rows ------------------------------------------------------------------------------- */
 
-/* A worker (only < 0) may always compute. The consumer computes only while a worker sleeps, so that no more
- * threads compute than engine.threads says, and only if its deadline leaves time for it. */
+/* A worker (only < 0) may always compute. The consumer computes only while a worker sleeps, so
+ * that no more threads compute than engine.threads says, and only if its deadline leaves time
+ * for it. */
 static bool may_compute_locked(const leat_loader *loader, int64_t only)
 {
     return only < 0 || !loader->n_threads || (loader->n_asleep > 0 && !loader->deadline_near);
@@ -80,7 +82,7 @@ static bool take_work_locked(leat_loader *loader, int64_t only, leat_work *out)
     return true;
 }
 
-/* --- doing a piece of work ---------------------------------------------------------------------- */
+/* --- doing a piece of work -------------------------------------------------------------------- */
 
 int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
                          uint64_t row, uint64_t n, uint64_t record)
@@ -163,7 +165,7 @@ static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64
     return true;
 }
 
-/* --- who does what ------------------------------------------------------------------------------- */
+/* --- who does what ---------------------------------------------------------------------------- */
 
 /* Does one step. Returns false if there is nothing to do. Releases the lock meanwhile. */
 static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)

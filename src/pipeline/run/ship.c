@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ship.c: copies full batches to a device. sched.c calls it. Invariant: batches are copied in batch order, each in
- * one piece, by one thread at a time.
+ * ship.c: copies full batches to a device. sched.c calls it. Invariant: batches are copied in
+ * batch order, each in one piece, by one thread at a time.
  *
  * DESIGN. A batch takes the device buffer that has been free longest. Events order the streams:
  *
@@ -12,9 +12,10 @@
  *
  *   map stream:      wait(copied[b]) · kernels · record(mapped[j])
  *
- * The consumer's stream then waits for mapped instead of copied. No host thread waits for any of these. A
- * call-back after the copy frees the slot. If the device decodes files, it reads them from the slot, so the
- * call-back comes after the kernels. With prefetch 0 leat_loader_next waits for the copy: nothing overlaps. */
+ * The consumer's stream then waits for mapped instead of copied. No host thread waits for any of
+ * these. A call-back after the copy frees the slot. If the device decodes files, it reads them
+ * from the slot, so the call-back comes after the kernels. With prefetch 0 leat_loader_next
+ * waits for the copy: nothing overlaps. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,7 +30,7 @@ static const leat_device_table *table_of(const leat_loader *loader)
     return loader->device->table;
 }
 
-/* --- buffers ------------------------------------------------------------------------------------ */
+/* --- buffers ---------------------------------------------------------------------------------- */
 
 /* Puts it at the end of the queue of free buffers. */
 void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer)
@@ -147,7 +148,7 @@ void leat_ship_make_locked(leat_loader *loader)
     leat_wake_balance_locked(loader);
 }
 
-/* --- open and close ------------------------------------------------------------------------------ */
+/* --- open and close --------------------------------------------------------------------------- */
 
 static int open_events(leat_loader *loader, leat_error *err)
 {
@@ -200,7 +201,7 @@ void leat_ship_close(leat_loader *loader)
     close_events(loader);
 }
 
-/* --- copies --------------------------------------------------------------------------------------- */
+/* --- copies ----------------------------------------------------------------------------------- */
 
 bool leat_ship_can_locked(const leat_loader *loader)
 {
@@ -277,7 +278,7 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
     const leat_plan *const plan = loader->plan;
     leat_stream *const stream = loader->copy_stream;
     const size_t skip =
-        plan->keeps ? leat_device_cache_skip(plan, slot->memory, batch->info.rows) : 0;
+        plan->caches_on_device ? leat_device_cache_skip(plan, slot->memory, batch->info.rows) : 0;
     int rc;
     batch->copied_bytes = plan->wire_bytes - skip;
     if (in_use && (rc = t->stream_wait(stream, batch->buffer->consumed)) < 0)
@@ -292,7 +293,7 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
         return rc;
     if (loader->map && (rc = enqueue_map(loader, slot, batch)) < 0)
         return rc;
-    if (plan->keeps) /* before host_call: after it the slot may belong to another batch */
+    if (plan->caches_on_device) /* before host_call: after it the slot may belong to another batch */
         leat_device_cache_note(loader->device_cache, plan, slot->memory, batch->info.rows);
     return t->host_call(plan->has_files ? loader->map_stream : stream, copied, slot);
 }
@@ -366,7 +367,7 @@ void leat_ship_next_locked(leat_loader *loader)
     leat_wake_balance_locked(loader);
 }
 
-/* --- when the device fails ------------------------------------------------------------------------ */
+/* --- when the device fails -------------------------------------------------------------------- */
 
 int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err)
 {
@@ -377,8 +378,8 @@ int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_err
                      why[0] ? why : leat_code_text(rc));
 }
 
-/* A failed device runs no call-back: slots would stay SHIPPING and the consumer would wait for ever. So the waiting
- * consumer calls this from time to time. */
+/* A failed device runs no call-back: slots would stay SHIPPING and the consumer would wait for
+ * ever. So the waiting consumer calls this from time to time. */
 void leat_ship_check_locked(leat_loader *loader)
 {
     leat_error error;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * ship_map.c: tells the device at open which ops of the plan it runs, and with which shapes. ship.c calls it. */
+ * ship_map.c: tells the device at open which ops of the plan it runs, and with which shapes.
+ * ship.c calls it. */
 #include <stdlib.h>
 
 #include "engine.h"
 
-/* Describes one op for its kernel. *shape is that of the op's input before, and of its output after. */
-static int describe(const leat_chain_op *link, leat_shape *shape, leat_device_op *out,
+/* Describes one op for its kernel. *shape is that of the op's input before, and of its output
+ * after. */
+static int describe(const leat_chain_op *chain_op, leat_shape *shape, leat_device_op *out,
                     leat_error *err)
 {
-    *out = (leat_device_op){ .name = link->op->name, .in = *shape };
-    const int rc = link->op->shape(link->options, &out->in, &out->out, err);
-    if (rc >= 0 && link->op->constants)
-        link->op->constants(link->options, &out->in, &out->constants);
+    *out = (leat_device_op){ .name = chain_op->op->name, .in = *shape };
+    const int rc = chain_op->op->shape(chain_op->options, &out->in, &out->out, err);
+    if (rc >= 0 && chain_op->op->constants)
+        chain_op->op->constants(chain_op->options, &out->in, &out->constants);
     *shape = out->out;
     return rc;
 }
@@ -20,14 +22,14 @@ static int describe(const leat_chain_op *link, leat_shape *shape, leat_device_op
 /* Describes the ops of a chain that the device runs; ops has room for LEAT_MAX_CHAIN. */
 static int describe_chain(const leat_chain *chain, leat_device_op *ops, int32_t *n, leat_error *err)
 {
-    const leat_chain_op *const decode = &chain->links[chain->n_host];
+    const leat_chain_op *const decode = &chain->ops[chain->n_host];
     leat_shape shape = chain->host_shape;
     int rc = LEAT_OK;
     *n = 0;
     if (chain->is_files)
         rc = decode->op->shape(decode->options, &chain->host_shape, &shape, err);
-    for (int32_t i = leat_chain_first_kernel(chain); i < chain->n_links && rc >= 0; i++)
-        rc = describe(&chain->links[i], &shape, &ops[(*n)++], err);
+    for (int32_t i = leat_chain_first_kernel(chain); i < chain->n_ops && rc >= 0; i++)
+        rc = describe(&chain->ops[i], &shape, &ops[(*n)++], err);
     return rc;
 }
 
@@ -72,14 +74,14 @@ int leat_ship_map_open(leat_loader *loader, leat_error *err)
     int rc;
     if ((rc = describe_all(plan, ops, chains, &spec.n_chains, err)) < 0)
         goto end;
-    if (plan->keeps) {
+    if (plan->caches_on_device) {
         if ((rc = leat_device_cache_open(&loader->device_cache, plan, loader->device, err)) < 0)
             goto end;
         keep.parts = loader->device_cache->parts;
         keep.n_parts = loader->device_cache->n_parts;
         spec.keep = &keep;
         for (int i = 0; i <= loader->n_threads; i++)
-            loader->workers[i].keep = loader->device_cache;
+            loader->workers[i].device_cache = loader->device_cache;
     }
     if ((rc = t->map_open(loader->device, &spec, &loader->map, err)) >= 0)
         rc = t->stream_open(loader->device, &loader->map_stream, err);

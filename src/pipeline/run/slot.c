@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * slot.c: host memory of batches, and its states. sched.c and readahead.c claim slots; ship.c and batch.c free
- * them. Invariant: batches get slots strictly in batch order. So a late batch never holds the slot that an
- * earlier one needs, and the batch that the consumer waits for always gets one.
+ * slot.c: host memory of batches, and its states. sched.c and readahead.c claim slots; ship.c
+ * and batch.c free them. Invariant: batches get slots strictly in batch order. So a late batch
+ * never holds the slot that an earlier one needs, and the batch that the consumer waits for
+ * always gets one.
  *
- * DESIGN. Free slots are a stack. The first slots are made at open. A deeper window gets more when it first
- * needs them. */
+ * DESIGN. Free slots are a stack. The first slots are made at open. A deeper window gets more
+ * when it first needs them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stats.c: what a loader tells about itself while it runs. Nothing here slows it down: totals are kept
- * by who does the work, the rest is counted when somebody asks. */
+ * stats.c: leat_loader_stats() and leat_loader_budget(): what a loader reports while it runs. Users call them.
+ * Invariant: it costs the loader nothing. Threads keep totals of their own work; the rest is counted here. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
         out->batches_ready += loader->batches[i].state == LEAT_BATCH_SHIPPED;
 }
 
-/* What was planned, but for slots that were never made and scratch beyond or below its share. */
+/* The budget, less slots that were never made, and with scratch as it was really used. */
 static int64_t peak_locked(const leat_loader *loader)
 {
     const leat_budget *const b = &loader->budget;
@@ -56,8 +56,8 @@ static void count_reads_locked(const leat_readahead *a, leat_loader_stats_info *
         out->runs_read += a->tasks[i % LEAT_TASKS].state == LEAT_TASK_READY;
 }
 
-/* Of a cache on the device. */
-static void sum_kept(const leat_loader *loader, leat_cache_stats *out)
+/* Sums up the cache on the device. */
+static void sum_device_cache(const leat_loader *loader, leat_cache_stats *out)
 {
     const uint64_t n = loader->plan->source->n_records;
     out->is_on = 1;
@@ -79,12 +79,12 @@ static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
         out->n_files += atomic_load_explicit(&trace->n_files, memory_order_relaxed);
         out->n_files_here += atomic_load_explicit(&trace->n_files_here, memory_order_relaxed);
     }
-    if (loader->plan->cache || loader->plan->keeps) {
-        const int32_t hits = out->n_stages - loader->plan->n_batch_links - 2;
+    if (loader->plan->cache || loader->plan->caches_on_device) {
+        const int32_t hits = out->n_stages - loader->plan->n_batch_ops - 2;
         if (loader->plan->cache)
             leat_cache_get_stats(loader->plan->cache, &out->cache);
         else
-            sum_kept(loader, &out->cache);
+            sum_device_cache(loader, &out->cache);
         out->cache.hits = out->stages[hits].samples;
         out->cache.misses = out->stages[hits + 1].samples;
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * task.c: computes the rows of a task, one after the other, in one thread. sched.c calls it. Invariant: one thread
- * owns the task, so nothing here needs the lock, except to learn what a row costs.
+ * task.c: computes the rows of a task, one after the other, in one thread. sched.c calls it.
+ * Invariant: one thread owns the task, so nothing here needs the lock, except to learn what a
+ * row costs.
  *
- * DESIGN. Records are looked up some rows ahead, then each row goes all the way through sample.c. Few enough
- * samples are timed that timing costs less than one percent. */
+ * DESIGN. Records are looked up some rows ahead, then each row goes all the way through
+ * sample.c. Few enough samples are timed that timing costs less than one percent. */
 #include "task.h"
 
 #include "base/clock.h"
@@ -20,8 +21,8 @@ typedef struct leat_row_id {
     uint64_t record, epoch;
 } leat_row_id;
 
-/* Finds the records of the next rows. Several rows at once, so that memory accesses overlap and the source can
- * prefetch what it will be asked for. */
+/* Finds the records of the next rows. Several rows at once, so that memory accesses overlap and
+ * the source can prefetch what it will be asked for. */
 static void look_up(const leat_plan *plan, leat_worker *worker, const leat_work *work, uint64_t row,
                     leat_row_id ids[LOOKAHEAD])
 {
@@ -35,7 +36,7 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_work 
                            &ids[i].record, &ids[i].epoch);
         const uint64_t record = leat_order_record(&plan->order, ids[i].record);
         if ((plan->cache && leat_cache_hint(plan->cache, record)) ||
-            leat_device_cache_has(worker->keep, record))
+            leat_device_cache_has(worker->device_cache, record))
             continue;
         if (source->table->hint)
             source->table->hint(source, record);
@@ -72,7 +73,7 @@ static int compute_row(leat_loader *loader, leat_worker *worker, const leat_work
     if (rc < 0)
         rc = leat_bad_rows_one(loader, worker, work->slot, work->row + i, id->record, id->epoch,
                                err);
-    if (rc >= 0 && plan->engine.digest && !plan->n_batch_links)
+    if (rc >= 0 && plan->engine.digest && !plan->n_batch_ops)
         *digest += leat_slot_digest_row(plan, &work->place, work->slot->memory, work->row + i);
     return rc;
 }

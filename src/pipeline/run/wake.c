@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * wake.c: who sleeps, and whom a change wakes. Every file that changes the state of the engine calls
- * leat_wake_balance_locked() afterwards. Invariant: that function alone decides who wakes up. Look there for
- * a lost wake-up.
+ * wake.c: who sleeps, and whom a change wakes. Every file that changes the state of the engine
+ * calls leat_wake_balance_locked() afterwards. Invariant: that function alone decides who wakes
+ * up. Look there for a lost wake-up.
  *
- * DESIGN. A thread that finds nothing to do sleeps in one of three places. While reads are in flight, one
- * thread, the leader, sleeps on the reader's eventfd. Other workers sleep on `work`, the consumer on `ready`.
- * A change wakes one thread; that thread wakes the next one if there is more work. n_wakeups counts signals
- * that no worker has answered. A worker that wakes up without one goes back to sleep. A useless wake-up costs
- * more than a short row, so a few cheap rows wake nobody, and a thread that is about to look for more work
- * wakes nobody for it. */
+ * DESIGN. A thread that finds nothing to do sleeps in one of three places. While reads are in
+ * flight, one thread, the leader, sleeps on the reader's eventfd. Other workers sleep on `work`,
+ * the consumer on `ready`. A change wakes one thread; that thread wakes the next one if there is
+ * more work. n_wakeups counts signals that no worker has answered. A worker that wakes up
+ * without one goes back to sleep. A useless wake-up costs more than a short row, so a few cheap
+ * rows wake nobody, and a thread that is about to look for more work wakes nobody for it. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -18,7 +18,7 @@
 #define WAKE_NS  40000     /* less work than this is not worth a wake-up */
 #define CHECK_NS 100000000 /* while waiting for a device: how often to ask whether it has failed */
 
-/* --- whom to wake -------------------------------------------------------------------------------- */
+/* --- whom to wake ----------------------------------------------------------------------------- */
 
 static void call_leader_locked(leat_readahead *a)
 {
@@ -55,8 +55,8 @@ static bool can_start_locked(const leat_loader *loader)
            leat_ship_can_make_locked(loader) || leat_slot_can_make_locked(loader);
 }
 
-/* There is work worth a wake-up. A few cheap rows are not: the consumer does them itself when it asks for
- * their batch. */
+/* There is work worth a wake-up. A few cheap rows are not: the consumer does them itself when it
+ * asks for their batch. */
 static bool worth_waking_locked(const leat_loader *loader)
 {
     if (can_start_locked(loader))
@@ -81,8 +81,8 @@ static bool concerns_consumer_locked(const leat_loader *loader)
            leat_sched_can_compute_locked(loader, loader->next_batch) || leaderless_locked(loader);
 }
 
-/* Wakes the consumer if what it waits for is there. Then wakes one thread for the work there is: a worker if
- * one sleeps, because it can go on with other batches; else the consumer. */
+/* Wakes the consumer if what it waits for is there. Then wakes one thread for the work there is:
+ * a worker if one sleeps, because it can go on with other batches; else the consumer. */
 void leat_wake_balance_locked(leat_loader *loader)
 {
     leat_readahead *const a = &loader->readahead;
@@ -109,10 +109,10 @@ void leat_wake_stop(leat_loader *loader)
         leat_reader_wake(loader->readahead.reader);
 }
 
-/* --- sleeping ------------------------------------------------------------------------------------ */
+/* --- sleeping --------------------------------------------------------------------------------- */
 
-/* sleep_ns is the sum of the ends minus the sum of the starts of all sleeps. leat_loader_stats() adds "now" once for
- * each of the n_asleep threads, so sleep that has not ended counts too. */
+/* sleep_ns is the sum of the ends minus the sum of the starts of all sleeps. leat_loader_stats()
+ * adds "now" once for each of the n_asleep threads, so sleep that has not ended counts too. */
 static void fall_asleep_locked(leat_loader *loader, int64_t at)
 {
     loader->n_asleep++;
@@ -125,7 +125,8 @@ static void wake_up_locked(leat_loader *loader, int64_t at)
     loader->sleep_ns += at - loader->opened_ns;
 }
 
-/* Sleeps on the eventfd until a read is done or somebody wakes the leader; or, unless until_ns is 0, until then. */
+/* Sleeps on the eventfd until a read is done or somebody wakes the leader; or, unless until_ns
+ * is 0, until then. */
 static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role, int64_t until_ns)
 {
     leat_readahead *const a = &loader->readahead;
@@ -147,8 +148,8 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     leat_wake_balance_locked(loader);
 }
 
-/* Sleeps on `ready`; unless until_ns is 0, until then at most. A failed device never calls back, so the consumer
- * asks it every CHECK_NS. */
+/* Sleeps on `ready`; unless until_ns is 0, until then at most. A failed device never calls back,
+ * so the consumer asks it every CHECK_NS. */
 static void wait_ready_locked(leat_loader *loader, int64_t until_ns)
 {
     const int64_t check_ns = leat_clock_ns() + CHECK_NS;
