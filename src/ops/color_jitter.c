@@ -15,12 +15,14 @@ typedef struct jitter_options {
 } jitter_options;
 
 static const leat_option options[] = {
-    LEAT_OPTION_F32S(jitter_options, brightness, "0", 0, 100,
-                     "x draws a factor from [1 - x, 1 + x], not below 0; or [least, most] factor"),
+    LEAT_OPTION_F32S(
+        jitter_options, brightness, "0", 0, 100,
+        "x: draw a factor from [1 - x, 1 + x], not below 0; or [smallest, largest] factor"),
     LEAT_OPTION_F32S(jitter_options, contrast, "0", 0, 100, "as brightness"),
     LEAT_OPTION_F32S(jitter_options, saturation, "0", 0, 100, "as brightness; 0 is gray"),
-    LEAT_OPTION_F32S(jitter_options, hue, "0", -0.5, 0.5,
-                     "x turns by [-x, x] of the circle of colours; or [least, most] turn"),
+    LEAT_OPTION_F32S(
+        jitter_options, hue, "0", -0.5, 0.5,
+        "x: draw a shift from [-x, x] of the colour circle; or [smallest, largest] shift"),
     LEAT_OPTION_END
 };
 
@@ -76,7 +78,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
         drawn.amounts[i] = (int32_t)rintf(draw(rng, option_of(opts, i), 1) * LEAT_COLOR_ONE);
     drawn.amounts[LEAT_JITTER_HUE] =
         leat_color_turn(draw(rng, option_of(opts, LEAT_JITTER_HUE), 0));
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -91,7 +93,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     (void)opts;
     (void)scratch;
     (void)err;
-    memcpy(&drawn, planned, sizeof drawn);
+    LEAT_PLAN_GET(planned, drawn);
     for (int i = 0; i < LEAT_N_JITTERS; i++) {
         const int kind = drawn.order[i];
         if (drawn.amounts[kind] == (kind == LEAT_JITTER_HUE ? 0 : LEAT_COLOR_ONE))

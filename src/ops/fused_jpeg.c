@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * fused_jpeg.c: decode_jpeg (or decode_image), random_resized_crop and, if they follow, random_flip and
- * normalize: only what the crop needs of the picture is decoded, and it is resized, mirrored and
- * normalised on its way into the batch. Files that the decoder in jpeg/ does not take, such as those
- * that are no JPEG, go one by one. */
-#include <string.h>
-
+ * normalize at once. It decodes only the part of the image that the crop needs, and resizes, mirrors and
+ * normalises it while writing the batch row. Files that the decoder in jpeg/ does not support go through
+ * the ops one by one. */
 #include "base/cpu.h"
 #include "base/scratch.h"
 #include "fused.h"
@@ -15,35 +13,36 @@
 #include "ops/jpeg/jpeg_turbo.h"
 #include "random_flip.h"
 
-static int match(const leat_fused_link *links, int n)
+static int match(const leat_fused_op *ops, int n)
 {
     int taken = 2;
-    if (n < 2 || (links[0].op != &leat_op_decode_jpeg && links[0].op != &leat_op_decode_image) ||
-        links[1].op != &leat_op_random_resized_crop)
+    if (n < 2 || (ops[0].op != &leat_op_decode_jpeg && ops[0].op != &leat_op_decode_image) ||
+        ops[1].op != &leat_op_random_resized_crop)
         return 0;
-    if (taken < n && links[taken].op == &leat_op_random_flip &&
-        leat_random_flip_is_horizontal(links[taken].options))
+    if (taken < n && ops[taken].op == &leat_op_random_flip &&
+        leat_random_flip_is_horizontal(ops[taken].options))
         taken++;
-    if (taken < n && links[taken].op == &leat_op_normalize)
+    if (taken < n && ops[taken].op == &leat_op_normalize)
         taken++;
     return taken;
 }
 
-/* How the picture is to end, by what the links have decided. */
-static void set_target(const leat_fused_link *links, int n, const leat_plan64 *plans,
+/* Adds mirroring and normalising to the target, as the ops' plans and options say. */
+static void set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans,
                        leat_jpeg_target *target, leat_affine *affine)
 {
     for (int i = 2; i < n; i++) {
-        if (links[i].op == &leat_op_random_flip) {
+        if (ops[i].op == &leat_op_random_flip) {
             target->is_mirrored = leat_random_flip_mirrors(&plans[i]);
         } else {
-            leat_normalize_affine(links[i].options, LEAT_U8, affine);
+            leat_normalize_affine(ops[i].options, LEAT_U8, affine);
             target->affine = affine;
         }
     }
 }
 
-/* With the source's table, where there is one; when that turns out to be another file's, without. */
+/* Decodes with the source's seek table. Without a table, or if it does not match the file, decodes
+ * from the start. */
 static int decode(leat_jpeg *jpeg, leat_seek *seek, const leat_image_box *box,
                   const leat_jpeg_target *target, void *out, leat_scratch *scratch, leat_error *err)
 {
@@ -63,8 +62,7 @@ static int decode(leat_jpeg *jpeg, leat_seek *seek, const leat_image_box *box,
     return rc;
 }
 
-/* The whole picture by libjpeg-turbo, which is faster without vector code. A file that it complains of
- * is LEAT_E_DATA. */
+/* Decodes the whole image with libjpeg-turbo, which is faster than ours on CPUs without AVX2. */
 static int decode_whole(const leat_jpeg *jpeg, const leat_view *in, const leat_image_box *box,
                         const leat_jpeg_target *target, void *out, leat_scratch *scratch,
                         leat_error *err)
@@ -80,7 +78,7 @@ static int decode_whole(const leat_jpeg *jpeg, const leat_view *in, const leat_i
     return rc < 0 ? rc : leat_jpeg_resize_box(jpeg, whole.data, box, target, out, scratch, err);
 }
 
-static int apply(const leat_fused_link *links, int n, const leat_plan64 *plans, const leat_view *in,
+static int apply(const leat_fused_op *ops, int n, const leat_plan64 *plans, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     leat_jpeg jpeg;
@@ -92,14 +90,14 @@ static int apply(const leat_fused_link *links, int n, const leat_plan64 *plans, 
     int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
     if (rc < 0)
         return rc;
-    memcpy(&box, &plans[1], sizeof box);
-    set_target(links, n, plans, &target, &affine);
+    LEAT_PLAN_GET(&plans[1], box);
+    set_target(ops, n, plans, &target, &affine);
     if (leat_cpu_level() < LEAT_CPU_AVX2) {
         const size_t mark = leat_scratch_mark(scratch);
         rc = decode_whole(&jpeg, in, &box, &target, out->data, scratch, err);
         if (rc != LEAT_E_DATA)
             return rc;
-        leat_scratch_rewind(scratch, mark); /* the box itself may be whole, as below */
+        leat_scratch_rewind(scratch, mark); /* damaged, but perhaps not inside the box */
     }
     return decode(&jpeg, in->seek, &box, &target, out->data, scratch, err);
 }

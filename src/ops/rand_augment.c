@@ -3,22 +3,20 @@
  * rand_augment: some operations, drawn from fourteen (augment.h), one after the other, all at the
  * same magnitude (Cubuk et al., "RandAugment: Practical automated data augmentation with a reduced
  * search space", 2020). Operations and ranges are those of torchvision's RandAugment. */
-#include <string.h>
 
 #include "op_list.h"
 #include "ops/image/augment.h"
 
 static const leat_option options[] = {
     LEAT_OPTION_I64(leat_augment_options, ops, "2", 1, LEAT_AUGMENT_STEPS,
-                    "operations done one after the other"),
+                    "number of operations per image"),
     LEAT_OPTION_I64(leat_augment_options, magnitude, "9", 0, 999,
-                    "strength of all of them, 0 to bins - 1"),
-    LEAT_OPTION_I64(leat_augment_options, bins, "31", 2, 1000,
-                    "levels of strength between nothing and the most"),
+                    "strength of every operation, 0 to bins - 1"),
+    LEAT_OPTION_I64(leat_augment_options, bins, "31", 2, 1000, "number of levels of strength"),
     LEAT_OPTION_ENUM(leat_augment_options, interpolation, "nearest", leat_warp_modes,
-                     "of shears and rotations: nearest pixel, or mix of four (bilinear)"),
+                     "for shears and rotations: nearest pixel, or bilinear between four"),
     LEAT_OPTION_F32S(leat_augment_options, fill, "0", 0, 255,
-                     "value of what comes from outside, one or for each channel"),
+                     "value of pixels from outside the image: one, or one per channel"),
     LEAT_OPTION_END
 };
 
@@ -36,7 +34,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     leat_augment_plan drawn = { .n = (int32_t)o->ops };
     for (int32_t i = 0; i < drawn.n; i++)
         drawn.steps[i] = leat_augment_draw(&range, rng, o->magnitude, o->bins, in);
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -47,7 +45,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
 
 const leat_op leat_op_rand_augment = {
     .name = "rand_augment",
-    .help = "some of fourteen operations at one strength (RandAugment)",
+    .help = "random choice of fourteen operations, all at one strength (RandAugment)",
     .options_size = sizeof(leat_augment_options),
     .options = options,
     .flags = LEAT_OP_RANDOM,

@@ -15,7 +15,7 @@ static const leat_option options[] = {
     LEAT_OPTION_I64S(crop_options, size, NULL, 1, 65535,
                      "height and width of the result in pixels; one number for both"),
     LEAT_OPTION_I64(crop_options, pad, "0", 0, 65535,
-                    "rows and columns of zeros put around the image first"),
+                    "zeros added on each side of the image first, in pixels"),
     LEAT_OPTION_END
 };
 
@@ -50,7 +50,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     const int64_t x = leat_rng_below(rng, (uint32_t)(in->dims[1] + 2 * o->pad - width + 1));
     const leat_image_box box = { (int32_t)(y - o->pad), (int32_t)(x - o->pad), (int32_t)height,
                                  (int32_t)width };
-    memcpy(out, &box, sizeof box);
+    LEAT_PLAN_PUT(out, box);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -60,7 +60,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     (void)opts;
     (void)scratch;
     (void)err;
-    memcpy(&box, planned, sizeof box);
+    LEAT_PLAN_GET(planned, box);
     leat_image_cut(in, out, &box);
     return LEAT_OK;
 }

@@ -19,11 +19,11 @@ typedef struct erasing_options {
 static const leat_option options[] = {
     LEAT_OPTION_F32(erasing_options, p, "0.5", 0, 1, "probability of erasing"),
     LEAT_OPTION_F32S(erasing_options, scale, "[0.02, 0.33]", 1e-6, 1,
-                     "least and most area of the box, as a share of the image"),
+                     "smallest and largest area of the box, as a share of the image"),
     LEAT_OPTION_F32S(erasing_options, ratio, "[0.3, 3.3]", 0.01, 100,
-                     "least and most height / width of the box"),
+                     "smallest and largest height / width of the box"),
     LEAT_OPTION_F32S(erasing_options, value, "0", -1e6, 1e6,
-                     "what the box is filled with, one value or one for each channel"),
+                     "value that fills the box: one, or one per channel"),
     LEAT_OPTION_END
 };
 
@@ -71,7 +71,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     }
     box.y = (int32_t)leat_rng_below(rng, (uint32_t)(in->dims[0] - box.height + 1));
     box.x = (int32_t)leat_rng_below(rng, (uint32_t)(in->dims[1] - box.width + 1));
-    memcpy(out, &box, sizeof box);
+    LEAT_PLAN_PUT(out, box);
 }
 
 static void constants(const void *opts, const leat_shape *in, leat_op_constants *out)
@@ -89,7 +89,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     leat_image_box box;
     (void)scratch;
     (void)err;
-    memcpy(&box, planned, sizeof box);
+    LEAT_PLAN_GET(planned, box);
     if (out->data != in->data)
         memcpy(out->data, in->data, stride * (size_t)in->shape.dims[0]);
     leat_image_value(&o->value, &in->shape, value);

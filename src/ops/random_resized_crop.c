@@ -20,9 +20,9 @@ static const leat_option options[] = {
     LEAT_OPTION_I64S(crop_options, size, NULL, 1, 65535,
                      "height and width of the result in pixels; one number for both"),
     LEAT_OPTION_F32S(crop_options, scale, "[0.08, 1]", 1e-6, 1,
-                     "least and most area of the box, as a share of the image"),
+                     "smallest and largest area of the box, as a share of the image"),
     LEAT_OPTION_F32S(crop_options, ratio, "[0.75, 1.3333334]", 0.01, 100,
-                     "least and most width / height of the box"),
+                     "smallest and largest width / height of the box"),
     LEAT_OPTION_END
 };
 
@@ -102,7 +102,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
         box.y = (height - box.height) / 2;
         box.x = (width - box.width) / 2;
     }
-    memcpy(out, &box, sizeof box);
+    LEAT_PLAN_PUT(out, box);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -110,7 +110,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
 {
     leat_image_box box;
     (void)opts;
-    memcpy(&box, planned, sizeof box);
+    LEAT_PLAN_GET(planned, box);
     return leat_resample(in, &box, out, scratch, err);
 }
 

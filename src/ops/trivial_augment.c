@@ -3,18 +3,16 @@
  * trivial_augment: one operation, drawn from fourteen (augment.h), at a drawn magnitude (Müller and
  * Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", 2021). Operations
  * and ranges are those of torchvision's TrivialAugmentWide. */
-#include <string.h>
 
 #include "op_list.h"
 #include "ops/image/augment.h"
 
 static const leat_option options[] = {
-    LEAT_OPTION_I64(leat_augment_options, bins, "31", 2, 1000,
-                    "levels of strength between nothing and the most"),
+    LEAT_OPTION_I64(leat_augment_options, bins, "31", 2, 1000, "number of levels of strength"),
     LEAT_OPTION_ENUM(leat_augment_options, interpolation, "nearest", leat_warp_modes,
-                     "of shears and rotations: nearest pixel, or mix of four (bilinear)"),
+                     "for shears and rotations: nearest pixel, or bilinear between four"),
     LEAT_OPTION_F32S(leat_augment_options, fill, "0", 0, 255,
-                     "value of what comes from outside, one or for each channel"),
+                     "value of pixels from outside the image: one, or one per channel"),
     LEAT_OPTION_END
 };
 
@@ -31,7 +29,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     const leat_augment_options *o = opts;
     leat_augment_plan drawn = { .n = 1 };
     drawn.steps[0] = leat_augment_draw(&range, rng, -1, o->bins, in);
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,

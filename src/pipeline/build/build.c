@@ -6,6 +6,7 @@
 
 #include "base/cpu.h"
 #include "base/digest.h"
+#include "probe.h"
 #include "stage.h"
 
 typedef struct top_options {
@@ -15,15 +16,15 @@ typedef struct top_options {
 
 #define SOURCE_ROW   LEAT_OPTION_NODE(top_options, source, "", "where records come from")
 #define PIPELINE_ROW LEAT_OPTION_NODE(top_options, pipeline, "", "list of stages, in order")
-#define ENGINE_ROW   LEAT_OPTION_NODE(top_options, engine, "", "how it is run, see engine options")
+#define ENGINE_ROW   LEAT_OPTION_NODE(top_options, engine, "", "how it runs; see the engine options")
 
 static const leat_option top_table[] = {
     SOURCE_ROW,
     PIPELINE_ROW,
     ENGINE_ROW,
-    LEAT_OPTION_NODE(top_options, train, "", "what the trainer does"),
+    LEAT_OPTION_NODE(top_options, train, "", "model and training"),
     LEAT_OPTION_NODE(top_options, eval, "", "source and pipeline of the evaluation data"),
-    LEAT_OPTION_I64(top_options, seed, "0", 0, LEAT_OPTION_I64_MAX, "key of all random decisions"),
+    LEAT_OPTION_I64(top_options, seed, "0", 0, LEAT_OPTION_I64_MAX, "seed of all random decisions"),
     LEAT_OPTION_END
 };
 static const leat_option section_table[] = { SOURCE_ROW, PIPELINE_ROW, ENGINE_ROW,
@@ -33,8 +34,8 @@ const leat_kind *leat_engine_kind(size_t i)
 {
     static const leat_kind kinds[] = {
         { "engine",
-          "how a pipeline is run; never changes what is in a batch (but see fuse on damaged JPEG "
-          "files)",
+          "how a pipeline runs; never changes the contents of a batch (exception: fuse, with "
+          "damaged JPEG files)",
           leat_engine_option_table },
         { "config", "the keys at the top of a config file", top_table },
     };
@@ -143,7 +144,7 @@ static int check_jpeg_index(leat_build *build, const leat_node *where, leat_erro
     const leat_source *const source = build->plan->source;
     const int32_t choice = build->plan->engine.jpeg_index;
     if (choice == LEAT_JPEG_INDEX_AUTO && source->seek_note[0])
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "an index of JPEG files is not used: %s; make it anew with `leat index "
                       "--jpeg`",
                       source->seek_note);
@@ -171,7 +172,7 @@ static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err
 static void take_notes(leat_build *build)
 {
     for (const char *at = build->plan->source->notes; at && *at; at = strchr(at, '\n') + 1)
-        leat_note_add(build, "%.*s", (int)strcspn(at, "\n"), at);
+        leat_note_add(build->plan, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
@@ -187,7 +188,8 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         return rc;
     const leat_source_setting setting = { .seed = plan->seed,
                                           .threads = plan->engine.threads,
-                                          .lossy = leat_on_error_is_lossy(parts->pipeline) };
+                                          .lossy = leat_on_error_is_lossy(parts->pipeline),
+                                          .arrange = leat_nested_pipeline_add };
     if (!plan->source && (rc = leat_source_open(parts->source, &setting, &plan->source, err)) < 0)
         return rc;
     if (plan->source->n_records == 0)
@@ -319,30 +321,12 @@ void leat_plan_close(leat_plan **out)
         return;
     for (int32_t c = 0; c < plan->n_chains; c++)
         leat_stage_map_free_chain(&plan->chains[c]);
-    for (int32_t i = 0; i < plan->n_batch_links; i++)
-        free(plan->batch_links[i].options);
+    for (int32_t i = 0; i < plan->n_batch_ops; i++)
+        free(plan->batch_ops[i].options);
     free(plan->gpu);
     leat_order_fini(&plan->order);
     leat_cache_close(&plan->cache);
     leat_source_close(&plan->source);
     free(plan);
     *out = NULL;
-}
-
-const leat_plan_info *leat_plan_get_info(const leat_plan *plan)
-{
-    return plan ? &plan->info : NULL;
-}
-
-const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i)
-{
-    return plan && i >= 0 && i < plan->n_tensors ? &plan->tensors[i] : NULL;
-}
-
-int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
-{
-    for (int32_t i = 0; plan && name && i < plan->n_tensors; i++)
-        if (!strcmp(plan->tensors[i].name, name))
-            return i;
-    return -1;
 }

@@ -11,7 +11,7 @@ typedef struct batch_options {
 static const leat_option batch_table[] = {
     LEAT_OPTION_I64(batch_options, size, NULL, 1, 1 << 24, "samples per batch"),
     LEAT_OPTION_BOOL(batch_options, drop_remainder, "false",
-                     "leave out a last batch with fewer samples"),
+                     "drop the last batch if it has fewer samples"),
     LEAT_OPTION_END
 };
 
@@ -28,7 +28,7 @@ int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const
                               "lower the size or leave out drop_remainder",
                               (unsigned long long)build->plan->order.n_samples, (long long)size);
     if ((uint64_t)size > build->plan->order.n_samples)
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "batch: the %llu samples of a pass are one batch; its size of %lld is "
                       "never reached",
                       (unsigned long long)build->plan->order.n_samples, (long long)size);

@@ -18,15 +18,14 @@ typedef struct shuffle_options {
 
 static const leat_option shuffle_table[] = {
     LEAT_OPTION_ROW(shuffle_options, seed, I64, "auto", 0, LEAT_OPTION_I64_MAX, autos,
-                    "key of the order; auto: the config's seed"),
+                    "seed of the order; auto: the config's seed"),
     LEAT_OPTION_BOOL(shuffle_options, reshuffle, "true", "a new order in every epoch"),
     LEAT_OPTION_I64_OR(shuffle_options, block, "none", 1, COUNT_MAX, nones,
-                       "for slow disks: neighbouring samples that stay in one window; blocks are "
-                       "shuffled, then the samples of each window of blocks"),
-    LEAT_OPTION_I64_OR(
-        shuffle_options, window, "auto", 2, COUNT_MAX, autos,
-        "samples that are shuffled together: a multiple of block, or, without block, "
-        "none moves by 1.5 windows or more; auto: all, or 16 blocks"),
+                       "for slow disks: neighbouring samples per block; blocks are shuffled, then "
+                       "the samples inside each window of blocks"),
+    LEAT_OPTION_I64_OR(shuffle_options, window, "auto", 2, COUNT_MAX, autos,
+                       "samples that are shuffled together; with block: a multiple of it; without: "
+                       "no sample moves by 1.5 windows or more; auto: all samples, or 16 blocks"),
     LEAT_OPTION_END
 };
 
@@ -50,17 +49,17 @@ static void note_window(leat_build *build, const leat_shuffle *shuffle, uint64_t
     const char *const unit = build->batch ? "batches" : "samples";
     const unsigned long long window = shuffle->window, block = shuffle->block;
     if (window && window >= n)
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "shuffle: one window of %llu holds all %llu %s: as random as a global "
                       "shuffle",
                       window, (unsigned long long)n, unit);
     else if (block)
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "shuffle: each window of %llu %s is read from %llu blocks of %llu "
                       "neighbours, and holds no others: not as random as a global shuffle",
                       window, unit, window / block, block);
     else if (window)
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "shuffle: within a window of %llu %s, none moves further than %llu places: "
                       "what is sorted in the source stays nearly so",
                       window, unit, window + (window + 1) / 2 - 1);
@@ -83,7 +82,7 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
         return leat_node_fail(where, err, rc, "%s", inner.message);
     note_window(build, &shuffle, n);
     if (build->unbatch && !build->batch && !build->cache)
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "unbatch: the shuffle after it parts the samples of a record, so each record "
                       "is read and decoded up to %llu times an epoch; shuffle before it, or keep "
                       "records in a cache",
@@ -92,7 +91,8 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
 }
 
 const leat_stage_table leat_stage_shuffle = {
-    { "shuffle", "every record once, in an order that seed and epoch decide", shuffle_table },
+    { "shuffle", "read every record once, in a random order given by seed and epoch",
+      shuffle_table },
     sizeof(shuffle_options),
     add_shuffle
 };

@@ -22,7 +22,7 @@ int leat_combined_open(const leat_source_table *kind, const leat_node *sources,
 /* The first row of each such table. */
 #define LEAT_SOURCES_ROW(struct_)                                                                  \
     LEAT_OPTION_NODE(struct_, sources, NULL,                                                       \
-                     "list of sources, each with a `pipeline` of its own if it wants one "         \
-                     "(stages that count or order)")
+                     "list of sources; each may have its own `pipeline` of stages that select or " \
+                     "order elements")
 
 #endif

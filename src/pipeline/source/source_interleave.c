@@ -13,10 +13,11 @@ static const char *const alls[] = { "all", NULL };
 
 static const leat_option options[] = {
     LEAT_SOURCES_ROW(interleave_options),
-    LEAT_OPTION_I64_OR(interleave_options, cycle_length, "all", 1, 9e15, alls,
-                       "sources that take turns at a time; one that ends makes room for the next"),
+    LEAT_OPTION_I64_OR(
+        interleave_options, cycle_length, "all", 1, 9e15, alls,
+        "sources that alternate at a time; when one ends, the next one takes its place"),
     LEAT_OPTION_I64(interleave_options, block_length, "1", 1, 9e15,
-                    "elements of a source before it is the next one's turn"),
+                    "elements taken from one source before the next"),
     LEAT_OPTION_END
 };
 
@@ -39,7 +40,7 @@ static int open_interleave(const void *opts, const leat_node *where,
 }
 
 const leat_source_table leat_source_interleave = {
-    .kind = { "interleave", "several sources in turn, a block of each", options },
+    .kind = { "interleave", "several sources that alternate, a block of each", options },
     .options_size = sizeof(interleave_options),
     .open = open_interleave,
 };

@@ -16,12 +16,11 @@ static const char *const stops[] = { "longest", "shortest", NULL };
 static const leat_option options[] = {
     LEAT_SOURCES_ROW(mix_options),
     LEAT_OPTION_NODE(mix_options, weights, "",
-                     "list of a number above 0 for each source, whole or decimal: its share; "
-                     "default: equal shares"),
+                     "share of each source: a list of numbers above 0; default: equal shares"),
     LEAT_OPTION_I64_OR(
         mix_options, stop, "longest", 1, 9e15, stops,
-        "where a pass ends; longest: every source has come up whole, smaller ones begin anew "
-        "meanwhile; shortest: before any begins anew; a number: after so many elements"),
+        "where a pass ends; longest: when every source was read whole, shorter ones start again "
+        "until then; shortest: before any source starts again; a number: after so many elements"),
     LEAT_OPTION_END
 };
 
