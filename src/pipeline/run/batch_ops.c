@@ -146,13 +146,13 @@ static int list_valid(const leat_plan *plan, leat_worker *worker, const leat_slo
     return LEAT_OK;
 }
 
-static void mix_pair(const leat_plan *plan, const leat_plan_batch_op *batch_op, const leat_plan64 *drawn,
-                     double own, uint8_t *slot, uint64_t a, uint64_t b)
+static void mix_pair(const leat_plan *plan, const leat_plan_batch_op *batch_op,
+                     const leat_plan64 *drawn, double own, uint8_t *slot, uint64_t a, uint64_t b)
 {
     const leat_chain *const image = &plan->chains[batch_op->chain];
     uint8_t *const images = slot + image->host_offset;
     batch_op->op->apply(drawn, &image->shape, images + a * image->row_bytes,
-                    images + b * image->row_bytes);
+                        images + b * image->row_bytes);
     if (batch_op->label < 0)
         return;
     const leat_chain *const label = &plan->chains[batch_op->label];
@@ -166,7 +166,8 @@ static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batc
 {
     const leat_slot *const slot = task->slot;
     const leat_plan_batch_op *const batch_op = &plan->batch_ops[task->op];
-    leat_rng rng = leat_rng_make(plan->seed, slot->place.number, slot->place.epoch, batch_op->stream);
+    leat_rng rng =
+        leat_rng_make(plan->seed, slot->place.number, slot->place.epoch, batch_op->stream);
     leat_plan64 drawn = { { 0 } };
     const uint32_t *list;
     uint64_t n;

@@ -3,11 +3,13 @@
  * budget.c: leat_plan_budget(): divides the memory of a loader. Users and loader_open.c call it.
  * Invariant: the sum of the table never exceeds the limit.
  *
- * DESIGN. A table of rows (budget_rows.c) is made for the preferred prefetch and read memory, with scratch for the
- * largest sample in every thread. While its sum exceeds the limit, these are lowered, in this order: scratch
- * to a part of the limit (threads then share what large samples need), prefetch if it is auto, read memory if it
- * is auto, scratch to what a usual sample needs. If it is still too much, the plan is refused, and the message
- * says the least that works. The automatic limit is a quarter of the free memory, or more if less does not work. */
+ * DESIGN. A table of rows (budget_rows.c) is made for the preferred prefetch and read memory,
+ * with scratch for the largest sample in every thread. While its sum exceeds the limit, these
+ * are lowered, in this order: scratch to a part of the limit (threads then share what large
+ * samples need), prefetch if it is auto, read memory if it is auto, scratch to what a usual
+ * sample needs. If it is still too much, the plan is refused, and the message says the least
+ * that works. The automatic limit is a quarter of the free memory, or more if less does not
+ * work. */
 #include "budget_impl.h"
 
 #include <stdarg.h>
@@ -17,12 +19,13 @@
 #include "base/text.h"
 #include "engine.h"
 
-#define AUTO_SHARE    4 /* the automatic limit is 1 / AUTO_SHARE of the free memory */
-#define READ_FIRST    ((int64_t)4 << 20)  /* preferred read memory, at least */
-#define READ_MOST     ((int64_t)64 << 20) /* preferred read memory, at most */ /* preferred read memory, at most */
+#define AUTO_SHARE 4                  /* the automatic limit is 1 / AUTO_SHARE of the free memory */
+#define READ_FIRST ((int64_t)4 << 20) /* preferred read memory, at least */
+#define READ_MOST                                                                                  \
+    ((int64_t)64 << 20) /* preferred read memory, at most */ /* preferred read memory, at most */
 #define READ_LEAST    ((int64_t)64 << 10) /* it works with this much */ /* it works with this much */
-#define SCRATCH_SHARE 4                   /* all scratch is 1 / SCRATCH_SHARE of a short limit */
-#define RESERVE_MOST  ((int64_t)4 << 30)  /* of address space, for a thread's scratch */
+#define SCRATCH_SHARE 4                  /* all scratch is 1 / SCRATCH_SHARE of a short limit */
+#define RESERVE_MOST  ((int64_t)4 << 30) /* of address space, for a thread's scratch */
 
 /* --- decisions -------------------------------------------------------------------------------- */
 
@@ -152,8 +155,8 @@ static int64_t scratch_for(const leat_plan *plan, uint64_t tried)
     return leat_budget_round_up((plan->look.n_run ? bytes * 5 / 2 : bytes) + 65536);
 }
 
-/* Gives each thread `bytes` of scratch, but at least what a usual sample needs and at most what a large one needs.
- * What a large one needs beyond that exists once, for all threads. */
+/* Gives each thread `bytes` of scratch, but at least what a usual sample needs and at most what
+ * a large one needs. What a large one needs beyond that exists once, for all threads. */
 static void share_scratch(const leat_budget_division *d, int64_t bytes)
 {
     const leat_probe *const look = &d->plan->look;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * budget_impl.h: how a loader divides its memory. loader_open.c and the command call it. Invariant: a pure function:
- * the same plan, facts and options give the same table on any machine. */
+ * budget_impl.h: how a loader divides its memory. loader_open.c and the command call it.
+ * Invariant: a pure function: the same plan, facts and options give the same table on any
+ * machine. */
 #ifndef LEAT_BUDGET_IMPL_H
 #define LEAT_BUDGET_IMPL_H
 
@@ -9,7 +10,7 @@
 #include "leat/budget.h"
 #include "pipeline/plan/plan_impl.h"
 
-#define LEAT_PREFETCH_MOST  64 /* auto: enough to outlast a sample that takes 64 batches */
+#define LEAT_PREFETCH_MOST 64 /* auto: enough to outlast a sample that takes 64 batches */
 
 typedef struct leat_budget_facts {
     leat_machine machine;

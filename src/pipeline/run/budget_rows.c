@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * budget_rows.c: fills the table of a loader's memory, for a given prefetch and read memory: one row per kind of
- * memory. budget.c calls it. Invariant: whatever loader_open.c allocates is in a row. */
+ * budget_rows.c: fills the table of a loader's memory, for a given prefetch and read memory: one
+ * row per kind of memory. budget.c calls it. Invariant: whatever loader_open.c allocates is in a
+ * row. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -107,7 +108,8 @@ static void add_reading(const leat_budget_division *d)
                 "lists of those that are masked or replaced");
 }
 
-/* A cache in memory takes cache.bytes or, if that is auto, what the other rows leave of the limit. */
+/* A cache in memory takes cache.bytes or, if that is auto, what the other rows leave of the
+ * limit. */
 static void add_cache(const leat_budget_division *d, int64_t limit)
 {
     leat_budget *const b = d->out;

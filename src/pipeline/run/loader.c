@@ -138,9 +138,10 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
 
 int leat_loader_fail_forked(leat_error *err)
 {
-    return leat_fail(err, LEAT_E_FORKED,
-                     "the loader belongs to the process that was forked: open a new one here, with the "
-                     "state of the old one (leat_loader_get_state) to continue there");
+    return leat_fail(
+        err, LEAT_E_FORKED,
+        "the loader belongs to the process that was forked: open a new one here, with the "
+        "state of the old one (leat_loader_get_state) to continue there");
 }
 
 /* until_ns 0: waits as long as it takes. */

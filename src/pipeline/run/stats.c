@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * stats.c: leat_loader_stats() and leat_loader_budget(): what a loader reports while it runs. Users call them.
- * Invariant: it costs the loader nothing. Threads keep totals of their own work; the rest is counted here. */
+ * stats.c: leat_loader_stats() and leat_loader_budget(): what a loader reports while it runs.
+ * Users call them. Invariant: it costs the loader nothing. Threads keep totals of their own
+ * work; the rest is counted here. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * trace_write.c: leat_loader_trace_write(): writes the spans of a loader as JSON of the Trace Event Format. Users
- * call it. Invariant: the loader runs on meanwhile; spans are copied from rings that threads write without a lock.
+ * trace_write.c: leat_loader_trace_write(): writes the spans of a loader as JSON of the Trace
+ * Event Format. Users call it. Invariant: the loader runs on meanwhile; spans are copied from
+ * rings that threads write without a lock.
  *
- * DESIGN. A row (tid) is a thread. Its spans are nested or follow each other: "X" events, sorted by start, the
- * outer one first. Reads overlap, so they are pairs of "b" and "e" events with an id, beside a counter of tasks
- * being read. Times are microseconds since the loader was opened. */
+ * DESIGN. A row (tid) is a thread. Its spans are nested or follow each other: "X" events, sorted
+ * by start, the outer one first. Reads overlap, so they are pairs of "b" and "e" events with an
+ * id, beside a counter of tasks being read. Times are microseconds since the loader was opened. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tune.c: what adapts while a loader runs: rows per task, batches ahead, read-ahead. sched.c and readahead.c report
- * times to it. Invariant: nothing here changes what is in a batch, and all of it stays within the budget. Every
- * change goes into the log of decisions with its reason.
+ * tune.c: what adapts while a loader runs: rows per task, batches ahead, read-ahead. sched.c and
+ * readahead.c report times to it. Invariant: nothing here changes what is in a batch, and all of
+ * it stays within the budget. Every change goes into the log of decisions with its reason.
  *
  * DESIGN. Three formulas use the times that tasks and reads take anyway:
  *
@@ -11,13 +11,13 @@
  *   read-ahead = 2 * latency of a read * threads / median row * mean record: twice what threads
  *                use up while a read is under way, and at least what they hold
  *
- * "Slowest" looks at two groups of batches, the current one and the last, so an old outlier is forgotten. A task is
- * timed as a whole: time beyond the usual cost of its rows counts as one row's. The window of batches grows only
- * when a worker found nothing to do but batches behind it while the consumer waited. Then it doubles, up to the
- * formula.
+ * "Slowest" looks at two groups of batches, the current one and the last, so an old outlier is
+ * forgotten. A task is timed as a whole: time beyond the usual cost of its rows counts as one
+ * row's. The window of batches grows only when a worker found nothing to do but batches behind
+ * it while the consumer waited. Then it doubles, up to the formula.
  *
- * The usual cost of a row and the usual latency of a read are running quantiles, which move by small steps. So a
- * thread that loses its core for 20 ms in the middle of a row changes little. */
+ * The usual cost of a row and the usual latency of a read are running quantiles, which move by
+ * small steps. So a thread that loses its core for 20 ms in the middle of a row changes little. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,12 +26,13 @@
 #include "base/text.h"
 #include "engine.h"
 
-#define TASK_NS     50000 /* a shorter task costs more to hand over than to do */
-#define WINDOW      64    /* batches per group, for the slowest row */
-#define AT_ONCE_NS  5000  /* a faster read came from the page cache */
-#define SETTLE_MOST 65536 /* reads, at most, until in_worker is tried again */ /* reads, at most, until in_worker is tried again */
-/* From this size on it is worth that the worker itself reads a record and finds it in its core's cache. Smaller
- * records cost more in system calls. */
+#define TASK_NS    50000 /* a shorter task costs more to hand over than to do */
+#define WINDOW     64    /* batches per group, for the slowest row */
+#define AT_ONCE_NS 5000  /* a faster read came from the page cache */
+#define SETTLE_MOST                                                                                \
+    65536 /* reads, at most, until in_worker is tried again */ /* reads, at most, until in_worker is tried again */
+/* From this size on it is worth that the worker itself reads a record and finds it in its core's
+ * cache. Smaller records cost more in system calls. */
 #define IN_WORKER_BYTES 16384
 #define GROUP_ROWS      8 /* fewer rows are not worth a system call */
 #define STARVED         2 /* times that a worker waits for the window before it grows */
@@ -54,8 +55,8 @@ static void log_locked(leat_loader *loader, const char *name, int64_t from, int6
     va_end(args);
 }
 
-/* Moves *quantile towards the quantile up / (up + down) of the values, in steps of `up` or `down` percent. The
- * first values move it further. */
+/* Moves *quantile towards the quantile up / (up + down) of the values, in steps of `up` or
+ * `down` percent. The first values move it further. */
 static void follow(double *quantile, uint64_t *n, double value, double up, double down)
 {
     const double step = ++*n < 16 ? 0.08 : 0.01;
@@ -170,8 +171,8 @@ static void tune_reading_locked(leat_loader *loader)
     const double rows = 2 * a->latency_ns * n_workers(loader) / loader->sample_ns;
     const double group =
         LEAT_GROUP_BYTES / record < GROUP_ROWS ? LEAT_GROUP_BYTES / record + 1 : GROUP_ROWS;
-        /* Reads from the page cache are done at submission. Read little ahead then, so that the bytes are still in the
-     * core's cache when they are parsed. */
+    /* Reads from the page cache are done at submission. Read little ahead then, so that the
+     * bytes are still in the core's cache when they are parsed. */
     const bool at_once = a->latency_ns < AT_ONCE_NS;
     if (a->in_worker)
         return;
