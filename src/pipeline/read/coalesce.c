@@ -1,10 +1,14 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * coalesce.c: implements coalesce.h. */
 #include "coalesce.h"
 
 #include <stdlib.h>
 
-#define GAP      4096 /* bytes between two records that are cheaper to read than a second read */
-#define ROWS_MAX 64   /* of a run */
+#include "base/check.h"
+
+#define GAP      4096 /* bytes; reading a smaller gap is cheaper than a second read */
+#define ROWS_MAX 64   /* of a task */
 
 static uint64_t round_down(uint64_t x, bool direct)
 {
@@ -21,7 +25,7 @@ static bool is_before(const leat_row_read *a, const leat_row_read *b)
     return a->fd != b->fd ? a->fd < b->fd : a->offset < b->offset;
 }
 
-/* Rows to read, by their place in the files. Mostly they are in that order, or few. */
+/* Sorts rows by file and offset. Insertion sort: mostly they are sorted, or few. */
 static uint32_t sort(leat_row_read *rows, uint32_t n, leat_row_read *sorted[ROWS_MAX])
 {
     uint32_t count = 0;
@@ -36,8 +40,8 @@ static uint32_t sort(leat_row_read *rows, uint32_t n, leat_row_read *sorted[ROWS
     return count;
 }
 
-/* Bytes before the row that are read only because its read does not end there. Never more than the
- * row itself: what a run takes is at most twice what its rows are. */
+/* The gap between both rows is small enough to read it. It is never larger than the row, so that
+ * a task takes at most twice the bytes of its rows. */
 static bool is_close(const leat_row_read *last, const leat_row_read *row)
 {
     const uint64_t end = last->offset + last->size;
@@ -45,7 +49,7 @@ static bool is_close(const leat_row_read *last, const leat_row_read *row)
            row->offset - end <= row->size;
 }
 
-/* Lets the row come with the read that is open, if it lies close behind. */
+/* Adds the row to the open read, if it lies close behind. */
 static bool join(leat_coalesce *coalesce, leat_row_read *row, uint64_t used_from)
 {
     leat_row_read *const first = coalesce->first, *const last = coalesce->last;
@@ -62,13 +66,14 @@ static bool join(leat_coalesce *coalesce, leat_row_read *row, uint64_t used_from
     return true;
 }
 
+/* Begins a new read with the row. False: no room. */
 static bool begin(leat_coalesce *coalesce, leat_row_read *row, uint64_t used_from)
 {
     const uint64_t from = round_down(row->offset, row->direct);
     const uint64_t length = round_up(row->offset + row->size, row->direct) - from;
     uint64_t at = round_up(coalesce->to, row->direct);
     const uint64_t in = at % coalesce->bytes;
-    if (in && in + length > coalesce->end) /* does not fit before the end: begin anew */
+    if (in && in + length > coalesce->end) /* no room before the end: wrap */
         at += coalesce->bytes - at % coalesce->bytes;
     if (at + length - used_from > coalesce->bytes)
         return false;
@@ -80,6 +85,7 @@ static bool begin(leat_coalesce *coalesce, leat_row_read *row, uint64_t used_fro
     return true;
 }
 
+/* Where the row lies in memory, counted without wrapping. */
 static uint64_t place_of(const leat_coalesce *coalesce, const leat_row_read *row)
 {
     return coalesce->at + (row->offset - coalesce->first->from);
@@ -92,6 +98,7 @@ int leat_coalesce_place(leat_coalesce *coalesce, leat_row_read *rows, uint32_t n
     const size_t before_length = before.first ? before.first->length : 0;
     const uint64_t before_ended = before_end ? *before_end : 0;
     leat_row_read *sorted[ROWS_MAX];
+    leat_check(n <= ROWS_MAX && coalesce->to - used_from <= coalesce->bytes);
     const uint32_t count = sort(rows, n, sorted);
     int n_reads = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -110,7 +117,7 @@ int leat_coalesce_place(leat_coalesce *coalesce, leat_row_read *rows, uint32_t n
         if (i == 0 && n_reads == 0 && before_end && *before_end > place_of(coalesce, row))
             *before_end = place_of(coalesce, row);
     }
-    if (!count) /* a run between two others would get their shared block */
+    if (!count) /* else an empty task could share the block of its neighbours */
         leat_coalesce_close(coalesce);
     *end = coalesce->to;
     return n_reads;

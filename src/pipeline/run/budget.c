@@ -61,13 +61,12 @@ static void decide_depth(const leat_budget_division *d)
                plan->has_prefetch ? "as stage prefetch says" : "there is no stage prefetch");
     else if (b->prefetch_most < LEAT_PREFETCH_MOST)
         decide(b, "prefetch", b->prefetch, "batches",
-               "auto: to begin with; then as many as outlast the slowest sample, at most %lld: "
-               "more do "
-               "not fit in the budget",
+               "auto: starts here, then grows to outlast the slowest sample; at most %lld, because "
+               "more do not fit in the budget",
                (long long)b->prefetch_most);
     else
         decide(b, "prefetch", b->prefetch, "batches",
-               "auto: to begin with; then as many as outlast the slowest sample, at most %lld",
+               "auto: starts here, then grows to outlast the slowest sample; at most %lld",
                (long long)b->prefetch_most);
 }
 
@@ -76,7 +75,7 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
     if (!plan->source->table->locate)
-        decide(b, "reader", 0, "", "direct: the source fetches by itself, in the worker");
+        decide(b, "reader", 0, "", "direct: the source itself reads, in the worker");
     else if (!b->read_bytes)
         decide(b, "reader", 0, "", "pread, in the worker: as engine.reader says");
     else {
@@ -86,10 +85,10 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
         decide(b, "read-ahead", b->read_bytes, "bytes", "%s%s",
                plan->engine.read_bytes  ? "as engine.read_bytes says"
                : wanted > b->read_bytes ? "auto: what the budget leaves"
-               : wanted == READ_FIRST   ? "auto: the least that one would like"
-               : wanted == READ_MOST    ? "auto: the most that is of use"
-                                        : "auto: two windows of records of mean size",
-               plan->prefetch ? "; used as far as the latency of reads asks for"
+               : wanted == READ_FIRST   ? "auto: the preferred minimum"
+               : wanted == READ_MOST    ? "auto: more is of no use"
+                                        : "auto: two windows of records of average size",
+               plan->prefetch ? "; how much of it is used depends on the latency of reads"
                               : "; with prefetch 0 only the batch asked for is read");
     }
 }
@@ -99,8 +98,8 @@ static void decide_scratch(const leat_budget_division *d)
     leat_budget *const b = d->out;
     if (b->large_bytes)
         decide(b, "scratch", b->scratch_bytes, "bytes",
-               "so many for the largest sample in each thread do not fit in the budget: samples "
-               "that need more wait for each other while they take more than %lld together",
+               "scratch for the largest sample in every thread does not fit in the budget: samples "
+               "that need more wait while together they would take more than %lld bytes",
                (long long)b->room_bytes);
 }
 
@@ -115,7 +114,7 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
     decide_scratch(d);
     decide(b, "run", plan->engine.run ? plan->engine.run : 1, "rows", "%s",
            plan->engine.run ? "as engine.run says"
-                            : "auto: to begin with; then as many as make a task of 50 us");
+                            : "auto: starts here, then as many as make a task of 50 us");
     int32_t n_device = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n_device += plan->chains[c].n_ops - plan->chains[c].n_host;
@@ -123,8 +122,8 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
         decide(b, "placement", 0, "", "ops on the CPU; the consumer gets the slots themselves");
     else if (n_device)
         decide(b, "placement", 0, "",
-               "ops on the CPU but for %d on %s, %s; batches are copied from %s slots", n_device,
-               d->facts->device,
+               "%d ops on %s, the others on the CPU (%s); batches are copied from %s slots",
+               n_device, d->facts->device,
                plan->whole ? "auto: the last ones that all have kernels" : "as the maps say",
                plan->pageable ? "pageable" : "pinned");
     else
@@ -258,11 +257,12 @@ static int refuse(const leat_budget_division *d, leat_error *err)
                      "engine.read_bytes or engine.threads";
     if (d->plan->look.n_run && !strcmp(most->name, "large samples"))
         blame_record(d->plan, what, sizeof what);
-    return leat_fail(err, LEAT_E_CONFIG,
-                     "%lld bytes of memory (%s) do not hold this pipeline: it takes at least %lld, "
-                     "of these %lld for %s (%s)%s",
-                     (long long)b->limit_bytes, b->limit_reason, (long long)b->least_bytes,
-                     (long long)most->bytes, most->name, most->text, what);
+    return leat_fail(
+        err, LEAT_E_CONFIG,
+        "%lld bytes of memory (%s) are too few for this pipeline: it takes at least %lld, "
+        "of which %lld for %s (%s)%s",
+        (long long)b->limit_bytes, b->limit_reason, (long long)b->least_bytes,
+        (long long)most->bytes, most->name, most->text, what);
 }
 
 static void set_numbers(const leat_budget_division *d)

@@ -157,8 +157,8 @@ static void put_depth(writer *w)
         depth += times[i] & 1 ? 1 : -1;
         if (i + 1 < 2 * w->n_spans && times[i] >> 1 == times[i + 1] >> 1)
             continue;
-        begin(w, "C", "runs being read", times[i] >> 1);
-        snprintf(text, sizeof text, ",\"args\":{\"runs\":%" PRId64 "}}", depth);
+        begin(w, "C", "tasks being read", times[i] >> 1);
+        snprintf(text, sizeof text, ",\"args\":{\"tasks\":%" PRId64 "}}", depth);
         put(w, text);
     }
     free(times);

@@ -73,7 +73,7 @@ static double n_workers(const leat_loader *loader)
     return loader->n_threads > 1 ? loader->n_threads : 1;
 }
 
-/* --- rows per run ----------------------------------------------------------------------------- */
+/* --- rows per task ---------------------------------------------------------------------------- */
 
 static void tune_task_locked(leat_loader *loader)
 {
