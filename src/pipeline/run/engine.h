@@ -141,13 +141,11 @@ struct leat_batch {
 
 /* What tune.c measures. [engine lock] */
 typedef struct leat_tune {
-    double longest,
-        longest_before; /* slowest row in ns, of this group of batches and of the last */
-    double window_ns, mean_before;
-    uint64_t window_rows, window_batches;
-    uint64_t n_timed; /* tasks */
-    uint64_t
-        n_starved; /* times that a worker waited for the window while the consumer waited too */
+    double slowest, slowest_before; /* row, ns: of this group of batches and the last */
+    double group_ns, mean_before;
+    uint64_t group_rows, group_batches;
+    uint64_t n_timed;   /* tasks */
+    uint64_t n_starved; /* a worker waited for the window, the consumer for a batch */
 } leat_tune;
 
 struct leat_loader {
@@ -172,15 +170,14 @@ struct leat_loader {
     int n_threads;
     leat_worker *workers; /* n_threads + 1: the last is the consumer's */
     leat_pool *pool;
-    leat_scratch_room
-        *scratch_room; /* shared by workers that need more than budget.scratch_bytes */
-    leat_trace_ring read_spans, copy_spans; /* for the trace */
-    leat_trace_ring step_spans;             /* training steps that the consumer reported */
+    leat_scratch_room *scratch_room; /* for samples that need more than scratch_bytes */
+    leat_trace_ring read_spans, copy_spans;
+    leat_trace_ring step_spans; /* training steps that the consumer reported */
 
     /* --- The device's queues. [const after open] --------------------------------------------- */
     leat_stream *copy_stream;
     leat_stream *map_stream;         /* NULL: the device has no ops to do */
-    leat_device_map *map;            /* the same */
+    leat_device_map *map;            /* NULL: likewise */
     leat_device_cache *device_cache; /* rows that stay on the device; NULL: none do */
 
     pthread_mutex_t lock; /* guards all that follows, unless a field says otherwise */
@@ -200,7 +197,7 @@ struct leat_loader {
     /* --- Handles, slots and device buffers. -------------------------------------------------- */
     leat_batch *batches; /* n_handles of them [const after open] */
     leat_view *views;    /* of all handles [const after open] */
-    leat_batch **ring;   /* batch b is ring[b % n_batches] while in the window or just behind it */
+    leat_batch **ring;   /* batch b is ring[b % n_batches] while in the window or just before it */
     leat_batch *spare;   /* handles outside the ring that nobody holds */
     leat_slot *slots, *free_slots; /* the free ones are a stack */
     int64_t n_slots_made, n_slots_free;
@@ -277,7 +274,7 @@ static inline int64_t leat_loader_made_early(const leat_loader *loader)
 {
     return loader->hold > LEAT_MADE_EARLY ? loader->hold : LEAT_MADE_EARLY;
 }
-/* The first batch behind the window: it may not be computed yet. */
+/* The first batch beyond the window: it may not be computed yet. */
 static inline int64_t leat_loader_window_end(const leat_loader *loader)
 {
     const int64_t end = loader->asked + loader->prefetch;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * readahead.c: reads the bytes of rows before they are computed. sched.c calls it. Invariant:
- * tasks get read memory in the order of their rows. So memory is never held only by rows behind
+ * tasks get read memory in the order of their rows. So memory is never held only by rows beyond
  * the window: no deadlock.
  *
  * DESIGN. The thread that holds the token takes the next rows in order, asks the source where
@@ -49,7 +49,7 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
         return LEAT_OK;
     }
     if (rc == LEAT_E_NOMEM)
-        return leat_fail_in(err, rc, "engine.read_bytes is more than there is: ");
+        return leat_fail_in(err, rc, "engine.read_bytes does not fit in memory: ");
     if (rc < 0)
         return leat_fail_in(err, rc, "engine.reader: io_uring: ");
     probe_first_file(loader);

@@ -13,7 +13,7 @@
  *
  * "Slowest" looks at two groups of batches, the current one and the last, so an old outlier is
  * forgotten. A task is timed as a whole: time beyond the usual cost of its rows counts as one
- * row's. The window of batches grows only when a worker found nothing to do but batches behind
+ * row's. The window of batches grows only when a worker found nothing to do but batches beyond
  * it while the consumer waited. Then it doubles, up to the formula.
  *
  * The usual cost of a row and the usual latency of a read are running quantiles, which move by
@@ -26,11 +26,10 @@
 #include "base/text.h"
 #include "engine.h"
 
-#define TASK_NS    50000 /* a shorter task costs more to hand over than to do */
-#define WINDOW     64    /* batches per group, for the slowest row */
-#define AT_ONCE_NS 5000  /* a faster read came from the page cache */
-#define SETTLE_MOST                                                                                \
-    65536 /* reads, at most, until in_worker is tried again */ /* reads, at most, until in_worker is tried again */
+#define TASK_NS       50000 /* a shorter task costs more to hand over than to do */
+#define GROUP_BATCHES 64    /* batches per group, for the slowest row */
+#define AT_ONCE_NS    5000  /* a faster read came from the page cache */
+#define SETTLE_MOST   65536 /* reads until in_worker is tried again, at most */
 /* From this size on it is worth that the worker itself reads a record and finds it in its core's
  * cache. Smaller records cost more in system calls. */
 #define IN_WORKER_BYTES 16384
@@ -103,11 +102,11 @@ void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
     const double one = (double)ns / (double)n;
     follow(&loader->sample_ns, &t->n_timed, one > 1 ? one : 1, 4, 4);
     const double usual = loader->sample_ns < one ? loader->sample_ns : one;
-    const double longest = (double)ns - (double)(n - 1) * usual;
-    t->window_ns += (double)ns;
-    t->window_rows += n;
-    if (longest > t->longest)
-        t->longest = longest;
+    const double slowest = (double)ns - (double)(n - 1) * usual;
+    t->group_ns += (double)ns;
+    t->group_rows += n;
+    if (slowest > t->slowest)
+        t->slowest = slowest;
     if (!loader->fixed_task_rows)
         tune_task_locked(loader);
 }
@@ -115,30 +114,30 @@ void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
 /* --- batches ahead ---------------------------------------------------------------------------- */
 
 /* Batches that outlast the slowest row. */
-static int64_t prefetch_for(const leat_loader *loader, double longest, double mean)
+static int64_t prefetch_for(const leat_loader *loader, double slowest, double mean)
 {
     const double batch = (double)leat_order_slot_rows(&loader->plan->order) * mean;
-    const double n = ceil(longest * n_workers(loader) / (batch > 1 ? batch : 1));
+    const double n = ceil(slowest * n_workers(loader) / (batch > 1 ? batch : 1));
     return n < LEAT_PREFETCH_FIRST             ? LEAT_PREFETCH_FIRST
            : n > (double)loader->prefetch_most ? loader->prefetch_most
                                                : (int64_t)n;
 }
 
-static void turn_window(leat_tune *t)
+static void next_group(leat_tune *t)
 {
-    t->longest_before = t->longest;
-    t->mean_before = t->window_ns / (double)(t->window_rows ? t->window_rows : 1);
-    t->longest = t->window_ns = 0;
-    t->window_rows = 0;
-    t->window_batches = 0;
+    t->slowest_before = t->slowest;
+    t->mean_before = t->group_ns / (double)(t->group_rows ? t->group_rows : 1);
+    t->slowest = t->group_ns = 0;
+    t->group_rows = 0;
+    t->group_batches = 0;
 }
 
 static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
 {
     leat_tune *const t = &loader->tune;
-    const double longest = t->longest > t->longest_before ? t->longest : t->longest_before;
-    const double mean = t->window_rows ? t->window_ns / (double)t->window_rows : t->mean_before;
-    const int64_t now = loader->prefetch, enough = prefetch_for(loader, longest, mean);
+    const double slowest = t->slowest > t->slowest_before ? t->slowest : t->slowest_before;
+    const double mean = t->group_rows ? t->group_ns / (double)t->group_rows : t->mean_before;
+    const int64_t now = loader->prefetch, enough = prefetch_for(loader, slowest, mean);
     int64_t wanted = now;
     if (enough > now && t->n_starved >= STARVED)
         wanted = 2 * now < enough ? 2 * now : enough;
@@ -155,7 +154,7 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
         "%lld",
         wanted > now ? "workers waited for the window, and the consumer for a batch"
                      : "no worker waited for the window",
-        longest * 1e-6, longest / (mean > 1 ? mean : 1), loader->n_threads,
+        slowest * 1e-6, slowest / (mean > 1 ? mean : 1), loader->n_threads,
         loader->n_threads == 1 ? "" : "s", loader->n_threads == 1 ? "s" : "", (long long)enough);
 }
 
@@ -217,7 +216,7 @@ void leat_tune_read_locked(leat_loader *loader, int64_t ns)
     follow(&a->latency_ns, &a->n_timed, ns > 1000 ? (double)ns : 1000, 6, 2);
 }
 
-/* Rows could be computed, but their batches are behind the window. */
+/* Rows could be computed, but their batches are beyond the window. */
 static bool window_blocks_locked(const leat_loader *loader)
 {
     const int64_t limit = loader->asked + loader->prefetch;
@@ -242,12 +241,12 @@ void leat_tune_idle_locked(leat_loader *loader)
 void leat_tune_batch_locked(leat_loader *loader)
 {
     leat_tune *const t = &loader->tune;
-    const bool turn = ++t->window_batches >= WINDOW;
+    const bool turn = ++t->group_batches >= GROUP_BATCHES;
     if (loader->plan->prefetch_auto)
         tune_prefetch_locked(loader, turn);
     tune_reading_locked(loader);
     if (turn)
-        turn_window(t);
+        next_group(t);
 }
 
 size_t leat_loader_decisions(leat_loader *loader, leat_decision *out, size_t n)
