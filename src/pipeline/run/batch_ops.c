@@ -11,8 +11,6 @@
  * number and op, two by two. A last odd row stays as it is, and masked rows are not paired. Both
  * rows of a pair are mixed in place at once, so no copy of the batch is needed, and pairs do not
  * depend on each other. */
-#include "batch_ops.h"
-
 #include "base/scratch.h"
 #include "engine.h"
 #include "ops/image/mix.h"

@@ -51,7 +51,6 @@
 #include "base/forked.h"
 #include "base/pool.h"
 #include "base/scratch_room.h"
-#include "batch_ops.h"
 #include "budget_impl.h"
 #include "device/device_table.h"
 #include "pipeline/plan/plan_impl.h"
@@ -100,6 +99,13 @@ typedef struct leat_slot {
     leat_error error;
     leat_bad_log *log; /* NULL unless bad records are masked or replaced */
 } leat_slot;
+
+/* Some pairs of rows for one op; or, when op is n_batch_ops, some rows for their digests. */
+typedef struct leat_batch_ops_task {
+    leat_slot *slot;
+    int32_t op;
+    uint64_t from, to;
+} leat_batch_ops_task;
 
 typedef enum leat_batch_state {
     LEAT_BATCH_EMPTY,
