@@ -19,13 +19,12 @@
 #include "base/text.h"
 #include "engine.h"
 
-#define AUTO_SHARE 4                  /* the automatic limit is 1 / AUTO_SHARE of the free memory */
-#define READ_FIRST ((int64_t)4 << 20) /* preferred read memory, at least */
-#define READ_MOST                                                                                  \
-    ((int64_t)64 << 20) /* preferred read memory, at most */ /* preferred read memory, at most */
-#define READ_LEAST    ((int64_t)64 << 10) /* it works with this much */ /* it works with this much */
-#define SCRATCH_SHARE 4                  /* all scratch is 1 / SCRATCH_SHARE of a short limit */
-#define RESERVE_MOST  ((int64_t)4 << 30) /* of address space, for a thread's scratch */
+#define AUTO_SHARE    4 /* the automatic limit is 1 / AUTO_SHARE of the free memory */
+#define READ_FIRST    ((int64_t)4 << 20)  /* preferred read memory, at least */
+#define READ_MOST     ((int64_t)64 << 20) /* preferred read memory, at most */
+#define READ_LEAST    ((int64_t)64 << 10) /* it works with this much */
+#define SCRATCH_SHARE 4                   /* all scratch is 1 / SCRATCH_SHARE of a short limit */
+#define RESERVE_MOST  ((int64_t)4 << 30)  /* of address space, for a thread's scratch */
 
 /* --- decisions -------------------------------------------------------------------------------- */
 
@@ -45,7 +44,6 @@ static void decide(leat_budget *out, const char *name, int64_t to, const char *u
     va_end(args);
 }
 
-/* Records are in files that the engine reads. */
 /* Records are in files that the engine reads. */
 static bool reads_ahead(const leat_plan *plan)
 {

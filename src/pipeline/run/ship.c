@@ -252,7 +252,8 @@ static int fail_file(const leat_loader *loader, const leat_slot *slot, int64_t r
     if (table_of(loader)->explain)
         table_of(loader)->explain(loader->device, why, sizeof why);
     return leat_fail(err, LEAT_E_DATA,
-                     "%s: '%s': decode_jpeg: %s: a map with device: cpu decodes it, or says more",
+                     "%s: '%s': decode_jpeg: %s: use a map with device: cpu, which decodes it or "
+                     "says what is wrong",
                      where, plan->tensors[c].name, why);
 }
 

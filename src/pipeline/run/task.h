@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * task.h: computing the rows of a span, and how rate their stages are timed. */
+ * task.h: computes the rows of a task, and says how often samples are timed. sched.c
+ * calls it. */
 #ifndef LEAT_TASK_H
 #define LEAT_TASK_H
 
@@ -23,7 +24,7 @@ typedef struct leat_outcome {
     leat_error error; /* of that row */
 } leat_outcome;
 
-/* How rate samples are timed: one in so many, and of those one in cpu_every by the CPU's time. */
+/* One sample in timed_every is timed; of those, one in cpu_every by CPU time. */
 typedef struct leat_sampling {
     uint32_t timed_every, cpu_every;
 } leat_sampling;
