@@ -132,7 +132,7 @@ static void run_work_locked(leat_loader *loader, leat_worker *worker, const leat
     leat_wake_balance_locked(loader); /* there may be more work, for others */
     pthread_mutex_unlock(&loader->lock);
     leat_task_compute(loader, worker, work, &rate, &outcome);
-    leat_sample_rest(worker, (size_t)loader->budget.scratch_bytes);
+    leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
     book_locked(loader, worker, work, &outcome);
     loader->help_ns += only < 0 ? 0 : outcome.ns;
@@ -153,7 +153,7 @@ static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64
     pthread_mutex_unlock(&loader->lock);
     const int64_t start = leat_clock_ns();
     const int rc = leat_batch_ops_run(loader->plan, worker, &task, &digest, &error);
-    leat_sample_rest(worker, (size_t)loader->budget.scratch_bytes);
+    leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_BATCH_OPS, start, batch, 0, 0, 0);
     pthread_mutex_lock(&loader->lock);
     loader->busy_ns += end - start;

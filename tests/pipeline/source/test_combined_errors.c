@@ -24,8 +24,8 @@ static void errors_say_what_and_where(void **state)
     refused("{concat: [{pipeline: [shuffle]}]}", "each entry is a source");
     refused("{concat: [{tfrecord: 'A', images: 'I'}]}", "a dash of its own");
     refused("{concat: [{tfrecrd: 'A'}]}", "did you mean 'tfrecord'");
-    refused("{concat: [" XA ", pipeline: [{batch: 3}]}]}", "batch cannot stand in the pipeline");
-    refused("{concat: [" XA ", pipeline: [{map: [cast]}]}]}", "map cannot stand in the pipeline");
+    refused("{concat: [" XA ", pipeline: [{batch: 3}]}]}", "batch is not allowed in the pipeline");
+    refused("{concat: [" XA ", pipeline: [{map: [cast]}]}]}", "map is not allowed in the pipeline");
     refused("{concat: [" XA ", pipeline: shuffle}]}", "pipeline must be a list");
     refused("{concat: [" XA ", pipeline: [{skip: 99}]}]}", "skip leaves none of the 40");
     refused("{concat: [" XA ", pipeline: [{repeat: forever}]}, " XB "}]}", "never come up");
