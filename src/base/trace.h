@@ -36,14 +36,14 @@ typedef struct leat_trace_stage {
 } leat_trace_stage;
 
 typedef enum leat_trace_kind {
-    LEAT_TRACE_NEXT,   /* inside leat_loader_next */
-    LEAT_TRACE_ROWS,   /* a run of rows computed */
-    LEAT_TRACE_SLEEP,  /* nothing to do */
-    LEAT_TRACE_WAIT,   /* the same, as the one that listens for reads */
-    LEAT_TRACE_START,  /* reads worked out and submitted */
-    LEAT_TRACE_SHIP,   /* a copy enqueued */
-    LEAT_TRACE_FINISH, /* batch ops */
-    LEAT_TRACE_READ,   /* reads of a run in flight; these overlap */
+    LEAT_TRACE_NEXT,      /* inside leat_loader_next */
+    LEAT_TRACE_ROWS,      /* a run of rows computed */
+    LEAT_TRACE_SLEEP,     /* nothing to do */
+    LEAT_TRACE_WAIT,      /* the same, as the one that listens for reads */
+    LEAT_TRACE_READAHEAD, /* reads worked out and submitted */
+    LEAT_TRACE_SHIP,      /* a copy enqueued */
+    LEAT_TRACE_BATCH_OPS, /* batch ops */
+    LEAT_TRACE_READ,      /* reads of a run in flight; these overlap */
     LEAT_TRACE_COPY,
     LEAT_TRACE_STEP,
     LEAT_TRACE_STAGE /* + number of the stage */
