@@ -81,7 +81,7 @@ int leat_bitset_finish(leat_bitset *set, leat_error *err)
     return LEAT_OK;
 }
 
-/* Place of bit i (counted from 0) among those set in a word. */
+/* Returns the position of the i-th set bit of a word, i from 0. */
 static uint64_t bit_place(uint64_t word, uint64_t i)
 {
     uint64_t at = 0;

@@ -28,9 +28,9 @@ static void errors_say_what_and_where(void **state)
     refused("{concat: [" XA ", pipeline: [{map: [cast]}]}]}", "map cannot stand in the pipeline");
     refused("{concat: [" XA ", pipeline: shuffle}]}", "pipeline must be a list");
     refused("{concat: [" XA ", pipeline: [{skip: 99}]}]}", "skip leaves none of the 40");
-    refused("{concat: [" XA ", pipeline: [{repeat: forever}]}, " XB "}]}", "never come up");
+    refused("{concat: [" XA ", pipeline: [{repeat: forever}]}, " XB "}]}", "never be used");
     refused("{interleave: {cycle_length: 1, sources: [" XA ", pipeline: [repeat]}, " XB "}]}}",
-            "never come up");
+            "never be used");
     refused("{mix: {weights: [1], sources: [" XA "}, " XB "}]}}", "a list of 2 numbers");
     refused("{mix: {weights: [1, 0], sources: [" XA "}, " XB "}]}}",
             "a weight is a number above 0");
