@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_interleave.c: sources in turn, a block of each; those that end drop out. As tf.data's
+ * source_interleave.c: takes blocks of several sources in turn until all have ended, like tf.data's
  * interleave over a list of data sets. */
 #include "combined.h"
 
@@ -14,9 +14,9 @@ static const char *const alls[] = { "all", NULL };
 static const leat_option options[] = {
     LEAT_SOURCES_ROW(interleave_options),
     LEAT_OPTION_I64_OR(interleave_options, cycle_length, "all", 1, 9e15, alls,
-                       "sources that take turns at a time; one that ends makes room for the next"),
+                       "sources that are open at a time; when one ends, the next takes its place"),
     LEAT_OPTION_I64(interleave_options, block_length, "1", 1, 9e15,
-                    "elements of a source before it is the next one's turn"),
+                    "elements to take from a source before the next one"),
     LEAT_OPTION_END
 };
 

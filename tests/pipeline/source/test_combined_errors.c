@@ -48,8 +48,8 @@ static void errors_say_what_and_where(void **state)
     refused("{mix: [" XA "}, {tfrecord: {files: 'B', features: {x: {key: id}, id: {shape: []}}}}]}",
             "'x' as int64[] and source 1");
     refused("{zip: [" XA "}, " XB "}]}", "both have a tensor 'x'");
-    refused("{zip: [" XA ", pipeline: [shuffle]}]}", "may not change from epoch to epoch");
-    refused("{zip: [" XA ", pipeline: [{repeat: 2}]}]}", "may not change from epoch to epoch");
+    refused("{zip: [" XA ", pipeline: [shuffle]}]}", "must be the same in every epoch");
+    refused("{zip: [" XA ", pipeline: [{repeat: 2}]}]}", "must be the same in every epoch");
     refused("{zip: [{concat: [" XA ", pipeline: [shuffle]}]}]}", "may not change");
 }
 
