@@ -28,14 +28,14 @@ static const leat_option options[] = {
                     "batches before the measurement; at most half of all that the run takes"),
     LEAT_ROW_THREADS(struct bench_options),
     LEAT_OPTION_I64(struct bench_options, start_batch, "0", 0, 9e15,
-                    "begin at this batch of the run, as a resumed run does"),
+                    "start at this batch of the run, like a resumed run"),
     LEAT_OPTION_BOOL(struct bench_options, digest, "false",
                      "print a digest of all batches of each epoch, in order"),
     LEAT_OPTION_BOOL(
         struct bench_options, explain, "false",
-        "print what the loader chose, by which rule, and what it changed while running"),
+        "print what the loader chose, by which rule, and what it changed during the run"),
     LEAT_OPTION_STRING(struct bench_options, device, NULL,
-                       "have batches copied to this device; otherwise they stay in host memory"),
+                       "copy batches to this device; default: they stay in host memory"),
     LEAT_ROW_ERRORS(struct bench_options),
     LEAT_ROW_SET(struct bench_options),
     LEAT_ROW_TRACE(struct bench_options),
@@ -263,13 +263,12 @@ const leat_command leat_command_bench = {
     .summary = "measure the loader of a config alone",
     .arguments = "CONFIG",
     .text =
-        "Runs the pipeline of a config with a consumer that takes every batch and does nothing: "
-        "how fast can input be at most, and which stage takes the time. Batches of the warm-up "
-        "are not measured; --steps counts those after it, and without it the last epoch is the "
-        "end. "
-        "Worker time is the share of all workers' time that a stage took.\n\n"
-        "--digest proves that two runs gave the same batches: the digest of an epoch is FNV-1a "
-        "(64 bit) over the digests of its batches, in order, each as 8 bytes, lowest first.",
+        "Runs the pipeline of a config with a consumer that takes every batch and does nothing. "
+        "Shows how fast input can be at most, and which stage takes the time. Warm-up batches are "
+        "not measured; --steps counts those after it, and without --steps the run ends with the "
+        "last epoch. Worker time is the share of all workers' time that a stage took.\n\n"
+        "--digest proves that two runs gave the same batches: the digest of an epoch is FNV-1a (64 "
+        "bit) over the digests of its batches, in order, each as 8 bytes, lowest first.",
     .example = "  leat bench examples/cifar10.yaml --threads 1\n"
                "  leat bench examples/cifar10.yaml --set engine.reader=pread --digest",
     .n_min = 1,

@@ -21,9 +21,9 @@ struct compare_options {
 
 static const leat_option options[] = {
     LEAT_OPTION_STRINGS(struct compare_options, vary, NULL,
-                        "values to compare; given more than once, all combinations"),
+                        "values to compare; if given more than once, all combinations"),
     LEAT_ROW_AUTO(struct compare_options, rounds, 1, 1000,
-                  "times every arm is run, in turns; auto: 6"),
+                  "number of rounds; every arm runs once per round; auto: 6"),
     LEAT_ROW_STEPS(struct compare_options),
     LEAT_ROW_THREADS(struct compare_options),
     LEAT_OPTION_STRING(struct compare_options, device, NULL,
@@ -255,15 +255,15 @@ const leat_command leat_command_compare = {
     .summary = "measure how long the device is idle, and why, for several values",
     .arguments = "CONFIG",
     .text =
-        "Trains with some values of a config varied, the arms taking turns in one process, and "
-        "prints where the device's time went over the steady window: busy, or idle because the "
-        "next batch was not there (input wait), because its copy was not covered by computing "
-        "(exposed copy), or for anything else. The shares are of wall time and sum to 100 %. One "
-        "sentence per arm says what bound it: beside each run the loader runs alone and the step "
-        "runs alone, and the arm is bound by the one whose rate it has. --steps is for each arm "
-        "and round; by default as many as last about 0.3 s.\n\n"
-        "The speed-up is that of samples/s against the first arm. Intervals are bootstrap 95 % "
-        "intervals over the rounds. On a simulated device times are modelled; the table says so.",
+        "Trains with some values of a config varied and prints where the device's time went over "
+        "the steady window: busy, or idle because the next batch was not ready (input wait), "
+        "because its copy did not overlap with computing (exposed copy), or for another reason. "
+        "The arms alternate in one process. The shares are of wall time and sum to 100 %. One "
+        "sentence per arm says what limited it: in each round the loader also runs alone and the "
+        "step runs alone, and the arm is bound by the one whose rate it matches. --steps is per "
+        "arm and round; default: enough for about 0.3 s.\n\n"
+        "Speed-ups compare samples/s with the first arm. Intervals are bootstrap 95 % intervals "
+        "over the rounds. On a simulated device times are modelled; the table says so.",
     .example = "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2\n"
                "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2 \\\n"
                "      --vary engine.threads=1,2 --device sim --json result.json",

@@ -25,27 +25,26 @@ struct convert_options {
 };
 
 static const leat_option options[] = {
-    LEAT_OPTION_STRING(struct convert_options, output, NULL,
-                       "begin of the names of what is written: PREFIX-00000-of-00008.tfrecord, "
-                       "PREFIX-labels.txt"),
+    LEAT_OPTION_STRING(
+        struct convert_options, output, NULL,
+        "start of the output names: PREFIX-00000-of-00008.tfrecord, PREFIX-labels.txt"),
     LEAT_ROW_AUTO(struct convert_options, shards, 1, 99999,
-                  "number of files to spread the records over; auto: 1, or, of TFRecord files, as "
-                  "many as these are"),
-    LEAT_OPTION_STRING(struct convert_options, shuffle, NULL,
-                       "put all records into a random order that this seed decides; otherwise by "
-                       "class, then by name"),
+                  "number of output files; auto: 1, or for TFRecord files one for each input file"),
+    LEAT_OPTION_STRING(
+        struct convert_options, shuffle, NULL,
+        "put all records in a random order given by this seed; default: by class, then by name"),
     LEAT_ROW_THREADS(struct convert_options),
     LEAT_OPTION_STRING(struct convert_options, jpeg, NULL,
-                       "write JPEG files anew without loss: sequential, with a restart marker "
-                       "every N (4) MCUs, so that a crop is read without decoding the rest"),
+                       "rewrite JPEG files without loss: sequential, with a restart marker every N "
+                       "(4) MCUs, so that a crop is read without decoding the rest"),
     LEAT_OPTION_BOOL(struct convert_options, keep_metadata, "false",
                      "with --jpeg: keep comments, Exif data, colour profiles"),
     LEAT_OPTION_BOOL(struct convert_options, verify, "false",
-                     "decode every image, so that damage behind the header is found"),
+                     "decode every image, to find damage after the header"),
     LEAT_OPTION_BOOL(struct convert_options, skip_bad, "false",
-                     "leave out what is no image or cannot be opened, and list it"),
+                     "leave out files that are no image or cannot be opened, and list them"),
     LEAT_OPTION_BOOL(struct convert_options, recursive, "false",
-                     "take files in folders inside a class as well"),
+                     "also take files from folders inside a class folder"),
     LEAT_ROW_QUIET(struct convert_options),
     LEAT_ROW_PROGRESS(struct convert_options),
     LEAT_ROW_JSON(struct convert_options),
@@ -379,42 +378,33 @@ const leat_command leat_command_convert = {
     .summary = "make TFRecord files from a folder of images, or from other TFRecord files",
     .arguments = "images DIR|tfrecord FILE...",
     .text =
-        "Makes TFRecord files from a folder that has one sub-folder per class. Files are JPEG, "
-        "PNG, WebP, BMP, PGM or PPM, told by their first bytes and not by their names; without "
-        "--jpeg "
-        "their bytes pass through untouched. Labels are 0, 1, ... in byte order of the folders' "
-        "names. Names that "
-        "begin "
-        "with a dot are passed over.\n\n"
+        "Makes TFRecord files from a folder with one sub-folder per class. Files are JPEG, PNG, "
+        "WebP, BMP, PGM or PPM; their first bytes say which, not their names. Without --jpeg their "
+        "bytes are copied unchanged. Labels are 0, 1, ... in byte order of the folder names. Names "
+        "that begin with a dot are skipped.\n\n"
         "Records hold the features image/encoded, image/format, image/class/label, "
         "image/class/text, image/height, image/width and image/filename. Without --shuffle they "
-        "are ordered by class and file name. The order is cut into shards of equal size, the "
-        "first shard holding its beginning. The bytes written do not depend on --threads.\n\n"
-        "With --jpeg restart[=N] JPEG files are written anew from their own coefficients: no pixel "
-        "changes, which is checked for each before it is written, and any decoder reads them. "
-        "Progressive files become sequential, Huffman tables are optimised, and every N MCUs there "
-        "is a restart marker. Metadata is dropped unless --keep-metadata. Pictures that Exif says "
-        "are to be turned are turned where that loses nothing; otherwise image/exif/orientation "
-        "says how. Damaged, unfinished and arithmetic-coded files and other formats pass through "
-        "untouched.\n\n"
+        "are ordered by class and file name. The records are split in this order into shards of "
+        "equal size. The bytes written do not depend on --threads.\n\n"
+        "With --jpeg restart[=N] JPEG files are rewritten from their own coefficients. No pixel "
+        "changes; this is checked for each file before it is written, and any decoder reads the "
+        "result. Progressive files become sequential, Huffman tables are optimised, and there is a "
+        "restart marker every N MCUs. Metadata is dropped unless --keep-metadata is given. "
+        "Pictures with an Exif rotation are rotated where that is lossless; otherwise "
+        "image/exif/orientation holds the rotation. Damaged, unfinished and arithmetic-coded files "
+        "and other formats are copied unchanged.\n\n"
         "tfrecord FILE... writes the records of TFRecord files, also GZIP- and ZLIB-compressed "
-        "ones, to "
-        "plain files with their indexes, which can be read in any order: a file for each, or "
-        "--shards "
-        "N files of equal numbers of records. Records keep their order and their bytes; every CRC "
-        "is "
-        "checked.\n\n"
-        "Nothing appears under its final name before everything is complete and on disk. While "
-        "one process writes files of a PREFIX, a second one with the same PREFIX is refused. A "
-        "process that is killed outright leaves hidden files: .PREFIX.lock, and .NAME.part of what "
-        "was complete by then; over a network, or on another file system without nameless files, "
-        "also .NAME.*.tmp (a long NAME is left out, or replaced by digits). They can be removed, "
-        "and "
-        "are in nobody's way. If it was killed while it gave the files their names, "
-        "PREFIX.incomplete "
-        "is left, and leat refuses to read the set until the conversion has run again. A former "
-        "set of "
-        "the same PREFIX and number of shards is replaced at that moment.",
+        "ones, to plain files with indexes, which can be read in any order: one file for each, or "
+        "with --shards N files of equal numbers of records. Records keep their order and their "
+        "bytes; every CRC is checked.\n\n"
+        "No file gets its final name before all files are complete and on disk. While one process "
+        "writes files of a PREFIX, a second one with the same PREFIX is refused. A process that is "
+        "killed leaves hidden files: .PREFIX.lock, and .NAME.part for each file that was complete; "
+        "over a network, or on another file system without nameless files, also .NAME.*.tmp (a "
+        "long NAME is omitted, or replaced by digits). They can be deleted, and the next run "
+        "ignores them. If it was killed while it renamed the files, PREFIX.incomplete is left, and "
+        "leat refuses to read the set until the conversion has run again. Existing files of the "
+        "same PREFIX and number of shards are replaced at that moment.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"
                "  leat convert tfrecord 'gzip/train-*' -o data/train",
     .n_min = 1,

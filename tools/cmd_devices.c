@@ -70,9 +70,9 @@ const leat_command leat_command_devices = {
     .name = "devices",
     .summary = "list the devices that training can run on",
     .arguments = "",
-    .text = "Lists the devices that `train.device` and --device can name, with those that are not "
-            "on this machine and why. Simulated devices do no arithmetic: they model the time that "
-            "an accelerator would take.",
+    .text = "Lists the devices that `train.device` and --device can name, and why some are not "
+            "available on this machine. Simulated devices do no arithmetic: they model the time "
+            "that an accelerator would take.",
     .options_size = sizeof(struct devices_options),
     .options = options,
     .run = run,

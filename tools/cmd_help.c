@@ -14,12 +14,12 @@ struct help_options {
 
 static const leat_option options[] = {
     LEAT_OPTION_STRING(struct help_options, search, NULL,
-                       "list everything that has this text in its name or explanation"),
+                       "list everything with this text in its name or explanation"),
     LEAT_OPTION_BOOL(struct help_options, man, "false",
-                     "print the man page (roff), of the command that is named or of leat"),
+                     "print the man page (roff) of a command, or of leat"),
     LEAT_OPTION_BOOL(struct help_options, completion, "false", "print completion for bash"),
     LEAT_OPTION_BOOL(struct help_options, reference, "false",
-                     "print the reference of everything a config can say (Markdown)"),
+                     "print the reference of all config keys and commands (Markdown)"),
     LEAT_OPTION_END
 };
 
@@ -83,9 +83,9 @@ const leat_command leat_command_help = {
     .name = "help",
     .summary = "explain a command, or a word of a config or a report",
     .arguments = "[WORD]",
-    .text = "Explains a command (`leat help train`), anything that a config can say (`leat help "
-            "random_crop`, `leat help learning_rate`, `leat help sim`), with an example, or a word "
-            "of a report (`leat help input wait`). Without a word it lists the commands.",
+    .text = "Explains a command (`leat help train`), any key of a config (`leat help random_crop`, "
+            "`leat help learning_rate`, `leat help sim`) with an example, or a word of a report "
+            "(`leat help input wait`). Without a word it lists the commands.",
     .example = "  leat help --search shuffle\n"
                "  leat help --completion > ~/.local/share/bash-completion/completions/leat",
     .n_max = -1,

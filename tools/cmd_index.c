@@ -20,17 +20,18 @@ struct index_options {
 
 static const leat_option options[] = {
     LEAT_OPTION_BOOL(struct index_options, check, "false",
-                     "change nothing; name each file whose index is missing, stale or damaged, and "
+                     "change nothing; list each file whose index is missing, stale or damaged, and "
                      "fail if there is one"),
-    LEAT_OPTION_BOOL(struct index_options, rebuild, "false", "make it again even if it fits"),
+    LEAT_OPTION_BOOL(struct index_options, rebuild, "false",
+                     "rebuild the index even if it is up to date"),
     LEAT_OPTION_BOOL(struct index_options, jpeg, "false",
-                     "also the index of the JPEG files, NAME.tfrecord.jpg.idx: with it, a crop of "
-                     "one is decoded without the rest of the picture"),
+                     "also index the JPEG files, in NAME.tfrecord.jpg.idx: crops are then decoded "
+                     "without the rest of the picture"),
     LEAT_OPTION_STRING(struct index_options, feature, NULL,
                        "feature that holds the JPEG files; default: image/encoded, or image"),
     LEAT_ROW_AUTO(struct index_options, every_mcus, 1, 65535,
-                  "blocks of 8 x 8 to 16 x 16 pixels (MCUs) from one mark of that index to the "
-                  "next; auto: as many as make 64 pixels"),
+                  "MCUs (blocks of 8 x 8 to 16 x 16 pixels) between two entries of the JPEG index; "
+                  "auto: enough for 64 pixels"),
     LEAT_ROW_QUIET(struct index_options),
     LEAT_ROW_PROGRESS(struct index_options),
     LEAT_ROW_JSON(struct index_options),
@@ -223,23 +224,22 @@ const leat_command leat_command_index = {
     .name = "index",
     .summary = "make or check the index files of TFRecord files",
     .arguments = "FILE...",
-    .text =
-        "An index, NAME.tfrecord.idx, says where each record begins, so that records can be "
-        "read in any order. `leat convert` writes it, and it is made when a file without one "
-        "is first used; this command does it beforehand, or checks it. It is stale when the "
-        "file's size or time of change is another. Where a length is damaged or the end is cut, "
-        "the "
-        "index goes on at the next sound record; see `leat help repair`.\n\n"
-        "--jpeg makes a second index, NAME.tfrecord.jpg.idx, of the JPEG files in the records: "
-        "where a decoder may start inside each. Loaders use it by themselves (engine.jpeg_index), "
-        "so that files without restart markers are read in parts too; they stay as they are. It "
-        "takes about 2 % of the data. Batches are the same with and without; a record that was "
-        "changed since is found out and read without it. Making it takes as long as decoding the "
-        "files once on one core; several processes may do different files at once.\n\n"
-        "An index appears whole or not at all. A run that is stopped or killed leaves nothing "
-        "behind; over a network, or on another file system without nameless files, it leaves a "
-        "file .NAME.*.tmp (.*.tmp where NAME is long), which nothing reads and which may be "
-        "deleted.",
+    .text = "An index, NAME.tfrecord.idx, says where each record begins, so that records can be "
+            "read in any order. `leat convert` writes it, and a loader makes a missing one; this "
+            "command makes it beforehand, or checks it. An index is stale when the size or "
+            "modification time of its file has changed. Where a length is damaged or the end is "
+            "cut off, the index continues at the next intact record; see `leat help repair`.\n\n"
+            "--jpeg makes a second index, NAME.tfrecord.jpg.idx, of the JPEG files in the records: "
+            "the places inside each where a decoder can start. Loaders use it automatically "
+            "(engine.jpeg_index) to decode parts of files that have no restart markers. The data "
+            "files do not change. The index takes about 2 % of their size. Batches are the same "
+            "with and without it; a record that has changed since is detected and read without it. "
+            "Making it takes as long as decoding the files once on one core; several processes may "
+            "index different files at once.\n\n"
+            "An index appears whole or not at all. A run that is stopped or killed leaves nothing "
+            "behind; over a network, or on another file system without nameless files, it leaves a "
+            "file .NAME.*.tmp (.*.tmp where NAME is long), which nothing reads and which can be "
+            "deleted.",
     .example = "  leat index 'data/train-*.tfrecord'\n  leat index --check data/*.tfrecord\n"
                "  leat index --jpeg 'data/train-*.tfrecord'",
     .n_min = 1,

@@ -28,7 +28,7 @@ static const char *const every_record[] = { "all", NULL };
 
 static const leat_option options[] = {
     LEAT_OPTION_I64_OR(struct inspect_options, record, "all", 0, 9e15, every_record,
-                       "show this record, counted from 0 over all files; all: count them"),
+                       "show this record, counted from 0 over all files; all: print counts"),
     LEAT_OPTION_STRING(struct inspect_options, label, "image/class/label",
                        "feature to count classes by"),
     LEAT_OPTION_STRING(struct inspect_options, text, "image/class/text",
@@ -383,17 +383,15 @@ static int run(const leat_call *call)
 
 const leat_command leat_command_inspect = {
     .name = "inspect",
-    .summary = "show what TFRecord files hold, or what a config means",
+    .summary = "show the contents of TFRecord files, or the plan of a config",
     .arguments = "FILE...|CONFIG",
-    .text =
-        "Reads TFRecord files, checking every CRC, and goes past damage, which makes it fail at "
-        "the end "
-        "(see `leat help repair`). It counts records, features, classes, and "
-        "formats and sizes of images, and of JPEG files how many leat's own decoder takes and "
-        "how many of these are seekable: have restart markers (see `leat help convert`) or a place "
-        "in the index beside the file (see `leat help index`). With "
-        "--record it shows the fields of one record. Of a "
-        "config (.yaml) it shows the plan: records, batches, and the tensors of a sample.",
+    .text = "Reads TFRecord files, checks every CRC, and continues after damage, but fails at the "
+            "end (see `leat help repair`). It counts records, features, classes, and formats and "
+            "sizes of images. For JPEG files it counts how many leat's own decoder supports, and "
+            "how many of these are seekable: they have restart markers (see `leat help convert`) "
+            "or an entry in the index beside the file (see `leat help index`). With --record it "
+            "shows the fields of one record. For a config (.yaml) it shows the plan: records, "
+            "batches, and the tensors of a sample.",
     .example = "  leat inspect 'data/train-*.tfrecord'\n"
                "  leat inspect data/train-00000-of-00008.tfrecord --record 12",
     .n_min = 1,

@@ -21,8 +21,7 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct plan_options, section, NULL,
                        "plan this part of the config, such as eval, instead of the top"),
     LEAT_OPTION_STRING(struct plan_options, device, NULL,
-                       "plan for batches that are copied to this device; otherwise they stay in "
-                       "host memory"),
+                       "plan for batches on this device; default: in host memory"),
     LEAT_OPTION_I64(struct plan_options, hold, "1", 1, 1e6,
                     "batches that the consumer holds at once; leat train holds 1"),
     LEAT_ROW_THREADS(struct plan_options),
@@ -223,14 +222,13 @@ static int run(const leat_call *call)
 
 const leat_command leat_command_plan = {
     .name = "plan",
-    .summary = "show what a config comes to: stages, tensors, memory, decisions",
+    .summary = "print the resolved plan: stages, tensors, memory, decisions",
     .arguments = "CONFIG",
     .text =
-        "Opens the source and plans the pipeline of a config without running it: how many "
-        "elements each stage takes and gives, what each op makes of each tensor, what memory a "
-        "loader takes and out of which budget (engine.memory), and everything that is chosen "
-        "rather than written, with the rule that chose it. What is chosen while a pipeline runs "
-        "shows `leat bench --explain`.",
+        "Opens the source and plans the pipeline of a config without running it. Shows how many "
+        "elements each stage takes and gives, how each op changes each tensor, how much memory a "
+        "loader needs and which limit applies (engine.memory), and every automatic decision with "
+        "its rule. Decisions made during a run are shown by `leat bench --explain`.",
     .example = "  leat plan examples/cifar10.yaml\n"
                "  leat plan examples/cifar10.yaml --device sim --set engine.memory=64MiB",
     .n_min = 1,

@@ -18,8 +18,7 @@ struct repair_options {
 };
 
 static const leat_option options[] = {
-    LEAT_OPTION_STRING(struct repair_options, output, NULL,
-                       "file to write; there must be none of that name"),
+    LEAT_OPTION_STRING(struct repair_options, output, NULL, "output file; must not exist yet"),
     LEAT_ROW_QUIET(struct repair_options), LEAT_ROW_PROGRESS(struct repair_options),
     LEAT_ROW_JSON(struct repair_options), LEAT_OPTION_END
 };
@@ -173,26 +172,22 @@ static int run(const leat_call *call)
 
 const leat_command leat_command_repair = {
     .name = "repair",
-    .summary = "copy what is sound of a damaged TFRecord file",
+    .summary = "copy the intact records of a damaged TFRecord file",
     .arguments = "FILE",
-    .text =
-        "Writes every record of FILE whose CRCs hold to a new file, in order, with its index, and "
-        "lists what was lost: number of the record, bytes, and what is wrong there. FILE stays as "
-        "it is.\n\n"
-        "A record with damaged data ends where its length says. Where the length itself is "
-        "damaged, "
-        "or the end of the file is cut, the next sound record is looked for, byte by byte: one "
-        "where "
-        "the CRCs of both length and data hold. What lies between is one lost record, however many "
-        "there were. A record that holds a TFRecord file as its data, and is damaged before it, is "
-        "taken for the records inside.\n\n"
-        "A compressed file is read up to its damage; the copy is plain. Its offsets are those in "
-        "what "
-        "it decompresses to.\n\n"
-        "A pipeline goes past damage in the same way with `on_error: mask` or `replace`: each "
-        "place "
-        "is one bad record. Without, it fails and names file, record and byte.\n\n"
-        "OUT appears whole or not at all.",
+    .text = "Writes every record of FILE whose CRCs match to a new file, in order, with its index, "
+            "and lists what was lost: record number, bytes, and the kind of damage. FILE does not "
+            "change.\n\n"
+            "A record with damaged data ends where its length says. Where the length itself is "
+            "damaged, or the end of the file is cut off, leat searches byte by byte for the next "
+            "intact record: one where the CRCs of both length and data match. The bytes between "
+            "count as one lost record, however many there were. If a damaged record holds a "
+            "TFRecord file as its data, the records inside may be found instead.\n\n"
+            "A compressed file is read up to its damage; the copy is not compressed. Offsets are "
+            "those in the decompressed data.\n\n"
+            "A pipeline continues after damage in the same way with `on_error: mask` or `replace`: "
+            "each damaged place is one bad record. Otherwise it fails and names file, record and "
+            "byte.\n\n"
+            "The output appears whole or not at all.",
     .example = "  leat repair data/train-00003-of-00008.tfrecord -o data/repaired.tfrecord",
     .n_min = 1,
     .n_max = 1,

@@ -34,12 +34,11 @@ static const leat_option options[] = {
                     "number of classes (shapes)"),
     LEAT_OPTION_I64(struct synth_options, size, "64", 8, 4096, "height and width in pixels"),
     LEAT_OPTION_I64(struct synth_options, seed, "1", 0, LEAT_OPTION_I64_MAX,
-                    "decides everything drawn"),
+                    "seed of all pictures"),
     LEAT_OPTION_F64(struct synth_options, split, "0", 0, 0.9,
-                    "share of the images that goes to DIR/test, the rest then to DIR/train; 0: "
-                    "all to DIR"),
+                    "share of the images for DIR/test, the rest go to DIR/train; 0: all go to DIR"),
     LEAT_OPTION_ENUM(struct synth_options, format, "jpeg", formats, "file format"),
-    LEAT_OPTION_I64(struct synth_options, quality, "90", 1, 100, "of JPEG files"),
+    LEAT_OPTION_I64(struct synth_options, quality, "90", 1, 100, "quality of JPEG files"),
     LEAT_ROW_THREADS(struct synth_options),
     LEAT_ROW_QUIET(struct synth_options),
     LEAT_ROW_PROGRESS(struct synth_options),
@@ -295,12 +294,13 @@ static int run(const leat_call *call)
 
 const leat_command leat_command_synth = {
     .name = "synth",
-    .summary = "draw a labelled set of images to try things with",
+    .summary = "draw a labelled set of images for trying leat",
     .arguments = "DIR",
-    .text = "Draws images of shapes (circle, square, triangle, ring, cross, star, stripes, "
-            "crescent, frame, hourglass) in random colour, place, size and rotation on a noisy "
-            "ground, one folder per class, ready for `leat convert images`. The pictures are a "
-            "function of the seed. DIR must not exist or be empty; it appears when it is complete.",
+    .text =
+        "Draws images of shapes (circle, square, triangle, ring, cross, star, stripes, crescent, "
+        "frame, hourglass) in random colour, place, size and rotation on a noisy background, one "
+        "folder per class, ready for `leat convert images`. The same seed gives the same pictures. "
+        "DIR must not exist or be empty; it appears when it is complete.",
     .example = "  leat synth shapes --n 12000 --size 32 --split 0.2\n"
                "  leat convert images shapes/train -o data/shapes-train --shards 4 --shuffle 1",
     .n_min = 1,

@@ -30,13 +30,13 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct train_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_OPTION_STRING(struct train_options, save, NULL,
-                       "write the weights after each epoch and at the end (safetensors), the "
-                       "optimizer's state not; folders are made"),
-    LEAT_OPTION_STRING(struct train_options, restore, NULL, "begin with these weights"),
+                       "save the weights after each epoch and at the end (safetensors, without the "
+                       "optimizer's state); creates missing folders"),
+    LEAT_OPTION_STRING(struct train_options, restore, NULL, "start with these weights"),
     LEAT_OPTION_I64(struct train_options, start_epoch, "0", 0, 1e9,
-                    "begin at this epoch, counted from 0, as a resumed run does"),
+                    "start at this epoch, counted from 0, like a resumed run"),
     LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
-                    "begin at this batch of that epoch, counted from 0"),
+                    "start at this batch of that epoch, counted from 0"),
     LEAT_ROW_ERRORS(struct train_options),
     LEAT_ROW_SET(struct train_options),
     LEAT_ROW_TRACE(struct train_options),
@@ -283,18 +283,18 @@ const leat_command leat_command_train = {
     .name = "train",
     .summary = "train the model of a config",
     .arguments = "CONFIG",
-    .text = "Trains the model of a config's `train` part from its pipeline, until the last epoch "
-            "ends or --steps are made, and evaluates it after each epoch if the config has an "
-            "`eval` part. Each epoch prints loss and accuracy, "
-            "samples/s, and where the device's time went: busy, or idle for input, for copies, or "
-            "for other reasons. The warm-up of the first epoch is left out of samples/s and "
-            "shares; fewer than five steps are not measured. A loss that is no finite number ends "
-            "the run with exit code 1; its weights are not saved.\n\n"
-            "Ctrl-C (or SIGTERM, SIGHUP) ends the run after the step it is in: with --save the "
-            "weights are written then, and the command that goes on from there is printed; with "
-            "--json the epochs that ended are in the file. A second Ctrl-C ends it at once.\n\n"
-            "A resumed run (--restore with --start-epoch and --start-batch) sees the same batches "
-            "as the straight run from there.",
+    .text =
+        "Trains the model of a config's `train` part from its pipeline, until the last epoch or "
+        "after --steps, and evaluates it after each epoch if the config has an `eval` part. Each "
+        "epoch prints loss and accuracy, samples/s, and where the device's time went: busy, or "
+        "idle for input, for copies, or for other reasons. Samples/s and the shares do not include "
+        "the warm-up of the first epoch; fewer than five steps are not measured. If the loss is "
+        "not a finite number, the run stops with exit code 1 and does not save its weights.\n\n"
+        "Ctrl-C (or SIGTERM, SIGHUP) stops the run after the current step. With --save the weights "
+        "are then saved, and the command that resumes the run is printed; with --json the finished "
+        "epochs are in the file. A second Ctrl-C stops it at once.\n\n"
+        "A resumed run (--restore with --start-epoch and --start-batch) sees the same batches as "
+        "an uninterrupted run.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors",
     .n_min = 1,
     .n_max = 1,

@@ -88,16 +88,16 @@ extern const char *const leat_command_auto[];
     LEAT_OPTION_BOOL(s, quiet, "false", "print no progress, as --progress off")
 #define LEAT_ROW_THREADS(s)                                                                        \
     LEAT_ROW_AUTO(s, threads, 0, 1024,                                                             \
-                  "worker threads, instead of engine.threads of a config; 0: none beside the "     \
-                  "command's own; auto: as the config says, or by the number of cores")
+                  "worker threads, overrides engine.threads; 0: only the command's own thread; "   \
+                  "auto: as the config says, or by the number of cores")
 #define LEAT_ROW_STEPS(s)                                                                          \
-    LEAT_ROW_AUTO(s, steps, 1, 1e12, "number of steps (a batch each); auto: as the text above says")
+    LEAT_ROW_AUTO(s, steps, 1, 1e12, "number of steps (one batch each); auto: see the text above")
 
 #define LEAT_ROW_TRACE(s)                                                                          \
-    LEAT_OPTION_STRING(s, trace, NULL,                                                             \
-                       "write what every thread did to this file, for ui.perfetto.dev: the "       \
-                       "newest engine.spans spans of each; unless the config says, 1,048,576 in "  \
-                       "all (some 200 MB)")
+    LEAT_OPTION_STRING(                                                                            \
+        s, trace, NULL,                                                                            \
+        "write a trace of all threads to this file, for ui.perfetto.dev: the newest engine.spans " \
+        "spans of each thread; default: 1,048,576 in all (about 200 MB)")
 
 /* Prints "leat COMMAND: MESSAGE" to standard error and gives the exit code that fits. */
 int leat_command_fail(const char *command, const leat_error *err);

@@ -20,7 +20,7 @@ const leat_option leat_device_sim_options[] = {
     LEAT_OPTION_F64(leat_sim_options, memory_bytes_per_s, "50e9", 1, 1e18,
                     "bytes per second between memory and kernels"),
     LEAT_OPTION_I64(leat_sim_options, launch_ns, "10000", 0, 1e9,
-                    "time in which the host issues one kernel, ns"),
+                    "time that the host needs to issue one kernel, ns"),
     LEAT_OPTION_I64(leat_sim_options, kernel_min_ns, "2000", 0, 1e9, "shortest kernel, ns"),
     LEAT_OPTION_F64(leat_sim_options, copy_bytes_per_s, "6e9", 1, 1e18,
                     "bytes per second of copies from and to pinned memory"),
@@ -29,7 +29,7 @@ const leat_option leat_device_sim_options[] = {
     LEAT_OPTION_I64(leat_sim_options, copy_latency_ns, "10000", 0, 1e9,
                     "time before the first byte of a copy, ns"),
     LEAT_OPTION_BOOL(leat_sim_options, copy_data, "true",
-                     "copies move their bytes, not only take their time"),
+                     "copy the bytes; false: only model the time"),
     LEAT_OPTION_END
 };
 

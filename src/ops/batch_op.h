@@ -22,11 +22,13 @@ typedef struct leat_mix_options {
 } leat_mix_options;
 
 #define LEAT_MIX_ROWS                                                                              \
-    LEAT_OPTION_F32(leat_mix_options, alpha, "1", 1e-3, 1e3,                                       \
-                    "shares are drawn from Beta(alpha, alpha): small: mostly near 0 or 1"),        \
-        LEAT_OPTION_F32(leat_mix_options, p, "1", 0, 1, "probability that a batch is mixed"),      \
-        LEAT_OPTION_STRING(leat_mix_options, label, "label",                                       \
-                           "tensor of float32 class weights that is mixed alike; none: no tensor")
+    LEAT_OPTION_F32(                                                                               \
+        leat_mix_options, alpha, "1", 1e-3, 1e3,                                                   \
+        "shares are drawn from Beta(alpha, alpha); with a small alpha mostly near 0 or 1"),        \
+        LEAT_OPTION_F32(leat_mix_options, p, "1", 0, 1, "probability of mixing a batch"),          \
+        LEAT_OPTION_STRING(                                                                        \
+            leat_mix_options, label, "label",                                                      \
+            "tensor of float32 class weights, mixed by the same share; none: no tensor")
 
 typedef struct leat_batch_op {
     leat_kind kind; /* its options begin with LEAT_MIX_ROWS */

@@ -86,7 +86,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
 
 const leat_op leat_op_cast = {
     .name = "cast",
-    .help = "change the element type; what does not fit saturates, float32 is rounded",
+    .help = "change the element type; values out of range saturate, float32 is rounded",
     .options_size = sizeof(cast_options),
     .options = options,
     .flags = LEAT_OP_KERNEL,

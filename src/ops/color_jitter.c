@@ -15,12 +15,14 @@ typedef struct jitter_options {
 } jitter_options;
 
 static const leat_option options[] = {
-    LEAT_OPTION_F32S(jitter_options, brightness, "0", 0, 100,
-                     "x draws a factor from [1 - x, 1 + x], not below 0; or [least, most] factor"),
+    LEAT_OPTION_F32S(
+        jitter_options, brightness, "0", 0, 100,
+        "x: draw a factor from [1 - x, 1 + x], not below 0; or [smallest, largest] factor"),
     LEAT_OPTION_F32S(jitter_options, contrast, "0", 0, 100, "as brightness"),
     LEAT_OPTION_F32S(jitter_options, saturation, "0", 0, 100, "as brightness; 0 is gray"),
-    LEAT_OPTION_F32S(jitter_options, hue, "0", -0.5, 0.5,
-                     "x turns by [-x, x] of the circle of colours; or [least, most] turn"),
+    LEAT_OPTION_F32S(
+        jitter_options, hue, "0", -0.5, 0.5,
+        "x: draw a shift from [-x, x] of the colour circle; or [smallest, largest] shift"),
     LEAT_OPTION_END
 };
 

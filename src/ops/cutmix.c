@@ -65,7 +65,7 @@ static void apply(const leat_plan64 *p, const leat_shape *in, void *a, void *b)
 
 const leat_batch_op leat_batch_op_cutmix = {
     { "cutmix",
-      "exchanges a box between pairs of images of a batch, and mixes their labels by its area",
+      "exchange a box between pairs of images of a batch, and mix their labels by its area",
       options },
     sizeof(leat_mix_options),
     check,

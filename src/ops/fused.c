@@ -8,10 +8,10 @@ static const leat_fused *const list[] = {
     &leat_fused_jpeg,
 };
 
-const leat_fused *leat_fused_find(const leat_fused_link *links, int n, int *n_taken)
+const leat_fused *leat_fused_find(const leat_fused_op *ops, int n, int *n_taken)
 {
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        *n_taken = list[i]->match(links, n);
+        *n_taken = list[i]->match(ops, n);
         if (*n_taken >= 2)
             return list[i];
     }

@@ -11,22 +11,22 @@
 #define LEAT_FUSED_MAX 8 /* ops in a run */
 
 /* An op as it stands in a chain. */
-typedef struct leat_fused_link {
+typedef struct leat_fused_op {
     const leat_op *op;
     const void *options;
-} leat_fused_link;
+} leat_fused_op;
 
 typedef struct leat_fused {
     const char *help;
     /* How many of the chain's first ops it takes, 0 if it does not know them. At open. */
-    int (*match)(const leat_fused_link *links, int n);
+    int (*match)(const leat_fused_op *ops, int n);
     /* Does n ops. plans: what each decided. The same errors as the ops themselves, and
      * LEAT_E_UNSUPPORTED: this sample has to go one by one. Otherwise as apply() of an op. */
-    int (*apply)(const leat_fused_link *links, int n, const leat_plan64 *plans, const leat_view *in,
+    int (*apply)(const leat_fused_op *ops, int n, const leat_plan64 *plans, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err);
 } leat_fused;
 
 /* The first fused run that takes at least two of the ops; *n_taken of them. NULL: none. */
-const leat_fused *leat_fused_find(const leat_fused_link *links, int n, int *n_taken);
+const leat_fused *leat_fused_find(const leat_fused_op *ops, int n, int *n_taken);
 
 #endif

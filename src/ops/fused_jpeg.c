@@ -15,29 +15,29 @@
 #include "ops/jpeg/jpeg_turbo.h"
 #include "random_flip.h"
 
-static int match(const leat_fused_link *links, int n)
+static int match(const leat_fused_op *ops, int n)
 {
     int taken = 2;
-    if (n < 2 || (links[0].op != &leat_op_decode_jpeg && links[0].op != &leat_op_decode_image) ||
-        links[1].op != &leat_op_random_resized_crop)
+    if (n < 2 || (ops[0].op != &leat_op_decode_jpeg && ops[0].op != &leat_op_decode_image) ||
+        ops[1].op != &leat_op_random_resized_crop)
         return 0;
-    if (taken < n && links[taken].op == &leat_op_random_flip &&
-        leat_random_flip_is_horizontal(links[taken].options))
+    if (taken < n && ops[taken].op == &leat_op_random_flip &&
+        leat_random_flip_is_horizontal(ops[taken].options))
         taken++;
-    if (taken < n && links[taken].op == &leat_op_normalize)
+    if (taken < n && ops[taken].op == &leat_op_normalize)
         taken++;
     return taken;
 }
 
-/* How the picture is to end, by what the links have decided. */
-static void set_target(const leat_fused_link *links, int n, const leat_plan64 *plans,
+/* How the picture is to end, by what the ops have decided. */
+static void set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans,
                        leat_jpeg_target *target, leat_affine *affine)
 {
     for (int i = 2; i < n; i++) {
-        if (links[i].op == &leat_op_random_flip) {
+        if (ops[i].op == &leat_op_random_flip) {
             target->is_mirrored = leat_random_flip_mirrors(&plans[i]);
         } else {
-            leat_normalize_affine(links[i].options, LEAT_U8, affine);
+            leat_normalize_affine(ops[i].options, LEAT_U8, affine);
             target->affine = affine;
         }
     }
@@ -80,7 +80,7 @@ static int decode_whole(const leat_jpeg *jpeg, const leat_view *in, const leat_i
     return rc < 0 ? rc : leat_jpeg_resize_box(jpeg, whole.data, box, target, out, scratch, err);
 }
 
-static int apply(const leat_fused_link *links, int n, const leat_plan64 *plans, const leat_view *in,
+static int apply(const leat_fused_op *ops, int n, const leat_plan64 *plans, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     leat_jpeg jpeg;
@@ -93,7 +93,7 @@ static int apply(const leat_fused_link *links, int n, const leat_plan64 *plans, 
     if (rc < 0)
         return rc;
     memcpy(&box, &plans[1], sizeof box);
-    set_target(links, n, plans, &target, &affine);
+    set_target(ops, n, plans, &target, &affine);
     if (leat_cpu_level() < LEAT_CPU_AVX2) {
         const size_t mark = leat_scratch_mark(scratch);
         rc = decode_whole(&jpeg, in, &box, &target, out->data, scratch, err);

@@ -22,9 +22,9 @@ typedef struct gray_plan {
 
 static const leat_option options[] = {
     LEAT_OPTION_ENUM(gray_options, channels, "1", channel_choices,
-                     "channels of the result; 3 have the same value each"),
+                     "channels of the result; 3: three equal channels"),
     LEAT_OPTION_F32(gray_options, p, "1", 0, 1,
-                    "probability; below 1 channels must be as many as the image has"),
+                    "probability; below 1, channels must equal the image's"),
     LEAT_OPTION_END
 };
 
@@ -79,7 +79,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
 
 const leat_op leat_op_grayscale = {
     .name = "grayscale",
-    .help = "colours to gray, always or with a probability",
+    .help = "convert colours to gray, always or with a probability",
     .options_size = sizeof(gray_options),
     .options = options,
     .flags = LEAT_OP_RANDOM,

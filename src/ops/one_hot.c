@@ -14,7 +14,7 @@ static const leat_option options[] = {
     LEAT_OPTION_I64(one_hot_options, classes, NULL, 1, 1000000,
                     "number of classes; labels are 0 to classes - 1"),
     LEAT_OPTION_F32(one_hot_options, smoothing, "0", 0, 1,
-                    "share of the weight that is spread evenly over all classes"),
+                    "share of the weight spread evenly over all classes"),
     LEAT_OPTION_END
 };
 
@@ -66,7 +66,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
 
 const leat_op leat_op_one_hot = {
     .name = "one_hot",
-    .help = "class numbers to rows of weights, with label smoothing",
+    .help = "convert class numbers to rows of weights, with label smoothing",
     .options_size = sizeof(one_hot_options),
     .options = options,
     .shape = shape,

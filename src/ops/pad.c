@@ -22,9 +22,9 @@ static const leat_option options[] = {
                      "pixels on each side; or [above and below, left and right]; or [above, below, "
                      "left, right]"),
     LEAT_OPTION_ENUM(pad_options, mode, "constant", modes,
-                     "what is put there: value, the edge, or the image mirrored"),
+                     "what is added: value, the edge, or the image mirrored"),
     LEAT_OPTION_F32S(pad_options, value, "0", -1e6, 1e6,
-                     "value of constant padding, one or for each channel"),
+                     "value of constant padding: one, or one per channel"),
     LEAT_OPTION_END
 };
 
@@ -117,7 +117,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
 
 const leat_op leat_op_pad = {
     .name = "pad",
-    .help = "put rows and columns around an image",
+    .help = "add rows and columns around an image",
     .options_size = sizeof(pad_options),
     .options = options,
     .shape = shape,

@@ -10,15 +10,14 @@
 
 static const leat_option options[] = {
     LEAT_OPTION_I64(leat_augment_options, ops, "2", 1, LEAT_AUGMENT_STEPS,
-                    "operations done one after the other"),
+                    "number of operations per image"),
     LEAT_OPTION_I64(leat_augment_options, magnitude, "9", 0, 999,
-                    "strength of all of them, 0 to bins - 1"),
-    LEAT_OPTION_I64(leat_augment_options, bins, "31", 2, 1000,
-                    "levels of strength between nothing and the most"),
+                    "strength of every operation, 0 to bins - 1"),
+    LEAT_OPTION_I64(leat_augment_options, bins, "31", 2, 1000, "number of levels of strength"),
     LEAT_OPTION_ENUM(leat_augment_options, interpolation, "nearest", leat_warp_modes,
-                     "of shears and rotations: nearest pixel, or mix of four (bilinear)"),
+                     "for shears and rotations: nearest pixel, or bilinear between four"),
     LEAT_OPTION_F32S(leat_augment_options, fill, "0", 0, 255,
-                     "value of what comes from outside, one or for each channel"),
+                     "value of pixels from outside the image: one, or one per channel"),
     LEAT_OPTION_END
 };
 
@@ -47,7 +46,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
 
 const leat_op leat_op_rand_augment = {
     .name = "rand_augment",
-    .help = "some of fourteen operations at one strength (RandAugment)",
+    .help = "random choice of fourteen operations, all at one strength (RandAugment)",
     .options_size = sizeof(leat_augment_options),
     .options = options,
     .flags = LEAT_OP_RANDOM,

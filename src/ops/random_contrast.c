@@ -18,8 +18,8 @@ typedef struct contrast_options {
 } contrast_options;
 
 static const leat_option options[] = {
-    LEAT_OPTION_F32(contrast_options, lower, "0.8", 0, 100, "least factor; 1 changes nothing"),
-    LEAT_OPTION_F32(contrast_options, upper, "1.2", 0, 100, "most factor"), LEAT_OPTION_END
+    LEAT_OPTION_F32(contrast_options, lower, "0.8", 0, 100, "smallest factor; 1 changes nothing"),
+    LEAT_OPTION_F32(contrast_options, upper, "1.2", 0, 100, "largest factor"), LEAT_OPTION_END
 };
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

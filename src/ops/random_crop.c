@@ -15,7 +15,7 @@ static const leat_option options[] = {
     LEAT_OPTION_I64S(crop_options, size, NULL, 1, 65535,
                      "height and width of the result in pixels; one number for both"),
     LEAT_OPTION_I64(crop_options, pad, "0", 0, 65535,
-                    "rows and columns of zeros put around the image first"),
+                    "zeros added on each side of the image first, in pixels"),
     LEAT_OPTION_END
 };
 

@@ -19,11 +19,11 @@ typedef struct erasing_options {
 static const leat_option options[] = {
     LEAT_OPTION_F32(erasing_options, p, "0.5", 0, 1, "probability of erasing"),
     LEAT_OPTION_F32S(erasing_options, scale, "[0.02, 0.33]", 1e-6, 1,
-                     "least and most area of the box, as a share of the image"),
+                     "smallest and largest area of the box, as a share of the image"),
     LEAT_OPTION_F32S(erasing_options, ratio, "[0.3, 3.3]", 0.01, 100,
-                     "least and most height / width of the box"),
+                     "smallest and largest height / width of the box"),
     LEAT_OPTION_F32S(erasing_options, value, "0", -1e6, 1e6,
-                     "what the box is filled with, one value or one for each channel"),
+                     "value that fills the box: one, or one per channel"),
     LEAT_OPTION_END
 };
 

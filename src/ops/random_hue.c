@@ -16,7 +16,7 @@ typedef struct hue_options {
 
 static const leat_option options[] = { LEAT_OPTION_F32(
                                            hue_options, max_delta, "0.1", 0, 0.5,
-                                           "largest turn; 1 is the whole circle of colours"),
+                                           "largest shift; 1 is the whole colour circle"),
                                        LEAT_OPTION_END };
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
@@ -49,7 +49,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
 
 const leat_op leat_op_random_hue = {
     .name = "random_hue",
-    .help = "turn the hue of all pixels at random (tf.image.random_hue)",
+    .help = "shift the hue of all pixels at random (tf.image.random_hue)",
     .options_size = sizeof(hue_options),
     .options = options,
     .flags = LEAT_OP_IN_PLACE | LEAT_OP_RANDOM | LEAT_OP_KERNEL,

@@ -20,9 +20,9 @@ static const leat_option options[] = {
     LEAT_OPTION_I64S(crop_options, size, NULL, 1, 65535,
                      "height and width of the result in pixels; one number for both"),
     LEAT_OPTION_F32S(crop_options, scale, "[0.08, 1]", 1e-6, 1,
-                     "least and most area of the box, as a share of the image"),
+                     "smallest and largest area of the box, as a share of the image"),
     LEAT_OPTION_F32S(crop_options, ratio, "[0.75, 1.3333334]", 0.01, 100,
-                     "least and most width / height of the box"),
+                     "smallest and largest width / height of the box"),
     LEAT_OPTION_END
 };
 

@@ -20,11 +20,11 @@ typedef struct rotation_plan {
 
 static const leat_option options[] = {
     LEAT_OPTION_F32S(rotation_options, degrees, NULL, -360, 360,
-                     "x draws an angle from [-x, x]; or [least, most]; counter-clockwise"),
+                     "x: draw an angle from [-x, x]; or [smallest, largest]; counter-clockwise"),
     LEAT_OPTION_ENUM(rotation_options, interpolation, "nearest", leat_warp_modes,
-                     "nearest pixel, or mix of the four around (bilinear)"),
+                     "nearest pixel, or bilinear between four"),
     LEAT_OPTION_F32S(rotation_options, fill, "0", 0, 255,
-                     "value of what comes from outside, one or for each channel"),
+                     "value of pixels from outside the image: one, or one per channel"),
     LEAT_OPTION_END
 };
 
@@ -69,7 +69,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
 
 const leat_op leat_op_random_rotation = {
     .name = "random_rotation",
-    .help = "turn about the centre by a random angle",
+    .help = "rotate about the centre by a random angle",
     .options_size = sizeof(rotation_options),
     .options = options,
     .flags = LEAT_OP_RANDOM,

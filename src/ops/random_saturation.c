@@ -17,8 +17,8 @@ typedef struct saturation_options {
 
 static const leat_option options[] = {
     LEAT_OPTION_F32(saturation_options, lower, "0.8", 0, 100,
-                    "least factor; 0 is gray, 1 changes nothing"),
-    LEAT_OPTION_F32(saturation_options, upper, "1.2", 0, 100, "most factor"), LEAT_OPTION_END
+                    "smallest factor; 0 is gray, 1 changes nothing"),
+    LEAT_OPTION_F32(saturation_options, upper, "1.2", 0, 100, "largest factor"), LEAT_OPTION_END
 };
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

@@ -12,7 +12,7 @@ typedef struct reshape_options {
 
 static const leat_option options[] = { LEAT_OPTION_I64S(
                                            reshape_options, shape, NULL, -1, 4294967296.0,
-                                           "the new dims; one may be -1 and follows from the rest"),
+                                           "new dimensions; one may be -1: computed from the rest"),
                                        LEAT_OPTION_END };
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

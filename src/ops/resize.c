@@ -16,7 +16,7 @@ static const leat_option options[] = {
     LEAT_OPTION_I64S(resize_options, size, NULL, 1, 65535,
                      "height and width of the result in pixels; one number for both"),
     LEAT_OPTION_BOOL(resize_options, keep_aspect, "false",
-                     "size is one number, the shorter side; the longer follows"),
+                     "size is one number: the shorter side; the longer side follows"),
     LEAT_OPTION_END
 };
 

@@ -11,8 +11,9 @@ typedef struct scale_options {
 
 static const leat_option options[] = {
     LEAT_OPTION_F32(scale_options, factor, "0.00392156862745098", -1e30, 1e30,
-                    "what every value is multiplied by; initially 1 / 255"),
-    LEAT_OPTION_F32(scale_options, offset, "0", -1e30, 1e30, "what is added then"), LEAT_OPTION_END
+                    "factor of every value; default: 1 / 255"),
+    LEAT_OPTION_F32(scale_options, offset, "0", -1e30, 1e30, "number added after that"),
+    LEAT_OPTION_END
 };
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

@@ -12,9 +12,9 @@ typedef struct sleep_options {
     double ms;
 } sleep_options;
 
-static const leat_option options[] = { LEAT_OPTION_F64(sleep_options, ms, "1", 0, 60000,
-                                                       "length of the pause in milliseconds"),
-                                       LEAT_OPTION_END };
+static const leat_option options[] = {
+    LEAT_OPTION_F64(sleep_options, ms, "1", 0, 60000, "pause in milliseconds"), LEAT_OPTION_END
+};
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {

@@ -9,12 +9,11 @@
 #include "ops/image/augment.h"
 
 static const leat_option options[] = {
-    LEAT_OPTION_I64(leat_augment_options, bins, "31", 2, 1000,
-                    "levels of strength between nothing and the most"),
+    LEAT_OPTION_I64(leat_augment_options, bins, "31", 2, 1000, "number of levels of strength"),
     LEAT_OPTION_ENUM(leat_augment_options, interpolation, "nearest", leat_warp_modes,
-                     "of shears and rotations: nearest pixel, or mix of four (bilinear)"),
+                     "for shears and rotations: nearest pixel, or bilinear between four"),
     LEAT_OPTION_F32S(leat_augment_options, fill, "0", 0, 255,
-                     "value of what comes from outside, one or for each channel"),
+                     "value of pixels from outside the image: one, or one per channel"),
     LEAT_OPTION_END
 };
 

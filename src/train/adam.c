@@ -8,9 +8,10 @@
 #include "losses.h"
 
 static const leat_option options[] = {
-    LEAT_OPTION_F32(leat_adam_options, learning_rate, "1e-3", 0, 1e6, "length of a step"),
-    LEAT_OPTION_F32(leat_adam_options, beta1, "0.9", 0, 0.999999, "memory of the mean"),
-    LEAT_OPTION_F32(leat_adam_options, beta2, "0.999", 0, 0.999999, "memory of the mean square"),
+    LEAT_OPTION_F32(leat_adam_options, learning_rate, "1e-3", 0, 1e6, "step size"),
+    LEAT_OPTION_F32(leat_adam_options, beta1, "0.9", 0, 0.999999, "decay of the running mean"),
+    LEAT_OPTION_F32(leat_adam_options, beta2, "0.999", 0, 0.999999,
+                    "decay of the running mean square"),
     LEAT_OPTION_F32(leat_adam_options, epsilon, "1e-8", 1e-30, 1, "added to the divisor"),
     LEAT_OPTION_END
 };

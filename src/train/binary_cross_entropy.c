@@ -14,7 +14,7 @@ typedef struct binary_options {
 
 static const leat_option options[] = { LEAT_OPTION_BOOL(
                                            binary_options, with_logits, "true",
-                                           "the model ends without sigmoid; false: with one"),
+                                           "true: the model ends without sigmoid; false: with one"),
                                        LEAT_OPTION_END };
 
 static int check(const void *opts, const leat_shape *logits, const leat_shape *target,

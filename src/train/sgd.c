@@ -5,12 +5,12 @@
 #include "losses.h"
 
 static const leat_option options[] = {
-    LEAT_OPTION_F32(leat_sgd_options, learning_rate, "0.01", 0, 1e6, "length of a step"),
-    LEAT_OPTION_F32(leat_sgd_options, momentum, "0", 0, 1, "share of the last step that goes on"),
+    LEAT_OPTION_F32(leat_sgd_options, learning_rate, "0.01", 0, 1e6, "step size"),
+    LEAT_OPTION_F32(leat_sgd_options, momentum, "0", 0, 1,
+                    "share of the last step added to the next"),
     LEAT_OPTION_F32(leat_sgd_options, weight_decay, "0", 0, 1e6,
-                    "times the weight, added to its gradient"),
-    LEAT_OPTION_BOOL(leat_sgd_options, nesterov, "false", "look ahead by the momentum"),
-    LEAT_OPTION_END
+                    "L2 penalty: this times the weight is added to its gradient"),
+    LEAT_OPTION_BOOL(leat_sgd_options, nesterov, "false", "use Nesterov momentum"), LEAT_OPTION_END
 };
 
 /* Blocks of fixed length, so that the compiler makes vector code of the inner loop. */
@@ -33,7 +33,7 @@ static void update(const void *opts, int64_t step, float *restrict weight,
 }
 
 const leat_optimizer leat_optimizer_sgd = {
-    .kind = { "sgd", "gradient descent, with momentum if wanted", options },
+    .kind = { "sgd", "gradient descent, with optional momentum", options },
     .options_size = sizeof(leat_sgd_options),
     .n_states = 1,
     .flops = 6,

@@ -12,20 +12,18 @@ static const leat_option train_table[] = {
     LEAT_OPTION_STRING(leat_train_options, device, "cpu", "cpu, cuda:N or sim:NAME"),
     LEAT_OPTION_I64(leat_train_options, epochs, "1", 1, 1e9, "passes over the pipeline"),
     LEAT_OPTION_NODE(leat_train_options, model, NULL, "list of layers, in order"),
-    LEAT_OPTION_NODE(leat_train_options, loss, NULL, "what is made small"),
-    LEAT_OPTION_NODE(leat_train_options, optimizer, "", "how weights change; default: sgd"),
+    LEAT_OPTION_NODE(leat_train_options, loss, NULL, "loss function to minimise"),
+    LEAT_OPTION_NODE(leat_train_options, optimizer, "", "how weights are updated; default: sgd"),
     LEAT_OPTION_STRING(leat_train_options, input, "",
-                       "tensor to compute from; empty: image, or the first one"),
+                       "tensor that the model reads; default: image, or the first tensor"),
     LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),
     LEAT_OPTION_I64_OR(leat_train_options, seed, "auto", 0, LEAT_OPTION_I64_MAX, autos,
-                       "key of initial weights and dropout; auto: the config's seed"),
-    LEAT_OPTION_I64_OR(
-        leat_train_options, threads, "auto", 1, 1024, autos,
-        "on the CPU; auto: OMP_NUM_THREADS, else up to all CPUs, one per 50 million operations of "
-        "a step"),
+                       "seed of initial weights and dropout; auto: the config's seed"),
+    LEAT_OPTION_I64_OR(leat_train_options, threads, "auto", 1, 1024, autos,
+                       "compute threads on the CPU; auto: OMP_NUM_THREADS, else one per 50 million "
+                       "operations of a step, up to all CPUs"),
     LEAT_OPTION_I64(leat_train_options, sync_every, "0", 0, 1e9,
-                    "on a device, wait for it every so many steps, as reading the loss does; 0: "
-                    "never"),
+                    "wait for the device every so many steps, as reading the loss does; 0: never"),
     LEAT_OPTION_END
 };
 

@@ -259,13 +259,13 @@ static void runs_in_one_go_with_a_crop(void **state)
     (void)state;
     static const char *const names[4] = { "decode_image", "random_resized_crop", "random_flip",
                                           "normalize" };
-    leat_fused_link links[4] = { { NULL, NULL } };
+    leat_fused_op ops[4] = { { NULL, NULL } };
     for (int i = 0; i < 4; i++)
-        links[i] = (leat_fused_link){ leat_op_find(names[i]),
-                                      i == 1 ? op_options_of(names[i], "size", "[8, 9]")
-                                             : op_options(leat_op_find(names[i]), NULL) };
+        ops[i] = (leat_fused_op){ leat_op_find(names[i]),
+                                  i == 1 ? op_options_of(names[i], "size", "[8, 9]")
+                                         : op_options(leat_op_find(names[i]), NULL) };
     int n_taken = 0;
-    const leat_fused *fused = leat_fused_find(links, 4, &n_taken);
+    const leat_fused *fused = leat_fused_find(ops, 4, &n_taken);
     assert_non_null(fused);
     assert_int_equal(n_taken, 4);
     leat_view image = op_drawing(H, W, 3);
@@ -274,7 +274,7 @@ static void runs_in_one_go_with_a_crop(void **state)
         leat_plan64 plans[4];
         leat_error err;
         for (int i = 0; i < 4; i++) {
-            op_result r = op_run_ok(names[i], links[i].options, at, 3);
+            op_result r = op_run_ok(names[i], ops[i].options, at, 3);
             plans[i] = r.plan;
             if (i > 0)
                 free(at.data);
@@ -282,7 +282,7 @@ static void runs_in_one_go_with_a_crop(void **state)
         }
         leat_view out = op_image(LEAT_F32, 8, 9, 3);
         leat_scratch_reset(op_scratch);
-        const int rc = fused->apply(links, 4, plans, &bytes, &out, op_scratch, &err);
+        const int rc = fused->apply(ops, 4, plans, &bytes, &out, op_scratch, &err);
         assert_int_equal(rc, kind == 0 ? LEAT_OK : LEAT_E_UNSUPPORTED);
         if (rc == LEAT_OK)
             assert_memory_equal(out.data, at.data, (size_t)leat_shape_bytes(&at.shape));
@@ -291,7 +291,7 @@ static void runs_in_one_go_with_a_crop(void **state)
         free(bytes.data);
     }
     for (int i = 0; i < 4; i++)
-        free((void *)(uintptr_t)links[i].options);
+        free((void *)(uintptr_t)ops[i].options);
     free(image.data);
 }
 

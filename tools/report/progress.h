@@ -19,7 +19,7 @@ enum { LEAT_PROGRESS_AUTO, LEAT_PROGRESS_ON, LEAT_PROGRESS_OFF };
 extern const char *const leat_progress_words[];
 #define LEAT_ROW_PROGRESS(s)                                                                       \
     LEAT_OPTION_ENUM(s, progress, "auto", leat_progress_words,                                     \
-                     "show how far it is on standard error; auto: on a terminal")
+                     "show progress on standard error; auto: only on a terminal")
 
 /* Fields of one line, each a text of its own. */
 typedef struct leat_progress_fields {

@@ -58,7 +58,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
 
 const leat_op leat_op_decode_image = {
     .name = "decode_image",
-    .help = "decode JPEG, PNG, WebP, BMP, PGM or PPM bytes, whichever they are",
+    .help = "decode JPEG, PNG, WebP, BMP, PGM or PPM bytes; their first bytes say which",
     .options_size = sizeof(leat_decode_options),
     .options = options,
     .shape = shape,

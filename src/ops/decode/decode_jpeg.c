@@ -12,12 +12,12 @@ static const char *const channel_choices[] = { "0", "1", "3", NULL };
 
 static const leat_option options[] = {
     LEAT_OPTION_ENUM(leat_decode_options, channels, "3", channel_choices,
-                     "3: RGB, 1: gray, 0: gray where it is stored so, else RGB"),
+                     "3: RGB, 1: gray, 0: gray if stored as gray, else RGB"),
     LEAT_OPTION_BOOL(leat_decode_options, lenient, "false",
                      "keep what could be decoded of a damaged image instead of failing"),
     LEAT_DECODE_MAX_PIXELS,
     LEAT_OPTION_F64(leat_decode_options, device_share, "1", 0.01, 1,
-                    "with device: gpu, the part of a batch's rows that nvJPEG decodes; the CPU "
+                    "with device: gpu, share of a batch's rows that nvJPEG decodes; the CPU "
                     "decodes the others"),
     LEAT_OPTION_END
 };

@@ -21,7 +21,7 @@ typedef struct raw_options {
 static const leat_option options[] = {
     LEAT_OPTION_ENUM(raw_options, dtype, "uint8", dtypes, "element type, stored little-endian"),
     LEAT_OPTION_I64S(raw_options, shape, "-1", -1, 4294967296.0,
-                     "dims of the result; one may be -1 and follows from the number of bytes"),
+                     "dimensions of the result; one may be -1: computed from the number of bytes"),
     LEAT_OPTION_END
 };
 
@@ -73,7 +73,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
 
 const leat_op leat_op_decode_raw = {
     .name = "decode_raw",
-    .help = "see bytes as a tensor of a type and shape",
+    .help = "interpret bytes as a tensor of a given type and shape",
     .options_size = sizeof(raw_options),
     .options = options,
     .shape = shape,

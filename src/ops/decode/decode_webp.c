@@ -14,7 +14,7 @@ static const char *const channel_choices[] = { "0", "1", "3", "4", NULL };
 
 static const leat_option options[] = {
     LEAT_OPTION_ENUM(leat_decode_options, channels, "3", channel_choices,
-                     "3: RGB, 1: gray, 4: RGB and alpha, 0: 4 where it has alpha, else 3"),
+                     "3: RGB, 1: gray, 4: RGB and alpha, 0: 4 if it has alpha, else 3"),
     LEAT_DECODE_MAX_PIXELS, LEAT_OPTION_END
 };
 

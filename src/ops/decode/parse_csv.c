@@ -24,14 +24,15 @@ typedef struct csv_options {
 static const leat_option options[] = {
     LEAT_OPTION_I64(csv_options, columns, NULL, 1, 1 << 20, "numbers to take from each line"),
     LEAT_OPTION_I64(csv_options, first, "0", 0, 1 << 20,
-                    "field that the first of them stands in, from 0"),
+                    "index of the first field to take, from 0"),
     LEAT_OPTION_I64(csv_options, fields, "0", 0, 1 << 20,
                     "fields that every line must have; 0: first + columns"),
     LEAT_OPTION_ENUM(csv_options, dtype, "float32", dtypes, "element type of the result"),
-    LEAT_OPTION_STRING(csv_options, delimiter, ",", "the byte between two fields"),
-    LEAT_OPTION_STRING(csv_options, fill, "",
-                       "number for fields that are empty or one of `na`; default: they are errors"),
-    LEAT_OPTION_STRINGS(csv_options, na, "[]", "words that stand for a missing value"),
+    LEAT_OPTION_STRING(csv_options, delimiter, ",", "byte between two fields"),
+    LEAT_OPTION_STRING(
+        csv_options, fill, "",
+        "number for fields that are empty or listed in `na`; default: they are errors"),
+    LEAT_OPTION_STRINGS(csv_options, na, "[]", "words that mean a missing value"),
     LEAT_OPTION_END
 };
 
@@ -199,7 +200,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
 
 const leat_op leat_op_parse_csv = {
     .name = "parse_csv",
-    .help = "a line of comma-separated values as a vector of numbers",
+    .help = "parse a line of comma-separated values to a vector of numbers",
     .options_size = sizeof(csv_options),
     .options = options,
     .shape = shape,

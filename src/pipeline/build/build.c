@@ -15,15 +15,15 @@ typedef struct top_options {
 
 #define SOURCE_ROW   LEAT_OPTION_NODE(top_options, source, "", "where records come from")
 #define PIPELINE_ROW LEAT_OPTION_NODE(top_options, pipeline, "", "list of stages, in order")
-#define ENGINE_ROW   LEAT_OPTION_NODE(top_options, engine, "", "how it is run, see engine options")
+#define ENGINE_ROW   LEAT_OPTION_NODE(top_options, engine, "", "how it runs; see the engine options")
 
 static const leat_option top_table[] = {
     SOURCE_ROW,
     PIPELINE_ROW,
     ENGINE_ROW,
-    LEAT_OPTION_NODE(top_options, train, "", "what the trainer does"),
+    LEAT_OPTION_NODE(top_options, train, "", "model and training"),
     LEAT_OPTION_NODE(top_options, eval, "", "source and pipeline of the evaluation data"),
-    LEAT_OPTION_I64(top_options, seed, "0", 0, LEAT_OPTION_I64_MAX, "key of all random decisions"),
+    LEAT_OPTION_I64(top_options, seed, "0", 0, LEAT_OPTION_I64_MAX, "seed of all random decisions"),
     LEAT_OPTION_END
 };
 static const leat_option section_table[] = { SOURCE_ROW, PIPELINE_ROW, ENGINE_ROW,
@@ -33,8 +33,8 @@ const leat_kind *leat_engine_kind(size_t i)
 {
     static const leat_kind kinds[] = {
         { "engine",
-          "how a pipeline is run; never changes what is in a batch (but see fuse on damaged JPEG "
-          "files)",
+          "how a pipeline runs; never changes the contents of a batch (exception: fuse, with "
+          "damaged JPEG files)",
           leat_engine_option_table },
         { "config", "the keys at the top of a config file", top_table },
     };
@@ -319,8 +319,8 @@ void leat_plan_close(leat_plan **out)
         return;
     for (int32_t c = 0; c < plan->n_chains; c++)
         leat_stage_map_free_chain(&plan->chains[c]);
-    for (int32_t i = 0; i < plan->n_batch_links; i++)
-        free(plan->batch_links[i].options);
+    for (int32_t i = 0; i < plan->n_batch_ops; i++)
+        free(plan->batch_ops[i].options);
     free(plan->gpu);
     leat_order_fini(&plan->order);
     leat_cache_close(&plan->cache);

@@ -111,7 +111,7 @@ static int settle_dim(leat_build *build, const leat_chain *chain, const char *na
                               name, leat_shape_text(&chain->shape, text, sizeof text));
     if (*out >= 0)
         return LEAT_OK;
-    if (chain->n_links || d > 0)
+    if (chain->n_ops || d > 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "'%s' is %s: how large it becomes is not known before "
                               "all of it is done: give `shapes: {%s: […]}`",

@@ -90,11 +90,11 @@ static bool sum_shapes(const leat_plan *plan, uint64_t *out)
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
         leat_shape at = plan->source->features[chain->feature].shape, to;
-        known &= add_bytes(&at, &sum) || chain->n_links == 0;
-        for (int32_t i = 0; i < chain->n_links; i++, at = to) {
+        known &= add_bytes(&at, &sum) || chain->n_ops == 0;
+        for (int32_t i = 0; i < chain->n_ops; i++, at = to) {
             if (plan->unbatches && i == chain->unbatch_at)
                 at = leat_shape_part(&at);
-            if (chain->links[i].op->shape(chain->links[i].options, &at, &to, NULL) < 0)
+            if (chain->ops[i].op->shape(chain->ops[i].options, &at, &to, NULL) < 0)
                 return false;
             known &= add_bytes(&to, &sum);
         }
@@ -110,8 +110,8 @@ static bool sum_shapes(const leat_plan *plan, uint64_t *out)
 static bool may_run(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)
-        for (int32_t i = 0; i < plan->chains[c].n_links; i++) {
-            const leat_op *const op = plan->chains[c].links[i].op;
+        for (int32_t i = 0; i < plan->chains[c].n_ops; i++) {
+            const leat_op *const op = plan->chains[c].ops[i].op;
             if (leat_op_find(op->name) != op || !strcmp(op->name, "sleep"))
                 return false;
         }

@@ -95,7 +95,7 @@ typedef struct leat_parts {
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err);
 /* gpu_cut.c: makes plan->gpu, once all else is settled. */
 int leat_gpu_cut(leat_plan *plan, leat_error *err);
-/* plan_layout.c: all shapes are settled, and which links the device does: lays out a slot. May be done
+/* plan_layout.c: all shapes are settled, and which ops the device does: lays out a slot. May be done
  * again, on a copy of a plan whose chains are cut elsewhere. batch: for messages; NULL: none */
 int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *err);
 

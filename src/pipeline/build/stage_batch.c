@@ -11,7 +11,7 @@ typedef struct batch_options {
 static const leat_option batch_table[] = {
     LEAT_OPTION_I64(batch_options, size, NULL, 1, 1 << 24, "samples per batch"),
     LEAT_OPTION_BOOL(batch_options, drop_remainder, "false",
-                     "leave out a last batch with fewer samples"),
+                     "drop the last batch if it has fewer samples"),
     LEAT_OPTION_END
 };
 

@@ -20,19 +20,21 @@ typedef struct bucket_options {
 } bucket_options;
 
 static const leat_option table[] = {
-    LEAT_OPTION_STRING(bucket_options, feature, NULL, "stored list or bytes whose length counts"),
-    LEAT_OPTION_NODE(bucket_options, boundaries, NULL,
-                     "longest sample of each bucket, ascending; rows of its batches are that long"),
+    LEAT_OPTION_STRING(bucket_options, feature, NULL,
+                       "stored list or bytes whose length decides the bucket"),
+    LEAT_OPTION_NODE(
+        bucket_options, boundaries, NULL,
+        "longest sample of each bucket, ascending; also the row length of its batches"),
     LEAT_OPTION_NODE(bucket_options, sizes, NULL,
                      "samples per batch: one number, or one for each bucket"),
     LEAT_OPTION_BOOL(bucket_options, drop_remainder, "false",
-                     "leave out the last batch of a bucket if it has fewer samples"),
+                     "drop the last batch of a bucket if it has fewer samples"),
     LEAT_OPTION_NODE(bucket_options, shapes, "",
                      "tensor name: [dimensions] of rows that are the same in all buckets"),
-    LEAT_OPTION_NODE(bucket_options, values, "",
-                     "tensor name: value of the elements that are filled up; default: 0"),
-    LEAT_OPTION_BOOL(bucket_options, truncate, "false",
-                     "cut off what is longer than the last boundary, instead of an error"),
+    LEAT_OPTION_NODE(bucket_options, values, "", "tensor name: value of the padding; default: 0"),
+    LEAT_OPTION_BOOL(
+        bucket_options, truncate, "false",
+        "cut samples that are longer than the last boundary; false: they are an error"),
     LEAT_OPTION_END
 };
 
@@ -233,7 +235,7 @@ static int add_bucket_by_length(leat_build *build, const void *options, const le
 }
 
 const leat_stage_table leat_stage_bucket_by_length = {
-    { "bucket_by_length", "batches of samples of nearly the same length, filled up to that",
+    { "bucket_by_length", "batch samples of similar length, padded to the length of their bucket",
       table },
     sizeof(bucket_options),
     add_bucket_by_length

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_cache.c: the stage `cache`: cuts every chain where it stands. Links before the cut run once
- * per record, with the draws of epoch 0, and what they give is kept; links after it run for every
+ * stage_cache.c: the stage `cache`: cuts every chain where it stands. Ops before the cut run once
+ * per record, with the draws of epoch 0, and what they give is kept; ops after it run for every
  * sample. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +15,13 @@
 static const char *const autos[] = { "auto", NULL };
 
 static const leat_option table[] = {
-    LEAT_OPTION_STRING(
-        leat_cache_options, file, "memory",
-        "where samples are kept: memory, as long as the plan is open; device: all of them in the "
-        "memory of the loader's CUDA device, as long as the loader is open; or the path of a file, "
-        "for later runs too"),
+    LEAT_OPTION_STRING(leat_cache_options, file, "memory",
+                       "where samples are stored: memory, while the plan is open; device: all "
+                       "samples in the memory of the loader's CUDA device, while the loader is "
+                       "open; or the path of a file, for later runs too"),
     LEAT_OPTION_BYTES_OR(leat_cache_options, bytes, "auto", 0, 0x1p50, autos,
-                         "most bytes of samples; what does not fit is computed again each time; "
-                         "auto: half of the memory, or disk, that is free"),
+                         "size limit; samples that do not fit are computed again in each epoch; "
+                         "auto: half of the free memory, or of the free disk space"),
     LEAT_OPTION_END
 };
 
@@ -30,8 +29,8 @@ static const char *random_op(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)
         for (int32_t i = 0; i < plan->chains[c].cut; i++)
-            if (plan->chains[c].links[i].op->plan)
-                return plan->chains[c].links[i].op->name;
+            if (plan->chains[c].ops[i].op->plan)
+                return plan->chains[c].ops[i].op->name;
     return NULL;
 }
 
@@ -52,7 +51,7 @@ static int keep_on_device(leat_build *build, const leat_cache_options *o, const 
     if (o->bytes != LEAT_OPTION_CHOICE(0))
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "cache: device keeps all samples or none: leave bytes out");
-    plan->keeps = plan->on_device = true;
+    plan->caches_on_device = plan->on_device = true;
     return LEAT_OK;
 }
 
@@ -81,7 +80,7 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
     build->cache = where;
     leat_node_fail(where, &at, LEAT_E_CONFIG, "cache: ");
     for (int32_t c = 0; c < plan->n_chains; c++) {
-        plan->chains[c].cut = plan->chains[c].n_links;
+        plan->chains[c].cut = plan->chains[c].n_ops;
         plan->chains[c].cut_shape = plan->chains[c].shape;
     }
     const char *const random = random_op(plan);
@@ -194,7 +193,7 @@ int leat_stage_cache_settle(const leat_build *build, const leat_parts *parts, le
 }
 
 const leat_stage_table leat_stage_cache = {
-    { "cache", "keep samples as they are here, for the next epochs", table },
+    { "cache", "store samples at this point of the pipeline, for later epochs", table },
     sizeof(leat_cache_options),
     add_cache
 };

@@ -22,10 +22,11 @@ typedef struct count_options {
     int64_t count;
 } count_options;
 
-static const leat_option repeat_table[] = { LEAT_OPTION_ROW(
-                                                count_options, count, I64, "forever", 1, COUNT_MAX,
-                                                forever, "times to go through what comes before"),
-                                            LEAT_OPTION_END };
+static const leat_option repeat_table[] = {
+    LEAT_OPTION_ROW(count_options, count, I64, "forever", 1, COUNT_MAX, forever,
+                    "number of passes over the stages before it"),
+    LEAT_OPTION_END
+};
 static const leat_option take_table[] = { LEAT_OPTION_I64(count_options, count, NULL, 0, COUNT_MAX,
                                                           "elements to keep, from the first"),
                                           LEAT_OPTION_END };
@@ -60,7 +61,7 @@ typedef struct shard_options {
 } shard_options;
 
 static const leat_option shard_table[] = {
-    LEAT_OPTION_I64(shard_options, count, NULL, 1, COUNT_MAX, "parts to deal the elements into"),
+    LEAT_OPTION_I64(shard_options, count, NULL, 1, COUNT_MAX, "number of parts"),
     LEAT_OPTION_I64(shard_options, index, NULL, 0, COUNT_MAX,
                     "which part to keep: elements index, index + count, …"),
     LEAT_OPTION_END
@@ -78,7 +79,7 @@ static int add_shard(leat_build *build, const void *options, const leat_node *wh
 }
 
 const leat_stage_table leat_stage_repeat = {
-    { "repeat", "go through the data several times; each time is a new epoch", repeat_table },
+    { "repeat", "read the data several times; each pass is a new epoch", repeat_table },
     sizeof(count_options),
     add_repeat
 };

@@ -24,19 +24,19 @@ typedef struct filter_options {
 } filter_options;
 
 static const leat_option table[] = {
-    LEAT_OPTION_STRING(filter_options, feature, NULL, "stored feature that is looked at"),
-    LEAT_OPTION_NODE(filter_options, equals, "",
-                     "keep where it is this value, or one of a list: numbers, or texts of a bytes "
-                     "feature"),
+    LEAT_OPTION_STRING(filter_options, feature, NULL, "stored feature to test"),
+    LEAT_OPTION_NODE(
+        filter_options, equals, "",
+        "keep samples with this value, or one of a list: numbers, or texts of a bytes feature"),
     LEAT_OPTION_STRING(filter_options, min, "-inf",
-                       "a number: keep where the value is at least this"),
+                       "a number: keep samples whose value is at least this"),
     LEAT_OPTION_STRING(filter_options, max, "inf",
-                       "a number: keep where the value is at most this"),
+                       "a number: keep samples whose value is at most this"),
     LEAT_OPTION_I64_OR(filter_options, min_length, "none", 0, 9e15, nones,
-                       "keep where it has at least so many values, or bytes"),
+                       "keep samples with at least so many values, or bytes"),
     LEAT_OPTION_I64_OR(filter_options, max_length, "none", 0, 9e15, nones,
-                       "keep where it has at most so many values, or bytes"),
-    LEAT_OPTION_BOOL(filter_options, invert, "false", "keep all others instead"),
+                       "keep samples with at most so many values, or bytes"),
+    LEAT_OPTION_BOOL(filter_options, invert, "false", "keep all other samples instead"),
     LEAT_OPTION_END
 };
 
@@ -300,7 +300,7 @@ static int check_place(const leat_build *build, int32_t feature, const leat_node
                               "first, before shuffle and repeat, and with sources that are mixed "
                               "into the pipeline of each source");
     for (int32_t c = 0; c < plan->n_chains; c++)
-        if (plan->chains[c].feature == feature && plan->chains[c].n_links)
+        if (plan->chains[c].feature == feature && plan->chains[c].n_ops)
             return leat_node_fail(
                 where, err, LEAT_E_CONFIG,
                 "filter looks at '%s' as it is stored: put it before the map that "

@@ -7,8 +7,8 @@
 #include "leat/loader.h"
 #include "pipeline/plan/gpu_decode.h"
 
-/* Stages that are timed: read, parse, the links, a fused run per chain, two of a cache, and batch ops. */
-#define MAX_LINKS (LEAT_MAX_STAGES - 4 - LEAT_MAX_FEATURES - LEAT_MAX_BATCH_OPS)
+/* Stages that are timed: read, parse, the ops, a fused run per chain, two of a cache, and batch ops. */
+#define MAX_OPS (LEAT_MAX_STAGES - 4 - LEAT_MAX_FEATURES - LEAT_MAX_BATCH_OPS)
 
 typedef struct map_options {
     const leat_node *ops;
@@ -20,14 +20,13 @@ static const char *const devices[] = { "auto", "cpu", "gpu", NULL }; /* LEAT_ASK
 
 static const leat_option table[] = {
     LEAT_OPTION_NODE(map_options, ops, NULL,
-                     "list of ops, done one after the other; `leat ops` lists them"),
-    LEAT_OPTION_STRING(map_options, tensor, "", "tensor they work on; default: the first (image)"),
-    LEAT_OPTION_ENUM(
-        map_options, device, "auto", devices,
-        "where they run: cpu; gpu, after the copy, with the same result but for decode_jpeg (the "
-        "loader needs a CUDA device); auto: where the loader has a CUDA device there, from the "
-        "first op on behind which all have kernels and rows of one shape; decode_jpeg and all "
-        "else on the CPU"),
+                     "list of ops, run in this order; `leat ops` lists them"),
+    LEAT_OPTION_STRING(map_options, tensor, "", "tensor to work on; default: the first (image)"),
+    LEAT_OPTION_ENUM(map_options, device, "auto", devices,
+                     "where the ops run: cpu; gpu: on the loader's CUDA device, after the copy, "
+                     "with the same result except for decode_jpeg; auto: on the loader's CUDA "
+                     "device, if it has one, starting at the first op from which all ops have GPU "
+                     "kernels and rows of one shape; decode_jpeg and all ops before it on the CPU"),
     LEAT_OPTION_END
 };
 
@@ -45,8 +44,8 @@ static uint32_t stream_of(const leat_plan *plan, const leat_op *op)
 {
     uint32_t n = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
-        for (int32_t i = 0; i < plan->chains[c].n_links; i++)
-            n += plan->chains[c].links[i].op == op;
+        for (int32_t i = 0; i < plan->chains[c].n_ops; i++)
+            n += plan->chains[c].ops[i].op == op;
     return leat_stage_map_stream(op->name, n);
 }
 
@@ -85,7 +84,7 @@ static int fail_shape(const leat_chain *chain, const leat_op *op, const leat_nod
                       const leat_error *inner, leat_error *err)
 {
     const bool named = !strncmp(inner->message, op->name, strlen(op->name));
-    const bool undecoded = chain->n_links == 1 && chain->shape.dtype == LEAT_U8 &&
+    const bool undecoded = chain->n_ops == 1 && chain->shape.dtype == LEAT_U8 &&
                            chain->shape.rank == 1 && chain->shape.dims[0] == LEAT_UNKNOWN_DIM &&
                            strncmp(op->name, "decode_", strlen("decode_")) &&
                            strncmp(op->name, "parse_", strlen("parse_"));
@@ -96,9 +95,9 @@ static int fail_shape(const leat_chain *chain, const leat_op *op, const leat_nod
                                     : "");
 }
 
-/* A link for the device: it must have a kernel, and get rows of one shape. */
-static int check_device_link(const leat_chain *chain, const leat_op *op, const leat_node *entry,
-                             leat_error *err)
+/* An op for the device: it must have a kernel, and get rows of one shape. */
+static int check_device_op(const leat_chain *chain, const leat_op *op, const leat_node *entry,
+                           leat_error *err)
 {
     char text[96];
     if (!(op->flags & LEAT_OP_KERNEL))
@@ -114,11 +113,11 @@ static int check_device_link(const leat_chain *chain, const leat_op *op, const l
     return LEAT_OK;
 }
 
-static int n_links(const leat_plan *plan)
+static int count_ops(const leat_plan *plan)
 {
     int n = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
-        n += plan->chains[c].n_links;
+        n += plan->chains[c].n_ops;
     return n;
 }
 
@@ -142,29 +141,28 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     if (!op->shape || !op->apply)
         return leat_node_fail(entry, err, LEAT_E_ARGUMENT, "op '%s' has no %s function", name,
                               op->shape ? "apply" : "shape");
-    if (chain->n_links == LEAT_MAX_CHAIN || n_links(build->plan) == MAX_LINKS)
+    if (chain->n_ops == LEAT_MAX_CHAIN || count_ops(build->plan) == MAX_OPS)
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
                               "too many ops: at most %d on a tensor, %d in all", LEAT_MAX_CHAIN,
-                              MAX_LINKS);
-    const bool decodes = on_device && chain->n_links == chain->n_host && leat_gpu_decode_is(op);
-    const bool after_decode = chain->is_files && chain->n_links == chain->n_host + 1;
-    if (on_device && !decodes && !after_decode &&
-        (rc = check_device_link(chain, op, entry, err)) < 0)
+                              MAX_OPS);
+    const bool decodes = on_device && chain->n_ops == chain->n_host && leat_gpu_decode_is(op);
+    const bool after_decode = chain->is_files && chain->n_ops == chain->n_host + 1;
+    if (on_device && !decodes && !after_decode && (rc = check_device_op(chain, op, entry, err)) < 0)
         return rc;
-    leat_chain_op *const link = &chain->links[chain->n_links];
-    *link = (leat_chain_op){ .op = op, .stream = stream_of(build->plan, op), .asked = asked };
-    link->options = calloc(1, op->options_size ? op->options_size : 1);
-    if (!link->options)
+    leat_chain_op *const chain_op = &chain->ops[chain->n_ops];
+    *chain_op = (leat_chain_op){ .op = op, .stream = stream_of(build->plan, op), .asked = asked };
+    chain_op->options = calloc(1, op->options_size ? op->options_size : 1);
+    if (!chain_op->options)
         return leat_fail(err, LEAT_E_NOMEM, "op '%s': %zu bytes", name, op->options_size);
-    chain->n_links++;
+    chain->n_ops++;
     snprintf(what, sizeof what, "op '%.60s'", op->name);
-    rc =
-        leat_node_options(given, entry, what, op->options ? op->options : none, link->options, err);
+    rc = leat_node_options(given, entry, what, op->options ? op->options : none, chain_op->options,
+                           err);
     if (rc < 0)
         return rc;
-    if ((rc = leat_gpu_decode_check(link, entry, err)) < 0)
+    if ((rc = leat_gpu_decode_check(chain_op, entry, err)) < 0)
         return rc;
-    rc = op->shape(link->options, &chain->shape, &shape, &inner);
+    rc = op->shape(chain_op->options, &chain->shape, &shape, &inner);
     if (rc < 0)
         return fail_shape(chain, op, entry, rc, &inner, err);
     chain->shape = shape;
@@ -172,7 +170,7 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
         return leat_gpu_decode_add(build, chain, entry, err);
     if (!on_device) {
         chain->host_shape = shape;
-        chain->n_host = chain->n_links;
+        chain->n_host = chain->n_ops;
     }
     return LEAT_OK;
 }
@@ -214,8 +212,8 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
                               "a map after batch works on the host: write device: cpu");
     if (build->batch)
         return leat_stage_map_batch_add(build, chain, o->ops, err);
-    const bool after = chain->n_host < chain->n_links || build->plan->keeps;
-    if (build->plan->keeps && o->device == LEAT_ASKED_CPU)
+    const bool after = chain->n_host < chain->n_ops || build->plan->caches_on_device;
+    if (build->plan->caches_on_device && o->device == LEAT_ASKED_CPU)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "a map with device: cpu cannot follow cache: device: samples do not "
                               "come back from there");
@@ -233,34 +231,34 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
 }
 
 int leat_chain_fused_ops(const leat_chain *chain, int32_t from, int32_t to,
-                         leat_fused_link out[LEAT_FUSED_MAX])
+                         leat_fused_op out[LEAT_FUSED_MAX])
 {
     int n = 0;
     for (int32_t i = from; i < to && n < LEAT_FUSED_MAX; i++)
-        out[n++] = (leat_fused_link){ chain->links[i].op, chain->links[i].options };
+        out[n++] = (leat_fused_op){ chain->ops[i].op, chain->ops[i].options };
     return n;
 }
 
 void leat_stage_map_fuse(leat_chain *chain)
 {
-    leat_fused_link links[LEAT_FUSED_MAX];
+    leat_fused_op ops[LEAT_FUSED_MAX];
     const int32_t ends[] = { 0, chain->cut, chain->unbatch_at, chain->n_host,
                              chain->n_host + 2 * chain->is_files };
     for (int i = 0; i < 4 && !chain->fused; i++) {
         chain->fused_from = ends[i];
-        chain->fused = leat_fused_find(
-            links, leat_chain_fused_ops(chain, ends[i], ends[i + 1], links), &chain->n_fused);
+        chain->fused = leat_fused_find(ops, leat_chain_fused_ops(chain, ends[i], ends[i + 1], ops),
+                                       &chain->n_fused);
     }
 }
 
 void leat_stage_map_free_chain(leat_chain *chain)
 {
-    for (int32_t i = 0; i < chain->n_links; i++)
-        free(chain->links[i].options);
+    for (int32_t i = 0; i < chain->n_ops; i++)
+        free(chain->ops[i].options);
 }
 
 const leat_stage_table leat_stage_map = {
-    { "map", "ops on one tensor of every sample; after batch: of pairs of samples", table },
+    { "map", "run ops on one tensor of every sample; after batch: on pairs of samples", table },
     sizeof(map_options),
     add_map
 };

@@ -38,7 +38,7 @@ static int check_chain(const leat_plan *plan, const leat_chain *chain, const cha
                        const leat_node *entry, leat_error *err)
 {
     const char *const tensor = plan->source->features[chain->feature].name;
-    if (chain->n_host < chain->n_links)
+    if (chain->n_host < chain->n_ops)
         return leat_node_fail(entry, err, LEAT_E_UNSUPPORTED,
                               "%s works on the host, and '%s' has a map with device: gpu: write "
                               "device: cpu",
@@ -88,28 +88,29 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     const leat_batch_op *const op = leat_batch_op_find(name);
     if (!op)
         return fail_unknown(build, name, entry, err);
-    if (plan->n_batch_links == LEAT_MAX_BATCH_OPS)
+    if (plan->n_batch_ops == LEAT_MAX_BATCH_OPS)
         return leat_node_fail(entry, err, LEAT_E_CONFIG, "more than %d ops after batch",
                               LEAT_MAX_BATCH_OPS);
-    for (int32_t i = 0; i < plan->n_batch_links; i++)
-        n_before += plan->batch_links[i].op == op;
-    leat_batch_link *const link = &plan->batch_links[plan->n_batch_links];
-    *link = (leat_batch_link){ .op = op,
-                               .options = calloc(1, op->options_size),
-                               .stream = leat_stage_map_stream(op->kind.name, n_before),
-                               .chain = (int32_t)(chain - plan->chains) };
-    if (!link->options)
+    for (int32_t i = 0; i < plan->n_batch_ops; i++)
+        n_before += plan->batch_ops[i].op == op;
+    leat_plan_batch_op *const batch_op = &plan->batch_ops[plan->n_batch_ops];
+    *batch_op = (leat_plan_batch_op){ .op = op,
+                                      .options = calloc(1, op->options_size),
+                                      .stream = leat_stage_map_stream(op->kind.name, n_before),
+                                      .chain = (int32_t)(chain - plan->chains) };
+    if (!batch_op->options)
         return leat_fail(err, LEAT_E_NOMEM, "op '%s': %zu bytes", name, op->options_size);
-    plan->n_batch_links++;
+    plan->n_batch_ops++;
     snprintf(what, sizeof what, "op '%.60s'", name);
-    if ((rc = leat_node_options(given, entry, what, op->kind.options, link->options, err)) < 0 ||
+    if ((rc = leat_node_options(given, entry, what, op->kind.options, batch_op->options, err)) <
+            0 ||
         (rc = check_ranks(build, name, entry, err)) < 0 ||
         (rc = check_chain(plan, chain, name, entry, err)) < 0)
         return rc;
-    if ((rc = op->check(link->options, &chain->shape, &inner)) < 0)
+    if ((rc = op->check(batch_op->options, &chain->shape, &inner)) < 0)
         return leat_node_fail(entry, err, rc, "%s", inner.message);
-    return find_label(plan, op, ((const leat_mix_options *)link->options)->label.text, entry,
-                      &link->label, err);
+    return find_label(plan, op, ((const leat_mix_options *)batch_op->options)->label.text, entry,
+                      &batch_op->label, err);
 }
 
 int leat_stage_map_batch_add(leat_build *build, leat_chain *chain, const leat_node *ops,

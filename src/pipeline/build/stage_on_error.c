@@ -18,12 +18,11 @@ static const char *const limits[] = { "auto", "unlimited", NULL };
 
 static const leat_option table[] = {
     LEAT_OPTION_ENUM(on_error_options, policy, "fail", policies,
-                     "fail: stop with the error; mask: the row is zeros and marked invalid; "
-                     "replace: another sample of the epoch takes its place"),
-    LEAT_OPTION_I64_OR(
-        on_error_options, max_errors, "auto", 0, 9e15, limits,
-        "bad records in one epoch beyond which the run stops (each rank counts its own); "
-        "auto: 1 in 100 samples, at least 10"),
+                     "fail: stop with the error; mask: fill the row with zeros and mark it "
+                     "invalid; replace: use another sample of the epoch"),
+    LEAT_OPTION_I64_OR(on_error_options, max_errors, "auto", 0, 9e15, limits,
+                       "bad records allowed per epoch before the run stops (each rank counts its "
+                       "own); auto: 1 in 100 samples, at least 10"),
     LEAT_OPTION_END
 };
 
@@ -79,7 +78,7 @@ void leat_stage_on_error_settle(leat_plan *plan)
 }
 
 const leat_stage_table leat_stage_on_error = {
-    { "on_error", "what becomes of a record that cannot be read, parsed, decoded or mapped",
+    { "on_error", "what to do with a record that cannot be read, parsed, decoded or mapped",
       table },
     sizeof(on_error_options),
     add_on_error

@@ -15,14 +15,13 @@ typedef struct padded_options {
 static const leat_option table[] = {
     LEAT_OPTION_I64(padded_options, size, NULL, 1, 1 << 24, "samples per batch"),
     LEAT_OPTION_BOOL(padded_options, drop_remainder, "false",
-                     "leave out a last batch with fewer samples"),
+                     "drop the last batch if it has fewer samples"),
     LEAT_OPTION_NODE(padded_options, shapes, "",
-                     "tensor name: [dimensions] of its rows in the batch; -1 or not given: as "
-                     "large as the largest that is stored"),
-    LEAT_OPTION_NODE(padded_options, values, "",
-                     "tensor name: value of the elements that are filled up; default: 0"),
+                     "tensor name: [dimensions] of its rows in the batch; -1 or not given: the "
+                     "largest stored size"),
+    LEAT_OPTION_NODE(padded_options, values, "", "tensor name: value of the padding; default: 0"),
     LEAT_OPTION_BOOL(padded_options, truncate, "false",
-                     "cut off what is larger than its row, instead of an error"),
+                     "cut samples that are larger than their row; false: they are an error"),
     LEAT_OPTION_END
 };
 
@@ -41,7 +40,7 @@ static int add_padded_batch(leat_build *build, const void *options, const leat_n
 }
 
 const leat_stage_table leat_stage_padded_batch = {
-    { "padded_batch", "stack samples of different sizes, filled up to one size", table },
+    { "padded_batch", "stack samples of different sizes, padded to one size", table },
     sizeof(padded_options),
     add_padded_batch
 };

@@ -14,13 +14,11 @@ typedef struct prefetch_options {
 static const leat_option prefetch_table[] = {
     LEAT_OPTION_ROW(
         prefetch_options, batches, I64, "auto", 0, 4096, autos,
-        "full batches that may stand ready ahead of the consumer; 0: each batch is read, "
-        "mapped and copied only when it is asked for; auto: 2 or more, as many as outlast the "
-        "slowest "
-        "sample"),
+        "finished batches kept ready for the consumer; 0: read, map and copy each batch only when "
+        "it is asked for; auto: 2, or more if one sample takes longer than that"),
     LEAT_OPTION_BOOL(prefetch_options, pinned, "true",
-                     "copies to a device start from pinned memory, so that they overlap with "
-                     "other work; false shows what that is worth"),
+                     "copy to devices from pinned memory, so that copies overlap with other work; "
+                     "false: for comparison"),
     LEAT_OPTION_END
 };
 

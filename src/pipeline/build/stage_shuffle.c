@@ -18,15 +18,14 @@ typedef struct shuffle_options {
 
 static const leat_option shuffle_table[] = {
     LEAT_OPTION_ROW(shuffle_options, seed, I64, "auto", 0, LEAT_OPTION_I64_MAX, autos,
-                    "key of the order; auto: the config's seed"),
+                    "seed of the order; auto: the config's seed"),
     LEAT_OPTION_BOOL(shuffle_options, reshuffle, "true", "a new order in every epoch"),
     LEAT_OPTION_I64_OR(shuffle_options, block, "none", 1, COUNT_MAX, nones,
-                       "for slow disks: neighbouring samples that stay in one window; blocks are "
-                       "shuffled, then the samples of each window of blocks"),
-    LEAT_OPTION_I64_OR(
-        shuffle_options, window, "auto", 2, COUNT_MAX, autos,
-        "samples that are shuffled together: a multiple of block, or, without block, "
-        "none moves by 1.5 windows or more; auto: all, or 16 blocks"),
+                       "for slow disks: neighbouring samples per block; blocks are shuffled, then "
+                       "the samples inside each window of blocks"),
+    LEAT_OPTION_I64_OR(shuffle_options, window, "auto", 2, COUNT_MAX, autos,
+                       "samples that are shuffled together; with block: a multiple of it; without: "
+                       "no sample moves by 1.5 windows or more; auto: all samples, or 16 blocks"),
     LEAT_OPTION_END
 };
 
@@ -92,7 +91,8 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
 }
 
 const leat_stage_table leat_stage_shuffle = {
-    { "shuffle", "every record once, in an order that seed and epoch decide", shuffle_table },
+    { "shuffle", "read every record once, in a random order given by seed and epoch",
+      shuffle_table },
     sizeof(shuffle_options),
     add_shuffle
 };

@@ -39,7 +39,7 @@ static int add_unbatch(leat_build *build, const void *options, const leat_node *
                               "unbatch makes samples of records: put it before batch");
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_shape *const shape = &plan->chains[c].shape;
-        if (plan->chains[c].n_host < plan->chains[c].n_links)
+        if (plan->chains[c].n_host < plan->chains[c].n_ops)
             return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
                                   "unbatch works on the host, and '%s' has a map with device: gpu "
                                   "before it: write device: cpu",
@@ -52,7 +52,7 @@ static int add_unbatch(leat_build *build, const void *options, const leat_node *
     plan->unbatches = true;
     leat_order_unbatch(&plan->order, (uint64_t)plan->chains[0].shape.dims[0]);
     for (int32_t c = 0; c < plan->n_chains; c++) {
-        plan->chains[c].unbatch_at = plan->chains[c].n_links;
+        plan->chains[c].unbatch_at = plan->chains[c].n_ops;
         plan->chains[c].shape = leat_shape_part(&plan->chains[c].shape);
         plan->chains[c].host_shape = plan->chains[c].shape;
     }

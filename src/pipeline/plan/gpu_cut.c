@@ -13,8 +13,8 @@
 
 static bool is_mixed(const leat_plan *plan, int32_t c)
 {
-    for (int32_t i = 0; i < plan->n_batch_links; i++)
-        if (plan->batch_links[i].chain == c || plan->batch_links[i].label == c)
+    for (int32_t i = 0; i < plan->n_batch_ops; i++)
+        if (plan->batch_ops[i].chain == c || plan->batch_ops[i].label == c)
             return true;
     return false;
 }
@@ -28,10 +28,11 @@ static bool stays(const leat_plan *plan, int32_t c)
 
 static bool may_move(const leat_plan *plan, const leat_chain *chain, int32_t i)
 {
-    const leat_chain_op *const link = &chain->links[i];
+    const leat_chain_op *const chain_op = &chain->ops[i];
     const leat_shape in = leat_plan_shape_before(plan, chain, i);
-    return i >= chain->cut && link->asked != LEAT_ASKED_CPU && (link->op->flags & LEAT_OP_KERNEL) &&
-           leat_op_find(link->op->name) == link->op && leat_shape_bytes(&in) >= 0;
+    return i >= chain->cut && chain_op->asked != LEAT_ASKED_CPU &&
+           (chain_op->op->flags & LEAT_OP_KERNEL) &&
+           leat_op_find(chain_op->op->name) == chain_op->op && leat_shape_bytes(&in) >= 0;
 }
 
 /* Ops of chain c that are left to the CPU. */

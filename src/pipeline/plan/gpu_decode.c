@@ -2,10 +2,10 @@
  *
  * gpu_decode.c: see gpu_decode.h.
  *
- * DESIGN. Of every file the header is read here, so that the random decisions of the links that follow
+ * DESIGN. Of every file the header is read here, so that the random decisions of the ops that follow
  * are drawn with the picture's size, as they are on the CPU. A plain file then goes into the slot, for the
  * device's decoder. What that might not take (progressive files, very large ones, …) is decoded here,
- * and so is what has no room: the link behind decode_jpeg is done too, as its result has one size for
+ * and so is what has no room: the op behind decode_jpeg is done too, as its result has one size for
  * all, and the device copies it. So it is with rows beyond the device's share of a batch, which are spread
  * over it evenly. Which files these are depends on nothing but the file, the plan and the row of the batch
  * that all ranks make together. A header that is damaged is an error of its record like any other; what is damaged behind the header
@@ -30,17 +30,18 @@ bool leat_gpu_decode_is(const leat_op *op)
 
 /* --- when a plan is made ------------------------------------------------------------------------- */
 
-int leat_gpu_decode_check(const leat_chain_op *link, const leat_node *where, leat_error *err)
+int leat_gpu_decode_check(const leat_chain_op *chain_op, const leat_node *where, leat_error *err)
 {
-    const leat_decode_options *const o = link->options;
-    if (!leat_gpu_decode_is(link->op) || link->asked == LEAT_ASKED_GPU || o->device_share == 1)
+    const leat_decode_options *const o = chain_op->options;
+    if (!leat_gpu_decode_is(chain_op->op) || chain_op->asked == LEAT_ASKED_GPU ||
+        o->device_share == 1)
         return LEAT_OK;
     return leat_node_fail(where, err, LEAT_E_CONFIG, "device_share is for a map with device: gpu");
 }
 
 static int add_decode(leat_build *build, leat_chain *chain, const leat_node *where, leat_error *err)
 {
-    const leat_decode_options *const o = chain->links[chain->n_links - 1].options;
+    const leat_decode_options *const o = chain->ops[chain->n_ops - 1].options;
     const int64_t most_px = (int64_t)LEAT_DEVICE_SIDE_MOST * LEAT_DEVICE_SIDE_MOST;
     if (o->lenient || o->channels == LEAT_DECODE_AS_STORED)
         return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
@@ -59,8 +60,8 @@ static int add_decode(leat_build *build, leat_chain *chain, const leat_node *whe
 int leat_gpu_decode_add(leat_build *build, leat_chain *chain, const leat_node *where,
                         leat_error *err)
 {
-    const leat_op *const op = chain->links[chain->n_links - 1].op;
-    if (chain->n_links == chain->n_host + 1)
+    const leat_op *const op = chain->ops[chain->n_ops - 1].op;
+    if (chain->n_ops == chain->n_host + 1)
         return add_decode(build, chain, where, err);
     if (!(op->flags & LEAT_OP_KERNEL) || leat_shape_bytes(&chain->shape) < 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
@@ -128,18 +129,18 @@ static bool is_for_device(const leat_chain *chain, const leat_view *file, const 
            leat_jpeg_is_plain(file->data, (size_t)bytes);
 }
 
-/* decode_jpeg and the link behind it. */
-static int make_here(const leat_sample *j, leat_stopwatch *watch, leat_error *err)
+/* decode_jpeg and the op behind it. */
+static int make_here(const leat_sample *j, leat_stopwatch *stopwatch, leat_error *err)
 {
     leat_sample own = *j;
-    const int rc = leat_chain_run_pair(&own, watch, err);
+    const int rc = leat_chain_run_pair(&own, stopwatch, err);
     if (rc == LEAT_OK)
         memcpy(j->row, own.view.data, (size_t)leat_shape_bytes(&j->chain->files_shape));
     return rc;
 }
 
 int leat_gpu_decode_row(const leat_sample *j, uint8_t *slot, uint64_t row, leat_shape *picture,
-                        leat_stopwatch *watch, leat_error *err)
+                        leat_stopwatch *stopwatch, leat_error *err)
 {
     const leat_chain *const chain = j->chain;
     leat_device_file *const head = (leat_device_file *)(void *)(slot + chain->files.heads) + row;
@@ -154,7 +155,7 @@ int leat_gpu_decode_row(const leat_sample *j, uint8_t *slot, uint64_t row, leat_
         !is_in_share(chain, j->worker->first_row + row) || !is_for_device(chain, &j->view, picture);
     leat_trace_add(is_here ? &trace->n_files_here : &trace->n_files, 1);
     if (is_here)
-        return make_here(j, watch, err);
+        return make_here(j, stopwatch, err);
     head->bytes = j->view.shape.dims[0];
     memcpy(j->row, j->view.data, (size_t)head->bytes);
     return LEAT_OK;

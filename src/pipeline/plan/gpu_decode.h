@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_decode.h: decode_jpeg as the first link that the device does. */
+ * gpu_decode.h: decode_jpeg as the first op that the device does. */
 #ifndef LEAT_GPU_DECODE_H
 #define LEAT_GPU_DECODE_H
 
@@ -11,8 +11,8 @@
 /* The op decodes files on the device, if it is put there. */
 bool leat_gpu_decode_is(const leat_op *op);
 /* Whether its options are for where it was asked to run. where: of the op. */
-int leat_gpu_decode_check(const leat_chain_op *link, const leat_node *where, leat_error *err);
-/* Its link, or the one behind it, is the chain's last: checks it. where: of the op. */
+int leat_gpu_decode_check(const leat_chain_op *chain_op, const leat_node *where, leat_error *err);
+/* Its op, or the one behind it, is the chain's last: checks it. where: of the op. */
 int leat_gpu_decode_add(leat_build *build, leat_chain *chain, const leat_node *where,
                         leat_error *err);
 /* Sets how much room each file has in a slot. */
@@ -20,9 +20,9 @@ int leat_gpu_decode_settle(const leat_plan *plan, leat_chain *chain, leat_error 
 
 /* --- for each row -------------------------------------------------------------------------------- */
 /* The file that the chain has come to goes into the row as it is; one that is not for the device is decoded
- * here, and what the link behind it makes of that goes there.
+ * here, and what the op behind it makes of that goes there.
  * picture  out: its shape */
 int leat_gpu_decode_row(const leat_sample *j, uint8_t *slot, uint64_t row, leat_shape *picture,
-                        leat_stopwatch *watch, leat_error *err);
+                        leat_stopwatch *stopwatch, leat_error *err);
 
 #endif

@@ -30,7 +30,7 @@ leat_shape leat_plan_shape_before(const leat_plan *plan, const leat_chain *chain
     leat_shape at = plan->source->features[chain->feature].shape;
     for (int32_t i = 0; i < n; i++) {
         leat_shape to = at;
-        chain->links[i].op->shape(chain->links[i].options, &at, &to, NULL); /* checked at open */
+        chain->ops[i].op->shape(chain->ops[i].options, &at, &to, NULL); /* checked at open */
         at = to;
     }
     return at;
@@ -45,10 +45,10 @@ int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *
 {
     if (!plan || !out)
         return LEAT_E_ARGUMENT;
-    if (t < 0 || t >= plan->n_chains || i < 0 || i >= plan->chains[t].n_links)
+    if (t < 0 || t >= plan->n_chains || i < 0 || i >= plan->chains[t].n_ops)
         return LEAT_E_END;
     const leat_chain *const chain = &plan->chains[t];
-    const leat_op *const op = chain->links[i].op;
+    const leat_op *const op = chain->ops[i].op;
     *out = (leat_link_info){ .op = op->name,
                              .shape = leat_plan_shape_before(plan, chain, i + 1),
                              .fused = chain->fused && i < chain->n_host && i >= chain->fused_from &&

@@ -63,27 +63,27 @@ typedef struct leat_chain_op {
 /* A tensor of the batch: a feature of the record, sent through a chain of ops. */
 typedef struct leat_chain {
     int32_t feature;
-    int32_t n_links;
-    leat_chain_op links[LEAT_MAX_CHAIN];
-    const leat_fused *fused; /* does n_fused links from fused_from on in one go; NULL: none */
+    int32_t n_ops;
+    leat_chain_op ops[LEAT_MAX_CHAIN];
+    const leat_fused *fused; /* does n_fused ops from fused_from on in one go; NULL: none */
     int32_t fused_from, n_fused;
     int32_t
-        cut; /* links before it run once per record, as the cache keeps what they give; 0 without */
+        cut; /* ops before it run once per record, as the cache keeps what they give; 0 without */
     leat_shape cut_shape; /* there; dims may be unknown */
-    int32_t unbatch_at;   /* links before it run once per record, those after it on its parts */
+    int32_t unbatch_at;   /* ops before it run once per record, those after it on its parts */
     leat_shape shape;     /* of one row; no unknown dims */
     size_t row_bytes;
-    size_t offset; /* of row 0 in a slot; in a device's buffer if the device has links to do */
-    /* What workers write: the same unless the device has links to do. */
-    int32_t n_host; /* links that workers do */
+    size_t offset; /* of row 0 in a slot; in a device's buffer if the device has ops to do */
+    /* What workers write: the same unless the device has ops to do. */
+    int32_t n_host; /* ops that workers do */
     leat_shape host_shape;
     size_t host_bytes, host_offset; /* of a row; of row 0 in a slot */
-    size_t plans_offset;            /* of row 0's plans for the device's links, in a slot */
-    /* The device's first link is decode_jpeg: workers write files, behind all that is copied, and the
-     * device has no plans and no kernel for that link. */
+    size_t plans_offset;            /* of row 0's plans for the device's ops, in a slot */
+    /* The device's first op is decode_jpeg: workers write files, behind all that is copied, and the
+     * device has no plans and no kernel for that op. */
     bool is_files;
     leat_device_files files;
-    leat_shape files_shape; /* of a row behind the link that follows */
+    leat_shape files_shape; /* of a row behind the op that follows */
     uint32_t
         files_share; /* of 2^16 rows so many are the device's to decode; the CPU does the others */
     leat_pad pad;
@@ -120,11 +120,11 @@ static inline size_t leat_chain_host_bytes(const leat_chain *chain, const leat_o
     return chain->pad.by_bucket ? leat_chain_row_bytes(chain, order, bucket) : chain->host_bytes;
 }
 
-/* plan.c: the shape that link n of a chain gets, or, behind the last one, gives; dimensions that are
+/* plan.c: the shape that op n of a chain gets, or, behind the last one, gives; dimensions that are
  * known at open. */
 leat_shape leat_plan_shape_before(const leat_plan *plan, const leat_chain *chain, int32_t n);
 
-/* The first link that has a kernel on the device. */
+/* The first op that has a kernel on the device. */
 static inline int32_t leat_chain_first_kernel(const leat_chain *chain)
 {
     return chain->n_host + chain->is_files;
@@ -136,19 +136,19 @@ static inline int64_t *leat_chain_lengths(const leat_chain *chain, uint8_t *slot
     return (int64_t *)(void *)(slot + chain->pad.lengths_at) + row * (uint64_t)chain->pad.n_lengths;
 }
 
-/* Links `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
+/* Ops `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
 int leat_chain_fused_ops(const leat_chain *chain, int32_t from, int32_t to,
-                         leat_fused_link out[LEAT_FUSED_MAX]);
+                         leat_fused_op out[LEAT_FUSED_MAX]);
 
 #define LEAT_MAX_STAGE_INFOS 64
 
 /* One op of a map after batch. */
-typedef struct leat_batch_link {
+typedef struct leat_plan_batch_op {
     const leat_batch_op *op;
     void *options; /* owned */
     uint32_t stream;
     int32_t chain, label; /* what is mixed; label -1: none */
-} leat_batch_link;
+} leat_plan_batch_op;
 
 struct leat_plan {
     leat_plan_info info;
@@ -171,20 +171,20 @@ struct leat_plan {
     leat_tensor_info tensors[2 * LEAT_MAX_FEATURES];
     int32_t lengths_of[2 * LEAT_MAX_FEATURES];
     char lengths_names[2 * LEAT_MAX_FEATURES][LEAT_FEATURE_NAME];
-    int32_t n_batch_links;
-    leat_batch_link batch_links[LEAT_MAX_BATCH_OPS];
+    int32_t n_batch_ops;
+    leat_plan_batch_op batch_ops[LEAT_MAX_BATCH_OPS];
     leat_on_error on_error;
     int64_t max_errors;  /* in leat_order_epoch_batches() batches; INT64_MAX: no limit */
     size_t valid_offset; /* of a byte per row in a slot, where rows can be masked */
     size_t slot_bytes;
-    size_t wire_bytes;   /* of a slot: what is copied to a device */
-    size_t buffer_bytes; /* of a batch on a device: a slot, and what the device's links put out */
-    bool on_device;      /* some chain has links for the device */
-    bool has_files;      /* and some of these are read by it from the slot, after the copy */
-    bool keeps;          /* cache: device: rows as they are at the cut stay there */
-    size_t rows_bytes;   /* of a slot: what workers write of samples, at its start */
-    size_t index_offset; /* of the word of row 0, in a slot, where rows are kept */
-    bool pageable;       /* slots are not pinned */
+    size_t wire_bytes;     /* of a slot: what is copied to a device */
+    size_t buffer_bytes;   /* of a batch on a device: a slot, and what the device's ops put out */
+    bool on_device;        /* some chain has ops for the device */
+    bool has_files;        /* and some of these are read by it from the slot, after the copy */
+    bool caches_on_device; /* cache: device: rows as they are at the cut stay there */
+    size_t rows_bytes;     /* of a slot: what workers write of samples, at its start */
+    size_t index_offset;   /* of the word of row 0, in a slot, where rows are kept */
+    bool pageable;         /* slots are not pinned */
     struct leat_plan
         *gpu; /* owned: this plan as `device: auto` cuts it for a GPU; NULL: as it is */
     const struct leat_plan *whole; /* of such a copy: the plan itself, else NULL */

@@ -13,7 +13,7 @@ static int fail_unsettled(const leat_chain *chain, const char *name, const leat_
                           leat_error *err)
 {
     char text[96];
-    const bool stored = chain->n_links == 0 && chain->shape.dtype == LEAT_U8;
+    const bool stored = chain->n_ops == 0 && chain->shape.dtype == LEAT_U8;
     return leat_node_fail(batch, err, LEAT_E_CONFIG,
                           "tensor '%s' has no fixed shape: %s; a batch needs one: %s in a map "
                           "before batch%s",
@@ -62,23 +62,23 @@ static bool add_files(leat_plan *plan, leat_chain *chain)
     return true;
 }
 
-/* What the device's links need: their plans in the slot, their results behind it. */
+/* What the device's ops need: their plans in the slot, their results behind it. */
 static bool lay_out_device(leat_plan *plan)
 {
     bool fits = true;
     for (int32_t c = 0; c < plan->n_chains && fits; c++) {
         leat_chain *const chain = &plan->chains[c];
-        const size_t n = (size_t)(chain->n_links - leat_chain_first_kernel(chain));
+        const size_t n = (size_t)(chain->n_ops - leat_chain_first_kernel(chain));
         fits = add_rows(plan, n * sizeof(leat_plan64), &chain->plans_offset, &plan->slot_bytes);
     }
-    if (plan->keeps)
+    if (plan->caches_on_device)
         fits = fits && add_rows(plan, sizeof(int64_t), &plan->index_offset, &plan->slot_bytes);
     plan->wire_bytes = plan->slot_bytes;
     for (int32_t c = 0; c < plan->n_chains && fits; c++)
         fits = !plan->chains[c].is_files || add_files(plan, &plan->chains[c]);
     plan->buffer_bytes = (plan->wire_bytes + 255) / 256 * 256;
     for (int32_t c = 0; c < plan->n_chains && fits; c++)
-        if (plan->chains[c].n_links > plan->chains[c].n_host)
+        if (plan->chains[c].n_ops > plan->chains[c].n_host)
             fits = add_rows(plan, plan->chains[c].row_bytes, &plan->chains[c].offset,
                             &plan->buffer_bytes);
     return fits;
@@ -134,7 +134,7 @@ static bool varies(const leat_plan *plan, const leat_chain *chain)
     return false;
 }
 
-/* What the links of chain c left to be settled, and its room in the slot from *at on. */
+/* What the ops of chain c left to be settled, and its room in the slot from *at on. */
 static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, size_t *at,
                          leat_error *err)
 {
@@ -155,7 +155,7 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     if (plan->engine.fuse)
         leat_stage_map_fuse(chain);
     chain->row_bytes = (size_t)bytes;
-    if (chain->pad.on && chain->n_links > chain->n_host)
+    if (chain->pad.on && chain->n_ops > chain->n_host)
         return leat_node_fail(batch, err, LEAT_E_UNSUPPORTED,
                               "'%s' is padded, and a map with device: gpu works on samples of "
                               "one size: write device: cpu",
@@ -182,7 +182,7 @@ int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *e
         return leat_node_fail(batch, err, LEAT_E_CONFIG,
                               "engine.digest reads batches in host memory, but %s finishes them on "
                               "the device",
-                              plan->keeps ? "cache: device" : "a map with device: gpu");
+                              plan->caches_on_device ? "cache: device" : "a map with device: gpu");
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const int rc = lay_out_chain(plan, c, batch, &at, err);
         if (rc < 0)

@@ -28,13 +28,13 @@ static uint64_t n_valid_locked(const leat_slot *slot)
 /* Pairs or rows of the slot's present step. */
 static uint64_t units_locked(const leat_loader *loader, const leat_slot *slot)
 {
-    return slot->finish_op < loader->plan->n_batch_links ? n_valid_locked(slot) / 2
-                                                         : slot->place.rows;
+    return slot->finish_op < loader->plan->n_batch_ops ? n_valid_locked(slot) / 2
+                                                       : slot->place.rows;
 }
 
 static int32_t n_steps(const leat_plan *plan)
 {
-    return plan->n_batch_links + (plan->n_batch_links && plan->engine.digest);
+    return plan->n_batch_ops + (plan->n_batch_ops && plan->engine.digest);
 }
 
 /* Goes to the first step from `op` on that has something to do; the batch is full when there is none. */
@@ -86,9 +86,9 @@ static uint64_t part_of(const leat_loader *loader, const leat_slot *slot, uint64
     const uint64_t threads = (uint64_t)(loader->n_threads > 1 ? loader->n_threads : 1);
     const uint64_t share = (units + 2 * threads - 1) / (2 * threads);
     uint64_t bytes = 0;
-    if (slot->finish_op < plan->n_batch_links)
-        bytes = 2 * plan->chains[plan->batch_links[slot->finish_op].chain].row_bytes;
-    for (int32_t c = 0; slot->finish_op == plan->n_batch_links && c < plan->n_chains; c++)
+    if (slot->finish_op < plan->n_batch_ops)
+        bytes = 2 * plan->chains[plan->batch_ops[slot->finish_op].chain].row_bytes;
+    for (int32_t c = 0; slot->finish_op == plan->n_batch_ops && c < plan->n_chains; c++)
         bytes += plan->chains[c].row_bytes;
     const uint64_t least = PART_BYTES / (bytes + 1) + 1;
     return share > least ? share : least;
@@ -164,16 +164,16 @@ static int list_valid(const leat_plan *plan, leat_worker *worker, const leat_slo
     return LEAT_OK;
 }
 
-static void mix_pair(const leat_plan *plan, const leat_batch_link *link, const leat_plan64 *drawn,
-                     double own, uint8_t *slot, uint64_t a, uint64_t b)
+static void mix_pair(const leat_plan *plan, const leat_plan_batch_op *batch_op,
+                     const leat_plan64 *drawn, double own, uint8_t *slot, uint64_t a, uint64_t b)
 {
-    const leat_chain *const image = &plan->chains[link->chain];
+    const leat_chain *const image = &plan->chains[batch_op->chain];
     uint8_t *const images = slot + image->host_offset;
-    link->op->apply(drawn, &image->shape, images + a * image->row_bytes,
-                    images + b * image->row_bytes);
-    if (link->label < 0)
+    batch_op->op->apply(drawn, &image->shape, images + a * image->row_bytes,
+                        images + b * image->row_bytes);
+    if (batch_op->label < 0)
         return;
-    const leat_chain *const label = &plan->chains[link->label];
+    const leat_chain *const label = &plan->chains[batch_op->label];
     uint8_t *const labels = slot + label->host_offset;
     leat_mix_f32((float *)(labels + a * label->row_bytes), (float *)(labels + b * label->row_bytes),
                  label->row_bytes / sizeof(float), (float)own);
@@ -183,14 +183,15 @@ static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batc
                      leat_error *err)
 {
     const leat_slot *const slot = task->slot;
-    const leat_batch_link *const link = &plan->batch_links[task->op];
-    leat_rng rng = leat_rng_make(plan->seed, slot->place.number, slot->place.epoch, link->stream);
+    const leat_plan_batch_op *const batch_op = &plan->batch_ops[task->op];
+    leat_rng rng =
+        leat_rng_make(plan->seed, slot->place.number, slot->place.epoch, batch_op->stream);
     leat_plan64 drawn = { { 0 } };
     const uint32_t *list;
     uint64_t n;
     double own;
     const uint64_t high = leat_rng_u32(&rng), key = high << 32 | leat_rng_u32(&rng);
-    link->op->plan(link->options, &rng, &plan->chains[link->chain].shape, &drawn, &own);
+    batch_op->op->plan(batch_op->options, &rng, &plan->chains[batch_op->chain].shape, &drawn, &own);
     if (own >= 1)
         return LEAT_OK;
     leat_scratch_reset(worker->scratch);
@@ -201,7 +202,7 @@ static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batc
     const leat_perm perm = leat_perm_make(n, key, 0, 0);
     for (uint64_t i = task->from; i < task->to; i++) {
         const uint64_t a = leat_perm_at(&perm, 2 * i), b = leat_perm_at(&perm, 2 * i + 1);
-        mix_pair(plan, link, &drawn, own, slot->memory, list ? list[a] : a, list ? list[b] : b);
+        mix_pair(plan, batch_op, &drawn, own, slot->memory, list ? list[a] : a, list ? list[b] : b);
     }
     return LEAT_OK;
 }
@@ -211,7 +212,7 @@ int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_ba
 {
     const leat_slot *const slot = task->slot;
     *digest = 0;
-    if (task->op == plan->n_batch_links) {
+    if (task->op == plan->n_batch_ops) {
         for (uint64_t row = task->from; row < task->to; row++)
             *digest += leat_slot_digest_row(plan, &slot->place, slot->memory, row);
         return LEAT_OK;
@@ -220,9 +221,9 @@ int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_ba
     const int64_t cpu = by_cpu ? leat_clock_cpu_ns() : 0, start = leat_clock_ns();
     const uint64_t n = 2 * (task->to - task->from);
     leat_trace_stage *const stage =
-        &worker->trace.stages[leat_timing_n_stages(plan) - plan->n_batch_links + task->op];
+        &worker->trace.stages[leat_timing_n_stages(plan) - plan->n_batch_ops + task->op];
     const int rc = mix_pairs(plan, worker, task, err);
-    leat_trace_count(stage, n, n * plan->chains[plan->batch_links[task->op].chain].row_bytes);
+    leat_trace_count(stage, n, n * plan->chains[plan->batch_ops[task->op].chain].row_bytes);
     const int64_t ns = leat_clock_ns() - start;
     if (by_cpu)
         leat_trace_cpu(stage, n, leat_clock_cpu_ns() - cpu, ns);

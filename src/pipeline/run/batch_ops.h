@@ -8,7 +8,7 @@
 
 struct leat_slot;
 
-/* A part of what is to be done to a batch: some pairs of one op, or (op = n_batch_links) the digests of
+/* A part of what is to be done to a batch: some pairs of one op, or (op = n_batch_ops) the digests of
  * some rows. */
 typedef struct leat_batch_ops_task {
     struct leat_slot *slot;

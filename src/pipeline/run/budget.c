@@ -111,7 +111,7 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
                             : "auto: to begin with; then as many as make a task of 50 us");
     int32_t n_device = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
-        n_device += plan->chains[c].n_links - plan->chains[c].n_host;
+        n_device += plan->chains[c].n_ops - plan->chains[c].n_host;
     if (!d->facts->device[0])
         decide(b, "placement", 0, "", "ops on the CPU; the consumer gets the slots themselves");
     else if (n_device)
@@ -222,8 +222,8 @@ static const leat_budget_row *most_of(const leat_budget *b)
 static const char *decoder_of(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)
-        for (int32_t i = 0; i < plan->chains[c].n_links; i++) {
-            const leat_op *const op = plan->chains[c].links[i].op;
+        for (int32_t i = 0; i < plan->chains[c].n_ops; i++) {
+            const leat_op *const op = plan->chains[c].ops[i].op;
             for (const leat_option *o = op->options; o->name; o++)
                 if (!strcmp(o->name, "max_pixels"))
                     return op->name;

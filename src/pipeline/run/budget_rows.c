@@ -112,7 +112,7 @@ static void add_cache(const leat_budget_division *d, int64_t limit)
 {
     leat_budget *const b = d->out;
     const leat_cache *const cache = d->plan->cache;
-    if (d->plan->keeps && d->facts->device[0])
+    if (d->plan->caches_on_device && d->facts->device[0])
         add_row(b, "cache", LEAT_MEMORY_DEVICE,
                 leat_budget_round_up(leat_device_cache_bytes(d->plan)),
                 "rows of %llu records, which stay on %s",

@@ -105,7 +105,7 @@ typedef struct leat_buffer {
     struct leat_buffer *next_free;
     uint8_t *memory;      /* [const once made] */
     leat_event *consumed; /* [const once made] of the batch that was in it last */
-    leat_event *mapped;   /* [const once made] where the device has links to do */
+    leat_event *mapped;   /* [const once made] where the device has ops to do */
     bool consumed_recorded;
 } leat_buffer;
 
@@ -159,9 +159,9 @@ struct leat_loader {
     bool pinned;                /* slots are */
     int64_t fixed_run;
     leat_stream *copies;
-    leat_stream *maps; /* where the device has links to do, else NULL */
+    leat_stream *maps; /* where the device has ops to do, else NULL */
     leat_device_map *map;
-    leat_device_cache *keep; /* rows that stay on the device; NULL: none do */
+    leat_device_cache *device_cache; /* rows that stay on the device; NULL: none do */
     leat_trace_ring read_spans, copy_spans, step_spans; /* step_spans: what the consumer told */
 
     pthread_mutex_t lock; /* guards what follows */
@@ -265,7 +265,7 @@ leat_event *leat_ship_arrived(const leat_batch *batch);
 /* Fills *err with what the device says about a call that failed with rc. */
 int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
 
-/* --- ship_map.c: the links that the device does ------------------------------------------------ */
+/* --- ship_map.c: the ops that the device does ------------------------------------------------ */
 int leat_ship_map_open(leat_loader *loader, leat_error *err);
 void leat_ship_map_close(leat_loader *loader);
 

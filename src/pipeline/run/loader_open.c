@@ -21,9 +21,9 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
             err, LEAT_E_UNSUPPORTED,
             "the pipeline has %s, but %s%s cannot run it: open the loader for a CUDA device, or "
             "write %s",
-            plan->keeps ? "a cache on the device" : "a map with device: gpu",
+            plan->caches_on_device ? "a cache on the device" : "a map with device: gpu",
             o->device ? "device " : "host memory", o->device ? o->device->info.name : "",
-            plan->keeps ? "cache: memory" : "device: cpu");
+            plan->caches_on_device ? "cache: memory" : "device: cpu");
     if (o->epochs < -1 || o->first_batch < 0 || o->hold < 0)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "loader: epochs is -1 or more, first_batch and hold 0 or more; got %lld, "

@@ -179,7 +179,7 @@ static bool locate(const leat_loader *loader, leat_row_read *row, leat_extent *a
     const leat_plan *const plan = loader->plan;
     const leat_source *const source = plan->source;
     const uint64_t record = leat_order_record(&plan->order, row->record);
-    if (leat_device_cache_has(loader->keep, record))
+    if (leat_device_cache_has(loader->device_cache, record))
         return false;
     switch (plan->cache ? leat_cache_find(plan->cache, record, at) : LEAT_CACHE_NONE) {
     case LEAT_CACHE_IN_MEMORY:

@@ -7,7 +7,7 @@
  *   copy stream:     wait(consumed[buffer]) · copy slot → buffer · record(copied[b])
  *   compute stream:  wait(copied[b]) · step · record(consumed[buffer])     by leat_batch_wait_on and
  *                                                                          leat_batch_release_on
- * Where the device has links to do, a third stream does them, so that the next copy need not wait:
+ * Where the device has ops to do, a third stream does them, so that the next copy need not wait:
  *
  *   map stream:      wait(copied[b]) · kernels · record(mapped[j])
  *
@@ -253,7 +253,7 @@ static int fail_file(const leat_loader *loader, const leat_slot *slot, int64_t r
                      where, plan->tensors[c].name, why);
 }
 
-/* Enqueues the links that the device does. A file that is refused fills the slot's error. */
+/* Enqueues the ops that the device does. A file that is refused fills the slot's error. */
 static int enqueue_map(leat_loader *loader, leat_slot *slot, leat_batch *batch)
 {
     const leat_device_table *const t = table_of(loader);
@@ -273,7 +273,7 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
     const leat_device_table *const t = table_of(loader);
     const leat_plan *const plan = loader->plan;
     const size_t skip =
-        plan->keeps ? leat_device_cache_skip(plan, slot->memory, batch->info.rows) : 0;
+        plan->caches_on_device ? leat_device_cache_skip(plan, slot->memory, batch->info.rows) : 0;
     int rc = LEAT_OK;
     batch->copied_bytes = plan->wire_bytes - skip;
     if (in_use)
@@ -289,8 +289,8 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
         rc = t->event_record(batch->copied, loader->copies);
     if (rc >= 0 && loader->map)
         rc = enqueue_map(loader, slot, batch);
-    if (rc >= 0 && plan->keeps) /* from here on the slot may be another batch's */
-        leat_device_cache_note(loader->keep, plan, slot->memory, batch->info.rows);
+    if (rc >= 0 && plan->caches_on_device) /* from here on the slot may be another batch's */
+        leat_device_cache_note(loader->device_cache, plan, slot->memory, batch->info.rows);
     if (rc >= 0) /* files are read from the slot itself */
         rc = t->host_call(plan->has_files ? loader->maps : loader->copies, copied, slot);
     return rc;

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * ship_map.c: tells the device which links of the plan it has to do. */
+ * ship_map.c: tells the device which ops of the plan it has to do. */
 #include <stdlib.h>
 
 #include "engine.h"
 
 /* One op as a kernel needs it; *shape goes from its input's to its output's. */
-static int describe(const leat_chain_op *link, leat_shape *shape, leat_device_op *out,
+static int describe(const leat_chain_op *chain_op, leat_shape *shape, leat_device_op *out,
                     leat_error *err)
 {
-    *out = (leat_device_op){ .name = link->op->name, .in = *shape };
-    const int rc = link->op->shape(link->options, &out->in, &out->out, err);
-    if (rc >= 0 && link->op->constants)
-        link->op->constants(link->options, &out->in, &out->constants);
+    *out = (leat_device_op){ .name = chain_op->op->name, .in = *shape };
+    const int rc = chain_op->op->shape(chain_op->options, &out->in, &out->out, err);
+    if (rc >= 0 && chain_op->op->constants)
+        chain_op->op->constants(chain_op->options, &out->in, &out->constants);
     *shape = out->out;
     return rc;
 }
 
-/* The links of a chain that the device does, as kernels need them; ops has room for LEAT_MAX_CHAIN. */
+/* The ops of a chain that the device does, as kernels need them; ops has room for LEAT_MAX_CHAIN. */
 static int describe_chain(const leat_chain *chain, leat_device_op *ops, int32_t *n, leat_error *err)
 {
-    const leat_chain_op *const decode = &chain->links[chain->n_host];
+    const leat_chain_op *const decode = &chain->ops[chain->n_host];
     leat_shape shape = chain->host_shape;
     int rc = LEAT_OK;
     *n = 0;
     if (chain->is_files)
         rc = decode->op->shape(decode->options, &chain->host_shape, &shape, err);
-    for (int32_t i = leat_chain_first_kernel(chain); i < chain->n_links && rc >= 0; i++)
-        rc = describe(&chain->links[i], &shape, &ops[(*n)++], err);
+    for (int32_t i = leat_chain_first_kernel(chain); i < chain->n_ops && rc >= 0; i++)
+        rc = describe(&chain->ops[i], &shape, &ops[(*n)++], err);
     return rc;
 }
 
@@ -70,14 +70,14 @@ int leat_ship_map_open(leat_loader *loader, leat_error *err)
     if (!ops)
         return leat_fail(err, LEAT_E_NOMEM, "ops of the device");
     int rc = describe_all(plan, ops, chains, &spec.n_chains, err);
-    if (rc >= 0 && plan->keeps)
-        rc = leat_device_cache_open(&loader->keep, plan, loader->device, err);
-    if (rc >= 0 && plan->keeps) {
-        keep.parts = loader->keep->parts;
-        keep.n_parts = loader->keep->n_parts;
+    if (rc >= 0 && plan->caches_on_device)
+        rc = leat_device_cache_open(&loader->device_cache, plan, loader->device, err);
+    if (rc >= 0 && plan->caches_on_device) {
+        keep.parts = loader->device_cache->parts;
+        keep.n_parts = loader->device_cache->n_parts;
         spec.keep = &keep;
         for (int i = 0; i <= loader->n_threads; i++)
-            loader->workers[i].keep = loader->keep;
+            loader->workers[i].device_cache = loader->device_cache;
     }
     if (rc >= 0)
         rc = t->map_open(loader->device, &spec, &loader->map, err);
@@ -94,5 +94,5 @@ void leat_ship_map_close(leat_loader *loader)
         t->stream_close(loader->maps);
     if (loader->map)
         t->map_close(loader->map);
-    leat_device_cache_close(&loader->keep, loader->device);
+    leat_device_cache_close(&loader->device_cache, loader->device);
 }

@@ -62,7 +62,7 @@ static void sum_kept(const leat_loader *loader, leat_cache_stats *out)
     const uint64_t n = loader->plan->source->n_records;
     out->is_on = 1;
     snprintf(out->place, sizeof out->place, "%s", loader->device->info.name);
-    out->entries = atomic_load_explicit(&loader->keep->n_there, memory_order_relaxed);
+    out->entries = atomic_load_explicit(&loader->device_cache->n_there, memory_order_relaxed);
     out->limit_bytes = (uint64_t)leat_device_cache_bytes(loader->plan);
     out->bytes = (uint64_t)((double)out->limit_bytes * ((double)out->entries / (double)n));
 }
@@ -79,8 +79,8 @@ static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
         out->n_files += atomic_load_explicit(&trace->n_files, memory_order_relaxed);
         out->n_files_here += atomic_load_explicit(&trace->n_files_here, memory_order_relaxed);
     }
-    if (loader->plan->cache || loader->plan->keeps) {
-        const int32_t hits = out->n_stages - loader->plan->n_batch_links - 2;
+    if (loader->plan->cache || loader->plan->caches_on_device) {
+        const int32_t hits = out->n_stages - loader->plan->n_batch_ops - 2;
         if (loader->plan->cache)
             leat_cache_get_stats(loader->plan->cache, &out->cache);
         else

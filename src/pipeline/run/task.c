@@ -36,7 +36,7 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_work 
                            &ids[i].record, &ids[i].epoch);
         const uint64_t record = leat_order_record(&plan->order, ids[i].record);
         if ((plan->cache && leat_cache_hint(plan->cache, record)) ||
-            leat_device_cache_has(worker->keep, record))
+            leat_device_cache_has(worker->device_cache, record))
             continue;
         if (source->table->hint)
             source->table->hint(source, record);
@@ -73,7 +73,7 @@ static int compute_row(leat_loader *loader, leat_worker *worker, const leat_work
     if (rc < 0)
         rc = leat_bad_rows_one(loader, worker, span->slot, span->row + i, id->record, id->epoch,
                                err);
-    if (rc >= 0 && plan->engine.digest && !plan->n_batch_links)
+    if (rc >= 0 && plan->engine.digest && !plan->n_batch_ops)
         *digest += leat_slot_digest_row(plan, &span->place, span->slot->memory, span->row + i);
     return rc;
 }

@@ -39,15 +39,15 @@ int leat_device_cache_open(leat_device_cache **out, const leat_plan *plan, leat_
                            leat_error *err)
 {
     const uint64_t n_words = plan->source->n_records / 64 + 1;
-    leat_device_cache *const keep = calloc(1, sizeof *keep);
-    *out = keep;
-    if (!keep)
-        return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", sizeof *keep);
-    keep->there = calloc(n_words, sizeof *keep->there);
-    if (!keep->there)
+    leat_device_cache *const cache = calloc(1, sizeof *cache);
+    *out = cache;
+    if (!cache)
+        return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", sizeof *cache);
+    cache->there = calloc(n_words, sizeof *cache->there);
+    if (!cache->there)
         return leat_fail(err, LEAT_E_NOMEM, "cache: %llu words", (unsigned long long)n_words);
     for (int32_t c = 0; c < plan->n_chains; c++) {
-        leat_device_keep_part *const part = &keep->parts[keep->n_parts];
+        leat_device_keep_part *const part = &cache->parts[cache->n_parts];
         if (!plan->chains[c].host_bytes)
             continue;
         part->at = plan->chains[c].host_offset;
@@ -55,21 +55,21 @@ int leat_device_cache_open(leat_device_cache **out, const leat_plan *plan, leat_
         part->kept = device->table->device_alloc(device, part_bytes(plan, c));
         if (!part->kept)
             return fail_memory(plan, device, err);
-        keep->n_parts++;
+        cache->n_parts++;
     }
     return LEAT_OK;
 }
 
 void leat_device_cache_close(leat_device_cache **out, leat_device *device)
 {
-    leat_device_cache *const keep = *out;
+    leat_device_cache *const cache = *out;
     *out = NULL;
-    if (!keep)
+    if (!cache)
         return;
-    for (int32_t i = 0; i < keep->n_parts; i++)
-        device->table->device_free(device, keep->parts[i].kept);
-    free(keep->there);
-    free(keep);
+    for (int32_t i = 0; i < cache->n_parts; i++)
+        device->table->device_free(device, cache->parts[i].kept);
+    free(cache->there);
+    free(cache);
 }
 
 /* --- the index of a slot ---------------------------------------------------------------------------- */
@@ -90,17 +90,17 @@ size_t leat_device_cache_skip(const leat_plan *plan, const uint8_t *slot, int64_
     return plan->rows_bytes;
 }
 
-void leat_device_cache_note(leat_device_cache *keep, const leat_plan *plan, const uint8_t *slot,
+void leat_device_cache_note(leat_device_cache *cache, const leat_plan *plan, const uint8_t *slot,
                             int64_t rows)
 {
     const int64_t *const index = (const int64_t *)(const void *)(slot + plan->index_offset);
     for (int64_t j = 0; j < rows; j++) {
         const uint64_t record = index[j] < 0 ? (uint64_t)(-index[j] - 1) : 0;
-        if (index[j] >= 0 || leat_device_cache_has(keep, record))
+        if (index[j] >= 0 || leat_device_cache_has(cache, record))
             continue;
-        atomic_fetch_or_explicit(&keep->there[record / 64], (uint64_t)1 << (record % 64),
+        atomic_fetch_or_explicit(&cache->there[record / 64], (uint64_t)1 << (record % 64),
                                  memory_order_relaxed);
-        atomic_fetch_add_explicit(&keep->n_there, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&cache->n_there, 1, memory_order_relaxed);
     }
 }
 
@@ -109,7 +109,7 @@ void leat_device_cache_note(leat_device_cache *keep, const leat_plan *plan, cons
 int leat_device_cache_settle(const leat_plan *plan, const leat_node *where, leat_error *err)
 {
     const char *what = NULL;
-    if (!plan->keeps)
+    if (!plan->caches_on_device)
         return LEAT_OK;
     if (plan->on_error != LEAT_ON_ERROR_FAIL)
         what = "on_error, which puts something else in the place of a record";
@@ -117,7 +117,7 @@ int leat_device_cache_settle(const leat_plan *plan, const leat_node *where, leat
         what = "unbatch, which makes samples of parts of a record";
     else if (plan->order.buckets)
         what = "bucket_by_length, whose batches have rows of several sizes";
-    else if (plan->n_batch_links)
+    else if (plan->n_batch_ops)
         what = "a map after batch, which works on the CPU";
     for (int32_t c = 0; c < plan->n_chains && !what; c++)
         if (plan->chains[c].pad.on)

@@ -24,21 +24,21 @@ typedef struct leat_device_cache {
     leat_device_keep_part parts[LEAT_MAX_FEATURES]; /* one per chain; their memory is owned */
 } leat_device_cache;
 
-/* Bytes that the rows of all records of a plan with plan->keeps take on a device. */
+/* Bytes that the rows of all records of a plan with plan->caches_on_device take on a device. */
 int64_t leat_device_cache_bytes(const leat_plan *plan);
 
 /* Takes the memory. LEAT_E_NOMEM says how much there is, and what to do. */
 int leat_device_cache_open(leat_device_cache **out, const leat_plan *plan, leat_device *device,
                            leat_error *err);
 /* After the work that uses it. */
-void leat_device_cache_close(leat_device_cache **keep, leat_device *device);
+void leat_device_cache_close(leat_device_cache **cache, leat_device *device);
 
-/* Whether a record's rows are on the device for all that is enqueued from now on. keep may be NULL. Any
+/* Whether a record's rows are on the device for all that is enqueued from now on. cache may be NULL. Any
  * thread. */
-static inline bool leat_device_cache_has(const leat_device_cache *keep, uint64_t record)
+static inline bool leat_device_cache_has(const leat_device_cache *cache, uint64_t record)
 {
-    return keep &&
-           atomic_load_explicit(&keep->there[record / 64], memory_order_relaxed) >> (record % 64) &
+    return cache &&
+           atomic_load_explicit(&cache->there[record / 64], memory_order_relaxed) >> (record % 64) &
                1;
 }
 
@@ -48,7 +48,7 @@ void leat_device_cache_write(const leat_plan *plan, uint8_t *slot, uint64_t j, u
 /* How many bytes at the start of a slot need not be copied: its rows, if all are there. */
 size_t leat_device_cache_skip(const leat_plan *plan, const uint8_t *slot, int64_t rows);
 /* The slot's work is enqueued: what it brings is there. One thread at a time. */
-void leat_device_cache_note(leat_device_cache *keep, const leat_plan *plan, const uint8_t *slot,
+void leat_device_cache_note(leat_device_cache *cache, const leat_plan *plan, const uint8_t *slot,
                             int64_t rows);
 
 /* Refuses what cannot be kept so: called when all stages are there. */

@@ -9,7 +9,7 @@
 #include "journey.h"
 
 static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
-                 const leat_stored *stored, leat_view *features, leat_stopwatch *watch,
+                 const leat_stored *stored, leat_view *features, leat_stopwatch *stopwatch,
                  leat_error *err)
 {
     const uint8_t *bytes = stored->is_entry ? NULL : stored->bytes;
@@ -26,7 +26,7 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
         size_t n_read = 0;
         rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
-        leat_timing_charge(&stages[LEAT_STAGE_READ], watch);
+        leat_timing_charge(&stages[LEAT_STAGE_READ], stopwatch);
         return rc;
     }
     if (!bytes) {
@@ -43,11 +43,11 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
         bytes = memory;
         size = extent.size;
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, size);
-        leat_timing_charge(&stages[LEAT_STAGE_READ], watch);
+        leat_timing_charge(&stages[LEAT_STAGE_READ], stopwatch);
     }
     rc = source->table->parse(source, record, bytes, size, worker->scratch, features, err);
     leat_trace_count(&stages[LEAT_STAGE_PARSE], 1, size);
-    leat_timing_charge(&stages[LEAT_STAGE_PARSE], watch);
+    leat_timing_charge(&stages[LEAT_STAGE_PARSE], stopwatch);
     return rc;
 }
 
@@ -67,11 +67,11 @@ static int take_seeks(const leat_plan *plan, leat_view *features, leat_error *er
 }
 
 int leat_features_fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
-                        const leat_stored *stored, leat_view *features, leat_stopwatch *watch,
+                        const leat_stored *stored, leat_view *features, leat_stopwatch *stopwatch,
                         leat_error *err)
 {
     for (int32_t i = 0; i < plan->source->n_features; i++)
         features[i].seek = NULL; /* most sources have none */
-    const int rc = fetch(plan, worker, record, stored, features, watch, err);
+    const int rc = fetch(plan, worker, record, stored, features, stopwatch, err);
     return rc < 0 ? rc : take_seeks(plan, features, err);
 }

@@ -23,8 +23,8 @@ typedef struct leat_sample {
     const leat_chain *chain;
     const char *name; /* of its tensor */
     leat_worker *worker;
-    leat_trace_stage *stages; /* of its links and, behind them, of its fused run */
-    int32_t fused_stage;      /* which of them that is; its first link, if only this cut has one */
+    leat_trace_stage *stages; /* of its ops and, behind them, of its fused run */
+    int32_t fused_stage;      /* which of them that is; its first op, if only this cut has one */
     uint64_t record, epoch;
     leat_view view;        /* where it has come to */
     bool owned;            /* view's memory is this worker's to change */
@@ -34,31 +34,31 @@ typedef struct leat_sample {
 } leat_sample;
 
 /* --- timing.c ----------------------------------------------------------------------------------- */
-void leat_timing_note(leat_trace_stage *stage, leat_stopwatch *watch);
+void leat_timing_note(leat_trace_stage *stage, leat_stopwatch *stopwatch);
 /* Charges the time since the last call to a stage, and keeps it as a span. */
-static inline void leat_timing_charge(leat_trace_stage *stage, leat_stopwatch *watch)
+static inline void leat_timing_charge(leat_trace_stage *stage, leat_stopwatch *stopwatch)
 {
-    if (watch->timing)
-        leat_timing_note(stage, watch);
+    if (stopwatch->timing)
+        leat_timing_note(stage, stopwatch);
 }
 
 /* --- features.c ----------------------------------------------------------------------------------- */
 /* A record's features: from bytes the engine has read, or by reading here. */
 int leat_features_fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
-                        const leat_stored *stored, leat_view *features, leat_stopwatch *watch,
+                        const leat_stored *stored, leat_view *features, leat_stopwatch *stopwatch,
                         leat_error *err);
 
 /* --- chain.c ----------------------------------------------------------------------------------- */
-/* Links `from` to `to` - 1. */
-int leat_chain_run(leat_sample *j, int32_t from, int32_t to, leat_stopwatch *watch,
+/* Ops `from` to `to` - 1. */
+int leat_chain_run(leat_sample *j, int32_t from, int32_t to, leat_stopwatch *stopwatch,
                    leat_error *err);
-/* The first two links of those that the device does where it decodes files, in one go if they can be. */
-int leat_chain_run_pair(leat_sample *j, leat_stopwatch *watch, leat_error *err);
-/* The shape that link i makes of where the journey has come to. */
+/* The first two ops of those that the device does where it decodes files, in one go if they can be. */
+int leat_chain_run_pair(leat_sample *j, leat_stopwatch *stopwatch, leat_error *err);
+/* The shape that op i makes of where the journey has come to. */
 int leat_chain_measure(const leat_sample *j, int32_t i, leat_shape *out, leat_error *err);
-/* The end of the journey: what the last link did not write there goes into the row, and the decisions of
- * the links that the device does beside it. */
-int leat_chain_end(const leat_sample *j, uint8_t *slot, uint64_t row, leat_stopwatch *watch,
+/* The end of the journey: what the last op did not write there goes into the row, and the decisions of
+ * the ops that the device does beside it. */
+int leat_chain_end(const leat_sample *j, uint8_t *slot, uint64_t row, leat_stopwatch *stopwatch,
                    leat_error *err);
 /* Only the decisions: the row is on the device. */
 int leat_chain_draw(const leat_sample *j, uint8_t *slot, uint64_t row, leat_error *err);

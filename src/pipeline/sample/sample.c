@@ -21,7 +21,7 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
                                uint64_t epoch, uint8_t *slot, uint64_t row, leat_sample *journeys)
 {
     const leat_plan *const whole = leat_plan_whole(plan);
-    leat_trace_stage *stages = &worker->trace.stages[LEAT_STAGE_FIRST_LINK];
+    leat_trace_stage *stages = &worker->trace.stages[LEAT_STAGE_FIRST_OP];
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
         leat_sample *const j = &journeys[c];
@@ -45,7 +45,7 @@ static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint6
 
 /* All chains to the cut, by what the cache has; false: by nothing. */
 static bool jump(const leat_plan *plan, leat_sample *journeys, const leat_stored *stored,
-                 leat_trace_stage *hits, leat_stopwatch *watch)
+                 leat_trace_stage *hits, leat_stopwatch *stopwatch)
 {
     leat_worker *const worker = journeys->worker;
     leat_cache_sample kept;
@@ -62,41 +62,41 @@ static bool jump(const leat_plan *plan, leat_sample *journeys, const leat_stored
     if (kept.n_read)
         leat_trace_count(&worker->trace.stages[LEAT_STAGE_READ], 1, kept.n_read);
     leat_trace_count(hits, 1, n_bytes);
-    leat_timing_charge(hits, watch);
+    leat_timing_charge(hits, stopwatch);
     return true;
 }
 
 /* All chains to the cut, from the record, for the cache to keep. */
 static int walk(const leat_plan *plan, leat_sample *journeys, leat_trace_stage *fills,
-                leat_stopwatch *watch, leat_error *err)
+                leat_stopwatch *stopwatch, leat_error *err)
 {
     leat_view views[LEAT_MAX_FEATURES];
     for (int32_t c = 0; c < plan->n_chains; c++) {
-        const int rc = leat_chain_run(&journeys[c], 0, plan->chains[c].cut, watch, err);
+        const int rc = leat_chain_run(&journeys[c], 0, plan->chains[c].cut, stopwatch, err);
         if (rc < 0)
             return rc;
         views[c] = journeys[c].view;
     }
     leat_cache_put(plan->cache, journeys->record, views, journeys->worker->scratch);
     leat_trace_count(fills, 1, 0);
-    leat_timing_charge(fills, watch);
+    leat_timing_charge(fills, stopwatch);
     return LEAT_OK;
 }
 
 /* All chains to the cut (which is their start when nothing is kept). */
 static int reach_cut(const leat_plan *plan, leat_sample *journeys, const leat_stored *stored,
-                     leat_trace_stage *stages, leat_stopwatch *watch, leat_error *err)
+                     leat_trace_stage *stages, leat_stopwatch *stopwatch, leat_error *err)
 {
     leat_view features[LEAT_MAX_FEATURES];
-    if (plan->cache && jump(plan, journeys, stored, &stages[0], watch))
+    if (plan->cache && jump(plan, journeys, stored, &stages[0], stopwatch))
         return LEAT_OK;
-    const int rc =
-        leat_features_fetch(plan, journeys->worker, journeys->record, stored, features, watch, err);
+    const int rc = leat_features_fetch(plan, journeys->worker, journeys->record, stored, features,
+                                       stopwatch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         journeys[c].view = features[plan->chains[c].feature];
         journeys[c].seek = journeys[c].view.seek;
     }
-    return rc >= 0 && plan->cache ? walk(plan, journeys, &stages[1], watch, err) : rc;
+    return rc >= 0 && plan->cache ? walk(plan, journeys, &stages[1], stopwatch, err) : rc;
 }
 
 /* Keeps what a record came to before unbatch: in scratch, if it is not there already. Bytes that were
@@ -120,7 +120,7 @@ static int keep(const leat_sample *j, leat_view *out, leat_error *err)
 
 /* All chains to where unbatch stands, unless this worker has just been there with the record. */
 static int reach_parts(const leat_plan *plan, leat_sample *journeys, const leat_stored *stored,
-                       leat_trace_stage *stages, leat_stopwatch *watch, leat_error *err)
+                       leat_trace_stage *stages, leat_stopwatch *stopwatch, leat_error *err)
 {
     leat_worker *const worker = journeys->worker;
     leat_kept_record *const kept = &worker->kept;
@@ -130,10 +130,10 @@ static int reach_parts(const leat_plan *plan, leat_sample *journeys, const leat_
     }
     kept->valid = false;
     leat_scratch_reset(worker->scratch);
-    int rc = reach_cut(plan, journeys, stored, stages, watch, err);
+    int rc = reach_cut(plan, journeys, stored, stages, stopwatch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        rc = leat_chain_run(&journeys[c], chain->cut, chain->unbatch_at, watch, err);
+        rc = leat_chain_run(&journeys[c], chain->cut, chain->unbatch_at, stopwatch, err);
         if (rc >= 0)
             rc = keep(&journeys[c], &kept->views[c], err);
     }
@@ -157,14 +157,14 @@ static void take_part(leat_sample *j, const leat_view *element, uint64_t sample)
 
 /* All chains to where each sample goes its own way: the cut of a cache, or unbatch. */
 static int reach_sample(const leat_plan *plan, leat_sample *journeys, uint64_t sample,
-                        const leat_stored *stored, leat_trace_stage *stages, leat_stopwatch *watch,
-                        leat_error *err)
+                        const leat_stored *stored, leat_trace_stage *stages,
+                        leat_stopwatch *stopwatch, leat_error *err)
 {
     if (!plan->unbatches) {
         leat_scratch_reset(journeys->worker->scratch);
-        return reach_cut(plan, journeys, stored, stages, watch, err);
+        return reach_cut(plan, journeys, stored, stages, stopwatch, err);
     }
-    const int rc = reach_parts(plan, journeys, stored, stages, watch, err);
+    const int rc = reach_parts(plan, journeys, stored, stages, stopwatch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++)
         take_part(&journeys[c], &journeys->worker->kept.views[c], sample);
     return rc;
@@ -176,19 +176,21 @@ static void count_seek(const leat_seek *seek, leat_trace *trace)
     leat_trace_add(&trace->n_seek_refused, (uint64_t)seek->refused);
 }
 
-/* A sample to its row, by all its links. */
+/* A sample to its row, by all its ops. */
 static int make_row(const leat_plan *plan, leat_sample *journeys, uint64_t sample,
                     const leat_stored *stored, uint8_t *slot, uint64_t row,
-                    leat_trace_stage *stages, leat_stopwatch *watch, leat_error *err)
+                    leat_trace_stage *stages, leat_stopwatch *stopwatch, leat_error *err)
 {
     const leat_expect *const expect = &journeys->worker->expect;
-    int rc = reach_sample(plan, journeys, sample, stored, stages, watch, err);
+    int rc = reach_sample(plan, journeys, sample, stored, stages, stopwatch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        const int32_t from = plan->unbatches ? chain->unbatch_at : plan->keeps ? 0 : chain->cut;
-        rc = leat_chain_run(&journeys[c], from, chain->n_host, watch, err);
+        const int32_t from = plan->unbatches          ? chain->unbatch_at
+                             : plan->caches_on_device ? 0
+                                                      : chain->cut;
+        rc = leat_chain_run(&journeys[c], from, chain->n_host, stopwatch, err);
         if (rc >= 0)
-            rc = leat_chain_end(&journeys[c], slot, row, watch, err);
+            rc = leat_chain_end(&journeys[c], slot, row, stopwatch, err);
         if (rc >= 0 && (expect->classes || expect->finite))
             rc = leat_expect_row(expect, plan, c, journeys->worker->bucket, journeys[c].row,
                                  journeys->worker->batch, err);
@@ -199,17 +201,17 @@ static int make_row(const leat_plan *plan, leat_sample *journeys, uint64_t sampl
 /* The same where rows are kept on the device: for one that is there only decisions are made. */
 static int make_kept_row(const leat_plan *plan, leat_sample *journeys, uint64_t sample,
                          const leat_stored *stored, uint8_t *slot, uint64_t row,
-                         leat_trace_stage *stages, leat_stopwatch *watch, leat_error *err)
+                         leat_trace_stage *stages, leat_stopwatch *stopwatch, leat_error *err)
 {
-    const bool there = leat_device_cache_has(journeys->worker->keep, watch->record);
+    const bool there = leat_device_cache_has(journeys->worker->device_cache, stopwatch->record);
     int rc = LEAT_OK;
-    leat_device_cache_write(plan, slot, row, watch->record, there);
+    leat_device_cache_write(plan, slot, row, stopwatch->record, there);
     if (!there)
-        rc = make_row(plan, journeys, sample, stored, slot, row, stages, watch, err);
+        rc = make_row(plan, journeys, sample, stored, slot, row, stages, stopwatch, err);
     for (int32_t c = 0; c < plan->n_chains && there && rc >= 0; c++)
         rc = leat_chain_draw(&journeys[c], slot, row, err);
     leat_trace_count(&stages[there ? 0 : 1], 1, 0);
-    leat_timing_charge(&stages[there ? 0 : 1], watch);
+    leat_timing_charge(&stages[there ? 0 : 1], stopwatch);
     return rc;
 }
 
@@ -219,15 +221,16 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
 {
     const uint64_t record = leat_order_record(&plan->order, sample);
     leat_sample journeys[LEAT_MAX_FEATURES];
-    leat_stopwatch watch = { .timing = timing, .worker = worker, .record = record };
+    leat_stopwatch stopwatch = { .timing = timing, .worker = worker, .record = record };
     if (timing == LEAT_TIMED_CPU)
-        watch.cpu_since = leat_clock_cpu_ns();
+        stopwatch.cpu_since = leat_clock_cpu_ns();
     if (timing)
-        watch.since = leat_clock_ns();
+        stopwatch.since = leat_clock_ns();
     leat_trace_stage *const stages = begin(plan, worker, record, epoch, slot, j, journeys);
-    const int rc = plan->keeps
-                       ? make_kept_row(plan, journeys, sample, stored, slot, j, stages, &watch, err)
-                       : make_row(plan, journeys, sample, stored, slot, j, stages, &watch, err);
+    const int rc =
+        plan->caches_on_device
+            ? make_kept_row(plan, journeys, sample, stored, slot, j, stages, &stopwatch, err)
+            : make_row(plan, journeys, sample, stored, slot, j, stages, &stopwatch, err);
     if (rc < 0) {
         char where[512];
         plan->source->table->describe(plan->source, record, where, sizeof where);

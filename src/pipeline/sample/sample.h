@@ -20,27 +20,27 @@ typedef struct leat_worker {
     leat_scratch *scratch;
     leat_order_cache order;
     leat_kept_record kept;
-    uint32_t bucket;                      /* of the batch it works on */
-    uint64_t first_row;                   /* of that batch, which this rank's rows begin with */
-    leat_expect expect;                   /* of samples */
-    const struct leat_device_cache *keep; /* rows that are on the device; NULL: none are */
-    bool read_waited;                     /* a record that it read was not in the page cache */
-    int64_t batch;                        /* whose rows it computes; for spans */
-    uint32_t until_timed;                 /* samples until the next one whose stages are timed */
-    uint32_t n_timed;                     /* those that were, and parts of batch ops */
-    leat_trace trace; /* totals per stage and spans; read by others as atomics */
+    uint32_t bucket;    /* of the batch it works on */
+    uint64_t first_row; /* of that batch, which this rank's rows begin with */
+    leat_expect expect; /* of samples */
+    const struct leat_device_cache *device_cache; /* rows that are on the device; NULL: none are */
+    bool read_waited;     /* a record that it read was not in the page cache */
+    int64_t batch;        /* whose rows it computes; for spans */
+    uint32_t until_timed; /* samples until the next one whose stages are timed */
+    uint32_t n_timed;     /* those that were, and parts of batch ops */
+    leat_trace trace;     /* totals per stage and spans; read by others as atomics */
 } leat_worker;
 
-/* timing.c: names the stages of a plan in trace order: read, parse, the links of all chains, what a cache gives and
- * takes, batch ops. Returns their number. Links that a device does instead are listed too. */
+/* timing.c: names the stages of a plan in trace order: read, parse, the ops of all chains, what a cache gives and
+ * takes, batch ops. Returns their number. Ops that a device does instead are listed too. */
 int32_t leat_timing_stages(const leat_plan *plan, leat_stage_stats *out);
 int32_t leat_timing_n_stages(const leat_plan *plan);
-/* Of a chain of the whole plan: its links that may be the workers', and a fused run. */
+/* Of a chain of the whole plan: its ops that may be the workers', and a fused run. */
 static inline int32_t leat_timing_chain_stages(const leat_chain *chain)
 {
     return chain->n_host + (chain->fused != NULL);
 }
-enum { LEAT_STAGE_READ, LEAT_STAGE_PARSE, LEAT_STAGE_FIRST_LINK };
+enum { LEAT_STAGE_READ, LEAT_STAGE_PARSE, LEAT_STAGE_FIRST_OP };
 
 /* What was read ahead of a sample: the record as stored, or its entry in the cache's file. */
 typedef struct leat_stored {

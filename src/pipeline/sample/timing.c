@@ -16,8 +16,8 @@ static void name_fused(const leat_plan *plan, const leat_plan *whole, int32_t c,
 {
     const leat_chain *const chain = plan->chains[c].fused ? &plan->chains[c] : &whole->chains[c];
     snprintf(out, size, "%s: %s to %s", plan->tensors[c].name,
-             chain->links[chain->fused_from].op->name,
-             chain->links[chain->fused_from + chain->n_fused - 1].op->name);
+             chain->ops[chain->fused_from].op->name,
+             chain->ops[chain->fused_from + chain->n_fused - 1].op->name);
 }
 
 int32_t leat_timing_stages(const leat_plan *plan, leat_stage_stats *out)
@@ -30,47 +30,47 @@ int32_t leat_timing_stages(const leat_plan *plan, leat_stage_stats *out)
         const leat_chain *const chain = &whole->chains[c];
         for (int32_t i = 0; i < chain->n_host; i++)
             snprintf(out[n++].name, sizeof out->name, "%s: %s", plan->tensors[c].name,
-                     chain->links[i].op->name);
+                     chain->ops[i].op->name);
         if (chain->fused)
             name_fused(plan, whole, c, out[n++].name, sizeof out->name);
     }
-    if (plan->cache || plan->keeps) {
+    if (plan->cache || plan->caches_on_device) {
         snprintf(out[n++].name, sizeof out->name, "cache: hit");
         snprintf(out[n++].name, sizeof out->name, "cache: fill");
     }
-    for (int32_t i = 0; i < plan->n_batch_links; i++)
+    for (int32_t i = 0; i < plan->n_batch_ops; i++)
         snprintf(out[n++].name, sizeof out->name, "%s: %s",
-                 plan->tensors[plan->batch_links[i].chain].name,
-                 plan->batch_links[i].op->kind.name);
+                 plan->tensors[plan->batch_ops[i].chain].name, plan->batch_ops[i].op->kind.name);
     return n;
 }
 
 int32_t leat_timing_n_stages(const leat_plan *plan)
 {
     const leat_plan *const whole = leat_plan_whole(plan);
-    int32_t n = LEAT_STAGE_FIRST_LINK + (plan->cache || plan->keeps ? 2 : 0) + plan->n_batch_links;
+    int32_t n =
+        LEAT_STAGE_FIRST_OP + (plan->cache || plan->caches_on_device ? 2 : 0) + plan->n_batch_ops;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n += leat_timing_chain_stages(&whole->chains[c]);
     return n;
 }
 
-void leat_timing_note(leat_trace_stage *stage, leat_stopwatch *watch)
+void leat_timing_note(leat_trace_stage *stage, leat_stopwatch *stopwatch)
 {
-    leat_trace *const trace = &watch->worker->trace;
-    const leat_trace_span span = { .start_ns = watch->since,
+    leat_trace *const trace = &stopwatch->worker->trace;
+    const leat_trace_span span = { .start_ns = stopwatch->since,
                                    .end_ns = leat_clock_ns(),
-                                   .batch = watch->worker->batch,
-                                   .record = watch->record,
+                                   .batch = stopwatch->worker->batch,
+                                   .record = stopwatch->record,
                                    .n = 1,
                                    .kind = LEAT_TRACE_STAGE + (uint32_t)(stage - trace->stages) };
     leat_trace_put(&trace->spans, &span);
-    watch->since = span.end_ns;
-    if (watch->timing != LEAT_TIMED_CPU) {
+    stopwatch->since = span.end_ns;
+    if (stopwatch->timing != LEAT_TIMED_CPU) {
         leat_trace_time(stage, 1, span.end_ns - span.start_ns);
         return;
     }
     const int64_t cpu = leat_clock_cpu_ns();
-    leat_trace_cpu(stage, 1, cpu - watch->cpu_since, span.end_ns - span.start_ns);
-    watch->cpu_since = cpu;
-    watch->since = leat_clock_ns();
+    leat_trace_cpu(stage, 1, cpu - stopwatch->cpu_since, span.end_ns - span.start_ns);
+    stopwatch->cpu_since = cpu;
+    stopwatch->since = leat_clock_ns();
 }

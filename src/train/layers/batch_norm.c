@@ -7,7 +7,7 @@
 
 static const leat_option options[] = {
     LEAT_OPTION_F32(leat_batch_norm_options, momentum, "0.9", 0, 1,
-                    "share of the running statistics that a step keeps"),
+                    "share of the running statistics kept at each step"),
     LEAT_OPTION_F32(leat_batch_norm_options, epsilon, "1e-5", 1e-12, 1, "added to the variance"),
     LEAT_OPTION_END
 };
@@ -38,7 +38,9 @@ static void cost(const void *opts, const leat_shape *in, const leat_shape *out, 
 }
 
 const leat_layer leat_layer_batch_norm = {
-    .kind = { "batch_norm", "each channel to mean 0 and variance 1, then a learned scale and shift",
+    .kind = { "batch_norm",
+              "normalize each channel to mean 0 and variance 1, then apply a learned scale and "
+              "shift",
               options },
     .options_size = sizeof(leat_batch_norm_options),
     .shape = leat_layer_same_shape,

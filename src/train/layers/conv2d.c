@@ -8,7 +8,7 @@ static const leat_option options[] = {
     LEAT_OPTION_I64S(leat_conv2d_options, kernel, "3", 1, 1024, "window, [height, width] in px"),
     LEAT_OPTION_I64S(leat_conv2d_options, stride, "1", 1, 1024, "step, [height, width] in px"),
     LEAT_OPTION_ENUM(leat_conv2d_options, padding, "valid", leat_padding_names,
-                     "same: zeros around, so that the output has the input's size / stride"),
+                     "same: pad with zeros, so that the output size is the input size / stride"),
     LEAT_OPTION_BOOL(leat_conv2d_options, bias, "true",
                      "add a learned number per channel; not needed before batch_norm"),
     LEAT_OPTION_END
@@ -63,7 +63,7 @@ static void cost(const void *opts, const leat_shape *in, const leat_shape *out, 
 }
 
 const leat_layer leat_layer_conv2d = {
-    .kind = { "conv2d", "learned windows slid over an image", options },
+    .kind = { "conv2d", "convolution over an image", options },
     .options_size = sizeof(leat_conv2d_options),
     .shape = shape,
     .params = params,

@@ -8,7 +8,7 @@ const leat_option leat_pool_table[] = {
     LEAT_OPTION_I64S(leat_pool_options, stride, "[]", 1, 1024,
                      "step, [height, width] in px; empty: the window's size"),
     LEAT_OPTION_ENUM(leat_pool_options, padding, "valid", leat_padding_names,
-                     "same: windows reach over the edge, so that no pixel is left out"),
+                     "same: windows reach over the edge, so that every pixel is used"),
     LEAT_OPTION_END
 };
 

@@ -297,9 +297,8 @@ static const struct {
     { "pipeline:\n  - map: [decode_jpeg, decode_jpeg]\n",
       "bad.yaml:3:24: decode_jpeg expects bytes (uint8[n]), got uint8[?, ?, 3]" },
     /* map's own options */
-    { "pipeline:\n  - map\n", "bad.yaml:3:5: stage 'map' needs the option 'ops' (list of ops, done "
-                              "one after the other; `leat "
-                              "ops` lists them)" },
+    { "pipeline:\n  - map\n", "bad.yaml:3:5: stage 'map' needs the option 'ops' (list of ops, run "
+                              "in this order; `leat ops` lists them)" },
     { "pipeline:\n  - map: {ops: [decode_jpeg], tensor: imag}\n",
       "bad.yaml:3:5: map: the source has no tensor 'imag'; did you mean 'image'? It has: image, "
       "label" },
