@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/forked.h"
 #include "base/scratch.h"
 #include "base/text.h"
@@ -160,6 +161,7 @@ void leat_cache_close(leat_cache **out)
 
 static uint64_t load_word(const leat_cache *cache, uint64_t record)
 {
+    leat_check(cache->words && record < cache->origin.n_records);
     return atomic_load_explicit(&cache->words[record], memory_order_acquire);
 }
 
@@ -324,6 +326,7 @@ void leat_cache_put(leat_cache *cache, uint64_t record, const leat_view *views,
     const size_t mark = leat_scratch_mark(scratch);
     word = LEAT_ENTRY_EMPTY;
     if (store(cache, record, views, size, scratch, &offset)) {
+        leat_check(offset % LEAT_CACHE_UNIT == 0 && offset + size <= cache->end);
         atomic_store_explicit(&cache->units[record], (uint32_t)(size / LEAT_CACHE_UNIT),
                               memory_order_relaxed);
         word = leat_entry_word(offset);

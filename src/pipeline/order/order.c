@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "bucket.h"
 #include "combine.h"
 
@@ -230,6 +231,7 @@ static void find_in_bucket(const leat_order *order, leat_order_cache *cache,
 leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b)
 {
     leat_order_place place = { 0 };
+    leat_check(order->n_batches > 0 && order->rank < order->ranks);
     if (order->n_batches == LEAT_ENDLESS) {
         place.number = b;
     } else {
@@ -250,6 +252,7 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *record, uint64_t *epoch)
 {
+    leat_check(place->first_row + j < place->global_rows);
     *record = leat_order_position(order, place, j);
     *epoch = place->epoch;
     if (order->buckets)

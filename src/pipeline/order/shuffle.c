@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "shuffle.h"
 
+#include "base/check.h"
 #include "base/digest.h"
 
 /* Added to the purpose of the permutations inside one shuffle. A global shuffle adds nothing: orders
@@ -71,6 +72,7 @@ uint64_t leat_shuffle_at(const leat_shuffle *shuffle, uint64_t n, uint32_t purpo
 {
     const mixing m = { shuffle, n, epoch, purpose, cache };
     const uint64_t window = shuffle->window;
+    leat_check(p < n && purpose < BLOCKS);
     if (window == 0 || (window >= n && !shuffle->block) || shuffle->block >= n)
         return permuted(&m, 0, 0, 0, n, p);
     if (shuffle->block)

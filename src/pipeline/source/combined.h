@@ -22,12 +22,7 @@ int leat_combined_open(const leat_source_table *kind, const leat_node *sources,
 /* First row of each option table. */
 #define LEAT_SOURCES_ROW(struct_)                                                                  \
     LEAT_OPTION_NODE(struct_, sources, NULL,                                                       \
-<<<<<<< HEAD
-                     "list of sources; each can have its own `pipeline` of stages that "           \
-                     "count or order")
-=======
                      "list of sources; each may have its own `pipeline` of stages that select or " \
                      "order elements")
->>>>>>> main
 
 #endif

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "tfrecord_features.h"
 
 enum { SLOTS = 8 };
@@ -149,6 +150,7 @@ static int claim(leat_inflated *chunks, const leat_inflated_file *file, size_t c
 static void release(leat_inflated *chunks, slot *s)
 {
     pthread_mutex_lock(&chunks->lock);
+    leat_check(s->state == READY && s->n_users > 0);
     if (--s->n_users == 0)
         pthread_cond_broadcast(&chunks->changed);
     pthread_mutex_unlock(&chunks->lock);

@@ -13,18 +13,11 @@ static const char *const alls[] = { "all", NULL };
 
 static const leat_option options[] = {
     LEAT_SOURCES_ROW(interleave_options),
-<<<<<<< HEAD
-    LEAT_OPTION_I64_OR(interleave_options, cycle_length, "all", 1, 9e15, alls,
-                       "sources that are open at a time; when one ends, the next takes its place"),
-    LEAT_OPTION_I64(interleave_options, block_length, "1", 1, 9e15,
-                    "elements to take from a source before the next one"),
-=======
     LEAT_OPTION_I64_OR(
         interleave_options, cycle_length, "all", 1, 9e15, alls,
         "sources that alternate at a time; when one ends, the next one takes its place"),
     LEAT_OPTION_I64(interleave_options, block_length, "1", 1, 9e15,
                     "elements taken from one source before the next"),
->>>>>>> main
     LEAT_OPTION_END
 };
 

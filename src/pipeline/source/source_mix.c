@@ -16,20 +16,11 @@ static const char *const stops[] = { "longest", "shortest", NULL };
 static const leat_option options[] = {
     LEAT_SOURCES_ROW(mix_options),
     LEAT_OPTION_NODE(mix_options, weights, "",
-<<<<<<< HEAD
-                     "list of each source's share, a whole or decimal number above 0; "
-                     "default: equal shares"),
-    LEAT_OPTION_I64_OR(
-        mix_options, stop, "longest", 1, 9e15, stops,
-        "end of a pass; longest: every source was used completely, smaller ones repeat; "
-        "shortest: before any source repeats; a number: after that many elements"),
-=======
                      "share of each source: a list of numbers above 0; default: equal shares"),
     LEAT_OPTION_I64_OR(
         mix_options, stop, "longest", 1, 9e15, stops,
         "where a pass ends; longest: when every source was read whole, shorter ones start again "
         "until then; shortest: before any source starts again; a number: after so many elements"),
->>>>>>> main
     LEAT_OPTION_END
 };
 

@@ -252,7 +252,7 @@ static void a_file_that_may_not_be_written_is_read(void **state)
     assert_int_equal(chmod(cache_path, 0444), 0);
     assert_true(digest_of_parts(&parts, 1, &cache) == want);
     assert_int_equal(cache.hits, N_RECORDS);
-    assert_non_null(strstr(cache.note, "only read"));
+    assert_non_null(strstr(cache.note, "read-only"));
 }
 
 int main(void)
