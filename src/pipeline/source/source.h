@@ -31,12 +31,19 @@ typedef struct leat_feature_info {
 
 typedef struct leat_source leat_source;
 
+typedef struct leat_source_setting leat_source_setting;
+
 /* Settings of the plan that opens a source. */
-typedef struct leat_source_setting {
+struct leat_source_setting {
     uint64_t seed;
     int64_t threads; /* for reading at open: engine.threads; -1: auto */
     bool lossy; /* on_error is not `fail`: a damaged file loses records, and can still be opened */
-} leat_source_setting;
+    /* Applies the `pipeline` of a nested source to its order. *notes: from leat_source_add_note(); the
+     * caller frees them, also after an error. */
+    int (*arrange)(leat_source *source, const leat_node *pipeline,
+                   const leat_source_setting *setting, leat_order *order, char **notes,
+                   leat_error *err);
+};
 
 typedef struct leat_source_table {
     leat_kind kind; /* name, help, option table */
@@ -110,6 +117,9 @@ int leat_source_add_note(char **notes, leat_error *err, const char *format, ...)
 /* Starts an order with the elements of the source. */
 void leat_source_order(const leat_source *source, leat_order *out);
 
+/* Returns the size of the largest record, from the index alone. No feature is larger. -1: some record is
+ * not in a file. */
+int leat_source_largest_record(const leat_source *source, int64_t *most, leat_error *err);
 /* Reads the features of a record at once, with `locate` and `parse` or with `load`.
  * *n_read += bytes read. */
 int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *scratch,
