@@ -330,9 +330,9 @@ static void what_lies_behind_the_end(void **state)
         memset(bytes + size, 'x', 20);
         for (size_t n = 1; n <= 20; n++) {
             expect_found(memory_file(bytes, size + n), plain, plain_size,
-                         i        ? "bytes behind the end"
+                         i        ? "bytes after the end"
                          : n < 10 ? ""
-                                  : "bytes behind the end");
+                                  : "bytes after the end");
         }
         free(bytes);
         free(plain);

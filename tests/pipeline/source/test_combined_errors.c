@@ -22,7 +22,7 @@ static void errors_say_what_and_where(void **state)
     refused("{concat: {tfrecord: 'A'}}", "option");
     refused("{concat: [7]}", "each entry is a source");
     refused("{concat: [{pipeline: [shuffle]}]}", "each entry is a source");
-    refused("{concat: [{tfrecord: 'A', images: 'I'}]}", "a dash of its own");
+    refused("{concat: [{tfrecord: 'A', images: 'I'}]}", "own dash");
     refused("{concat: [{tfrecrd: 'A'}]}", "did you mean 'tfrecord'");
     refused("{concat: [" XA ", pipeline: [{batch: 3}]}]}", "batch cannot stand in the pipeline");
     refused("{concat: [" XA ", pipeline: [{map: [cast]}]}]}", "map cannot stand in the pipeline");
