@@ -110,7 +110,7 @@ static const char *reason_of(int rc)
         return "the compressed data are damaged";
     case ISAL_INVALID_WRAPPER:
     case ISAL_UNSUPPORTED_METHOD:
-        return "damaged header, or bytes of another format after the end";
+        return "damaged header, or bytes after the end that are of another format";
     case ISAL_INCORRECT_CHECKSUM:
         return "the data does not match its checksum or length: damaged";
     default:

@@ -310,7 +310,7 @@ static void flip_every_bit(void **state)
             const char *const path = memory_file(bytes, size);
             bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
             expect_found(path, plain, plain_size,
-                         bit / 8 >= size - trailer ? "checksum or the length" : NULL);
+                         bit / 8 >= size - trailer ? "checksum or length" : NULL);
         }
         free(bytes);
         free(plain);

@@ -106,7 +106,7 @@ static void another_pipelines_file_is_refused(void **state)
     other.before = "[jitter, shrink]";
     digest_of_parts(&other, 1, NULL);
     other.seed = 6;
-    refused(&other, LEAT_E_CONFIG, "seed 5, here it is 6");
+    refused(&other, LEAT_E_CONFIG, "seed 5; now the seed is 6");
 }
 
 static void a_changed_source_is_seen(void **state)
@@ -121,7 +121,7 @@ static void a_changed_source_is_seen(void **state)
     assert_int_equal(utimensat(AT_FDCWD, data_path, times, 0), 0);
     refused(&parts, LEAT_E_CONFIG, "changed");
     write_records(data_path, 0, N_RECORDS + 1, 300);
-    refused(&parts, LEAT_E_CONFIG, "151 here");
+    refused(&parts, LEAT_E_CONFIG, "151 now");
     write_records(data_path, 0, N_RECORDS, 300);
 }
 

@@ -50,7 +50,7 @@ static void errors_say_what_and_where(void **state)
     refused("{zip: [" XA "}, " XB "}]}", "both have a tensor 'x'");
     refused("{zip: [" XA ", pipeline: [shuffle]}]}", "must be the same in every epoch");
     refused("{zip: [" XA ", pipeline: [{repeat: 2}]}]}", "must be the same in every epoch");
-    refused("{zip: [{concat: [" XA ", pipeline: [shuffle]}]}]}", "may not change");
+    refused("{zip: [{concat: [" XA ", pipeline: [shuffle]}]}]}", "must be the same");
 }
 
 /* What a source's own pipeline has to say is said with its number. */
