@@ -274,7 +274,7 @@ static const struct {
     { "repeat, {bucket_by_length: {feature: tokens, boundaries: 40, sizes: 4}}",
       "put repeat after it" },
     { "{shuffle: {window: 20}}, {bucket_by_length: {feature: tokens, boundaries: 40, sizes: 4}}",
-      "a global shuffle; repeat can stand after it" },
+      "a global shuffle may come before it; put repeat after it" },
     { "{batch: 4}, {bucket_by_length: {feature: tokens, boundaries: 40, sizes: 4}}",
       "a second batch stage" },
     { "{bucket_by_length: {feature: tokens, boundaries: 40, sizes: 900, drop_remainder: true}}",
