@@ -129,7 +129,7 @@ static int read_frame(header *h, const uint8_t *p, size_t n)
     jpeg->width = p[3] << 8 | p[4];
     if (jpeg->height < 1 || jpeg->width < 1 || jpeg->height > MAX_DIMENSION ||
         jpeg->width > MAX_DIMENSION)
-        return refuse(h, "no size, or too large");
+        return refuse(h, "width or height is 0 or too large");
     jpeg->n_components = p[5];
     for (int i = 0; i < jpeg->n_components; i++) {
         const uint8_t *c = p + 6 + 3 * i;

@@ -144,7 +144,7 @@ int leat_jpeg_use_table(leat_jpeg *jpeg, const uint8_t *table, size_t size, leat
                         leat_error *err)
 {
     if (!fits(jpeg, table, size))
-        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: %zu bytes that are no table of the file",
+        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: %zu bytes are not a table of this file",
                          size);
     const uint64_t n = leat_load_u32(table + AT_COUNT);
     leat_jpeg_mark *marks = leat_scratch_take(scratch, (size_t)(n + 1) * sizeof *marks);
@@ -152,6 +152,6 @@ int leat_jpeg_use_table(leat_jpeg *jpeg, const uint8_t *table, size_t size, leat
         return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for %llu marks",
                          (unsigned long long)n);
     if (!unpack(table, n, marks))
-        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: a table of another file");
+        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: the table belongs to another file");
     return leat_jpeg_use_marks(jpeg, leat_load_u32(table + AT_EVERY), marks, n + 1, err);
 }

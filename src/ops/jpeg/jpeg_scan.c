@@ -196,7 +196,7 @@ static int start_segment(leat_jpeg_scan *scan, leat_error *err)
     const leat_jpeg *jpeg = scan->jpeg;
     if (jpeg->marks) {
         if (!start_at_mark(scan))
-            return refuse(err, "the index is not this file's");
+            return refuse(err, "the index belongs to another file");
     } else {
         set_bits(scan, jpeg->dsp->unstuff(scan->src, jpeg->end, scan->segment, &scan->src), 0);
         memset(scan->dc_sum, 0, sizeof scan->dc_sum);
@@ -227,7 +227,7 @@ static int check_mark(const leat_jpeg_scan *scan, leat_error *err)
     int fits = used == (int64_t)scan->segment_bits;
     for (int i = 0; i < scan->jpeg->n_components; i++)
         fits &= scan->dc_sum[i] == mark->dc[i];
-    return fits ? LEAT_OK : refuse(err, "the index is not this file's");
+    return fits ? LEAT_OK : refuse(err, "the index belongs to another file");
 }
 
 static int finish_segment(leat_jpeg_scan *scan, leat_error *err)
@@ -237,7 +237,7 @@ static int finish_segment(leat_jpeg_scan *scan, leat_error *err)
     const int64_t bits_left =
         8 * (int64_t)(scan->segment_end - scan->bits.p) + (int64_t)(scan->bits.n & 63);
     if (bits_left < 0 || bits_left > 7)
-        return refuse(err, bits_left < 0 ? "data end early" : "data left at the end of a segment");
+        return refuse(err, bits_left < 0 ? "data ends early" : "data left at the end of a segment");
     return pass_marker(scan, err);
 }
 
@@ -314,7 +314,7 @@ static int decode_mcus(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t sto
         const leat_jpeg_node *last = first + (ptrdiff_t)n_mcus * jpeg->blocks_per_mcu;
         leat_jpeg_flat *flat = nodes == scan->nodes ? jpeg->dsp->flat : jpeg->dsp->skip;
         if (flat(&scan->bits, first, last, first->end - 64, scan->table[LEAT_JPEG_DC][0]->fast))
-            return refuse(err, "bad code, or data end early");
+            return refuse(err, "bad code, or data ends early");
         if (!sum_all_dc(scan, first, n_mcus))
             return refuse(err, "DC value out of range");
         scan->mcu = upto;
