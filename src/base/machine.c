@@ -91,7 +91,7 @@ void leat_machine_look(const char *root, leat_machine *out)
     if (n_nodes > 1)
         snprintf(
             out->cores_why, sizeof out->cores_why,
-            "%.90s; they lie on %d NUMA nodes: `numactl --cpunodebind=N --membind=N` keeps to one",
+            "%.90s; they are on %d NUMA nodes: `numactl --cpunodebind=N --membind=N` uses only one",
             cores, n_nodes);
     else
         snprintf(out->cores_why, sizeof out->cores_why, "%.190s", cores);

@@ -51,9 +51,8 @@ static int add_decode(leat_build *build, leat_chain *chain, const leat_node *whe
     chain->is_files = true;
     chain->files.most_px = o->max_pixels < most_px ? o->max_pixels : most_px;
     chain->files_share = (uint32_t)lround(o->device_share * ALL_ROWS);
-    leat_note_add(build,
-                  "decode_jpeg on the GPU is done by nvJPEG: pixels differ a little from those of "
-                  "the CPU");
+    leat_note_add(
+        build, "decode_jpeg on the GPU uses nvJPEG: pixels differ slightly from those of the CPU");
     return LEAT_OK;
 }
 
