@@ -6,6 +6,7 @@
 
 #include "base/cpu.h"
 #include "base/digest.h"
+#include "probe.h"
 #include "stage.h"
 
 typedef struct top_options {
@@ -144,7 +145,8 @@ static int check_jpeg_index(leat_build *build, const leat_node *where, leat_erro
     const int32_t choice = build->plan->engine.jpeg_index;
     if (choice == LEAT_JPEG_INDEX_AUTO && source->seek_note[0])
         leat_note_add(
-            build, "the index of JPEG files is not used: %s; rebuild it with `leat index --jpeg`",
+            build->plan,
+            "the index of JPEG files is not used: %s; rebuild it with `leat index --jpeg`",
             source->seek_note);
     if (choice != LEAT_JPEG_INDEX_REQUIRE || source->seek_complete)
         return LEAT_OK;
@@ -170,7 +172,7 @@ static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err
 static void take_notes(leat_build *build)
 {
     for (const char *at = build->plan->source->notes; at && *at; at = strchr(at, '\n') + 1)
-        leat_note_add(build, "%.*s", (int)strcspn(at, "\n"), at);
+        leat_note_add(build->plan, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
@@ -186,7 +188,8 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         return rc;
     const leat_source_setting setting = { .seed = plan->seed,
                                           .threads = plan->engine.threads,
-                                          .lossy = leat_on_error_is_lossy(parts->pipeline) };
+                                          .lossy = leat_on_error_is_lossy(parts->pipeline),
+                                          .arrange = leat_nested_pipeline_add };
     if (!plan->source && (rc = leat_source_open(parts->source, &setting, &plan->source, err)) < 0)
         return rc;
     if (plan->source->n_records == 0)
@@ -326,22 +329,4 @@ void leat_plan_close(leat_plan **out)
     leat_source_close(&plan->source);
     free(plan);
     *out = NULL;
-}
-
-const leat_plan_info *leat_plan_get_info(const leat_plan *plan)
-{
-    return plan ? &plan->info : NULL;
-}
-
-const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i)
-{
-    return plan && i >= 0 && i < plan->n_tensors ? &plan->tensors[i] : NULL;
-}
-
-int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
-{
-    for (int32_t i = 0; plan && name && i < plan->n_tensors; i++)
-        if (!strcmp(plan->tensors[i].name, name))
-            return i;
-    return -1;
 }

@@ -24,24 +24,6 @@ static int visit(void *arg, uint64_t position, const leat_view *feature, leat_er
     return LEAT_OK;
 }
 
-int leat_source_largest_record(const leat_source *source, int64_t *most, leat_error *err)
-{
-    *most = 0;
-    for (uint64_t r = 0; r < source->n_records; r++) {
-        leat_extent at = { .fd = -1 };
-        const int rc = source->table->locate ? source->table->locate(source, r, &at, err) : LEAT_OK;
-        if (rc < 0)
-            return rc;
-        if (at.fd < 0) {
-            *most = -1;
-            return LEAT_OK;
-        }
-        if ((int64_t)at.size > *most)
-            *most = (int64_t)at.size;
-    }
-    return LEAT_OK;
-}
-
 static int find_largest(leat_build *build, const leat_chain *chain, const char *name, int64_t *most,
                         leat_error *err)
 {
@@ -55,7 +37,7 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
     if (rc < 0)
         return rc;
     if (chain->shape.dtype == LEAT_U8 && *most >= 0) {
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "'%s' has room for %lld bytes, the size of the largest record; give its true "
                       "size in shapes to save memory",
                       name, (long long)*most);
@@ -65,7 +47,7 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
     rc = leat_feature_scan(source, &all, chain->feature, build->plan->engine.threads, visit,
                            &longest, err);
     *most = longest > 1 ? longest : 1;
-    leat_note_add(build,
+    leat_note_add(build->plan,
                   "'%s' has room for %lld, the largest of all records, which were all read to find "
                   "it; give shapes to avoid this",
                   name, (long long)*most);

@@ -49,10 +49,6 @@ bool leat_on_error_is_lossy(const leat_node *pipeline);
 int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
                            leat_error *err);
 
-/* note.c: something the plan's user should know, though nothing is wrong: "shuffle: …". Said once,
- * however often it is given; cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES left out. */
-void leat_note_add(leat_build *build, const char *format, ...) LEAT_PRINTF(2, 3);
-
 /* stage_batch.c: what every stage that makes batches does: there is one of them, and it counts.
  * where: of the stage. */
 int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const leat_node *where,
@@ -69,8 +65,6 @@ typedef struct leat_padding_options {
     int64_t
         room; /* > 0: rows of lists without a shape are as long as their bucket's, this at most */
 } leat_padding_options;
-/* Bytes of the largest record, by the index alone: no feature is larger. -1: a record is not in a file. */
-int leat_source_largest_record(const leat_source *source, int64_t *most, leat_error *err);
 int leat_padding_settle(leat_build *build, const leat_padding_options *options,
                         const leat_node *where, leat_error *err);
 
@@ -83,9 +77,12 @@ uint32_t leat_stage_map_stream(const char *op, uint32_t n);
 /* stage_map_batch.c: `ops` of a map after batch, on a tensor. */
 int leat_stage_map_batch_add(leat_build *build, leat_chain *chain, const leat_node *ops,
                              leat_error *err);
-/* All ops are there: looks for a run that can be done in one go. */
-void leat_stage_map_fuse(leat_chain *chain);
 void leat_stage_map_free_chain(leat_chain *chain);
+
+/* nested_pipeline.c: fills leat_source_setting.arrange. */
+int leat_nested_pipeline_add(leat_source *source, const leat_node *pipeline,
+                             const leat_source_setting *setting, leat_order *order, char **notes,
+                             leat_error *err);
 
 /* build.c: makes a plan of nodes. source: its node, or NULL when plan->source is there already. */
 typedef struct leat_parts {
@@ -93,11 +90,6 @@ typedef struct leat_parts {
     const leat_node *source, *pipeline, *engine;
 } leat_parts;
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err);
-/* gpu_cut.c: makes plan->gpu, once all else is settled. */
-int leat_gpu_cut(leat_plan *plan, leat_error *err);
-/* plan_layout.c: all shapes are settled, and which ops the device does: lays out a slot. May be done
- * again, on a copy of a plan whose chains are cut elsewhere. batch: for messages; NULL: none */
-int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *err);
 
 /* stage_cache.c */
 extern const leat_stage_table leat_stage_cache;

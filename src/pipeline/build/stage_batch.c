@@ -29,7 +29,7 @@ int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const
                               (unsigned long long)build->plan->order.n_samples, (long long)size);
     if ((uint64_t)size > build->plan->order.n_samples)
         leat_note_add(
-            build,
+            build->plan,
             "batch: the %llu samples of a pass make one batch, smaller than its size of %lld",
             (unsigned long long)build->plan->order.n_samples, (long long)size);
     return LEAT_OK;

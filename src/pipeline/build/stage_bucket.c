@@ -181,7 +181,7 @@ static void note(leat_build *build, const leat_buckets *buckets)
                  (long long)buckets->list[k].room);
         leat_nearest_add_word(&counts, text);
     }
-    leat_note_add(build, "bucket_by_length: samples by length: %s%s", counts.text,
+    leat_note_add(build->plan, "bucket_by_length: samples by length: %s%s", counts.text,
                   buckets->shuffles ? ""
                                     : "; without shuffle before it, all short batches come first");
 }

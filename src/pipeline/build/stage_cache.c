@@ -86,7 +86,7 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
     const char *const random = random_op(plan);
     plan->is_cache_random = random != NULL;
     if (random)
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "cache: '%s' before it is random: its result in the first epoch is stored "
                       "and stays the same in all later epochs",
                       random);

@@ -325,7 +325,8 @@ static int settle(leat_build *build, condition *c, int32_t feature, const leat_n
         return leat_node_fail_in(where, err, leat_fail_in(err, rc, "filter: "));
     if (c->kept->n_members == 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG, "filter keeps none of %llu samples", n);
-    leat_note_add(build, "filter: keeps %llu of %llu samples; all of them are read once, at open",
+    leat_note_add(build->plan,
+                  "filter: keeps %llu of %llu samples; all of them are read once, at open",
                   (unsigned long long)c->kept->n_members, n);
     leat_error inner;
     rc = leat_order_add_filter(order, &c->kept, &inner);

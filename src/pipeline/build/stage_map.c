@@ -6,6 +6,7 @@
 
 #include "leat/loader.h"
 #include "pipeline/plan/gpu_decode.h"
+#include "stage.h"
 
 /* Stages that are timed: read, parse, the ops, a fused run per chain, two of a cache, and batch ops. */
 #define MAX_OPS (LEAT_MAX_STAGES - 4 - LEAT_MAX_FEATURES - LEAT_MAX_BATCH_OPS)
@@ -167,7 +168,7 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
         return fail_shape(chain, op, entry, rc, &inner, err);
     chain->shape = shape;
     if (decodes || after_decode)
-        return leat_gpu_decode_add(build, chain, entry, err);
+        return leat_gpu_decode_add(build->plan, chain, entry, err);
     if (!on_device) {
         chain->host_shape = shape;
         chain->n_host = chain->n_ops;
@@ -228,27 +229,6 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
     for (const leat_node *entry = o->ops->first; entry && rc >= 0; entry = entry->next)
         rc = add_op(build, chain, entry, o->device, on_device, err);
     return rc;
-}
-
-int leat_chain_fused_ops(const leat_chain *chain, int32_t from, int32_t to,
-                         leat_fused_op out[LEAT_FUSED_MAX])
-{
-    int n = 0;
-    for (int32_t i = from; i < to && n < LEAT_FUSED_MAX; i++)
-        out[n++] = (leat_fused_op){ chain->ops[i].op, chain->ops[i].options };
-    return n;
-}
-
-void leat_stage_map_fuse(leat_chain *chain)
-{
-    leat_fused_op ops[LEAT_FUSED_MAX];
-    const int32_t ends[] = { 0, chain->cut, chain->unbatch_at, chain->n_host,
-                             chain->n_host + 2 * chain->is_files };
-    for (int i = 0; i < 4 && !chain->fused; i++) {
-        chain->fused_from = ends[i];
-        chain->fused = leat_fused_find(ops, leat_chain_fused_ops(chain, ends[i], ends[i + 1], ops),
-                                       &chain->n_fused);
-    }
 }
 
 void leat_stage_map_free_chain(leat_chain *chain)

@@ -56,13 +56,6 @@ bool leat_on_error_is_lossy(const leat_node *pipeline)
     return false;
 }
 
-uint64_t leat_order_epoch_batches(const leat_order *order)
-{
-    if (order->n_batches != LEAT_ENDLESS)
-        return order->n_batches;
-    return (order->n_records * order->parts + order->batch_size - 1) / order->batch_size;
-}
-
 void leat_stage_on_error_settle(leat_plan *plan)
 {
     const leat_order *const order = &plan->order;

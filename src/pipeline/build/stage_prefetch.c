@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * stage_prefetch.c: the stage `prefetch`: how many full batches may stand ready. */
-#include "pipeline/run/budget_impl.h"
 #include "stage.h"
 
 static const char *const autos[] = { "auto", NULL };

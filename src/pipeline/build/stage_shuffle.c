@@ -49,17 +49,17 @@ static void note_window(leat_build *build, const leat_shuffle *shuffle, uint64_t
     const char *const unit = build->batch ? "batches" : "samples";
     const unsigned long long window = shuffle->window, block = shuffle->block;
     if (window && window >= n)
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "shuffle: one window of %llu holds all %llu %s: as random as a global "
                       "shuffle",
                       window, (unsigned long long)n, unit);
     else if (block)
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "shuffle: each window of %llu %s holds only %llu blocks of %llu neighbours: "
                       "less random than a global shuffle",
                       window, unit, window / block, block);
     else if (window)
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "shuffle: with a window of %llu %s, none moves further than %llu places: "
                       "sorted data stays nearly sorted",
                       window, unit, window + (window + 1) / 2 - 1);
@@ -82,7 +82,7 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
         return leat_node_fail(where, err, rc, "%s", inner.message);
     note_window(build, &shuffle, n);
     if (build->unbatch && !build->batch && !build->cache)
-        leat_note_add(build,
+        leat_note_add(build->plan,
                       "unbatch: the shuffle after it separates the samples of a record, so each "
                       "record is read and decoded up to %llu times per epoch; shuffle before "
                       "unbatch, or cache the records",

@@ -254,3 +254,10 @@ void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat
                                       *epoch);
     leat_order_walk(order, cache, cache->before, 0, record, epoch);
 }
+
+uint64_t leat_order_epoch_batches(const leat_order *order)
+{
+    if (order->n_batches != LEAT_ENDLESS)
+        return order->n_batches;
+    return (order->n_records * order->parts + order->batch_size - 1) / order->batch_size;
+}

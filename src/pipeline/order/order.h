@@ -154,4 +154,7 @@ static inline uint64_t leat_order_position(const leat_order *order, const leat_o
 void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_order_perm *perms,
                      uint32_t purpose, uint64_t *p, uint64_t *epoch);
 
+/* Batches of one pass; of an endless pipeline as many as the source's records make. */
+uint64_t leat_order_epoch_batches(const leat_order *order);
+
 #endif

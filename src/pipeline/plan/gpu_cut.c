@@ -9,7 +9,7 @@
  * made beside it. The copy borrows what the plan owns, and lives as long. */
 #include <stdlib.h>
 
-#include "pipeline/build/stage.h"
+#include "plan_impl.h"
 
 static bool is_mixed(const leat_plan *plan, int32_t c)
 {

@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * gpu_decode.c: see gpu_decode.h.
- *
- * DESIGN. Of every file the header is read here, so that the random decisions of the ops that follow
- * are drawn with the picture's size, as they are on the CPU. A plain file then goes into the slot, for the
- * device's decoder. What that might not take (progressive files, very large ones, …) is decoded here,
- * and so is what has no room: the op behind decode_jpeg is done too, as its result has one size for
- * all, and the device copies it. So it is with rows beyond the device's share of a batch, which are spread
- * over it evenly. Which files these are depends on nothing but the file, the plan and the row of the batch
- * that all ranks make together. A header that is damaged is an error of its record like any other; what is damaged behind the header
- * is for the device's decoder to find. */
+ * This half is for when a plan is made; sample/gpu_decode_row.c has the other one, for each row. */
 #include "gpu_decode.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "ops/decode/decode.h"
-#include "ops/jpeg/jpeg_plain.h"
 #include "ops/op_list.h"
 
 #define LOOKED_AT 64 /* records that are read where nothing says how large they are */
 #define MEANS     4  /* room for a file: no more than so many times the mean */
-#define ALL_ROWS  ((uint32_t)1 << 16) /* of which a share is counted */
 
 bool leat_gpu_decode_is(const leat_op *op)
 {
@@ -39,7 +28,7 @@ int leat_gpu_decode_check(const leat_chain_op *chain_op, const leat_node *where,
     return leat_node_fail(where, err, LEAT_E_CONFIG, "device_share is for a map with device: gpu");
 }
 
-static int add_decode(leat_build *build, leat_chain *chain, const leat_node *where, leat_error *err)
+static int add_decode(leat_plan *plan, leat_chain *chain, const leat_node *where, leat_error *err)
 {
     const leat_decode_options *const o = chain->ops[chain->n_ops - 1].options;
     const int64_t most_px = (int64_t)LEAT_DEVICE_SIDE_MOST * LEAT_DEVICE_SIDE_MOST;
@@ -52,16 +41,16 @@ static int add_decode(leat_build *build, leat_chain *chain, const leat_node *whe
     chain->files.most_px = o->max_pixels < most_px ? o->max_pixels : most_px;
     chain->files_share = (uint32_t)lround(o->device_share * ALL_ROWS);
     leat_note_add(
-        build, "decode_jpeg on the GPU uses nvJPEG: pixels differ slightly from those of the CPU");
+        build->plan,
+        "decode_jpeg on the GPU uses nvJPEG: pixels differ slightly from those of the CPU");
     return LEAT_OK;
 }
 
-int leat_gpu_decode_add(leat_build *build, leat_chain *chain, const leat_node *where,
-                        leat_error *err)
+int leat_gpu_decode_add(leat_plan *plan, leat_chain *chain, const leat_node *where, leat_error *err)
 {
     const leat_op *const op = chain->ops[chain->n_ops - 1].op;
     if (chain->n_ops == chain->n_host + 1)
-        return add_decode(build, chain, where, err);
+        return add_decode(plan, chain, where, err);
     if (!(op->flags & LEAT_OP_KERNEL) || leat_shape_bytes(&chain->shape) < 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "op '%s' cannot follow decode_jpeg on the GPU: put resize, "
@@ -108,54 +97,5 @@ int leat_gpu_decode_settle(const leat_plan *plan, leat_chain *chain, leat_error 
     if (mean && (room < 0 || room > MEANS * mean))
         room = MEANS * mean;
     chain->files.room = ((size_t)(room > row ? room : row) + 63) / 64 * 64;
-    return LEAT_OK;
-}
-
-/* --- for each row -------------------------------------------------------------------------------- */
-
-/* Whether a row of the batch of all ranks is one of the device's. */
-static bool is_in_share(const leat_chain *chain, uint64_t row)
-{
-    const uint64_t half = ALL_ROWS / 2, before = row * chain->files_share + half;
-    return (before + chain->files_share) / ALL_ROWS > before / ALL_ROWS;
-}
-
-static bool is_for_device(const leat_chain *chain, const leat_view *file, const leat_shape *picture)
-{
-    const int64_t height = picture->dims[0], width = picture->dims[1], bytes = file->shape.dims[0];
-    return (size_t)bytes <= chain->files.room && height <= LEAT_DEVICE_SIDE_MOST &&
-           width <= LEAT_DEVICE_SIDE_MOST && height * width <= chain->files.most_px &&
-           leat_jpeg_is_plain(file->data, (size_t)bytes);
-}
-
-/* decode_jpeg and the op behind it. */
-static int make_here(const leat_sample *j, leat_stopwatch *stopwatch, leat_error *err)
-{
-    leat_sample own = *j;
-    const int rc = leat_chain_run_pair(&own, stopwatch, err);
-    if (rc == LEAT_OK)
-        memcpy(j->row, own.view.data, (size_t)leat_shape_bytes(&j->chain->files_shape));
-    return rc;
-}
-
-int leat_gpu_decode_row(const leat_sample *j, uint8_t *slot, uint64_t row, leat_shape *picture,
-                        leat_stopwatch *stopwatch, leat_error *err)
-{
-    const leat_chain *const chain = j->chain;
-    leat_device_file *const head = (leat_device_file *)(void *)(slot + chain->files.heads) + row;
-    const int rc = leat_chain_measure(j, chain->n_host, picture, err);
-    if (rc < 0)
-        return rc;
-    *head = (leat_device_file){ .height = (int32_t)picture->dims[0],
-                                .width = (int32_t)picture->dims[1],
-                                .record = j->record };
-    leat_trace *const trace = &j->worker->trace;
-    const bool is_here =
-        !is_in_share(chain, j->worker->first_row + row) || !is_for_device(chain, &j->view, picture);
-    leat_trace_add(is_here ? &trace->n_files_here : &trace->n_files, 1);
-    if (is_here)
-        return make_here(j, stopwatch, err);
-    head->bytes = j->view.shape.dims[0];
-    memcpy(j->row, j->view.data, (size_t)head->bytes);
     return LEAT_OK;
 }

@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "pipeline/build/stage.h"
+#include "plan_impl.h"
 
-void leat_note_add(leat_build *build, const char *format, ...)
+void leat_note_add(leat_plan *plan, const char *format, ...)
 {
-    leat_plan *const plan = build->plan;
     char text[LEAT_NOTE_SIZE] = "";
     va_list args;
     va_start(args, format);

@@ -1,7 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
  * plan.c: what a plan came to, for people. */
+#include <string.h>
+
 #include "plan_impl.h"
+
+const leat_plan_info *leat_plan_get_info(const leat_plan *plan)
+{
+    return plan ? &plan->info : NULL;
+}
+
+const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i)
+{
+    return plan && i >= 0 && i < plan->n_tensors ? &plan->tensors[i] : NULL;
+}
+
+int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name)
+{
+    for (int32_t i = 0; plan && name && i < plan->n_tensors; i++)
+        if (!strcmp(plan->tensors[i].name, name))
+            return i;
+    return -1;
+}
 
 void leat_plan_source(const leat_plan *plan, leat_source_info *out)
 {

@@ -8,16 +8,27 @@
 #include "ops/batch_op.h"
 #include "ops/fused.h"
 #include "padding.h"
-#include "pipeline/build/probe.h"
 #include "pipeline/cache/cache.h"
 #include "pipeline/order/bucket.h"
 #include "pipeline/order/order.h"
 #include "pipeline/source/source.h"
 
-#define LEAT_MAX_CHAIN     32 /* ops on one tensor */
-#define LEAT_MAX_BATCH_OPS 4
-#define LEAT_MAX_NOTES     16
-#define LEAT_NOTE_SIZE     256
+#define LEAT_MAX_CHAIN      32 /* ops on one tensor */
+#define LEAT_MAX_BATCH_OPS  4
+#define LEAT_MAX_NOTES      16
+#define LEAT_NOTE_SIZE      256
+#define LEAT_PREFETCH_FIRST 2 /* auto: the least that hides one slow batch behind another */
+
+/* What only the data know: how large records are, and how much scratch a sample needs (probe.c). */
+typedef struct leat_probe {
+    uint64_t mean_bytes;    /* of a record as stored; 0: unknown */
+    uint64_t most_bytes;    /* the largest of those looked at */
+    uint64_t n_looked;      /* records whose size was looked up */
+    uint64_t scratch_bytes; /* what a sample takes of a worker's scratch, all ops one by one */
+    uint64_t usual_bytes;   /* the same of the one tried that takes least: others are rare, maybe */
+    uint64_t most_record;   /* which of those tried took scratch_bytes */
+    uint64_t n_run; /* records that were carried through all ops to know that; 0: by shapes */
+} leat_probe;
 
 /* Runtime options: they never change what is in a batch. */
 typedef struct leat_engine_options {
@@ -136,9 +147,11 @@ static inline int64_t *leat_chain_lengths(const leat_chain *chain, uint8_t *slot
     return (int64_t *)(void *)(slot + chain->pad.lengths_at) + row * (uint64_t)chain->pad.n_lengths;
 }
 
-/* Ops `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
-int leat_chain_fused_ops(const leat_chain *chain, int32_t from, int32_t to,
-                         leat_fused_op out[LEAT_FUSED_MAX]);
+/* fuse.c: ops `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
+int leat_fuse_ops(const leat_chain *chain, int32_t from, int32_t to,
+                  leat_fused_op out[LEAT_FUSED_MAX]);
+/* All ops of the chain are known: looks for a run of them that can be done in one go. */
+void leat_fuse_chain(leat_chain *chain);
 
 #define LEAT_MAX_STAGE_INFOS 64
 
@@ -198,8 +211,14 @@ static inline const leat_plan *leat_plan_whole(const leat_plan *plan)
     return plan->whole ? plan->whole : plan;
 }
 
-/* Batches of one pass; of endless pipelines as many as the source's records make. (stage_on_error.c) */
-uint64_t leat_order_epoch_batches(const leat_order *order);
+/* note.c: something that the plan's user should know, though nothing is wrong: "shuffle: ...". A note is
+ * kept once, however often it is given. It is cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES it is left out. */
+void leat_note_add(leat_plan *plan, const char *format, ...) LEAT_PRINTF(2, 3);
+/* gpu_cut.c: makes plan->gpu. Everything else of the plan is settled. */
+int leat_gpu_cut(leat_plan *plan, leat_error *err);
+/* plan_layout.c: lays out a slot. All shapes are settled, and which ops the device runs. May be called
+ * again, on a copy of a plan whose chains are cut elsewhere. batch: node for messages; NULL: none */
+int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *err);
 
 extern const leat_option leat_engine_option_table[]; /* engine_options.c */
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "gpu_decode.h"
-#include "pipeline/build/stage.h"
+#include "plan_impl.h"
 
 static int fail_unsettled(const leat_chain *chain, const char *name, const leat_node *batch,
                           leat_error *err)
@@ -153,7 +153,7 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     chain->fused = NULL;
     chain->n_fused = 0;
     if (plan->engine.fuse)
-        leat_stage_map_fuse(chain);
+        leat_fuse_chain(chain);
     chain->row_bytes = (size_t)bytes;
     if (chain->pad.on && chain->n_ops > chain->n_host)
         return leat_node_fail(batch, err, LEAT_E_UNSUPPORTED,

@@ -9,8 +9,7 @@
 #include "leat/budget.h"
 #include "pipeline/plan/plan_impl.h"
 
-#define LEAT_PREFETCH_FIRST 2  /* auto: the least that hides one slow batch behind another */
-#define LEAT_PREFETCH_MOST  64 /* auto: enough to outlast a sample that takes 64 batches */
+#define LEAT_PREFETCH_MOST 64 /* auto: enough to outlast a sample that takes 64 batches */
 
 typedef struct leat_budget_facts {
     leat_machine machine;

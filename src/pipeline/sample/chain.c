@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/scratch.h"
-#include "pipeline/plan/gpu_decode.h"
+#include "journey.h"
 
 /* What op i puts out is the row itself. */
 static bool is_last(const leat_sample *j, int32_t i)
@@ -97,7 +97,7 @@ static int run_fused(leat_sample *j, leat_error *err)
     leat_view at = j->view, out = { 0 };
     const int32_t from = chain->fused_from;
     int rc;
-    leat_chain_fused_ops(chain, from, from + chain->n_fused, ops);
+    leat_fuse_ops(chain, from, from + chain->n_fused, ops);
     for (int32_t i = 0; i < chain->n_fused; i++) {
         rc = shape_after(j, from + i, &at, &out.shape, err);
         if (rc < 0)

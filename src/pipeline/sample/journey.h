@@ -63,4 +63,11 @@ int leat_chain_end(const leat_sample *j, uint8_t *slot, uint64_t row, leat_stopw
 /* Only the decisions: the row is on the device. */
 int leat_chain_draw(const leat_sample *j, uint8_t *slot, uint64_t row, leat_error *err);
 
+/* --- gpu_decode_row.c ---------------------------------------------------------------------------- */
+/* The file that the chain has come to goes into the row as it is; one that is not for the device is decoded
+ * here, and what the op behind it makes of that goes there.
+ * picture  out: its shape */
+int leat_gpu_decode_row(const leat_sample *j, uint8_t *slot, uint64_t row, leat_shape *picture,
+                        leat_stopwatch *stopwatch, leat_error *err);
+
 #endif

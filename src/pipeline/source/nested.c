@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "pipeline/build/stage.h"
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
@@ -33,54 +32,34 @@ static int split(const char *name, const leat_node *entry, const leat_node **sou
     return LEAT_OK;
 }
 
-/* Puts the stages of a part's own pipeline on its order. */
-static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *err)
-{
-    int rc = LEAT_OK;
-    if (pipeline->kind != LEAT_NODE_LIST)
-        return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
-                              "pipeline must be a list of stages: `pipeline: [shuffle, {repeat: "
-                              "2}]`");
-    for (const leat_node *entry = pipeline->first; entry && rc >= 0; entry = entry->next)
-        rc = leat_stage_add(build, entry, err);
-    return rc;
-}
-
 /* One more note, with the number of the part that it is about. */
 static int add_note(leat_source_parts *parts, const char *text, size_t n, leat_error *err)
 {
     return leat_source_add_note(&parts->notes, err, "source %zu: %.*s", parts->n, (int)n, text);
 }
 
-/* The notes of the last part: of its source, if that has parts too, and of its own pipeline. */
-static int add_notes(leat_source_parts *parts, const leat_plan *plan, leat_error *err)
+/* Adds notes, one a line, of the last part. */
+static int add_notes(leat_source_parts *parts, const char *notes, leat_error *err)
 {
     int rc = LEAT_OK;
-    for (const char *at = plan->source->notes; at && *at && rc >= 0; at = strchr(at, '\n') + 1)
+    for (const char *at = notes; at && *at && rc >= 0; at = strchr(at, '\n') + 1)
         rc = add_note(parts, at, strcspn(at, "\n"), err);
-    for (int32_t i = 0; i < plan->n_notes && rc >= 0; i++)
-        rc = add_note(parts, plan->notes[i], strlen(plan->notes[i]), err);
     return rc;
 }
 
+/* Gives the last part its order: by its own pipeline, if it has one. */
 static int arrange(leat_source_parts *parts, const leat_node *pipeline,
                    const leat_source_setting *setting, leat_error *err)
 {
     leat_nested_part *const part = &parts->list[parts->n - 1];
+    char *notes = NULL;
     int rc = LEAT_OK;
-    leat_build build = { .plan = calloc(1, sizeof *build.plan), .inside = true };
-    if (!build.plan)
-        return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", sizeof *build.plan);
-    build.plan->source = part->source; /* lent */
-    build.plan->seed = setting->seed;
-    build.plan->engine.threads = setting->threads;
-    leat_source_order(part->source, &build.plan->order);
+    leat_source_order(part->source, &part->order);
     if (!leat_node_is_null(pipeline))
-        rc = add_stages(&build, pipeline, err);
-    part->order = build.plan->order;
-    if (rc >= 0)
-        rc = add_notes(parts, build.plan, err);
-    free(build.plan);
+        rc = setting->arrange(part->source, pipeline, setting, &part->order, &notes, err);
+    if (rc >= 0 && (rc = add_notes(parts, part->source->notes, err)) >= 0)
+        rc = add_notes(parts, notes, err);
+    free(notes);
     return rc;
 }
 

@@ -244,3 +244,21 @@ int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char
     }
     return LEAT_OK;
 }
+
+int leat_source_largest_record(const leat_source *source, int64_t *most, leat_error *err)
+{
+    *most = 0;
+    for (uint64_t r = 0; r < source->n_records; r++) {
+        leat_extent at = { .fd = -1 };
+        const int rc = source->table->locate ? source->table->locate(source, r, &at, err) : LEAT_OK;
+        if (rc < 0)
+            return rc;
+        if (at.fd < 0) {
+            *most = -1;
+            return LEAT_OK;
+        }
+        if ((int64_t)at.size > *most)
+            *most = (int64_t)at.size;
+    }
+    return LEAT_OK;
+}

@@ -30,12 +30,19 @@ typedef struct leat_feature_info {
 
 typedef struct leat_source leat_source;
 
+typedef struct leat_source_setting leat_source_setting;
+
 /* What a source knows of the plan that opens it. */
-typedef struct leat_source_setting {
+struct leat_source_setting {
     uint64_t seed;
     int64_t threads; /* for reading at open, as engine.threads has it; -1: auto */
     bool lossy;      /* on_error is not `fail`: damage of a file costs records, not the file */
-} leat_source_setting;
+    /* Applies the `pipeline` of a source inside another one to its order. *notes: as leat_source_add_note()
+     * makes them; the caller frees them, also after an error. */
+    int (*arrange)(leat_source *source, const leat_node *pipeline,
+                   const leat_source_setting *setting, leat_order *order, char **notes,
+                   leat_error *err);
+};
 
 typedef struct leat_source_table {
     leat_kind kind; /* name, help, option table */
@@ -110,6 +117,8 @@ int leat_source_add_note(char **notes, leat_error *err, const char *format, ...)
 /* Begins an order with the source's elements. */
 void leat_source_order(const leat_source *source, leat_order *out);
 
+/* Bytes of the largest record, by the index alone: no feature is larger. -1: a record lies in no file. */
+int leat_source_largest_record(const leat_source *source, int64_t *most, leat_error *err);
 /* A record's features, read here and now, whichever way the source has; *n_read += bytes read. */
 int leat_source_fetch(const leat_source *source, uint64_t record, leat_scratch *scratch,
                       leat_view *features, size_t *n_read, leat_error *err);

@@ -14,7 +14,7 @@ static void notes_are_kept_once_and_in_order(void **state)
     assert_null(leat_plan_note(build.plan, 0));
     for (int twice = 0; twice < 2; twice++)
         for (int i = 0; i < LEAT_MAX_NOTES + 3; i++)
-            leat_note_add(&build, "stage %d: said", i);
+            leat_note_add(build.plan, "stage %d: said", i);
     for (int i = 0; i < LEAT_MAX_NOTES; i++) {
         snprintf(want, sizeof want, "stage %d: said", i);
         assert_string_equal(leat_plan_note(build.plan, i), want);
@@ -31,9 +31,9 @@ static void a_long_note_is_cut(void **state)
     char longer[2 * LEAT_NOTE_SIZE];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = 0;
-    leat_note_add(&build, "%s", longer);
+    leat_note_add(build.plan, "%s", longer);
     assert_int_equal(strlen(leat_plan_note(build.plan, 0)), LEAT_NOTE_SIZE - 1);
-    leat_note_add(&build, "%s", longer);
+    leat_note_add(build.plan, "%s", longer);
     assert_null(leat_plan_note(build.plan, 1));
     free(build.plan);
 }
