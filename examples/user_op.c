@@ -49,7 +49,7 @@ static void cutout_plan(const void *options, leat_rng *rng, const leat_shape *in
     place at;
     at.top = leat_rng_below(rng, (uint32_t)(in->dims[0] - size + 1));
     at.left = leat_rng_below(rng, (uint32_t)(in->dims[1] - size + 1));
-    memcpy(out, &at, sizeof at);
+    LEAT_PLAN_PUT(out, at);
 }
 
 static int cutout_apply(const void *options, const leat_plan64 *plan, const leat_view *in,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * option.h: option tables. Every option of leat (of ops, stages, sources, layers, the engine, the
- * command) is one row of such a table; config reading, --set, help, reference pages, man page,
- * completion and tests all loop over the tables, so a new row is the whole of adding an option. */
+ * option.h: option tables. Every option of leat (of ops, stages, sources, layers, the engine and the
+ * command) is one row of a table. Config reading, --set, help, reference, man page, completion and
+ * tests loop over the tables, so that adding an option means adding one row. */
 #ifndef LEAT_OPTION_H
 #define LEAT_OPTION_H
 
@@ -16,29 +16,29 @@ extern "C" {
 #endif
 
 typedef enum leat_option_type {
-    LEAT_OPTION_TYPE_BOOL,    /* int32_t 0 or 1: true, false, yes, no, on, off */
-    LEAT_OPTION_TYPE_I64,     /* int64_t; a word, choice k, is stored as LEAT_OPTION_CHOICE(k) */
-    LEAT_OPTION_TYPE_F32,     /* float */
-    LEAT_OPTION_TYPE_F64,     /* double */
-    LEAT_OPTION_TYPE_BYTES,   /* int64_t: 4096, 64 KiB, 2 GiB, 100 MB; words as for I64 */
-    LEAT_OPTION_TYPE_STRING,  /* leat_string: up to 255 bytes */
-    LEAT_OPTION_TYPE_ENUM,    /* int32_t: place in `choices` */
-    LEAT_OPTION_TYPE_I64S,    /* leat_i64s: list, also written as one number */
-    LEAT_OPTION_TYPE_F32S,    /* leat_f32s: list, also written as one number */
+    LEAT_OPTION_TYPE_BOOL,   /* int32_t 0 or 1: true, false, yes, no, on, off */
+    LEAT_OPTION_TYPE_I64,    /* int64_t; the word `choices[k]` is stored as LEAT_OPTION_CHOICE(k) */
+    LEAT_OPTION_TYPE_F32,    /* float */
+    LEAT_OPTION_TYPE_F64,    /* double */
+    LEAT_OPTION_TYPE_BYTES,  /* int64_t: 4096, 64 KiB, 2 GiB, 100 MB; words as for I64 */
+    LEAT_OPTION_TYPE_STRING, /* leat_string: up to 255 bytes */
+    LEAT_OPTION_TYPE_ENUM,   /* int32_t: index into `choices` */
+    LEAT_OPTION_TYPE_I64S,   /* leat_i64s: list, also written as one number */
+    LEAT_OPTION_TYPE_F32S,   /* leat_f32s: list, also written as one number */
     LEAT_OPTION_TYPE_STRINGS, /* leat_strings: list, also written as one string */
-    LEAT_OPTION_TYPE_NODE,    /* const leat_node *: a part of the config its owner reads itself */
+    LEAT_OPTION_TYPE_NODE,    /* const leat_node *: a subtree of the config that its owner reads */
     LEAT_OPTION_TYPE_END
 } leat_option_type;
 
-/* What an I64 or BYTES option holds when choice k (from 0) of its `choices` was written instead of
- * a number: `threads: auto` is -1. The words are legal whatever low and high are. */
+/* Value of an I64 or BYTES option that was written as a word: `threads: auto` is -1. Words are
+ * allowed whatever low and high are. */
 #define LEAT_OPTION_CHOICE(k) (-1 - (int64_t)(k))
 
-/* As `high`: any int64. Doubles above 2^53 are not exact, so no bound is between. */
+/* Use as `high` for any int64. Doubles above 2^53 are not exact, so use no bound in between. */
 #define LEAT_OPTION_I64_MAX 0x1p63
 
 #define LEAT_OPTION_LIST_MAX    8   /* values in a list option */
-#define LEAT_OPTION_STRING_MAX  256 /* bytes of a string option with its 0 */
+#define LEAT_OPTION_STRING_MAX  256 /* bytes of a string option with its terminating 0 */
 #define LEAT_OPTION_STRINGS_MAX 64
 
 typedef struct leat_string {
@@ -57,16 +57,15 @@ typedef struct leat_strings {
     leat_string values[LEAT_OPTION_STRINGS_MAX];
 } leat_strings;
 
-/* One option. `initial` is written as a user would write it, so that help, reference and parser
- * agree; NULL means the option is required. The first row of a table is what a bare scalar or list
- * sets: `batch: 128` is `batch: {size: 128}`. */
+/* One option. `initial` is the text that a user would write; NULL means that the option is required.
+ * A bare scalar or list sets the first row of a table: `batch: 128` is `batch: {size: 128}`. */
 typedef struct leat_option {
     const char *name;
     leat_option_type type;
     size_t offset; /* of the field in its options struct */
     const char *initial;
     double low, high;           /* inclusive, for numbers and for each value of a list */
-    const char *const *choices; /* NULL-terminated: ENUM; I64, BYTES: words beside numbers */
+    const char *const *choices; /* NULL-terminated: ENUM; I64, BYTES: words allowed too */
     const char *help;           /* one line, lower case, no full stop; units named */
 } leat_option;
 
@@ -107,11 +106,11 @@ typedef struct leat_option {
         NULL, LEAT_OPTION_TYPE_END, 0, NULL, 0, 0, NULL, NULL                                      \
     }
 
-/* Sets every field of `options` to its initial value; required options to 0/empty. */
+/* Sets every field of `options` to its initial value, and required options to 0 or empty. */
 LEAT_API void leat_option_init(const leat_option *table, void *options);
 
 /* Sets one option from text ("0.5", "[32, 32]", "true"), checking type, range and choice.
- * err's message says what is allowed but not where it stood: the caller adds that.
+ * The message says what is allowed. The caller adds where the option was written.
  * Returns LEAT_OK or LEAT_E_CONFIG. */
 LEAT_API int leat_option_set(const leat_option *row, void *options, const char *text,
                              leat_error *err);
@@ -119,10 +118,10 @@ LEAT_API int leat_option_set(const leat_option *row, void *options, const char *
 /* The row of that name, or NULL. */
 LEAT_API const leat_option *leat_option_find(const leat_option *table, const char *name);
 
-/* "int64", "float", "one of: a, b", "list of int64", …: what help and reference print. */
+/* Writes the type as help and reference print it ("int64", "one of: a, b"); returns text. */
 LEAT_API char *leat_option_type_text(const leat_option *row, char *text, size_t size);
 
-/* The nearest of n words to `word` by edit distance, NULL if none is near. For "did you mean". */
+/* The nearest of n words by edit distance, for "did you mean". NULL if none is near. */
 LEAT_API const char *leat_nearest(const char *word, const char *const *words, size_t n);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * rng.h: counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel Random
- * Numbers: As Easy as 1, 2, 3", SC'11). Key = seed; counter = (record, epoch, op, draw). A draw
- * depends on nothing else: not on threads, batch size, rank, or on what other ops draw. */
+ * Numbers: As Easy as 1, 2, 3", SC'11). Key = seed; counter = (record, epoch, op, draw). A draw does
+ * not depend on anything else, such as threads, batch size, rank or the draws of other ops. */
 #ifndef LEAT_RNG_H
 #define LEAT_RNG_H
 
@@ -18,13 +18,13 @@ typedef struct leat_rng {
     uint32_t key[2];
     uint32_t counter[4]; /* [0] draw, [1] stream, [2] record low, [3] record high 16 and epoch */
     uint32_t words[4];
-    int32_t n_left; /* of words */
+    int32_t n_left; /* unused words */
 } leat_rng;
 
-/* Philox4x32-10: ten rounds on one counter; the published test vectors hold. */
+/* One block of Philox4x32-10; gives the published test vectors. */
 LEAT_API void leat_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
 
-/* The generator of one op on one record in one epoch. `stream` names op and occurrence. */
+/* The generator of one op for one record in one epoch. `stream` identifies the op in its chain. */
 LEAT_API leat_rng leat_rng_make(uint64_t seed, uint64_t record, uint64_t epoch, uint32_t stream);
 
 /* The next 32 bits. */

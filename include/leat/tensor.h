@@ -29,7 +29,7 @@ typedef enum leat_dtype {
 } leat_dtype;
 
 #define LEAT_MAX_RANK    6
-#define LEAT_UNKNOWN_DIM (-1) /* a dimension that only the data tell (the height of a JPEG) */
+#define LEAT_UNKNOWN_DIM (-1) /* only the data tells this dim (the height of a JPEG) */
 
 typedef struct leat_shape {
     leat_dtype dtype;
@@ -37,36 +37,34 @@ typedef struct leat_shape {
     int64_t dims[LEAT_MAX_RANK];
 } leat_shape;
 
-/* What a source keeps beside the encoded bytes of a record so that a decoder need not read all of
- * them: where it may start inside. It spares work and changes no result: whoever does not know it, or
- * finds that it does not fit, does without. */
+/* Entry points into the encoded bytes of a record, so that a decoder can skip parts. It saves work and
+ * never changes results: a decoder may ignore a table, and ignores one that does not match. */
 typedef struct leat_seek {
-    const void *table; /* see leat_jpeg_make_table(); as long as the view's data */
-    size_t bytes;      /* of the table; 0: none */
-    int32_t used;      /* set to 1 by an op that read the bytes by it */
-    int32_t refused;   /* set to 1 by whoever finds that it is not of these bytes */
+    const void *table; /* see leat_jpeg_make_table(); valid as long as the view's data */
+    size_t bytes;      /* of the table; 0: no table */
+    int32_t used;      /* an op sets 1: it decoded with the table */
+    int32_t refused;   /* an op sets 1: the table belongs to other bytes */
 } leat_seek;
 
-/* Memory of someone else seen as a tensor. */
+/* A tensor in memory that someone else owns. */
 typedef struct leat_view {
     leat_shape shape;
     void *data;
-    leat_seek *seek; /* of the bytes at `data` as a source gives them; else NULL */
+    leat_seek *seek; /* for encoded bytes from a source; else NULL */
 } leat_view;
 
-/* "uint8", …; static storage. */
+/* Name of a type, such as "uint8"; static storage. */
 LEAT_API const char *leat_dtype_name(leat_dtype dtype);
 /* Bytes of one element. */
 LEAT_API size_t leat_dtype_bytes(leat_dtype dtype);
-/* Type by name; LEAT_N_DTYPES when there is none of that name. */
+/* The type of that name, or LEAT_N_DTYPES. */
 LEAT_API leat_dtype leat_dtype_of(const char *name);
 
-/* Elements of a tensor: product of its dims, 1 for a scalar; -1 if a dim is unknown, negative, or
- * the product (or its bytes) does not fit. */
+/* Number of elements, 1 for a scalar. -1 if a dim is unknown or negative, or if the bytes overflow. */
 LEAT_API int64_t leat_shape_elements(const leat_shape *shape);
-/* Bytes of a tensor; -1 as above. */
+/* Number of bytes; -1 as above. */
 LEAT_API int64_t leat_shape_bytes(const leat_shape *shape);
-/* 1 if type, rank and all dims are the same, else 0. */
+/* 1 if type, rank and all dims are equal, else 0. */
 LEAT_API int leat_shape_equal(const leat_shape *a, const leat_shape *b);
 /* Makes a shape; takes `rank` dims as int64_t. */
 LEAT_API leat_shape leat_shape_make(leat_dtype dtype, int rank, const int64_t *dims);

@@ -8,10 +8,9 @@
 #include "cuda/kernels/kernel_list.h"
 
 static const leat_kernel_op kernel_ops[] = {
-#define LEAT_KERNEL_OP_ROW(name, sizes, region, aux, ...)                                          \
-    { #name, sizes, region, aux, __VA_ARGS__ },
-    LEAT_KERNEL_OP_LIST(LEAT_KERNEL_OP_ROW)
-#undef LEAT_KERNEL_OP_ROW
+#undef LEAT_KERNEL_OP
+#define LEAT_KERNEL_OP(op, ...) { .name = #op, __VA_ARGS__ },
+#include "cuda/kernels/kernel_list.h"
 };
 enum { N_KERNEL_OPS = sizeof kernel_ops / sizeof *kernel_ops };
 

@@ -163,7 +163,7 @@ static int add_keep(leat_gpu_map *map, const leat_device_keep *keep, leat_error 
                        .from = SIZE_MAX,
                        .to = part->at,
                        .plans = keep->index };
-        const int rc = get_kernel(map, "leat_keep", &one.kernel, err);
+        const int rc = get_kernel(map, "leat_device_cache", &one.kernel, err);
         if (rc < 0)
             return rc;
         map->launches[map->n_launches++] = one;

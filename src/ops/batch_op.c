@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * batch_op.c: finds batch ops by index and by name. Config reading and help call it. */
 #include "batch_op.h"
 
 #include <string.h>

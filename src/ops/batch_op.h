@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch_op.h: ops on finished rows of a batch, two at a time. Such an op knows two samples and no
- * batch: who is whose partner, and what becomes of the labels, is the pipeline's business.
- * Adding one: a file and a line in the list below. */
+ * batch_op.h: ops on pairs of finished rows of a batch. Such an op sees two samples and no batch: the
+ * pipeline chooses the pairs and mixes the labels. A new one means a file and a line in the list below. */
 #ifndef LEAT_BATCH_OP_H
 #define LEAT_BATCH_OP_H
 
@@ -14,7 +13,7 @@
     X(mixup)                                                                                       \
     X(cutmix)
 
-/* What every batch op's options begin with. */
+/* The options of every batch op begin with these. */
 typedef struct leat_mix_options {
     float alpha;
     float p;
@@ -33,10 +32,10 @@ typedef struct leat_mix_options {
 typedef struct leat_batch_op {
     leat_kind kind; /* its options begin with LEAT_MIX_ROWS */
     size_t options_size;
-    /* Of one sample. LEAT_OK, or LEAT_E_CONFIG with what is expected. */
+    /* Checks the shape of one sample. LEAT_OK, or LEAT_E_CONFIG with what is expected. */
     int (*check)(const void *options, const leat_shape *in, leat_error *err);
-    /* Draws all decisions, once per batch. *own: the share of a row's own label in its new one, from 0
-     * to 1; 1: nothing is to be done. */
+    /* Draws all decisions, once per batch. *own is the weight of a row's own label in the mixed label,
+     * from 0 to 1. With 1 the batch stays as it is. */
     void (*plan)(const void *options, leat_rng *rng, const leat_shape *in, leat_plan64 *out,
                  double *own);
     /* Mixes b into a and a into b, in place. */
@@ -47,7 +46,7 @@ typedef struct leat_batch_op {
 LEAT_BATCH_OP_LIST(LEAT_BATCH_OP_DECLARE)
 #undef LEAT_BATCH_OP_DECLARE
 
-/* NULL past the end; NULL if there is none of that name. */
+/* NULL past the end, or if there is no such name. */
 const leat_batch_op *leat_batch_op_at(size_t i);
 const leat_batch_op *leat_batch_op_find(const char *name);
 

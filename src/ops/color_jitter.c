@@ -78,7 +78,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
         drawn.amounts[i] = (int32_t)rintf(draw(rng, option_of(opts, i), 1) * LEAT_COLOR_ONE);
     drawn.amounts[LEAT_JITTER_HUE] =
         leat_color_turn(draw(rng, option_of(opts, LEAT_JITTER_HUE), 0));
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -93,7 +93,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     (void)opts;
     (void)scratch;
     (void)err;
-    memcpy(&drawn, planned, sizeof drawn);
+    LEAT_PLAN_GET(planned, drawn);
     for (int i = 0; i < LEAT_N_JITTERS; i++) {
         const int kind = drawn.order[i];
         if (drawn.amounts[kind] == (kind == LEAT_JITTER_HUE ? 0 : LEAT_COLOR_ONE))

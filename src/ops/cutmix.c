@@ -6,7 +6,6 @@
  * are mixed by the share of pixels that stay. */
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "batch_op.h"
 #include "ops/image/mix.h"
@@ -49,14 +48,14 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
                              cut(y + h, height) };
     const double area = (double)(box.x1 - box.x0) * (box.y1 - box.y0);
     *own = 1 - area / ((double)width * (double)height);
-    memcpy(out, &box, sizeof box);
+    LEAT_PLAN_PUT(out, box);
 }
 
 static void apply(const leat_plan64 *p, const leat_shape *in, void *a, void *b)
 {
     const size_t pixel = (size_t)in->dims[2] * leat_dtype_bytes(in->dtype);
     cutmix_plan box;
-    memcpy(&box, p, sizeof box);
+    LEAT_PLAN_GET(p, box);
     for (int32_t y = box.y0; y < box.y1; y++) {
         const size_t at = ((size_t)y * (size_t)in->dims[1] + (size_t)box.x0) * pixel;
         leat_mix_swap((uint8_t *)a + at, (uint8_t *)b + at, (size_t)(box.x1 - box.x0) * pixel);

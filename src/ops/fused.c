@@ -1,9 +1,11 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * fused.c: finds the fused function for the first ops of a chain. The plan calls it at open. */
 #include "fused.h"
 
 extern const leat_fused leat_fused_jpeg;
 
-/* Every fused run, one line each. */
+/* Every fused function, one line each. */
 static const leat_fused *const list[] = {
     &leat_fused_jpeg,
 };

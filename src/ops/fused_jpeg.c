@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * fused_jpeg.c: decode_jpeg (or decode_image), random_resized_crop and, if they follow, random_flip and
- * normalize: only what the crop needs of the picture is decoded, and it is resized, mirrored and
- * normalised on its way into the batch. Files that the decoder in jpeg/ does not take, such as those
- * that are no JPEG, go one by one. */
-#include <string.h>
-
+ * normalize at once. It decodes only the part of the image that the crop needs, and resizes, mirrors and
+ * normalises it while writing the batch row. Files that the decoder in jpeg/ does not support go through
+ * the ops one by one. */
 #include "base/cpu.h"
 #include "base/scratch.h"
 #include "fused.h"
@@ -29,7 +27,7 @@ static int match(const leat_fused_op *ops, int n)
     return taken;
 }
 
-/* How the picture is to end, by what the ops have decided. */
+/* Adds mirroring and normalising to the target, as the ops' plans and options say. */
 static void set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans,
                        leat_jpeg_target *target, leat_affine *affine)
 {
@@ -43,7 +41,8 @@ static void set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans
     }
 }
 
-/* With the source's table, where there is one; when that turns out to be another file's, without. */
+/* Decodes with the source's seek table. Without a table, or if it does not match the file, decodes
+ * from the start. */
 static int decode(leat_jpeg *jpeg, leat_seek *seek, const leat_image_box *box,
                   const leat_jpeg_target *target, void *out, leat_scratch *scratch, leat_error *err)
 {
@@ -63,8 +62,7 @@ static int decode(leat_jpeg *jpeg, leat_seek *seek, const leat_image_box *box,
     return rc;
 }
 
-/* The whole picture by libjpeg-turbo, which is faster without vector code. A file that it complains of
- * is LEAT_E_DATA. */
+/* Decodes the whole image with libjpeg-turbo, which is faster than ours on CPUs without AVX2. */
 static int decode_whole(const leat_jpeg *jpeg, const leat_view *in, const leat_image_box *box,
                         const leat_jpeg_target *target, void *out, leat_scratch *scratch,
                         leat_error *err)
@@ -92,14 +90,14 @@ static int apply(const leat_fused_op *ops, int n, const leat_plan64 *plans, cons
     int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
     if (rc < 0)
         return rc;
-    memcpy(&box, &plans[1], sizeof box);
+    LEAT_PLAN_GET(&plans[1], box);
     set_target(ops, n, plans, &target, &affine);
     if (leat_cpu_level() < LEAT_CPU_AVX2) {
         const size_t mark = leat_scratch_mark(scratch);
         rc = decode_whole(&jpeg, in, &box, &target, out->data, scratch, err);
         if (rc != LEAT_E_DATA)
             return rc;
-        leat_scratch_rewind(scratch, mark); /* the box itself may be whole, as below */
+        leat_scratch_rewind(scratch, mark); /* damaged, but perhaps not inside the box */
     }
     return decode(&jpeg, in->seek, &box, &target, out->data, scratch, err);
 }

@@ -53,7 +53,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     const gray_options *o = opts;
     const gray_plan drawn = { .is_gray = leat_rng_f32(rng) < o->p };
     (void)in;
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -67,7 +67,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     (void)opts;
     (void)scratch;
     (void)err;
-    memcpy(&drawn, planned, sizeof drawn);
+    LEAT_PLAN_GET(planned, drawn);
     if (!drawn.is_gray) {
         memcpy(to, from, n_px * n_in);
         return LEAT_OK;

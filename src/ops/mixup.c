@@ -5,7 +5,6 @@
  * uint8 images l is rounded to 1/256, for their labels too. */
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "batch_op.h"
 #include "ops/image/mix.h"
@@ -40,14 +39,14 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     if (in->dtype == LEAT_U8)
         *own = drawn.own_256 / 256.0;
     drawn.own = (float)*own;
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static void apply(const leat_plan64 *p, const leat_shape *in, void *a, void *b)
 {
     const size_t n = (size_t)leat_shape_elements(in);
     mixup_plan drawn;
-    memcpy(&drawn, p, sizeof drawn);
+    LEAT_PLAN_GET(p, drawn);
     if (in->dtype == LEAT_U8)
         leat_mix_u8(a, b, n, drawn.own_256);
     else

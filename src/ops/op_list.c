@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * op_list.c: finds built-in ops by index and by name. Config reading and help call it. */
 #include "op_list.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * op_list.h: every built-in op, one line each: X(name) stands for `leat_op_<name>` in
- * `src/ops/<name>.c`. Help, config, reference, tests and fuzzing loop over this list. */
+ * op_list.h: every built-in op, one line each. X(name) stands for `leat_op_<name>` in
+ * `src/ops/<name>.c` or `src/ops/decode/<name>.c`. Config, help, reference, tests and fuzzing loop over
+ * this list, so that a new op means one file and one line. */
 #ifndef LEAT_OP_LIST_H
 #define LEAT_OP_LIST_H
 

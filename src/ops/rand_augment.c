@@ -3,7 +3,6 @@
  * rand_augment: some operations, drawn from fourteen (augment.h), one after the other, all at the
  * same magnitude (Cubuk et al., "RandAugment: Practical automated data augmentation with a reduced
  * search space", 2020). Operations and ranges are those of torchvision's RandAugment. */
-#include <string.h>
 
 #include "op_list.h"
 #include "ops/image/augment.h"
@@ -35,7 +34,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     leat_augment_plan drawn = { .n = (int32_t)o->ops };
     for (int32_t i = 0; i < drawn.n; i++)
         drawn.steps[i] = leat_augment_draw(&range, rng, o->magnitude, o->bins, in);
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,

@@ -4,7 +4,6 @@
  * from [-max_delta, max_delta) where 1 is white. For uint8 it is multiplied by 255, rounded to the
  * nearest integer (ties to even), and the sum saturates. */
 #include <math.h>
-#include <string.h>
 
 #include "op_list.h"
 #include "ops/image/dsp.h"
@@ -32,7 +31,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     leat_brightness_plan drawn = { .delta = leat_rng_range(rng, -o->max_delta, o->max_delta) };
     (void)in;
     drawn.delta_u8 = (int32_t)rintf(drawn.delta * 255);
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -43,7 +42,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     (void)opts;
     (void)scratch;
     (void)err;
-    memcpy(&drawn, planned, sizeof drawn);
+    LEAT_PLAN_GET(planned, drawn);
     if (in->shape.dtype == LEAT_U8) {
         leat_dsp()->add_u8(out->data, in->data, n, drawn.delta_u8);
     } else {

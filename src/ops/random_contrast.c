@@ -6,7 +6,6 @@
  * For uint8 mean and factor are rounded to 16 bits of fraction; the result is computed exactly from
  * them, rounded to the nearest (ties up) and saturated: a table of 256 values per channel. */
 #include <math.h>
-#include <string.h>
 
 #include "op_list.h"
 #include "ops/image/color.h"
@@ -37,7 +36,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     leat_contrast_plan drawn = { .factor = leat_rng_range(rng, o->lower, o->upper) };
     (void)in;
     drawn.factor_q16 = (int32_t)rintf(drawn.factor * 0x1p16f);
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static void contrast_u8(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
@@ -77,7 +76,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     (void)opts;
     (void)scratch;
     (void)err;
-    memcpy(&drawn, planned, sizeof drawn);
+    LEAT_PLAN_GET(planned, drawn);
     if (in->shape.dtype == LEAT_U8)
         contrast_u8(out->data, in->data, n_px, channels, drawn.factor_q16);
     else

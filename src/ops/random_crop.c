@@ -50,7 +50,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     const int64_t x = leat_rng_below(rng, (uint32_t)(in->dims[1] + 2 * o->pad - width + 1));
     const leat_image_box box = { (int32_t)(y - o->pad), (int32_t)(x - o->pad), (int32_t)height,
                                  (int32_t)width };
-    memcpy(out, &box, sizeof box);
+    LEAT_PLAN_PUT(out, box);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -60,7 +60,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     (void)opts;
     (void)scratch;
     (void)err;
-    memcpy(&box, planned, sizeof box);
+    LEAT_PLAN_GET(planned, box);
     leat_image_cut(in, out, &box);
     return LEAT_OK;
 }

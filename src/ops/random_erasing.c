@@ -71,7 +71,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     }
     box.y = (int32_t)leat_rng_below(rng, (uint32_t)(in->dims[0] - box.height + 1));
     box.x = (int32_t)leat_rng_below(rng, (uint32_t)(in->dims[1] - box.width + 1));
-    memcpy(out, &box, sizeof box);
+    LEAT_PLAN_PUT(out, box);
 }
 
 static void constants(const void *opts, const leat_shape *in, leat_op_constants *out)
@@ -89,7 +89,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     leat_image_box box;
     (void)scratch;
     (void)err;
-    memcpy(&box, planned, sizeof box);
+    LEAT_PLAN_GET(planned, box);
     if (out->data != in->data)
         memcpy(out->data, in->data, stride * (size_t)in->shape.dims[0]);
     leat_image_value(&o->value, &in->shape, value);

@@ -36,7 +36,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     const flip_options *o = opts;
     const leat_flip_plan drawn = { .mirror = leat_rng_f32(rng) < o->p };
     (void)in;
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 bool leat_random_flip_is_horizontal(const void *options_)
@@ -47,7 +47,7 @@ bool leat_random_flip_is_horizontal(const void *options_)
 bool leat_random_flip_mirrors(const leat_plan64 *planned)
 {
     leat_flip_plan drawn;
-    memcpy(&drawn, planned, sizeof drawn);
+    LEAT_PLAN_GET(planned, drawn);
     return drawn.mirror;
 }
 

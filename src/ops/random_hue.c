@@ -3,7 +3,6 @@
  * random_hue: turns the hue of every pixel, as tf.image.random_hue and torchvision's adjust_hue do
  * (color.h says it exactly); the turn is drawn from [-max_delta, max_delta) of a circle. */
 #include <math.h>
-#include <string.h>
 
 #include "op_list.h"
 #include "ops/image/color.h"
@@ -31,7 +30,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     const leat_hue_plan drawn = { leat_color_turn(
         leat_rng_range(rng, -o->max_delta, o->max_delta)) };
     (void)in;
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -41,7 +40,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     (void)opts;
     (void)scratch;
     (void)err;
-    memcpy(&drawn, planned, sizeof drawn);
+    LEAT_PLAN_GET(planned, drawn);
     leat_color_hue(out->data, in->data, leat_image_n_px(&in->shape), (size_t)in->shape.dims[2],
                    drawn.turn);
     return LEAT_OK;

@@ -102,7 +102,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
         box.y = (height - box.height) / 2;
         box.x = (width - box.width) / 2;
     }
-    memcpy(out, &box, sizeof box);
+    LEAT_PLAN_PUT(out, box);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -110,7 +110,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
 {
     leat_image_box box;
     (void)opts;
-    memcpy(&box, planned, sizeof box);
+    LEAT_PLAN_GET(planned, box);
     return leat_resample(in, &box, out, scratch, err);
 }
 

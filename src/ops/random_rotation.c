@@ -4,7 +4,6 @@
  * degrees, as torchvision's RandomRotation does; the size stays. The angle becomes a cosine and a
  * sine of 24 bits of fraction in the plan; from there on all is whole numbers (warp.h). */
 #include <math.h>
-#include <string.h>
 
 #include "op_list.h"
 #include "ops/image/warp.h"
@@ -49,7 +48,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     const rotation_plan drawn = { (int32_t)rint(cos(angle) * LEAT_WARP_ONE),
                                   (int32_t)rint(sin(angle) * LEAT_WARP_ONE) };
     (void)in;
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -60,7 +59,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     uint8_t fill[4];
     (void)scratch;
     (void)err;
-    memcpy(&drawn, planned, sizeof drawn);
+    LEAT_PLAN_GET(planned, drawn);
     leat_image_value(&o->fill, &in->shape, fill);
     const leat_warp warp = leat_warp_rotate(drawn.cosine, drawn.sine, &in->shape);
     leat_warp_apply(&warp, o->interpolation, fill, in, out);

@@ -4,7 +4,6 @@
  * it exactly); factor is drawn from [lower, upper). tf.image.random_saturation scales the saturation
  * of HSV instead. */
 #include <math.h>
-#include <string.h>
 
 #include "op_list.h"
 #include "ops/image/color.h"
@@ -36,7 +35,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     const float factor = leat_rng_range(rng, o->lower, o->upper);
     const leat_saturation_plan drawn = { .factor_q16 = (int32_t)rintf(factor * LEAT_COLOR_ONE) };
     (void)in;
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -46,7 +45,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     (void)opts;
     (void)scratch;
     (void)err;
-    memcpy(&drawn, planned, sizeof drawn);
+    LEAT_PLAN_GET(planned, drawn);
     leat_color_saturation(out->data, in->data, leat_image_n_px(&in->shape),
                           (size_t)in->shape.dims[2], drawn.factor_q16);
     return LEAT_OK;

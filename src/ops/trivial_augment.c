@@ -3,7 +3,6 @@
  * trivial_augment: one operation, drawn from fourteen (augment.h), at a drawn magnitude (Müller and
  * Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", 2021). Operations
  * and ranges are those of torchvision's TrivialAugmentWide. */
-#include <string.h>
 
 #include "op_list.h"
 #include "ops/image/augment.h"
@@ -30,7 +29,7 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     const leat_augment_options *o = opts;
     leat_augment_plan drawn = { .n = 1 };
     drawn.steps[0] = leat_augment_draw(&range, rng, -1, o->bins, in);
-    memcpy(out, &drawn, sizeof drawn);
+    LEAT_PLAN_PUT(out, drawn);
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,

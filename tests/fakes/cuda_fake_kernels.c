@@ -38,9 +38,9 @@ static int op_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
 }
 
 const cuda_fake_kernel cuda_fake_kernels[] = {
-#define ROW(name) { "leat_" #name, sizeof(leat_kernel_args), leat_##name##_thread, op_pointers },
-    LEAT_KERNEL_LIST(ROW)
-#undef ROW
-        { "leat_plant", sizeof(leat_plant_args), plant_thread, plant_pointers },
-    { 0 }
+#undef LEAT_KERNEL
+#define LEAT_KERNEL(name, element)                                                                 \
+    { "leat_" #name, sizeof(leat_kernel_args), leat_##name##_thread, op_pointers },
+#include "cuda/kernels/kernel_list.h"
+    { "leat_plant", sizeof(leat_plant_args), plant_thread, plant_pointers }, { 0 }
 };

@@ -82,7 +82,7 @@ static void saturation_is_distance_to_gray(void **state)
         leat_view in = op_noise(LEAT_U8, HEIGHT, WIDTH, channels, seed);
         op_result r = op_run_ok("random_saturation", options, in, seed);
         int32_t q16;
-        memcpy(&q16, &r.plan, sizeof q16);
+        LEAT_PLAN_GET(&r.plan, q16);
         const double factor = q16 / 65536.0;
         least = fmin(least, factor);
         most = fmax(most, factor);
@@ -135,7 +135,7 @@ static void hue_turns_the_hexcone(void **state)
             ((uint8_t *)in.data)[i * channels + i % 3] = op_u8(in)[i * channels + (i / 3) % 3];
         op_result r = op_run_ok("random_hue", options, in, seed);
         int32_t amount;
-        memcpy(&amount, &r.plan, sizeof amount);
+        LEAT_PLAN_GET(&r.plan, amount);
         const double turn = amount / (6 * 65536.0);
         least = fmin(least, turn);
         most = fmax(most, turn);
@@ -226,7 +226,7 @@ static void jitter_is_its_parts_in_order(void **state)
             int32_t amounts[4];
             uint8_t order[4];
         } drawn;
-        memcpy(&drawn, &r.plan, sizeof drawn);
+        LEAT_PLAN_GET(&r.plan, drawn);
         assert_in_range(drawn.amounts[0], (int)(0.6 * 65536) - 1, (int)(1.4 * 65536) + 1);
         assert_in_range(drawn.amounts[1], 32768, 3 * 32768);
         assert_in_range(drawn.amounts[2], 0, 3 * 65536);

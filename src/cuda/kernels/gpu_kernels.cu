@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_kernels.cu: the kernels; what they do stands in op_*.h. Compiled to a fat binary, which the
- * plugin carries as bytes: no C++ is linked. */
+ * gpu_kernels.cu: all kernels, from the op_<name>.h files. nvcc compiles it to a fat binary, which the
+ * plugin holds as bytes, so that no C++ is linked. */
 #include "kernel_list.h"
 #include "plant.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * kernel.h: how an op is written for the GPU: as functions of one element of one row, in C that nvcc
- * also takes. Files op_*.h hold an op each; three translation units include them all: gpu_kernels.cu
- * (the kernels), gpu_ops.c (the list of what to launch), and the tests' fake GPU, which runs the very
- * same functions on the host. No function waits for another thread. */
+ * compiles too. Each op_<name>.h holds one op. Three files include them all: gpu_kernels.cu (the
+ * kernels), gpu_launch.c (the table of passes), and the tests' fake GPU, which runs the same functions
+ * on the host. No function waits for another thread. */
 #ifndef LEAT_KERNEL_H
 #define LEAT_KERNEL_H
 
@@ -11,23 +11,23 @@
 #include "ops/image/host_device.h"
 #include "ops/image/image.h"
 
-/* Where a row's picture is, when rows come in sizes of their own. Only a part of it may be there: the one
- * that the op reads. */
+/* Where the picture of a row is, if each row has its own size. Memory may hold only the part of the
+ * picture that the op reads. */
 typedef struct leat_kernel_picture {
-    int64_t at;            /* of the part, from args->in */
-    int32_t height, width; /* 0: there is none, and nothing to be done for this row */
-    int32_t y, x;          /* where the part begins */
-    int32_t stride;        /* pixels from line to line of the part */
+    int64_t at;            /* byte offset of the part from args->in */
+    int32_t height, width; /* of the whole picture; 0: skip this row */
+    int32_t y, x;          /* first line and column of the part */
+    int32_t stride;        /* pixels per line of the part */
 } leat_kernel_picture;
 
-/* An op on `n_rows` rows. Shapes are one row's; of tensors that are no images height and width are 1
- * and the channels are the elements. */
+/* An op on `n_rows` rows. Shapes are those of one row. For tensors that are not images, height and
+ * width are 1 and `channels` is the number of elements. */
 typedef struct leat_kernel_args {
     const uint8_t *in;
     uint8_t *out;
-    const leat_plan64 *plans; /* of row 0; the next row's stand plan_stride further */
-    uint8_t *aux;             /* what passes of one op leave to each other */
-    /* Of row 0. NULL: all rows are as in_height and in_width say; else those are the most. */
+    const leat_plan64 *plans; /* of row 0; the next row's is plan_stride plans further */
+    uint8_t *aux;             /* results of one pass for the next */
+    /* One per row. NULL: every row is in_height x in_width. Otherwise these two are upper bounds. */
     const leat_kernel_picture *pictures;
     int64_t in_bytes, out_bytes, aux_bytes; /* of one row */
     int64_t n_rows, n_elements;             /* n_elements of one row, in this pass */
@@ -37,7 +37,7 @@ typedef struct leat_kernel_args {
     leat_op_constants constants;
 } leat_kernel_args;
 
-/* What one element is. */
+/* What one thread computes. */
 typedef enum leat_kernel_grain {
     LEAT_PER_ROW,
     LEAT_PER_CHANNEL,
@@ -59,7 +59,7 @@ typedef enum leat_kernel_sizes { LEAT_ONE_SIZE, LEAT_ANY_SIZE } leat_kernel_size
 typedef struct leat_kernel_op {
     const char *name;
     leat_kernel_sizes sizes;
-    /* The part of a row's picture that is read, inside of it and not empty. NULL: all of it. */
+    /* The part of a row's picture that the op reads: inside the picture, not empty. NULL: all of it. */
     leat_image_box (*region)(const leat_kernel_args *args, int64_t row);
     int64_t (*aux_bytes)(const leat_kernel_args *args); /* NULL: none */
     leat_kernel_pass passes[LEAT_KERNEL_PASSES];
@@ -96,6 +96,11 @@ typedef struct leat_kernel_op {
     }
 #else
 #define LEAT_KERNEL(name, element)
+#endif
+
+/* LEAT_KERNEL_OP(op, fields of its leat_kernel_op): empty, unless a table is made of the rows. */
+#ifndef LEAT_KERNEL_OP
+#define LEAT_KERNEL_OP(op, ...)
 #endif
 
 /* --- what the ops share ------------------------------------------------------------------------ */
@@ -143,7 +148,7 @@ LEAT_HOST_DEVICE int32_t leat_kernel_pixel_bytes(const leat_kernel_args *args)
 {
     return args->channels * (args->in_dtype == LEAT_F32 ? 4 : 1);
 }
-/* Line and column of pixel i. A row has fewer than 2^31 elements, and dividing 64-bit numbers is
+/* Line and column of pixel i. 32 bits are enough for the elements of a row, and 64-bit division is
  * slow on a GPU. */
 LEAT_HOST_DEVICE int32_t leat_kernel_line(int64_t i, int32_t width)
 {
@@ -158,7 +163,7 @@ LEAT_HOST_DEVICE void leat_kernel_copy(uint8_t *to, const uint8_t *from, int32_t
     for (int32_t i = 0; i < bytes; i++)
         to[i] = from[i];
 }
-/* Adds to a number that other threads add to; of integers, so that no order matters. */
+/* Adds to a sum that threads share. Integers only, so that the order does not matter. */
 LEAT_HOST_DEVICE void leat_kernel_add(uint64_t *sum, uint64_t x)
 {
 #if defined(__CUDA_ARCH__)

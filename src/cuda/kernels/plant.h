@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * plant.h: planted work: a kernel that takes a given time on the whole of a small part of the device
- * and moves a given number of bytes, so that overlap and idle time can be tested without a model. */
+ * plant.h: a kernel that takes a given time and moves a given number of bytes, so that tests can measure
+ * overlap and idle time without a model. gpu_plant.c launches it. */
 #ifndef LEAT_PLANT_H
 #define LEAT_PLANT_H
 
 #include <stdint.h>
 
 typedef struct leat_plant_args {
-    int64_t ns;      /* every thread stays that long at least */
-    uint32_t *words; /* read, changed and written, each once */
+    int64_t ns;      /* least time that every thread takes */
+    uint32_t *words; /* each is read, incremented and written once */
     int64_t n_words;
 } leat_plant_args;
 
@@ -27,7 +27,7 @@ extern "C" __global__ void leat_plant(const __grid_constant__ leat_plant_args ar
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < args.n_words;
          i += (int64_t)gridDim.x * blockDim.x)
         args.words[i] += 1;
-    /* No chip makes four cycles in a nanosecond: should its timer stand still, the kernel ends too. */
+    /* No GPU reaches 4 GHz, so the cycle counter ends the loop even if the timer stands still. */
     while (leat_plant_clock() - start < args.ns && clock64() - cycle < 4 * args.ns + 1000000)
         ;
 }

@@ -6,8 +6,6 @@
 
 #include "tone.h"
 
-_Static_assert(sizeof(leat_augment_plan) <= sizeof(leat_plan64), "a plan of 64 bytes");
-
 /* --- drawing --------------------------------------------------------------------------------- */
 
 static int32_t q24(double x)
@@ -132,7 +130,7 @@ int leat_augment_apply(const char *op, const leat_augment_options *options,
     leat_view from = *in, other = { .shape = in->shape };
     leat_augment_plan plan;
     uint8_t fill[4];
-    memcpy(&plan, planned, sizeof plan);
+    LEAT_PLAN_GET(planned, plan);
     leat_image_value(&options->fill, &in->shape, fill);
     if (plan.n > 1) {
         other.data = leat_scratch_take(scratch, bytes);

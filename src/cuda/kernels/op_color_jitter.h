@@ -1,50 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * op_colors.h: random_saturation, random_hue, color_jitter on uint8 images; of 2 or 4 channels the
- * last is alpha and is copied. color_jitter's contrast needs the mean of the image as the changes
- * before it leave it: one pass does those and sums, the next does all changes. */
-#ifndef LEAT_OP_COLORS_H
-#define LEAT_OP_COLORS_H
+ * op_color_jitter.h: contrast needs the mean of the image after the changes that come before it. So the
+ * first passes apply those changes and sum, and the last applies all changes. */
+#ifndef LEAT_OP_COLOR_JITTER_H
+#define LEAT_OP_COLOR_JITTER_H
 
-#include "kernel.h"
-#include "ops/image/color.h"
+#include "kernel_color.h"
 #include "ops/image/op_plans.h"
-
-LEAT_HOST_DEVICE void leat_saturate(uint8_t *pixel, int32_t channels, int32_t amount)
-{
-    if (channels < 3)
-        return;
-    const int32_t gray = leat_color_gray(pixel);
-    for (int32_t c = 0; c < 3; c++)
-        pixel[c] = leat_color_blend(pixel[c], gray, amount);
-}
-
-LEAT_HOST_DEVICE void leat_turn_hue(uint8_t *pixel, int32_t channels, int32_t amount)
-{
-    if (channels >= 3 && amount)
-        leat_color_turn_pixel(pixel, pixel, amount);
-}
-
-LEAT_HOST_DEVICE void leat_saturation_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
-{
-    const leat_saturation_plan *const plan =
-        (const leat_saturation_plan *)leat_kernel_plan(args, row);
-    uint8_t pixel[4];
-    leat_kernel_copy(pixel, leat_kernel_in(args, row) + i * args->channels, args->channels);
-    leat_saturate(pixel, args->channels, plan->factor_q16);
-    leat_kernel_copy(leat_kernel_out(args, row) + i * args->channels, pixel, args->channels);
-}
-LEAT_KERNEL(random_saturation, leat_saturation_pixel)
-
-LEAT_HOST_DEVICE void leat_hue_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
-{
-    const leat_hue_plan *const plan = (const leat_hue_plan *)leat_kernel_plan(args, row);
-    uint8_t pixel[4];
-    leat_kernel_copy(pixel, leat_kernel_in(args, row) + i * args->channels, args->channels);
-    leat_turn_hue(pixel, args->channels, plan->turn);
-    leat_kernel_copy(leat_kernel_out(args, row) + i * args->channels, pixel, args->channels);
-}
-LEAT_KERNEL(random_hue, leat_hue_pixel)
 
 LEAT_HOST_DEVICE int64_t leat_jitter_aux_bytes(const leat_kernel_args *args)
 {
@@ -57,9 +19,8 @@ LEAT_HOST_DEVICE void leat_jitter_begin(const leat_kernel_args *args, int64_t ro
     (void)i;
     *(uint64_t *)(void *)leat_kernel_aux(args, row) = 0;
 }
-LEAT_KERNEL(jitter_begin, leat_jitter_begin)
 
-/* Changes a pixel up to contrast, or all the way. */
+/* Applies the changes in the order of the plan: all of them, or those before contrast. */
 LEAT_HOST_DEVICE void leat_jitter(uint8_t *pixel, int32_t channels, const leat_jitter_plan *plan,
                                   int upto_contrast, int64_t mean)
 {
@@ -93,7 +54,6 @@ LEAT_HOST_DEVICE void leat_jitter_sum(const leat_kernel_args *args, int64_t row,
     }
     leat_kernel_add((uint64_t *)(void *)leat_kernel_aux(args, row), sum);
 }
-LEAT_KERNEL(jitter_sum, leat_jitter_sum)
 
 LEAT_HOST_DEVICE void leat_jitter_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
 {
@@ -105,6 +65,13 @@ LEAT_HOST_DEVICE void leat_jitter_pixel(const leat_kernel_args *args, int64_t ro
                 leat_color_mean(sum, (uint64_t)leat_kernel_n_px(args)));
     leat_kernel_copy(leat_kernel_out(args, row) + i * args->channels, pixel, args->channels);
 }
-LEAT_KERNEL(color_jitter, leat_jitter_pixel)
 
 #endif
+
+LEAT_KERNEL(jitter_begin, leat_jitter_begin)
+LEAT_KERNEL(jitter_sum, leat_jitter_sum)
+LEAT_KERNEL(color_jitter, leat_jitter_pixel)
+LEAT_KERNEL_OP(color_jitter, .aux_bytes = leat_jitter_aux_bytes,
+               .passes = { { "leat_jitter_begin", LEAT_PER_ROW },
+                           { "leat_jitter_sum", LEAT_PER_STRIP },
+                           { "leat_color_jitter", LEAT_PER_PIXEL } })

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * op_resample.h: resize, random_resized_crop: the weights of each line and column first, then each
- * pixel with both passes of the C in one. The vertical sums that neighbours share are made again by
- * each, in the same order and rounded the same: nothing goes through memory between the passes. */
-#ifndef LEAT_OP_RESAMPLE_H
-#define LEAT_OP_RESAMPLE_H
+ * kernel_resample.h: resampling of one pixel, for the kernels of resize and random_resized_crop. The
+ * first pass computes the weights of each line and column. The second does the vertical and the
+ * horizontal sum of a pixel at once: neighbours repeat vertical sums in the same order and with the same
+ * rounding, so that no intermediate image goes through memory. */
+#ifndef LEAT_KERNEL_RESAMPLE_H
+#define LEAT_KERNEL_RESAMPLE_H
 
 #include "kernel.h"
 #include "ops/image/image.h"
 #include "ops/image/taps.h"
 
-/* The taps of one line or column, as they stand in `aux`; their weights, int16 or float, follow. */
+/* The taps of one line or column in `aux`. Their weights (int16 or float) follow. */
 typedef struct leat_resample_line {
     int32_t first, n;
 } leat_resample_line;
 
-/* Most taps that an output can have: boxes are not larger than the image, or the largest. */
+/* Upper bound of the taps of an output, since no box is larger than the (largest) image. */
 LEAT_HOST_DEVICE int32_t leat_resample_most_taps(const leat_kernel_args *args)
 {
     const int32_t down = args->in_height / args->out_height;
@@ -37,7 +38,7 @@ LEAT_HOST_DEVICE leat_resample_line *leat_resample_at(const leat_kernel_args *ar
                                           i * leat_resample_line_bytes(args));
 }
 
-/* Lines first, then columns. */
+/* Computes the weights of line i, or of column i - out_height. */
 LEAT_HOST_DEVICE void leat_resample_weigh(const leat_kernel_args *args, int64_t row, int64_t i,
                                           const leat_image_box *box)
 {
@@ -119,38 +120,5 @@ LEAT_HOST_DEVICE void leat_resample_pixel(const leat_kernel_args *args, int64_t 
         leat_resample_pixel_u8(args, box, in + from, stride, out + i * args->channels, down,
                                across);
 }
-
-LEAT_HOST_DEVICE void leat_resize_weigh(const leat_kernel_args *args, int64_t row, int64_t i)
-{
-    const leat_image_box whole = { 0, 0, leat_kernel_height(args, row),
-                                   leat_kernel_width(args, row) };
-    leat_resample_weigh(args, row, i, &whole);
-}
-LEAT_KERNEL(resize_weigh, leat_resize_weigh)
-
-LEAT_HOST_DEVICE void leat_resize_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
-{
-    const leat_image_box whole = { 0, 0, leat_kernel_height(args, row),
-                                   leat_kernel_width(args, row) };
-    leat_resample_pixel(args, row, i, &whole);
-}
-LEAT_KERNEL(resize, leat_resize_pixel)
-
-LEAT_HOST_DEVICE leat_image_box leat_resized_crop_region(const leat_kernel_args *args, int64_t row)
-{
-    return *(const leat_image_box *)leat_kernel_plan(args, row);
-}
-
-LEAT_HOST_DEVICE void leat_resized_crop_weigh(const leat_kernel_args *args, int64_t row, int64_t i)
-{
-    leat_resample_weigh(args, row, i, (const leat_image_box *)leat_kernel_plan(args, row));
-}
-LEAT_KERNEL(resized_crop_weigh, leat_resized_crop_weigh)
-
-LEAT_HOST_DEVICE void leat_resized_crop_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
-{
-    leat_resample_pixel(args, row, i, (const leat_image_box *)leat_kernel_plan(args, row));
-}
-LEAT_KERNEL(resized_crop, leat_resized_crop_pixel)
 
 #endif

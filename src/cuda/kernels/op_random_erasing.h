@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * op_erasing.h: random_erasing: one pixel, kept or overwritten. */
-#ifndef LEAT_OP_ERASING_H
-#define LEAT_OP_ERASING_H
+ * op_random_erasing.h: one pixel, copied or overwritten. */
+#ifndef LEAT_OP_RANDOM_ERASING_H
+#define LEAT_OP_RANDOM_ERASING_H
 
 #include "kernel.h"
 #include "ops/image/image.h"
@@ -18,6 +18,8 @@ LEAT_HOST_DEVICE void leat_erasing_pixel(const leat_kernel_args *args, int64_t r
     leat_kernel_copy(leat_kernel_out(args, row) + i * bytes,
                      is_in ? value : leat_kernel_in(args, row) + i * bytes, bytes);
 }
-LEAT_KERNEL(random_erasing, leat_erasing_pixel)
 
 #endif
+
+LEAT_KERNEL(random_erasing, leat_erasing_pixel)
+LEAT_KERNEL_OP(random_erasing, .passes = { { "leat_random_erasing", LEAT_PER_PIXEL } })

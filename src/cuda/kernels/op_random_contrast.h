@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * op_contrast.h: random_contrast. The sums of uint8 images are whole numbers, added in any order; of
- * float32 images one thread adds a channel's values in the order of the C, because the bits of a sum
- * depend on it. */
-#ifndef LEAT_OP_CONTRAST_H
-#define LEAT_OP_CONTRAST_H
+ * op_random_contrast.h: sums per channel, then each value. Sums of uint8 images are integers, so the
+ * order of adding does not matter. In float32 images one thread adds a channel's values in the order of
+ * the CPU code, because the bits of a float sum depend on the order. */
+#ifndef LEAT_OP_RANDOM_CONTRAST_H
+#define LEAT_OP_RANDOM_CONTRAST_H
 
 #include "kernel.h"
 #include "ops/image/color.h"
@@ -24,7 +24,6 @@ LEAT_HOST_DEVICE void leat_contrast_begin(const leat_kernel_args *args, int64_t 
     for (int32_t c = 0; c < 4; c++)
         sums[c] = 0;
 }
-LEAT_KERNEL(contrast_begin, leat_contrast_begin)
 
 LEAT_HOST_DEVICE void leat_contrast_sum_f32(const leat_kernel_args *args, int64_t row, int32_t c)
 {
@@ -58,7 +57,6 @@ LEAT_HOST_DEVICE void leat_contrast_sum(const leat_kernel_args *args, int64_t ro
         for (int32_t c = 0; c < args->channels; c++)
             leat_contrast_sum_f32(args, row, c);
 }
-LEAT_KERNEL(contrast_sum, leat_contrast_sum)
 
 LEAT_HOST_DEVICE void leat_contrast_value(const leat_kernel_args *args, int64_t row, int64_t i)
 {
@@ -76,6 +74,13 @@ LEAT_HOST_DEVICE void leat_contrast_value(const leat_kernel_args *args, int64_t 
             in[i], leat_color_mean(sum, (uint64_t)leat_kernel_n_px(args)), plan->factor_q16);
     }
 }
-LEAT_KERNEL(contrast, leat_contrast_value)
 
 #endif
+
+LEAT_KERNEL(contrast_begin, leat_contrast_begin)
+LEAT_KERNEL(contrast_sum, leat_contrast_sum)
+LEAT_KERNEL(contrast, leat_contrast_value)
+LEAT_KERNEL_OP(random_contrast, .aux_bytes = leat_contrast_aux_bytes,
+               .passes = { { "leat_contrast_begin", LEAT_PER_ROW },
+                           { "leat_contrast_sum", LEAT_PER_STRIP },
+                           { "leat_contrast", LEAT_PER_VALUE } })

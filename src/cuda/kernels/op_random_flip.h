@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * op_flip.h: random_flip: one pixel of the result; a flip only mirrors where it comes from. */
-#ifndef LEAT_OP_FLIP_H
-#define LEAT_OP_FLIP_H
+ * op_random_flip.h: one pixel of the output, read from its own place or from the mirrored one. */
+#ifndef LEAT_OP_RANDOM_FLIP_H
+#define LEAT_OP_RANDOM_FLIP_H
 
 #include "kernel.h"
 #include "ops/image/op_plans.h"
@@ -20,6 +20,8 @@ LEAT_HOST_DEVICE void leat_flip_pixel(const leat_kernel_args *args, int64_t row,
     leat_kernel_copy(leat_kernel_out(args, row) + i * bytes,
                      leat_kernel_in(args, row) + (y * args->in_width + x) * bytes, bytes);
 }
-LEAT_KERNEL(random_flip, leat_flip_pixel)
 
 #endif
+
+LEAT_KERNEL(random_flip, leat_flip_pixel)
+LEAT_KERNEL_OP(random_flip, .passes = { { "leat_random_flip", LEAT_PER_PIXEL } })

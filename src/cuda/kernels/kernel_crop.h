@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * op_crop.h: random_crop, center_crop: one pixel of the box; zeros outside of the image. */
-#ifndef LEAT_OP_CROP_H
-#define LEAT_OP_CROP_H
+ * kernel_crop.h: one pixel of a crop, for the kernels of random_crop and center_crop. Pixels outside of
+ * the image are zeros. */
+#ifndef LEAT_KERNEL_CROP_H
+#define LEAT_KERNEL_CROP_H
 
 #include "kernel.h"
 #include "ops/image/image.h"
@@ -23,7 +24,7 @@ LEAT_HOST_DEVICE void leat_crop_pixel(const leat_kernel_args *args, int64_t row,
             to[k] = 0;
 }
 
-/* The part of a picture that lies in a box of the output's size. */
+/* The part of a picture inside a box of the output's size; one pixel if they do not meet. */
 LEAT_HOST_DEVICE leat_image_box leat_crop_part(const leat_kernel_args *args, int64_t row, int32_t y,
                                                int32_t x)
 {
@@ -35,31 +36,5 @@ LEAT_HOST_DEVICE leat_image_box leat_crop_part(const leat_kernel_args *args, int
     const leat_image_box pixel = { 0, 0, 1, 1 };
     return part.height > 0 && part.width > 0 ? part : pixel;
 }
-
-LEAT_HOST_DEVICE leat_image_box leat_random_crop_region(const leat_kernel_args *args, int64_t row)
-{
-    const leat_image_box *const box = (const leat_image_box *)leat_kernel_plan(args, row);
-    return leat_crop_part(args, row, box->y, box->x);
-}
-
-LEAT_HOST_DEVICE leat_image_box leat_center_crop_region(const leat_kernel_args *args, int64_t row)
-{
-    return leat_crop_part(args, row, (leat_kernel_height(args, row) - args->out_height) / 2,
-                          (leat_kernel_width(args, row) - args->out_width) / 2);
-}
-
-LEAT_HOST_DEVICE void leat_random_crop_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
-{
-    const leat_image_box *const box = (const leat_image_box *)leat_kernel_plan(args, row);
-    leat_crop_pixel(args, row, i, box->y, box->x);
-}
-LEAT_KERNEL(random_crop, leat_random_crop_pixel)
-
-LEAT_HOST_DEVICE void leat_center_crop_pixel(const leat_kernel_args *args, int64_t row, int64_t i)
-{
-    leat_crop_pixel(args, row, i, (leat_kernel_height(args, row) - args->out_height) / 2,
-                    (leat_kernel_width(args, row) - args->out_width) / 2);
-}
-LEAT_KERNEL(center_crop, leat_center_crop_pixel)
 
 #endif
