@@ -39,10 +39,9 @@ static int add_decode(leat_plan *plan, leat_chain *chain, const leat_node *where
                                          : "channels is 1 or 3, the same for all pictures");
     chain->is_files = true;
     chain->files.most_px = o->max_pixels < most_px ? o->max_pixels : most_px;
-    chain->files_share = (uint32_t)lround(o->device_share * ALL_ROWS);
+    chain->files_share = (uint32_t)lround(o->device_share * LEAT_GPU_DECODE_ALL_ROWS);
     leat_note_add(
-        build->plan,
-        "decode_jpeg on the GPU uses nvJPEG: pixels differ slightly from those of the CPU");
+        plan, "decode_jpeg on the GPU uses nvJPEG: pixels differ slightly from those of the CPU");
     return LEAT_OK;
 }
 
