@@ -89,7 +89,7 @@ static const char *of_config(const char *word)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].word, word))
             return known[i].text;
-    return "; values of the config are changed by --set PATH=VALUE";
+    return "; change values of the config with --set PATH=VALUE";
 }
 
 static int fail_unknown(const leat_option *table, const char *name, size_t length, leat_error *err)
@@ -166,7 +166,7 @@ static int parse_option(const leat_call *call, int argc, char **argv, const leat
         if (!row)
             return leat_fail(err, LEAT_E_ARGUMENT, "unknown option -%c", word[1]);
         if (word[2] && row->type == LEAT_OPTION_TYPE_BOOL)
-            return leat_fail(err, LEAT_E_ARGUMENT, "%s: give one-letter options apart", word);
+            return leat_fail(err, LEAT_E_ARGUMENT, "%s: give one-letter options separately", word);
         if (word[2])
             value = word + 2 + (word[2] == '=');
     }
@@ -192,7 +192,7 @@ static int check_count(const leat_call *call, int argc, char **argv, leat_error 
             json |= argv[i] == extra && !strcmp(argv[i - 1], "--json");
         return leat_fail(err, LEAT_E_ARGUMENT, "'%s' is one argument too many, it takes %s%s%s%s",
                          extra, *command->arguments ? command->arguments : "none",
-                         json ? "; if it is where JSON should go, write --json=" : "",
+                         json ? "; if it is the file for JSON, write --json=" : "",
                          json ? extra : "", json ? ", or a name that ends in .json" : "");
     }
     return LEAT_OK;

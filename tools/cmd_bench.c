@@ -21,11 +21,11 @@ struct bench_options {
 
 static const leat_option options[] = {
     LEAT_ROW_STEPS(struct bench_options),
-    LEAT_ROW_AUTO(struct bench_options, epochs, 1, 1e9,
-                  "passes over the data; auto: as many as --steps or two seconds take, one with "
-                  "--digest"),
+    LEAT_ROW_AUTO(
+        struct bench_options, epochs, 1, 1e9,
+        "passes over the data; auto: enough for --steps or for two seconds; one with --digest"),
     LEAT_OPTION_I64(struct bench_options, warmup, "10", 0, 1e9,
-                    "batches before the measurement; at most half of all that the run takes"),
+                    "batches before the measurement; at most half of the run"),
     LEAT_ROW_THREADS(struct bench_options),
     LEAT_OPTION_I64(struct bench_options, start_batch, "0", 0, 9e15,
                     "start at this batch of the run, like a resumed run"),
@@ -157,7 +157,7 @@ static int count_total(struct bench *b, leat_error *err)
     const struct bench_options *o = b->o;
     const int64_t per_epoch = leat_plan_get_info(b->run.plan)->n_batches, epochs = epochs_of(b);
     if (per_epoch == 0)
-        return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", b->run.path);
+        return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch", b->run.path);
     b->run.warmup = o->steps > 0 && o->warmup > o->steps ? o->steps : o->warmup;
     b->total = o->steps > 0 ? o->steps + b->run.warmup : -1;
     if (epochs < 0)

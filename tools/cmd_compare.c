@@ -183,7 +183,7 @@ static void print_devices(const leat_compare_result *result)
         if (!seen)
             printf("device %s%s\n", result->arms[i].device,
                    result->arms[i].simulated
-                       ? ": simulated; its times are modelled and no arithmetic is done"
+                       ? ": simulated; times are modelled, no arithmetic is done"
                        : "");
     }
 }
@@ -191,10 +191,11 @@ static void print_devices(const leat_compare_result *result)
 static void print_result(const leat_compare_result *result)
 {
     print_devices(result);
-    leat_terminal_say(2, "%d rounds in turns, up to %d steps each after up to %d of warm-up",
+    leat_terminal_say(2,
+                      "%d alternating rounds, up to %d steps per arm after up to %d warm-up steps",
                       result->rounds, result->steps, result->warmup_steps);
     if (result->cores_taken >= 0.1 * result->cores)
-        printf("other processes took %.1f of %d CPUs meanwhile\n", result->cores_taken,
+        printf("other processes used %.1f of %d CPUs meanwhile\n", result->cores_taken,
                result->cores);
     putchar('\n');
     print_head();

@@ -78,7 +78,7 @@ static int shuffle(struct convert *c, leat_error *err)
     const uint32_t n = (uint32_t)c->scan.n_files;
     c->order = malloc(n * sizeof *c->order);
     if (!c->order)
-        return leat_fail(err, LEAT_E_NOMEM, "no memory to shuffle %u files", n);
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory to shuffle %u files", n);
     leat_rng rng = leat_rng_make(c->seed, 0, 0, 0);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t j = leat_rng_below(&rng, i + 1);
@@ -232,11 +232,11 @@ static void print_jpeg(const struct convert *c)
     if (n->transcoded)
         printf(" (%s before, %s after)", leat_files_bytes_text((double)n->bytes_before, before),
                leat_files_bytes_text((double)n->bytes_after, after));
-    printf(", %s passed through untouched\n", leat_files_count_text(n->passed, count));
+    printf(", %s copied unchanged\n", leat_files_count_text(n->passed, count));
     if (n->turned)
-        printf("JPEG: %s turned upright\n", leat_files_count_text(n->turned, count));
+        printf("JPEG: %s rotated upright\n", leat_files_count_text(n->turned, count));
     if (n->oriented)
-        printf("JPEG: %s not turned, because that would lose pixels; their orientation is in "
+        printf("JPEG: %s not rotated, because that would lose pixels; their orientation is in "
                "image/exif/orientation\n",
                leat_files_count_text(n->oriented, count));
 }
@@ -326,10 +326,9 @@ static int run(const leat_call *call)
     const char *const first = call->arguments[0];
     if (!is_tfrecord && strcmp(first, "images") != 0 &&
         (call->n_arguments == 1 || access(first, F_OK) == 0))
-        return leat_command_misuse("convert",
-                                   "needs to know what '%s' is: write `leat convert images %s -o "
-                                   "PREFIX`",
-                                   first, first);
+        return leat_command_misuse(
+            "convert", "needs the kind of '%s': write `leat convert images %s -o PREFIX`", first,
+            first);
     if (!is_tfrecord && strcmp(first, "images") != 0)
         return leat_command_misuse("convert", "cannot convert '%s'; it knows: images, tfrecord",
                                    first);
@@ -340,10 +339,10 @@ static int run(const leat_call *call)
     if (!c.o->output || !*c.o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
     if (c.o->output[strlen(c.o->output) - 1] == '/')
-        return leat_command_misuse("convert",
-                                   "-o %s is a folder: write -o %sNAME, and files are called "
-                                   "NAME-00000-of-00001.tfrecord",
-                                   c.o->output, c.o->output);
+        return leat_command_misuse(
+            "convert",
+            "-o %s is a folder: write -o %sNAME for files named NAME-00000-of-00001.tfrecord",
+            c.o->output, c.o->output);
     if (is_tfrecord)
         return run_tfrecord(call);
     if (call->n_arguments > 2)

@@ -62,8 +62,8 @@ static void print_file(const char *path, const leat_index *index)
     if (*index->note)
         printf(" (before: %s)", index->note);
     if (index->n_lost)
-        printf("; damaged in %u place%s, which count as records: %s lost (leat repair writes a "
-               "sound copy)",
+        printf("; damaged in %u place%s, which count as records: %s lost (leat repair writes an "
+               "intact copy)",
                index->n_lost, index->n_lost == 1 ? "" : "s",
                leat_files_bytes_text((double)index->lost_bytes, bytes));
     putchar('\n');
@@ -99,8 +99,8 @@ static void print_side(const char *path, const leat_jpeg_side *side)
     printf("%s.jpg.idx: %s of ", path, leat_files_count_text(side->tables, count));
     printf("%s records", leat_files_count_text(side->records, count));
     printf(" (%s more have restart markers", leat_files_count_text(side->restart_markers, count));
-    print_reason(side->small, "too small to gain by it, or damaged");
-    print_reason(side->other, "progressive, or else only for libjpeg-turbo");
+    print_reason(side->small, "too small to need it, or damaged");
+    print_reason(side->other, "progressive, or only decoded by libjpeg-turbo");
     print_reason(side->none, "no JPEG file");
     printf("), %s (%.2f %% of the data), index %s",
            leat_files_bytes_text((double)side->bytes, bytes),
@@ -136,7 +136,7 @@ static int take_file(const char *path, unsigned flags, leat_index *index, leat_e
     if (index->n_lost && (flags & LEAT_INDEX_NO_BUILD))
         return leat_fail(
             err, LEAT_E_DATA,
-            "%s: %llu bytes in %u place%s are damaged; `leat repair` writes a sound copy", path,
+            "%s: %llu bytes in %u place%s are damaged; `leat repair` writes an intact copy", path,
             (unsigned long long)index->lost_bytes, index->n_lost, index->n_lost == 1 ? "" : "s");
     if (index->built && !index->mapped)
         return leat_fail(err, LEAT_E_IO, "no index was written: %s", index->unwritten);
@@ -206,10 +206,10 @@ static int run(const leat_call *call)
     }
     leat_progress_fini(&progress);
     if (n_bad)
-        rc = leat_fail(&err, LEAT_E_DATA,
-                       "%zu of %zu file%s failed the check; without --check what is missing or "
-                       "does not fit is made",
-                       n_bad, paths.n, paths.n == 1 ? "" : "s");
+        rc = leat_fail(
+            &err, LEAT_E_DATA,
+            "%zu of %zu file%s failed the check; without --check missing or stale indexes are made",
+            n_bad, paths.n, paths.n == 1 ? "" : "s");
     leat_paths_close(&paths);
     leat_json_add(json, "files", list);
     leat_json_int(json, "records", (int64_t)records);

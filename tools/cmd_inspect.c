@@ -252,12 +252,11 @@ static int check_sets(const leat_paths *paths, leat_error *err)
 static int fail_damaged(const leat_census *census, leat_error *err)
 {
     char bytes[32];
-    return leat_fail(
-        err, LEAT_E_DATA,
-        "%llu place%s damaged, %s lost; `leat repair FILE -o OUT` writes a sound copy. "
-        "The first: %.400s",
-        (unsigned long long)census->n_lost, census->n_lost == 1 ? " is" : "s are",
-        leat_files_bytes_text((double)census->lost_bytes, bytes), census->lost_first);
+    return leat_fail(err, LEAT_E_DATA,
+                     "%llu place%s damaged, %s lost; `leat repair FILE -o OUT` writes an intact "
+                     "copy. The first: %.400s",
+                     (unsigned long long)census->n_lost, census->n_lost == 1 ? " is" : "s are",
+                     leat_files_bytes_text((double)census->lost_bytes, bytes), census->lost_first);
 }
 
 static int inspect_files(const struct inspect_options *o, const leat_paths *paths, leat_error *err)

@@ -99,7 +99,7 @@ static int commit(struct repair *r, leat_error *err)
     r->bytes = leat_tfrecord_writer_size(r->writer);
     if (r->records == 0 && json_array_size(r->lost))
         return leat_fail(err, LEAT_E_DATA,
-                         "%s holds no sound record: nothing was written; is it a TFRecord file?",
+                         "%s holds no intact record: nothing was written; is it a TFRecord file?",
                          r->path);
     if (leat_tfrecord_writer_commit(r->writer, &why) < 0 ||
         leat_index_open(r->o->output, 0, &index, &why) < 0)
@@ -149,7 +149,8 @@ static int run(const leat_call *call)
     struct repair r = { .o = call->options, .path = call->arguments[0], .lost = json_array() };
     leat_error err = { 0 };
     if (!r.o->output || !*r.o->output)
-        return leat_command_misuse("repair", "needs -o OUT: the damaged file stays as it is");
+        return leat_command_misuse("repair",
+                                   "needs -o OUT, because the damaged file is not changed");
     leat_files_catch();
     leat_progress_init(&r.progress, "repair", "records", 0,
                        r.o->quiet ? LEAT_PROGRESS_OFF : r.o->progress);

@@ -65,7 +65,7 @@ static int make_folder(const char *path, leat_error *err)
 {
     if (mkdir(path, 0777) == 0 || errno == EEXIST)
         return LEAT_OK;
-    return leat_fail(err, LEAT_E_IO, "%s: cannot make the folder: %s", path, strerror(errno));
+    return leat_fail(err, LEAT_E_IO, "%s: cannot create the folder: %s", path, strerror(errno));
 }
 
 static int make_class_folders(const struct synth *s, const char *part, leat_error *err)
@@ -99,7 +99,7 @@ static int make_part(struct synth *s, leat_error *err)
     if (!part)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (!mkdtemp(part)) {
-        const int rc = leat_fail(err, LEAT_E_IO, "%s: cannot make a folder there: %s", s->folder,
+        const int rc = leat_fail(err, LEAT_E_IO, "%s: cannot create a folder there: %s", s->folder,
                                  strerror(errno));
         free(part);
         return rc;

@@ -98,7 +98,7 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
     const struct train_options *o = t->o;
     *out = o->start_batch;
     if (per_epoch == 0)
-        return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", t->path);
+        return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch", t->path);
     if (per_epoch < 0 && o->steps < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "the pipeline repeats without end; give --steps");
     if (per_epoch < 0)
@@ -169,8 +169,8 @@ static void print_head(const struct train *t)
         leat_files_count_text(plan->n_records, records),
         leat_files_count_text((uint64_t)plan->batch_size, batch), info->device);
     if (info->simulated)
-        leat_terminal_say(2, "simulated: times are modelled and no arithmetic is done, so there is "
-                             "no loss");
+        leat_terminal_say(
+            2, "simulated: times are modelled, no arithmetic is done, so there is no loss");
     fflush(stdout);
 }
 

@@ -66,7 +66,7 @@ int leat_files_make_parents(const char *path, leat_error *err)
     for (char *p = folder + 1; *folder && rc == LEAT_OK && (p = strchr(p, '/')); p++) {
         *p = 0;
         if (mkdir(folder, 0777) < 0 && errno != EEXIST)
-            rc = leat_fail(err, LEAT_E_IO, "%s: cannot make the folder: %s", folder,
+            rc = leat_fail(err, LEAT_E_IO, "%s: cannot create the folder: %s", folder,
                            strerror(errno));
         *p = '/';
     }
@@ -121,15 +121,15 @@ int leat_files_check_kind(const char *path, const char *what, const char *begins
     if (same)
         return LEAT_OK;
     return leat_fail(err, LEAT_E_ARGUMENT,
-                     "%s: exists and is not %s; choose another name, or remove it first", path,
-                     what);
+                     "%s: exists and is not %s; choose another name, or remove it", path, what);
 }
 
 int leat_files_rename(const char *from, const char *to, leat_error *err)
 {
     if (rename(from, to) == 0)
         return LEAT_OK;
-    return leat_fail(err, LEAT_E_IO, "%s: cannot put it under its name: %s", to, strerror(errno));
+    return leat_fail(err, LEAT_E_IO, "%s: cannot rename it to its final name: %s", to,
+                     strerror(errno));
 }
 
 /* Some file systems cannot sync a folder and say EINVAL. */

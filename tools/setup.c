@@ -30,17 +30,17 @@ static int load(const char *path, leat_config **out, leat_error *err)
 {
     struct stat status;
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-        return leat_fail(err, LEAT_E_IO,
-                         "%s is a folder, and a config (.yaml) is wanted, which names the data "
-                         "under `source:`; `leat convert images %s -o PREFIX` makes record files "
-                         "of pictures",
-                         path, path);
+        return leat_fail(
+            err, LEAT_E_IO,
+            "%s is a folder, not a config (.yaml), which names the data under `source:`; `leat "
+            "convert images %s -o PREFIX` makes record files of pictures",
+            path, path);
     const int rc = leat_config_load(path, out, err);
     if (rc != LEAT_E_CONFIG || !is_tfrecord(path))
         return rc;
     return leat_fail(err, LEAT_E_CONFIG,
-                     "%s: this is a TFRecord file, and a config (.yaml) is wanted, which names it "
-                     "under `source: {tfrecord: ...}`; `leat inspect` shows what is in it",
+                     "%s: this is a TFRecord file, not a config (.yaml), which names it under "
+                     "`source: {tfrecord: ...}`; `leat inspect` shows its contents",
                      path);
 }
 
@@ -106,8 +106,8 @@ int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
         rc = leat_config_set(config, text, err);
     } else if (rc == LEAT_OK && strtod(text, &end) == 0 && end != text) {
         rc = leat_fail(err, LEAT_E_ARGUMENT,
-                       "engine.spans is 0, so nothing would be recorded; leave it out, or give it "
-                       "the spans to keep of each thread");
+                       "engine.spans is 0, so nothing would be recorded; leave it out, or set it "
+                       "to the number of spans per thread");
     }
     return rc < 0 ? leat_fail_in(err, rc, "--trace: ") : rc;
 }
@@ -121,7 +121,7 @@ int leat_setup_trace_write(leat_loader *loader, const char *path, bool talks, in
         return rc;
     const int written = leat_loader_trace_write(loader, path, rc < 0 ? NULL : err);
     if (written == LEAT_OK && (talks || rc < 0) && stat(path, &status) == 0)
-        fprintf(rc < 0 ? stderr : stdout, "trace: %s, %s; https://ui.perfetto.dev opens it\n", path,
-                leat_files_bytes_text((double)status.st_size, bytes));
+        fprintf(rc < 0 ? stderr : stdout, "trace: %s, %s; open it in https://ui.perfetto.dev\n",
+                path, leat_files_bytes_text((double)status.st_size, bytes));
     return rc < 0 ? rc : written;
 }

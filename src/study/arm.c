@@ -93,8 +93,7 @@ static int take_times(leat_arm *arm, int32_t n, leat_error *err)
     const size_t got = leat_trainer_times(arm->trainer, larger + arm->n_times, (size_t)n);
     arm->n_times += got;
     if (got != (size_t)n)
-        return leat_fail(err, LEAT_E_INTERNAL, "the trainer gave times of %zu steps, not %d", got,
-                         n);
+        return leat_fail(err, LEAT_E_INTERNAL, "the trainer measured %zu steps, not %d", got, n);
     return LEAT_OK;
 }
 
@@ -102,9 +101,9 @@ static int take_times(leat_arm *arm, int32_t n, leat_error *err)
 static int account(const leat_arm *arm, int32_t settle, leat_meter *out, leat_error *err)
 {
     const int rc = leat_meter_account(arm->times, (size_t)settle, arm->n_times, out);
-    return rc < 0
-               ? leat_fail(err, rc, "the times of its steps make no sense: %s", leat_code_text(rc))
-               : LEAT_OK;
+    return rc < 0 ? leat_fail(err, rc, "the device reported impossible step times: %s",
+                              leat_code_text(rc))
+                  : LEAT_OK;
 }
 
 int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err)
@@ -199,7 +198,7 @@ int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err)
         rc = take_all(arm, loader, &intake, err);
     leat_loader_close(&loader);
     if (rc == LEAT_OK && intake.to_ns <= intake.from_ns)
-        rc = leat_fail(err, LEAT_E_INTERNAL, "no time went by while %d batches came", intake.n);
+        rc = leat_fail(err, LEAT_E_INTERNAL, "%d batches took no measurable time", intake.n);
     if (rc == LEAT_OK)
         arm->loader[round] = meter_of(&intake);
     return rc;

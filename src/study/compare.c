@@ -134,7 +134,7 @@ static int plan_arms(struct study *study, const char *const *vary, size_t n_vary
     size_t n_arms;
     int rc;
     if (n_vary > LEAT_COMPARE_MAX_ARMS)
-        return leat_fail(err, LEAT_E_ARGUMENT, "more than %d things to vary",
+        return leat_fail(err, LEAT_E_ARGUMENT, "at most %d options can be varied",
                          LEAT_COMPARE_MAX_ARMS);
     study->n_varies = n_vary;
     for (size_t v = 0; v < n_vary; v++)

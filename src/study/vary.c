@@ -48,7 +48,8 @@ static int value_length(const char *text, size_t *length, leat_error *err)
             closing[depth++] = c == '[' ? ']' : '}';
         } else if (c == ']' || c == '}') {
             if (!depth || closing[depth - 1] != c)
-                return leat_fail(err, LEAT_E_ARGUMENT, "%c closes nothing in '%s'", c, text);
+                return leat_fail(err, LEAT_E_ARGUMENT, "%c without an opening bracket in '%s'", c,
+                                 text);
             depth--;
         }
         begins = c == ' ' ? begins : strchr("[{,:", c) != NULL;
@@ -95,9 +96,10 @@ int leat_vary_count(const leat_vary *varies, size_t n, size_t most, size_t *out,
     for (size_t i = 0; i < n; i++) {
         *out *= varies[i].n_values;
         if (*out > most)
-            return leat_fail(err, LEAT_E_ARGUMENT,
-                             "the varied values make more than %zu combinations: vary less at once",
-                             most);
+            return leat_fail(
+                err, LEAT_E_ARGUMENT,
+                "the varied values make more than %zu combinations: vary fewer options at once",
+                most);
     }
     return LEAT_OK;
 }

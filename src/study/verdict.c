@@ -93,7 +93,7 @@ static void say_unclear(leat_compare_arm *arm, double taken)
 {
     char why[128];
     if (taken >= TAKEN_COUNTS) {
-        snprintf(why, sizeof why, "other processes took %s of the CPUs; measure on a quiet machine",
+        snprintf(why, sizeof why, "other processes used %s of the CPUs; measure on a quiet machine",
                  percent_of(taken).text);
         conclude(arm, "environment", why);
     } else
@@ -169,9 +169,9 @@ static void say_overlapped(leat_compare_arm *arm, double taken)
     else if (arm->on_host)
         conclude(arm, "shared-cores", "workers and trainer share the cores");
     else if (input && arm->of_loader.value >= NEAR_ENOUGH)
-        say_input(arm, BUSY_ENOUGH,
-                  "the device waits for batches, and the training loop takes "
-                  "some of the workers' cores");
+        say_input(
+            arm, BUSY_ENOUGH,
+            "the device waits for batches, and the training loop uses some of the workers' cores");
     else if (input)
         say_unclear(arm, taken);
     else
@@ -220,9 +220,9 @@ static void say_ties(const leat_compare_result *result, const leat_compare_arm *
         n++;
     }
     if (n == 1)
-        snprintf(text, size, "; %.160s is not told apart from it", other->name);
+        snprintf(text, size, "; %.160s does not differ from it measurably", other->name);
     else if (n > 1)
-        snprintf(text, size, "; %d others are not told apart from it", n);
+        snprintf(text, size, "; %d others do not differ from it measurably", n);
 }
 
 static void say_difference(leat_compare_result *result, const leat_compare_arm *arm)
@@ -246,7 +246,7 @@ static void say_no_difference(leat_compare_result *result)
     const char *base = result->arms[0].name;
     if (result->rounds < LEAT_VERDICT_MIN_ROUNDS)
         snprintf(result->summary, sizeof result->summary,
-                 "no difference is claimed from fewer than %d rounds: speed against %.160s lies "
+                 "fewer than %d rounds: too few to claim a difference; speed against %.160s is "
                  "within %s–%s×",
                  LEAT_VERDICT_MIN_ROUNDS, base, ratio_of(low).text, ratio_of(high).text);
     else

@@ -60,7 +60,8 @@ static int unknown(const leat_node *node, const char *what, const char *name, ki
     if (!strcmp(name, "softmax"))
         return leat_node_fail(
             node, err, LEAT_E_CONFIG,
-            "no %s 'softmax': leave it out, the loss softmax_cross_entropy has it", what);
+            "there is no %s 'softmax': leave it out, the loss softmax_cross_entropy includes it",
+            what);
     return leat_node_fail(node, err, LEAT_E_CONFIG, "no %s '%s'%s%s%s (there are: %s)", what, name,
                           near.best ? "; did you mean '" : "", near.best ? near.best : "",
                           near.best ? "'" : "", known.text);

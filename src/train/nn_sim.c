@@ -115,8 +115,9 @@ static int sim_read(leat_net *net, int32_t layer, int32_t param, float *to, leat
     (void)layer;
     (void)param;
     (void)to;
-    return leat_fail(err, LEAT_E_UNSUPPORTED,
-                     "a simulated device computes nothing: it has no weights to save or restore");
+    return leat_fail(
+        err, LEAT_E_UNSUPPORTED,
+        "a simulated device computes nothing, so it has no weights to save or restore");
 }
 
 static int sim_write(leat_net *net, int32_t layer, int32_t param, const float *from,

@@ -73,7 +73,7 @@ static int check_weights(const leat_view *target, int64_t row, int64_t n, leat_e
         return LEAT_OK;
     return leat_fail(err, LEAT_E_DATA,
                      "row %lld of the batch has class weights that %s; softmax_cross_entropy needs "
-                     "weights from 0 that sum to 1, or class numbers",
+                     "weights of 0 or more that sum to 1, or class numbers",
                      (long long)row, negative ? "are not all 0 or more" : "do not sum to 1");
 }
 

@@ -118,8 +118,8 @@ static int take(const leat_safetensors *file, const char *path, const leat_safet
 {
     const leat_safetensor *found = leat_safetensors_find(file, wanted->name);
     if (!found)
-        return leat_fail(err, LEAT_E_DATA, "%s: it has no tensor '%s', which the model needs", path,
-                         wanted->name);
+        return leat_fail(err, LEAT_E_DATA, "%s: there is no tensor '%s', which the model needs",
+                         path, wanted->name);
     bool same = found->dtype == wanted->dtype && found->n_dims == wanted->n_dims;
     for (uint32_t i = 0; same && i < wanted->n_dims; i++)
         same = found->shape[i] == wanted->shape[i];

@@ -56,7 +56,7 @@ static void a_plan_says_what_and_why(void **state)
         } else {
             expect_success(code);
             expect_in(out, "set by engine.memory");
-            expect_in(out, "changed while running");
+            expect_in(out, "changed during the run");
         }
     }
 }

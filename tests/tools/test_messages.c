@@ -161,7 +161,7 @@ static const struct {
     { "convert images bad -o x", { "bad/cat/note.jpg: no image", "--skip-bad leaves" } },
     { "bench c.yaml --json res.txt",
       { "'res.txt' is one argument too many", "--json=res.txt", ".json" } },
-    { "train data", { "data is a folder", "a config (.yaml) is wanted", "convert images" } },
+    { "train data", { "data is a folder", "not a config (.yaml)", "convert images" } },
     { "train c.yaml more.yaml", { "'more.yaml' is one argument too many", "it takes CONFIG" } },
     { "train c.yaml --batch-size 3", { "--batch-size", "--set pipeline.batch.size=N" } },
     { "train c.yaml --lr 3", { "unknown option --lr", "--set PATH=VALUE" } },

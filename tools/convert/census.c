@@ -299,7 +299,7 @@ static int count_file(struct taker *taker, const char *path, leat_error *err)
         return leat_files_fail(err, &why);
     if (taker->census->records == before && taker->census->n_lost > lost_before)
         return leat_fail(err, LEAT_E_DATA,
-                         "%s holds no sound record: damaged, or not a TFRecord file", path);
+                         "%s holds no intact record: damaged, or not a TFRecord file", path);
     return LEAT_OK;
 }
 

@@ -67,7 +67,7 @@ static int check_apart(const struct job *job, leat_error *err)
             if (stat(job->files.items[k], &from) == 0 && from.st_dev == to.st_dev &&
                 from.st_ino == to.st_ino)
                 return leat_fail(err, LEAT_E_ARGUMENT,
-                                 "%s would be replaced while it is read: choose another PREFIX",
+                                 "%s is an input and would be overwritten: choose another PREFIX",
                                  job->names[i]);
     }
     return LEAT_OK;

@@ -79,7 +79,7 @@ static int reserve(leat_image_reader *reader, size_t n, leat_error *err)
         return LEAT_OK;
     uint8_t *memory = realloc(reader->memory, n);
     if (!memory)
-        return leat_fail(err, LEAT_E_NOMEM, "no memory for %zu bytes of pixels", n);
+        return leat_fail(err, LEAT_E_NOMEM, "cannot allocate %zu bytes of pixels", n);
     reader->memory = memory;
     reader->room = n;
     return LEAT_OK;
@@ -192,7 +192,7 @@ static int op_read(leat_image_reader *reader, const void *bytes, size_t n, bool 
 static int fail_format(size_t n, leat_error *err)
 {
     return leat_fail(err, LEAT_E_DATA,
-                     n ? "no image: none of JPEG, PNG, WebP, BMP, PGM and PPM" : "an empty file");
+                     n ? "no image: not JPEG, PNG, WebP, BMP, PGM or PPM" : "an empty file");
 }
 
 int leat_image_reader_header(leat_image_reader *reader, const void *bytes, size_t n,

@@ -57,7 +57,8 @@ static int grow(leat_image_record *record, leat_error *err)
 {
     uint8_t *bytes = realloc(record->bytes, record->room * 2);
     if (!bytes)
-        return leat_fail(err, LEAT_E_NOMEM, "no memory for a file of %zu bytes", record->room * 2);
+        return leat_fail(err, LEAT_E_NOMEM, "cannot allocate %zu bytes for the file",
+                         record->room * 2);
     record->bytes = bytes;
     record->room *= 2;
     return LEAT_OK;

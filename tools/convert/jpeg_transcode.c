@@ -334,7 +334,7 @@ int leat_jpeg_transcode(leat_jpeg_transcoder *t, const uint8_t *bytes, size_t si
         rc = fail_compare(err);
     /* What a file becomes must not depend on the memory that happened to be free. */
     if ((out->is_passed || rc < 0) && t->manager.msg_code == JERR_OUT_OF_MEMORY)
-        rc = leat_fail(err, LEAT_E_NOMEM, "no memory for its coefficients");
+        rc = leat_fail(err, LEAT_E_NOMEM, "cannot allocate memory for its coefficients");
     describe(t, out);
     end(t);
     return rc;

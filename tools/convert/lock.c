@@ -36,8 +36,8 @@ static int take(leat_lock *lock, const char *prefix, leat_error *err)
     for (;;) {
         lock->fd = open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (lock->fd < 0)
-            return leat_fail(err, LEAT_E_IO, "%s: cannot make the file %s: %s", prefix, lock->path,
-                             strerror(errno));
+            return leat_fail(err, LEAT_E_IO, "%s: cannot create the file %s: %s", prefix,
+                             lock->path, strerror(errno));
         /* Some file systems know no locks; one writer at a time must be possible there too. */
         if (flock(lock->fd, LOCK_EX | LOCK_NB) < 0 && errno != ENOSYS && errno != EOPNOTSUPP) {
             const int error = errno;

@@ -153,7 +153,7 @@ static int keep_record(struct worker *worker, const uint8_t *record, uint64_t si
         const size_t room = needed + needed / 2;
         uint8_t *buffer = realloc(worker->buffer, room);
         if (!buffer)
-            return leat_fail(err, LEAT_E_NOMEM, "no memory for %zu bytes", room);
+            return leat_fail(err, LEAT_E_NOMEM, "cannot allocate %zu bytes", room);
         worker->buffer = buffer;
         worker->room = room;
     }
@@ -383,7 +383,7 @@ static int run_job(struct job *job, leat_error *err)
         return err->code;
     }
     if (result->images == 0)
-        return leat_fail(err, LEAT_E_DATA, "%s: no file in it is an image", job->options->folder);
+        return leat_fail(err, LEAT_E_DATA, "%s: contains no image", job->options->folder);
     return name_shards(job, err);
 }
 

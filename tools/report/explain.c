@@ -41,11 +41,9 @@ void leat_explain_budget(const leat_budget *budget)
     const bool grows = first_bytes(budget) < budget->total_bytes;
     char text[64], first[64], other[64], least[64];
     leat_terminal_say(
-        2,
-        "memory: %s%s%s of %s (%s); the least that works is %s "
-        "(engine.memory=%lld)",
+        2, "memory: %s%s%s of %s (%s); the minimum is %s (engine.memory=%lld)",
         grows ? leat_files_bytes_text((double)first_bytes(budget), first) : "",
-        grows ? " to begin with, at most " : "",
+        grows ? " at first, at most " : "",
         leat_files_bytes_text((double)budget->total_bytes, text),
         leat_files_bytes_text((double)budget->limit_bytes, other), budget->limit_reason,
         leat_files_bytes_text((double)budget->least_bytes, least), (long long)budget->least_bytes);
@@ -105,12 +103,12 @@ void leat_explain_changes(leat_loader *loader)
     char count[32];
     const size_t all = list ? leat_loader_decisions(loader, list, SHOWN) : 0;
     const size_t n = all < SHOWN ? all : SHOWN;
-    printf("changed while running:%s\n", n ? "" : " nothing");
+    printf("changed during the run:%s\n", n ? "" : " nothing");
     for (size_t i = 0; i < n; i++)
         if (is_first(list, i))
             print_changed(list, n, i);
     if (all > n)
-        printf("  (of %s changes the last %d)\n", leat_files_count_text(all, count), SHOWN);
+        printf("  (the last %d of %s changes)\n", SHOWN, leat_files_count_text(all, count));
     free(list);
 }
 

@@ -84,7 +84,7 @@ static void print_reads(const snapshot *before, const snapshot *after)
     printf("reads: %s for %s records", leat_files_count_text(reads, count),
            leat_files_count_text(rows, records));
     if (again)
-        printf(", %s of them read again", leat_files_count_text(again, count));
+        printf(", %s of them repeated", leat_files_count_text(again, count));
     putchar('\n');
 }
 
@@ -98,17 +98,17 @@ void leat_summary_print(const leat_loader_stats_info *before, const leat_loader_
         print_stage(&stage, before, after);
     }
     if (after->threads)
-        leat_terminal_say(2,
-                          "workers: asleep %.1f %% (for %.1f %% the consumer computed instead), "
-                          "on a CPU %.1f %%",
-                          ratio((double)(after->sleep_ns - before->sleep_ns) * 1e-9, all) * 100,
-                          ratio((double)(after->help_ns - before->help_ns) * 1e-9, all) * 100,
-                          ratio((double)(after->cpu_ns - before->cpu_ns) * 1e-9, all) * 100);
+        leat_terminal_say(
+            2,
+            "workers: %.1f %% idle (%.1f %% while the consumer worked instead), %.1f %% on a CPU",
+            ratio((double)(after->sleep_ns - before->sleep_ns) * 1e-9, all) * 100,
+            ratio((double)(after->help_ns - before->help_ns) * 1e-9, all) * 100,
+            ratio((double)(after->cpu_ns - before->cpu_ns) * 1e-9, all) * 100);
     printf("the consumer waited %.1f %% of %.*f %s\n",
            ratio((double)(after->wait_ns - before->wait_ns) * 1e-9, s) * 100, s < 1 ? 1 : 2,
            s < 1 ? s * 1e3 : s, s < 1 ? "ms" : "s");
     if (after->wall_ns - before->wall_ns < SHORT_NS)
-        printf("note: that is too short for exact shares; give more --steps or --epochs\n");
+        printf("note: this run is too short for exact shares; give more --steps or --epochs\n");
     print_reads(before, after);
 }
 

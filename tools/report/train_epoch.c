@@ -96,6 +96,6 @@ void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool si
     if (!e->has_meter)
         printf("%7s (too few steps to measure)\n", "");
     else if (!e->steady)
-        printf("%7s (never steady: measured over its second half)\n", "");
+        printf("%7s (never steady; second half measured)\n", "");
     fflush(stdout);
 }

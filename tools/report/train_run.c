@@ -107,15 +107,15 @@ static int check_loss(leat_train_run *t, const leat_train_epoch *e, leat_error *
     const bool found = trained ? find_value(t->eval_plan, 0, eval_batches(t), &why)
                                : find_value(t->plan, first, e->steps, &why);
     return leat_fail(err, LEAT_E_DATA,
-                     "epoch %lld, steps %lld to %lld: the %sloss is no finite number%s%s%s",
+                     "epoch %lld, steps %lld to %lld: the %sloss is not a finite number%s%s%s",
                      (long long)e->number + 1, (long long)(t->steps - e->steps + 1),
                      (long long)t->steps, trained ? "eval " : "",
-                     found ? ", because the data have values that are none: "
-                           : "; most often the learning rate is too high (train.optimizer), else "
-                             "look for values in the input that are not normalized",
+                     found ? ", because the data contain NaN or infinite values: "
+                           : "; usually the learning rate is too high (train.optimizer), or the "
+                             "input is not normalized",
                      found ? why.message : "",
                      !t->save   ? ""
-                     : t->saved ? "; the weights saved are of the epoch before"
+                     : t->saved ? "; the saved weights are those of the previous epoch"
                                 : "; no weights were saved");
 }
 

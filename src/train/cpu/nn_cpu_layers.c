@@ -61,7 +61,7 @@ int leat_cpu_new_output(leat_cpu_plan *plan, leat_onednn_prim *prim, leat_onednn
 {
     *out = (leat_cpu_tensor){ .layout = leat_onednn_wants(prim, arg) };
     if (!out->layout)
-        return leat_fail(err, LEAT_E_INTERNAL, "oneDNN: a primitive without its output");
+        return leat_fail(err, LEAT_E_INTERNAL, "oneDNN: a primitive has no output");
     out->memory = leat_cpu_memory_next(plan, leat_onednn_layout_bytes(out->layout));
     return leat_cpu_bind(plan, prim, arg, out->memory, err);
 }

@@ -11,8 +11,7 @@
 int leat_cpu_no_memory(leat_error *err, size_t bytes)
 {
     return leat_fail(err, LEAT_E_NOMEM,
-                     "training: %zu bytes of memory are not to be had; make the model or the "
-                     "batch smaller",
+                     "training: cannot allocate %zu bytes; make the model or the batch smaller",
                      bytes);
 }
 

@@ -20,8 +20,9 @@ int leat_onednn_fail(leat_error *err, const char *what, dnnl_status_t status)
         [dnnl_success] = { LEAT_E_INTERNAL, "no error" },
         [dnnl_out_of_memory] = { LEAT_E_NOMEM, "out of memory" },
         [dnnl_invalid_arguments] = { LEAT_E_INTERNAL, "invalid arguments" },
-        [dnnl_unimplemented] = { LEAT_E_UNSUPPORTED, "oneDNN has no such operation here" },
-        [dnnl_iterator_ends] = { LEAT_E_UNSUPPORTED, "oneDNN has no other way to do it" },
+        [dnnl_unimplemented] = { LEAT_E_UNSUPPORTED,
+                                 "oneDNN does not support this operation on this CPU" },
+        [dnnl_iterator_ends] = { LEAT_E_UNSUPPORTED, "oneDNN has no other implementation" },
         [dnnl_runtime_error] = { LEAT_E_INTERNAL, "runtime error" },
         [dnnl_not_required] = { LEAT_E_INTERNAL, "not required" },
     };
