@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * config.c: a config from a file or a text. The root of an open config is always a map. */
 #include "leat/config.h"
 
 #include <errno.h>
@@ -8,7 +10,8 @@
 #include "config_impl.h"
 #include "yaml_read.h"
 
-/* The whole file, at most one byte more than a config may have; so pipes work too. */
+/* Reads until the end, so that pipes work too. Stops one byte beyond the largest size of a config, and
+ * leat_yaml_read() refuses it. */
 static int read_file(const char *path, char **text, size_t *n, leat_error *err)
 {
     int rc = LEAT_OK;

@@ -1,10 +1,12 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * config_copy.c: leat_config_copy(): a deep copy that shares nothing with its original. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "config_impl.h"
 
-/* What one copy works with: nodes mostly come from one file, whose name is copied once. */
+/* Most nodes have the same file, so its name is copied once for all neighbours. */
 struct copying {
     leat_tree *tree;
     const char *from_file, *to_file;
@@ -27,7 +29,7 @@ static const char *copy_file(struct copying *c, const char *file, int *rc)
     return c->to_file;
 }
 
-/* As deep as the config is nested, which reading limits. NULL: out of memory. */
+/* Recursion is as deep as the config, at most LEAT_YAML_MAX_DEPTH. NULL: out of memory. */
 static leat_node *copy_node(struct copying *c, const leat_node *from)
 {
     int rc = LEAT_OK;

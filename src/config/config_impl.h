@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * config_impl.h: what a config is made of. */
+ * config_impl.h: the fields of leat_config, for the files of this folder only. */
 #ifndef LEAT_CONFIG_IMPL_H
 #define LEAT_CONFIG_IMPL_H
 

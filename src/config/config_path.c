@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * config_path.c: values by path. DESIGN: a walk goes down as far as the tree reaches and says what
- * is left of the path: reading fails if anything is, setting builds the missing mappings around the
- * new value. All memory is taken before the tree is touched and the one change is made last, so
- * that a failed set changes nothing. */
+ * config_path.c: leat_config_get() and leat_config_set(): values by path.
+ *
+ * DESIGN. A walk follows the path as far as the tree has it. Reading fails if a part of the path is left.
+ * Setting builds the missing mappings around the new value. It allocates first and changes the tree last,
+ * so that a failed set changes nothing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,13 +19,12 @@ int leat_config_get(const leat_config *config, const char *path, char *text, siz
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_config_get: config, path and text must be given");
     leat_walk w = { .err = err, .code = LEAT_E_ARGUMENT };
-    int rc = leat_config_walk_split(&w, path, strlen(path));
-    if (rc == LEAT_OK)
-        rc = leat_config_walk_down(&w, config->root);
-    if (rc == LEAT_OK && w.at < w.n_steps)
-        rc = leat_config_walk_fail_absent(&w);
-    if (rc)
+    int rc;
+    if ((rc = leat_config_walk_split(&w, path, strlen(path))) < 0 ||
+        (rc = leat_config_walk_down(&w, config->root)) < 0)
         return rc;
+    if (w.at < w.n_steps)
+        return leat_config_walk_fail_absent(&w);
     if (w.bare)
         snprintf(text, size, "{}");
     else if (w.node->kind == LEAT_NODE_SCALAR)
@@ -36,8 +36,8 @@ int leat_config_get(const leat_config *config, const char *path, char *text, siz
 
 /* --- new values ------------------------------------------------------------------------------- */
 
-/* [..], {..} and quoted text are YAML; all else is one scalar as it stands, so that "sim:h200" and
- * "*.tfrecord" need no quotes on a command line. */
+/* [..], {..} and quoted text are YAML. Other text is one scalar, so that "sim:h200" and "*.tfrecord" need
+ * no quotes on a command line. */
 static int read_value(leat_config *config, const char *text, const char *file, leat_node **out,
                       leat_error *err)
 {
@@ -55,7 +55,7 @@ static int read_value(leat_config *config, const char *text, const char *file, l
     return LEAT_OK;
 }
 
-/* A map of one entry, at the place of `at`; NULL: out of memory, or no `child`. */
+/* A map of one entry, with the place of `at`. NULL: out of memory, or `child` is NULL. */
 static leat_node *wrap(leat_config *config, const leat_node *at, const char *key, leat_node *child)
 {
     leat_node *map = child ? leat_tree_node(&config->tree, LEAT_NODE_MAP) : NULL;
@@ -68,14 +68,14 @@ static leat_node *wrap(leat_config *config, const leat_node *at, const char *key
     return map;
 }
 
-/* Puts `value` where `node` is. */
+/* Gives `node` the value, and keeps its key and its place in the list. */
 static void replace(leat_node *node, const leat_node *value)
 {
     const leat_node old = *node;
     *node = *value;
     node->key = old.key;
     node->next = old.next;
-    if (node->file == old.file) { /* else the file's lines would be taken for lines of --set */
+    if (node->file == old.file) { /* a value of --set has no lines of the file */
         node->key_line = old.key_line;
         node->key_column = old.key_column;
     }
@@ -90,7 +90,7 @@ static bool fill_bare(leat_config *config, leat_node *entry, leat_node *value)
     return map;
 }
 
-/* Adds `key: value` to a map; to a bare value by making it a map that keeps it under "". */
+/* Adds `key: value` to a map. A bare value becomes a map that has it under "". */
 static bool add_entry(leat_config *config, leat_node *node, const char *key, leat_node *value)
 {
     leat_node *map = wrap(config, node, key, value);
@@ -116,7 +116,8 @@ static bool add_entry(leat_config *config, leat_node *node, const char *key, lea
     return true;
 }
 
-/* A new key may be meant for another place below, or anywhere if it is at the top. False: no memory. */
+/* Notes another path that ends with the name of a new key: the user may have meant that one. False: out of
+ * memory. */
 static bool find_elsewhere(leat_config *config, const leat_walk *w, leat_node *value)
 {
     char path[LEAT_WALK_BYTES] = "";
@@ -150,14 +151,14 @@ static bool put(leat_config *config, leat_walk *w, leat_node *value)
     return true;
 }
 
-/* What is left of the path must be names: indices lead only to entries that are there. */
+/* The steps that are left must be names: an index cannot add an entry to a list. */
 static int check_left(leat_walk *w)
 {
     char text[200];
     for (int i = w->at; i < w->n_steps; i++)
         if (!w->steps[i].name) {
             w->at = i;
-            return leat_fail(w->err, w->code, "%s is not there, so it has no [%lld]",
+            return leat_fail(w->err, w->code, "%s does not exist, so it has no [%lld]",
                              leat_config_walk_place(w, text, sizeof text),
                              (long long)w->steps[i].index);
         }

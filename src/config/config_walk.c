@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * config_walk.c: DESIGN: a list entry that names something is `- relu` or `- dense: {units: 10}`. A
- * path names it by that name, by name[i], or by [i] after its list; it then leads to the entry's
- * options. */
+ * config_walk.c: paths through a config.
+ *
+ * DESIGN. A list entry is `- relu` or `- dense: {units: 10}`. A path names it by that name, by name[i], or
+ * by [i] after its list. The path then leads to the entry's options. */
 #include "config_walk.h"
 
 #include <stdio.h>
@@ -78,7 +79,7 @@ const char *leat_config_walk_place(const leat_walk *w, char *text, size_t size)
 
 /* --- down the tree ---------------------------------------------------------------------------- */
 
-/* The name of a list's entry, NULL if it names nothing. */
+/* The name of a list's entry; NULL: it has none. */
 static const char *entry_name(const leat_node *entry)
 {
     if (entry->kind == LEAT_NODE_SCALAR)
@@ -87,7 +88,7 @@ static const char *entry_name(const leat_node *entry)
                                                                                : NULL;
 }
 
-/* What a place has instead of `name`: keys of a map, names of a list's entries (each once). */
+/* Fails with the names that the place has instead: keys of a map, or names of a list's entries. */
 static int fail_absent(const leat_walk *w, const char *name)
 {
     char text[200];
@@ -111,11 +112,8 @@ static int fail_absent(const leat_walk *w, const char *name)
                          "with %s=[...], or write it as `- %s: {OPTION: VALUE, ...}` to set one "
                          "option",
                          text, name, known.text, text, w->owner);
-    return leat_fail(w->err, w->code, "%s has no '%.80s'%s%s%s%s%s", text, name,
-                     near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                     near.best      ? "'?"
-                     : known.length ? "."
-                                    : "",
+    return leat_fail(w->err, w->code, "%s has no '%.80s'%s%s%s", text, name,
+                     near.best || known.length ? leat_nearest_text(&near) : "",
                      known.length ? " It has: " : "", known.text);
 }
 
@@ -131,7 +129,7 @@ static int fail_count(const leat_walk *w, const char *name, int64_t n, bool ambi
                      *name ? "'" : "entries", name, *name ? "'" : "");
 }
 
-/* Numbers are a value of their own, such as `resize: [32, 32]`: no entry of it can be meant. */
+/* A list of numbers such as `resize: [32, 32]` is one value: its entries have no names. */
 static bool is_numbers(const leat_node *list)
 {
     for (const leat_node *entry = list->first; entry; entry = entry->next) {
@@ -142,7 +140,7 @@ static bool is_numbers(const leat_node *list)
     return list->first;
 }
 
-/* A name in a list: its only entry of that name, or the i-th if an index follows. */
+/* Takes a name in a list: the only entry of that name, or the i-th of them if an index follows. */
 static int take_entry(leat_walk *w)
 {
     const char *name = w->steps[w->at].name;
@@ -186,7 +184,7 @@ static int take_index(leat_walk *w)
     return fail_count(w, "", n, false);
 }
 
-/* A name below a list's entry: the entry's own name, or one of its options. */
+/* Takes a name below a list's entry: the entry's own name, or the name of one of its options. */
 static void enter_entry(leat_walk *w)
 {
     const char *name = w->steps[w->at].name;
@@ -240,7 +238,7 @@ int leat_config_walk_fail_absent(const leat_walk *w)
                      leat_config_walk_place(w, text, sizeof text), (long long)step->index);
 }
 
-/* What an entry of a list or map is called in a path; NULL: nothing. *inside: what has its options. */
+/* The name of an entry in a path; NULL: it has none. *inside: the node that has its options. */
 static const char *name_of(const leat_node *entry, bool is_list, const leat_node **inside)
 {
     *inside = entry;

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * nearest.c: edit distance, and the names that other programs use. */
 #include "nearest.h"
 
 #include <stdbool.h>
@@ -9,7 +11,7 @@
 
 #define WORD_MAX 64 /* longer words are not compared */
 
-/* What other programs call things, for those who come from them. */
+/* Names in other programs, and ours for the same thing. */
 static const struct {
     const char *theirs, *ours;
 } other_names[] = {
@@ -60,7 +62,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Edits (insert, delete, replace, swap of neighbours) that turn a into b; case does not count. */
+/* The number of edits (insert, delete, replace, swap of neighbours) from a to b. Ignores case. */
 static size_t edits(const char *a, size_t n_a, const char *b, size_t n_b)
 {
     size_t rows[3][WORD_MAX + 1];
@@ -106,8 +108,8 @@ leat_nearest_word leat_nearest_init(const char *word)
     return (leat_nearest_word){ .word = word, .distance = SIZE_MAX };
 }
 
-/* Near: what others call it; about one edit in three letters and fewer edits than letters; one word
- * of several (size, kernel_size); or an abbreviation. */
+/* A candidate is near if other programs use the word for it, if about one letter in three differs, if one
+ * is a word of the other (size, kernel_size), or if one abbreviates the other. */
 void leat_nearest_offer(leat_nearest_word *near, const char *candidate)
 {
     if (!near->word || !candidate)
@@ -123,12 +125,20 @@ void leat_nearest_offer(leat_nearest_word *near, const char *candidate)
         if (!abbreviates && (least(n, m) < 3 || (!has_word(near->word, candidate) &&
                                                  !has_word(candidate, near->word))))
             return;
-        distance += WORD_MAX; /* any misspelling is nearer than that */
+        distance += WORD_MAX; /* a misspelling wins over these two */
     }
     if (distance < near->distance) {
         near->best = candidate;
         near->distance = distance;
     }
+}
+
+const char *leat_nearest_text(leat_nearest_word *near)
+{
+    if (!near->best)
+        return ".";
+    snprintf(near->text, sizeof near->text, "; did you mean '%s'?", near->best);
+    return near->text;
 }
 
 const char *leat_nearest(const char *word, const char *const *words, size_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * nearest.h: "did you mean", offering candidates one by one. */
+ * nearest.h: the nearest of several words, for "did you mean" in messages. All rooms and the command call it. */
 #ifndef LEAT_NEAREST_H
 #define LEAT_NEAREST_H
 
@@ -10,21 +10,24 @@
 
 typedef struct leat_nearest_word {
     const char *word;
-    const char *best; /* nearest offered so far, NULL: none is near */
+    const char *best; /* nearest candidate so far; NULL: none is near */
     size_t distance;  /* of `best` */
+    char text[96];
 } leat_nearest_word;
 
 leat_nearest_word leat_nearest_init(const char *word);
-/* Considers one candidate (may be NULL); of equals the first wins. */
+/* Considers one candidate (may be NULL). Of equally near ones the first wins. */
 void leat_nearest_offer(leat_nearest_word *near, const char *candidate);
+/* "; did you mean 'BEST'?", or "." where none is near. Valid as long as `near`. */
+const char *leat_nearest_text(leat_nearest_word *near);
 
-/* A list of words for messages, cut with "…" when it does not fit. */
+/* A list of words for messages. It ends with "…" when it does not fit. */
 typedef struct leat_words {
     char text[400];
     size_t length;
 } leat_words;
 void leat_nearest_add_word(leat_words *words, const char *word);
-/* The same, unless the list has the word. */
+/* Does nothing if the list has the word. */
 void leat_nearest_add_word_once(leat_words *words, const char *word);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * node.c: reading nodes, and errors that begin with a node's place. */
 #include "node.h"
 
 #include <stdarg.h>
@@ -62,7 +64,7 @@ int leat_node_fail_in(const leat_node *node, leat_error *err, int code)
 }
 
 int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what, const char *noun,
-                       const leat_nearest_word *near, const leat_words *known)
+                       leat_nearest_word *near, const leat_words *known)
 {
     const char *const hint = leat_node_hint(noun, node);
     if (node->elsewhere || hint) {
@@ -70,19 +72,16 @@ int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what,
                   hint ? hint : "did you mean '", hint ? "" : node->elsewhere, hint ? "" : "'?");
         return fail_place(node->file, node->key_line, node->key_column, err, LEAT_E_CONFIG);
     }
-    leat_fail(err, LEAT_E_CONFIG, "%s has no %s '%.80s'%s%s%s%s%s", what, noun, node->key,
-              near->best ? "; did you mean '" : "", near->best ? near->best : "",
-              near->best      ? "'?"
-              : known->length ? "."
-                              : "",
+    leat_fail(err, LEAT_E_CONFIG, "%s has no %s '%.80s'%s%s%s", what, noun, node->key,
+              near->best || known->length ? leat_nearest_text(near) : "",
               known->length ? " It has: " : "", known->text);
     return fail_place(node->file, node->key_line, node->key_column, err, LEAT_E_CONFIG);
 }
 
 /* --- shapes of nodes -------------------------------------------------------------------------- */
 
-/* The one entry of a map that names something. A value kept under "" (see node.h) may stand beside
- * it if it is the same name: `optimizer: adam` of which an option was set. */
+/* The only entry of a map that names something; NULL: there are several. A bare value (see node.h) may
+ * stand beside it if it is the same name: `optimizer: adam` with an option that --set added. */
 static const leat_node *sole_entry(const leat_node *map)
 {
     const leat_node *kept = leat_node_find(map, "");

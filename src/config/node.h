@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * node.h: a parsed config as a tree of nodes that know where they stood. [const after load] */
+ * node.h: a parsed config as a tree of nodes. Every node knows its file and line, so that a message can
+ * name the place. Stages, ops, sources and layers read their options from nodes. [const after load] */
 #ifndef LEAT_NODE_H
 #define LEAT_NODE_H
 
@@ -14,21 +15,21 @@
 
 typedef enum leat_node_kind { LEAT_NODE_SCALAR, LEAT_NODE_LIST, LEAT_NODE_MAP } leat_node_kind;
 
-/* Setting "pipeline.batch.drop_remainder" where the file has `batch: 128` keeps the 128 as the first
- * entry of the new map, under the key "": the bare value. No config can write that key itself, and
- * leat_node_options() and leat_node_named() know it. */
+/* Where the file has `batch: 128`, setting "pipeline.batch.drop_remainder" makes a map of two entries. Its
+ * first entry is the bare value 128, under the key "". No config can write that key itself.
+ * leat_node_options() and leat_node_named() read it. */
 typedef struct leat_node leat_node;
 struct leat_node {
     leat_node_kind kind;
     const char *key;  /* in a map: this entry's key, else NULL */
     const char *text; /* scalars, else NULL */
-    bool quoted;      /* the scalar stood in quotes: "true" is then a string */
+    bool quoted;      /* the scalar has quotes: "null" is then a string */
     leat_node *first; /* children of lists and maps, in order */
     leat_node *next;  /* sibling */
     const char *file; /* as given to load, or "--set path" */
     int line, column; /* from 1, of the value; 0 = unknown */
     int key_line, key_column;
-    /* A key that --set added: the path of another place that has this name, for messages; NULL: none. */
+    /* For messages about a key that --set added: another path that ends with this name. NULL: none. */
     const char *elsewhere;
 };
 
@@ -40,7 +41,7 @@ const leat_node *leat_node_find(const leat_node *node, const char *key);
 /* Number of children; 0 for scalars and NULL. */
 size_t leat_node_count(const leat_node *node);
 
-/* Nothing given: NULL, or a scalar that is empty, `~` or `null` without quotes. */
+/* Whether nothing is given: NULL, or a scalar that is empty, `~` or `null` without quotes. */
 bool leat_node_is_null(const leat_node *node);
 
 /* leat_fail() with "file:line:column: " before the message. */
@@ -48,30 +49,30 @@ int leat_node_fail(const leat_node *node, leat_error *err, int code, const char 
     LEAT_PRINTF(4, 5);
 /* Puts "file:line:column: " before the message that *err holds. */
 int leat_node_fail_in(const leat_node *node, leat_error *err, int code);
-/* What to write in place of an option that other programs have; NULL: nothing is known. Static. */
+/* Advice about an option that only other programs have; NULL: none. A constant. */
 const char *leat_node_hint(const char *noun, const leat_node *node);
 /* "file:line:column: WHAT has no NOUN 'key'; did you mean 'near'? It has: …" about a map's entry. */
 int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what, const char *noun,
-                       const leat_nearest_word *near, const leat_words *known);
+                       leat_nearest_word *near, const leat_words *known);
 
-/* A list entry that names something: `- relu` or `- dense: {units: 10}` (stage, op, layer, loss).
- * Gives its name and the node of its options (NULL when bare). LEAT_E_CONFIG if it is neither. */
+/* Reads a list entry such as `- relu` or `- dense: {units: 10}`: a stage, op, layer or loss. Gives its
+ * name and the node of its options (NULL: it has none). LEAT_E_CONFIG if the entry has another form. */
 int leat_node_named(const leat_node *node, const char *what, const char **name,
                     const leat_node **options, leat_error *err);
 
-/* Fills an options struct from a node by its table: initial values first; unknown keys ("did you
- * mean"), wrong types, ranges and missing required options are LEAT_E_CONFIG with their place.
+/* Fills an options struct from a node by its table, after setting initial values. Unknown keys, wrong
+ * types, values out of range and missing required options are LEAT_E_CONFIG with their place.
  * node   NULL = nothing given; a scalar or list sets the first row; a map sets rows by name
  * owner  the node to blame for missing options, and `what` its name ("op 'resize'") */
 int leat_node_options(const leat_node *node, const leat_node *owner, const char *what,
                       const leat_option *table, void *options, leat_error *err);
 
-/* Checks that a map has only keys of a NULL-terminated list. NULL node is fine. */
+/* Checks that a map has only keys of a NULL-terminated list. The node may be NULL. */
 int leat_node_keys(const leat_node *node, const char *what, const char *const *keys,
                    leat_error *err);
 
-/* A canonical one-line text of a node (flow YAML, keys in order), cut to fit. For digests of plans
- * and for printing. */
+/* Writes a node as one line of flow YAML with its keys in order, cut to fit. Digests of plans and printing
+ * use it. Returns the length of the whole text. */
 size_t leat_node_text(const leat_node *node, char *text, size_t size);
 
 #endif

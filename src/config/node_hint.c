@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_hint.c: options that other programs have and that are written otherwise here. */
+ * node_hint.c: advice about options that only other programs have, for node.c's message on an unknown key. */
 #include <string.h>
 
 #include "node.h"
@@ -17,7 +17,7 @@ static const struct {
     { "metrics", "leave it out: loss and accuracy are always reported" },
     { "tfrecord", "write it under `source:`" },
     { "images", "write it under `source:`" },
-    { "num_classes", "leave it out: labels say it, and the last layer's units" },
+    { "num_classes", "leave it out: give the last layer as many units as there are classes" },
 };
 
 const char *leat_node_hint(const char *noun, const leat_node *node)
@@ -26,9 +26,9 @@ const char *leat_node_hint(const char *noun, const leat_node *node)
         return NULL;
     if (!strcmp(node->key, "activation") && node->kind == LEAT_NODE_SCALAR &&
         !strcmp(node->text, "softmax"))
-        return "leave it out: the loss softmax_cross_entropy has the softmax in it";
+        return "leave it out: the loss softmax_cross_entropy computes the softmax";
     if (node->key[0] && !node->key[strspn(node->key, "0123456789")] && leat_node_is_null(node))
-        return "if it is a part of a number: a decimal point is written '.'";
+        return "if it is part of a number: write '.' as the decimal point";
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
         if (!strcmp(hints[i].key, node->key))
             return hints[i].advice;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_options.c: options structs from nodes, by their tables. */
+ * node_options.c: fills options structs from nodes, by their tables. */
 #include <string.h>
 
 #include "nearest.h"
 #include "node.h"
 #include "option_impl.h"
 
-#define ROWS_MAX 64 /* of one table: which were given is one word of bits */
+#define ROWS_MAX 64 /* of one table: `given` has a bit per row */
 
 struct filling {
     const char *what;
     const leat_option *table;
     void *options;
-    uint64_t given;
+    uint64_t given; /* bit r: row r was set */
     leat_error *err;
 };
 
@@ -78,8 +78,8 @@ static int fail_unknown(const struct filling *f, const leat_node *entry)
     return leat_node_fail_key(entry, f->err, f->what, "option", &near, &known);
 }
 
-/* A value kept under "" is the bare value of the first row; it comes first in its map, so that a
- * row set by name wins. */
+/* The key "" has the bare value, for the first row (see node.h). It comes first in its map, so that a row
+ * that is set by name overrides it. */
 static int set_map(struct filling *f, const leat_node *map)
 {
     for (const leat_node *entry = map->first; entry; entry = entry->next) {

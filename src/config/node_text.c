@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_text.c: nodes as one line of flow YAML. DESIGN: one text per meaning: keys in byte order,
- * quotes where YAML needs them and nowhere else, null as `null`, so that equal texts are equal
- * nodes. Needs no memory; sorting keys is quadratic, and configs have few. */
+ * node_text.c: nodes as one line of flow YAML.
+ *
+ * DESIGN. Equal nodes have equal texts: keys are in byte order, only text that needs quotes has them, and
+ * null is `null`. It allocates nothing. Sorting keys is quadratic, but mappings are small. */
 #include <stdio.h>
 #include <string.h>
 
 #include "node.h"
 
-#define SHORT_KEY 128 /* bytes; YAML wants "? " before keys of more than 1024, escapes included */
+#define SHORT_KEY 128 /* bytes; YAML needs "? " before keys of more than 1024, with their escapes */
 
 struct out {
     char *text;
@@ -27,7 +28,7 @@ static void put_text(struct out *out, const char *text)
     put(out, text, strlen(text));
 }
 
-/* Would YAML read these bytes, without quotes, as this very text? Narrower than YAML's own rule. */
+/* Whether the text needs no quotes. Stricter than YAML's own rule. */
 static bool is_plain(const char *text)
 {
     static const char extra[] = "_./+-*@%$~=()^;<>\\";
@@ -51,7 +52,7 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* Code points that YAML folds or refuses inside quotes: U+0080–009F, U+2028, U+2029, U+FEFF. */
+/* A code point that YAML folds or refuses inside quotes (U+0080–009F, U+2028, U+2029, U+FEFF); else 0. */
 static unsigned special(const unsigned char *p)
 {
     if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f)
@@ -90,7 +91,7 @@ static void put_scalar(struct out *out, const char *text)
         put_quoted(out, text);
 }
 
-/* The child with the least key after `after` (NULL: the least of all). */
+/* The child with the smallest key above `after` (NULL: the smallest of all). */
 static const leat_node *next_key(const leat_node *map, const char *after)
 {
     const leat_node *least = NULL;

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * number.c: numbers and sizes from text. */
 #include "number.h"
 
 #include <math.h>
@@ -36,7 +38,7 @@ leat_number leat_number_i64(const char *text, int64_t *out)
     const size_t n = digits(p);
     if (n == 0 || p[n])
         return LEAT_NUMBER_BAD;
-    for (; *p; p++) { /* counts down from 0 so that the least int64 fits */
+    for (; *p; p++) { /* the value is negative until the end, so that INT64_MIN fits */
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_sub_overflow(value, *p - '0', &value))
             return LEAT_NUMBER_LARGE;
@@ -47,7 +49,7 @@ leat_number leat_number_i64(const char *text, int64_t *out)
     return LEAT_NUMBER_OK;
 }
 
-/* Length of "12", "12.5", ".5", "12.", with an exponent; 0 if it is none of them. */
+/* Length of a number such as "12", "12.5", ".5", "12." or "1e-3"; 0: not a number. */
 static size_t decimal(const char *text)
 {
     size_t n = digits(text), m = 0;
@@ -92,7 +94,7 @@ static int64_t unit_bytes(const char *text)
     return 0;
 }
 
-/* Adds the digits after the point, exactly. At most 6, so that unit · digits fits. */
+/* Adds n digits after the point, exactly. It takes at most 6, so that unit · digits fits an int64. */
 static leat_number add_fraction(const char *p, size_t n, int64_t unit, int64_t *value)
 {
     int64_t share = 0, whole = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * number.h: strict numbers from text: all of it or nothing, in the C locale whatever the program's
- * locale is. */
+ * number.h: strict numbers from text, for options and paths. The whole text must be the number. The locale
+ * of the program does not matter. */
 #ifndef LEAT_NUMBER_H
 #define LEAT_NUMBER_H
 
@@ -18,9 +18,9 @@ typedef enum leat_number {
 leat_number leat_number_i64(const char *text, int64_t *out);
 /* "0.5", "1e-3", "inf", ".inf"; no NaN, no hexadecimal. */
 leat_number leat_number_f64(const char *text, double *out);
-/* "4096", "64 KiB", "1.5GiB", "100 MB", not negative; a fraction must come out in whole bytes. */
+/* "4096", "64 KiB", "1.5GiB", "100 MB"; not negative, and a whole number of bytes. */
 leat_number leat_number_bytes(const char *text, int64_t *out);
-/* The shortest of those: 65536 is "64 KiB"; returns text. */
+/* The shortest such text: 65536 is "64 KiB". Returns `text`. */
 char *leat_number_bytes_text(int64_t bytes, char *text, size_t size);
 
 #endif

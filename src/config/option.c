@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * option.c: fields of options structs from text. DESIGN: every type is one row of `types` (name,
- * size, how to set); lists are counts followed by values and set their values one by one, so that a
- * message can name the value that is wrong. */
+ * option.c: fields of options structs from text. node_options.c and the command call it.
+ *
+ * DESIGN. Every type is one row of `types`: its name, its size and its setter. A list is a count and its
+ * values. Values are set one by one, so that a message can name the wrong one. */
 #include "option_impl.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "nearest.h"
 #include "number.h"
@@ -21,10 +23,10 @@ typedef int set_value(const leat_option *row, const char *name, void *to, const 
 static set_value set_bool, set_i64, set_f32, set_f64, set_string, set_enum, set_node;
 
 static const struct {
-    const char *text; /* of the type, or of one value */
+    const char *text; /* name of the type; of a list: of its values */
     size_t size;      /* of the field */
-    set_value *set;   /* one value */
-    size_t item_size; /* of one value of a list, 0: no list */
+    set_value *set;
+    size_t item_size; /* of one value of a list; 0: no list */
     size_t items_at;  /* offset of a list's values */
     int32_t items_max;
 } types[LEAT_OPTION_TYPE_END] = {
@@ -70,7 +72,7 @@ static void range_text(const leat_option *row, char *text, size_t size)
     char low[32], high[32];
     const int is_real = row->type == LEAT_OPTION_TYPE_F32 || row->type == LEAT_OPTION_TYPE_F32S ||
                         row->type == LEAT_OPTION_TYPE_F64;
-    const double all = is_real ? 1e37 : 9e18; /* bounds that bind nobody are not worth a word */
+    const double all = is_real ? 1e37 : 9e18; /* wider bounds are left out of messages */
     const int has_low = row->low > -all, has_high = row->high < all;
     bound_text(row, row->low, low, sizeof low);
     bound_text(row, row->high, high, sizeof high);
@@ -108,7 +110,7 @@ static bool has_range(const leat_option *row)
            types[row->type].set == set_f64;
 }
 
-/* "NAME must be KIND RANGE, or WORD": all that is allowed; `kind` is noun() or "". */
+/* "NAME must be KIND RANGE, or WORD". `kind` is noun() or "". */
 static void allowed_text(const leat_option *row, const char *name, const char *kind, char *text,
                          size_t size)
 {
@@ -251,10 +253,10 @@ static int set_string(const leat_option *row, const char *name, void *to, const 
 static int set_enum(const leat_option *row, const char *name, void *to, const char *text,
                     leat_error *err)
 {
-    const int place = choice_of(row, text);
-    if (place < 0)
+    const int choice = choice_of(row, text);
+    if (choice < 0)
         return fail_kind(row, name, text, err);
-    *(int32_t *)to = place;
+    *(int32_t *)to = choice;
     return LEAT_OK;
 }
 
@@ -287,6 +289,7 @@ int leat_option_set_item(const leat_option *row, void *options, int32_t i, const
 {
     char name[80];
     char *to = field(row, options);
+    leat_check(i >= 0 && (i == 0 || leat_option_is_list(row)));
     if (!leat_option_is_list(row))
         return types[row->type].set(row, row->name, to, text, err);
     if (i >= types[row->type].items_max)
@@ -304,11 +307,11 @@ int leat_option_set_item(const leat_option *row, void *options, int32_t i, const
     return rc;
 }
 
-/* Takes one value off "a, 'b, c' ]": copies it without quotes and blanks around it. Returns what
- * follows it (at ',' or ']'), NULL when it has no end or is longer than an item may be. */
+/* Copies the first value of "a, 'b, c' ]" without its quotes and the spaces around it. Returns a pointer to
+ * the ',' or ']' behind it. NULL: the value has no end, or is too long. */
 static const char *take_item(const char *p, char *item, size_t size)
 {
-    size_t n = 0, n_kept = 0; /* blanks at the end are not kept */
+    size_t n = 0, n_kept = 0; /* without spaces at the end */
     char quote = 0;
     for (p += strspn(p, " "); *p && (quote || (*p != ',' && *p != ']')); p++) {
         if (quote ? *p == quote : n == 0 && (*p == '"' || *p == '\'')) {

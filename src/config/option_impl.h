@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * option_impl.h: what config reading needs of option tables beyond include/leat/option.h. */
+ * option_impl.h: functions on option tables for the reader of configs, beside include/leat/option.h. */
 #ifndef LEAT_OPTION_IMPL_H
 #define LEAT_OPTION_IMPL_H
 
@@ -8,16 +8,16 @@
 
 #include "leat/option.h"
 
-/* Takes a list of values (I64S, F32S, STRINGS)? */
+/* Whether the option takes a list of values (I64S, F32S, STRINGS). */
 bool leat_option_is_list(const leat_option *row);
 
-/* Sets value i of a list option from text and makes the list i + 1 long; of other types i is 0. */
+/* Sets value i of a list option from text and makes the list i + 1 long. i is 0 for other types. */
 int leat_option_set_item(const leat_option *row, void *options, int32_t i, const char *text,
                          leat_error *err);
 /* Makes a list option empty. */
 void leat_option_clear(const leat_option *row, void *options);
 
-/* Fails with "NAME must be WHAT IS ALLOWED, got GOT". */
+/* Fails with "NAME must be ALLOWED; got GOT". */
 int leat_option_fail_type(const leat_option *row, const char *got, leat_error *err);
 
 #endif

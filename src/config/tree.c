@@ -1,9 +1,13 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * tree.c: the arena: a list of blocks, of which only the first one has room left. */
 #include "tree.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/check.h"
 
 #define BLOCK_BYTES 8192
 
@@ -30,6 +34,7 @@ static void *take(leat_tree *tree, size_t bytes)
     }
     void *memory = block->bytes + block->used;
     block->used += bytes;
+    leat_check(block->used <= block->size);
     return memory;
 }
 

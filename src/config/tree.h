@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tree.h: memory of the nodes of one config: given out in order, freed all at once. Nothing is freed
- * before, so that a failed change leaves a tree as it was. */
+ * tree.h: an arena for the nodes of one config. All its memory is freed at once, when the config is closed.
+ * So a failed change leaves the old nodes intact. */
 #ifndef LEAT_TREE_H
 #define LEAT_TREE_H
 
@@ -13,7 +13,7 @@ typedef struct leat_tree {
 
 /* A zeroed node; NULL: out of memory. */
 leat_node *leat_tree_node(leat_tree *tree, leat_node_kind kind);
-/* A copy of n bytes with a 0 after them; NULL: out of memory. */
+/* A copy of n bytes and a 0; NULL: out of memory. */
 char *leat_tree_text(leat_tree *tree, const char *text, size_t n);
 void leat_tree_fini(leat_tree *tree);
 

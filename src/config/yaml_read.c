@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * yaml_read.c: DESIGN: libyaml's events build the tree top down; `open` is the stack of the lists and
- * mappings that are not closed yet, each with the place where its next child goes. */
+ * yaml_read.c: reads YAML by the events of libyaml.
+ *
+ * DESIGN. Events build the tree from its root down. `open` is a stack of the lists and mappings that are
+ * not closed yet. */
 #include "yaml_read.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
+#include "base/check.h"
 #include "yaml_words.h"
 
 struct open_node {
     leat_node *node;
     leat_node **tail; /* where the next child goes */
-    leat_node *key;   /* in a mapping: a key that waits for its value */
+    leat_node *key;   /* in a mapping: the key of the next child; NULL: not read yet */
     size_t n;         /* children */
 };
 
@@ -49,7 +52,7 @@ static int fail_memory(struct builder *b)
     return leat_fail(b->err, LEAT_E_NOMEM, "%s: no memory for the config", b->name);
 }
 
-/* libyaml gives a byte offset, no line, for bytes that are no text at all. */
+/* About bytes that are not text, libyaml gives an offset but no line. */
 static int fail_bytes(struct builder *b, const yaml_parser_t *parser)
 {
     size_t line = 1, column = 1;
@@ -85,7 +88,7 @@ static leat_node *make(struct builder *b, leat_node_kind kind, yaml_mark_t mark)
     return node;
 }
 
-/* Gives a finished key or a new value to the open list or mapping. */
+/* Adds a key or a value to the innermost open list or mapping. */
 static int add(struct builder *b, leat_node *node, yaml_mark_t mark)
 {
     if (b->depth == 0) {
@@ -150,7 +153,7 @@ static int by_key(const void *left, const void *right)
     return a->key_column < b->key_column ? -1 : a->key_column > b->key_column;
 }
 
-/* Sorted, so that a mapping with very many keys costs n log n. */
+/* Refuses a key that occurs twice. Sorts them, so that n keys cost n log n. */
 static int check_keys(struct builder *b, const struct open_node *map)
 {
     if (map->n < 2)
@@ -165,7 +168,7 @@ static int check_keys(struct builder *b, const struct open_node *map)
     int rc = LEAT_OK;
     for (size_t i = 1; i < n && rc == LEAT_OK; i++)
         if (!strcmp(nodes[i - 1]->key, nodes[i]->key)) {
-            leat_fail(b->err, LEAT_E_CONFIG, "'%.80s' is there twice", nodes[i]->key);
+            leat_fail(b->err, LEAT_E_CONFIG, "'%.80s' is given twice", nodes[i]->key);
             rc = fail_place(b, (size_t)nodes[i]->key_line, (size_t)nodes[i]->key_column);
         }
     free(nodes);
@@ -174,6 +177,7 @@ static int check_keys(struct builder *b, const struct open_node *map)
 
 static int close_node(struct builder *b)
 {
+    leat_check(b->depth > 0);
     const struct open_node *top = &b->open[--b->depth];
     return top->node->kind == LEAT_NODE_MAP ? check_keys(b, top) : LEAT_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * yaml_read.h: YAML text to a tree of nodes: one document of mappings, lists and scalars. No anchors,
- * aliases or tags, so that a config is what it looks like and stays as large as it is written. */
+ * yaml_read.h: reads YAML text into a tree of nodes: one document of mappings, lists and scalars. Anchors,
+ * aliases and tags are refused, so that a tree is never larger than its text. */
 #ifndef LEAT_YAML_READ_H
 #define LEAT_YAML_READ_H
 
@@ -10,7 +10,7 @@
 #define LEAT_YAML_MAX_BYTES ((size_t)16 << 20)
 #define LEAT_YAML_MAX_DEPTH 64
 
-/* Nodes and texts are the tree's; `name` is borrowed as their file for as long as they live.
+/* The tree owns nodes and texts. Nodes borrow `name` as their file for as long as they live.
  * places   false: nodes and messages have no line and column (the text is no file)
  * out      the root; NULL where the text has no document
  * returns  LEAT_OK, LEAT_E_CONFIG ("name:line:column: …"), LEAT_E_NOMEM */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * yaml_words.c: DESIGN: libyaml gives a problem with its place and, as a rule, a context with the place where
- * it began. Both are constant texts of libyaml; each kind that people meet has a function here, and all else
- * keeps libyaml's words. */
+ * yaml_words.c: messages about errors of YAML.
+ *
+ * DESIGN. libyaml gives a problem and its place, and usually a context and the place where that began. Both
+ * are constant texts. Each common problem has a function here. Others keep libyaml's text. */
 #include "yaml_words.h"
 
 #include <stdbool.h>
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A line of the text, without blanks around it. */
+/* A line of the text, without the spaces before it. */
 typedef struct line {
     const char *text;
     size_t n, indent;
@@ -43,7 +44,7 @@ static bool is_blank(const line *l)
     return l->n == 0 || l->text[0] == '#';
 }
 
-/* The number of the last line before this one that says something; this one if there is none. */
+/* The number of the last line before this one that is not blank; this one if there is none. */
 static size_t line_before(const fault *f, size_t number)
 {
     for (size_t i = number; i > 0; i--) {
@@ -75,12 +76,12 @@ static void say_colon(const fault *f)
     const bool has_value = n < l.n;
     put_place(f, mark);
     snprintf(f->out->text, sizeof f->out->text,
-             "':' is missing after '%.*s': write `%.*s:%s` (with a blank after the colon)", (int)n,
+             "':' is missing after '%.*s': write `%.*s:%s` (with a space after the colon)", (int)n,
              l.text, (int)n, l.text, has_value ? " VALUE" : "");
 }
 
-/* The line before this one that should have its indentation: the last of those that are indented least
- * among all that are indented further. This one if there is none. */
+/* The earlier line that probably should have the same indentation: among the lines of this block that are
+ * indented further, the last with the least indentation. This one if there is none. */
 static size_t line_beside(const fault *f, size_t number, size_t indent)
 {
     size_t found = number, least = SIZE_MAX;
@@ -102,31 +103,29 @@ static void say_indent(const fault *f)
     const size_t other = line_beside(f, mark.line, here.indent);
     put_place(f, mark);
     if (here.n > 1 && here.text[0] == '-' && here.text[1] != ' ')
-        snprintf(f->out->text, sizeof f->out->text, "a blank is missing after '-'");
+        snprintf(f->out->text, sizeof f->out->text, "a space is missing after '-'");
     else if (here.n && here.text[0] == '-' && f->parser->context_mark.column == mark.column &&
              has(f->parser->context, "block mapping")) {
         put_place(f, f->parser->context_mark);
         snprintf(f->out->text, sizeof f->out->text,
-                 "'- ' is missing: line %zu has it, and so must every entry of the list",
-                 mark.line + 1);
+                 "'- ' is missing: every entry of a list needs it, as in line %zu", mark.line + 1);
     } else if (mark.index < f->n && f->text[mark.index] == ':')
         snprintf(f->out->text, sizeof f->out->text, "a key is missing before ':'");
     else if (here.indent != mark.column)
         snprintf(f->out->text, sizeof f->out->text,
-                 "text follows a value that is complete: put all of the value in quotes");
+                 "text follows a complete value: put the whole value in quotes");
     else if (other != mark.line)
         snprintf(f->out->text, sizeof f->out->text,
-                 "this line is indented by %zu blank%s and line %zu by %zu: give both the same "
+                 "this line is indented by %zu space%s and line %zu by %zu: give both the same "
                  "indentation",
                  here.indent, here.indent == 1 ? "" : "s", other + 1, line_at(f, other).indent);
     else
         snprintf(f->out->text, sizeof f->out->text,
-                 "this line does not go on with what is before it: entries of a list begin with "
-                 "'- ', those of a mapping are 'key: value', and the two do not mix");
+                 "this line does not fit the lines before it: entries of a list begin with '- ', "
+                 "entries of a mapping are 'key: value', and the two cannot be mixed");
 }
 
-/* A second ": " in one entry: the line is indented further than the value before it allows, or it
- * has two of them itself. */
+/* A second ": " in one entry: the line is indented too far, or has two ": " itself. */
 static void say_second_colon(const fault *f)
 {
     const yaml_mark_t mark = f->parser->problem_mark;
@@ -140,8 +139,8 @@ static void say_second_colon(const fault *f)
     if (number != mark.line && (is_first || dash) && here.indent > before.indent) {
         f->out->column = here.indent + 1;
         snprintf(f->out->text, sizeof f->out->text,
-                 "this line is indented by %zu blanks, further than line %zu (%zu), which is "
-                 "complete: give both the same indentation",
+                 "this line is indented by %zu spaces, further than line %zu (%zu), which has its "
+                 "value already: give both the same indentation",
                  here.indent, number + 1, before.indent);
     } else {
         snprintf(f->out->text, sizeof f->out->text,
@@ -179,10 +178,10 @@ static void say_as_it_is(const fault *f)
              p->context ? " (" : "", p->context ? p->context : "", p->context ? ")" : "");
 }
 
-/* Faults that need no look at the text. */
+/* Errors whose message does not depend on the text. */
 static const struct {
     const char *problem, *context; /* parts of libyaml's words */
-    bool where_it_began;           /* the place is the context's */
+    bool where_it_began;           /* the message names the place of the context */
     const char *says;
 } plain[] = {
     { "unexpected end of stream", "quoted", true, "this quote is not closed" },
@@ -192,7 +191,7 @@ static const struct {
     { "", "alias", true, "text that begins with '*' must stand in quotes" },
     { "", "anchor", true, "text that begins with '&' must stand in quotes" },
     { "<document start>", "", false,
-      "text follows where the config ends: all of it is one mapping" },
+      "text follows the end of the config: a config is one mapping" },
     { "unknown escape character", "", false,
       "in double quotes '\\' begins an escape: use single quotes, or write '\\\\'" },
 };

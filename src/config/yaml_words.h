@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * yaml_words.h: what libyaml found wrong in a text, in words for those who wrote the text, and at the line that
- * has to be changed: libyaml often notices a line late. */
+ * yaml_words.h: turns an error of libyaml into a message for the author of a config. The message names the
+ * line to change, as libyaml often notices an error one line late. */
 #ifndef LEAT_YAML_WORDS_H
 #define LEAT_YAML_WORDS_H
 
@@ -13,7 +13,7 @@ typedef struct leat_yaml_fault {
     char text[400];
 } leat_yaml_fault;
 
-/* parser: after it failed, with a scanner's or a parser's error. text: what it read, n bytes. */
+/* parser: has failed with an error of its scanner or parser. text: the n bytes that it read. */
 leat_yaml_fault leat_yaml_words(const yaml_parser_t *parser, const char *text, size_t n);
 
 #endif

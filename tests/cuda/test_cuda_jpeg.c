@@ -16,7 +16,7 @@ static void batches_are_those_of_the_cpu(void **state)
         gpu_run run = { .seed = seed, .effort = 1 };
         leat_error err;
         const bool hardware = seed % 2;
-        begin(seed, hardware ? 2 : 0);
+        begin_fakes(seed, hardware ? 2 : 0);
         check(leat_device_open("cuda:0", &run.device, &err), &err);
         if (gpu_case_decode(&run) != GPU_PASSED)
             fail_msg("%s", run.text);
@@ -40,7 +40,7 @@ static uint64_t decoded_with(int wide_px)
     leat_error err;
     set.wide = 7;
     set.wide_px = wide_px;
-    begin(1, 1);
+    begin_fakes(1, 1);
     leat_plan *const plan =
         open_set(&set, "[decode_jpeg, {resize: {size: 16}}]",
                  "{batch: {size: 8, drop_remainder: false}}", "threads: 2", file);
@@ -76,7 +76,7 @@ static void files_of_a_folder_have_room(void **state)
              "source: {images: '%s'}\npipeline: [{map: {device: gpu, ops: [decode_jpeg, "
              "{resize: {size: 4}}]}}, {batch: {size: 4, drop_remainder: false}}]\n",
              folder);
-    begin(1, 1);
+    begin_fakes(1, 1);
     check(open_text(text, &plan, &err), &err);
     check(run_all(plan, &found, &err), &err);
     assert_int_equal(found.rows, 9);
@@ -112,7 +112,7 @@ static void a_batch_may_take_several_goes(void **state)
     outcome found;
     leat_error err;
     (void)state;
-    begin(2, 1);
+    begin_fakes(2, 1);
     leat_plan *const plan = open_set(&set, "[decode_jpeg, {center_crop: {size: 16}}]",
                                      "{batch: 20}", "threads: 2", file);
     check(run_all(plan, &found, &err), &err);
@@ -160,7 +160,7 @@ static void tensors_do_not_mind_each_other(void **state)
         gpu_run run = { .seed = 1 };
         gpu_pixels found = { 0 };
         leat_stream *stream;
-        begin(i, (unsigned)i % 2);
+        begin_fakes(i, (unsigned)i % 2);
         leat_plan *gpu_plan = open_two((const char(*)[64])files, "gpu", others[i]);
         check(leat_device_open("cuda:0", &run.device, &err), &err);
         check(run.device->table->stream_open(run.device, &stream, &err), &err);
@@ -189,7 +189,7 @@ static void a_damaged_file_is_named(void **state)
             outcome found;
             leat_error err;
             set.cut = cut;
-            begin((uint64_t)cut, n_engines);
+            begin_fakes((uint64_t)cut, n_engines);
             leat_plan *const plan = open_set(&set, OPS, "{batch: 4}, prefetch", "threads: 2", file);
             assert_int_equal(run_all(plan, &found, &err), LEAT_E_DATA);
             snprintf(record, sizeof record, "record %d ", cut);
@@ -210,12 +210,12 @@ static void a_damaged_header_is_a_bad_record(void **state)
     leat_error err;
     (void)state;
     set.headless = 9;
-    begin(4, 1);
+    begin_fakes(4, 1);
     leat_plan *plan = open_set(&set, OPS, "{batch: 4}", "threads: 2", file);
     assert_int_equal(run_all(plan, &found, &err), LEAT_E_DATA);
     assert_non_null(strstr(err.message, "record 9 "));
     close_set(plan, file);
-    begin(4, 1);
+    begin_fakes(4, 1);
     plan = open_set(&set, OPS, "{on_error: {policy: replace, max_errors: 5}}, {batch: 4}",
                     "threads: 2", file);
     check(run_all(plan, &found, &err), &err);
@@ -232,13 +232,13 @@ static void a_refused_batch_is_tried_file_by_file(void **state)
     leat_error err;
     (void)state;
     leat_plan *const plan = open_set(&small_set, OPS, "{batch: 22}", "threads: 2", file);
-    begin(4, 1);
+    begin_fakes(4, 1);
     check(run_all(plan, &found, &err), &err);
     const int64_t calls = (int64_t)nvjpeg->calls();
     int64_t n_tried = 0;
     assert_int_equal(nvjpeg->parts(), 22);
     for (int64_t n = 0; n < calls; n++) {
-        begin(4, 1);
+        begin_fakes(4, 1);
         nvjpeg->set_regions(NVJPEG_FAKE_NOT_SUPPORTED);
         nvjpeg->fail_at(n, 4 /* not a kind that it decodes */);
         if (run_all(plan, &found, &err) == LEAT_OK && nvjpeg->decoded(0) == 22)
@@ -256,12 +256,12 @@ static void fail_each(const leat_plan *plan, bool is_nvjpeg, int code, unsigned 
 {
     outcome found;
     leat_error err;
-    begin(0, n_engines);
+    begin_fakes(0, n_engines);
     check(run_all(plan, &found, &err), &err);
     const int64_t calls = (int64_t)(is_nvjpeg ? nvjpeg->calls() : fake->calls());
     for (int64_t n = 0; n < calls; n += step) {
         char text[128] = "";
-        begin((uint64_t)n, n_engines);
+        begin_fakes((uint64_t)n, n_engines);
         if (is_nvjpeg)
             nvjpeg->fail_at(n, code);
         else
@@ -309,7 +309,7 @@ static void a_lost_device_is_an_error(void **state)
     leat_error err;
     int rc;
     (void)state;
-    begin(1, 1);
+    begin_fakes(1, 1);
     check(leat_device_open("cuda:0", &device, &err), &err);
     const leat_loader_options o = { .device = device, .epochs = -1 };
     check(leat_loader_open(plan, &o, &loader, &err), &err);
@@ -327,7 +327,7 @@ static void a_lost_device_is_an_error(void **state)
     close_set(plan, file);
     assert_null(fake->violation());
     assert_null(nvjpeg->violation());
-    begin(0, 1);
+    begin_fakes(0, 1);
 }
 
 static void too_little_memory_is_said(void **state)
@@ -339,7 +339,7 @@ static void too_little_memory_is_said(void **state)
     leat_loader *loader;
     leat_error err;
     (void)state;
-    begin(0, 1);
+    begin_fakes(0, 1);
     check(leat_device_open("cuda:0", &device, &err), &err);
     fake->set_memory((size_t)100 << 20);
     const leat_loader_options o = { .device = device };
@@ -359,7 +359,7 @@ static void a_rank_may_have_no_row(void **state)
     leat_error err;
     (void)state;
     for (int decodes = 0; decodes < 2; decodes++) {
-        begin(5, 1);
+        begin_fakes(5, 1);
         leat_plan *const plan = open_set(&small_set,
                                          decodes ? OPS
                                                  : "[]}}, {map: [decode_jpeg, {resize: {size: "

@@ -64,7 +64,7 @@ static uint64_t parts_of_all(unsigned n_engines, nvjpeg_fake_regions regions)
     leat_error err;
     check(gpu_jpegs_write(&large_set, file, &err), &err);
     for (int i = 0; i < N_PARTS; i++) {
-        begin((uint64_t)i, n_engines);
+        begin_fakes((uint64_t)i, n_engines);
         nvjpeg->set_regions(regions);
         compare(file, "decode_jpeg", parts[i], "");
         n += nvjpeg->parts();
@@ -102,7 +102,7 @@ static void a_box_may_lie_beside_the_picture(void **state)
     leat_error err;
     (void)state;
     check(gpu_jpegs_write(&small_set, file, &err), &err);
-    begin(1, 1);
+    begin_fakes(1, 1);
     compare(file, "decode_jpeg", "{random_crop: {size: 2, pad: 40}}", "");
     assert_true(nvjpeg->parts() > 0);
     gpu_jpegs_remove(file);
@@ -126,7 +126,7 @@ static void a_share_of_rows_is_the_devices(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(decode, sizeof decode, "{decode_jpeg: {device_share: %s}}", cases[i].share);
         for (int k = 0; k < N_PARTS; k++) {
-            begin((uint64_t)k, (unsigned)k % 2);
+            begin_fakes((uint64_t)k, (unsigned)k % 2);
             compare(file, decode, parts[k], "");
             assert_int_equal(nvjpeg->decoded(0) + nvjpeg->decoded(1), 2 * cases[i].n);
         }
@@ -135,7 +135,7 @@ static void a_share_of_rows_is_the_devices(void **state)
         for (int rank = 0; rank < 2; rank++) {
             char engine[40];
             snprintf(engine, sizeof engine, ", rank: %d, ranks: 2", rank);
-            begin(3, 1);
+            begin_fakes(3, 1);
             compare(file, decode, parts[0], engine);
             n += nvjpeg->decoded(0) + nvjpeg->decoded(1);
         }
@@ -151,7 +151,7 @@ static void the_cpus_rows_are_done_in_one_go(void **state)
     leat_error err;
     char file[64];
     (void)state;
-    begin(1, 1);
+    begin_fakes(1, 1);
     leat_plan *const plan = open_set(&small_set,
                                      "[{decode_jpeg: {device_share: 0.5}}, "
                                      "{random_resized_crop: {size: 16}}, random_flip]",
@@ -184,7 +184,7 @@ static void a_misspelt_switch_is_said(void **state)
     outcome found;
     leat_error err;
     (void)state;
-    begin(1, 1);
+    begin_fakes(1, 1);
     leat_plan *const plan =
         open_set(&small_set, "[decode_jpeg, {center_crop: {size: 16}}]", "{batch: 22}", "", file);
     setenv("LEAT_NVJPEG_REGIONS", "of", 1);

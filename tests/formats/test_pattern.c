@@ -98,5 +98,5 @@ int main(void)
         cmocka_unit_test(what_exists_is_taken_literally),
         cmocka_unit_test_teardown(sets_under_such_names_are_read, clean),
     };
-    return cmocka_run_group_tests(tests, make_images, remove_folder);
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }

@@ -251,7 +251,7 @@ const gpu_case gpu_cases[] = {
     { "loader", "whole pipelines, mapped on the GPU and on the CPU", gpu_case_loader },
     { "decode", "JPEG records decoded by nvJPEG and on the CPU", gpu_case_decode },
     { "damage", "JPEG records that are cut short, decoded by nvJPEG", gpu_case_damage },
-    { "cache", "rows that stay on the GPU", gpu_case_keep },
+    { "cache", "rows that stay on the GPU", gpu_case_device_cache },
     { "leaks", "many batches, the same memory", gpu_case_leaks },
     { 0 },
 };

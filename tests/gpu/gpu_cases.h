@@ -73,8 +73,8 @@ gpu_verdict gpu_case_order(gpu_run *run);
 gpu_verdict gpu_case_clock(gpu_run *run);
 gpu_verdict gpu_case_memory(gpu_run *run);
 
-/* gpu_case_keep.c: rows that stay on the device. */
-gpu_verdict gpu_case_keep(gpu_run *run);
+/* gpu_case_device_cache.c: rows that stay on the device. */
+gpu_verdict gpu_case_device_cache(gpu_run *run);
 
 /* gpu_steps.c: a loader and a planted consumer, step by step. */
 typedef struct gpu_steps {

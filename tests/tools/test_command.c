@@ -209,5 +209,5 @@ int main(void)
         cmocka_unit_test_teardown(json_does_not_eat_arguments, clean),
         cmocka_unit_test(devices_tell_what_is_simulated),
     };
-    return cmocka_run_group_tests(tests, make_images, remove_folder);
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }

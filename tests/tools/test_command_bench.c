@@ -132,5 +132,5 @@ int main(void)
         cmocka_unit_test_teardown(warm_up_is_at_most_half, clean),
         cmocka_unit_test_teardown(a_resumed_bench_sees_the_same_batches, clean),
     };
-    return cmocka_run_group_tests(tests, make_images, remove_folder);
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }

@@ -468,5 +468,5 @@ int main(void)
         cmocka_unit_test_teardown(full_disks_leave_nothing, clean),
         cmocka_unit_test_teardown(stopping_leaves_no_half_file, clean),
     };
-    return cmocka_run_group_tests(tests, make_images, remove_folder);
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }

@@ -25,7 +25,7 @@ static int64_t lengths_of(int hit, int64_t *offset)
 static int make_damaged(void **state)
 {
     int64_t at;
-    if (make_folder(state) < 0 ||
+    if (command_make_folder(state) < 0 ||
         shell("$L synth set --n 24 --size 16 --seed 7 -q && $L convert images set -o y -q && "
               "mv y-00000-of-00001.tfrecord x.tfrecord && rm -f y*"))
         return -1;
@@ -146,5 +146,5 @@ int main(void)
         cmocka_unit_test_setup(index_goes_past_damage, clean_copies),
         cmocka_unit_test_setup(bench_says_what_is_lost, clean_copies),
     };
-    return cmocka_run_group_tests(tests, make_damaged, remove_folder);
+    return cmocka_run_group_tests(tests, make_damaged, command_remove_folder);
 }

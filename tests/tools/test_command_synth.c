@@ -50,5 +50,5 @@ int main(void)
         cmocka_unit_test_teardown(synth_splits, clean),
         cmocka_unit_test_teardown(synth_takes_nothing_over, clean),
     };
-    return cmocka_run_group_tests(tests, make_images, remove_folder);
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }

@@ -27,7 +27,7 @@ static int pack(const char *from, const char *to, int zlib)
 /* a.tfrecord and b.tfrecord are plain, a.gz and b.z the same, compressed. */
 static int make_files(void **state)
 {
-    if (make_folder(state) < 0 ||
+    if (command_make_folder(state) < 0 ||
         shell("$L synth set --n 50 --size 16 --seed 7 -q && "
               "$L convert images set -o p -q --shards 2 && "
               "mv p-00000-of-00002.tfrecord a.tfrecord && mv p-00001-of-00002.tfrecord b.tfrecord "
@@ -127,5 +127,5 @@ int main(void)
         cmocka_unit_test_setup(other_commands, clean_files),
         cmocka_unit_test_setup(repair_of_a_cut_file, clean_files),
     };
-    return cmocka_run_group_tests(tests, make_files, remove_folder);
+    return cmocka_run_group_tests(tests, make_files, command_remove_folder);
 }

@@ -189,5 +189,5 @@ int main(void)
         cmocka_unit_test_teardown(few_steps_are_not_measured, clean),
         cmocka_unit_test_teardown(comparing_reports_every_arm, clean),
     };
-    return cmocka_run_group_tests(tests, make_images, remove_folder);
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }

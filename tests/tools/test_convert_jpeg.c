@@ -335,5 +335,5 @@ int main(void)
         cmocka_unit_test_teardown(inspect_counts_decoders, forget_files),
         cmocka_unit_test_teardown(photos, forget_files),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, command_make_folder, command_remove_folder);
 }

@@ -103,7 +103,7 @@ static void a_marker_is_for_its_own_set(void **state)
 
 static int make_sets(void **state)
 {
-    if (make_folder(state) < 0)
+    if (command_make_folder(state) < 0)
         return -1;
     return shell(
         "$L synth set --n 30 --size 8 --classes 2 --split 0.2 -q && mv set/train images && "
@@ -120,5 +120,5 @@ int main(void)
         cmocka_unit_test(where_there_was_none),
         cmocka_unit_test(a_marker_is_for_its_own_set),
     };
-    return cmocka_run_group_tests(tests, make_sets, remove_folder);
+    return cmocka_run_group_tests(tests, make_sets, command_remove_folder);
 }

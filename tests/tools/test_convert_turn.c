@@ -139,5 +139,5 @@ int main(void)
         cmocka_unit_test_teardown(pictures_are_turned_upright, forget_files),
         cmocka_unit_test_teardown(kept_exif_says_what_is_stored, forget_files),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, command_make_folder, command_remove_folder);
 }

@@ -186,5 +186,5 @@ int main(void)
         cmocka_unit_test(every_word_is_explained),
         cmocka_unit_test(devices_show_what_is_simulated),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, command_make_folder, command_remove_folder);
 }

@@ -133,7 +133,7 @@ static void train_saves_under_every_name(void **state)
 
 static int make_few(void **state)
 {
-    if (make_folder(state) < 0)
+    if (command_make_folder(state) < 0)
         return -1;
     return shell("$L synth few --n 2 --size 16 --classes 2 -q");
 }
@@ -147,5 +147,5 @@ int main(void)
         cmocka_unit_test_teardown(synth_makes_folders_of_every_length, clean),
         cmocka_unit_test_teardown(train_saves_under_every_name, clean),
     };
-    return cmocka_run_group_tests(tests, make_few, remove_folder);
+    return cmocka_run_group_tests(tests, make_few, command_remove_folder);
 }

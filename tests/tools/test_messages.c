@@ -38,24 +38,24 @@ static const struct {
     { "s/epochs: 1/epochs 1/",
       "plan",
       { "c.yaml:13:3: ':' is missing after 'epochs'", "`epochs: VALUE`" } },
-    { "s/epochs: 1/epochs:1/", "plan", { "c.yaml:13:3: ':' is missing after 'epochs'", "blank" } },
+    { "s/epochs: 1/epochs:1/", "plan", { "c.yaml:13:3: ':' is missing after 'epochs'", "space" } },
     { "s/^  device: cpu/   device: cpu/",
       "plan",
-      { "c.yaml:13:3: this line is indented by 2 blanks and line 12 by 3",
+      { "c.yaml:13:3: this line is indented by 2 spaces and line 12 by 3",
         "the same indentation" } },
     { "s/^  epochs: 1/ epochs: 1/",
       "plan",
-      { "c.yaml:13:2: this line is indented by 1 blank and line 12 by 2",
+      { "c.yaml:13:2: this line is indented by 1 space and line 12 by 2",
         "the same indentation" } },
     { "s/^  epochs: 1/   epochs: 1/",
       "plan",
-      { "c.yaml:13:4: this line is indented by 3 blanks, further than line 12 (2)" } },
+      { "c.yaml:13:4: this line is indented by 3 spaces, further than line 12 (2)" } },
     { "s/^      - normalize/     - normalize/",
       "plan",
-      { "c.yaml:8:6: this line is indented by 5 blanks and line 7 by 6" } },
+      { "c.yaml:8:6: this line is indented by 5 spaces and line 7 by 6" } },
     { "s/^      - decode_jpeg/     - decode_jpeg/",
       "plan",
-      { "c.yaml:7:7: this line is indented by 6 blanks, further than line 6 (5)" } },
+      { "c.yaml:7:7: this line is indented by 6 spaces, further than line 6 (5)" } },
     { "s/drop_remainder: true}/drop_remainder: true/",
       "plan",
       { "c.yaml:9:12: this '{' is not closed", "'}' is missing" } },
@@ -97,10 +97,10 @@ static const struct {
     { "s/drop_remainder: true/drop_remainder: maybe/",
       "plan",
       { "c.yaml:9:", "true or false", "got 'maybe'" } },
-    { "s/- batch: {size: 16,.*/-batch: 16/", "plan", { "c.yaml:9:3: a blank is missing after" } },
-    { "s/- shuffle: {seed: 1}/shuffle: {seed: 1}/", "plan", { "c.yaml:4:3: ", "line 5 has it" } },
+    { "s/- batch: {size: 16,.*/-batch: 16/", "plan", { "c.yaml:9:3: a space is missing after" } },
+    { "s/- shuffle: {seed: 1}/shuffle: {seed: 1}/", "plan", { "c.yaml:4:3: ", "as in line 5" } },
     { "s/pad: 2/padding: 2/", "plan", { "c.yaml:7:", "did you mean 'pad'" } },
-    { "s/1.0e-3/0,001/", "train", { "c.yaml:18:", "a decimal point is written" } },
+    { "s/1.0e-3/0,001/", "train", { "c.yaml:18:", "as the decimal point" } },
     { "s/^source:/data:/", "plan", { "c.yaml:1:1: ", "did you mean 'source'" } },
     { "s/softmax_cross_entropy/cross_entropy/",
       "train",
@@ -238,7 +238,7 @@ static void a_loss_that_is_no_number_has_no_sign(void **state)
 
 static int make_set(void **state)
 {
-    if (make_folder(state) < 0)
+    if (command_make_folder(state) < 0)
         return -1;
     expect_success(
         shell("$L synth set --n 60 --size 16 --seed 7 -q && $L convert images set -o data/t -q"));
@@ -260,5 +260,5 @@ int main(void)
         cmocka_unit_test(large_seeds_are_exact),
         cmocka_unit_test(a_loss_that_is_no_number_has_no_sign),
     };
-    return cmocka_run_group_tests(tests, make_set, remove_folder);
+    return cmocka_run_group_tests(tests, make_set, command_remove_folder);
 }

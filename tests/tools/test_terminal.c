@@ -253,5 +253,5 @@ int main(void)
         cmocka_unit_test_teardown(colour_is_for_terminals, clean),
         cmocka_unit_test_teardown(reports_fit_80_columns, clean),
     };
-    return cmocka_run_group_tests(tests, make_images, remove_folder);
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }

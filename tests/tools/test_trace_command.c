@@ -14,7 +14,7 @@ static void expect(const char *line)
 static int make_set(void **state)
 {
     char path[128];
-    if (make_folder(state) < 0)
+    if (command_make_folder(state) < 0)
         return -1;
     snprintf(path, sizeof path, "%s/x.yaml", folder);
     FILE *file = fopen(path, "w");
@@ -230,5 +230,5 @@ int main(void)
         cmocka_unit_test(epochs_end_where_they_end),
         cmocka_unit_test(no_digest_of_an_epoch_that_failed),
     };
-    return cmocka_run_group_tests(tests, make_set, remove_folder);
+    return cmocka_run_group_tests(tests, make_set, command_remove_folder);
 }

@@ -88,5 +88,5 @@ int main(void)
         cmocka_unit_test_teardown(a_label_that_is_no_class_is_a_bad_record, clean),
         cmocka_unit_test_teardown(a_value_that_is_no_number_is_named, clean),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, command_make_folder, command_remove_folder);
 }

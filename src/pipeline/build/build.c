@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * build.c: from a config to a checked plan. */
+ * build.c: makes a checked plan from a config: leat_plan_open(), and leat_build_plan() for builder.c.
+ *
+ * DESIGN. The stages are added in their order, each to what the stages before it have made. What needs all
+ * stages comes after that: the layout of a slot, the cache, the limit of bad records, the sizes that
+ * probe.c finds, and last the GPU cut. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,9 +74,9 @@ static bool is_stage(const leat_node *entry, const char *name)
     return !strcmp(entry->kind == LEAT_NODE_MAP ? entry->first->key : entry->text, name);
 }
 
-/* Of all that decides what is in a batch: records, seed, stages but prefetch. A cache changes a batch
- * only by what an op before it drew. Of on_error it is what it does, not how often: a run that met its
- * limit may go on with a higher one. */
+/* A digest of what decides the content of batches: records, seed, and stages except prefetch. A cache counts
+ * only if an op before it is random. on_error counts with its policy but not its limit, so that a run that
+ * has reached its limit may resume with a higher one. */
 static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
 {
     uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
@@ -138,7 +142,7 @@ static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *
     return rc;
 }
 
-/* Says or refuses, as engine.jpeg_index has it, that the source's index of JPEG files does not fit. */
+/* An index of JPEG files that does not fit is a note or an error, as engine.jpeg_index says. */
 static int check_jpeg_index(leat_build *build, const leat_node *where, leat_error *err)
 {
     const leat_source *const source = build->plan->source;
@@ -156,7 +160,7 @@ static int check_jpeg_index(leat_build *build, const leat_node *where, leat_erro
                                                : "not every file of the source has one");
 }
 
-/* The engine's options, checked against each other. */
+/* Reads the engine's options and checks them against each other. */
 static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err)
 {
     const int rc =
@@ -168,7 +172,7 @@ static int read_engine(leat_plan *plan, const leat_node *engine, leat_error *err
                           (long long)plan->engine.ranks, (long long)plan->engine.rank);
 }
 
-/* What the source has to say. */
+/* Copies the notes of the source. */
 static void take_notes(leat_build *build)
 {
     for (const char *at = build->plan->source->notes; at && *at; at = strchr(at, '\n') + 1)
@@ -206,14 +210,14 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         (rc = leat_stage_cache_settle(build, parts, err)) < 0)
         return rc;
     leat_stage_on_error_settle(plan);
-    leat_probe_run(plan, &plan->look);
+    leat_probe_run(plan, &plan->probe);
     fill_info(plan, parts);
     return leat_gpu_cut(plan, err);
 }
 
 /* --- public -------------------------------------------------------------------------------------- */
 
-/* Where a key belongs that stands at the top by mistake; NULL: that is not known. */
+/* The section of an option that a user put at the top by mistake; NULL: unknown. */
 static const char *home_of(const char *key)
 {
     static const char *const of_train[] = { "device", "epochs", "model",    "loss",
@@ -226,7 +230,7 @@ static const char *home_of(const char *key)
     return NULL;
 }
 
-/* Keys at the top that belong elsewhere: a stage, an option of engine or train. */
+/* Refuses keys at the top that belong elsewhere: a stage, or an option of engine or train. */
 static int check_top(const leat_node *root, leat_error *err)
 {
     if (!root || root->kind != LEAT_NODE_MAP)
@@ -258,10 +262,9 @@ static int read_parts(const leat_config *config, const char *section, leat_parts
     const leat_node *const root = leat_config_root(config);
     const leat_node *owner = root;
     top_options top, inner;
-    int rc = check_top(root, err);
-    if (rc == LEAT_OK)
-        rc = leat_node_options(root, root, "config", top_table, &top, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = check_top(root, err)) < 0 ||
+        (rc = leat_node_options(root, root, "config", top_table, &top, err)) < 0)
         return rc;
     *parts = (leat_parts){ top.seed, top.source, top.pipeline, top.engine };
     if (section) {

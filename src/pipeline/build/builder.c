@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * builder.c: a plan made stage by stage in C. The calls write the same YAML that a config file would
- * hold, so there is one way of reading options and one set of messages. */
+ * builder.c: leat_builder: makes a plan stage by stage in C. The calls write the YAML that a config file would
+ * have, so that options are read in one way and messages are the same. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ void leat_builder_close(leat_builder **out)
     *out = NULL;
 }
 
-/* Appends to a text; a failure is kept. */
+/* Appends to a text. The builder keeps an error until leat_builder_plan(). */
 static void LEAT_PRINTF(3, 4) add(leat_builder *builder, buffer *to, const char *format, ...)
 {
     va_list args;

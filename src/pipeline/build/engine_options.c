@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_options.c: the options of `engine`: how a pipeline is run. */
+ * engine_options.c: the options of `engine`. Every one keeps the bytes of batches the same. */
 #include "pipeline/plan/plan_impl.h"
 
 #define RANKS_MAX (1 << 20)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * feature_scan.c: DESIGN: the positions are cut into pieces of some thousand neighbours, which threads
- * take one after the other; what is found belongs to the position, so it does not matter who does a
- * piece. When one fails, no more are taken: all before it are under way, and end, so that the first
- * error by position is always the same. */
+ * feature_scan.c: reads one feature of all records, with several threads. Stages that depend on stored values
+ * call it at open.
+ *
+ * DESIGN. Threads take pieces of up to 8192 neighbouring positions. Results belong to positions, so it does
+ * not matter which thread takes a piece. After an error no thread takes a new piece, but the pieces before
+ * the failed one are already taken and are finished. So the error of the lowest position always wins. */
 #include "feature_scan.h"
 
 #include <pthread.h>
@@ -21,7 +23,7 @@
 #define SCRATCH_BYTES ((size_t)4 << 30) /* address space; committed by touch */
 #define SCRATCH_LEAST ((size_t)1 << 20)
 
-/* What all threads share. */
+/* Shared by all threads. */
 typedef struct scan_work {
     const leat_source *source;
     const leat_order *order;
@@ -29,13 +31,13 @@ typedef struct scan_work {
     leat_scan_visit *visit;
     void *arg;
     uint64_t piece;          /* positions */
-    _Atomic uint64_t next;   /* to be taken */
-    _Atomic uint64_t failed; /* lowest piece that failed, by its first position */
-    pthread_mutex_t lock;    /* guards */
-    leat_error error;        /* of it */
+    _Atomic uint64_t next;   /* first position that no thread has taken */
+    _Atomic uint64_t failed; /* first position of the lowest piece that failed */
+    pthread_mutex_t lock;
+    leat_error error; /* of that piece. [lock] */
 } scan_work;
 
-/* One thread's. */
+/* Of one thread. */
 typedef struct scan {
     const leat_source *source;
     const leat_order *order;
@@ -43,7 +45,7 @@ typedef struct scan {
     leat_scan_visit *visit;
     void *arg;
     leat_scratch *scratch;
-    uint64_t *records; /* of the group under way */
+    uint64_t *records; /* of the current group */
     size_t *sizes;
     uint8_t *bytes;
     size_t room;
@@ -59,11 +61,11 @@ static int blame(const scan *s, uint64_t record, int rc, leat_error *err)
 static uint64_t record_at(const scan *s, uint64_t position)
 {
     uint64_t record = position, epoch = 0;
-    leat_order_walk(s->order, NULL, NULL, 0, &record, &epoch); /* nothing that needs a cache */
+    leat_order_walk(s->order, NULL, NULL, 0, &record, &epoch); /* its steps need no cache */
     return record;
 }
 
-/* A record whose bytes are not read here. */
+/* Visits a record that the source loads itself, or whose feature it knows. */
 static int visit_loaded(scan *s, uint64_t position, uint64_t record, leat_error *err)
 {
     const leat_source_table *const table = s->source->table;
@@ -113,7 +115,7 @@ static int visit_group(scan *s, uint64_t first, const leat_extent *at, size_t n,
     rc = leat_source_pread(at->fd, s->bytes, at->size, at->offset, NULL, n > 1 ? NULL : err);
     if (rc < 0 && n == 1)
         return blame(s, s->records[0], rc, err);
-    const bool one_by_one = rc < 0; /* to learn which of them it is */
+    const bool one_by_one = rc < 0; /* to find the record that fails */
     rc = LEAT_OK;
     for (size_t i = 0; i < n && rc >= 0; offset += s->sizes[i++]) {
         if (one_by_one)
@@ -126,7 +128,7 @@ static int visit_group(scan *s, uint64_t first, const leat_extent *at, size_t n,
     return rc;
 }
 
-/* Where the record's bytes are; fd = -1: it is loaded. */
+/* Where the record's bytes are. fd = -1: the source loads it itself. */
 static int locate(const scan *s, uint64_t record, leat_extent *out, leat_error *err)
 {
     out->fd = -1;
@@ -214,7 +216,7 @@ static void note_failure(scan_work *work, uint64_t first, int rc, const leat_err
     pthread_mutex_unlock(&work->lock);
 }
 
-/* Takes pieces until there are none, or one below has failed. */
+/* Takes pieces until none is left, or a lower one has failed. */
 static void take_pieces(scan_work *work, scan *s)
 {
     const uint64_t n = work->order->n_samples;
@@ -241,7 +243,8 @@ static void help(void *arg, int i)
     close_scan(&s);
 }
 
-/* Threads beside the caller, and pieces: several for each, so that all end at about the same time. */
+/* Sets the size of pieces: 8 per thread, so that threads end at about the same time. Returns the number of
+ * threads beside the caller. */
 static int divide(scan_work *work, int64_t threads)
 {
     const uint64_t n = work->order->n_samples;
@@ -270,7 +273,7 @@ int leat_feature_scan(const leat_source *source, const leat_order *order, int32_
     const int rc = open_scan(&s, &work, err), n_more = divide(&work, threads);
     if (rc < 0)
         return rc;
-    if (n_more) /* where none can be started, the caller does it alone */
+    if (n_more) /* if no thread starts, the caller works alone */
         leat_pool_open(&pool, n_more, "scan", help, &work, NULL);
     take_pieces(&work, &s);
     leat_pool_close(&pool);

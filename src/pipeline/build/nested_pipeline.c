@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * nested_pipeline.c: the `pipeline` of a source that stands inside another source. build.c hands this
- * function to the sources, which know no stages. */
+ * nested_pipeline.c: the `pipeline` of a source inside another source. build.c gives this function to the
+ * sources, which may not include stages. */
 #include <stdlib.h>
 
 #include "stage.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * padding_settle.c: how large the rows of every tensor are, for the stages that fill samples up. */
+ * padding_settle.c: finds the row size of every tensor, for the stages that pad samples (padded_batch,
+ * bucket_by_length). */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "feature_scan.h"
 #include "stage.h"
 
-/* --- the largest that is stored -------------------------------------------------------------------- */
+/* --- the largest stored sample --------------------------------------------------------------------- */
 
 static int visit(void *arg, uint64_t position, const leat_view *feature, leat_error *err)
 {
@@ -78,7 +79,7 @@ static int read_dims(const leat_node *node, const leat_chain *chain, const char 
         leat_shape_text(&chain->shape, text, sizeof text), chain->shape.rank, given.dims.n);
 }
 
-/* Dim d of the row: as given, as it is, or as large as the largest. */
+/* Size of dimension d of the row: as given, as the chain has it, or as the largest record has it. */
 static int settle_dim(leat_build *build, const leat_chain *chain, const char *name, int32_t d,
                       int64_t given, bool truncate, const leat_node *where, int64_t *out,
                       leat_error *err)
@@ -95,8 +96,8 @@ static int settle_dim(leat_build *build, const leat_chain *chain, const char *na
         return LEAT_OK;
     if (chain->n_ops || d > 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "'%s' is %s: how large it becomes is not known before "
-                              "all of it is done: give `shapes: {%s: […]}`",
+                              "'%s' is %s: its size is not known before its ops have run: "
+                              "give `shapes: {%s: […]}`",
                               name, leat_shape_text(&chain->shape, text, sizeof text), name);
     const int rc = find_largest(build, chain, name, out, err);
     return rc < 0 ? leat_node_fail_in(where, err, rc) : rc;
@@ -164,7 +165,7 @@ static int settle_chain(leat_build *build, leat_chain *chain, const char *name,
 
 /* --- all tensors ------------------------------------------------------------------------------------ */
 
-/* Names in shapes and values are tensors. */
+/* The keys of shapes and values must be names of tensors. */
 static int check_names(const leat_plan *plan, const leat_node *node, const char *what,
                        leat_error *err)
 {
@@ -199,7 +200,7 @@ static int check_lengths(const leat_plan *plan, const leat_node *where, leat_err
             if (plan->chains[c].pad.on && !strcmp(plan->source->features[i].name, name))
                 return leat_node_fail(where, err, LEAT_E_CONFIG,
                                       "the sizes of '%s' would be the tensor %s, which "
-                                      "the source has already: call that one otherwise",
+                                      "the source has already: rename that one",
                                       plan->source->features[c].name, name);
         }
     return LEAT_OK;
@@ -209,9 +210,10 @@ int leat_padding_settle(leat_build *build, const leat_padding_options *o, const 
                         leat_error *err)
 {
     leat_plan *const plan = build->plan;
-    int rc = check_names(plan, o->shapes, "shapes", err);
-    if (rc >= 0)
-        rc = check_names(plan, o->values, "values", err);
+    int rc;
+    if ((rc = check_names(plan, o->shapes, "shapes", err)) < 0 ||
+        (rc = check_names(plan, o->values, "values", err)) < 0)
+        return rc;
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++)
         rc = settle_chain(build, &plan->chains[c], plan->source->features[c].name, o, where, err);
     return rc < 0 ? rc : check_lengths(plan, where, err);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * probe.c: sizes by lookup; scratch by shapes where they are known, else by running a few records. */
 #include "probe.h"
 
 #include <stdlib.h>
@@ -8,18 +10,19 @@
 #include "base/scratch.h"
 #include "pipeline/sample/sample.h"
 
-#define PLACES     64 /* of the source where sizes are looked up … */
-#define NEIGHBOURS 16 /* … this many records in a row, which lie on one page of an index */
-#define RUNS       3  /* records carried through the ops because they are large */
+#define PLACES     64 /* places of the source where sizes are looked up */
+#define NEIGHBOURS 16 /* records per place; they lie on one page of an index */
+#define RUNS       3  /* largest records that are run through the ops */
 #define ROOM_MOST  ((int64_t)1 << 32)
-#define GUESS      24 /* scratch per stored byte where nothing better is known: JPEG's 10:1 and copies */
+#define GUESS      24 /* scratch bytes per stored byte if unknown: JPEG's 10:1, and copies */
 
 /* --- sizes ---------------------------------------------------------------------------------------- */
 
 typedef struct largest {
-    uint64_t size[RUNS], record[RUNS]; /* falling */
+    uint64_t size[RUNS], record[RUNS]; /* largest first */
     int n;
-    uint64_t usual, distance; /* the record whose size is nearest to the mean, and how near */
+    uint64_t usual,
+        distance; /* the record whose size is nearest to the average; its difference from it */
     bool has_usual;
 } largest;
 
@@ -49,8 +52,8 @@ static void offer_usual(largest *l, uint64_t size, uint64_t mean, uint64_t recor
     l->has_usual = true;
 }
 
-/* Sizes of records spread evenly; the largest ones and one of mean size come to be run. */
-static void look_at_sizes(const leat_source *source, leat_probe *out, largest *l)
+/* Looks up sizes of records, spread evenly. Finds the largest ones and one of average size. */
+static void probe_sizes(const leat_source *source, leat_probe *out, largest *l)
 {
     const uint64_t n = source->n_records;
     const uint64_t n_places = n < PLACES * NEIGHBOURS ? 1 : PLACES;
@@ -62,19 +65,19 @@ static void look_at_sizes(const leat_source *source, leat_probe *out, largest *l
             leat_extent at;
             if (!source->table->locate || source->table->locate(source, record, &at, NULL) < 0)
                 continue;
-            out->n_looked++;
+            out->n_sizes++;
             if (at.size > out->most_bytes)
                 out->most_bytes = at.size;
             offer(l, at.size, record);
             offer_usual(l, at.size, out->mean_bytes, record);
         }
-    for (uint64_t i = 0; !out->n_looked && i < RUNS; i++) /* the source does not say */
+    for (uint64_t i = 0; !out->n_sizes && i < RUNS; i++) /* the source knows no sizes */
         offer(l, 0, n / RUNS * i);
 }
 
 /* --- scratch by shapes ------------------------------------------------------------------------------ */
 
-/* Bytes of a shape; false: it is not known before the data are. */
+/* Adds the bytes of a shape. false: it depends on the data. */
 static bool add_bytes(const leat_shape *shape, uint64_t *sum)
 {
     const int64_t bytes = leat_shape_bytes(shape);
@@ -82,7 +85,8 @@ static bool add_bytes(const leat_shape *shape, uint64_t *sum)
     return bytes >= 0;
 }
 
-/* What the ops' outputs take together, and half as much for what ops keep inside. */
+/* The outputs of all ops together, and half as much for memory inside ops. false: shapes depend on the
+ * data. */
 static bool sum_shapes(const leat_plan *plan, uint64_t *out)
 {
     bool known = true;
@@ -103,10 +107,9 @@ static bool sum_shapes(const leat_plan *plan, uint64_t *out)
     return known;
 }
 
-/* --- scratch by trying ------------------------------------------------------------------------------ */
+/* --- scratch by running ----------------------------------------------------------------------------- */
 
-/* Samples are carried through ops of ours for nothing, but not through one that waits on purpose, nor through
- * a user's. */
+/* Our ops may run without need, but not a user's op, nor the one that waits on purpose. */
 static bool may_run(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)
@@ -118,9 +121,9 @@ static bool may_run(const leat_plan *plan)
     return true;
 }
 
-/* Carries a record through all ops one by one: that takes the most scratch. */
-static void run(const leat_plan *plan, leat_worker *worker, uint8_t *slot, uint64_t record,
-                leat_probe *out)
+/* Runs a record through all ops one by one: that takes the most scratch. */
+static void run_record(const leat_plan *plan, leat_worker *worker, uint8_t *slot, uint64_t record,
+                       leat_probe *out)
 {
     leat_error err;
     const int rc = leat_sample_run(plan, worker, record * plan->order.parts, 0,
@@ -134,7 +137,7 @@ static void run(const leat_plan *plan, leat_worker *worker, uint8_t *slot, uint6
     }
     if (rc >= 0 && (!out->usual_bytes || bytes < out->usual_bytes))
         out->usual_bytes = bytes;
-    out->n_run++;
+    out->n_tried++;
 }
 
 static bool is_among(const largest *l, uint64_t record)
@@ -145,7 +148,7 @@ static bool is_among(const largest *l, uint64_t record)
     return false;
 }
 
-/* Bytes of scratch that trying records may take: within engine.memory, or what the machine has. */
+/* The most scratch for a record here: engine.memory, or what the machine has. */
 static size_t room_for(const leat_plan *plan)
 {
     leat_machine machine = { .memory_bytes = plan->engine.memory };
@@ -154,7 +157,7 @@ static size_t room_for(const leat_plan *plan)
     return (size_t)(machine.memory_bytes < ROOM_MOST ? machine.memory_bytes : ROOM_MOST);
 }
 
-static void look_at_scratch(const leat_plan *plan, leat_probe *out, const largest *l)
+static void probe_scratch(const leat_plan *plan, leat_probe *out, const largest *l)
 {
     leat_plan *const plain = malloc(sizeof *plain);
     leat_worker *const worker = calloc(1, sizeof *worker);
@@ -164,17 +167,17 @@ static void look_at_scratch(const leat_plan *plan, leat_probe *out, const larges
         uint8_t *const slot = leat_scratch_take(room, plan->slot_bytes);
         *plain = *plan;
         plain->cache = NULL;
-        if (plain->order.buckets) /* in the last one, any sample has room */
+        if (plain->order.buckets) /* the last one has room for any sample */
             worker->bucket = plain->order.buckets->n - 1;
         for (int32_t c = 0; c < plain->n_chains; c++) {
             plain->chains[c].fused = NULL;
-            plain->chains[c].cut = 0; /* what comes before a cache takes scratch too */
+            plain->chains[c].cut = 0; /* ops before a cache take scratch too */
         }
         for (int i = 0; i < l->n && slot; i++)
-            run(plain, worker, slot, l->record[i], out);
+            run_record(plain, worker, slot, l->record[i], out);
         if (slot && l->has_usual && !is_among(l, l->usual))
-            run(plain, worker, slot, l->usual, out);
-        if (!out->n_looked && worker->trace.stages[LEAT_STAGE_READ].n)
+            run_record(plain, worker, slot, l->usual, out);
+        if (!out->n_sizes && worker->trace.stages[LEAT_STAGE_READ].n)
             out->mean_bytes = worker->trace.stages[LEAT_STAGE_READ].bytes /
                               worker->trace.stages[LEAT_STAGE_READ].n;
     }
@@ -189,13 +192,13 @@ void leat_probe_run(const leat_plan *plan, leat_probe *out)
 {
     largest l = { .n = 0 };
     uint64_t by_shapes = 0;
-    *out = (leat_probe){ .n_looked = 0 };
-    look_at_sizes(plan->source, out, &l);
+    *out = (leat_probe){ .n_sizes = 0 };
+    probe_sizes(plan->source, out, &l);
     if (!sum_shapes(plan, &by_shapes) && may_run(plan))
-        look_at_scratch(plan, out, &l);
-    if (!out->n_run)
+        probe_scratch(plan, out, &l);
+    if (!out->n_tried)
         out->scratch_bytes = by_shapes + out->most_bytes;
-    if (!out->n_run && !sum_shapes(plan, &by_shapes))
+    if (!out->n_tried && !sum_shapes(plan, &by_shapes))
         out->scratch_bytes += GUESS * (out->most_bytes ? out->most_bytes : 65536);
     if (!out->usual_bytes)
         out->usual_bytes = out->scratch_bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage.c: the list of stages, and how an entry of `pipeline` finds its own. Names and meanings are
- * tf.data's. */
+ * stage.c: the list of stages, and leat_stage_add(), which build.c calls for each entry of `pipeline`. Names
+ * and meanings are those of tf.data. */
 #include "stage.h"
 
 #include <stdlib.h>
@@ -59,20 +59,17 @@ static int unknown(const leat_build *build, const leat_node *entry, const char *
         leat_nearest_offer(&near, stage_at(i)->kind.name);
         leat_nearest_add_word(&known, stage_at(i)->kind.name);
     }
-    return leat_node_fail(entry, err, LEAT_E_CONFIG,
-                          "there is no stage '%.80s'%s%s%s There are: %s", name,
-                          near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'?" : ".", known.text);
+    return leat_node_fail(entry, err, LEAT_E_CONFIG, "there is no stage '%.80s'%s There are: %s",
+                          name, leat_nearest_text(&near), known.text);
 }
 
-/* Options as other libraries call them, or that nothing here corresponds to. */
+/* Options of other libraries, and what to write here. */
 static const struct {
     const char *stage, *option, *instead;
 } elsewhere[] = {
     { "shuffle", "buffer_size",
-      "there is no buffer, the shuffle is global and costs no memory: leave it out, or write "
-      "window: "
-      "N where samples must stay near their place" },
+      "the shuffle is global and needs no buffer: leave it out, or write window: N where samples "
+      "must stay near their place" },
     { "shuffle", "reshuffle_each_iteration", "write reshuffle" },
     { "batch", "batch_size", "write size" },
     { "padded_batch", "batch_size", "write size" },
@@ -84,7 +81,7 @@ static const struct {
     { "prefetch", "buffer_size", "write batches" },
 };
 
-static int check_words(const leat_stage_table *stage, const leat_node *given, leat_error *err)
+static int check_other_names(const leat_stage_table *stage, const leat_node *given, leat_error *err)
 {
     const bool map = given && given->kind == LEAT_NODE_MAP;
     for (const leat_node *entry = map ? given->first : NULL; entry; entry = entry->next)
@@ -101,7 +98,7 @@ static int check_words(const leat_stage_table *stage, const leat_node *given, le
     return LEAT_OK;
 }
 
-/* What a stage gets, or gives: samples before the batch, batches after it. */
+/* The number of elements: samples before batch, batches after it. */
 static uint64_t count_of(const leat_order *order)
 {
     return order->batch_size ? order->n_batches : order->n_samples;
@@ -118,8 +115,8 @@ static int fail_empty(const leat_build *build, const char *name, uint64_t n, con
                           (unsigned long long)n, unit);
 }
 
-/* For those who ask what the plan came to. */
-static void remember(leat_build *build, const char *name, const leat_node *given, uint64_t before)
+/* Notes the stage and its counts for leat_plan_stage(). */
+static void note_stage(leat_build *build, const char *name, const leat_node *given, uint64_t before)
 {
     leat_plan *const plan = build->plan;
     if (plan->n_stages == LEAT_MAX_STAGE_INFOS)
@@ -133,7 +130,7 @@ static void remember(leat_build *build, const char *name, const leat_node *given
         leat_node_text(given, info->options, sizeof info->options);
 }
 
-/* Stages that only count and order: what the pipeline of one of several sources may have. */
+/* Whether the stage only counts or orders. The pipeline of one of several sources has only such stages. */
 static bool only_orders(const leat_stage_table *stage)
 {
     return stage == &leat_stage_shuffle || stage == &leat_stage_repeat ||
@@ -149,7 +146,7 @@ static int fail_inside(const leat_node *entry, const char *name, leat_error *err
             leat_nearest_add_word(&known, stage_at(i)->kind.name);
     return leat_node_fail(entry, err, LEAT_E_CONFIG,
                           "%s cannot stand in the pipeline of one of several sources: move it to "
-                          "the pipeline after them. Here there may be: %s",
+                          "the pipeline after them. Allowed here: %s",
                           name, known.text);
 }
 
@@ -169,7 +166,7 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
         return unknown(build, entry, name, err);
     if (build->inside && !only_orders(stage))
         return fail_inside(entry, name, err);
-    if ((rc = check_words(stage, given, err)) < 0)
+    if ((rc = check_other_names(stage, given, err)) < 0)
         return rc;
     void *options = calloc(1, stage->options_size);
     if (!options)
@@ -180,7 +177,7 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
     if (rc >= 0)
         rc = stage->add(build, options, entry, err);
     if (rc >= 0)
-        remember(build, name, given, before);
+        note_stage(build, name, given, before);
     if (rc >= 0 && before && count_of(&build->plan->order) == 0)
         rc = fail_empty(build, name, before, entry, err);
     free(options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage.h: a stage is one entry of `pipeline`: a name, an option table, and what it adds to a plan.
- * Adding a stage: one row in stage.c's list. */
+ * stage.h: a stage is one entry of `pipeline`: a name, an option table, and a function that adds it to a plan.
+ * A new stage is one file stage_*.c and one row in stage.c's list. */
 #ifndef LEAT_STAGE_H
 #define LEAT_STAGE_H
 
@@ -14,10 +14,10 @@ typedef struct leat_build {
     leat_plan *plan;
     const leat_op *user_ops[LEAT_MAX_USER_OPS];
     size_t n_user_ops;
-    /* where these stages stood, NULL: not yet */
-    const leat_node *batch, *prefetch, *cache, *on_error, *unbatch;
-    bool has_batch; /* one of the stages makes batches, now or later */
-    bool inside;    /* the pipeline of one of several sources: only stages that count and order */
+    const leat_node *batch, *prefetch, *cache, *on_error,
+        *unbatch;   /* these stages; NULL: not added yet */
+    bool has_batch; /* one of all stages makes batches */
+    bool inside;    /* the pipeline of one of several sources: it only counts and orders */
 } leat_build;
 
 typedef struct leat_stage_table {
@@ -39,18 +39,17 @@ extern const leat_stage_table leat_stage_repeat, leat_stage_take, leat_stage_ski
 
 /* stage_on_error.c */
 extern const leat_stage_table leat_stage_on_error;
-/* Batches are known: settles the limit. */
+/* Computes the limit of bad records. Call it when batches are known. */
 void leat_stage_on_error_settle(leat_plan *plan);
-/* Whether the stages, which are not added yet, have an on_error that goes past bad records: the source is
- * opened before them and needs to know. */
+/* Whether the pipeline has an on_error that continues after bad records. The source must know it, and is
+ * opened before stages are added. */
 bool leat_on_error_is_lossy(const leat_node *pipeline);
 
-/* Refuses a second stage of a kind that stands once. first: where the first one stands. */
+/* Refuses a second stage of a kind that may occur once. first: node of the first one. */
 int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
                            leat_error *err);
 
-/* stage_batch.c: what every stage that makes batches does: there is one of them, and it counts.
- * where: of the stage. */
+/* stage_batch.c: for every stage that makes batches: refuses a second one, and counts batches. */
 int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const leat_node *where,
                      leat_error *err);
 
@@ -58,12 +57,11 @@ int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const
 extern const leat_stage_table leat_stage_filter, leat_stage_padded_batch,
     leat_stage_bucket_by_length;
 
-/* padding_settle.c: settles the rows of all tensors whose samples differ in size. */
+/* padding_settle.c: finds the row size of all tensors whose samples differ in size. */
 typedef struct leat_padding_options {
     const leat_node *shapes, *values; /* mappings from tensor names; NULL: none */
     bool truncate;
-    int64_t
-        room; /* > 0: rows of lists without a shape are as long as their bucket's, this at most */
+    int64_t room; /* > 0: lists without a shape have rows as long as their bucket, at most this */
 } leat_padding_options;
 int leat_padding_settle(leat_build *build, const leat_padding_options *options,
                         const leat_node *where, leat_error *err);
@@ -72,9 +70,9 @@ int leat_padding_settle(leat_build *build, const leat_padding_options *options,
 extern const leat_stage_table leat_stage_map;
 /* The chain of a tensor ("": the first one), NULL if there is none of that name. */
 leat_chain *leat_stage_map_find_chain(leat_plan *plan, const char *tensor);
-/* Stream of the random numbers of an op's n-th occurrence. */
+/* The stream of random numbers of an op's n-th occurrence. */
 uint32_t leat_stage_map_stream(const char *op, uint32_t n);
-/* stage_map_batch.c: `ops` of a map after batch, on a tensor. */
+/* stage_map_batch.c: adds the `ops` of a map after batch. */
 int leat_stage_map_batch_add(leat_build *build, leat_chain *chain, const leat_node *ops,
                              leat_error *err);
 void leat_stage_map_free_chain(leat_chain *chain);
@@ -84,7 +82,7 @@ int leat_nested_pipeline_add(leat_source *source, const leat_node *pipeline,
                              const leat_source_setting *setting, leat_order *order, char **notes,
                              leat_error *err);
 
-/* build.c: makes a plan of nodes. source: its node, or NULL when plan->source is there already. */
+/* build.c: makes a plan from nodes. source: NULL if plan->source is open already. */
 typedef struct leat_parts {
     int64_t seed;
     const leat_node *source, *pipeline, *engine;
@@ -93,7 +91,7 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
 
 /* stage_cache.c */
 extern const leat_stage_table leat_stage_cache;
-/* All stages and shapes are there: tells the cache what it keeps. */
+/* Tells the cache its contents. Call it when all stages and shapes are known. */
 int leat_stage_cache_settle(const leat_build *build, const leat_parts *parts, leat_error *err);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_bucket.c: the stage `bucket_by_length`: batches of samples of nearly the same length, so that
- * little of them is padding. Which sample is in which bucket is settled at open, by reading the lengths
- * of all. */
+ * stage_bucket.c: the stage `bucket_by_length`: batches of samples of similar length, so that they need little
+ * padding. Opening the plan reads all lengths once and sorts the samples into buckets. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,7 +90,7 @@ static int read_sizes(leat_buckets *buckets, const leat_node *node, leat_error *
     return LEAT_OK;
 }
 
-/* --- which sample is where ------------------------------------------------------------------------- */
+/* --- sorting samples into buckets -------------------------------------------------------------------- */
 
 typedef struct sorting {
     leat_buckets *buckets;
@@ -118,7 +117,7 @@ static int visit(void *arg, uint64_t position, const leat_view *feature, leat_er
     return LEAT_OK;
 }
 
-/* Steps that are the same in every epoch, without the shuffle that may stand last. */
+/* The order without a shuffle at its end: the steps that are the same in every epoch. */
 static leat_order without_shuffle(const leat_order *order)
 {
     leat_order fixed = *order;
@@ -166,9 +165,8 @@ static int find_feature(const leat_source *source, const char *name, const leat_
         leat_nearest_add_word(&known, info->name);
     }
     return leat_node_fail(where, err, LEAT_E_CONFIG,
-                          "bucket_by_length: the source has no feature '%.80s'%s%s%s It has: %s",
-                          name, near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'?" : ".", known.text);
+                          "bucket_by_length: the source has no feature '%.80s'%s It has: %s", name,
+                          leat_nearest_text(&near), known.text);
 }
 
 static void note(leat_build *build, const leat_buckets *buckets)
@@ -218,17 +216,15 @@ static int add_bucket_by_length(leat_build *build, const void *options, const le
             "bucket_by_length looks at records as they are stored and cannot follow unbatch: use "
             "batch");
     if (build->batch)
-        return leat_stage_batch(build, 1, false, where, err); /* says that there is one already */
+        return leat_stage_batch(build, 1, false, where, err); /* fails: a second batch stage */
     int rc = find_feature(build->plan->source, o->feature.text, where, &feature, err);
     if (rc < 0)
         return rc;
     leat_buckets *buckets = calloc(1, sizeof *buckets);
     if (!buckets)
         return leat_fail(err, LEAT_E_NOMEM, "bucket_by_length: %zu bytes", sizeof *buckets);
-    rc = read_boundaries(buckets, o->boundaries, err);
-    if (rc >= 0)
-        rc = read_sizes(buckets, o->sizes, err);
-    if (rc >= 0)
+    if ((rc = read_boundaries(buckets, o->boundaries, err)) >= 0 &&
+        (rc = read_sizes(buckets, o->sizes, err)) >= 0)
         rc = settle(build, o, &buckets, feature, where, err);
     leat_buckets_close(&buckets);
     return rc;

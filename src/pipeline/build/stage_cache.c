@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_cache.c: the stage `cache`: cuts every chain where it stands. Ops before the cut run once
- * per record, with the draws of epoch 0, and what they give is kept; ops after it run for every
- * sample. */
+ * stage_cache.c: the stage `cache`: cuts every chain at its place. Ops before the cut run once per record, with
+ * the random draws of epoch 0, and the cache stores their output. Ops after it run for every sample. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +33,7 @@ static const char *random_op(const leat_plan *plan)
     return NULL;
 }
 
-/* cache: device: all rows are of known sizes here, and what follows is done there. */
+/* cache: device: rows must have a known size here, and all later ops run on the device. */
 static int keep_on_device(leat_build *build, const leat_cache_options *o, const leat_node *where,
                           leat_error *err)
 {
@@ -95,7 +94,7 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
     return leat_cache_new(&plan->cache, o, at.message, err);
 }
 
-/* Stages that decide which records come, and when, but not what is in a sample. */
+/* Whether a stage decides only which samples come and when, not their content. */
 static bool orders_only(const char *name)
 {
     static const char *const names[] = { "shuffle", "repeat", "take", "skip", "shard", "filter" };
@@ -105,7 +104,8 @@ static bool orders_only(const char *name)
     return false;
 }
 
-/* The text of all stages before the cache that decide what is in a sample; free(). NULL: no memory. */
+/* The text of the stages before the cache that decide the content of samples. Owned by the caller. NULL: out
+ * of memory. */
 static char *stages_text(const leat_build *build, const leat_node *pipeline)
 {
     size_t size = 1;
@@ -131,7 +131,7 @@ static uint64_t text_digest(const char *text)
     return leat_digest_row(text, strlen(text), 0);
 }
 
-/* What the samples are made of: a file that was filled by another pipeline is told by it. */
+/* Describes where the samples come from, so that a file of another pipeline is refused. */
 static int find_origin(const leat_build *build, const leat_parts *parts,
                        const leat_cache_layout *layout, leat_cache_origin *out, leat_error *err)
 {
@@ -173,8 +173,8 @@ int leat_stage_cache_settle(const leat_build *build, const leat_parts *parts, le
     if (leat_cache_is_file(plan->cache)) {
         if (!plan->source->table->stamp)
             return leat_node_fail(build->cache, err, LEAT_E_UNSUPPORTED,
-                                  "cache: a file would outlive these records, and nothing tells "
-                                  "whether they are still the same then: use cache: memory");
+                                  "cache: a file is kept after these records are gone, and nothing "
+                                  "tells whether later ones are the same: use cache: memory");
         const int rc = plan->source->table->stamp(plan->source, &stamp, err);
         if (rc < 0)
             return rc;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_count.c: the stages that count: `repeat`, `take`, `skip`, `shard`. What they do to places is in order.c. */
+ * stage_count.c: the stages `repeat`, `take`, `skip` and `shard`. order.c does their arithmetic. */
 #include "stage.h"
 
 #define COUNT_MAX 9e15
 
 static const char *const forever[] = { "forever", NULL };
 
-/* Errors of order arithmetic, with the stage's place. */
+/* Adds a step to the order. Its errors get the stage's place. */
 static int add_order(leat_build *build, leat_order_kind kind, uint64_t a, uint64_t b,
                      const leat_node *where, leat_error *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_filter.c: the stage `filter`: keeps the samples whose stored feature meets a condition. It is settled
- * at open: the feature of every record is read once, and what stays is a set that finds its i-th
- * member, so that everything after it is arithmetic over fewer elements. */
+ * stage_filter.c: the stage `filter`: keeps the samples whose stored feature meets a condition.
+ *
+ * DESIGN. Opening the plan reads the feature of every record once and makes a set of the positions that stay.
+ * The set finds its i-th member, so that later stages are arithmetic over fewer elements. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,19 +41,18 @@ static const leat_option table[] = {
     LEAT_OPTION_END
 };
 
-/* A limit of the values: integers are compared as integers, for a double does not tell 2^53 from
- * 2^53 + 1. Floats are float32, so that is what their limits are. */
+/* A limit of the values. Integers are compared as integers, because a double cannot tell 2^53 from 2^53 + 1.
+ * Stored floats are float32, and so are their limits. */
 typedef struct limit {
     int64_t integer;
     float number;
 } limit;
 
-/* What a feature is compared with. */
 typedef struct condition {
     const filter_options *options;
     leat_dtype dtype;
     limit min, max;
-    bool values; /* it has conditions on its value, else on its length only */
+    bool values; /* there are conditions on the value; else on the length only */
     size_t n_equals;
     union {
         double *numbers;
@@ -117,7 +117,7 @@ static int fail_limit(const char *name, const char *text, const char *wanted,
                           name, wanted, text);
 }
 
-/* "12.5": the next integer above it for a `min`, below it for a `max`. */
+/* Rounds "12.5" up for a `min` and down for a `max`. */
 static leat_number round_limit(const char *text, bool is_min, int64_t *out)
 {
     char whole[32];
@@ -130,7 +130,7 @@ static leat_number round_limit(const char *text, bool is_min, int64_t *out)
     const leat_number rc = leat_number_i64(whole, out);
     if (rc != LEAT_NUMBER_OK || !text[n + strspn(text + n, ".0")])
         return rc;
-    if (minus != is_min) /* the fraction was cut towards 0 */
+    if (minus != is_min) /* cutting the fraction has rounded towards 0 */
         *out += is_min ? 1 : -1;
     return LEAT_NUMBER_OK;
 }
@@ -170,7 +170,7 @@ static int read_limit(const condition *c, const char *name, const char *text, bo
     return LEAT_OK;
 }
 
-/* Checks that what is asked can be asked of the feature. */
+/* Checks that the condition fits the type of the feature. */
 static int check_condition(condition *c, const leat_feature_info *info, const leat_node *where,
                            leat_error *err)
 {
@@ -202,10 +202,11 @@ static int check_condition(condition *c, const leat_feature_info *info, const le
             "filter: min_length and max_length look at what differs in length, and "
             "every '%s' is %s",
             info->name, shape);
-    int rc = read_limit(c, "min", o->min.text, true, &c->min, where, err);
-    if (rc >= 0)
-        rc = read_limit(c, "max", o->max.text, false, &c->max, where, err);
-    return rc < 0 ? rc : read_equals(c, err);
+    int rc;
+    if ((rc = read_limit(c, "min", o->min.text, true, &c->min, where, err)) < 0 ||
+        (rc = read_limit(c, "max", o->max.text, false, &c->max, where, err)) < 0)
+        return rc;
+    return read_equals(c, err);
 }
 
 static bool equals_text(const condition *c, const leat_view *feature)
@@ -225,7 +226,7 @@ static bool fits_integer(const condition *c, int64_t value)
     return found && value >= c->min.integer && value <= c->max.integer;
 }
 
-/* The feature's values are float32, so that is how the config's are compared. */
+/* Stored values are float32, so the config's values are rounded to float32 too. */
 static bool fits_number(const condition *c, float value)
 {
     bool found = c->n_equals == 0;
@@ -278,12 +279,11 @@ static int fail_feature(const leat_source *source, const char *name, const leat_
         leat_nearest_add_word(&known, source->features[i].name);
     }
     return leat_node_fail(where, err, LEAT_E_CONFIG,
-                          "filter: the source has no feature '%.80s'%s%s%s It has: %s", name,
-                          near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'?" : ".", known.text);
+                          "filter: the source has no feature '%.80s'%s It has: %s", name,
+                          leat_nearest_text(&near), known.text);
 }
 
-/* A filter looks at features as they are stored, in an order that never changes. */
+/* A filter needs features as they are stored, in an order that never changes. */
 static int check_place(const leat_build *build, int32_t feature, const leat_node *where,
                        leat_error *err)
 {
@@ -309,19 +309,17 @@ static int check_place(const leat_build *build, int32_t feature, const leat_node
     return LEAT_OK;
 }
 
-/* Reads the feature of all records and puts those that are kept into the order. */
+/* Reads the feature of all records and adds the set of kept ones to the order. */
 static int settle(leat_build *build, condition *c, int32_t feature, const leat_node *where,
                   leat_error *err)
 {
     leat_order *const order = &build->plan->order;
     const unsigned long long n = order->n_samples;
-    int rc = leat_bitset_open(&c->kept, n, err);
-    if (rc >= 0)
-        rc = leat_feature_scan(build->plan->source, order, feature, build->plan->engine.threads,
-                               visit, c, err);
-    if (rc >= 0)
-        rc = leat_bitset_finish(c->kept, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = leat_bitset_open(&c->kept, n, err)) < 0 ||
+        (rc = leat_feature_scan(build->plan->source, order, feature, build->plan->engine.threads,
+                                visit, c, err)) < 0 ||
+        (rc = leat_bitset_finish(c->kept, err)) < 0)
         return leat_node_fail_in(where, err, leat_fail_in(err, rc, "filter: "));
     if (c->kept->n_members == 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG, "filter keeps none of %llu samples", n);
@@ -344,11 +342,12 @@ static int add_filter(leat_build *build, const void *options, const leat_node *w
         feature++;
     if (feature == source->n_features)
         return fail_feature(source, o->feature.text, where, err);
-    int rc = check_place(build, feature, where, err);
-    if (rc >= 0)
-        rc = check_condition(&c, &source->features[feature], where, err);
-    if (rc >= 0)
-        rc = settle(build, &c, feature, where, err);
+    int rc;
+    if ((rc = check_place(build, feature, where, err)) < 0 ||
+        (rc = check_condition(&c, &source->features[feature], where, err)) < 0)
+        goto end;
+    rc = settle(build, &c, feature, where, err);
+end:
     free(c.equals.numbers);
     leat_bitset_close(&c.kept);
     return rc;

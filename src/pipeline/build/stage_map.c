@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_map.c: the stage `map`: a chain of ops on one tensor of every sample. */
+ * stage_map.c: the stage `map`: adds ops to the chain of one tensor. The shapes of all ops are checked here, so
+ * a plan that opens has no op that refuses its input's type. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "pipeline/plan/gpu_decode.h"
 #include "stage.h"
 
-/* Stages that are timed: read, parse, the ops, a fused run per chain, two of a cache, and batch ops. */
+/* A trace times read, parse, the ops, a fused op per chain, two stages of a cache, and batch ops. */
 #define MAX_OPS (LEAT_MAX_STAGES - 4 - LEAT_MAX_FEATURES - LEAT_MAX_BATCH_OPS)
 
 typedef struct map_options {
@@ -31,8 +32,8 @@ static const leat_option table[] = {
     LEAT_OPTION_END
 };
 
-/* The counter word of an op's random numbers: its name and how often it stood before, so that other
- * ops in the chain do not change its draws. Below 2^16, as leat_rng_make asks. */
+/* The stream of an op's random numbers depends on its name and occurrence only, so that other ops do not
+ * change its draws. Below 2^16, as leat_rng_make() requires. */
 uint32_t leat_stage_map_stream(const char *op, uint32_t n)
 {
     uint32_t hash = 2166136261u; /* FNV-1a */
@@ -75,12 +76,12 @@ static int unknown(const leat_build *build, const leat_node *entry, const char *
         leat_nearest_offer(&near, build->user_ops[i]->name);
     for (const leat_op *const *op = leat_ops(); *op; op++)
         leat_nearest_offer(&near, (*op)->name);
-    return leat_node_fail(
-        entry, err, LEAT_E_CONFIG, "there is no op '%.80s'%s%s%s `leat ops` lists them", name,
-        near.best ? "; did you mean '" : "", near.best ? near.best : "", near.best ? "'?" : ":");
+    return leat_node_fail(entry, err, LEAT_E_CONFIG,
+                          "there is no op '%.80s'%s `leat ops` lists them", name,
+                          leat_nearest_text(&near));
 }
 
-/* The op refuses what comes to it, or its options. */
+/* The op refuses its input or its options. */
 static int fail_shape(const leat_chain *chain, const leat_op *op, const leat_node *entry, int rc,
                       const leat_error *inner, leat_error *err)
 {
@@ -96,7 +97,7 @@ static int fail_shape(const leat_chain *chain, const leat_op *op, const leat_nod
                                     : "");
 }
 
-/* An op for the device: it must have a kernel, and get rows of one shape. */
+/* An op on the device must have a kernel, and get rows of one shape. */
 static int check_device_op(const leat_chain *chain, const leat_op *op, const leat_node *entry,
                            leat_error *err)
 {
@@ -122,7 +123,7 @@ static int count_ops(const leat_plan *plan)
     return n;
 }
 
-/* Of a user's op that has no table. */
+/* The table of a user's op without options. */
 static const leat_option none[] = { LEAT_OPTION_END };
 
 static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, int32_t asked,
@@ -196,9 +197,8 @@ static int fail_tensor(const leat_plan *plan, const char *name, const leat_node 
         leat_nearest_add_word(&known, plan->source->features[c].name);
     }
     return leat_node_fail(where, err, LEAT_E_CONFIG,
-                          "map: the source has no tensor '%.80s'%s%s%s It has: %s", name,
-                          near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'?" : ".", known.text);
+                          "map: the source has no tensor '%.80s'%s It has: %s", name,
+                          leat_nearest_text(&near), known.text);
 }
 
 static int add_map(leat_build *build, const void *options, const leat_node *where, leat_error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_map_batch.c: `map` after `batch`: ops on pairs of samples. batch_ops.c runs them. */
+ * stage_map_batch.c: `map` after `batch`: ops on pairs of samples. stage_map.c calls it; the engine's
+ * batch_ops.c runs them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static int fail_unknown(const leat_build *build, const char *name, const leat_no
                           known.text);
 }
 
-/* Rows of one process are not the batch that pairs are drawn from. */
+/* Pairs are drawn from the whole batch, and a process of several has only its part. */
 static int check_ranks(const leat_build *build, const char *name, const leat_node *entry,
                        leat_error *err)
 {
@@ -29,11 +30,11 @@ static int check_ranks(const leat_build *build, const char *name, const leat_nod
         return LEAT_OK;
     return leat_node_fail(entry, err, LEAT_E_UNSUPPORTED,
                           "%s pairs the samples of a whole batch, and with engine.ranks %lld each "
-                          "process has only its part: leave it out, or have one rank",
+                          "process has only its part: leave it out, or use one rank",
                           name, (long long)build->plan->engine.ranks);
 }
 
-/* Rows must lie in the slot as they will be, and be of one size. */
+/* Rows must be final in the slot, and have one size. */
 static int check_chain(const leat_plan *plan, const leat_chain *chain, const char *name,
                        const leat_node *entry, leat_error *err)
 {
@@ -49,7 +50,7 @@ static int check_chain(const leat_plan *plan, const leat_chain *chain, const cha
     return LEAT_OK;
 }
 
-/* The tensor that is mixed as labels; *out -1: none. */
+/* Finds the tensor to mix as labels. *out is -1: none. */
 static int find_label(leat_plan *plan, const leat_batch_op *op, const char *label,
                       const leat_node *entry, int32_t *out, leat_error *err)
 {

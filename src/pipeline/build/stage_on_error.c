@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_on_error.c: the stage `on_error`. What it asks for is done in bad_rows.c. */
+ * stage_on_error.c: the stage `on_error`: reads its policy and limit. The engine's bad_rows.c applies them. */
 #include <string.h>
 
 #include "stage.h"
 
-#define LIMIT_SHARE 100 /* max_errors: auto allows one bad record in so many */
-#define LIMIT_LEAST 10  /* and at least this many */
+#define LIMIT_SHARE 100 /* max_errors: auto allows one bad record in 100 samples */
+#define LIMIT_LEAST 10  /* max_errors: auto always allows 10 */
 
 typedef struct on_error_options {
     int32_t policy;

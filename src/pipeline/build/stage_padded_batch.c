@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * stage_padded_batch.c: the stage `padded_batch`: batches of samples that differ in size. All rows of a tensor
- * have one size, known at open, so that every sample keeps its computed place; the true sizes are a
- * tensor of their own, NAME_length. */
+ * have one size, known at open, so that the place of every row can be computed. The tensor NAME_length has
+ * the true sizes. */
 #include "stage.h"
 
 typedef struct padded_options {

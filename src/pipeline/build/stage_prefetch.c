@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_prefetch.c: the stage `prefetch`: how many full batches may stand ready. */
+ * stage_prefetch.c: the stage `prefetch`: how many full batches may wait for the consumer. */
 #include "stage.h"
 
 static const char *const autos[] = { "auto", NULL };

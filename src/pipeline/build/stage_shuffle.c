@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage_shuffle.c: the stage `shuffle`: a new order, of all samples or within windows. The order itself is in
- * shuffle.c. */
+ * stage_shuffle.c: the stage `shuffle`: a random order of all samples, or within windows. shuffle.c computes
+ * it. */
 #include "stage.h"
 
 #define COUNT_MAX     9e15
-#define WINDOW_BLOCKS 16 /* blocks of a window, where only the block is given */
+#define WINDOW_BLOCKS 16 /* blocks of a window, if only the block is given */
 
 static const char *const autos[] = { "auto", NULL };
 static const char *const nones[] = { "none", NULL };
@@ -43,7 +43,7 @@ static int read_window(const shuffle_options *o, const leat_node *where, leat_sh
     return LEAT_OK;
 }
 
-/* n: elements that are shuffled. */
+/* Says how random a windowed shuffle of n elements is. */
 static void note_window(leat_build *build, const leat_shuffle *shuffle, uint64_t n)
 {
     const char *const unit = build->batch ? "batches" : "samples";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * stage_unbatch.c: the stage `unbatch`: a record whose tensors have m rows each becomes m samples. Position p
- * is part p mod m of record p / m (order.c); sample.c runs what stands before it once per record. */
+ * is part p mod m of record p / m (order.c). sample.c runs the ops before it once per record. */
 #include "stage.h"
 
 #define PARTS_MAX (1 << 24)
@@ -21,7 +21,7 @@ static int fail_rows(const leat_plan *plan, int32_t c, const leat_node *where, l
             plan->source->features[c].name, text);
     return leat_node_fail(
         where, err, LEAT_E_CONFIG,
-        "unbatch takes the first dimension of all tensors apart: from 1 to %d, the "
+        "unbatch splits the first dimension of all tensors: it must be from 1 to %d, the "
         "same for all; '%s' is %s, '%s' has %lld",
         PARTS_MAX, plan->source->features[c].name, text, plan->source->features[0].name,
         (long long)plan->chains[0].shape.dims[0]);

@@ -35,8 +35,8 @@ void leat_plan_source(const leat_plan *plan, leat_source_info *out)
         .n_records = source->n_records,
         .n_bytes = source->n_bytes,
         .n_files = source->n_files,
-        .mean_bytes = plan->look.mean_bytes,
-        .most_bytes = plan->look.most_bytes,
+        .mean_bytes = plan->probe.mean_bytes,
+        .most_bytes = plan->probe.most_bytes,
     };
 }
 

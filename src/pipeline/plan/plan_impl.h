@@ -23,11 +23,11 @@
 typedef struct leat_probe {
     uint64_t mean_bytes;    /* of a record as stored; 0: unknown */
     uint64_t most_bytes;    /* the largest of those looked at */
-    uint64_t n_looked;      /* records whose size was looked up */
+    uint64_t n_sizes;       /* records whose size was looked up */
     uint64_t scratch_bytes; /* what a sample takes of a worker's scratch, all ops one by one */
     uint64_t usual_bytes;   /* the same of the one tried that takes least: others are rare, maybe */
     uint64_t most_record;   /* which of those tried took scratch_bytes */
-    uint64_t n_run; /* records that were carried through all ops to know that; 0: by shapes */
+    uint64_t n_tried; /* records that were carried through all ops to know that; 0: by shapes */
 } leat_probe;
 
 /* Runtime options: they never change what is in a batch. */
@@ -172,7 +172,7 @@ struct leat_plan {
     uint64_t seed;
     int64_t prefetch; /* batches; where it is auto: to begin with */
     bool has_prefetch, prefetch_auto;
-    leat_probe look;
+    leat_probe probe;
     int32_t n_stages;
     leat_stage_info stages[LEAT_MAX_STAGE_INFOS];
     leat_engine_options engine;

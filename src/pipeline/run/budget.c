@@ -137,7 +137,7 @@ static int64_t wanted_read(const leat_plan *plan)
     if (plan->engine.read_bytes)
         return leat_budget_round_up(plan->engine.read_bytes);
     const double rows = (double)(plan->prefetch + 1) * (double)leat_order_slot_rows(&plan->order);
-    const double bytes = 2 * rows * (double)(plan->look.mean_bytes + 1);
+    const double bytes = 2 * rows * (double)(plan->probe.mean_bytes + 1);
     return bytes < (double)READ_FIRST  ? READ_FIRST
            : bytes > (double)READ_MOST ? READ_MOST
                                        : leat_budget_round_up((int64_t)bytes);
@@ -147,17 +147,17 @@ static int64_t wanted_read(const leat_plan *plan)
 static int64_t scratch_for(const leat_plan *plan, uint64_t tried)
 {
     const int64_t bytes = (int64_t)tried;
-    return leat_budget_round_up((plan->look.n_run ? bytes * 5 / 2 : bytes) + 65536);
+    return leat_budget_round_up((plan->probe.n_tried ? bytes * 5 / 2 : bytes) + 65536);
 }
 
 /* Each thread has `bytes` of scratch, but no less than a usual sample needs and no more than a large one;
  * what a large one needs beyond that is there once. */
 static void share_scratch(const leat_budget_division *d, int64_t bytes)
 {
-    const leat_probe *const look = &d->plan->look;
-    const int64_t least = scratch_for(d->plan, look->usual_bytes);
-    const int64_t most = scratch_for(d->plan, look->scratch_bytes);
-    const int64_t large = leat_budget_round_up((int64_t)look->scratch_bytes + 65536);
+    const leat_probe *const probe = &d->plan->probe;
+    const int64_t least = scratch_for(d->plan, probe->usual_bytes);
+    const int64_t most = scratch_for(d->plan, probe->scratch_bytes);
+    const int64_t large = leat_budget_round_up((int64_t)probe->scratch_bytes + 65536);
     bytes = bytes / 4096 * 4096;
     bytes = bytes < least ? least : bytes > most ? most : bytes;
     d->out->scratch_bytes = bytes;
@@ -238,9 +238,9 @@ static void blame_record(const leat_plan *plan, char *text, size_t size)
 {
     const char *const decoder = decoder_of(plan);
     char where[400];
-    plan->source->table->describe(plan->source, plan->look.most_record, where, sizeof where);
+    plan->source->table->describe(plan->source, plan->probe.most_record, where, sizeof where);
     snprintf(text, size, "; %s, needs %llu bytes or more: raise engine.memory%s%s%s", where,
-             (unsigned long long)plan->look.scratch_bytes,
+             (unsigned long long)plan->probe.scratch_bytes,
              decoder ? ", or lower max_pixels of " : "", decoder ? decoder : "",
              decoder ? ", which makes it a bad record (see on_error)" : "");
 }
@@ -251,7 +251,7 @@ static int refuse(const leat_budget_division *d, leat_error *err)
     const leat_budget_row *const most = most_of(b);
     char what[700] = "; raise engine.memory, or lower batch.size, prefetch.batches, "
                      "engine.read_bytes or engine.threads";
-    if (d->plan->look.n_run && !strcmp(most->name, "large samples"))
+    if (d->plan->probe.n_tried && !strcmp(most->name, "large samples"))
         blame_record(d->plan, what, sizeof what);
     return leat_fail(err, LEAT_E_CONFIG,
                      "this pipeline needs at least %lld bytes of memory, %lld of them for %s (%s); "

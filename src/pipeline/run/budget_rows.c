@@ -60,14 +60,14 @@ static void add_batches(const leat_budget_division *d)
 static void add_workers(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
-    const leat_probe *const look = &d->plan->look;
+    const leat_probe *const probe = &d->plan->probe;
     const int64_t n = b->threads + 1;
     char how[96], each[32], largest[32];
     if (b->large_bytes)
         snprintf(how, sizeof how, "for typical samples");
-    else if (look->n_run)
+    else if (probe->n_tried)
         snprintf(how, sizeof how, "largest of %llu sampled records x 2.5",
-                 (unsigned long long)look->n_run);
+                 (unsigned long long)probe->n_tried);
     else
         snprintf(how, sizeof how, "from the shapes of the ops and the largest record");
     add_row(b, "scratch", LEAT_MEMORY_HOST, n * b->scratch_bytes,
@@ -75,8 +75,8 @@ static void add_workers(const leat_budget_division *d)
             leat_bytes_text(b->scratch_bytes, each), how);
     add_row(b, "large samples", LEAT_MEMORY_HOST, b->large_bytes,
             "shared by the threads; the largest of %llu sampled records takes %s",
-            (unsigned long long)look->n_run,
-            leat_bytes_text((int64_t)look->scratch_bytes, largest));
+            (unsigned long long)probe->n_tried,
+            leat_bytes_text((int64_t)probe->scratch_bytes, largest));
     add_row(b, "threads", LEAT_MEMORY_HOST,
             n * (WORKER_BYTES + leat_budget_round_up((int64_t)sizeof(leat_worker))),
             "%lld (threads and the consumer): stack, decoders, stage times", (long long)n);

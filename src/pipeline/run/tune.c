@@ -163,7 +163,7 @@ static void tune_reading_locked(leat_loader *loader)
     const leat_plan *const plan = loader->plan;
     if (!a->reader || plan->engine.read_bytes || a->n_timed < LEAT_SETTLE || loader->sample_ns <= 0)
         return;
-    const double record = (double)plan->look.mean_bytes;
+    const double record = (double)plan->probe.mean_bytes;
     const double rows = 2 * a->latency_ns * n_workers(loader) / loader->sample_ns;
     const double group =
         LEAT_GROUP_BYTES / record < GROUP_ROWS ? LEAT_GROUP_BYTES / record + 1 : GROUP_ROWS;

@@ -1,10 +1,13 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * device_cache.c: memory of `cache: device`, and the index of a slot. See device_cache.h. */
 #include "device_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/text.h"
 
 static size_t part_bytes(const leat_plan *plan, int32_t c)
@@ -14,7 +17,7 @@ static size_t part_bytes(const leat_plan *plan, int32_t c)
 
 int64_t leat_device_cache_bytes(const leat_plan *plan)
 {
-    double sum = 0; /* so that it cannot wrap */
+    double sum = 0; /* a double does not overflow */
     for (int32_t c = 0; c < plan->n_chains; c++)
         sum += (double)plan->source->n_records * (double)plan->chains[c].host_bytes + 255;
     return sum < 0x1p62 ? (int64_t)sum : INT64_MAX / 2;
@@ -78,6 +81,7 @@ void leat_device_cache_write(const leat_plan *plan, uint8_t *slot, uint64_t j, u
                              bool there)
 {
     const int64_t word = (int64_t)record + 1;
+    leat_check(record < plan->source->n_records);
     ((int64_t *)(void *)(slot + plan->index_offset))[j] = there ? word : -word;
 }
 
@@ -104,7 +108,7 @@ void leat_device_cache_note(leat_device_cache *cache, const leat_plan *plan, con
     }
 }
 
-/* --- what cannot be --------------------------------------------------------------------------------- */
+/* --- plans without it ------------------------------------------------------------------------------- */
 
 int leat_device_cache_settle(const leat_plan *plan, const leat_node *where, leat_error *err)
 {
@@ -112,17 +116,17 @@ int leat_device_cache_settle(const leat_plan *plan, const leat_node *where, leat
     if (!plan->caches_on_device)
         return LEAT_OK;
     if (plan->on_error != LEAT_ON_ERROR_FAIL)
-        what = "on_error, which puts something else in the place of a record";
+        what = "on_error, which replaces records";
     else if (plan->unbatches)
-        what = "unbatch, which makes samples of parts of a record";
+        what = "unbatch, which splits a record into samples";
     else if (plan->order.buckets)
         what = "bucket_by_length, whose batches have rows of several sizes";
     else if (plan->n_batch_ops)
-        what = "a map after batch, which works on the CPU";
+        what = "a map after batch, which runs on the CPU";
     for (int32_t c = 0; c < plan->n_chains && !what; c++)
         if (plan->chains[c].pad.on)
-            what = "padded_batch, which fills rows up on the CPU";
+            what = "padded_batch, which pads rows on the CPU";
     return what ? leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
-                                 "cache: device cannot be with %s: write cache: memory", what)
+                                 "cache: device does not work with %s: write cache: memory", what)
                 : LEAT_OK;
 }

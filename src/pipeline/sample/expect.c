@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * expect.c: class numbers within the model's classes, and finite floats. */
 #include "expect.h"
 
 #include <math.h>

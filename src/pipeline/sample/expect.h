@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * expect.h: what the consumer of a loader expects of values, checked in the row that a sample has come to, so
- * that a sample which is otherwise is a bad record like any other. */
+ * expect.h: checks a finished row against what the consumer of a loader expects of values. sample.c calls it.
+ * A row that fails is a bad record, so that on_error applies. */
 #ifndef LEAT_EXPECT_H
 #define LEAT_EXPECT_H
 
 #include "pipeline/plan/plan_impl.h"
 
-/* The row of chain c; `batch` is for the message. LEAT_E_DATA: it is not as expected. A row that batch ops or
- * a device go on with is not looked at. */
+/* Checks the row of chain c; `batch` is for the message. LEAT_E_DATA: it is not as expected. Rows that batch
+ * ops or a device still change are not checked. */
 int leat_expect_row(const leat_expect *expect, const leat_plan *plan, int32_t c, uint32_t bucket,
                     const void *row, int64_t batch, leat_error *err);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * features.c: a record's features, with which a sample's journey begins.
+ * features.c: gets a record's features, the first step of a sample. sample.c calls it.
  *
- * DESIGN. Three ways lead to them, chosen record by record: the engine has read the bytes; the source says
- * where they are, and they are read here by the worker; or the source loads the record by itself. */
+ * DESIGN. There are three ways, chosen for each record: the engine has read its bytes; or the source locates
+ * them and the worker reads them here; or the source loads the record itself. */
 #include "base/clock.h"
 #include "base/scratch.h"
-#include "journey.h"
+#include "sample_impl.h"
 
 static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
                  const leat_stored *stored, leat_view *features, leat_stopwatch *stopwatch,
@@ -51,7 +51,7 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
     return rc;
 }
 
-/* Features as the source gave them: their tables are for use unless engine.jpeg_index says otherwise. */
+/* Drops the JPEG tables of features, or requires them, as engine.jpeg_index says. */
 static int take_seeks(const leat_plan *plan, leat_view *features, leat_error *err)
 {
     for (int32_t i = 0; i < plan->source->n_features; i++) {
@@ -60,7 +60,7 @@ static int take_seeks(const leat_plan *plan, leat_view *features, leat_error *er
             features[i].seek = NULL;
         else if (plan->engine.jpeg_index == LEAT_JPEG_INDEX_REQUIRE && seek && seek->refused)
             return leat_fail(err, LEAT_E_DATA,
-                             "the index of JPEG files is damaged or of other bytes: make it anew "
+                             "the index of JPEG files is damaged or of other bytes: rebuild it "
                              "with `leat index --jpeg --rebuild`, or set engine.jpeg_index: auto");
     }
     return LEAT_OK;

@@ -1,65 +1,66 @@
 /* SPDX-License-Identifier: MIT
  *
- * sample.h: carries one sample from its bytes to its row, in one worker, while it is hot in cache. */
+ * sample.h: makes one sample, from its bytes to its row. A worker runs all its steps in a row, while the data
+ * are in the CPU's cache. The engine and probe.c call it. */
 #ifndef LEAT_SAMPLE_H
 #define LEAT_SAMPLE_H
 
 #include "base/trace.h"
 #include "pipeline/plan/plan_impl.h"
 
-/* A record whose parts are samples: what it came to before unbatch, for its next part. */
+/* A record as it is before unbatch. The worker keeps it for the next sample of the same record. */
 typedef struct leat_kept_record {
     bool valid;
     uint64_t record, epoch;
-    size_t mark; /* of scratch, behind the views */
+    size_t mark; /* end of the views in scratch */
     leat_view views[LEAT_MAX_FEATURES];
 } leat_kept_record;
 
-/* What one worker needs. [its worker] */
+/* The state of one worker. [its worker] */
 typedef struct leat_worker {
     leat_scratch *scratch;
     leat_order_cache order;
     leat_kept_record kept;
-    uint32_t bucket;    /* of the batch it works on */
-    uint64_t first_row; /* of that batch, which this rank's rows begin with */
-    leat_expect expect; /* of samples */
-    const struct leat_device_cache *device_cache; /* rows that are on the device; NULL: none are */
+    uint32_t bucket;                              /* of the batch it works on */
+    uint64_t first_row;                           /* of that batch: this rank's first row */
+    leat_expect expect;                           /* of samples */
+    const struct leat_device_cache *device_cache; /* cache: device; NULL: none */
     bool read_waited;     /* a record that it read was not in the page cache */
     int64_t batch;        /* whose rows it computes; for spans */
-    uint32_t until_timed; /* samples until the next one whose stages are timed */
-    uint32_t n_timed;     /* those that were, and parts of batch ops */
+    uint32_t until_timed; /* samples until the next timed one */
+    uint32_t n_timed;     /* timed samples, and timed tasks of batch ops */
     leat_trace trace;     /* totals per stage and spans; read by others as atomics */
 } leat_worker;
 
-/* timing.c: names the stages of a plan in trace order: read, parse, the ops of all chains, what a cache gives and
- * takes, batch ops. Returns their number. Ops that a device does instead are listed too. */
+/* timing.c: names the stages of a plan in trace order: read, parse, the ops of all chains, hits and fills of a
+ * cache, batch ops. Ops on the device are listed too. Returns the number of stages. */
 int32_t leat_timing_stages(const leat_plan *plan, leat_stage_stats *out);
 int32_t leat_timing_n_stages(const leat_plan *plan);
-/* Of a chain of the whole plan: its ops that may be the workers', and a fused run. */
+/* Stages of a chain of the whole plan: the ops that workers may run, and the fused ops. */
 static inline int32_t leat_timing_chain_stages(const leat_chain *chain)
 {
     return chain->n_host + (chain->fused != NULL);
 }
 enum { LEAT_STAGE_READ, LEAT_STAGE_PARSE, LEAT_STAGE_FIRST_OP };
 
-/* What was read ahead of a sample: the record as stored, or its entry in the cache's file. */
+/* Bytes that were read ahead for a sample: its stored record, or its entry in the cache's file. */
 typedef struct leat_stored {
-    const uint8_t *bytes; /* NULL: nothing; the source loads it (or it is read here when located) */
+    const uint8_t *bytes; /* NULL: none; the worker reads the record, or the source loads it */
     size_t size;
     bool is_entry;
 } leat_stored;
 
 typedef enum leat_timing { LEAT_UNTIMED, LEAT_TIMED, LEAT_TIMED_CPU } leat_timing;
 
-/* One sample to row j of a slot's memory. record: as leat_order_row gives it.
- * timing   each stage's time goes into the trace, or its CPU time
+/* Makes one sample in row `row` of a slot.
+ * sample   its number, as leat_order_row() gives it
+ * timing   whether the trace gets each stage's time, or its CPU time
  * returns  LEAT_OK, or the error with record and op in its message */
-int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t record, uint64_t epoch,
-                    const leat_stored *stored, uint8_t *slot, uint64_t j, leat_timing timing,
+int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample, uint64_t epoch,
+                    const leat_stored *stored, uint8_t *slot, uint64_t row, leat_timing timing,
                     leat_error *err);
 
-/* After a run of rows, or a part of a batch op: gives back what scratch took beyond so many bytes. A record that is kept for its
- * next part stays, if it is within them. */
+/* Call it after a task. Frees scratch beyond the first `bytes`. A kept record stays if it lies within them. */
 void leat_sample_rest(leat_worker *worker, size_t bytes);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * timing.c: the stages of a sample's journey: their names, and what of its time each takes.
+ * timing.c: names the stages that a sample passes, and times them.
  *
- * DESIGN. A sample that is timed has one clock, and each stage is charged what went by since the one
- * before it. So the times of the stages add up to the sample's. Stages have one order everywhere: in a
- * worker's trace, in the statistics and here. */
+ * DESIGN. A timed sample has one stopwatch. Each stage is charged the time since the end of the stage before
+ * it, so the times of all stages add up to the time of the sample. A worker's trace, the statistics and this
+ * file list stages in the same order. */
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "journey.h"
+#include "sample_impl.h"
 
-/* The run that is done in one go: where the plan was cut it may be a shorter one, or there is none now. */
+/* Names the fused ops of a chain. Where the GPU cut leaves none, the name is that of the whole plan's. */
 static void name_fused(const leat_plan *plan, const leat_plan *whole, int32_t c, char *out,
                        size_t size)
 {

@@ -11,7 +11,7 @@ static float *good_rows(const float *rows)
 {
     const setup s = { .threads = 2, .prefetch = 1 };
     float *const all = calloc(N * ROW_FLOATS, sizeof *all);
-    leat_plan *plan = plan_of(&s, rows);
+    leat_plan *plan = on_error_plan(&s, rows);
     leat_loader *loader = open_loader(plan, NULL);
     leat_batch *batch;
     while (leat_loader_next(loader, &batch, NULL) == LEAT_OK) {
@@ -57,7 +57,7 @@ static void masked_rows_are_zeros_and_the_others_as_ever(void **state)
                               .bad = "{}",
                               .threads = threads,
                               .prefetch = prefetch };
-            leat_plan *plan = plan_of(&s, rows);
+            leat_plan *plan = on_error_plan(&s, rows);
             leat_loader *loader = open_loader(plan, NULL);
             leat_batch *batch;
             leat_loader_stats_info stats;
@@ -142,7 +142,7 @@ static void replaced_rows_are_samples_of_the_same_epoch(void **state)
                               .bad = "{every: 4}", /* so that replacements are bad as well */
                               .threads = threads,
                               .prefetch = prefetch };
-            leat_plan *plan = plan_of(&s, rows);
+            leat_plan *plan = on_error_plan(&s, rows);
             leat_loader *loader = open_loader(plan, NULL);
             leat_batch *batch;
             leat_error err;
@@ -198,7 +198,7 @@ static void replacements_are_of_the_pipeline(void **state)
                           .bad = "{every: 3}",
                           .more = stages[i].name,
                           .more_options = stages[i].options };
-        leat_plan *plan = plan_of(&s, rows);
+        leat_plan *plan = on_error_plan(&s, rows);
         leat_loader *loader = open_loader(plan, NULL);
         leat_batch *batch;
         leat_order_cache cache = { 0 };
@@ -261,7 +261,7 @@ static void without_a_good_sample_the_first_error_stops_it(void **state)
                           .bad = "{every: 1}",
                           .threads = threads,
                           .prefetch = 2 };
-        leat_plan *plan = plan_of(&s, rows);
+        leat_plan *plan = on_error_plan(&s, rows);
         leat_loader *loader = open_loader(plan, NULL);
         leat_batch *batch;
         leat_error err;
@@ -298,7 +298,7 @@ static void ranks_mask_and_replace_the_same(void **state)
         for (int r = 0; r <= RANKS; r++) { /* the last one is alone */
             s.rank = r < RANKS ? r : 0;
             s.ranks = r < RANKS ? RANKS : 1;
-            plans[r] = plan_of(&s, rows);
+            plans[r] = on_error_plan(&s, rows);
             loaders[r] = open_loader(plans[r], NULL);
         }
         for (int64_t b = 0; b < N_BATCHES; b++) {

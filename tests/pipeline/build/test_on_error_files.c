@@ -223,7 +223,7 @@ static void the_column_comes_to_a_device(void **state)
                           .bad = "{every: 20}",
                           .threads = 2,
                           .prefetch = prefetch };
-        leat_plan *plan = plan_of(&s, rows);
+        leat_plan *plan = on_error_plan(&s, rows);
         leat_device *device;
         leat_batch *batch;
         leat_error err;
@@ -263,7 +263,7 @@ static void closing_with_bad_batches_held(void **state)
                           .bad = "{every: 2}",
                           .threads = i % 3,
                           .prefetch = i % 4 };
-        leat_plan *plan = plan_of(&s, rows);
+        leat_plan *plan = on_error_plan(&s, rows);
         leat_device *device;
         leat_batch *batch;
         leat_error err;

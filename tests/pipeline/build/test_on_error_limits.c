@@ -49,7 +49,7 @@ static void a_limit_stops_in_batch_order(void **state)
             const setup s = {
                 .on_error = text, .bad = "{}", .threads = how % 2 * 5, .prefetch = how / 2 % 2 * 3
             };
-            leat_plan *plan = plan_of(&s, rows);
+            leat_plan *plan = on_error_plan(&s, rows);
             leat_device *device = NULL;
             leat_error err;
             int64_t n;
@@ -84,7 +84,7 @@ static void a_limit_counts_each_epoch_anew(void **state)
                           .threads = 2,
                           .prefetch = 1,
                           .after = repeats[i] };
-        leat_plan *plan = plan_of(&s, rows);
+        leat_plan *plan = on_error_plan(&s, rows);
         leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = 4 });
         leat_batch *batch;
         leat_error err;
@@ -106,7 +106,7 @@ static void auto_allows_one_in_a_hundred_but_ten(void **state)
     leat_error err;
     int64_t n;
     (void)state;
-    leat_plan *plan = plan_of(&s, rows);
+    leat_plan *plan = on_error_plan(&s, rows);
     assert_int_equal(plan->max_errors, 10);
     leat_loader *loader = open_loader(plan, NULL);
     assert_int_equal(take_all(loader, &n, &err), LEAT_E_DATA);
@@ -117,7 +117,7 @@ static void auto_allows_one_in_a_hundred_but_ten(void **state)
     leat_stage_on_error_settle(plan);
     assert_int_equal(plan->max_errors, 10000 * SIZE / 100);
     leat_plan_close(&plan);
-    plan = plan_of(&fail, rows);
+    plan = on_error_plan(&fail, rows);
     loader = open_loader(plan, NULL);
     assert_int_equal(take_all(loader, &n, &err), LEAT_E_DATA);
     assert_null(strstr(err.message, "bad records"));
@@ -130,11 +130,11 @@ static void a_raised_limit_goes_on_from_the_state(void **state)
 {
     float *const rows = make_rows(N);
     setup s = { .on_error = "{policy: mask, max_errors: 12}", .bad = "{}", .threads = 2 };
-    leat_plan *low = plan_of(&s, rows);
+    leat_plan *low = on_error_plan(&s, rows);
     s.on_error = "{policy: mask, max_errors: unlimited}";
-    leat_plan *high = plan_of(&s, rows);
+    leat_plan *high = on_error_plan(&s, rows);
     s.on_error = "{policy: replace, max_errors: 12}";
-    leat_plan *other = plan_of(&s, rows);
+    leat_plan *other = on_error_plan(&s, rows);
     leat_loader *loader = open_loader(low, NULL);
     leat_loader_state at;
     leat_error err;
@@ -164,7 +164,7 @@ static void want_of_memory_is_never_masked(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         const setup s = { .on_error = policies[i], .bad = "{code: nomem}", .threads = i };
-        leat_plan *plan = plan_of(&s, rows);
+        leat_plan *plan = on_error_plan(&s, rows);
         leat_loader *loader = open_loader(plan, NULL);
         leat_error err;
         int64_t n;

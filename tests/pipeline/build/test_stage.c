@@ -230,7 +230,7 @@ static const struct {
     { "pipeline:\n  - map: [decode_jpg]\n", "bad.yaml:3:11: there is no op 'decode_jpg'; did you "
                                             "mean 'decode_jpeg'? `leat ops` lists them" },
     { "pipeline:\n  - map: xyzzy\n",
-      "bad.yaml:3:10: there is no op 'xyzzy': `leat ops` lists them" },
+      "bad.yaml:3:10: there is no op 'xyzzy'. `leat ops` lists them" },
     { "pipeline:\n  - map: [decode_jpeg, {batch: 4}]\n",
       "bad.yaml:3:24: 'batch' is a stage, not an op: make it an entry of `pipeline`, beside map" },
     { "pipeline:\n  - batch: 4\n  - map: [decode_jpeg]\n",

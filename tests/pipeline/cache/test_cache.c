@@ -64,7 +64,7 @@ static void no_cache_changes_a_batch(void **state)
                                                .cache = cache_text(i),
                                                .engine = engines[e],
                                                .prefetch = prefetch };
-                    leat_plan *plan = plan_of(&parts);
+                    leat_plan *plan = cache_plan(&parts);
                     for (int again = 0; again < 2; again++)
                         if (digest_of(plan, EPOCHS, NULL) != want)
                             fail_msg("cut %d, cache %s, %s, prefetch %d, loader %d", c, parts.cache,
@@ -82,12 +82,12 @@ static void a_random_prefix_keeps_the_first_draws(void **state)
     (void)state;
     assert_true(digest_of_parts(&plain, 1, NULL) == digest_of_parts(&kept, 1, NULL));
     assert_true(digest_of_parts(&plain, 2, NULL) != digest_of_parts(&kept, 2, NULL));
-    leat_plan *plan = plan_of(&kept);
+    leat_plan *plan = cache_plan(&kept);
     assert_non_null(leat_plan_note(plan, 0));
     assert_non_null(strstr(leat_plan_note(plan, 0), "'jitter'"));
     leat_plan_close(&plan);
     const pipe_parts after = { .cache = "memory", .after = "[jitter]" };
-    plan = plan_of(&after);
+    plan = cache_plan(&after);
     assert_null(leat_plan_note(plan, 0));
     leat_plan_close(&plan);
 }
@@ -104,7 +104,7 @@ static void links_before_it_run_once_per_record(void **state)
                                        .prefetch = 2 };
             const bool all = !strstr(caches[i], "bytes"), none = strstr(caches[i], "bytes: 0");
             leat_cache_stats cache;
-            leat_plan *plan = plan_of(&parts);
+            leat_plan *plan = cache_plan(&parts);
             n_counted = 0;
             digest_of(plan, 1, &cache);
             assert_int_equal(n_counted, N_RECORDS);
@@ -158,7 +158,7 @@ static void cached_records_are_not_read(void **state)
     for (int e = 0; e < N_ENGINES; e++) {
         const pipe_parts parts = { .before = "[count]", .cache = "memory", .engine = engines[e] };
         const leat_loader_options options = { .epochs = 2 };
-        leat_plan *plan = plan_of(&parts);
+        leat_plan *plan = cache_plan(&parts);
         leat_loader_stats_info stats;
         leat_batch *batch;
         leat_error err;
@@ -188,7 +188,7 @@ static void a_failing_record_fails_as_ever(void **state)
             const pipe_parts parts = { .before = sides[s][0],
                                        .cache = i < 0 ? NULL : cache_text(i),
                                        .after = sides[s][1] };
-            leat_plan *plan = plan_of(&parts);
+            leat_plan *plan = cache_plan(&parts);
             for (int again = 0; again < 2; again++) {
                 leat_loader *loader = open_loader(plan, NULL);
                 leat_batch *batch;
@@ -217,7 +217,7 @@ static void a_resumed_run_goes_on(void **state)
     const pipe_parts plain = { .before = "[count, shrink]",
                                .after = "[widen, jitter]",
                                .prefetch = 1 };
-    leat_plan *plan = plan_of(&parts), *other = plan_of(&plain);
+    leat_plan *plan = cache_plan(&parts), *other = cache_plan(&plain);
     leat_batch *batch;
     leat_error err;
     (void)state;
@@ -263,7 +263,7 @@ static void the_digest_of_a_plan_knows_random_prefixes(void **state)
     uint64_t digests[5];
     (void)state;
     for (int i = 0; i < 5; i++) {
-        leat_plan *plan = plan_of(&parts[i]);
+        leat_plan *plan = cache_plan(&parts[i]);
         digests[i] = leat_plan_get_info(plan)->digest;
         leat_plan_close(&plan);
     }
@@ -296,7 +296,7 @@ static void loaders_share_it(void **state)
                                    .after = "[widen, jitter]",
                                    .engine = "{threads: 3, digest: true}",
                                    .prefetch = 2 };
-        leat_plan *plan = plan_of(&parts);
+        leat_plan *plan = cache_plan(&parts);
         consumer consumers[3];
         pthread_t threads[3];
         for (int t = 0; t < 3; t++) {
@@ -323,7 +323,7 @@ static void wrong_configs_are_refused(void **state)
         { "{cache: ''}, {batch: 2}", "is empty" },
         { "{cache: {bytes: -1}}, {batch: 2}", "bytes" },
         { "{cache: {files: x}}, {batch: 2}", "did you mean 'file'" },
-        { "{cache: /tmp/leat-never-made}, {batch: 2}", "outlive" },
+        { "{cache: /tmp/leat-never-made}, {batch: 2}", "a file is kept after" },
     };
     float *rows = make_rows(4);
     const int64_t n = ROW_FLOATS;
@@ -360,7 +360,7 @@ static void nothing_is_allocated_once_warm(void **state)
         const pipe_parts parts = {
             .before = "[shrink]", .cache = cache_text(i), .after = "[widen, jitter]", .prefetch = 2
         };
-        leat_plan *plan = plan_of(&parts);
+        leat_plan *plan = cache_plan(&parts);
         expect_no_allocation(plan, 40);
     }
 }

@@ -31,12 +31,12 @@ static void a_full_disk_stops_the_filling_only(void **state)
         assert_int_equal(cache.entries, N_RECORDS);
     }
     leat_cache_fault = (leat_cache_faults){ .write_errno = EIO };
-    leat_plan *plan = plan_of(&parts);
+    leat_plan *plan = cache_plan(&parts);
     assert_true(digest_of(plan, 2, &cache) == want);
     assert_string_equal(cache.note, ""); /* all is there */
     leat_plan_close(&plan);
     unlink(cache_path);
-    plan = plan_of(&parts);
+    plan = cache_plan(&parts);
     leat_loader *loader;
     leat_error err;
     assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_IO);
@@ -56,7 +56,7 @@ static void a_file_size_limit_is_kept(void **state)
         const pid_t child = fork();
         if (child == 0) {
             leat_cache_stats cache;
-            leat_plan *plan = plan_of(&parts);
+            leat_plan *plan = cache_plan(&parts);
             leat_loader *loader;
             leat_error err;
             setrlimit(RLIMIT_FSIZE, &(struct rlimit){ limit, limit });
@@ -97,7 +97,7 @@ static void a_file_cut_while_it_is_used_costs_nothing_but_time(void **state)
     const pipe_parts parts = parts_with(cache_path);
     leat_cache_stats cache;
     (void)state;
-    leat_plan *plan = plan_of(&parts);
+    leat_plan *plan = cache_plan(&parts);
     assert_true(digest_of(plan, 1, &cache) == want);
     assert_int_equal(truncate(cache_path, (off_t)(leat_cache_first_entry(N_RECORDS) + 1000)), 0);
     assert_true(digest_of(plan, 1, &cache) == want);
@@ -113,7 +113,7 @@ static void a_file_cut_while_it_is_used_costs_nothing_but_time(void **state)
 /* Opens with the file as it is: either refused with a message, or every batch is right. */
 static void try_damaged(const pipe_parts *parts, uint64_t want, const char *what, size_t at)
 {
-    leat_plan *plan = plan_of(parts);
+    leat_plan *plan = cache_plan(parts);
     leat_loader *loader;
     leat_error err;
     const int rc = leat_loader_open(plan, NULL, &loader, &err);

@@ -68,7 +68,7 @@ static void runs_do_not_raise_the_limit(void **state)
 
 static void refused(const pipe_parts *parts, int code, const char *why)
 {
-    leat_plan *plan = plan_of(parts);
+    leat_plan *plan = cache_plan(parts);
     leat_loader *loader;
     leat_error err;
     size_t size, size_after;
@@ -154,7 +154,7 @@ static void other_files_are_left_alone(void **state)
     refused(&parts, LEAT_E_DATA, "no cache of leat");
     unlink(cache_path);
     assert_int_equal(mkdir(cache_path, 0777), 0);
-    leat_plan *plan = plan_of(&parts);
+    leat_plan *plan = cache_plan(&parts);
     assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_IO);
     rmdir(cache_path);
     assert_int_equal(mkfifo(cache_path, 0666), 0);
@@ -179,7 +179,7 @@ static void places_for_no_file_are_named(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const pipe_parts nowhere = parts_with(cases[i][0]);
-        leat_plan *plan = plan_of(&nowhere);
+        leat_plan *plan = cache_plan(&nowhere);
         leat_loader *loader;
         leat_error err;
         assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_IO);
@@ -225,7 +225,8 @@ static void one_writes_the_others_read(void **state)
     const pipe_parts parts = parts_with(cache_path);
     leat_cache_stats cache;
     (void)state;
-    leat_plan *writer = plan_of(&parts), *reader = plan_of(&parts), *late = plan_of(&parts);
+    leat_plan *writer = cache_plan(&parts), *reader = cache_plan(&parts),
+              *late = cache_plan(&parts);
     leat_loader *loader = open_loader(writer, NULL); /* it has the file from here on */
     assert_true(digest_of(reader, 1, &cache) == want);
     assert_non_null(strstr(cache.note, "another process"));

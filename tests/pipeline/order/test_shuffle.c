@@ -316,7 +316,7 @@ static void wrong_options_say_what_is_right(void **state)
     (void)state;
     expect("{block: 10, window: 25}", "got 25: 30 would be one");
     expect("{buffer_size: 1000}",
-           "no option 'buffer_size': there is no buffer, the shuffle is global");
+           "no option 'buffer_size': the shuffle is global and needs no buffer");
     expect("{buffer_size: 1000}", "builder:3:15: ");
     expect("{reshuffle_each_iteration: false}", "write reshuffle");
 }

@@ -12,7 +12,7 @@ static size_t ids_of(const char *source, const char *pipeline, int64_t first_bat
     leat_error err;
     leat_batch *batch;
     size_t n = 0;
-    check(plan_of(source, "", pipeline, &plan, &err), &err);
+    check(combined_try_plan(source, "", pipeline, &plan, &err), &err);
     const int32_t x = leat_plan_tensor_index(plan, "x"), id = leat_plan_tensor_index(plan, "id");
     const leat_loader_options options = { .first_batch = first_batch, .epochs = -1 };
     leat_loader *loader = open_loader(plan, &options);
@@ -131,7 +131,7 @@ static void zip_puts_side_by_side(void **state)
     leat_plan *plan;
     leat_error err;
     leat_batch *batch;
-    check(plan_of(ZIP, "", "[shuffle, {batch: 19}]", &plan, &err), &err);
+    check(combined_try_plan(ZIP, "", "[shuffle, {batch: 19}]", &plan, &err), &err);
     assert_int_equal(leat_plan_get_info(plan)->n_tensors, 4);
     leat_loader *loader = open_loader(plan, NULL);
     check(leat_loader_next(loader, &batch, &err), &err);
@@ -185,7 +185,7 @@ static void any_way_of_running_gives_the_same(void **state)
                              ? "{map: {tensor: image, ops: [{decode_raw: {shape: [96]}}]}}, "
                              : "",
                          prefetch);
-                check(plan_of(sources[s], engines[e], pipeline, &plan, &err), &err);
+                check(combined_try_plan(sources[s], engines[e], pipeline, &plan, &err), &err);
                 const uint64_t got = run_digest(plan, &options, &n);
                 leat_plan_close(&plan);
                 assert_true(n > 3);
@@ -208,7 +208,7 @@ static void weights_are_exact(void **state)
         char text[600];
         int64_t n;
         snprintf(text, sizeof text, "{mix: {weights: %s, sources: [" XA "}, " XB "}]}}", same[i]);
-        check(plan_of(text, "", "[{batch: 4}]", &plan, &err), &err);
+        check(combined_try_plan(text, "", "[{batch: 4}]", &plan, &err), &err);
         const uint64_t got = run_digest(plan, NULL, &n);
         leat_plan_close(&plan);
         assert_true(!want || got == want);
@@ -229,17 +229,19 @@ static void features_are_matched_by_name(void **state)
                      N_A + N_B);
     for (int64_t i = 0; i < N_A + N_B; i++)
         assert_int_equal(ids[i], i < N_A ? i : 100 + i - N_A);
-    assert_true(plan_of("{concat: [" XA "}, {tfrecord: {files: 'B', features: {x: {shape: [24, "
-                        "1]}, id: {shape: []}}}}]}",
-                        "", "[{batch: 7}]", &plan, &err) < 0);
-    assert_int_equal(plan_of("{concat: [{tfrecord: {files: 'A', features: {x: {shape: [4, 6]}}}}, "
-                             "{tfrecord: {files: 'B', features: {x: {shape: [6, 4]}}}}]}",
-                             "", "[{batch: 7}]", &plan, &err),
-                     LEAT_E_CONFIG);
+    assert_true(combined_try_plan("{concat: [" XA
+                                  "}, {tfrecord: {files: 'B', features: {x: {shape: [24, "
+                                  "1]}, id: {shape: []}}}}]}",
+                                  "", "[{batch: 7}]", &plan, &err) < 0);
+    assert_int_equal(
+        combined_try_plan("{concat: [{tfrecord: {files: 'A', features: {x: {shape: [4, 6]}}}}, "
+                          "{tfrecord: {files: 'B', features: {x: {shape: [6, 4]}}}}]}",
+                          "", "[{batch: 7}]", &plan, &err),
+        LEAT_E_CONFIG);
     assert_non_null(strstr(err.message, "no fixed shape"));
-    check(plan_of("{concat: [{tfrecord: {files: 'A', features: {x: {shape: [4, 6]}}}}, "
-                  "{tfrecord: {files: 'B', features: {x: {shape: [6, 4]}}}}]}",
-                  "", "[{map: [{reshape: [24]}]}, {batch: 7}]", &plan, &err),
+    check(combined_try_plan("{concat: [{tfrecord: {files: 'A', features: {x: {shape: [4, 6]}}}}, "
+                            "{tfrecord: {files: 'B', features: {x: {shape: [6, 4]}}}}]}",
+                            "", "[{map: [{reshape: [24]}]}, {batch: 7}]", &plan, &err),
           &err);
     leat_plan_close(&plan);
 }
@@ -248,7 +250,7 @@ static uint64_t digest_of(const char *source)
 {
     leat_plan *plan;
     leat_error err;
-    check(plan_of(source, "", "[{batch: 4}]", &plan, &err), &err);
+    check(combined_try_plan(source, "", "[{batch: 4}]", &plan, &err), &err);
     const uint64_t digest = leat_plan_get_info(plan)->digest;
     leat_plan_close(&plan);
     return digest;

@@ -8,7 +8,7 @@ static void refused(const char *source, const char *says)
 {
     leat_plan *plan;
     leat_error err;
-    if (plan_of(source, "", "[{batch: 4}]", &plan, &err) >= 0)
+    if (combined_try_plan(source, "", "[{batch: 4}]", &plan, &err) >= 0)
         fail_msg("%s opens", source);
     assert_null(plan);
     if (!strstr(err.message, says) || strncmp(err.message, "c.yaml:1:", 9))
@@ -59,9 +59,9 @@ static void notes_of_the_parts_reach_the_plan(void **state)
     leat_plan *plan;
     leat_error err;
     (void)state;
-    check(plan_of("{concat: [" XA "}, {mix: [" XA "}, " XB
-                  ", pipeline: [{filter: {feature: id, min: 103}}]}]}]}",
-                  "", "[{batch: 4}]", &plan, &err),
+    check(combined_try_plan("{concat: [" XA "}, {mix: [" XA "}, " XB
+                            ", pipeline: [{filter: {feature: id, min: 103}}]}]}]}",
+                            "", "[{batch: 4}]", &plan, &err),
           &err);
     assert_non_null(leat_plan_note(plan, 0));
     assert_string_equal(leat_plan_note(plan, 0), "source 2: source 2: filter: keeps 22 of 25 "
@@ -85,7 +85,7 @@ static void every_kind_names_its_parts(void **state)
                  "{%s: [" XA ", pipeline: [{filter: {feature: id, min: 10}}, {shuffle: {window: "
                  "8}}]}, " XB ", pipeline: [{shuffle: {window: 6}}]}]}",
                  kinds[k]);
-        check(plan_of(source, "", "[{batch: 4}]", &plan, &err), &err);
+        check(combined_try_plan(source, "", "[{batch: 4}]", &plan, &err), &err);
         assert_string_equal(leat_plan_note(plan, 0), kept);
         assert_ptr_equal(strstr(leat_plan_note(plan, 1), "source 1: shuffle: with a window of 8"),
                          leat_plan_note(plan, 1));
@@ -94,10 +94,11 @@ static void every_kind_names_its_parts(void **state)
         assert_null(leat_plan_note(plan, 3));
         leat_plan_close(&plan);
     }
-    check(plan_of("{zip: [{tfrecord: {files: 'A', features: {id: {shape: []}}}, pipeline: "
-                  "[{filter: {feature: id, min: 10}}]}, {tfrecord: {files: 'C', features: {label: "
-                  "{shape: []}}}}]}",
-                  "", "[{batch: 4}]", &plan, &err),
+    check(combined_try_plan(
+              "{zip: [{tfrecord: {files: 'A', features: {id: {shape: []}}}, pipeline: "
+              "[{filter: {feature: id, min: 10}}]}, {tfrecord: {files: 'C', features: {label: "
+              "{shape: []}}}}]}",
+              "", "[{batch: 4}]", &plan, &err),
           &err);
     assert_string_equal(leat_plan_note(plan, 0), kept);
     assert_null(leat_plan_note(plan, 1));
@@ -121,7 +122,8 @@ static void a_bad_record_is_named_by_its_file(void **state)
     assert_int_equal(system(command), 0);
     leat_plan *plan;
     leat_error err;
-    check(plan_of(cases[0].source, "", "[{batch: 4}]", &plan, &err), &err); /* makes the index */
+    check(combined_try_plan(cases[0].source, "", "[{batch: 4}]", &plan, &err),
+          &err); /* makes the index */
     leat_plan_close(&plan);
     FILE *f = fopen(b, "r+b"); /* a byte near the end: in the last record */
     fseek(f, -8, SEEK_END);
@@ -133,9 +135,9 @@ static void a_bad_record_is_named_by_its_file(void **state)
         for (int ahead = 0; ahead < 2; ahead++) {
             leat_batch *batch;
             int rc;
-            check(
-                plan_of(cases[i].source, ahead ? "" : "reader: pread", "[{batch: 4}]", &plan, &err),
-                &err);
+            check(combined_try_plan(cases[i].source, ahead ? "" : "reader: pread", "[{batch: 4}]",
+                                    &plan, &err),
+                  &err);
             leat_loader *loader = open_loader(plan, NULL);
             while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK)
                 leat_batch_release(batch);

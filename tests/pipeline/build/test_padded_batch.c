@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_padded.c: samples of different sizes in rows of one size, against plain loops. */
+ * test_padded_batch.c: samples of different sizes in rows of one size, against plain loops. */
 #include "fixtures/engine_fixture.h"
 
 #include <math.h>

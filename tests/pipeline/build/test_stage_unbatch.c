@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_unbatch.c: a record of m rows is m samples: the same batches as if each row were a record, for
+ * test_stage_unbatch.c: a record of m rows is m samples: the same batches as if each row were a record, for
  * any order, way of running and start; and what stands before unbatch runs once per record. */
 #include "fixtures/engine_fixture.h"
 #include "fixtures/steady_fixture.h"

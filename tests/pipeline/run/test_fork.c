@@ -29,7 +29,7 @@ enum { CHILD_THREADS = 2 };
 
 static leat_plan *make_plan(const char *engine, int threads, const char *cache)
 {
-    char text[600];
+    char text[1000];
     snprintf(text, sizeof text,
              "source: {tfrecord: {files: '%s/data.tfrecord', features: {x: {}, id: {shape: []}}}}\n"
              "engine: {digest: true, threads: %d, %s}\n"

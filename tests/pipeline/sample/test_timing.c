@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_stage_cpu.c: the CPU time of stages: how it is scaled from the samples that were looked at, and
+ * test_timing.c: the CPU time of stages: how it is scaled from the samples that were looked at, and
  * that one who sleeps is told from one who works. */
 #include "fixtures/engine_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_layout.c: placing rows in the read memory: whatever is joined, wrapped or rounded to blocks, a
+ * test_coalesce.c: placing rows in the read memory: whatever is joined, wrapped or rounded to blocks, a
  * row finds its own bytes there until its run is done. */
 #include <setjmp.h>
 #include <stdarg.h>

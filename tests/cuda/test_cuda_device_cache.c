@@ -37,7 +37,7 @@ static void batches_do_not_depend_on_luck(void **state)
         gpu_run run = { .seed = seed, .effort = 1 };
         fake->reset(seed);
         run.device = open_gpu();
-        if (gpu_case_keep(&run) != GPU_PASSED)
+        if (gpu_case_device_cache(&run) != GPU_PASSED)
             fail_msg("seed %d: %s", (int)seed, run.text);
         leat_device_close(&run.device);
         check_fake(fake);

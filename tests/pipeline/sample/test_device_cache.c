@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_keep.c: what `cache: device` refuses, and what it plans. Batches are in test_cuda_keep.c. */
+ * test_device_cache.c: what `cache: device` refuses, and what it plans. Batches are in test_cuda_device_cache.c. */
 #include "fixtures/engine_fixture.h"
 
 #include "pipeline/plan/plan_impl.h"
@@ -46,13 +46,13 @@ static void what_cannot_be_is_refused(void **state)
         { { "on_error", "mask", "cache", "device", "batch", "4" }, "{}", "policy: replace" },
         { { "on_error", "replace", "cache", "device", "batch", "4" },
           "{}",
-          "cache: device cannot be with on_error" },
+          "cache: device does not work with on_error" },
         { { "cache", "device", "batch", "4", "map", "[mixup: {label: none}]" },
           "{}",
-          "cache: device cannot be with a map after batch" },
+          "cache: device does not work with a map after batch" },
         { { "cache", "device", "padded_batch", "{size: 4, shapes: {image: [8, 8, 3]}}" },
           "{}",
-          "cannot be with padded_batch" },
+          "does not work with padded_batch" },
         { { "cache", "device", "batch", "4" }, "{digest: true}", "cache: device finishes them" },
     };
     (void)state;

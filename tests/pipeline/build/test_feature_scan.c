@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_source_scan.c: reading a feature of all records at open: by any number of threads every position
+ * test_feature_scan.c: reading a feature of all records at open: by any number of threads every position
  * once, the same sets, and the same error. */
 #include "fixtures/engine_fixture.h"
 

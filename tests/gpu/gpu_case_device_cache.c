@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_case_keep.c: rows that stay on the device: the same bytes as on the host, over epochs, prefetch
+ * gpu_case_device_cache.c: rows that stay on the device: the same bytes as on the host, over epochs, prefetch
  * depths and short last batches, and in the end no rows travel. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,7 +140,7 @@ static gpu_verdict one(gpu_run *run, const keep_case *c, const keep_rows *all)
     return verdict;
 }
 
-gpu_verdict gpu_case_keep(gpu_run *run)
+gpu_verdict gpu_case_device_cache(gpu_run *run)
 {
     keep_rows *const all = malloc(sizeof *all);
     leat_rng rng = leat_rng_make(run->seed, 2, 1, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_buckets.c: batches of samples of nearly the same length, against plain lists. */
+ * test_bucket.c: batches of samples of nearly the same length, against plain lists. */
 #include "fixtures/engine_fixture.h"
 
 #include <math.h>

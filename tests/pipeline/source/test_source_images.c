@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_images_source.c: the source `images`: which files become which records with which labels, what
+ * test_source_images.c: the source `images`: which files become which records with which labels, what
  * it refuses, and that it gives the batches that the converted set gives. */
 #include <fcntl.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_filter.c: the stage `filter`, which reads features at open, against a plain loop over the
+ * test_stage_filter.c: the stage `filter`, which reads features at open, against a plain loop over the
  * records. */
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
