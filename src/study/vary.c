@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * vary.c: parses "path=a,b,c". compare.c calls it. Whether a path exists is checked later, by the config. */
 #include "vary.h"
 
 #include <stdbool.h>
@@ -16,7 +18,7 @@ static leat_vary_slice trimmed(const char *text, size_t length)
 }
 
 /* Length of the quoted text that begins at `text`, with its quotes; 0 if it does not end. In "…" a
- * backslash takes the next byte along; in '…' two quotes stand for one. */
+ * backslash escapes the next byte; in '…' two quotes mean one. */
 static size_t quoted(const char *text)
 {
     for (size_t i = 1; text[i]; i++) {
@@ -34,7 +36,7 @@ static int value_length(const char *text, size_t *length, leat_error *err)
 {
     char closing[MAX_DEPTH];
     size_t depth = 0, i = 0;
-    bool begins = true; /* a quote here quotes; one inside a word does not */
+    bool begins = true; /* a quote counts only at the start of a value */
     for (; text[i] && (depth || text[i] != ','); i++) {
         const char c = text[i];
         if (begins && (c == '"' || c == '\'')) {

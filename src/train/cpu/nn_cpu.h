@@ -143,16 +143,21 @@ struct leat_net {
     bool stop;           /* [lock] */
 };
 
-/* One row per layer: makes its actions. Both return LEAT_OK or an error. */
+/* One row per layer: makes its actions. Both functions return LEAT_OK or an error. An activation is one row
+ * here, with its function in `eltwise`. */
 typedef struct leat_cpu_layer {
     const leat_layer *layer;
     /* From plan->at to plan->at. */
     int (*forward)(leat_cpu_plan *plan, int32_t i, leat_error *err);
     /* From plan->grad to plan->grad, where leat_model_needs_gradient(i); NULL: nothing to do. */
     int (*backward)(leat_cpu_plan *plan, int32_t i, leat_error *err);
+    leat_onednn_eltwise eltwise; /* of an activation: its function */
+    leat_onednn_pooling pooling; /* of a pooling layer */
 } leat_cpu_layer;
 
 const leat_cpu_layer *leat_cpu_layer_for(const leat_layer *layer);
+/* The row of layer i of the plan. */
+const leat_cpu_layer *leat_cpu_row(const leat_cpu_plan *plan, int32_t i);
 
 /* --- parameters ------------------------------------------------------------------------------ */
 
@@ -242,7 +247,7 @@ int leat_cpu_new_grad(leat_cpu_plan *plan, leat_onednn_prim *prim, leat_error *e
     int leat_cpu_##name##_backward(leat_cpu_plan *plan, int32_t i, leat_error *err);
 LEAT_CPU_LAYER_DECLARE(dense)
 LEAT_CPU_LAYER_DECLARE(conv)
-LEAT_CPU_LAYER_DECLARE(map)
+LEAT_CPU_LAYER_DECLARE(eltwise)
 LEAT_CPU_LAYER_DECLARE(pool)
 LEAT_CPU_LAYER_DECLARE(global_pool)
 LEAT_CPU_LAYER_DECLARE(flatten)

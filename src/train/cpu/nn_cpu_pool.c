@@ -7,8 +7,7 @@
 
 static leat_onednn_pooling pooling_of(const leat_cpu_plan *plan, int32_t i)
 {
-    return leat_cpu_spec(plan, i)->layer == &leat_layer_max_pool ? LEAT_DN_POOL_MAX
-                                                                 : LEAT_DN_POOL_MEAN;
+    return leat_cpu_row(plan, i)->pooling;
 }
 
 /* global_avg_pool is one window over the whole image. */

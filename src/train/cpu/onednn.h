@@ -102,13 +102,13 @@ int leat_onednn_pool_backward(leat_onednn *dn, const leat_onednn_window *w,
                               const leat_onednn_prim *forward, leat_onednn_prim **out,
                               leat_error *err);
 
-typedef enum leat_onednn_map { LEAT_DN_RELU, LEAT_DN_SIGMOID } leat_onednn_map;
+typedef enum leat_onednn_eltwise { LEAT_DN_RELU, LEAT_DN_SIGMOID } leat_onednn_eltwise;
 
 /* Element by element; works in place. The backward form takes the forward's output as DST. */
-int leat_onednn_elementwise(leat_onednn *dn, leat_onednn_map kind, bool training,
+int leat_onednn_elementwise(leat_onednn *dn, leat_onednn_eltwise kind, bool training,
                             const leat_onednn_layout *layout, leat_onednn_prim **out,
                             leat_error *err);
-int leat_onednn_elementwise_backward(leat_onednn *dn, leat_onednn_map kind,
+int leat_onednn_elementwise_backward(leat_onednn *dn, leat_onednn_eltwise kind,
                                      const leat_onednn_layout *layout,
                                      const leat_onednn_prim *forward, leat_onednn_prim **out,
                                      leat_error *err);
