@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu.h: what the files of the CUDA plugin share. The plugin calls nothing of libleat. */
+ * gpu.h: types and functions that the files of the CUDA plugin share. The plugin must not call libleat,
+ * so that it works with programs that link libleat statically. */
 #ifndef LEAT_GPU_H
 #define LEAT_GPU_H
 
@@ -13,17 +14,17 @@
 typedef struct leat_gpu {
     leat_device base;
     int number;        /* CUDA's; [const after open] */
-    cudaStream_t side; /* for anchors; [const after open] */
+    cudaStream_t side; /* for clock anchors; [const after open] */
     cudaLibrary_t plants;
-    const void *planter; /* the kernel of planted work; NULL until it is used */
+    const void *planter; /* kernel of gpu_plant.c, NULL before its first use [gpu_plant.c] */
 
     pthread_mutex_t lock; /* guards what follows */
     leat_gpu_anchors anchors;
     cudaEvent_t anchor_events[LEAT_GPU_ANCHORS]; /* as anchors.ring */
     cudaEvent_t spare[2];
     int64_t renew_ns;  /* when the next anchor is due */
-    int64_t narrow_ns; /* an anchor that is no wider is a good one */
-    char trouble[256]; /* see leat_device_table.explain */
+    int64_t narrow_ns; /* largest width of a good anchor */
+    char trouble[256]; /* last failure, for leat_device_table.explain */
 } leat_gpu;
 
 typedef struct leat_gpu_stream {
@@ -47,23 +48,23 @@ static inline cudaStream_t leat_gpu_stream_cuda(leat_stream *stream)
 }
 
 /* --- gpu_error.c ------------------------------------------------------------------------------- */
-/* LEAT_OK, LEAT_E_AGAIN, LEAT_E_NOMEM or LEAT_E_DEVICE. A failure is remembered for explain() and
- * taken off the thread's last error. what: "copying 12 bytes to the device". */
+/* Converts to LEAT_OK, LEAT_E_AGAIN, LEAT_E_NOMEM or LEAT_E_DEVICE. Stores a failure for explain() and
+ * clears the thread's last CUDA error. what: such as "copying 12 bytes to the device". */
 int leat_gpu_code(leat_gpu *gpu, cudaError_t rc, const char *what);
-/* Remembers a failure of another library for explain(), and returns the code. */
+/* Stores a failure of another library for explain(), and returns the code. */
 int leat_gpu_trouble(leat_gpu *gpu, int code, const char *format, ...) LEAT_PRINTF(3, 4);
 /* Fills *err (if not NULL) and returns the code. */
 int leat_gpu_fail(leat_error *err, int code, const char *format, ...) LEAT_PRINTF(3, 4);
 /* As leat_gpu_code, and the same text in *err. */
 int leat_gpu_check(leat_gpu *gpu, cudaError_t rc, const char *what, leat_error *err);
-/* The calling thread's CUDA calls go to this GPU from now on. */
+/* Makes this GPU the current device of the calling thread. */
 int leat_gpu_use(leat_gpu *gpu);
 void leat_gpu_explain(leat_device *device, char *text, size_t size);
 
 /* --- gpu_clock.c ------------------------------------------------------------------------------- */
 int leat_gpu_clock_open(leat_gpu *gpu, leat_error *err);
 void leat_gpu_clock_close(leat_gpu *gpu);
-/* CLOCK_MONOTONIC of an event that is done; 0 if that cannot be said. */
+/* CLOCK_MONOTONIC of a completed event; 0 if CUDA cannot tell. */
 int64_t leat_gpu_clock_of(leat_gpu *gpu, const leat_gpu_event *event);
 
 /* --- gpu_queue.c: memory, streams, events, copies ---------------------------------------------- */

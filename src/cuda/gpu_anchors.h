@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_anchors.h: the GPU's clock against the host's: some moments that are known on both, the newest
- * last, and the straight lines between them, so that it does not matter how far the clocks drift apart.
- * Arithmetic only. The GPU's time counts from the first moment on. */
+ * gpu_anchors.h: converts GPU time to host time, for gpu_clock.c. An anchor is a moment that is known on
+ * both clocks. Between anchors the conversion is linear, which follows the drift of the clocks. GPU time
+ * counts from the first anchor. Arithmetic only, without CUDA. */
 #ifndef LEAT_GPU_ANCHORS_H
 #define LEAT_GPU_ANCHORS_H
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum { LEAT_GPU_ANCHORS = 8 };
-/* Clocks that differ by more than a part in a thousand are not believed. */
+/* Rates that differ from 1 by more than this are measurement errors. */
 #define LEAT_GPU_RATE_OFF 1e-3
 
 typedef struct leat_gpu_anchor {
@@ -19,7 +19,7 @@ typedef struct leat_gpu_anchor {
 
 typedef struct leat_gpu_anchors {
     leat_gpu_anchor ring[LEAT_GPU_ANCHORS];
-    int64_t n; /* ever set; i is in the ring from n - LEAT_GPU_ANCHORS on */
+    int64_t n; /* anchors ever added; the ring holds the last LEAT_GPU_ANCHORS */
 } leat_gpu_anchors;
 
 static inline int64_t leat_gpu_anchors_oldest(const leat_gpu_anchors *a)
@@ -37,7 +37,7 @@ static inline void leat_gpu_anchors_add(leat_gpu_anchors *a, int64_t host_ns, in
     a->ring[a->n++ % LEAT_GPU_ANCHORS] = (leat_gpu_anchor){ host_ns, gpu_ns };
 }
 
-/* The newest that is not after the moment, or the oldest. */
+/* The newest anchor that is not after the moment, or the oldest. */
 static inline int64_t leat_gpu_anchors_before(const leat_gpu_anchors *a, int64_t host_ns)
 {
     int64_t i = a->n - 1;
@@ -46,7 +46,7 @@ static inline int64_t leat_gpu_anchors_before(const leat_gpu_anchors *a, int64_t
     return i;
 }
 
-/* Nanoseconds of the host for one of the GPU, between two of them. */
+/* Host nanoseconds per GPU nanosecond between two anchors. */
 static inline double leat_gpu_anchors_rate(const leat_gpu_anchor *from, const leat_gpu_anchor *to)
 {
     const double gpu = (double)(to->gpu_ns - from->gpu_ns);
@@ -54,8 +54,8 @@ static inline double leat_gpu_anchors_rate(const leat_gpu_anchor *from, const le
     return rate > 1 - LEAT_GPU_RATE_OFF && rate < 1 + LEAT_GPU_RATE_OFF ? rate : 1;
 }
 
-/* The host's time of a moment on the GPU's clock. Outside of all that is known, the clocks go on as they
- * did from the oldest to the newest. */
+/* Converts GPU time to host time. Outside of the anchors it uses the rate from the oldest to the
+ * newest. */
 static inline int64_t leat_gpu_anchors_host(const leat_gpu_anchors *a, int64_t gpu_ns)
 {
     const int64_t first = leat_gpu_anchors_oldest(a);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_clock.c: when an event was done, on the host's clock.
+ * gpu_clock.c: the host time at which an event completed. gpu_queue.c calls it for leat_device_table.event_ns.
  *
- * DESIGN. CUDA tells only the time between two events, as a float of milliseconds: after 16 s it no
- * longer resolves a microsecond, and the GPU's clock drifts against the host's. So an event's time is
- * counted from an anchor near it, an event on a stream of its own whose moment the host knows: it looks at
- * its clock, records, waits for it to be done, looks again, and takes the middle. When the last anchor is
- * older than a quarter of a second, the next question makes a new one, at the cost of some tens of
- * microseconds; gpu_anchors.h draws the lines between them. On a busy device an anchor may come late, and
- * then nobody knows when: one that is not narrow is taken only if there is no good one of late. */
+ * DESIGN. CUDA gives only the time between two events, as a float of milliseconds. After 16 s a float does
+ * not resolve a microsecond, and the GPU's clock drifts against the host's. So the time of an event counts
+ * from a near anchor: an event on the side stream whose host time is known. To make one, the host reads
+ * its clock, records the event, waits for it, reads the clock again and takes the middle. If the last
+ * anchor is older than 250 ms, the next call makes a new one, which takes some tens of microseconds.
+ * gpu_anchors.h interpolates. On a busy device the event may complete late, which makes the anchor wide.
+ * A wide anchor is used only if there has been no narrow one for a while. */
 #include "base/clock.h"
 #include "gpu.h"
 
@@ -16,11 +16,11 @@
 #define OLD_NS     (16 * (int64_t)RENEW_NS)
 #define NARROW_NS  40000
 #define TRIES      4
-#define TRY_NS     500000 /* better an old anchor than a long wait */
+#define TRY_NS     500000 /* an old anchor is better than a longer wait */
 #define OPEN_TRIES 16
-#define OPEN_NS    20000000000 /* the first work that a device does takes its time */
+#define OPEN_NS    20000000000 /* the first work on a device can take seconds */
 
-/* One try: the middle of the two looks at the clock, and how far they are apart. */
+/* Tries one anchor: *ns is the middle of two clock readings, *width_ns their distance. */
 static cudaError_t try_anchor(leat_gpu *gpu, cudaEvent_t event, int64_t *ns, int64_t *width_ns,
                               int64_t limit_ns)
 {
@@ -35,7 +35,7 @@ static cudaError_t try_anchor(leat_gpu *gpu, cudaEvent_t event, int64_t *ns, int
     return rc;
 }
 
-/* The narrowest of some tries: its event is spare[0] then. */
+/* Finds the narrowest of some tries. Its event is spare[0] afterwards. */
 static cudaError_t find_moment(leat_gpu *gpu, int tries, int64_t limit_ns, int64_t *ns,
                                int64_t *width_ns)
 {
@@ -56,7 +56,7 @@ static cudaError_t find_moment(leat_gpu *gpu, int tries, int64_t limit_ns, int64
     return cudaSuccess;
 }
 
-/* spare[0] becomes the newest anchor; the oldest one's event is spare then. */
+/* Makes spare[0] the newest anchor. The event of the oldest becomes the spare. */
 static cudaError_t add_anchor(leat_gpu *gpu, int64_t host_ns)
 {
     leat_gpu_anchors *const a = &gpu->anchors;
@@ -90,7 +90,7 @@ int leat_gpu_clock_open(leat_gpu *gpu, leat_error *err)
         rc = find_moment(gpu, OPEN_TRIES, OPEN_NS, &ns, &width_ns);
     if (rc == cudaSuccess)
         rc = add_anchor(gpu, ns);
-    if (width_ns > NARROW_NS) /* no better here: twice as wide will do later */
+    if (width_ns > NARROW_NS) /* this machine is slow: accept twice that width later */
         gpu->narrow_ns = width_ns < TRY_NS / 4 ? 2 * width_ns : TRY_NS / 2;
     gpu->renew_ns = leat_clock_ns() + RENEW_NS;
     return leat_gpu_check(gpu, rc, "setting up the device's clock", err);
@@ -98,7 +98,7 @@ int leat_gpu_clock_open(leat_gpu *gpu, leat_error *err)
 
 void leat_gpu_clock_close(leat_gpu *gpu)
 {
-    if (gpu->side) /* an anchor that was given up may still be on its way */
+    if (gpu->side) /* the event of a failed try may still be in flight */
         cudaStreamSynchronize(gpu->side);
     for (int i = 0; i < LEAT_GPU_ANCHORS; i++)
         if (gpu->anchor_events[i])
@@ -111,15 +111,15 @@ void leat_gpu_clock_close(leat_gpu *gpu)
     cudaGetLastError();
 }
 
-/* [clock lock held] A new anchor if it is time; if that fails, the others still hold. */
-static void renew(leat_gpu *gpu)
+/* Adds an anchor if it is due. If that fails, the others are still valid. */
+static void renew_locked(leat_gpu *gpu)
 {
     const int64_t now = leat_clock_ns();
     const int64_t age = now - leat_gpu_anchors_at(&gpu->anchors, gpu->anchors.n - 1)->host_ns;
     int64_t ns, width_ns;
     if (now < gpu->renew_ns)
         return;
-    gpu->renew_ns = now + RENEW_NS; /* also if it fails: a busy device stays busy */
+    gpu->renew_ns = now + RENEW_NS; /* even if it fails, because a busy device stays busy */
     if (find_moment(gpu, TRIES, TRY_NS, &ns, &width_ns) != cudaSuccess ||
         ((width_ns <= gpu->narrow_ns || age > OLD_NS) && add_anchor(gpu, ns) != cudaSuccess))
         cudaGetLastError();
@@ -129,7 +129,7 @@ int64_t leat_gpu_clock_of(leat_gpu *gpu, const leat_gpu_event *event)
 {
     float ms = 0;
     pthread_mutex_lock(&gpu->lock);
-    renew(gpu);
+    renew_locked(gpu);
     const int64_t near = leat_gpu_anchors_before(&gpu->anchors, event->recorded_ns);
     const cudaError_t rc =
         cudaEventElapsedTime(&ms, gpu->anchor_events[near % LEAT_GPU_ANCHORS], event->cuda);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_codec.c: see gpu_codec.h.
+ * gpu_codec.c: decodes JPEG files with nvJPEG (gpu_codec.h).
  *
- * DESIGN. Of a picture only the part that the next op reads is decoded, where the chip's own decoder does
- * the file: the entropy-coded bytes are gone through all the same, but less is transformed and written.
- * Each picture has room for all of it, so one whose part is refused is decoded whole in the same place.
+ * DESIGN. The JPEG engine of the GPU decodes only the region that the next op reads. It still reads all
+ * entropy-coded bytes, but transforms and writes less. Each picture has memory for the whole picture, so
+ * that it can be decoded whole in the same place if a region is refused.
  *
- * When a call fails, nvJPEG does not say for which file. If parts were asked for, the call is made again
- * without. Then the files of the call are decoded one by one, waiting for each; the first that fails is
- * the bad one, and if none does, nothing is wrong. */
+ * nvJPEG does not say which file made a call fail. If the call had regions, it is repeated without. If it
+ * still fails, the files are decoded one by one, with a wait after each. The first that fails is the
+ * damaged one. If none fails, the batch is good. */
 #include "gpu_codec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* nvJPEG's answer as a code, kept for explain(). */
+/* Converts a return value of nvJPEG to a code, and stores it for explain(). */
 static int code_of(const leat_gpu_codec *codec, int answer, const char *what)
 {
     int code = LEAT_E_DEVICE;
@@ -32,14 +32,14 @@ static int code_of(const leat_gpu_codec *codec, int answer, const char *what)
 
 /* --- open -------------------------------------------------------------------------------------- */
 
-/* Interpolating chroma is what libjpeg does; versions that do not know it refuse the flag. */
+/* Asks for interpolated chroma, as libjpeg has it. Old versions refuse the flag. */
 static int create(const leat_gpu_codec *codec, int backend, nvjpeg_handle **out)
 {
     const int answer = codec->api->nvjpegCreateEx(backend, NULL, NULL, NVJPEG_INTERPOLATE, out);
     return answer == NVJPEG_OK ? answer : codec->api->nvjpegCreateEx(backend, NULL, NULL, 0, out);
 }
 
-/* The chip's own decoder, if it has one. */
+/* Opens the JPEG engine, if the GPU has one. */
 static void find_hardware(leat_gpu_codec *codec)
 {
     unsigned n_engines = 0, n_cores = 0;
@@ -52,7 +52,7 @@ static void find_hardware(leat_gpu_codec *codec)
         }
         codec->handles[LEAT_GPU_HARDWARE] = handle;
     }
-    cudaGetLastError(); /* it may have asked for what is not there */
+    cudaGetLastError(); /* creating HARDWARE may have failed */
 }
 
 static int read_environment(bool *regions, leat_error *err)
@@ -145,7 +145,7 @@ int leat_gpu_codec_open_call(const leat_gpu_codec *codec, int way, int64_t rows,
         code_of(codec, codec->api->nvjpegJpegStateCreate(handle, &call->state), "opening a state");
     if (rc < 0 || way != LEAT_GPU_HARDWARE)
         return rc;
-    /* Any such call makes it keep its memory from batch to batch. */
+    /* After any such call nvJPEG keeps its memory between batches. */
     rc = code_of(codec,
                  codec->api->nvjpegDecodeBatchedPreAllocate(handle, call->state, 1, 1, 1,
                                                             NVJPEG_CHROMA_444, codec->format),
@@ -167,15 +167,15 @@ void leat_gpu_codec_close_call(const leat_gpu_codec *codec, leat_gpu_call *call)
     *call = (leat_gpu_call){ .n = 0 };
 }
 
-/* --- which way --------------------------------------------------------------------------------- */
+/* --- which backend ----------------------------------------------------------------------------- */
 
-/* Not worth a call of its own kind: nearly all of the picture is wanted. */
+/* If the region is most of the picture, decoding only the region saves too little. */
 static bool is_most(const leat_image_box *part, const leat_kernel_picture *picture)
 {
     return 4 * (int64_t)part->height * part->width > 3 * (int64_t)picture->height * picture->width;
 }
 
-/* Whether the hardware decodes that part of the file it has looked at. */
+/* Whether HARDWARE can decode that region of the file in codec->header. */
 static bool takes_part(const leat_gpu_codec *codec, nvjpeg_params *params,
                        const leat_image_box *part)
 {
@@ -198,7 +198,7 @@ static bool hardware_takes(const leat_gpu_codec *codec, const leat_gpu_file *fil
            !no;
 }
 
-/* File i of a call is decoded to so much of its picture. */
+/* Sets the output of file i to a region of its picture. */
 static void set_part(const leat_gpu_codec *codec, leat_gpu_call *call, int i,
                      const leat_image_box *part)
 {
@@ -239,7 +239,7 @@ void leat_gpu_codec_add(const leat_gpu_codec *codec, leat_gpu_call calls[LEAT_GP
 
 /* --- decode ------------------------------------------------------------------------------------ */
 
-/* All files of a call have been refused together. */
+/* Finds the damaged file of a call that failed. */
 static int decode_singly(const leat_gpu_codec *codec, leat_gpu_call calls[LEAT_GPU_WAYS],
                          const leat_gpu_call *call, cudaStream_t stream, int64_t *bad_row)
 {
@@ -273,14 +273,14 @@ static int enqueue(const leat_gpu_codec *codec, leat_gpu_call *call, int way, cu
                                     stream);
 }
 
-/* Whether a call for parts may have failed because it was for parts. */
+/* Whether a call may have failed because of its regions. */
 static bool may_be_parts(int answer)
 {
     return answer == NVJPEG_INVALID_PARAMETER || answer == NVJPEG_JPEG_NOT_SUPPORTED ||
            answer == NVJPEG_IMPLEMENTATION_NOT_SUPPORTED;
 }
 
-/* Parts were asked for, and the call failed: the same pictures, whole. */
+/* Repeats a call that failed, without regions. */
 static int enqueue_whole(leat_gpu_codec *codec, leat_gpu_call *call, int way, cudaStream_t stream,
                          int answer)
 {
@@ -299,11 +299,11 @@ int leat_gpu_codec_decode(leat_gpu_codec *codec, leat_gpu_call calls[LEAT_GPU_WA
         return LEAT_OK;
     int answer = enqueue(codec, call, way, stream);
     int rc = code_of(codec, answer, "decoding a batch");
-    const bool again = call->n_parts && (rc == LEAT_E_DATA || may_be_parts(answer));
-    if (rc != LEAT_E_DATA && !again)
+    const bool retry = call->n_parts && (rc == LEAT_E_DATA || may_be_parts(answer));
+    if (rc != LEAT_E_DATA && !retry)
         return rc;
     int waited = leat_gpu_code(codec->gpu, cudaStreamSynchronize(stream), "waiting for a stream");
-    if (waited >= 0 && again) {
+    if (waited >= 0 && retry) {
         answer = enqueue_whole(codec, call, way, stream, answer);
         rc = code_of(codec, answer, "decoding a batch");
         if (rc == LEAT_E_DATA)

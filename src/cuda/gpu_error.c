@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_error.c: CUDA's error codes as leat's, with words. */
+ * gpu_error.c: converts CUDA errors to leat's codes and messages. All files of the plugin call it. */
 #include <stdarg.h>
 #include <string.h>
 
 #include "gpu.h"
 
-/* After these every call of the process fails: nothing but a new process helps. */
+/* After these errors every CUDA call of the process fails, and only a new process helps. */
 static bool is_lost(cudaError_t rc)
 {
     switch (rc) {
@@ -45,7 +45,7 @@ int leat_gpu_code(leat_gpu *gpu, cudaError_t rc, const char *what)
 {
     if (rc == cudaSuccess)
         return LEAT_OK;
-    cudaGetLastError(); /* an old failure must not be the answer to a later question */
+    cudaGetLastError(); /* otherwise a later call would report this failure */
     if (rc == cudaErrorNotReady)
         return LEAT_E_AGAIN;
     pthread_mutex_lock(&gpu->lock);

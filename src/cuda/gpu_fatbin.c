@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_fatbin.c: the compiled kernels (LEAT_FATBIN, a file) as bytes of the plugin. */
+ * gpu_fatbin.c: puts the compiled kernels (the file LEAT_FATBIN) into the plugin as bytes. */
 extern const unsigned char leat_fatbin[] __attribute__((visibility("hidden")));
 
 __asm__(".pushsection .rodata\n"

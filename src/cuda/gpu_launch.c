@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_launch.c: from an op to the arguments of its kernels. */
+ * gpu_launch.c: the table of kernels per op, their arguments, and launching one. gpu_map.c calls it. */
 #include "gpu_launch.h"
 
 #include <string.h>
@@ -85,7 +85,7 @@ cudaError_t leat_gpu_launch(cudaKernel_t kernel, leat_kernel_args *args, cudaStr
 {
     void *all[] = { args };
     const void *function;
-    memcpy(&function, &kernel, sizeof function); /* the runtime takes either */
+    memcpy(&function, &kernel, sizeof function); /* cudaLaunchKernel also takes a cudaKernel_t */
     const int64_t blocks = (args->n_elements + LEAT_KERNEL_THREADS - 1) / LEAT_KERNEL_THREADS;
     const dim3 grid = { (unsigned)(blocks < 65535 ? blocks : 65535),
                         (unsigned)(args->n_rows < 65535 ? args->n_rows : 65535), 1 };

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_map.c: ops on whole batches.
+ * gpu_map.c: applies ops to whole batches on the GPU. The engine calls it through the device table.
  *
- * DESIGN. At open the chains of a spec become a list of launches: for every op its passes, each with
- * the arguments of its kernel. Between two ops of a chain a batch lies in one of two blocks of scratch
- * memory by turns. The launches of a full batch are captured once per buffer into a graph, so that a
- * batch is one launch; a short last batch is launched kernel by kernel. Before the first capture
- * everything runs once, because loading a kernel for the first time is not allowed under capture;
- * the buffer is zeroed for that, and a plan of zeros is harmless to every kernel.
+ * DESIGN. At open, the chains of a spec become a list of launches: the passes of every op with the
+ * arguments of their kernels. Between two ops, the rows of a batch are in one of two scratch blocks, which
+ * alternate. For each buffer, the launches of a full batch are captured once into a graph, so that a batch
+ * is one launch. A short last batch is launched kernel by kernel. CUDA does not allow the first load of
+ * a kernel during capture, so everything runs once before, on a zeroed buffer. Plans of zeros are valid
+ * for every kernel.
  *
- * Where rows stay on the device they are moved to and from their places first, in the same graph.
+ * With a device cache, the graph first copies rows from and to the cache.
  *
- * Where files come in, the first op's kernels are launched behind the decoding of each batch, as they
- * need to know where its pictures are; the graph has what follows. */
+ * If a chain gets files, the kernels of its first op are launched after each decoding, outside of the
+ * graph, because they need the places of the pictures. The graph has the other ops. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,20 +21,21 @@
 
 extern const unsigned char leat_fatbin[] __attribute__((visibility("hidden"))); /* gpu_kernels.cu */
 
-/* One kernel of one op; `in`, `out` and `plans` of args are set per buffer. */
+/* One kernel launch; `in`, `out` and `plans` of args are set per buffer. */
 typedef struct launch {
     cudaKernel_t kernel;
     leat_kernel_args args;
-    size_t from, to, plans; /* offsets in a buffer; SIZE_MAX: in scratch, as args says */
+    size_t from, to,
+        plans; /* offsets in a buffer; SIZE_MAX: in scratch, keep the pointer of args */
 } launch;
 
-/* The first op of a chain into which files come. */
-typedef struct head {
+/* The first op of a chain that gets files. */
+typedef struct chain_head {
     leat_gpu_pictures *pictures;
-    uint8_t *out; /* what it leaves to the next; NULL: it is the last */
+    uint8_t *out; /* its output for the next op; NULL: it is the last op */
     launch launches[LEAT_KERNEL_PASSES];
     int n_launches;
-} head;
+} chain_head;
 
 typedef struct leat_gpu_map {
     leat_device_map base;
@@ -43,10 +44,10 @@ typedef struct leat_gpu_map {
     size_t buffer_bytes;
     launch *launches;
     size_t n_launches;
-    head *heads;
+    chain_head *heads;
     int32_t n_heads;
-    uint8_t *scratch[2];     /* what ops of a chain leave to the next */
-    uint8_t *aux;            /* what passes of an op leave to the next */
+    uint8_t *scratch[2];     /* output of an op for the next op */
+    uint8_t *aux;            /* output of a pass for the next pass */
     cudaGraphExec_t *graphs; /* one per buffer */
     uint8_t **buffers;       /* not owned */
     cudaStream_t capturing;
@@ -58,16 +59,16 @@ static leat_gpu *gpu_of(const leat_gpu_map *map)
     return leat_gpu_of(map->base.device);
 }
 
-/* --- what to launch ---------------------------------------------------------------------------- */
+/* --- the list of launches ------------------------------------------------------------------------ */
 
 static int64_t most(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-/* Walks the ops: finds the most memory they need, and how many launches. */
-static int measure(const leat_device_map_spec *spec, size_t *n_launches, int64_t *scratch_bytes,
-                   int64_t *aux_bytes, leat_error *err)
+/* Counts the launches, and the largest scratch that an op needs. */
+static int count_memory(const leat_device_map_spec *spec, size_t *n_launches,
+                        int64_t *scratch_bytes, int64_t *aux_bytes, leat_error *err)
 {
     *n_launches = spec->keep ? (size_t)spec->keep->n_parts : 0;
     *scratch_bytes = *aux_bytes = 0;
@@ -93,7 +94,7 @@ static int measure(const leat_device_map_spec *spec, size_t *n_launches, int64_t
     return LEAT_OK;
 }
 
-/* Memory between ops. */
+/* Allocates device memory, or fails with advice. */
 static uint8_t *take(const leat_gpu_map *map, int64_t bytes, leat_error *err)
 {
     leat_device *const device = map->base.device;
@@ -114,14 +115,14 @@ static int get_kernel(leat_gpu_map *map, const char *name, cudaKernel_t *out, le
     return leat_gpu_check(gpu_of(map), cudaLibraryGetKernel(out, map->library, name), what, err);
 }
 
-/* The passes of op i of a chain. */
+/* Adds the passes of op i of a chain. */
 static int add_op(leat_gpu_map *map, const leat_device_chain *chain, int32_t i, leat_error *err)
 {
     const leat_device_op *const op = &chain->ops[i];
     const leat_kernel_op *const kernel = leat_gpu_launch_op(op->name);
     const bool first = i == 0, last = i + 1 == chain->n_ops;
     const leat_device_files *const files = first ? chain->files : NULL;
-    head *const begin = files ? &map->heads[map->n_heads] : NULL;
+    chain_head *const head = files ? &map->heads[map->n_heads] : NULL;
     launch one = { .args = leat_gpu_launch_args(op, kernel, map->rows, chain->n_ops, files),
                    .from = first ? chain->from : SIZE_MAX,
                    .to = last ? chain->to : SIZE_MAX,
@@ -135,21 +136,21 @@ static int add_op(leat_gpu_map *map, const leat_device_chain *chain, int32_t i, 
         if (rc < 0)
             return rc;
         one.args.n_elements = leat_gpu_launch_count(&one.args, kernel->passes[p].grain);
-        if (begin)
-            begin->launches[begin->n_launches++] = one;
+        if (head)
+            head->launches[head->n_launches++] = one;
         else
             map->launches[map->n_launches++] = one;
     }
-    if (!begin)
+    if (!head)
         return LEAT_OK;
     map->n_heads++;
-    if (!last && !(begin->out = take(map, one.args.out_bytes * map->rows, err)))
+    if (!last && !(head->out = take(map, one.args.out_bytes * map->rows, err)))
         return LEAT_E_NOMEM;
-    return leat_gpu_pictures_open(gpu_of(map), chain, kernel, &one.args, &begin->pictures, err);
+    return leat_gpu_pictures_open(gpu_of(map), chain, kernel, &one.args, &head->pictures, err);
 }
 
-/* Rows of every part to and from their places. */
-static int add_keep(leat_gpu_map *map, const leat_device_keep *keep, leat_error *err)
+/* Adds the copies between batch and device cache, one per part of a row. */
+static int add_device_cache(leat_gpu_map *map, const leat_device_keep *keep, leat_error *err)
 {
     for (int32_t i = 0; i < keep->n_parts; i++) {
         const leat_device_keep_part *const part = &keep->parts[i];
@@ -194,13 +195,13 @@ static cudaError_t launch_all(const leat_gpu_map *map, uint8_t *buffer, int64_t 
     return rc;
 }
 
-/* The first op of a chain, on the pictures of some rows. */
-static cudaError_t launch_on_pictures(const head *begin, uint8_t *buffer,
+/* Launches the first op of a chain on the decoded pictures. */
+static cudaError_t launch_on_pictures(const chain_head *head, uint8_t *buffer,
                                       const leat_gpu_decoding *work, cudaStream_t stream)
 {
     cudaError_t rc = cudaSuccess;
-    for (int i = 0; i < begin->n_launches && rc == cudaSuccess; i++) {
-        const launch *const one = &begin->launches[i];
+    for (int i = 0; i < head->n_launches && rc == cudaSuccess; i++) {
+        const launch *const one = &head->launches[i];
         leat_kernel_args args = one->args;
         args.n_rows = work->to - work->from;
         args.plans =
@@ -213,29 +214,29 @@ static cudaError_t launch_on_pictures(const head *begin, uint8_t *buffer,
     return rc;
 }
 
-/* Files to what the first op makes of them, in as many goes as it takes. */
-static int run_head(const leat_gpu_map *map, const head *begin, uint8_t *buffer,
-                    const uint8_t *host, int64_t rows, int64_t *bad_row, cudaStream_t stream)
+/* Decodes files and applies the first op, in as many rounds as device memory requires. */
+static int enqueue_head(const leat_gpu_map *map, const chain_head *head, uint8_t *buffer,
+                        const uint8_t *host, int64_t rows, int64_t *bad_row, cudaStream_t stream)
 {
-    const launch *const one = &begin->launches[0];
+    const launch *const one = &head->launches[0];
     leat_gpu_decoding work = { .host = host,
                                .rows = rows,
-                               .out = begin->out ? begin->out : buffer + one->to };
+                               .out = head->out ? head->out : buffer + one->to };
     for (; work.from < rows; work.from = work.to) {
-        int rc = leat_gpu_pictures_decode(begin->pictures, stream, &work);
+        int rc = leat_gpu_pictures_decode(head->pictures, stream, &work);
         *bad_row = work.bad_row;
         if (rc == LEAT_OK)
-            rc = leat_gpu_code(gpu_of(map), launch_on_pictures(begin, buffer, &work, stream),
+            rc = leat_gpu_code(gpu_of(map), launch_on_pictures(head, buffer, &work, stream),
                                "launching an op on pictures");
         if (rc == LEAT_OK)
-            rc = leat_gpu_pictures_used(begin->pictures, stream);
+            rc = leat_gpu_pictures_used(head->pictures, stream);
         if (rc < 0)
             return rc;
     }
     return LEAT_OK;
 }
 
-/* Zeroes a buffer; runs everything once if that has not been done. */
+/* Zeroes a buffer, and runs every kernel once if that has not happened yet. */
 static cudaError_t warm_up(leat_gpu_map *map, uint8_t *buffer)
 {
     cudaError_t rc = cudaMemsetAsync(buffer, 0, map->buffer_bytes, map->capturing);
@@ -246,7 +247,7 @@ static cudaError_t warm_up(leat_gpu_map *map, uint8_t *buffer)
     return rc != cudaSuccess ? rc : done;
 }
 
-/* Only this thread's calls are restricted meanwhile: loaders and trainers go on in others. */
+/* ThreadLocal restricts only this thread during capture, so loaders and trainers in others go on. */
 static cudaError_t capture(leat_gpu_map *map, uint8_t *buffer, cudaGraphExec_t *out)
 {
     cudaGraph_t graph = NULL;
@@ -298,18 +299,17 @@ static int fill(leat_gpu_map *map, const leat_device_map_spec *spec, leat_error 
 {
     size_t n_launches;
     int64_t scratch_bytes, aux_bytes;
-    int rc = measure(spec, &n_launches, &scratch_bytes, &aux_bytes, err);
-    if (rc == LEAT_OK)
-        rc = leat_gpu_check(gpu_of(map), cudaSetDevice(gpu_of(map)->number), "map", err);
-    if (rc == LEAT_OK)
-        rc = allocate(map, spec->n_chains, n_launches, scratch_bytes, aux_bytes, err);
-    if (rc == LEAT_OK)
-        rc = leat_gpu_check(
-            gpu_of(map),
-            cudaLibraryLoadData(&map->library, leat_fatbin, NULL, NULL, 0, NULL, NULL, 0),
-            "loading the kernels", err);
-    if (rc == LEAT_OK && spec->keep)
-        rc = add_keep(map, spec->keep, err);
+    int rc;
+    if ((rc = count_memory(spec, &n_launches, &scratch_bytes, &aux_bytes, err)) < 0 ||
+        (rc = leat_gpu_check(gpu_of(map), cudaSetDevice(gpu_of(map)->number), "map", err)) < 0 ||
+        (rc = allocate(map, spec->n_chains, n_launches, scratch_bytes, aux_bytes, err)) < 0 ||
+        (rc = leat_gpu_check(
+             gpu_of(map),
+             cudaLibraryLoadData(&map->library, leat_fatbin, NULL, NULL, 0, NULL, NULL, 0),
+             "loading the kernels", err)) < 0)
+        return rc;
+    if (spec->keep)
+        rc = add_device_cache(map, spec->keep, err);
     for (int32_t c = 0; c < spec->n_chains && rc == LEAT_OK; c++)
         for (int32_t i = 0; i < spec->chains[c].n_ops && rc == LEAT_OK; i++)
             rc = add_op(map, &spec->chains[c], i, err);
@@ -347,7 +347,7 @@ int leat_gpu_map_run(leat_device_map *base, leat_stream *stream, int64_t i, cons
     cudaStream_t const cuda = leat_gpu_stream_cuda(stream);
     int rc = leat_gpu_use(gpu_of(map));
     for (int32_t k = 0; k < map->n_heads && rc == LEAT_OK; k++)
-        rc = run_head(map, &map->heads[k], map->buffers[i], host, rows, bad_row, cuda);
+        rc = enqueue_head(map, &map->heads[k], map->buffers[i], host, rows, bad_row, cuda);
     if (rc < 0 || rows == 0 || map->n_launches == 0)
         return rc;
     const cudaError_t done = rows == map->rows ? cudaGraphLaunch(map->graphs[i], cuda)

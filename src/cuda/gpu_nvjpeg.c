@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu_nvjpeg.c: opens nvJPEG at first use and describes it (gpu_nvjpeg.h). */
 #include "gpu_nvjpeg.h"
 
 #include <dlfcn.h>
@@ -7,11 +9,11 @@
 
 #include "gpu.h"
 
-enum { OLDEST = 12 }; /* major version whose functions are those declared */
+enum { OLDEST = 12 }; /* first major version with the declared functions */
 
 static struct {
     pthread_mutex_t lock;
-    bool loaded; /* and never taken back */
+    bool loaded; /* stays true */
     leat_gpu_nvjpeg api;
 } nvjpeg = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -26,7 +28,7 @@ static void *open_path(const char *folder, const char *name)
     return n > 0 && (size_t)n < size ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
-/* The plugin's folder with its slash; "" if that cannot be said. */
+/* The plugin's folder with its slash; "" if unknown. */
 static void own_folder(char *out, size_t size)
 {
     Dl_info info;
@@ -78,7 +80,7 @@ static int load_locked(leat_error *err)
     NVJPEG_REGION_CALLS(LOOK)
 #undef LOOK
     int *const parts[] = { &api->major, &api->minor, &api->patch };
-    for (int i = 0; i < 3; i++) /* its numbers of these three are 0, 1, 2 */
+    for (int i = 0; i < 3; i++) /* nvJPEG numbers the three properties 0, 1, 2 */
         if (api->nvjpegGetProperty(i, parts[i]) != NVJPEG_OK)
             return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "%.300s does not tell its version",
                                  api->path);
@@ -132,7 +134,7 @@ void leat_gpu_nvjpeg_describe(char *text, size_t size)
             n_engines = 0;
         api->nvjpegDestroy(handle);
     }
-    cudaGetLastError(); /* it asks the chip for what that may not have */
+    cudaGetLastError(); /* creating HARDWARE may have failed */
     if (n_engines)
         snprintf(text, size, "nvJPEG %d.%d.%d with %u hardware decoder%s", api->major, api->minor,
                  api->patch, n_engines, n_engines == 1 ? "" : "s");

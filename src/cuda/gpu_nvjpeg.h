@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_nvjpeg.h: the part of nvJPEG that is used, declared by hand, as the header of versions 12.4 and 13.3
- * has it: that is not everywhere. The library is opened when it is first needed, and never closed. */
+ * gpu_nvjpeg.h: the part of nvJPEG that leat uses, for gpu_codec.c. The declarations are those of versions
+ * 12.4 and 13.3, because the header is often missing. The library is opened at first use and never
+ * closed. */
 #ifndef LEAT_GPU_NVJPEG_H
 #define LEAT_GPU_NVJPEG_H
 
@@ -10,7 +11,7 @@
 
 #include "leat/error.h"
 
-/* Answers of its functions. */
+/* Return values of nvJPEG. */
 enum {
     NVJPEG_OK,
     NVJPEG_NOT_INITIALIZED,
@@ -19,32 +20,32 @@ enum {
     NVJPEG_JPEG_NOT_SUPPORTED,
     NVJPEG_ALLOCATOR_FAILURE,
     NVJPEG_EXECUTION_FAILED,
-    NVJPEG_ARCH_MISMATCH, /* of a backend that this chip does not have */
+    NVJPEG_ARCH_MISMATCH, /* the GPU has no such backend */
     NVJPEG_INTERNAL_ERROR,
     NVJPEG_IMPLEMENTATION_NOT_SUPPORTED,
     NVJPEG_INCOMPLETE_BITSTREAM
 };
 
-/* Backends: GPU_HYBRID does Huffman codes on the GPU where a batch is large, else on the calling
- * thread; HARDWARE is the chip's own decoder, for baseline files only. Both read host memory. */
+/* Backends. GPU_HYBRID decodes Huffman codes on the GPU if the batch is large, else on the calling
+ * thread. HARDWARE is the JPEG engine of the GPU, for baseline files only. Both read host memory. */
 enum { NVJPEG_GPU_HYBRID = 2, NVJPEG_HARDWARE = 3 };
 /* Formats: luma alone; interleaved RGB. Both write channel 0 only. */
 enum { NVJPEG_Y = 2, NVJPEG_RGBI = 5 };
 enum { NVJPEG_CHROMA_444 = 0 };
-/* Chroma is upsampled by interpolation, as libjpeg does. */
+/* Upsamples chroma by interpolation, as libjpeg does. */
 enum { NVJPEG_INTERPOLATE = 1 << 5 };
 
 typedef struct nvjpeg_handle nvjpeg_handle; /* any thread */
-typedef struct nvjpeg_state nvjpeg_state;   /* of one call at a time, until its work is done */
-typedef struct nvjpeg_header nvjpeg_header; /* what a file's header says; one thread */
-typedef struct nvjpeg_params nvjpeg_params; /* how a file is to be decoded; one thread */
+typedef struct nvjpeg_state nvjpeg_state;   /* one call at a time, until its work has completed */
+typedef struct nvjpeg_header nvjpeg_header; /* a parsed file header; one thread */
+typedef struct nvjpeg_params nvjpeg_params; /* parameters of decoding one file; one thread */
 
 typedef struct nvjpeg_image {
     unsigned char *channel[4]; /* device memory */
     size_t pitch[4];           /* bytes from line to line */
 } nvjpeg_image;
 
-/* X(function, parameters); all of them return one of the answers above. */
+/* X(function, parameters). All return one of the values above. */
 #define NVJPEG_CALLS(X)                                                                            \
     X(nvjpegGetProperty, (int what, int *value))                                                   \
     X(nvjpegCreateEx, (int backend, const void *device_allocator, const void *pinned_allocator,    \
@@ -70,8 +71,7 @@ typedef struct nvjpeg_image {
     X(nvjpegDecode, (nvjpeg_handle * handle, nvjpeg_state * state, const unsigned char *file,      \
                      size_t bytes, int format, nvjpeg_image *out, cudaStream_t stream))
 
-/* Those by which a part of a picture is decoded, by the chip's own decoder only. Old versions do not have
- * them all. */
+/* Functions that decode a region of a picture, with HARDWARE only. Old versions lack some of them. */
 #define NVJPEG_REGION_CALLS(X)                                                                     \
     X(nvjpegDecodeParamsCreate, (nvjpeg_handle * handle, nvjpeg_params * *out))                    \
     X(nvjpegDecodeParamsDestroy, (nvjpeg_params * params))                                         \
@@ -84,26 +84,26 @@ typedef struct nvjpeg_image {
       (nvjpeg_handle * handle, nvjpeg_state * state, const unsigned char *const *files,            \
        const size_t *bytes, nvjpeg_image *out, nvjpeg_params **params, cudaStream_t stream))
 
-/* Its functions and what it says of itself. */
+/* The opened library. */
 typedef struct leat_gpu_nvjpeg {
 #define NVJPEG_DECLARE(name, parameters) int(*name) parameters;
     NVJPEG_CALLS(NVJPEG_DECLARE)
     NVJPEG_REGION_CALLS(NVJPEG_DECLARE)
 #undef NVJPEG_DECLARE
-    bool has_regions; /* all of these are there */
+    bool has_regions; /* all of NVJPEG_REGION_CALLS exist */
     int major, minor, patch;
-    char path[512]; /* of the file that was opened */
+    char path[512]; /* of the library file */
 } leat_gpu_nvjpeg;
 
-/* Opens the library: the file that LEAT_NVJPEG names (then nothing else), beside the plugin, on the
- * loader's path, in CUDA's folder. What has failed is tried again by the next call.
- * returns  its functions, for good; NULL with a message that names the file. Any thread */
+/* Opens the library. If LEAT_NVJPEG names a file, only that one; else it looks beside the plugin, on the
+ * library path and in CUDA's folder. After a failure the next call tries again.
+ * returns  the functions, valid forever; NULL with a message that names the file. Any thread */
 const leat_gpu_nvjpeg *leat_gpu_nvjpeg_open(leat_error *err);
 
-/* An answer in words. */
+/* The text of a return value. */
 const char *leat_gpu_nvjpeg_text(int answer);
 
-/* One line on what there is for the calling thread's device: "nvJPEG 13.0.1, 7 hardware decoders". */
+/* One line on nvJPEG for the current device: "nvJPEG 13.0.1 with 7 hardware decoders". */
 void leat_gpu_nvjpeg_describe(char *text, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_nvml.c: the driver's own number for utilisation. The functions are declared by hand, as the
- * library's documentation gives them, because its header is not everywhere; it comes with the driver. */
+ * gpu_nvml.c: the utilisation that the driver reports through NVML. The library comes with the driver, but its
+ * header is often missing. So the functions are declared here as NVML's documentation has them. */
 #include <dlfcn.h>
 
 #include "gpu.h"

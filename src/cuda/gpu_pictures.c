@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_pictures.c: see gpu_pictures.h.
+ * gpu_pictures.c: decodes the JPEG files of a batch to device memory (gpu_pictures.h).
  *
- * DESIGN. Pictures lie in one block of device memory, one behind the other, as many as fit; a batch whose
- * pictures do not fit is done in several goes. All is in one stream, so the next go may overwrite the
- * block. Files that the chip's own decoder takes go there, the others to nvJPEG's kernels, each kind in
- * one call (gpu_codec.c). nvJPEG's state of a call may not be used again before its work is done: there
- * are TURNS of them, each with an event, and a go waits for that of its turn, which is done by then unless
- * the GPU is far behind. */
+ * DESIGN. Pictures are in one block of device memory, one after the other. A batch whose pictures do not
+ * fit takes several rounds. All work is in one stream, so the next round may overwrite the block. Each
+ * round makes one nvJPEG call per backend (gpu_codec.c). The state of such a call is busy until its work
+ * has completed. So there are TURNS states, each with an event. A round waits for the event of its state,
+ * which has completed by then unless the GPU is far behind. */
 #include "gpu_pictures.h"
 
 #include <stdlib.h>
@@ -19,11 +18,11 @@ enum { TURNS = 3 };
 typedef struct turn {
     cudaEvent_t done;
     leat_gpu_call calls[LEAT_GPU_WAYS];
-    leat_kernel_picture *pictures; /* pinned, and their copy on the device */
+    leat_kernel_picture *pictures; /* pinned; on_device is their copy */
     leat_kernel_picture *on_device;
 } turn;
 
-/* Rows that the host has made, beside each other. */
+/* Consecutive rows that the CPU made. */
 typedef struct made_rows {
     int64_t from, n;
 } made_rows;
@@ -34,7 +33,7 @@ struct leat_gpu_pictures {
     leat_device_files files;
     const leat_kernel_op *op;
     leat_kernel_args args;
-    size_t plans; /* of the first op, in a batch's host memory */
+    size_t plans; /* offset of the first op's plans in host memory of a batch */
     int64_t rows;
     uint8_t *block;
     int64_t block_bytes;
@@ -129,7 +128,7 @@ void leat_gpu_pictures_close(leat_gpu_pictures **out)
 
 /* --- decode ------------------------------------------------------------------------------------ */
 
-/* What the first op reads of the picture of a row. */
+/* The region of a row's picture that the first op reads. */
 static leat_image_box part_of(const leat_gpu_pictures *p, const leat_gpu_decoding *work,
                               int64_t row, const leat_kernel_picture *picture)
 {
@@ -143,7 +142,7 @@ static leat_image_box part_of(const leat_gpu_pictures *p, const leat_gpu_decodin
     return p->op->region(&args, 0);
 }
 
-/* Rows that the host has made go to their places. */
+/* Copies the rows that the CPU made, and empties the list. */
 static int copy_made(const leat_gpu_pictures *p, const leat_gpu_decoding *work, made_rows *made,
                      cudaStream_t stream)
 {
@@ -159,7 +158,7 @@ static int copy_made(const leat_gpu_pictures *p, const leat_gpu_decoding *work, 
                          "copying rows that the CPU made");
 }
 
-/* Row by row to the calls, until the block is full. */
+/* Adds files to the calls row by row, until the block is full. */
 static int collect(const leat_gpu_pictures *p, turn *t, cudaStream_t stream,
                    leat_gpu_decoding *work)
 {
@@ -209,7 +208,7 @@ int leat_gpu_pictures_decode(leat_gpu_pictures *p, cudaStream_t stream, leat_gpu
     for (int way = 0; way < LEAT_GPU_WAYS && rc == LEAT_OK; way++)
         rc = leat_gpu_codec_decode(&p->codec, t->calls, way, stream, &work->bad_row);
     if (rc < 0) {
-        cudaEventRecord(t->done, stream); /* some of it may be under way */
+        cudaEventRecord(t->done, stream); /* some work may be enqueued */
         cudaGetLastError();
         return rc;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_plant.c: planted work (plant.h). The kernel is loaded at the first call. */
+ * gpu_plant.c: runs kernels of a given duration (plant.h), for tests and demos. The kernel is loaded at the
+ * first call. */
 #include <string.h>
 
 #include "cuda/kernels/plant.h"

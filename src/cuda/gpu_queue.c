@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_queue.c: memory, streams, events and copies of a GPU.
+ * gpu_queue.c: memory, streams, events and copies of a GPU, as functions of the device table.
  *
- * Streams do not wait for the legacy stream (cudaStreamNonBlocking). Events keep their time, and
- * who waits for one sleeps (cudaEventBlockingSync). CUDA has one current device per thread, and the
- * pipeline's threads come and go between devices, so every call says first which one it means: also
- * those to which an event says it, as the runtime else makes a context on the first GPU there is. */
+ * Streams do not wait for the legacy stream (cudaStreamNonBlocking). Events record their time, and a
+ * thread that waits for an event sleeps (cudaEventBlockingSync). CUDA has one current device per thread,
+ * and threads of the pipeline change between devices. So every function sets the device first, even if
+ * an event implies it: otherwise the runtime would make a context on the first GPU. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -28,7 +28,7 @@ void *leat_gpu_device_alloc(leat_device *device, size_t bytes)
 void leat_gpu_device_free(leat_device *device, void *memory)
 {
     leat_gpu *const gpu = leat_gpu_of(device);
-    if (memory) { /* whichever device is the current one */
+    if (memory) { /* the thread may use another device */
         leat_gpu_use(gpu);
         leat_gpu_code(gpu, cudaFree(memory), "freeing device memory");
     }
@@ -40,7 +40,7 @@ void *leat_gpu_pinned_alloc(leat_device *device, size_t bytes)
     void *memory = NULL;
     char what[64];
     snprintf(what, sizeof what, "allocating %zu bytes of pinned memory", bytes);
-    /* Not write-combined: workers read rows, for digests and ops in place. */
+    /* Not write-combined, because workers also read rows (digests, in-place ops). */
     if (leat_gpu_use(gpu) < 0 ||
         leat_gpu_code(gpu, cudaHostAlloc(&memory, bytes ? bytes : 1, cudaHostAllocDefault), what) <
             0)
@@ -205,7 +205,7 @@ static int copy(leat_stream *stream, void *to, const void *from, size_t bytes,
                          what);
 }
 
-/* CUDA sees by itself whether memory is pinned; what is not is staged before the call returns. */
+/* CUDA detects pinned memory. It stages other memory before the call returns. */
 int leat_gpu_copy_to_device(leat_stream *stream, void *to, const void *from, size_t bytes,
                             bool pinned)
 {

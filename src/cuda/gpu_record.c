@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_record.c: what the device did and when, by CUPTI's activity records.
+ * gpu_record.c: records what the device does and when, with CUPTI's activity records. Studies call it.
  *
- * CUPTI is opened when the first recording is asked for: the file that LEAT_CUPTI names, or the usual
- * ones. Its clock is made the host's before any kind is enabled. Kernels are recorded as they run
- * together (CONCURRENT_KERNEL; the other kind would put them in a row), those of graphs one by one.
- * CUPTI asks for buffers and gives them back full, on threads of its own; they are read at once and
- * used again. */
+ * CUPTI is opened at the first recording: the file that LEAT_CUPTI names, or the usual files. It gets the
+ * host's clock before any record is enabled. CONCURRENT_KERNEL records kernels without serialising them,
+ * and the kernels of a graph one by one. CUPTI asks for buffers and returns them full, on its own threads.
+ * They are read at once and reused. */
 #include "gpu.h"
 
 #if __has_include(<cupti.h>)
@@ -19,7 +18,7 @@
 
 #define BUFFER_BYTES ((size_t)4 << 20)
 enum { MOST_IDLE_BUFFERS = 16 };
-/* Its records have other layouts in other major versions. Those before 13 counted 1, 2, 3 … */
+/* Other major versions have other layouts of records. Versions before 13 counted 1, 2, 3 … */
 enum { OURS = CUPTI_API_VERSION, MAJOR = 10000 };
 
 #define CUPTI_CALLS(X)                                                                             \
@@ -171,7 +170,7 @@ static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most_re
     pthread_mutex_unlock(&cupti.lock);
     if (!*buffer)
         *buffer = malloc(BUFFER_BYTES);
-    if (*buffer) /* as announced: CUPTI leaves gaps, which must not look like records */
+    if (*buffer) /* prepare() promises zeros; CUPTI leaves gaps that must not look like records */
         memset(*buffer, 0, BUFFER_BYTES);
     *size = *buffer ? BUFFER_BYTES : 0;
     *most_records = 0;
@@ -208,7 +207,7 @@ static const CUpti_ActivityKind kinds[] = { CUPTI_ACTIVITY_KIND_CONCURRENT_KERNE
                                             CUPTI_ACTIVITY_KIND_MEMSET };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-/* The calls that enqueue work, and no others: each record costs. */
+/* Only the calls that enqueue work, because each record takes time. */
 static const CUpti_CallbackId calls[] = {
     CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
     CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000,
@@ -224,7 +223,7 @@ static int prepare(leat_error *err)
         return LEAT_OK;
     int rc = check(cupti.cuptiActivityRegisterTimestampCallback_fn(host_clock), "setting its clock",
                    err);
-    if (rc == LEAT_OK) /* else it does so itself, in whichever thread launches something */
+    if (rc == LEAT_OK) /* otherwise CUPTI zeroes them in the thread that launches */
         rc = check(cupti.cuptiActivitySetAttribute_fn(
                        CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed),
                    "buffers", err);
@@ -286,7 +285,7 @@ int leat_gpu_record_stop(leat_device *device, leat_device_record *out, leat_erro
         return leat_gpu_fail(err, LEAT_E_ARGUMENT, "no recording is under way");
     cudaSetDevice(gpu->number);
     int rc = leat_gpu_check(gpu, cudaDeviceSynchronize(), "waiting for the device", err);
-    /* What is complete first; then the rest, when no more comes. */
+    /* First the complete buffers; then, with all records disabled, the others. */
     int flushed = check(cupti.cuptiActivityFlushAll_fn(0), "collecting the records",
                         rc == LEAT_OK ? err : NULL);
     disable();

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * plugin_cuda.c: what libleat finds when it opens the plugin: its ABI number and its device table.
- *
- * The table lists the GPUs of this machine, or says why there are none. The
- * plugin calls nothing of libleat, so it serves programs that link the static library too. */
+ * plugin_cuda.c: the entry points of the plugin, its ABI number and its device table, and opening a GPU.
+ * libleat finds them with dlsym(). The plugin does not call libleat, so that it also works with programs
+ * that link libleat statically. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +10,7 @@
 #include "gpu.h"
 #include "gpu_nvjpeg.h"
 
-/* A device line that says what is wrong and what would help. */
+/* Writes why there is no GPU, and what would help. */
 static void describe_absent(leat_device_info *out, int driver, int runtime, cudaError_t rc)
 {
     const int major = runtime / 1000, minor = runtime % 1000 / 10;
@@ -44,8 +43,7 @@ static int describe_gpu(int i, leat_device_info *out)
     return out->available;
 }
 
-/* What decodes JPEG files there, at the end of the line. Looked up for lists only: it takes the GPU a
- * while. */
+/* Adds the JPEG decoder of a GPU to its line. Only for lists, because it takes the GPU a while. */
 static void add_nvjpeg(int i, leat_device_info *out)
 {
     char text[120] = "";
@@ -72,11 +70,11 @@ static size_t list_gpus(leat_device_info *out, size_t n)
         else if (describe_gpu((int)i, &out[i]))
             add_nvjpeg((int)i, &out[i]);
     }
-    cudaGetLastError(); /* a failed question must not be the answer to a later one */
+    cudaGetLastError(); /* otherwise a later call would report this failure */
     return n_gpus ? (size_t)n_gpus : 1;
 }
 
-/* Number of the GPU that a name asks for: "" is the first. -1: it is no number. */
+/* The number of a GPU from its name; "" is the first. -1: not a number. */
 static int number_of(const char *spec)
 {
     char *end;
@@ -86,7 +84,7 @@ static int number_of(const char *spec)
     return *end || n < 0 || n > 4096 || *spec < '0' || *spec > '9' ? -1 : (int)n;
 }
 
-/* That GPU, if it is there. */
+/* Finds that GPU, or fails with the reason. */
 static int find_gpu(const char *spec, int *number, leat_device_info *info, leat_error *err)
 {
     int driver = 0, runtime = 0, n_gpus = 0;

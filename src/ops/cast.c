@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cast: changes the element type and keeps the values. What does not fit saturates; float32 is
- * rounded to the nearest integer, ties to even, and NaN becomes 0. */
+ * cast: converts to another element type. Values out of range saturate. float32 is rounded to the nearest
+ * integer, ties to even, and NaN becomes 0. */
 #include "op_list.h"
 #include "ops/image/cast_value.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * center_crop: cuts a box of fixed size from the middle; an odd rest leaves one more row or column
- * below and to the right. */
+ * center_crop: cuts a box of fixed size from the middle. If the margin is odd, the extra row or column is
+ * below or to the right. */
 #include <string.h>
 
 #include "op_list.h"

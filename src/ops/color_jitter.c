@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * color_jitter: changes brightness, contrast, saturation and hue in random order, as torchvision's
- * ColorJitter does, with the same ranges and formulas (color.h says them exactly). */
+ * ColorJitter does, with the same ranges and formulas (color.h defines them). */
 #include <math.h>
 #include <string.h>
 
@@ -70,9 +70,9 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     (void)in;
     for (uint32_t i = LEAT_N_JITTERS - 1; i > 0; i--) {
         const uint32_t k = leat_rng_below(rng, i + 1);
-        const uint8_t kept = drawn.order[i];
+        const uint8_t other = drawn.order[i];
         drawn.order[i] = drawn.order[k];
-        drawn.order[k] = kept;
+        drawn.order[k] = other;
     }
     for (int i = 0; i < LEAT_JITTER_HUE; i++)
         drawn.amounts[i] = (int32_t)rintf(draw(rng, option_of(opts, i), 1) * LEAT_COLOR_ONE);

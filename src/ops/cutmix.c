@@ -2,8 +2,8 @@
  *
  * cutmix (Yun et al., "CutMix: Regularization Strategy to Train Strong Classifiers with Localizable
  * Features", 2019), with the box of torchvision.transforms.v2.CutMix, one per batch: l from
- * Beta(alpha, alpha), centre uniform, half sides int(0.5 sqrt(1 - l) · side), cut at the edges. Labels
- * are mixed by the share of pixels that stay. */
+ * Beta(alpha, alpha), uniform centre, half sides int(0.5 sqrt(1 - l) · side), clipped to the image.
+ * The weight of a row's own label is the share of its pixels that stay. */
 #include <math.h>
 #include <stdbool.h>
 
@@ -11,7 +11,7 @@
 #include "ops/image/mix.h"
 
 typedef struct cutmix_plan {
-    int32_t x0, y0, x1, y1; /* of the box, x1 and y1 behind it */
+    int32_t x0, y0, x1, y1; /* box from (x0, y0) to before (x1, y1) */
 } cutmix_plan;
 
 static const leat_option options[] = { LEAT_MIX_ROWS, LEAT_OPTION_END };

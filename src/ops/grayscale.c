@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * grayscale: RGB to Rec. 601 luma, (19595 R + 38470 G + 7471 B + 32768) >> 16: Pillow's and, within
- * 1, torchvision's rgb_to_grayscale. As RandomGrayscale with p below 1. */
+ * grayscale: RGB to Rec. 601 luma, (19595 R + 38470 G + 7471 B + 32768) >> 16: the same as
+ * Pillow, and within 1 of torchvision's rgb_to_grayscale. With p below 1 it is RandomGrayscale. */
 #include <string.h>
 
 #include "op_list.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * mixup (Zhang et al., "mixup: Beyond Empirical Risk Minimization", 2018): x = l a + (1 - l) b and the
- * same for labels, l from Beta(alpha, alpha), one l per batch as in torchvision.transforms.v2.MixUp. For
- * uint8 images l is rounded to 1/256, for their labels too. */
+ * mixup (Zhang et al., "mixup: Beyond Empirical Risk Minimization", 2018): x = l a + (1 - l) b, also for
+ * labels. l comes from Beta(alpha, alpha), one per batch, as in torchvision.transforms.v2.MixUp. With
+ * uint8 images l is rounded to 1/256 for images and labels. */
 #include <math.h>
 #include <stdbool.h>
 

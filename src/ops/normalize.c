@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * normalize: (x - mean) / std per channel, as float32; uint8 is brought to 0 … 1 first, that is,
- * (x / 255 - mean) / std. Computed as x * scale + shift in float32, one rounding each, with
- * scale = 1 / (255 std) and shift = -mean / std made in float64: the same bits on every CPU level
- * and device, and within a few units in the last place of the formula. */
+ * normalize: (x - mean) / std per channel, as float32. uint8 is scaled to 0 … 1 first:
+ * (x / 255 - mean) / std. It computes x * scale + shift in float32 and rounds after each step;
+ * scale = 1 / (255 std) and shift = -mean / std come from float64. So all CPU levels and devices give the
+ * same bits, within a few units in the last place of the formula. */
 #include "normalize.h"
 
 #include "op_list.h"

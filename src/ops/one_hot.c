@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * one_hot: class numbers to rows of float32 that sum to 1. With smoothing s and K classes the class
- * gets 1 - s + s / K and each other s / K (Szegedy et al., "Rethinking the Inception Architecture",
- * 2016); computed in float64 and rounded once. */
+ * one_hot: class numbers to rows of float32 that sum to 1. With smoothing s and K classes, the class gets
+ * 1 - s + s / K and every other class s / K (Szegedy et al., "Rethinking the Inception Architecture",
+ * 2016). The weights are computed in float64 and rounded once. */
 #include "op_list.h"
 
 typedef struct one_hot_options {

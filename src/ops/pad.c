@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * pad: puts rows and columns around an image: one value, the edge's pixels, or the image mirrored
- * without its edge (reflect: c b | a b c | b a) or with it (symmetric: b a | a b c | c b), as
- * numpy.pad, tf.pad and torchvision's Pad name them. */
+ * pad: adds rows and columns around an image: one value, the pixels of the edge, or the image mirrored
+ * without its edge (reflect: c b | a b c | b a) or with it (symmetric: b a | a b c | c b). The names of
+ * the modes are those of numpy.pad, tf.pad and torchvision's Pad. */
 #include <string.h>
 
 #include "op_list.h"
@@ -65,7 +65,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
-/* The row or column that stands at i (from -before on) of n; -1: none. */
+/* The input row or column that output position i shows (i from -before); -1: padding value. */
 static int64_t source_of(int64_t i, int64_t n, int mode)
 {
     if (i >= 0 && i < n)
@@ -105,7 +105,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
         for (int64_t x = -s.before[1]; x < width + s.after[1]; x++, to += pixel) {
             const int64_t column = source_of(x, width, o->mode);
             memcpy(to, column < 0 ? value : from + (size_t)column * pixel, pixel);
-            if (x == 0) { /* the rest of the row at once */
+            if (x == 0) { /* copy the whole input row at once */
                 memcpy(to, from, (size_t)width * pixel);
                 to += (size_t)(width - 1) * pixel;
                 x = width - 1;

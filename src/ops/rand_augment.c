@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rand_augment: some operations, drawn from fourteen (augment.h), one after the other, all at the
- * same magnitude (Cubuk et al., "RandAugment: Practical automated data augmentation with a reduced
+ * rand_augment: applies some of fourteen operations (augment.h), drawn at random, all at the same
+ * magnitude (Cubuk et al., "RandAugment: Practical automated data augmentation with a reduced
  * search space", 2020). Operations and ranges are those of torchvision's RandAugment. */
 
 #include "op_list.h"

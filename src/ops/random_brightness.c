@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * random_brightness: adds one number to every value, as tf.image.random_brightness does: drawn
- * from [-max_delta, max_delta) where 1 is white. For uint8 it is multiplied by 255, rounded to the
+ * random_brightness: adds one random number to every value, as tf.image.random_brightness does. The number
+ * is from [-max_delta, max_delta), where 1 is white. For uint8 it is multiplied by 255 and rounded to the
  * nearest integer (ties to even), and the sum saturates. */
 #include <math.h>
 

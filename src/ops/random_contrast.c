@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * random_contrast: (x - mean) * factor + mean with the image's mean of each channel, as
- * tf.image.random_contrast does; factor is drawn from [lower, upper).
+ * random_contrast: (x - mean) * factor + mean with the mean of each channel of the image, as
+ * tf.image.random_contrast does. The factor is drawn from [lower, upper).
  *
- * For uint8 mean and factor are rounded to 16 bits of fraction; the result is computed exactly from
- * them, rounded to the nearest (ties up) and saturated: a table of 256 values per channel. */
+ * For uint8, mean and factor are rounded to 16 bits of fraction. The result is exact from there on, then
+ * rounded to the nearest (ties up) and saturated, in a table of 256 values per channel. */
 #include <math.h>
 
 #include "op_list.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * random_erasing: overwrites a box of random area and aspect ratio (Zhong et al., "Random Erasing
- * Data Augmentation", 2020; the draws follow torchvision's RandomErasing: ten tries for a box that
- * is smaller than the image on both sides, then none). */
+ * Data Augmentation", 2020). The draws follow torchvision's RandomErasing: ten tries for a box that is
+ * smaller than the image on both sides, else no box. */
 #include <math.h>
 #include <string.h>
 
@@ -27,31 +27,18 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-static int check_range(const char *option, const leat_f32s *range, leat_error *err)
-{
-    if (range->n == 2 && range->values[0] <= range->values[1])
-        return LEAT_OK;
-    return leat_fail(err, LEAT_E_CONFIG, "random_erasing: %s is [least, most], got %d values%s",
-                     option, (int)range->n, range->n == 2 ? " in the wrong order" : "");
-}
-
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {
     const erasing_options *o = opts;
     int rc = leat_image_same("random_erasing", LEAT_IMAGE_U8_F32, in, out, err);
-    if (rc == LEAT_OK)
-        rc = leat_image_expect_value("random_erasing", "value", &o->value, in, err);
-    if (rc == LEAT_OK)
-        rc = check_range("scale", &o->scale, err);
-    return rc == LEAT_OK ? check_range("ratio", &o->ratio, err) : rc;
+    if (rc < 0 ||
+        (rc = leat_image_expect_value("random_erasing", "value", &o->value, in, err)) < 0 ||
+        (rc = leat_image_expect_range("random_erasing", "scale", &o->scale, err)) < 0)
+        return rc;
+    return leat_image_expect_range("random_erasing", "ratio", &o->ratio, err);
 }
 
-static double uniform(leat_rng *rng, double low, double high)
-{
-    return low + (high - low) * (double)leat_rng_f32(rng);
-}
-
-/* All tries are drawn, whichever fits: the number of draws does not depend on their values. */
+/* Draws all tries even if the first fits, because the number of draws must not depend on values. */
 static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
 {
     const erasing_options *o = opts;
@@ -60,9 +47,10 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     leat_image_box box = { 0 };
     for (int i = 0; i < N_TRIES; i++) {
         const double area =
-            height * width * uniform(rng, (double)o->scale.values[0], (double)o->scale.values[1]);
-        const double ratio =
-            exp(uniform(rng, log((double)o->ratio.values[0]), log((double)o->ratio.values[1])));
+            height * width *
+            leat_image_draw(rng, (double)o->scale.values[0], (double)o->scale.values[1]);
+        const double ratio = exp(
+            leat_image_draw(rng, log((double)o->ratio.values[0]), log((double)o->ratio.values[1])));
         const double h = rint(sqrt(area * ratio)), w = rint(sqrt(area / ratio));
         if (is_on && !box.width && w >= 1 && w < width && h >= 1 && h < height) {
             box.width = (int32_t)w;

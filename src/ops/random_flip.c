@@ -59,15 +59,15 @@ static void mirror_left_right(uint8_t *to, const uint8_t *from, const leat_shape
                                width, pixel);
 }
 
-/* Writes a to `to_b` and b to `to_a`, also where they are the same memory. */
+/* Writes a to `to_b` and b to `to_a`. The memory may be the same. */
 static void swap_rows(uint8_t *to_a, uint8_t *to_b, const uint8_t *a, const uint8_t *b, size_t n)
 {
-    uint8_t kept[512];
-    for (size_t i = 0; i < n; i += sizeof kept) {
-        const size_t part = n - i < sizeof kept ? n - i : sizeof kept;
-        memcpy(kept, a + i, part);
+    uint8_t buffer[512];
+    for (size_t i = 0; i < n; i += sizeof buffer) {
+        const size_t part = n - i < sizeof buffer ? n - i : sizeof buffer;
+        memcpy(buffer, a + i, part);
         memmove(to_a + i, b + i, part);
-        memcpy(to_b + i, kept, part);
+        memcpy(to_b + i, buffer, part);
     }
 }
 

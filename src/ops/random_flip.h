@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * random_flip.h: what the op's options and plans say, for others that do its work on the way. */
+ * random_flip.h: reads the options and plans of random_flip, for fused functions that mirror too. */
 #ifndef LEAT_RANDOM_FLIP_H
 #define LEAT_RANDOM_FLIP_H
 
@@ -8,7 +8,7 @@
 
 #include "leat/op.h"
 
-/* Left to right, not top to bottom. */
+/* True if the op mirrors left to right, false if top to bottom. */
 bool leat_random_flip_is_horizontal(const void *options);
 bool leat_random_flip_mirrors(const leat_plan64 *plan);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * random_hue: turns the hue of every pixel, as tf.image.random_hue and torchvision's adjust_hue do
- * (color.h says it exactly); the turn is drawn from [-max_delta, max_delta) of a circle. */
+ * (color.h has the formula). The turn is drawn from [-max_delta, max_delta) of the colour circle. */
 #include <math.h>
 
 #include "op_list.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * random_resized_crop: cuts a box of random area and aspect ratio and resizes it (Szegedy et al.,
- * "Going Deeper with Convolutions", 2015; the draws follow torchvision's RandomResizedCrop: ten
- * tries, then the largest box of an allowed ratio in the middle). */
+ * "Going Deeper with Convolutions", 2015). The draws follow torchvision's RandomResizedCrop: ten tries,
+ * then the largest box of an allowed ratio in the middle. */
 #include <math.h>
 #include <string.h>
 
@@ -26,39 +26,23 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-static int check_range(const char *option, const leat_f32s *range, leat_error *err)
-{
-    if (range->n == 2 && range->values[0] <= range->values[1])
-        return LEAT_OK;
-    return leat_fail(err, LEAT_E_CONFIG,
-                     "random_resized_crop: %s is [least, most], got %d values%s", option,
-                     (int)range->n, range->n == 2 ? " in the wrong order" : "");
-}
-
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {
     const crop_options *o = opts;
     int64_t size[2] = { 0 };
     int rc = leat_image_expect("random_resized_crop", LEAT_IMAGE_U8_F32, in, err);
-    if (rc == LEAT_OK)
-        rc = leat_image_size("random_resized_crop", "size", &o->size, &size[0], &size[1], err);
-    if (rc == LEAT_OK)
-        rc = check_range("scale", &o->scale, err);
-    if (rc == LEAT_OK)
-        rc = check_range("ratio", &o->ratio, err);
-    if (rc != LEAT_OK)
+    if (rc < 0 ||
+        (rc = leat_image_size("random_resized_crop", "size", &o->size, &size[0], &size[1], err)) <
+            0 ||
+        (rc = leat_image_expect_range("random_resized_crop", "scale", &o->scale, err)) < 0 ||
+        (rc = leat_image_expect_range("random_resized_crop", "ratio", &o->ratio, err)) < 0)
         return rc;
     *out = *in;
     memcpy(out->dims, size, sizeof size);
     return LEAT_OK;
 }
 
-static double uniform(leat_rng *rng, double low, double high)
-{
-    return low + (high - low) * (double)leat_rng_f32(rng);
-}
-
-/* All tries are drawn, whichever fits: the number of draws does not depend on their values. */
+/* Draws all tries even if the first fits, because the number of draws must not depend on values. */
 static leat_image_box draw_size(const crop_options *o, leat_rng *rng, double height, double width)
 {
     const double log_low = log((double)o->ratio.values[0]);
@@ -66,8 +50,9 @@ static leat_image_box draw_size(const crop_options *o, leat_rng *rng, double hei
     leat_image_box box = { 0 };
     for (int i = 0; i < N_TRIES; i++) {
         const double area =
-            height * width * uniform(rng, (double)o->scale.values[0], (double)o->scale.values[1]);
-        const double ratio = exp(uniform(rng, log_low, log_high));
+            height * width *
+            leat_image_draw(rng, (double)o->scale.values[0], (double)o->scale.values[1]);
+        const double ratio = exp(leat_image_draw(rng, log_low, log_high));
         const double w = rint(sqrt(area * ratio)), h = rint(sqrt(area / ratio));
         if (!box.width && w >= 1 && w <= width && h >= 1 && h <= height) {
             box.width = (int32_t)w;
@@ -77,7 +62,7 @@ static leat_image_box draw_size(const crop_options *o, leat_rng *rng, double hei
     return box;
 }
 
-/* The largest box of an allowed ratio. */
+/* The size of the largest box of an allowed ratio. */
 static leat_image_box fallback_size(const crop_options *o, double height, double width)
 {
     const double least = (double)o->ratio.values[0], most = (double)o->ratio.values[1];

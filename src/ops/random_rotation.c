@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * random_rotation: turns an image about its centre, counter-clockwise by an angle from [least, most)
- * degrees, as torchvision's RandomRotation does; the size stays. The angle becomes a cosine and a
- * sine of 24 bits of fraction in the plan; from there on all is whole numbers (warp.h). */
+ * degrees, as torchvision's RandomRotation does. The size stays the same. The plan holds cosine and sine
+ * with 24 bits of fraction, and from there on the arithmetic is in integers (warp.h). */
 #include <math.h>
 
 #include "op_list.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * random_saturation: (x - gray) * factor + gray, as torchvision's adjust_saturation (color.h says
- * it exactly); factor is drawn from [lower, upper). tf.image.random_saturation scales the saturation
- * of HSV instead. */
+ * random_saturation: (x - gray) * factor + gray, as torchvision's adjust_saturation (color.h has the
+ * formula). The factor is drawn from [lower, upper). tf.image.random_saturation differs: it scales the
+ * saturation of HSV. */
 #include <math.h>
 
 #include "op_list.h"

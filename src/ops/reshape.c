@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * reshape: the same elements under another shape. */
+ * reshape: gives the same elements another shape. */
 #include <string.h>
 
 #include "op_list.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * resize: bilinear, antialiased when it shrinks; see resample.h. */
+ * resize: resizes by bilinear interpolation, with antialiasing when it shrinks (resample.h). */
 #include <string.h>
 
 #include "op_list.h"
@@ -20,7 +20,8 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-/* The longer side keeps the aspect ratio, rounded down; unknown until both are known. */
+/* Sets the longer side so that the aspect ratio stays, rounded down. Both sides stay unknown until
+ * both input sides are known. */
 static void follow_aspect(const leat_shape *in, int64_t shorter, leat_shape *out)
 {
     const int64_t height = in->dims[0], width = in->dims[1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scale: x * factor + offset as float32, for numbers of any type (Keras' Rescaling). Integers are
- * rounded to float32 first; product and sum are rounded once each. */
+ * scale: x * factor + offset as float32, for numbers of any type (like Keras' Rescaling). Integers are
+ * rounded to float32 first. Product and sum are rounded once each. */
 #include "op_list.h"
 #include "ops/image/dsp.h"
 

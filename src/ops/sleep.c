@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sleep: passes the tensor on after a pause. For experiments: a stage that waits and does not
- * compute. The pause ends at an absolute time, so that late wake-ups do not add up. */
+ * sleep: copies the tensor after a pause, for experiments with an op that waits and does not compute. The
+ * pause ends at an absolute time, so that an interrupted sleep does not last longer. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trivial_augment: one operation, drawn from fourteen (augment.h), at a drawn magnitude (Müller and
+ * trivial_augment: applies one of fourteen operations (augment.h) at a random magnitude (Müller and
  * Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", 2021). Operations
  * and ranges are those of torchvision's TrivialAugmentWide. */
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * decode.c: checks and messages that the ops decoding images share (decode.h). */
 #include "decode.h"
 
 #include <string.h>

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode.h: what the ops that decode images share: options, the checks of bytes and size. */
+ * decode.h: options, checks and messages that the ops decoding images share. */
 #ifndef LEAT_DECODE_H
 #define LEAT_DECODE_H
 
 #include "leat/op.h"
 
-/* `channels` as an option: places in the choices "0", "1", "3", "4". */
+/* Values of the option `channels`: indices into the choices "0", "1", "3", "4". */
 enum { LEAT_DECODE_AS_STORED, LEAT_DECODE_GRAY, LEAT_DECODE_RGB, LEAT_DECODE_RGBA };
 
-/* The options of every such op, so that one can stand in for another; each has rows for those fields
- * that mean something to it. */
+/* The options of every decoding op. They share a struct, so that decode_image can pass its options on.
+ * Each op has rows only for the fields that it uses. */
 typedef struct leat_decode_options {
     int32_t channels;
     int32_t lenient;
     int64_t max_pixels;
-    double device_share; /* of decode_jpeg in a map with device: gpu: of the rows of a batch */
+    double device_share; /* decode_jpeg on the GPU: its share of the rows of a batch */
 } leat_decode_options;
 
 #define LEAT_DECODE_MAX_PIXELS                                                                     \
     LEAT_OPTION_I64(leat_decode_options, max_pixels, "268435456", 1, 4294836225,                   \
                     "larger images are an error")
 
-/* shape(): bytes become [?, ?, channels]. */
+/* shape(): the output is [?, ?, channels]. */
 int leat_decode_shape(const char *op, const leat_decode_options *options, const leat_shape *in,
                       leat_shape *out, leat_error *err);
 
-/* measure(), once the header is read; `stored` channels stand for "as stored". */
+/* measure(), after the header is read. `stored` is the number of channels in the file. */
 int leat_decode_size(const char *op, const leat_decode_options *options, int64_t height,
                      int64_t width, int64_t stored, leat_shape *out, leat_error *err);
 
-/* "OP: not a KIND: WHY", and if the bytes are of another kind: of which, and which op decodes it. */
+/* Fails with "OP: not a KIND: WHY". If the bytes are another known kind, adds which op decodes it. */
 int leat_decode_fail_kind(const char *op, const char *kind, const char *why, const void *bytes,
                           size_t n, leat_error *err);
 

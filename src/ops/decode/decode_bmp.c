@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_bmp: Windows bitmaps to an uint8 image: 8 bits with a palette, 24 and 32 bits without
- * compression (the fourth byte is not used), rows from below or from above. */
+ * decode_bmp: Windows bitmaps to a uint8 image. It reads 8 bits with a palette, and 24 and 32 bits without
+ * compression (the fourth byte is ignored), with rows bottom-up or top-down. */
 #include <stdbool.h>
 
 #include "decode.h"
@@ -15,7 +15,7 @@ static const leat_option options[] = { LEAT_OPTION_ENUM(leat_decode_options, cha
 
 typedef struct bmp_header {
     int64_t height, width;
-    bool is_from_above;
+    bool is_top_down;
     uint32_t bits;                   /* per pixel */
     const uint8_t *palette, *pixels; /* in the file */
     uint32_t n_colors;               /* of the palette */
@@ -57,7 +57,7 @@ static int read_header(const leat_view *in, bmp_header *h, leat_error *err)
     const int64_t height = (int32_t)u32(bytes + 22);
     *h = (bmp_header){ .width = (int32_t)u32(bytes + 18),
                        .height = height < 0 ? -height : height,
-                       .is_from_above = height < 0,
+                       .is_top_down = height < 0,
                        .bits = u16(bytes + 28) };
     if (header_bytes < 40 || header_bytes > n || pixels_at > n)
         return fail(err, "the header points outside of the file");
@@ -114,7 +114,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
     (void)scratch;
     int rc = read_header(in, &h, err);
     for (int64_t y = 0; y < h.height && rc == LEAT_OK; y++) {
-        const int64_t row = h.is_from_above ? y : h.height - 1 - y;
+        const int64_t row = h.is_top_down ? y : h.height - 1 - y;
         rc = read_row(&h, h.pixels + (size_t)row * h.row_bytes,
                       (uint8_t *)out->data + (size_t)y * stride, out->shape.dims[2], err);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_image: what decode_jpeg, decode_png, decode_webp, decode_bmp or decode_pnm gives, whichever
- * the first bytes ask for. Those ops share their options. */
+ * decode_image: calls decode_jpeg, decode_png, decode_webp, decode_bmp or decode_pnm, depending on the
+ * first bytes. These ops share their options struct. */
 #include <string.h>
 
 #include "decode.h"

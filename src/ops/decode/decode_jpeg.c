@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_jpeg: JPEG bytes to an uint8 image. Most files go through the decoder in jpeg/; those it does
- * not take (progressive, CMYK, damaged, …) through libjpeg-turbo. The pixels are the same. */
+ * decode_jpeg: JPEG bytes to a uint8 image. The decoder in jpeg/ does most files. libjpeg-turbo does the
+ * others (progressive, CMYK, damaged, …). The pixels are the same. */
 #include "base/cpu.h"
 #include "decode.h"
 #include "ops/jpeg/jpeg.h"
@@ -44,7 +44,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
     const leat_decode_options *o = opts;
     leat_jpeg jpeg;
     (void)plan;
-    /* Without vector code for the steps after Huffman libjpeg-turbo's own is faster. */
+    /* On CPUs without AVX2, libjpeg-turbo is faster than ours. */
     int rc = leat_cpu_level() < LEAT_CPU_AVX2
                  ? LEAT_E_UNSUPPORTED
                  : leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], NULL);

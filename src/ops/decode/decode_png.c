@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_png: PNG bytes to an uint8 image, by libspng. 16-bit images keep the high byte; gray from
- * colour is Rec. 601 luma, (19595 R + 38470 G + 7471 B + 32768) >> 16.
+ * decode_png: PNG bytes to a uint8 image, by libspng. 16-bit images keep the high byte. Gray from colour is
+ * Rec. 601 luma, (19595 R + 38470 G + 7471 B + 32768) >> 16.
  *
- * libspng's allocation hooks carry no context, so the scratch they take from is a variable of the
- * thread, set for the time of one call: a context never outlives the call that made it. */
+ * libspng's allocation hooks have no user pointer. So their scratch is a thread-local variable that is
+ * set during one call. No libspng context outlives the call that made it. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -24,10 +24,10 @@ static const leat_option options[] = {
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-enum { HEAD_BYTES = 64 }; /* before each piece: its size, for realloc */
+enum { HEAD_BYTES = 64 }; /* before each block: its size, for realloc */
 
 static _Thread_local leat_scratch *arena;
-static _Thread_local bool arena_is_full; /* libspng does not always say that it was memory */
+static _Thread_local bool arena_is_full; /* libspng does not always report out of memory */
 
 static void *arena_malloc(size_t n)
 {
@@ -62,7 +62,7 @@ static void *arena_realloc(void *old, size_t n)
 
 static void arena_free(void *memory)
 {
-    (void)memory; /* the engine forgets all of the scratch at once */
+    (void)memory; /* the engine resets the whole scratch after each op */
 }
 
 /* --- the header ------------------------------------------------------------------------------ */
@@ -139,7 +139,8 @@ static void keep_gray_alpha(uint8_t *to, const uint8_t *rgba, size_t n_px)
     }
 }
 
-/* libspng gives gray alone only up to 8 bits: one and two channels come from wider pixels. */
+/* libspng decodes to one channel only up to 8 bits. Otherwise one and two channels are picked from RGB
+ * or RGBA. */
 static int decode_image(spng_ctx *ctx, const png_header *header, const leat_view *out)
 {
     const size_t n_px = (size_t)header->width * header->height;
@@ -170,13 +171,13 @@ static int decode(const leat_view *in, const png_header *header, const leat_view
     spng_ctx *ctx = spng_ctx_new2(&hooks, 0);
     if (!ctx)
         return SPNG_EMEM;
-    int rc = spng_set_image_limits(ctx, header->width, header->height);
-    if (!rc)
-        rc = spng_set_png_buffer(ctx, in->data, (size_t)in->shape.dims[0]);
-    if (!rc)
-        rc = decode_image(ctx, header, out);
-    if (!rc)
-        rc = spng_decode_chunks(ctx); /* to the end: a file cut off after its pixels is cut off */
+    int rc;
+    if ((rc = spng_set_image_limits(ctx, header->width, header->height)) ||
+        (rc = spng_set_png_buffer(ctx, in->data, (size_t)in->shape.dims[0])) ||
+        (rc = decode_image(ctx, header, out)))
+        goto done;
+    rc = spng_decode_chunks(ctx); /* reads to the end, to notice a truncated file */
+done:
     spng_ctx_free(ctx);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_pnm: binary PGM (P5) and PPM (P6) to an uint8 image. Values are brought from 0 … maxval to
- * 0 … 255, to the nearest; what lies above maxval saturates. */
+ * decode_pnm: binary PGM (P5) and PPM (P6) to a uint8 image. Values are scaled from 0 … maxval to 0 … 255
+ * and rounded to the nearest. Values above maxval saturate. */
 #include <string.h>
 
 #include "decode.h"
@@ -26,7 +26,7 @@ static int is_blank(uint8_t c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Reads a number after blanks and comments; -1 if there is none or it is above 2^31 - 1. */
+/* Reads a number after blanks and comments; -1 if it is missing or above 2^31 - 1. */
 static int64_t read_number(const uint8_t *bytes, size_t n, size_t *at)
 {
     int64_t value = -1;

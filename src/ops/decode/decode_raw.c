@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_raw: bytes as they are, seen as a tensor of some type and shape. Stored little-endian. */
+ * decode_raw: interprets little-endian bytes as a tensor of a given type and shape. */
 #include <string.h>
 
 #include "ops/image/shape_fit.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_webp: WebP bytes to an uint8 image, by libwebp; lossy and lossless, not animated. Without
- * an alpha channel in the result transparency is ignored. libwebp has no hooks for its memory: this
- * op allocates for every image. */
+ * decode_webp: WebP bytes to a uint8 image, by libwebp: lossy and lossless, not animated. If the result has
+ * no alpha channel, transparency is ignored. libwebp has no allocation hooks, so this op allocates memory
+ * for every image. */
 #include <string.h>
 
 #include <webp/decode.h>

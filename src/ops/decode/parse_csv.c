@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * parse_csv: the bytes of one line of comma-separated values as a vector of numbers. Fields are as in
- * RFC 4180: one that begins with a quote ends with a quote, and two quotes inside stand for one. */
+ * parse_csv: parses one line of comma-separated values into a vector of numbers. Fields follow RFC 4180: a
+ * field that begins with a quote ends with a quote, and two quotes inside stand for one. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "config/number.h"
 #include "ops/op_list.h"
 
-#define MOST_DIGITS 63 /* bytes of a number */
+#define MOST_DIGITS 63 /* longest text of a number in bytes */
 
 static const char *const dtypes[] = { "float32", "int64", NULL };
 enum { DTYPE_FLOAT32, DTYPE_INT64 };
@@ -38,14 +38,14 @@ static const leat_option options[] = {
 
 /* --- a field ------------------------------------------------------------------------------------- */
 
-/* Where in a line the next field begins. */
+/* Position of the next field in a line. */
 typedef struct cursor {
     const uint8_t *at, *end;
     char delimiter;
     bool done; /* the last field was taken */
 } cursor;
 
-/* What a field says, without quotes; bytes past `most` are counted and left out. */
+/* The text of a field without quotes. Bytes after MOST_DIGITS are counted but not stored. */
 typedef struct field {
     char text[MOST_DIGITS + 1];
     size_t n;
@@ -58,7 +58,7 @@ static void put(field *to, uint8_t byte)
     to->n++;
 }
 
-/* After the first quote: up to the one that ends the field. */
+/* Reads from after the opening quote to the closing quote; false if that is missing. */
 static bool take_quoted(cursor *c, field *out)
 {
     for (; c->at < c->end; c->at++) {
@@ -72,7 +72,7 @@ static bool take_quoted(cursor *c, field *out)
     return false;
 }
 
-/* Takes the next field; false: quotes that RFC 4180 does not allow. */
+/* Reads the next field; false if RFC 4180 does not allow its quotes. */
 static bool take_field(cursor *c, field *out)
 {
     bool good = true;
@@ -92,7 +92,7 @@ static bool take_field(cursor *c, field *out)
     return good;
 }
 
-/* Spaces around a number do not count. */
+/* Removes spaces and tabs around a number. */
 static const char *trim(field *f)
 {
     size_t n = f->n < MOST_DIGITS ? f->n : MOST_DIGITS;

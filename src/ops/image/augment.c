@@ -1,9 +1,12 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * augment.c: draws and applies the operations of augment.h; rand_augment and trivial_augment call it. */
 #include "augment.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "tone.h"
 
 /* --- drawing --------------------------------------------------------------------------------- */
@@ -13,7 +16,8 @@ static int32_t q24(double x)
     return (int32_t)rint(x * LEAT_WARP_ONE);
 }
 
-/* A part of the way from 0 to `most`, either way; whole parts come out exact. */
+/* The level as a share of `most`, with a sign. It multiplies first, so that integral results are
+ * exact. */
 static double part(double most, int64_t level, int64_t bins, int sign)
 {
     return sign * (most * (double)level / (double)(bins - 1));
@@ -67,7 +71,7 @@ leat_augment_step leat_augment_draw(const leat_augment_range *range, leat_rng *r
     return decide(range, kind, level, bins, sign, in);
 }
 
-/* --- doing ----------------------------------------------------------------------------------- */
+/* --- applying ----------------------------------------------------------------------------------- */
 
 static leat_warp warp_of(const leat_augment_step *step, const leat_shape *shape)
 {
@@ -121,7 +125,7 @@ int leat_augment_shape(const char *op, const leat_augment_options *options, cons
     return rc == LEAT_OK ? leat_image_expect_value(op, "fill", &options->fill, in, err) : rc;
 }
 
-/* Steps go back and forth between `out` and one more image, so that the last writes `out`. */
+/* Steps alternate between a scratch image and `out`, so that the last step writes `out`. */
 int leat_augment_apply(const char *op, const leat_augment_options *options,
                        const leat_plan64 *planned, const leat_view *in, const leat_view *out,
                        leat_scratch *scratch, leat_error *err)
@@ -131,6 +135,7 @@ int leat_augment_apply(const char *op, const leat_augment_options *options,
     leat_augment_plan plan;
     uint8_t fill[4];
     LEAT_PLAN_GET(planned, plan);
+    leat_check(plan.n >= 1 && plan.n <= LEAT_AUGMENT_STEPS);
     leat_image_value(&options->fill, &in->shape, fill);
     if (plan.n > 1) {
         other.data = leat_scratch_take(scratch, bytes);

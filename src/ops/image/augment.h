@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * augment.h: the fourteen operations that rand_augment and trivial_augment choose from, those of
- * torchvision's RandAugment and TrivialAugmentWide. Each has a magnitude: level 0 to bins - 1 of its
- * range; those marked ± go either way. */
+ * augment.h: the fourteen operations of rand_augment and trivial_augment, which are those of torchvision's
+ * RandAugment and TrivialAugmentWide. Each operation has a magnitude: level 0 to bins - 1 of its range.
+ * Operations marked ± draw a sign too. */
 #ifndef LEAT_AUGMENT_H
 #define LEAT_AUGMENT_H
 
 #include "warp.h"
 
-/* X(name, what its magnitude is) */
+/* X(name, meaning of its magnitude) */
 #define LEAT_AUGMENT_LIST(X)                                                                       \
     X(IDENTITY, "none")                                                                            \
     X(SHEAR_X, "± columns per row")                                                                \
@@ -35,32 +35,34 @@ enum {
 /* The largest magnitudes of a policy. */
 typedef struct leat_augment_range {
     double shear;
-    double translate_share, translate_px; /* of the side; pixels: the other is 0 */
+    double translate_share, translate_px; /* share of the side, or pixels; the other is 0 */
     double degrees;
     double factor;
     int32_t bits;
 } leat_augment_range;
 
-/* One operation, decided. */
+/* One drawn operation. */
 typedef struct leat_augment_step {
     int32_t kind;
-    int32_t a, b; /* 1 / LEAT_WARP_ONE, pixels, 1 / LEAT_COLOR_ONE, bits, a value; b: the sine */
+    int32_t
+        a; /* in 1 / LEAT_WARP_ONE, pixels, 1 / LEAT_COLOR_ONE, bits or values; cosine if ROTATE */
+    int32_t b; /* the sine if ROTATE, in 1 / LEAT_WARP_ONE */
 } leat_augment_step;
 
-enum { LEAT_AUGMENT_STEPS = 5 }; /* fit in a plan */
+enum { LEAT_AUGMENT_STEPS = 5 }; /* as many as fit in a plan */
 typedef struct leat_augment_plan {
     leat_augment_step steps[LEAT_AUGMENT_STEPS];
     int32_t n;
 } leat_augment_plan;
 
-/* The rows that both ops have. */
+/* The options of both ops. */
 typedef struct leat_augment_options {
-    int64_t ops, magnitude, bins; /* as each op has them */
+    int64_t ops, magnitude, bins; /* rand_augment has all three, trivial_augment only bins */
     int32_t interpolation;
     leat_f32s fill;
 } leat_augment_options;
 
-/* Draws an operation and a sign; and a level where `level` is below 0. */
+/* Draws an operation and a sign, and also a level if `level` is below 0. */
 leat_augment_step leat_augment_draw(const leat_augment_range *range, leat_rng *rng, int64_t level,
                                     int64_t bins, const leat_shape *in);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cast_value.h: one number from one element type to another: what does not fit saturates, float32 is
- * rounded to the nearest integer, ties to even, and NaN becomes 0. */
+ * cast_value.h: converts one number to another element type, for the op cast on CPU and GPU. Values out of
+ * range saturate. float32 is rounded to the nearest integer, ties to even, and NaN becomes 0. */
 #ifndef LEAT_CAST_VALUE_H
 #define LEAT_CAST_VALUE_H
 
@@ -15,7 +15,7 @@ LEAT_HOST_DEVICE int64_t leat_cast_clamp(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* float32 to an integer: 2^63 is exact in float32, 2^63 - 1 is not. */
+/* float32 to an integer. It compares with 2^63, because 2^63 - 1 is not exact in float32. */
 LEAT_HOST_DEVICE int64_t leat_cast_f32(float x, int64_t low, int64_t high)
 {
     if (x != x)

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * color.c: integer arithmetic on the colours of uint8 images (color.h). Colour ops and augment.c call it. */
 #include "color.h"
 
 #include <math.h>
@@ -16,9 +18,8 @@ void leat_color_map(uint8_t *to, const uint8_t *from, size_t n_px, size_t channe
     }
 }
 
-/* The same table for all colours. */
-static void map_all(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
-                    leat_color_tables *tables)
+void leat_color_map_all(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
+                        leat_color_tables *tables)
 {
     for (size_t c = 1; c < leat_color_n_colors(channels); c++)
         memcpy(tables->of[c], tables->of[0], sizeof tables->of[0]);
@@ -31,7 +32,7 @@ void leat_color_brightness(uint8_t *to, const uint8_t *from, size_t n_px, size_t
     leat_color_tables tables;
     for (int32_t x = 0; x < 256; x++)
         tables.of[0][x] = leat_color_blend(x, 0, amount);
-    map_all(to, from, n_px, channels, &tables);
+    leat_color_map_all(to, from, n_px, channels, &tables);
 }
 
 void leat_color_contrast_table(uint8_t table[256], int64_t mean, int64_t factor)
@@ -52,7 +53,7 @@ void leat_color_contrast(uint8_t *to, const uint8_t *from, size_t n_px, size_t c
         for (size_t i = 0; i < n_px; i++)
             sum += leat_color_gray(from + i * channels);
     leat_color_contrast_table(tables.of[0], leat_color_mean(sum, n_px), amount);
-    map_all(to, from, n_px, channels, &tables);
+    leat_color_map_all(to, from, n_px, channels, &tables);
 }
 
 static void copy(uint8_t *to, const uint8_t *from, size_t n)

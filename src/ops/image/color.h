@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * color.h: integer arithmetic on the colours of uint8 images, shared by the ops that draw an amount.
- * Of 2 or 4 channels the last is alpha and is copied. `to` may be `from`. Results are computed
- * exactly, rounded once to the nearest (ties up) and saturated. Factors have 16 bits of fraction
- * (LEAT_COLOR_ONE changes nothing) and are at most 100. */
+ * color.h: integer arithmetic on the colours of uint8 images, for the colour ops on CPU and GPU. With 2 or
+ * 4 channels the last is alpha and is copied. `to` may be `from`. Results are exact, then rounded once
+ * to the nearest (ties up) and saturated. Factors have 16 bits of fraction (LEAT_COLOR_ONE is 1.0) and
+ * are at most 100. */
 #ifndef LEAT_COLOR_H
 #define LEAT_COLOR_H
 
@@ -13,38 +13,41 @@
 #include "host_device.h"
 
 #define LEAT_COLOR_ONE  65536
-#define LEAT_COLOR_TURN (6 * 65536) /* of the hue; its unit is a sixth, between two pure colours */
+#define LEAT_COLOR_TURN (6 * 65536) /* a full turn of the hue: six sectors of 65536 */
 
 typedef void leat_color_fn(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
                            int32_t amount);
 
-/* x * factor: a blend with black, as torchvision's adjust_brightness. */
+/* x * factor, a blend with black, as in torchvision's adjust_brightness. */
 leat_color_fn leat_color_brightness;
 
-/* (x - mean) * factor + mean, `mean` being that of the gray image, rounded to 16 bits of fraction:
- * torchvision's adjust_contrast. */
+/* (x - mean) * factor + mean, as in torchvision's adjust_contrast. The mean is that of the gray image,
+ * rounded to 16 bits of fraction. */
 leat_color_fn leat_color_contrast;
 
-/* (x - gray) * factor + gray, `gray` being that of the pixel: torchvision's adjust_saturation. Gray
- * images stay as they are. */
+/* (x - gray) * factor + gray with the gray of each pixel, as in torchvision's adjust_saturation. Gray
+ * images do not change. */
 leat_color_fn leat_color_saturation;
 
-/* Turns the hue by `amount` of LEAT_COLOR_TURN (0 ≤ amount < LEAT_COLOR_TURN) in the HSV hexcone and
- * keeps the pixel's largest and smallest value: tf.image.adjust_hue, torchvision's adjust_hue. Gray
- * images stay as they are. */
+/* Turns the hue by `amount` / LEAT_COLOR_TURN (0 ≤ amount < LEAT_COLOR_TURN) in the HSV hexcone, as
+ * tf.image.adjust_hue and torchvision's adjust_hue do. The largest and smallest value of a pixel stay.
+ * Gray images do not change. */
 leat_color_fn leat_color_hue;
 
-/* A turn in parts of the circle (-0.5 to 0.5) as an amount for leat_color_hue. */
+/* Converts a share of the colour circle (-0.5 to 0.5) to an amount for leat_color_hue. */
 int32_t leat_color_turn(float part);
 
-/* One table of 256 values per channel, applied to each. */
+/* Lookup tables of 256 values, one per channel. */
 typedef struct leat_color_tables {
     uint8_t of[4][256];
 } leat_color_tables;
 void leat_color_map(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
                     const leat_color_tables *tables);
+/* Copies table 0 to all colours, then maps. */
+void leat_color_map_all(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
+                        leat_color_tables *tables);
 
-/* table[x] = (x - mean) * factor + mean; mean with 16 bits of fraction too. */
+/* table[x] = (x - mean) * factor + mean. The mean has 16 bits of fraction too. */
 void leat_color_contrast_table(uint8_t table[256], int64_t mean, int64_t factor);
 
 /* Channels that are not alpha: 1 or 3. */
@@ -53,7 +56,7 @@ LEAT_HOST_DEVICE size_t leat_color_n_colors(size_t channels)
     return channels < 3 ? 1 : 3;
 }
 
-/* Rec. 601 luma as Pillow's convert("L"), which is what torchvision does with PIL images. */
+/* Rec. 601 luma as in Pillow's convert("L"), which torchvision uses for PIL images. */
 LEAT_HOST_DEVICE uint8_t leat_color_gray(const uint8_t *rgb)
 {
     return (uint8_t)((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768u) >> 16);
@@ -71,10 +74,10 @@ LEAT_HOST_DEVICE uint8_t leat_color_blend(int32_t x, int32_t to, int32_t factor)
     return leat_color_clamp(q16 >> 16);
 }
 
-/* DESIGN: a colour of largest value `max` and chroma c = max - min stands at h / c sixths of a turn
- * with a whole number h. Turned, it stands at a sixth k and a part f of the next; its values are then
- * max, min, and min + f c where they rise (k even) or max - f c where they fall (k odd). So only f c
- * is rounded. `to` may be `from`. */
+/* DESIGN: a colour with largest value `max` and chroma c = max - min has the hue h / c in sixths of a
+ * turn, where h is an integer. After the turn its hue is k + f sixths. Two of its values are max and
+ * min. The third is min + f c if k is even and max - f c if k is odd, so only f c is rounded. `to` may
+ * be `from`. */
 LEAT_HOST_DEVICE void leat_color_turn_pixel(uint8_t *to, const uint8_t *from, int32_t amount)
 {
     const int32_t r = from[0], g = from[1], b = from[2];
@@ -90,8 +93,8 @@ LEAT_HOST_DEVICE void leat_color_turn_pixel(uint8_t *to, const uint8_t *from, in
     h = h >= LEAT_COLOR_TURN * c ? h - LEAT_COLOR_TURN * c : h;
     const int32_t k = h / (65536 * c);
     const int32_t part = (h - k * 65536 * c + 32768) >> 16;
-    /* places of the largest, the moving and the smallest value in each sixth, two bits each:
-     * 0 1 1 2 2 0, 1 0 2 1 0 2, 2 2 0 0 1 1 */
+    /* Channel of the largest, the third and the smallest value for each k, packed in two bits each:
+     * 0 1 1 2 2 0, 1 0 2 1 0 2, 2 2 0 0 1 1. */
     to[660 >> 2 * k & 3] = (uint8_t)max;
     to[2145 >> 2 * k & 3] = (uint8_t)(k & 1 ? max - part : min + part);
     to[1290 >> 2 * k & 3] = (uint8_t)min;
@@ -103,7 +106,7 @@ LEAT_HOST_DEVICE int64_t leat_color_mean(uint64_t sum, uint64_t n)
     return (int64_t)((sum * 65536 + n / 2) / n);
 }
 
-/* (x - mean) * factor + mean; mean with 16 bits of fraction too. */
+/* (x - mean) * factor + mean. The mean has 16 bits of fraction too. */
 LEAT_HOST_DEVICE uint8_t leat_color_contrast_value(int64_t x, int64_t mean, int64_t factor)
 {
     const int64_t q32 = (x * 65536 - mean) * factor + mean * 65536;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * dsp.c: the plain C inner loops, which define what every other level gives. */
+ * dsp.c: the inner loops in plain C, which define the results of all levels, and the choice of a level. */
 #include "dsp.h"
 
 #include <string.h>

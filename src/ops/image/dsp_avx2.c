@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * dsp_avx2.c: the inner loops that gain from AVX2; compiled for it, called behind a CPU check. What
- * does not fill whole vectors goes to plain C, which gives the same bytes. */
+ * dsp_avx2.c: the inner loops that gain from AVX2. Only this file is compiled for AVX2, and dsp.c calls it
+ * after a CPU check. Elements that do not fill a vector go to plain C, which gives the same bytes. */
 #include "dsp_impl.h"
 
 #if defined(__AVX2__)
@@ -74,8 +74,8 @@ static void store_48(uint8_t *at, vectors v)
         store_half(at + 16 * i, v.part[i]);
 }
 
-/* 16 pixels of 3 bytes in reverse order: byte j of the result is byte 45 - j + 2 (j mod 3) of the
- * 48; each part of 16 bytes comes from two or three of them. */
+/* Reverses 16 pixels of 3 bytes: byte j of the result is byte 45 - j + 2 (j mod 3) of the 48 bytes.
+ * Each vector of 16 bytes comes from two or three input vectors. */
 static vectors reverse_48(vectors v)
 {
     const __m128i first_from_3 =
@@ -101,8 +101,8 @@ static vectors reverse_48(vectors v)
     } };
 }
 
-/* Both ends are read before either is written, so `out` may be `in`. Returns the pixels done at
- * each end. */
+/* Reads both ends before it writes either, so `out` may be `in`. Returns the pixels done at each
+ * end. */
 static size_t mirror_ends_3(uint8_t *out, const uint8_t *in, size_t n_px)
 {
     size_t done = 0;
@@ -219,14 +219,14 @@ static void mix_rows(int16_t *out, const uint8_t *in, size_t in_stride, size_t n
         mix_32(out + i, in + i, in_stride, weights, n_taps, shift);
     if (i == n)
         return;
-    if (n >= 32) /* the last 32 once more: some columns are written twice, the same */
+    if (n >= 32) /* the last 32 overlap: some columns are written twice with the same values */
         mix_32(out + n - 32, in + n - 32, in_stride, weights, n_taps, shift);
     else
         leat_dsp_c.mix_rows(out, in, in_stride, n, weights, n_taps, shift);
 }
 
-/* Two outputs side by side: in each half four sums, one for each channel. `order` brings the
- * values of two neighbouring pixels together per channel. */
+/* Two outputs, one per half, with four sums each, one per channel. `order` moves the values of two
+ * neighbouring pixels next to each other per channel. */
 static inline __m256i sample_2(const int16_t *in, const leat_axis *axis, int32_t i, int32_t j,
                                int32_t channels, __m256i order, __m256i half)
 {
@@ -245,7 +245,7 @@ static inline __m256i sample_2(const int16_t *in, const leat_axis *axis, int32_t
     return sum;
 }
 
-/* Four outputs: 16 bytes, 4 for each, the fourth of them without meaning for 3 channels. */
+/* Four outputs of 4 bytes each. With 3 channels the fourth byte is unused. */
 static inline __m128i sample_4(const int16_t *in, const leat_axis *axis, int32_t i,
                                int32_t channels, __m256i order, int32_t shift)
 {

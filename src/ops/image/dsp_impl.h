@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * dsp_impl.h: the tables of the levels, for dsp.c and the levels themselves. */
+ * dsp_impl.h: the tables of the levels, for dsp.c and the files of the levels. */
 #ifndef LEAT_DSP_IMPL_H
 #define LEAT_DSP_IMPL_H
 

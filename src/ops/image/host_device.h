@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * host_device.h: arithmetic that is written once and compiled twice: as C for the CPU, and by nvcc for
- * kernels, without contraction of a * b + c on either side, so that both give the same bits. */
+ * host_device.h: marks functions that compile twice: as C for the CPU, and with nvcc for kernels. Neither
+ * compiler may contract a * b + c, so that both give the same bits. */
 #ifndef LEAT_HOST_DEVICE_H
 #define LEAT_HOST_DEVICE_H
 

@@ -1,8 +1,12 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * image.c: checks and pixel helpers that ops on images share (image.h). */
 #include "image.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "base/check.h"
 
 static int is_allowed(unsigned allowed, leat_dtype dtype)
 {
@@ -35,6 +39,20 @@ int leat_image_size(const char *op, const char *option, const leat_i64s *size, i
     *height = size->values[0];
     *width = size->values[size->n - 1];
     return LEAT_OK;
+}
+
+int leat_image_expect_range(const char *op, const char *option, const leat_f32s *range,
+                            leat_error *err)
+{
+    if (range->n == 2 && range->values[0] <= range->values[1])
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_CONFIG, "%s: %s is [least, most], got %d values%s", op, option,
+                     (int)range->n, range->n == 2 ? " in the wrong order" : "");
+}
+
+double leat_image_draw(leat_rng *rng, double low, double high)
+{
+    return low + (high - low) * (double)leat_rng_f32(rng);
 }
 
 size_t leat_image_pixel_bytes(const leat_shape *shape)
@@ -98,6 +116,7 @@ void leat_image_cut(const leat_view *in, const leat_view *out, const leat_image_
     const int64_t left = clamp(-(int64_t)box->x, 0, box->width);
     const int64_t right = clamp(in->shape.dims[1] - box->x, left, box->width);
     uint8_t *to = out->data;
+    leat_check(out->shape.dims[0] == box->height && out->shape.dims[1] == box->width);
     for (int64_t row = 0; row < box->height; row++, to += out_stride) {
         const int64_t y = box->y + row;
         if (y < 0 || y >= in->shape.dims[0] || left == right) {

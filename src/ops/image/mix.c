@@ -1,9 +1,11 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * mix.c: drawing and arithmetic of the batch ops (mix.h). */
 #include "mix.h"
 
 #include <math.h>
 
-/* Logarithm of a draw from Gamma(alpha). */
+/* Draws from Gamma(alpha) and returns the logarithm. */
 static double log_gamma_draw(leat_rng *rng, double alpha)
 {
     const double shape = alpha < 1 ? alpha + 1 : alpha;

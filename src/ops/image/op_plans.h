@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * op_plans.h: what ops decide, as it stands in their 64 bytes, for those whose plans are executed by
- * kernels too. Crops, resizes of a box and erasing decide on a leat_image_box (image.h). */
+ * op_plans.h: the plans of ops that have kernels, shared by CPU and GPU. Crops and random_erasing have a
+ * leat_image_box (image.h) as their plan. */
 #ifndef LEAT_OP_PLANS_H
 #define LEAT_OP_PLANS_H
 
@@ -37,7 +37,7 @@ enum {
     LEAT_N_JITTERS
 };
 typedef struct leat_jitter_plan {
-    int32_t amounts[LEAT_N_JITTERS]; /* factors of 16 bits of fraction; the turn of the hue */
+    int32_t amounts[LEAT_N_JITTERS]; /* factors with 16 bits of fraction; for hue, the turn */
     uint8_t order[LEAT_N_JITTERS];
 } leat_jitter_plan;
 

@@ -1,18 +1,21 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * resample.c: bilinear resizing with antialiasing (resample.h), and the taps of its axes. */
 #include "resample.h"
 
 #include <string.h>
 
+#include "base/check.h"
 #include "taps.h"
 
-/* Outputs are worked out LANES at a time, in loops of which compilers make vectors: the arithmetic is
- * that of taps.h, each step for all lanes. Inputs are counted in doubles: one kind of vector. */
+/* The taps of LANES outputs are computed at a time, in loops that compilers vectorise. The arithmetic is
+ * that of taps.h. Inputs are counted in doubles, so that all vectors have one type. */
 enum { LANES = 8 };
 
 typedef double lanes[LANES];
 
 typedef struct block {
-    _Alignas(64) lanes center, first, end; /* the inputs that an output weighs: first … end - 1 */
+    _Alignas(64) lanes center, first, end; /* an output weighs inputs first … end - 1 */
 } block;
 
 static double scale_of(const leat_axis *axis)
@@ -25,7 +28,7 @@ static double support_of(const leat_axis *axis)
     return scale_of(axis) > 1 ? scale_of(axis) : 1;
 }
 
-/* Blocks of all outputs; the last output stands for those that are too many. Returns most taps. */
+/* Fills the blocks; lanes past the end repeat the last output. Returns the largest number of taps. */
 static int32_t find_taps(block *b, const leat_axis *axis)
 {
     const double scale = scale_of(axis), support = support_of(axis), n_in = axis->n_in;
@@ -52,7 +55,7 @@ static int32_t find_taps(block *b, const leat_axis *axis)
     return (int32_t)all;
 }
 
-/* Every output has the same number of taps; near the end they start earlier. */
+/* Every output has the same number of taps, so near the end they start earlier. */
 static void find_start(int32_t *restrict start, const block *b, const leat_axis *axis)
 {
     const double last = axis->n_in - axis->n_taps;
@@ -60,7 +63,7 @@ static void find_start(int32_t *restrict start, const block *b, const leat_axis 
         start[j] = (int32_t)(b->first[j] < last ? b->first[j] : last);
 }
 
-/* Weights of the taps, and their totals; 0 where an output has none. */
+/* Weights of the taps and their totals. Taps that an output does not need weigh 0. */
 static void weigh_taps(lanes *restrict weights, double *restrict total, const block *b,
                        const leat_axis *axis, const int32_t *start)
 {
@@ -82,7 +85,7 @@ static void weigh_taps(lanes *restrict weights, double *restrict total, const bl
         }
 }
 
-/* The running sum is rounded. At an output's last tap it is the total. */
+/* Rounds the running sum, not each weight, so that the weights of an output sum to 1 << bits. */
 static void fill_u8(const leat_axis *axis, int16_t *to, lanes *weights, const double *total)
 {
     const double one = 1 << axis->bits;
@@ -156,7 +159,7 @@ int32_t leat_resample_fraction_bits(const leat_axis *horizontal)
     return leat_taps_fraction_bits(horizontal->bits);
 }
 
-/* Both axes, and where the box starts. */
+/* Both axes and the start of the box. */
 typedef struct job {
     leat_axis down, across;
     const uint8_t *from;
@@ -233,14 +236,14 @@ int leat_resample(const leat_view *in, const leat_image_box *box, const leat_vie
         .n_values = (size_t)box->width * (size_t)in->shape.dims[2],
         .channels = (int32_t)in->shape.dims[2],
     };
+    leat_check(box->y >= 0 && box->x >= 0 && box->y + box->height <= in->shape.dims[0] &&
+               box->x + box->width <= in->shape.dims[1]);
     j.from = (const uint8_t *)in->data + (size_t)box->y * j.stride_bytes + (size_t)box->x * pixel;
-    int rc = leat_resample_axis(&j.down, box->height, out->shape.dims[0], dtype, scratch);
-    if (rc == LEAT_OK)
-        rc = leat_resample_axis(&j.across, box->width, out->shape.dims[1], dtype, scratch);
-    if (rc == LEAT_OK)
-        rc = dtype == LEAT_F32 ? resample_f32(&j, out->data, scratch)
-                               : resample_u8(&j, out->data, scratch);
-    if (rc != LEAT_OK)
+    int rc;
+    if ((rc = leat_resample_axis(&j.down, box->height, out->shape.dims[0], dtype, scratch)) < 0 ||
+        (rc = leat_resample_axis(&j.across, box->width, out->shape.dims[1], dtype, scratch)) < 0 ||
+        (rc = dtype == LEAT_F32 ? resample_f32(&j, out->data, scratch)
+                                : resample_u8(&j, out->data, scratch)) < 0)
         leat_fail(err, rc, "resize: not enough scratch memory for %d x %d to %d x %d pixels",
                   (int)box->height, (int)box->width, (int)out->shape.dims[0],
                   (int)out->shape.dims[1]);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * shape_fit.c: completes a shape option in which one dim may be -1 (shape_fit.h). */
 #include "shape_fit.h"
 
 static int check_dims(const char *op, const leat_i64s *dims, int *open, leat_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * taps.h: which inputs an output of a resampling weighs, and how much (resample.h says the method).
- * This is the definition, and what a GPU does; resample.c does the same for several outputs at a time. */
+ * taps.h: the taps of one output of a resampling: which inputs it reads, and their weights (resample.h has
+ * the method). This is the definition, and kernels use it. resample.c does several outputs at a time. */
 #ifndef LEAT_TAPS_H
 #define LEAT_TAPS_H
 
@@ -15,10 +15,10 @@ enum {
     LEAT_TAPS_MOST_BITS = 20,
     LEAT_TAPS_MOST_FRACTION_BITS = 7,
     LEAT_TAPS_SUM_BITS = 22,
-    LEAT_TAPS_KEPT = 8
+    LEAT_TAPS_STORED = 8
 };
 
-/* The inputs that output i weighs: [first, first + n). */
+/* Output i weighs the inputs [first, first + n). */
 typedef struct leat_taps {
     double center, support;
     int32_t first, n;
@@ -52,22 +52,22 @@ LEAT_HOST_DEVICE double leat_taps_total(const leat_taps *taps)
     return total;
 }
 
-/* Weights of the n taps; for uint8 images. Rounds the running sum and not each weight: the weights
- * then sum to exactly 1 << bits. */
+/* Weights of the n taps for uint8 images. Rounds the running sum, not each weight, so that the weights
+ * sum to exactly 1 << bits. */
 LEAT_HOST_DEVICE void leat_taps_fill_u8(const leat_taps *taps, int32_t bits, int16_t *weights)
 {
-    double kept[LEAT_TAPS_KEPT], total = 0, sum = 0; /* worked out once where they are few */
+    double first[LEAT_TAPS_STORED], total = 0, sum = 0; /* the first weights, computed only once */
     int32_t before = 0;
     for (int32_t k = 0; k < taps->n; k++) {
         const double weight = leat_taps_weight(taps, k);
-        if (k < LEAT_TAPS_KEPT)
-            kept[k] = weight;
+        if (k < LEAT_TAPS_STORED)
+            first[k] = weight;
         total += weight;
     }
     for (int32_t k = 0; k < taps->n; k++) {
-        int32_t upto = 1 << bits; /* of the last one, where the sum is the total */
+        int32_t upto = 1 << bits; /* for the last tap, where the sum is the total */
         if (k < taps->n - 1) {
-            sum += k < LEAT_TAPS_KEPT ? kept[k] : leat_taps_weight(taps, k);
+            sum += k < LEAT_TAPS_STORED ? first[k] : leat_taps_weight(taps, k);
             upto = (int32_t)(sum / total * (double)(1 << bits) + 0.5);
         }
         weights[k] = (int16_t)(upto - before);
@@ -83,7 +83,7 @@ LEAT_HOST_DEVICE void leat_taps_fill_f32(const leat_taps *taps, float *weights)
         weights[k] = (float)(leat_taps_weight(taps, k) / total);
 }
 
-/* Bits of the weights of an axis: one more for each halving of the size. */
+/* Bits of the weights of an axis: one more per halving of the size. */
 LEAT_HOST_DEVICE int32_t leat_taps_bits(int64_t n_in, int64_t n_out)
 {
     int32_t bits = LEAT_TAPS_BASE_BITS;

@@ -1,13 +1,9 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * tone.c: the colour operations of the augmentation policies (tone.h). augment.c calls it. */
 #include "tone.h"
 
 #include <string.h>
-
-static void same_for_all(leat_color_tables *tables, size_t channels)
-{
-    for (size_t c = 1; c < leat_color_n_colors(channels); c++)
-        memcpy(tables->of[c], tables->of[0], sizeof tables->of[0]);
-}
 
 void leat_tone_posterize(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
                          int32_t amount)
@@ -15,8 +11,7 @@ void leat_tone_posterize(uint8_t *to, const uint8_t *from, size_t n_px, size_t c
     leat_color_tables tables;
     for (int32_t x = 0; x < 256; x++)
         tables.of[0][x] = (uint8_t)(x & (0xff00 >> amount));
-    same_for_all(&tables, channels);
-    leat_color_map(to, from, n_px, channels, &tables);
+    leat_color_map_all(to, from, n_px, channels, &tables);
 }
 
 void leat_tone_solarize(uint8_t *to, const uint8_t *from, size_t n_px, size_t channels,
@@ -25,8 +20,7 @@ void leat_tone_solarize(uint8_t *to, const uint8_t *from, size_t n_px, size_t ch
     leat_color_tables tables;
     for (int32_t x = 0; x < 256; x++)
         tables.of[0][x] = (uint8_t)(x >= amount ? 255 - x : x);
-    same_for_all(&tables, channels);
-    leat_color_map(to, from, n_px, channels, &tables);
+    leat_color_map_all(to, from, n_px, channels, &tables);
 }
 
 typedef struct histograms {
@@ -90,7 +84,7 @@ void leat_tone_sharpness(uint8_t *to, const uint8_t *from, size_t height, size_t
         for (size_t x = 1; x + 1 < width; x++)
             for (size_t c = 0; c < n_colors; c++) {
                 const uint8_t *at = from + y * stride + x * channels + c;
-                int32_t sum = 4 * *at; /* and once more with its row */
+                int32_t sum = 4 * *at; /* the loop below adds it a fifth time */
                 for (const uint8_t *row = at - stride; row <= at + stride; row += stride)
                     sum += *(row - channels) + row[0] + row[channels];
                 to[y * stride + x * channels + c] = leat_color_blend(*at, (sum + 6) / 13, factor);

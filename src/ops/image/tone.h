@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tone.h: more integer arithmetic on the colours of uint8 images (see color.h for alpha, `to` and
- * rounding): what the augmentation policies add to brightness, contrast and saturation. Formulas
- * are those of Pillow's ImageOps and torchvision. */
+ * tone.h: the colour operations that only the augmentation policies (augment.h) use. Alpha, `to` and
+ * rounding are as in color.h. The formulas are those of Pillow's ImageOps and torchvision. */
 #ifndef LEAT_TONE_H
 #define LEAT_TONE_H
 
@@ -11,20 +10,20 @@
 /* Keeps the upper `amount` bits (0 to 8). */
 leat_color_fn leat_tone_posterize;
 
-/* 255 - x where x ≥ amount. */
+/* Inverts values x ≥ amount to 255 - x. */
 leat_color_fn leat_tone_solarize;
 
-/* (x - least) * 255 / (most - least) for each channel, to the nearest; a channel of one value stays.
- * `amount` is not used. */
+/* Stretches each channel to the full range: (x - least) * 255 / (most - least), to the nearest. A
+ * channel with a single value does not change. `amount` is not used. */
 leat_color_fn leat_tone_autocontrast;
 
-/* Flattens each channel's histogram: (pixels below x + step / 2) / step, with
- * step = (pixels - those of the largest value) / 255, in whole numbers; a channel stays when step is
- * 0. `amount` is not used. */
+/* Flattens the histogram of each channel: (pixels below x + step / 2) / step in integers, with
+ * step = (pixels - those of the largest value) / 255. If step is 0, the channel does not change.
+ * `amount` is not used. */
 leat_color_fn leat_tone_equalize;
 
-/* (x - smooth) * factor + smooth; `smooth` is the mean of the 3 x 3 pixels around with the middle
- * counted five times, to the nearest. The outermost pixels stay. `to` is not `from`. */
+/* (x - smooth) * factor + smooth. `smooth` is the mean of the 3 x 3 pixels with the middle counted five
+ * times, to the nearest. Border pixels do not change. `to` must not be `from`. */
 void leat_tone_sharpness(uint8_t *to, const uint8_t *from, size_t height, size_t width,
                          size_t channels, int32_t factor);
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * warp.c: affine maps of uint8 images (warp.h). random_rotation and augment.c call it. */
 #include "warp.h"
 
 #include <string.h>
@@ -42,7 +44,7 @@ leat_warp leat_warp_shift(int32_t right, int32_t down)
                         .yy = LEAT_WARP_ONE };
 }
 
-/* An image, and what stands for its surroundings. */
+/* An image, and the pixel that stands for everything outside. */
 typedef struct plane {
     const uint8_t *pixels, *fill;
     int64_t height, width;
