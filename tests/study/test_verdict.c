@@ -78,7 +78,7 @@ static void slack_decides(void **state)
         arm.simulated = 1;
         assert_verdict(&arm, 0, cases[i].verdict, "simulated, ");
         if (!strcmp(cases[i].verdict, "inconclusive"))
-            assert_verdict(&arm, 0.3, "environment", "other processes took 30 % of the CPUs");
+            assert_verdict(&arm, 0.3, "environment", "other processes used 30 % of the CPUs");
     }
 }
 

@@ -107,7 +107,7 @@ static const struct {
       { "did you mean 'softmax_cross_entropy'" } },
     { "s/- flatten/- softmax/",
       "train",
-      { "c.yaml:15:", "leave it out", "softmax_cross_entropy has it" } },
+      { "c.yaml:15:", "leave it out", "softmax_cross_entropy includes it" } },
     { "s/device: cpu/device: GPU/", "train", { "c.yaml:12:11: ", "did you mean 'cuda'" } },
     { "s/- flatten/- linear: 3/", "train", { "c.yaml:15:7: ", "did you mean 'dense'" } },
     { "s/^train:/eval:\\n  tfrecord: x\\ntrain:/",

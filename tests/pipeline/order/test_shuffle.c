@@ -248,7 +248,7 @@ static void a_window_of_all_is_global(void **state)
     static const struct {
         const char *shuffle, *batch, *note;
     } cases[] = {
-        { "{block: 10}", "32", "shuffle: each window of 160 samples is read from 16 blocks" },
+        { "{block: 10}", "32", "shuffle: each window of 160 samples holds only 16 blocks" },
         { "{block: 59}", "32", "shuffle: each window of 944 samples" },
         { "{block: 63}", "32", "shuffle: one window of 1008 holds all 1003 samples: as random as" },
         { "{block: 5000}", "32", "shuffle: one window of 80000 holds all 1003 samples" },
