@@ -40,7 +40,7 @@ const char *leat_cli_spelling(const leat_option *row, char text[64])
     return text;
 }
 
-/* Text rows hold pointers here, so the library's initialiser gets the other rows only. */
+/* Text rows hold pointers here, so the library initialises only the other rows. */
 static void init_options(const leat_option *table, void *options)
 {
     for (const leat_option *row = table; row->name; row++) {
@@ -73,7 +73,7 @@ static const leat_option *find_letter(const leat_option *table, char letter)
     return NULL;
 }
 
-/* How an option that people look for here is set in the config. */
+/* Hints for options that belong in the config, not on the command line. */
 static const char *of_config(const char *word)
 {
     static const struct {
@@ -133,7 +133,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && !strcmp(text + n - m, end);
 }
 
-/* The value of an option that was written without '='; *used counts the words taken. */
+/* The value of an option written without '='; *used counts the words it takes. */
 static const char *next_value(const leat_option *row, int argc, char **argv, int *used)
 {
     if (row->type == LEAT_OPTION_TYPE_BOOL)
@@ -250,7 +250,7 @@ static bool is_one_of(const leat_option *row, const char *const *names)
     return false;
 }
 
-/* A word for a shell: in quotes if it has anything that a shell would read otherwise. */
+/* Quotes a word for a shell if it has special characters. */
 static void print_word(FILE *out, const char *word)
 {
     static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

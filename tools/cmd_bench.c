@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat bench: runs the loader alone, with a consumer that takes every batch and does nothing. */
+ * leat bench: measures the loader alone, with a consumer that takes every batch and does nothing. */
 #include <stdlib.h>
 
 #include "command.h"
@@ -134,15 +134,15 @@ static int open_plan(struct bench *b, leat_error *err)
     return rc;
 }
 
-#define AUTO_NS 2000000000 /* what is measured when nobody says how much */
+#define AUTO_NS 2000000000 /* default length of the measurement */
 
-/* Neither steps nor epochs are given: measure for a while. */
+/* Neither steps nor epochs are given: measures for AUTO_NS. */
 static bool by_time(const struct bench *b)
 {
     return b->o->steps <= 0 && b->o->epochs <= 0 && !b->o->digest;
 }
 
-/* Epochs that the run takes at most; -1: no end. */
+/* Upper limit of epochs; -1: none. */
 static int64_t epochs_of(const struct bench *b)
 {
     const bool is_endless = leat_plan_get_info(b->run.plan)->n_batches < 0;
@@ -151,7 +151,7 @@ static int64_t epochs_of(const struct bench *b)
     return by_time(b) || b->o->steps > 0 ? -1 : 1;
 }
 
-/* How many batches there will be (-1: as many as fit in the time), and how many of them warm up. */
+/* Sets the number of batches (-1: as many as fit in the time), and how many of them are warm-up. */
 static int count_total(struct bench *b, leat_error *err)
 {
     const struct bench_options *o = b->o;
@@ -208,7 +208,7 @@ static int run_loader(struct bench *b, leat_error *err)
     for (int64_t i = 0; i != b->total; i++) {
         leat_batch *batch;
         if (by_time(b) && i && i < b->run.warmup && leat_files_now_ns() - b->run.first_ns > AUTO_NS)
-            b->run.warmup = i; /* half of the time, as it is half of the batches elsewhere */
+            b->run.warmup = i; /* half of the time, like half of the batches elsewhere */
         if (i == b->run.warmup) {
             leat_loader_stats(b->run.loader, &b->run.before);
             b->run.start_ns = leat_files_now_ns();
@@ -227,7 +227,7 @@ static int run_loader(struct bench *b, leat_error *err)
     b->run.end_ns = leat_files_now_ns();
     leat_loader_stats(b->run.loader, &b->run.after);
     leat_progress_fini(&progress);
-    if (rc >= 0 || rc == LEAT_E_END) /* a digest of an epoch that failed says nothing */
+    if (rc >= 0 || rc == LEAT_E_END) /* the digest of a failed epoch is incomplete */
         end_epoch(b);
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }

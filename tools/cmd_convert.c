@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat convert: a folder of images becomes TFRecord shards, a label map and index files. */
+ * leat convert: writes a folder of images as TFRecord shards with a label map and index files. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ struct convert {
     const char *folder;
     uint64_t seed;
     int32_t threads;
-    int32_t restart_mcus; /* 0: JPEG files pass untouched */
+    int32_t restart_mcus; /* 0: JPEG files are copied unchanged */
     leat_scan scan;
     uint32_t *order;
     leat_shards_result result;
@@ -96,7 +96,7 @@ static int check_labels(const leat_scan *scan, leat_error *err)
     return LEAT_OK;
 }
 
-/* Under its temporary name: it gets the other when the shards have got theirs. */
+/* Writes it under its temporary name; it is renamed together with the shards. */
 static int write_labels(struct convert *c, leat_error *err)
 {
     char *text = NULL;
@@ -146,7 +146,7 @@ static int write_all(struct convert *c, leat_error *err)
     return rc < 0 ? rc : leat_shard_names_index(c->o->output, n_shards_of(c), err);
 }
 
-/* Temporary names, the label map and the shards are all of PREFIX, so its lock covers them. */
+/* Temporary files, label map and shards all belong to PREFIX, so its lock covers them. */
 static int write_locked(struct convert *c, leat_error *err)
 {
     leat_lock lock = { 0 };
@@ -349,7 +349,7 @@ static int run(const leat_call *call)
         return leat_command_misuse("convert", "images takes one folder, not also '%s'",
                                    call->arguments[2]);
     c.threads =
-        (int32_t)(c.o->threads < 0   ? leat_files_cores() * 4 /* they mostly wait for the disk */
+        (int32_t)(c.o->threads < 0   ? leat_files_cores() * 4 /* threads mostly wait for the disk */
                   : c.o->threads > 0 ? c.o->threads
                                      : 1);
     leat_files_catch();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat help: help on the command, on a subcommand, on a word of a config or of a report; and all of it as
+ * leat help: explains a command, or a word of a config or a report; also prints all help as
  * a man page, a reference page or shell completion. */
 #include <string.h>
 
@@ -46,7 +46,7 @@ static int print_man(const char *name)
     return LEAT_EXIT_OK;
 }
 
-/* The words as one: "input wait" needs no quotes. */
+/* Joins the words, so that "input wait" needs no quotes. */
 static const char *join(const leat_call *call, char *text, size_t size)
 {
     size_t n = 0;

@@ -85,7 +85,7 @@ static json_t *side_json(const leat_jpeg_side *side)
     return one;
 }
 
-/* Why so many records have no table. */
+/* Prints the number of records without a table, for one reason. */
 static void print_reason(uint64_t n, const char *why)
 {
     char count[32];
@@ -127,7 +127,7 @@ static int take_side(const struct index_options *o, const char *path, json_t *fi
     return LEAT_OK;
 }
 
-/* One file. An index that is only in memory serves other commands; here the file is the purpose. */
+/* Handles one file. It is an error here if the index cannot be written; other commands use it from memory. */
 static int take_file(const char *path, unsigned flags, leat_index *index, leat_error *err)
 {
     leat_format_error why = { 0 };
@@ -143,7 +143,7 @@ static int take_file(const char *path, unsigned flags, leat_index *index, leat_e
     return LEAT_OK;
 }
 
-/* A file's index, and that of its JPEG files. */
+/* Handles the index of a file and the index of its JPEG files. */
 static int take_both(const struct index_options *o, const char *path, json_t *list,
                      uint64_t *records, leat_error *err)
 {
@@ -197,7 +197,7 @@ static int run(const leat_call *call)
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
         rc = take_both(o, paths.items[i], list, &records, &err);
-        if (rc < 0 && o->check) { /* go on: all that is wrong, at once */
+        if (rc < 0 && o->check) { /* continue, to report all errors at once */
             leat_command_fail("index", &err);
             n_bad++;
             rc = LEAT_OK;

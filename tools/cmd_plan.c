@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat plan: what a config comes to before it runs: source, stages, tensors, memory, decisions. */
+ * leat plan: prints the resolved plan of a config: source, stages, tensors, memory, decisions. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,7 +13,7 @@ enum {
     OTHER_ROWS = 4,        /* of a trace: consumer, reader, copies, steps */
 };
 
-/* Whether a file begins as TFRecord files do. */
+/* True if a file begins like a TFRecord file. */
 static bool is_tfrecord(const char *path)
 {
     uint8_t header[LEAT_TFRECORD_HEADER];
@@ -25,7 +25,7 @@ static bool is_tfrecord(const char *path)
     return read && leat_tfrecord_check_length(header, &length, NULL) == LEAT_FORMAT_OK;
 }
 
-/* The data in place of the config: a common slip, about which YAML's words would be of no help. */
+/* Detects data given instead of a config, a common mistake for which YAML errors do not help. */
 static int load(const char *path, leat_config **out, leat_error *err)
 {
     struct stat status;
@@ -75,7 +75,7 @@ int leat_setup_device(const leat_config *config, const char *name, leat_device *
     return rc < 0 ? leat_fail_in(err, LEAT_E_ARGUMENT, "--device %s: ", name) : rc;
 }
 
-/* So many spans of each thread that all of them make a trace that a browser can still open. */
+/* Spans per thread, so that a browser can still open the trace of all threads. */
 static int64_t spans_of_thread(const leat_config *config)
 {
     char text[64];

@@ -11,7 +11,7 @@
 
 struct leat_net {
     const leat_model *model;
-    uint64_t samples; /* since the last sums */
+    uint64_t samples; /* since the sums were last reset */
 };
 
 static int sim_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trainer_open.c: from the `train` part of a config to a trainer. */
+ * trainer_open.c: opens a trainer from the `train` part of a config. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,7 +221,7 @@ static int find_tensors(const leat_train_options *o, const leat_node *node, cons
     return LEAT_OK;
 }
 
-/* A model has one size. */
+/* Refuses tensors whose size differs between batches: a model has one size. */
 static int check_steady(const leat_tensor_info *tensor, const leat_node *node, leat_error *err)
 {
     static const char text[] =
@@ -233,7 +233,7 @@ static int check_steady(const leat_tensor_info *tensor, const leat_node *node, l
                 : leat_fail(err, LEAT_E_CONFIG, text, tensor->name, tensor->name);
 }
 
-/* Of the tensor at index i of another plan: as the model's, in every batch. */
+/* Checks that tensor i of another plan is like the model's, in every batch. */
 static int check_tensor(const leat_plan *plan, int32_t i, const leat_shape *wanted,
                         const char *what, leat_error *err)
 {

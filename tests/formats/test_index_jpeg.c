@@ -107,7 +107,8 @@ static void used_and_found_out(void **state)
     assert_non_null(strstr(said, digest));
     expect(1, "$L index --jpeg --check *d", "it is damaged at record 0");
     expect(1, "$L bench c.yaml -q --set engine.jpeg_index=require", "jpeg_index: auto");
-    expect(0, "truncate -s -1 *d.jpg.idx && $L bench c.yaml -q --digest", "note: the index of JPEG");
+    expect(0, "truncate -s -1 *d.jpg.idx && $L bench c.yaml -q --digest",
+           "note: the index of JPEG");
     assert_non_null(strstr(said, digest));
     expect(0, "$L inspect *d | tr -s '\\n ' ' '", "(1 seekable, 1 by restart markers)");
     expect(1, "$L bench c.yaml -q --set engine.jpeg_index=require", "damaged or cut short");

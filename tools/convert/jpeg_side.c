@@ -30,7 +30,7 @@ static leat_feature look_up(const uint8_t *example, size_t size, const char *key
     return found;
 }
 
-/* Settles by the first record which feature holds the JPEG files. */
+/* Finds the feature that holds the JPEG files, from the first record. */
 static int choose_feature(side_maker *m, const char *path, leat_error *err)
 {
     const char *const names[] = { m->how->feature ? m->how->feature : "image/encoded",
@@ -114,7 +114,7 @@ static int check_record(side_maker *m, const leat_jpeg_index_id *id, const uint8
     return LEAT_OK;
 }
 
-/* Goes through all records, checking or adding each. */
+/* Checks or adds every record. */
 static int walk(side_maker *m, const char *path, leat_error *err)
 {
     leat_format_error why;
@@ -154,7 +154,7 @@ static int write_side(side_maker *m, const char *path, leat_error *err)
                : LEAT_OK;
 }
 
-/* LEAT_OK: the side index there is fits every record; else `err` says why it does not. */
+/* LEAT_OK if the existing side index fits every record; else `err` says why not. */
 static int check_side(side_maker *m, const char *path, uint64_t n_records, leat_error *err)
 {
     leat_format_error why;

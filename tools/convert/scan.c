@@ -15,17 +15,17 @@ struct names {
     size_t n, room;
 };
 
-/* A folder that is being walked, and the one that it was found in. */
+/* A folder on the current path of the walk, with its parent. */
 struct ancestor {
     dev_t device;
     ino_t inode;
     const struct ancestor *up;
 };
 
-/* What a walk over a class found so far. */
+/* State of the walk over a class. */
 struct walk {
     leat_scan *scan;
-    const char *top; /* the folder given */
+    const char *top; /* the folder of the command line */
     bool recursive, skip_bad;
     struct ancestor root; /* that folder */
     int32_t label;
@@ -184,7 +184,7 @@ static int walk_folders(struct walk *walk, const char *relative, const struct na
     return rc;
 }
 
-/* A link to a folder that it lies in would be walked for ever. *is: the folder, found in `up`. */
+/* Detects a link to a parent folder, which would never end. *is: the folder, searched in `up`. */
 static bool is_loop(const struct walk *walk, const char *relative, const struct ancestor *up,
                     struct ancestor *is)
 {
@@ -216,7 +216,7 @@ static int walk_class(struct walk *walk, const char *relative, const struct ance
     return rc;
 }
 
-/* 1 if a folder has sub-folders and no files: then it holds classes and is none itself. */
+/* 1 if a folder has sub-folders and no files: it holds classes and is no class. */
 static int has_folders_only(struct walk *walk, const char *name, int *result, leat_error *err)
 {
     struct names folders = { 0 }, files = { 0 };

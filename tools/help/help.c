@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "report/terminal.h"
 
-/* Ops as kinds, so that one loop prints all. */
+/* Ops as kinds, so that one loop prints everything. */
 static const leat_kind *op_kind(size_t i)
 {
     static leat_kind kind;

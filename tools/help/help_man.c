@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "help.h"
 
-/* Text for roff: backslashes, hyphens, and dots or quotes that would begin a request. */
+/* Escapes text for roff: backslashes, hyphens, and dots or quotes at the start of a line. */
 static void print_roff(FILE *out, const char *text)
 {
     bool line_start = true;

@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "help.h"
 
-/* A cell of a table: '|' would end it. */
+/* Writes a table cell; escapes '|', which would end it. */
 static void print_cell(FILE *out, const char *text)
 {
     for (const char *c = text; *c; c++)

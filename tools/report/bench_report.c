@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bench_report.c: what `leat bench` measured, as text and as JSON. */
+ * bench_report.c: prints the results of `leat bench`, and writes them as JSON. cmd_bench.c calls it. */
 #include "bench_report.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "files.h"
 #include "terminal.h"
 
-enum { COLUMN = 36 }; /* where texts begin */
+enum { COLUMN = 36 }; /* of the texts */
 
 static const char *const kinds[] = { "host", "pinned", "device", "mapped" };
 
@@ -28,7 +28,7 @@ static const char *value_text(int64_t value, const char *unit, char text[64])
     return text;
 }
 
-/* Slots and device buffers beyond the first prefetch are made when the window grows so far. */
+/* Slots and device buffers beyond the first prefetch are allocated when the window grows. */
 static int64_t first_bytes(const leat_budget *budget)
 {
     const int64_t later = budget->prefetch_most - budget->prefetch;
@@ -66,8 +66,8 @@ void leat_explain_budget(const leat_budget *budget)
 
 enum { SHOWN = 128 };
 
-/* What changed under the name of list[i], whose first entry that is: from what, to what, how often, and
- * why the last time. */
+/* Prints all changes with the name of list[i], its first entry: first and last value, how often, and
+ * the last reason. */
 static void print_changed(const leat_decision *list, size_t n, size_t i)
 {
     int64_t low = list[i].from, high = list[i].from;

@@ -13,7 +13,7 @@ static int64_t steps_of_epoch(const leat_train_run *t)
     return n > 0 ? n : 0;
 }
 
-/* The command line that begins where the saved weights end; NULL: there are none. In new memory. */
+/* The command line that resumes at the saved weights, in new memory; NULL: none are saved. */
 static char *go_on(const leat_train_run *t, const leat_call *call)
 {
     static const char *const changed[] = { "restore", "start_epoch", "start_batch", "steps", NULL };

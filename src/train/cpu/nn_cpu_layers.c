@@ -25,7 +25,7 @@ leat_onednn_window leat_cpu_window(const leat_cpu_plan *plan, const leat_sliding
     };
 }
 
-/* Follows the next layer, so that this one's primitive can do its relu. */
+/* True if the next layer is a relu that this layer's primitive can compute. */
 bool leat_cpu_relu_follows(const leat_cpu_plan *plan, int32_t i)
 {
     return i + 1 < plan->lane->net->model->n_layers &&

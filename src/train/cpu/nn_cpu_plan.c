@@ -66,7 +66,7 @@ leat_cpu_memory *leat_cpu_memory_grad(leat_cpu_plan *plan, const leat_cpu_memory
     return memory;
 }
 
-/* Gives every memory that has become larger a new place; bound addresses are then out of date. */
+/* Allocates memories that have grown; addresses bound before are then invalid. */
 static int allocate_all(leat_cpu_lane *lane, leat_error *err)
 {
     leat_cpu_memory *single[] = { &lane->grads[0], &lane->grads[1], &lane->scratch };

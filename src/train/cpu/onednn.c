@@ -2,8 +2,8 @@
  *
  * onednn.c: oneDNN's engine, threads and layouts.
  *
- * DESIGN. Threads are the caller's affair, so oneDNN is kept to one. The OpenMP functions for that are looked
- * up at run time, because which OpenMP library oneDNN was built with (if any) is not ours to choose. A
+ * DESIGN. The caller manages threads, so oneDNN may use only one. The OpenMP functions for that are looked
+ * up at run time, because the OpenMP library of oneDNN (if any) is not known at build time. A
  * layout is kept once, so that the same layout is the same pointer. */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * onednn_ops.c: a constructor for each operation: its shapes and options as oneDNN describes them.
  *
  * DESIGN. Layouts that are not given are left open (`any`), and oneDNN chooses; the rest is the same for
- * all of them and is done by leat_onednn_make(). */
+ * all operations: leat_onednn_make(). */
 #include <string.h>
 
 #include "onednn_impl.h"
