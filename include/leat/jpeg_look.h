@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_look.h: tells which of the two decoders reads a JPEG file and whether it can decode parts of it, and
- * makes the table for decoding parts. */
+ * jpeg_look.h: reads JPEG headers: which of the two decoders takes a file, and whether parts of it can be
+ * decoded alone. Also makes the seek table that allows this. */
 #ifndef LEAT_JPEG_LOOK_H
 #define LEAT_JPEG_LOOK_H
 
@@ -17,13 +17,13 @@ extern "C" {
 typedef struct leat_jpeg_info {
     int32_t height, width; /* px, as stored */
     int32_t components;    /* as stored: 1 gray, 3 colour, 4 CMYK or YCCK */
-    /* 1: leat's own decoder reads it (8 bits, sequential, Huffman, gray or YCbCr), unless it turns out to
-     * be damaged. 0: libjpeg-turbo reads it. The pixels are the same. */
+    /* 1: leat's own decoder reads it (8 bits, sequential, Huffman, gray or YCbCr). 0: libjpeg-turbo
+     * does; it also reads all damaged files. Both give the same pixels. */
     int32_t is_own;
-    /* MCUs between restart markers; 0: none, or not is_own. With markers, a crop decodes only the
-     * segments that it needs. */
+    /* MCUs between restart markers; 0: none, or not is_own. With markers, a crop is decoded
+     * without the rest of the file. */
     uint32_t restart_mcus;
-    char why_not[64]; /* if not is_own: the reason, such as "progressive"; else "" */
+    char why_not[64]; /* the reason why not is_own, such as "progressive"; else "" */
 } leat_jpeg_info;
 
 /* Reads the header of a JPEG file in memory. It does not decode.
@@ -37,8 +37,8 @@ LEAT_API int leat_jpeg_look(const void *bytes, size_t size, leat_jpeg_info *out,
  *
  * every_mcus  n; 0: a mark every 64 pixels
  * table       in the scratch, until that is reset
- * n           its bytes; 0: no table, because the file has restart markers, is not for leat's own
- *             decoder, is damaged or has too few MCUs
+ * n           its bytes; 0: no table: the file has restart markers, is not for leat's own decoder,
+ *             is damaged, or is too small
  * returns     LEAT_OK, LEAT_E_NOMEM. Any thread, one scratch each. */
 LEAT_API int leat_jpeg_make_table(const void *bytes, size_t size, uint32_t every_mcus,
                                   leat_scratch *scratch, const void **table, size_t *n,

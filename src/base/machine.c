@@ -89,9 +89,10 @@ void leat_machine_read(const char *root, leat_machine *out)
     out->cores = leat_cores_count_why(root, 0, cores, sizeof cores);
     const int n_nodes = leat_cores_nodes(root);
     if (n_nodes > 1)
-        snprintf(out->cores_why, sizeof out->cores_why,
-                 "%.90s; they are on %d NUMA nodes: `numactl --cpunodebind=N --membind=N` uses one",
-                 cores, n_nodes);
+        snprintf(
+            out->cores_why, sizeof out->cores_why,
+            "%.90s; they are on %d NUMA nodes: `numactl --cpunodebind=N --membind=N` uses only one",
+            cores, n_nodes);
     else
         snprintf(out->cores_why, sizeof out->cores_why, "%.190s", cores);
     if (pages > 0 && page > 0)

@@ -56,15 +56,15 @@ static void decide_depth(const leat_budget_division *d)
     leat_budget *const b = d->out;
     if (!plan->prefetch_auto)
         decide(b, "prefetch", b->prefetch, "batches",
-               plan->has_prefetch ? "as stage prefetch says" : "there is no stage prefetch");
+               plan->has_prefetch ? "set by stage prefetch" : "no prefetch stage");
     else if (b->prefetch_most < LEAT_PREFETCH_MOST)
         decide(b, "prefetch", b->prefetch, "batches",
-               "auto: starts here, then grows to outlast the slowest sample; at most %lld, because "
-               "more do not fit in the budget",
+               "auto: initial value; grows up to %lld when slow samples need it; more do not fit "
+               "in the memory limit",
                (long long)b->prefetch_most);
     else
         decide(b, "prefetch", b->prefetch, "batches",
-               "auto: starts here, then grows to outlast the slowest sample; at most %lld",
+               "auto: initial value; grows up to %lld when slow samples need it",
                (long long)b->prefetch_most);
 }
 
@@ -73,21 +73,21 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
     if (!plan->source->table->locate)
-        decide(b, "reader", 0, "", "direct: the source itself reads, in the worker");
+        decide(b, "reader", 0, "", "direct: the source reads records itself, in the worker");
     else if (!b->read_bytes)
-        decide(b, "reader", 0, "", "pread, in the worker: as engine.reader says");
+        decide(b, "reader", 0, "", "pread, in the worker: set by engine.reader");
     else {
         decide(b, "reader", 0, "", "io_uring%s",
-               plan->engine.reader == LEAT_READER_AUTO ? ", or pread where the kernel refuses it"
+               plan->engine.reader == LEAT_READER_AUTO ? ", or pread if the kernel refuses it"
                                                        : "");
         decide(b, "read-ahead", b->read_bytes, "bytes", "%s%s",
-               plan->engine.read_bytes  ? "as engine.read_bytes says"
-               : wanted > b->read_bytes ? "auto: what the budget leaves"
-               : wanted == READ_FIRST   ? "auto: the preferred minimum"
-               : wanted == READ_MOST    ? "auto: more is of no use"
-                                        : "auto: two windows of records of average size",
-               plan->prefetch ? "; how much of it is used depends on the latency of reads"
-                              : "; with prefetch 0 only the batch asked for is read");
+               plan->engine.read_bytes  ? "set by engine.read_bytes"
+               : wanted > b->read_bytes ? "auto: the rest of the memory limit"
+               : wanted == READ_FIRST   ? "auto: the minimum"
+               : wanted == READ_MOST    ? "auto: the maximum"
+                                        : "auto: two windows of average records",
+               plan->prefetch ? "; slow reads use more of it than fast ones"
+                              : "; with prefetch 0 only the requested batch is read");
     }
 }
 
@@ -95,10 +95,11 @@ static void decide_scratch(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
     if (b->large_bytes)
-        decide(b, "scratch", b->scratch_bytes, "bytes",
-               "scratch for the largest sample in every thread does not fit in the budget: samples "
-               "that need more wait while together they would take more than %lld bytes",
-               (long long)b->room_bytes);
+        decide(
+            b, "scratch", b->scratch_bytes, "bytes",
+            "the largest sample does not fit in every thread's share of the memory limit: samples "
+            "that need more wait for each other while together they need more than %lld bytes",
+            (long long)b->room_bytes);
 }
 
 static void decide_all(const leat_budget_division *d, int64_t wanted)
@@ -106,23 +107,25 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
     decide(b, "threads", b->threads, "threads", "%s",
-           plan->engine.threads < 0 ? d->facts->machine.cores_why : "as engine.threads says");
+           plan->engine.threads < 0 ? d->facts->machine.cores_why : "set by engine.threads");
     decide_depth(d);
     decide_reading(d, wanted);
     decide_scratch(d);
     decide(b, "run", plan->engine.run ? plan->engine.run : 1, "rows", "%s",
-           plan->engine.run ? "as engine.run says"
-                            : "auto: starts here, then as many as make a task of 50 us");
+           plan->engine.run ? "set by engine.run"
+                            : "auto: initial value; then enough for a task of 50 us");
     int32_t n_device = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n_device += plan->chains[c].n_ops - plan->chains[c].n_host;
     if (!d->facts->device[0])
-        decide(b, "placement", 0, "", "ops on the CPU; the consumer gets the slots themselves");
+        decide(b, "placement", 0, "",
+               "all ops on the CPU; the consumer reads the slots, without a copy");
     else if (n_device)
         decide(b, "placement", 0, "",
-               "%d ops on %s, the others on the CPU (%s); batches are copied from %s slots",
-               n_device, d->facts->device,
-               plan->whole ? "auto: the last ones that all have kernels" : "as the maps say",
+               "ops on the CPU, except %d on %s (%s); batches are copied from %s slots", n_device,
+               d->facts->device,
+               plan->whole ? "auto: the last ones, which all have kernels"
+                           : "set by the map stages",
                plan->pageable ? "pageable" : "pinned");
     else
         decide(b, "placement", 0, "", "ops on the CPU; batches are copied from %s slots to %s",
@@ -198,16 +201,16 @@ static void set_limit(const leat_budget_division *d)
     const leat_machine *const m = &d->facts->machine;
     if (d->plan->engine.memory >= 0) {
         b->limit_bytes = d->plan->engine.memory;
-        snprintf(b->limit_reason, sizeof b->limit_reason, "as engine.memory says");
+        snprintf(b->limit_reason, sizeof b->limit_reason, "set by engine.memory");
         return;
     }
     b->limit_bytes = m->memory_bytes / AUTO_SHARE;
-    snprintf(b->limit_reason, sizeof b->limit_reason, "auto: one part in %d of %s", AUTO_SHARE,
+    snprintf(b->limit_reason, sizeof b->limit_reason, "auto: 1/%d of %s", AUTO_SHARE,
              m->memory_why);
     if (b->least_bytes > b->limit_bytes && b->least_bytes <= m->memory_bytes) {
         b->limit_bytes = b->least_bytes;
         snprintf(b->limit_reason, sizeof b->limit_reason,
-                 "auto: the least that works, which is more than one part in %d of %s", AUTO_SHARE,
+                 "auto: the minimum for this pipeline, more than 1/%d of %s", AUTO_SHARE,
                  m->memory_why);
     }
 }
@@ -241,7 +244,7 @@ static void blame_record(const leat_plan *plan, char *text, size_t size)
     const char *const decoder = decoder_of(plan);
     char where[400];
     plan->source->table->describe(plan->source, plan->probe.most_record, where, sizeof where);
-    snprintf(text, size, "; %s, takes %llu bytes or more: raise engine.memory%s%s%s", where,
+    snprintf(text, size, "; %s, needs %llu bytes or more: raise engine.memory%s%s%s", where,
              (unsigned long long)plan->probe.scratch_bytes,
              decoder ? ", or lower max_pixels of " : "", decoder ? decoder : "",
              decoder ? ", which makes it a bad record (see on_error)" : "");
@@ -255,12 +258,11 @@ static int refuse(const leat_budget_division *d, leat_error *err)
                      "engine.read_bytes or engine.threads";
     if (d->plan->probe.n_tried && !strcmp(most->name, "large samples"))
         blame_record(d->plan, what, sizeof what);
-    return leat_fail(
-        err, LEAT_E_CONFIG,
-        "%lld bytes of memory (%s) are too few for this pipeline: it takes at least %lld, "
-        "of which %lld for %s (%s)%s",
-        (long long)b->limit_bytes, b->limit_reason, (long long)b->least_bytes,
-        (long long)most->bytes, most->name, most->text, what);
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "this pipeline needs at least %lld bytes of memory, %lld of them for %s (%s); "
+                     "the limit is %lld (%s)%s",
+                     (long long)b->least_bytes, (long long)most->bytes, most->name, most->text,
+                     (long long)b->limit_bytes, b->limit_reason, what);
 }
 
 static void set_numbers(const leat_budget_division *d)

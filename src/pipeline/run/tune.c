@@ -90,8 +90,8 @@ static void tune_task_locked(leat_loader *loader)
         return;
     loader->task_rows = rows;
     log_locked(loader, "run", (int64_t)now, (int64_t)rows, "rows",
-               "a row takes %.3g us, a task should take %d", loader->sample_ns * 1e-3,
-               TASK_NS / 1000);
+               "a row takes %.3g us; a task should take %d us", loader->sample_ns * 1e-3,
+               GRAIN_NS / 1000);
 }
 
 void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
@@ -148,14 +148,13 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
     if (wanted == now)
         return;
     loader->prefetch = wanted;
-    log_locked(
-        loader, "prefetch", now, wanted, "batches",
-        "%s; the slowest recent sample took %.3g ms, %.3g times the mean: %d thread%s need%s "
-        "%lld",
-        wanted > now ? "workers waited for the window, and the consumer for a batch"
-                     : "no worker waited for the window",
-        slowest * 1e-6, slowest / (mean > 1 ? mean : 1), loader->n_threads,
-        loader->n_threads == 1 ? "" : "s", loader->n_threads == 1 ? "s" : "", (long long)enough);
+    log_locked(loader, "prefetch", now, wanted, "batches",
+               "%s; the slowest recent sample took %.3g ms, %.3g times the average: enough for %d "
+               "thread%s: %lld",
+               wanted > now ? "workers waited for the window, and the consumer for a batch"
+                            : "no worker waited for the window",
+               longest * 1e-6, longest / (mean > 1 ? mean : 1), loader->n_threads,
+               loader->n_threads == 1 ? "" : "s", (long long)enough);
 }
 
 /* --- read-ahead ------------------------------------------------------------------------------- */
@@ -179,7 +178,8 @@ static void tune_reading_locked(leat_loader *loader)
         a->n_timed >= a->n_settle) {
         a->in_worker = true;
         log_locked(loader, "read-ahead", (int64_t)a->window, 0, "bytes",
-                   "the page cache has the files: workers read records of %.0f bytes themselves",
+                   "the files are in the page cache: the worker that parses a record of %.0f bytes "
+                   "also reads it",
                    record);
         return;
     }
@@ -206,7 +206,7 @@ void leat_tune_cache_miss_locked(leat_loader *loader)
     a->n_timed = 0;
     a->n_settle = a->n_settle < SETTLE_MOST ? 2 * a->n_settle : SETTLE_MOST;
     log_locked(loader, "read-ahead", 0, (int64_t)a->window, "bytes",
-               "a record was not in the page cache; tried again after %llu reads",
+               "a record was not in the page cache; next check after %llu reads",
                (unsigned long long)a->n_settle);
 }
 

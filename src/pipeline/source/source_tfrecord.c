@@ -96,10 +96,9 @@ static int open_chunks(tfrecord_source *source, leat_error *err)
     source->base.memory_bytes += leat_inflated_bytes(source->chunks);
     rc = leat_source_add_note(
         &source->notes, err,
-        "tfrecord: %.60s%s %s-compressed: in order or with `shuffle: {window: N}`, each chunk of "
-        "%d "
-        "MiB is decompressed once; with a global shuffle, once per record. `leat convert tfrecord` "
-        "makes plain, indexed files",
+        "tfrecord: %.60s%s %s-compressed: each chunk of %d MiB is decompressed once in file order "
+        "or with `shuffle: {window: N}`, but once per record with a global shuffle. `leat convert "
+        "tfrecord` makes plain, indexed files",
         first->path, n_files == 1 ? " is" : " and others are", first->compression,
         (int)(LEAT_INFLATED_CHUNK >> 20));
     source->base.notes = source->notes;
@@ -293,7 +292,7 @@ static int note_damage(tfrecord_source *source, const leat_tfrecord_shard *s, le
     const int rc = leat_source_add_note(
         &source->notes, err,
         "tfrecord: %.90s is damaged: %llu bytes in %u place%s lost, the first at byte %llu (record "
-        "%llu); each place is one bad record. `leat repair` writes a sound copy",
+        "%llu); each place is one bad record. `leat repair` writes an intact copy",
         s->path, (unsigned long long)index->lost_bytes, index->n_lost,
         index->n_lost == 1 ? "" : "s", (unsigned long long)offset,
         (unsigned long long)index->lost_first);

@@ -87,9 +87,9 @@ static void every_kind_names_its_parts(void **state)
                  kinds[k]);
         check(combined_try_plan(source, "", "[{batch: 4}]", &plan, &err), &err);
         assert_string_equal(leat_plan_note(plan, 0), kept);
-        assert_ptr_equal(strstr(leat_plan_note(plan, 1), "source 1: shuffle: within a window of 8"),
+        assert_ptr_equal(strstr(leat_plan_note(plan, 1), "source 1: shuffle: with a window of 8"),
                          leat_plan_note(plan, 1));
-        assert_ptr_equal(strstr(leat_plan_note(plan, 2), "source 2: shuffle: within a window of 6"),
+        assert_ptr_equal(strstr(leat_plan_note(plan, 2), "source 2: shuffle: with a window of 6"),
                          leat_plan_note(plan, 2));
         assert_null(leat_plan_note(plan, 3));
         leat_plan_close(&plan);
