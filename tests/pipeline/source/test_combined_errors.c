@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_combined_errors.c: which combinations of sources are refused, and that what is said of a part,
- * a note or a bad record, names that part. */
+ * test_combined_errors.c: which combinations of sources are refused, and that a message about a part (a note
+ * or a bad record) names the part. */
 #include "fixtures/combined_fixture.h"
 
 static void refused(const char *source, const char *says)
