@@ -56,12 +56,12 @@ static void note_window(leat_build *build, const leat_shuffle *shuffle, uint64_t
     else if (block)
         leat_note_add(build->plan,
                       "shuffle: each window of %llu %s is read from %llu blocks of %llu "
-                      "neighbours, and holds no others: not as random as a global shuffle",
+                      "neighbours only: less random than a global shuffle",
                       window, unit, window / block, block);
     else if (window)
         leat_note_add(build->plan,
                       "shuffle: within a window of %llu %s, none moves further than %llu places: "
-                      "what is sorted in the source stays nearly so",
+                      "sorted records stay nearly sorted",
                       window, unit, window + (window + 1) / 2 - 1);
 }
 
@@ -83,9 +83,9 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
     note_window(build, &shuffle, n);
     if (build->unbatch && !build->batch && !build->cache)
         leat_note_add(build->plan,
-                      "unbatch: the shuffle after it parts the samples of a record, so each record "
-                      "is read and decoded up to %llu times an epoch; shuffle before it, or keep "
-                      "records in a cache",
+                      "unbatch: the shuffle after it separates the samples of a record, so each "
+                      "record is read and decoded up to %llu times an epoch; shuffle before it, or "
+                      "add a cache",
                       (unsigned long long)build->plan->order.parts);
     return LEAT_OK;
 }
