@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * nearest.h: the nearest of several words, for "did you mean" in messages. All rooms and the command call it. */
+ * nearest.h: the nearest of several words, for "did you mean" in messages. All rooms and the
+ * command call it. */
 #ifndef LEAT_NEAREST_H
 #define LEAT_NEAREST_H
 

@@ -296,7 +296,7 @@ int leat_option_set_item(const leat_option *row, void *options, int32_t i, const
         return leat_fail(err, LEAT_E_CONFIG, "%s takes at most %d values%s", row->name,
                          types[row->type].items_max,
                          row->type == LEAT_OPTION_TYPE_STRINGS
-                             ? ": patterns with * and ? stand for any number of names"
+                             ? ": one pattern with * or ? matches any number of names"
                              : "");
     snprintf(name, sizeof name, "%s[%d]", row->name, i);
     const int rc = types[row->type].set(

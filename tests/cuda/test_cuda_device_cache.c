@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `cache: device` over the fake GPU: in whatever order streams get on, when any one call fails, and when
- * there is too little memory. */
+ * test_cuda_device_cache.c: `cache: device` on the fake GPU: in whatever order streams progress, with
+ * failures of every call, and with too little memory. */
 #include "fixtures/cuda_fixture.h"
 
 #include "device/device_table.h"

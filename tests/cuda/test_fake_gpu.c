@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fake GPU itself: that it notes what a real one would not forgive. Linked with it, so that calls can
- * be made that the plugin never makes. */
+ * test_fake_gpu.c: the fake GPU itself: it reports calls that are wrong on a real GPU. The test is linked
+ * with it, so that it can make calls that the plugin never makes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_index.c: an index is right, or found out: built, mapped, stale, cut or flipped anywhere,
- * refused by the folder, without memory, of a hundred million records. */
+ * test_index.c: an index is right, or its damage is noticed: built, mapped, stale, cut or flipped anywhere, in
+ * a read-only folder, without memory, of a hundred million records. */
 #include "fixtures/failing_malloc.h"
 #include "fixtures/format_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_resync.c: reading on behind damage: a bit flipped in each byte, a cut at each byte, long damage, and
- * files that are made to be slow. */
+ * test_resync.c: reading continues after damage: a bit flipped in each byte, a cut at each byte, long damage,
+ * and files made to be slow to read. */
 #include <stdbool.h>
 
 #include "fixtures/format_test.h"

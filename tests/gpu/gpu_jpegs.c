@@ -24,14 +24,18 @@ static void draw(uint8_t *rgb, int height, int width, leat_rng *rng)
         slope_y[c] = (int)leat_rng_below(rng, 100);
         slope_x[c] = (int)leat_rng_below(rng, 100);
     }
-    for (int y = 0; y < height; y++)
+    for (int y = 0; y < height; y++) {
+        int row[3];
+        for (int c = 0; c < 3; c++)
+            row[c] = base[c] + slope_y[c] * y / height;
         for (int x = 0; x < width; x++) {
             const int step = (x / edge + y / edge) % 2 * 40;
             const uint32_t noise = leat_rng_u32(rng);
             for (int c = 0; c < 3; c++)
-                *rgb++ = (uint8_t)(base[c] + slope_y[c] * y / height + slope_x[c] * x / width +
-                                   step * (c != 1) + (int)(noise >> 8 * c & 7));
+                *rgb++ = (uint8_t)(row[c] + slope_x[c] * x / width + step * (c != 1) +
+                                   (int)(noise >> 8 * c & 7));
         }
+    }
 }
 
 typedef enum kind { PLAIN, PROGRESSIVE, GRAY, RESTARTS, FULL_CHROMA, CMYK, N_KINDS } kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_jpeg.c: the own JPEG decoder against libjpeg-turbo: the same coefficients and pixels at every
- * CPU level, on drawn pictures and, where there are any, on photos. */
+ * test_jpeg.c: leat's JPEG decoder against libjpeg-turbo: the same coefficients and pixels at every CPU level,
+ * on generated pictures and on photos if there are any. */
 #include "fixtures/jpeg_fixture.h"
 
 #include <dirent.h>

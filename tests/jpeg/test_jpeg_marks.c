@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_jpeg_marks.c: the tables by which parts of a JPEG file are read alone: what is packed is
- * unpacked again; for which files there is one; whatever a table's bytes are, the worst that comes of
- * it is a refusal. */
+ * test_jpeg_marks.c: the tables that allow reading a part of a JPEG file: packing and unpacking gives the same
+ * table, some files have none, and a table of any bytes is refused at worst. */
 #include "fixtures/jpeg_fixture.h"
 
 #include "leat/jpeg_look.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_jpeg_odd.c: files as they are met in the world: what becomes of each, whether leat's decoder or
- * libjpeg-turbo reads it, with the pixels of libjpeg-turbo called plainly wherever there are any, for
- * the whole and for parts. The table in docs/jpeg.md has a row for each. Every file is drawn and then
- * operated on. */
+ * test_jpeg_odd.c: unusual JPEG files from practice: the result for each, and whether leat's decoder or
+ * libjpeg-turbo reads it. Pixels are those of libjpeg-turbo, for the whole picture and for parts. The table
+ * in docs/jpeg.md has a row for each. Every file is generated and then changed. */
 #include "fixtures/op_test.h"
 
 #include "base/cpu.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_batch_ops.c: mixup and cutmix in a pipeline: who is mixed with whom, by which share, and that
- * nothing of it depends on threads, prefetch, devices or where a run starts. */
+ * test_batch_ops.c: mixup and cutmix in a pipeline: which samples are mixed, by which share, and that nothing
+ * depends on threads, prefetch, devices or the first batch of a run. */
 #include "fixtures/engine_fixture.h"
 
 #include <math.h>

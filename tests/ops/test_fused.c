@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_fused.c: ops done in one go give the batches of the same ops one by one, through the whole
- * engine: for every kind of JPEG, chain, CPU level and thread count. */
+ * test_fused.c: fused ops give the same batches as the same ops one by one, through the whole engine, for
+ * every kind of JPEG, chain, CPU level and thread count. */
 #include "fixtures/engine_fixture.h"
 #include "fixtures/op_test.h"
 #include "fixtures/own_folder.h"

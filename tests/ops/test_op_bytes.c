@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_op_bytes.c: ops on uint8 images give the same bytes with every compiler, build type and CPU
- * level: the hash of what they make of drawn images is a constant of this file. A change of it is a
- * change of what users train on, and belongs in the changelog. */
+ * level: the hash of their results on generated images is a constant in this file. If it changes, users
+ * train on other data: say so in the changelog. */
 #include "fixtures/op_test.h"
 
 #include <xxhash.h>

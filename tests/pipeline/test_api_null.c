@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_api_null.c: every public function answers a NULL and an index that is out of range, as api.h says,
- * and none is left out here. */
+ * test_api_null.c: passes NULL and an index out of range to every public function and checks the answer
+ * that api.h promises. No public function is left out. */
 #include "fixtures/engine_fixture.h"
 
 #include <dirent.h>

@@ -58,26 +58,6 @@ static uint64_t digest_contents(const leat_batch *batch, int32_t n_tensors)
     return digest;
 }
 
-static uint64_t digest_info(leat_batch *batch)
-{
-    const leat_batch_info *const info = leat_batch_get_info(batch);
-    const uint64_t about[] = { info->digest,
-                               (uint64_t)info->number,
-                               (uint64_t)info->epoch,
-                               (uint64_t)info->rows,
-                               (uint64_t)info->in_epoch,
-                               (uint64_t)info->n_masked,
-                               (uint64_t)info->n_replaced };
-    uint64_t digest = leat_digest_row(about, sizeof about, 0);
-    const leat_row_error *bad;
-    for (int32_t i = 0; (bad = leat_batch_error(batch, i)); i++) {
-        const uint64_t facts[] = { (uint64_t)bad->row, bad->record, bad->epoch, bad->replacement };
-        digest = leat_digest_chain(digest, leat_digest_row(facts, sizeof facts, 1));
-        digest = leat_digest_chain(digest, leat_digest_row(bad->message, strlen(bad->message), 2));
-    }
-    return digest;
-}
-
 /* What a plain run gives, as far as it was asked for. */
 typedef struct plain_run {
     leat_plan *plan;
@@ -99,7 +79,7 @@ static bool plain_has(plain_run *plain, int64_t b)
             snprintf(plain->message, sizeof plain->message, "%s", err.message);
             break;
         }
-        plain->info[plain->n] = digest_info(batch);
+        plain->info[plain->n] = batch_digest(batch);
         plain->contents[plain->n++] =
             digest_contents(batch, leat_plan_get_info(plain->plan)->n_tensors);
         leat_batch_release(batch);
@@ -151,7 +131,7 @@ static void look(const walk *w, leat_batch *batch, int64_t number, const char *w
     while (leat_batch_get_info(batch)->sent_ns && !leat_batch_get_info(batch)->copy_end_ns)
         pause_ns(20000);
     if (digest_contents(batch, w->n_tensors) != w->plain.contents[number] ||
-        digest_info(batch) != w->plain.info[number])
+        batch_digest(batch) != w->plain.info[number])
         walk_fail("batch %lld is another one %s", (long long)number, when);
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_engine_random.c: random plans, drawn from the tables of what there is, give the same batches (or
- * the same error after the same batches) however they are run: threads, reader, prefetch, CPU level,
- * device, faults of the reader, ops that stall, a consumer that dawdles; and none hangs (a watchdog
- * ends the program). LEAT_TEST_PLANS sets how many plans are run (default 300, at most 20 s),
- * LEAT_TEST_SEED where it starts. */
+ * test_engine_random.c: draws random plans from the tables of sources, stages and ops. Each gives the same
+ * batches (or the same error after the same batches) with any threads, reader, prefetch, CPU level, device,
+ * faults of the reader, ops that stall and a slow consumer. None hangs (a watchdog ends the program).
+ * LEAT_TEST_PLANS sets the number of plans (default 300, at most 20 s), LEAT_TEST_SEED the first one. */
 #include "fixtures/random_plan.h"
 
 #include "base/clock.h"
@@ -29,28 +28,6 @@ typedef struct run {
     leat_device *device;
 } run;
 
-static uint64_t add_batch(uint64_t digest, leat_batch *batch)
-{
-    const leat_batch_info *const info = leat_batch_get_info(batch);
-    const uint64_t about[] = {
-        info->digest,
-        (uint64_t)info->number,
-        (uint64_t)info->epoch,
-        (uint64_t)info->rows,
-        (uint64_t)info->in_epoch,
-        (uint64_t)info->n_masked,
-        (uint64_t)info->n_replaced,
-    };
-    digest = leat_digest_chain(digest, leat_digest_row(about, sizeof about, 0));
-    const leat_row_error *bad;
-    for (int32_t i = 0; (bad = leat_batch_error(batch, i)); i++) {
-        const uint64_t facts[] = { (uint64_t)bad->row, bad->record, bad->epoch, bad->replacement };
-        digest = leat_digest_chain(digest, leat_digest_row(facts, sizeof facts, 1));
-        digest = leat_digest_chain(digest, leat_digest_row(bad->message, strlen(bad->message), 2));
-    }
-    return digest;
-}
-
 /* Chain of all batches and, if there is one, of the error after them. The consumer holds up to `hold`
  * batches and sometimes dawdles. seen: where bad rows are counted, or NULL. */
 static uint64_t drive(const leat_plan *plan, const run *how, leat_rng *rng, tally *seen)
@@ -70,7 +47,7 @@ static uint64_t drive(const leat_plan *plan, const run *how, leat_rng *rng, tall
         held[n] = NULL;
         rc = leat_loader_next(loader, &held[n], &err);
         if (rc == LEAT_OK)
-            digest = add_batch(digest, held[n]);
+            digest = leat_digest_chain(digest, batch_digest(held[n]));
         if (rc == LEAT_OK && seen) {
             seen->masked += (uint64_t)leat_batch_get_info(held[n])->n_masked;
             seen->replaced += (uint64_t)leat_batch_get_info(held[n])->n_replaced;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_identity.c: the same bytes everywhere: the digest of a whole run through every augmentation is
- * a constant of this file, whatever the build type, compiler, CPU level, threads and prefetch. A
- * change of it is a change of what users train on, and belongs in the changelog. */
+ * test_identity.c: batches are the same bytes everywhere: the digest of a whole run through every
+ * augmentation is a constant in this file, for every build type, compiler, CPU level, number of threads and
+ * prefetch. If it changes, users train on other data: say so in the changelog. */
 #include "fixtures/engine_fixture.h"
 
 #include "base/cpu.h"

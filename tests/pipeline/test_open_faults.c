@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_open_faults.c: every allocation of opening a plan and a loader fails once: an error, no crash,
- * no leak (the sanitizer builds see those), and the next try works. */
+ * test_open_faults.c: while a plan and a loader are opened, every allocation fails once. Each failure is an
+ * error without a crash or a leak (sanitizer builds see leaks), and the next try works. */
 #include "fixtures/engine_fixture.h"
 
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_resume.c: for every pair of stages that there are, over every kind of source: a loader opened
- * from the state after any batch goes on as the straight run does, with other threads and readers,
- * and with 2 and 4 ranks whose parts make the batch. What is added to the tables is tested too. */
+ * test_resume.c: resumes runs, for every pair of stages and every kind of source. A loader opened from the
+ * state after any batch continues as the uninterrupted run does, with other threads and readers, and with 2
+ * and 4 ranks that share the batch. New rows of the tables are tested without a change here. */
 #include "fixtures/random_plan.h"
 
 #define MOST 24 /* batches of a straight run that are looked at */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_compare.c: how a comparison is run: in which order, for how long, and what figures come of the
- * steps' times, which are those of doubles. */
+ * test_compare.c: how a comparison runs: the order and length of its runs, and the figures from the times of the
+ * steps, which doubles set. */
 #include "fixtures/compare_doubles.h"
 
 #include <math.h>

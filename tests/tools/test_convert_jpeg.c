@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_convert_jpeg.c: `leat convert images --jpeg`: the pictures stay what they are, bit for bit;
- * what cannot be written anew passes untouched. What Exif says is to be turned is test_convert_turn.c's.
- * libjpeg decodes both sides. */
+ * test_convert_jpeg.c: `leat convert images --jpeg`: the pixels stay the same, bit for bit. Files that
+ * cannot be rewritten are copied. test_convert_turn.c tests the turns that Exif asks for. libjpeg decodes
+ * both sides. */
 #include <dirent.h>
 
 #include "fixtures/convert_jpeg_fixture.h"

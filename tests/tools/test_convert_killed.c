@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_convert_killed.c: a conversion over an existing set that is killed at any change of a name leaves the
- * old set, the new one, or one that is refused: never a mixture that is read without a word. */
+ * test_convert_killed.c: a conversion over an existing set that is killed at any rename leaves the
+ * old set, the new set, or a set that is refused. It never leaves a mixture that is read without an error. */
 #include "fixtures/command_fixture.h"
 
 enum { N_SHARDS = 3, N_OLD = 24, N_NEW = 6, MOST_CALLS = 60 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_trainer.c: the trainer fed from memory: it learns, repeats itself bit for bit, drops what it
- * is to drop, and knows its size. */
+ * test_trainer.c: the trainer fed from memory: it learns, gives the same weights bit for bit each time,
+ * applies dropout, and reports its size. */
 #include "fixtures/train_fixture.h"
 
 #include <math.h>

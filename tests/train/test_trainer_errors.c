@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_trainer_errors.c: what is wrong with a config, a feed, a batch or a label is said, where it
- * stands, and before anything is taught. */
+ * test_trainer_errors.c: mistakes in a config, a feed, a batch or a label are reported with their place,
+ * before any training. */
 #include "fixtures/train_fixture.h"
 
 #include <math.h>

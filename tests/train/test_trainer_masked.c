@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_trainer_masked.c: a batch with masked rows teaches what the batch without them teaches, and its
- * loss and accuracy are of the valid rows alone. */
+ * test_trainer_masked.c: a batch with masked rows trains like the batch without them, and its loss and
+ * accuracy count only valid rows. */
 #include "fixtures/train_fixture.h"
 
 #include <math.h>

@@ -2,12 +2,13 @@
  *
  * build.c: makes a checked plan from a config: leat_plan_open(), and leat_build_plan() for builder.c.
  *
- * DESIGN. The stages are added in their order, each to what the stages before it have made. What needs all
- * stages comes after that: the layout of a slot, the cache, the limit of bad records, the sizes that
- * probe.c finds, and last the GPU cut. */
+ * DESIGN. Stages are added in their order; each changes the plan that the stages before it have made. The
+ * steps that need all stages follow: the layout of a slot, the cache, the limit of bad records, the sizes
+ * that probe.c measures, and last the GPU cut. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/cpu.h"
 #include "base/digest.h"
 #include "probe.h"
@@ -192,7 +193,7 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         return rc;
     const leat_source_setting setting = { .seed = plan->seed,
                                           .threads = plan->engine.threads,
-                                          .lossy = leat_on_error_is_lossy(parts->pipeline),
+                                          .lossy = leat_stage_on_error_is_lossy(parts->pipeline),
                                           .arrange = leat_nested_pipeline_add };
     if (!plan->source && (rc = leat_source_open(parts->source, &setting, &plan->source, err)) < 0)
         return rc;
@@ -209,6 +210,7 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         (rc = leat_plan_layout_make(plan, build->batch, err)) < 0 ||
         (rc = leat_stage_cache_settle(build, parts, err)) < 0)
         return rc;
+    leat_check(plan->order.n_batches > 0);
     leat_stage_on_error_settle(plan);
     leat_probe_run(plan, &plan->probe);
     fill_info(plan, parts);

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/cores.h"
 #include "base/pool.h"
 #include "base/scratch.h"
@@ -109,6 +110,7 @@ static int make_room(scan *s, size_t bytes, leat_error *err)
 static int visit_group(scan *s, uint64_t first, const leat_extent *at, size_t n, leat_error *err)
 {
     size_t offset = 0;
+    leat_check(n >= 1 && n <= GROUP_RECORDS);
     int rc = make_room(s, at->size, err);
     if (rc < 0)
         return blame(s, s->records[0], rc, err);

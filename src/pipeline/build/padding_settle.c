@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "config/number.h"
 #include "feature_scan.h"
 #include "stage.h"
@@ -211,6 +212,7 @@ int leat_padding_settle(leat_build *build, const leat_padding_options *o, const 
 {
     leat_plan *const plan = build->plan;
     int rc;
+    leat_check(build->batch && !build->unbatch);
     if ((rc = check_names(plan, o->shapes, "shapes", err)) < 0 ||
         (rc = check_names(plan, o->values, "values", err)) < 0)
         return rc;

@@ -145,7 +145,7 @@ static int fail_inside(const leat_node *entry, const char *name, leat_error *err
         if (only_orders(stage_at(i)))
             leat_nearest_add_word(&known, stage_at(i)->kind.name);
     return leat_node_fail(entry, err, LEAT_E_CONFIG,
-                          "%s cannot stand in the pipeline of one of several sources: move it to "
+                          "%s is not allowed in the pipeline of one of several sources: move it to "
                           "the pipeline after them. Allowed here: %s",
                           name, known.text);
 }
@@ -173,13 +173,13 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
         return leat_fail(err, LEAT_E_NOMEM, "stage '%s': %zu bytes", name, stage->options_size);
     const uint64_t before = count_of(&build->plan->order);
     snprintf(what, sizeof what, "stage '%s'", stage->kind.name);
-    rc = leat_node_options(given, entry, what, stage->kind.options, options, err);
-    if (rc >= 0)
-        rc = stage->add(build, options, entry, err);
-    if (rc >= 0)
-        note_stage(build, name, given, before);
-    if (rc >= 0 && before && count_of(&build->plan->order) == 0)
+    if ((rc = leat_node_options(given, entry, what, stage->kind.options, options, err)) < 0 ||
+        (rc = stage->add(build, options, entry, err)) < 0)
+        goto end;
+    note_stage(build, name, given, before);
+    if (before && count_of(&build->plan->order) == 0)
         rc = fail_empty(build, name, before, entry, err);
+end:
     free(options);
     return rc;
 }

@@ -14,8 +14,8 @@ typedef struct leat_build {
     leat_plan *plan;
     const leat_op *user_ops[LEAT_MAX_USER_OPS];
     size_t n_user_ops;
-    const leat_node *batch, *prefetch, *cache, *on_error,
-        *unbatch;   /* these stages; NULL: not added yet */
+    /* The nodes of these stages. NULL: not added yet. */
+    const leat_node *batch, *prefetch, *cache, *on_error, *unbatch;
     bool has_batch; /* one of all stages makes batches */
     bool inside;    /* the pipeline of one of several sources: it only counts and orders */
 } leat_build;
@@ -43,7 +43,7 @@ extern const leat_stage_table leat_stage_on_error;
 void leat_stage_on_error_settle(leat_plan *plan);
 /* Whether the pipeline has an on_error that continues after bad records. The source must know it, and is
  * opened before stages are added. */
-bool leat_on_error_is_lossy(const leat_node *pipeline);
+bool leat_stage_on_error_is_lossy(const leat_node *pipeline);
 
 /* Refuses a second stage of a kind that may occur once. first: node of the first one. */
 int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,

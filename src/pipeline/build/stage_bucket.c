@@ -132,9 +132,9 @@ static int sort_all(leat_build *build, sorting *s, int32_t feature, leat_error *
     int rc = LEAT_OK;
     if (!leat_combine_is_fixed(&fixed) || fixed.n_samples == LEAT_ENDLESS)
         return leat_fail(err, LEAT_E_CONFIG,
-                         "it looks at every sample once, when the plan is opened: before it may "
-                         "stand take, skip, shard, filter and, last, a global shuffle; repeat can "
-                         "stand after it");
+                         "it reads every sample once, when the plan is opened: only take, skip, "
+                         "shard, filter and, last, a global shuffle may come before it; put repeat "
+                         "after it");
     for (uint32_t k = 0; k < s->buckets->n && rc >= 0; k++)
         rc = leat_bitset_open(&s->buckets->list[k].members, fixed.n_samples, err);
     if (rc >= 0)
@@ -189,10 +189,9 @@ static int settle(leat_build *build, const bucket_options *o, leat_buckets **buc
 {
     leat_order *const order = &build->plan->order;
     sorting s = { *buckets, o->feature.text, o->truncate != 0 };
-    int rc = sort_all(build, &s, feature, err);
-    if (rc >= 0)
-        rc = leat_order_add_buckets(order, buckets, o->drop_remainder, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = sort_all(build, &s, feature, err)) < 0 ||
+        (rc = leat_order_add_buckets(order, buckets, o->drop_remainder, err)) < 0)
         return leat_node_fail_in(where, err, leat_fail_in(err, rc, "bucket_by_length: "));
     build->batch = where;
     if (order->n_batches == 0)
@@ -211,10 +210,9 @@ static int add_bucket_by_length(leat_build *build, const void *options, const le
     const bucket_options *const o = options;
     int32_t feature;
     if (build->unbatch)
-        return leat_node_fail(
-            where, err, LEAT_E_UNSUPPORTED,
-            "bucket_by_length looks at records as they are stored and cannot follow unbatch: use "
-            "batch");
+        return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
+                              "bucket_by_length sorts whole records and cannot follow unbatch: use "
+                              "batch");
     if (build->batch)
         return leat_stage_batch(build, 1, false, where, err); /* fails: a second batch stage */
     int rc = find_feature(build->plan->source, o->feature.text, where, &feature, err);

@@ -41,7 +41,7 @@ static int add_on_error(leat_build *build, const void *options, const leat_node 
     return LEAT_OK;
 }
 
-bool leat_on_error_is_lossy(const leat_node *pipeline)
+bool leat_stage_on_error_is_lossy(const leat_node *pipeline)
 {
     const bool is_list = pipeline->kind == LEAT_NODE_LIST;
     for (const leat_node *entry = is_list ? pipeline->first : NULL; entry; entry = entry->next) {

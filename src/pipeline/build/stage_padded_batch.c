@@ -31,10 +31,9 @@ static int add_padded_batch(leat_build *build, const void *options, const leat_n
     const padded_options *const o = options;
     const leat_padding_options padding = { o->shapes, o->values, o->truncate != 0, 0 };
     if (build->unbatch)
-        return leat_node_fail(
-            where, err, LEAT_E_UNSUPPORTED,
-            "padded_batch looks at records as they are stored and cannot follow unbatch: use "
-            "batch");
+        return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
+                              "padded_batch pads whole records and cannot follow unbatch: use "
+                              "batch");
     const int rc = leat_stage_batch(build, o->size, o->drop_remainder, where, err);
     return rc < 0 ? rc : leat_padding_settle(build, &padding, where, err);
 }

@@ -127,7 +127,7 @@ static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat
     leat_wake_balance_locked(loader); /* what is left may be for others */
     pthread_mutex_unlock(&loader->lock);
     leat_task_compute(loader, worker, span, &often, &outcome);
-    leat_sample_rest(worker, (size_t)loader->budget.scratch_bytes);
+    leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
     book_locked(loader, worker, span, &outcome);
     loader->help_ns += only < 0 ? 0 : outcome.ns;
@@ -148,7 +148,7 @@ static bool finish_part_locked(leat_loader *loader, leat_worker *worker, int64_t
     pthread_mutex_unlock(&loader->lock);
     const int64_t start = leat_clock_ns();
     const int rc = leat_batch_ops_run(loader->plan, worker, &task, &digest, &error);
-    leat_sample_rest(worker, (size_t)loader->budget.scratch_bytes);
+    leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
     const int64_t end = leat_trace_note(worker, LEAT_TRACE_FINISH, start, batch, 0, 0, 0);
     pthread_mutex_lock(&loader->lock);
     loader->busy_ns += end - start;

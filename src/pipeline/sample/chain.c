@@ -8,6 +8,7 @@
  * op. */
 #include <string.h>
 
+#include "base/check.h"
 #include "base/scratch.h"
 #include "sample_impl.h"
 
@@ -72,6 +73,7 @@ static int make_room(leat_sample *s, int32_t i, leat_view *out, leat_error *err)
 static int apply_op(leat_sample *s, int32_t i, leat_error *err)
 {
     const leat_chain_op *const chain_op = &s->chain->ops[i];
+    leat_check(i >= 0 && i < s->chain->n_ops);
     leat_view out = { 0 };
     leat_plan64 drawn;
     if (err)
@@ -173,6 +175,7 @@ int leat_chain_run(leat_sample *s, int32_t from, int32_t to, leat_stopwatch *sto
             return blame(s, from, rc, err);
         }
     }
+    leat_check(i <= to);
     for (; i < to; i++) {
         rc = run_op(s, i, err);
         if (rc < 0)

@@ -100,6 +100,7 @@ void leat_device_cache_note(leat_device_cache *cache, const leat_plan *plan, con
     const int64_t *const index = (const int64_t *)(const void *)(slot + plan->index_offset);
     for (int64_t j = 0; j < rows; j++) {
         const uint64_t record = index[j] < 0 ? (uint64_t)(-index[j] - 1) : 0;
+        leat_check(record < plan->source->n_records);
         if (index[j] >= 0 || leat_device_cache_has(cache, record))
             continue;
         atomic_fetch_or_explicit(&cache->there[record / 64], (uint64_t)1 << (record % 64),

@@ -8,6 +8,21 @@
 #include "base/scratch.h"
 #include "sample_impl.h"
 
+/* Reads a located record into scratch. */
+static int read_record(leat_worker *worker, const leat_extent *at, const uint8_t **out,
+                       leat_error *err)
+{
+    uint8_t *const memory = leat_scratch_take(worker->scratch, at->size);
+    if (!memory)
+        return leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch",
+                         at->size);
+    *out = memory;
+    if (leat_source_pread_cached(at->fd, memory, at->size, at->offset))
+        return LEAT_OK;
+    worker->read_waited = true;
+    return leat_source_pread(at->fd, memory, at->size, at->offset, NULL, err);
+}
+
 static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
                  const leat_stored *stored, leat_view *features, leat_stopwatch *stopwatch,
                  leat_error *err)
@@ -18,9 +33,8 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
     leat_trace_stage *const stages = worker->trace.stages;
     leat_extent extent = { .fd = -1 };
     int rc = LEAT_OK;
-    if (!bytes && source->table->locate)
-        rc = source->table->locate(source, record, &extent, err);
-    if (rc < 0)
+    if (!bytes && source->table->locate &&
+        (rc = source->table->locate(source, record, &extent, err)) < 0)
         return rc;
     if (!bytes && extent.fd < 0) {
         size_t n_read = 0;
@@ -30,17 +44,8 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
         return rc;
     }
     if (!bytes) {
-        uint8_t *const memory = leat_scratch_take(worker->scratch, extent.size);
-        if (!memory)
-            return leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch",
-                             extent.size);
-        if (!leat_source_pread_cached(extent.fd, memory, extent.size, extent.offset)) {
-            worker->read_waited = true;
-            rc = leat_source_pread(extent.fd, memory, extent.size, extent.offset, NULL, err);
-        }
-        if (rc < 0)
+        if ((rc = read_record(worker, &extent, &bytes, err)) < 0)
             return rc;
-        bytes = memory;
         size = extent.size;
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, size);
         leat_timing_charge(&stages[LEAT_STAGE_READ], stopwatch);

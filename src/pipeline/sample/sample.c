@@ -132,15 +132,16 @@ static int reach_parts(const leat_plan *plan, leat_sample *samples, const leat_s
     int rc = reach_cut(plan, samples, stored, stages, stopwatch, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        rc = leat_chain_run(&samples[c], chain->cut, chain->unbatch_at, stopwatch, err);
-        if (rc >= 0)
+        if ((rc = leat_chain_run(&samples[c], chain->cut, chain->unbatch_at, stopwatch, err)) >= 0)
             rc = keep_record(&samples[c], &kept->views[c], err);
     }
+    if (rc < 0)
+        return rc;
     kept->record = samples->record;
     kept->epoch = samples->epoch;
     kept->mark = leat_scratch_mark(worker->scratch);
-    kept->valid = rc >= 0;
-    return rc;
+    kept->valid = true;
+    return LEAT_OK;
 }
 
 /* The sample is a part of a record that was kept. Its ops draw by its own number from here on. */
@@ -187,10 +188,10 @@ static int make_row(const leat_plan *plan, leat_sample *samples, uint64_t sample
         const int32_t from = plan->unbatches          ? chain->unbatch_at
                              : plan->caches_on_device ? 0
                                                       : chain->cut;
-        rc = leat_chain_run(&samples[c], from, chain->n_host, stopwatch, err);
-        if (rc >= 0)
-            rc = leat_chain_end(&samples[c], slot, row, stopwatch, err);
-        if (rc >= 0 && (expect->classes || expect->finite))
+        if ((rc = leat_chain_run(&samples[c], from, chain->n_host, stopwatch, err)) < 0 ||
+            (rc = leat_chain_end(&samples[c], slot, row, stopwatch, err)) < 0)
+            return rc;
+        if (expect->classes || expect->finite)
             rc = leat_expect_row(expect, plan, c, samples->worker->bucket, samples[c].row,
                                  samples->worker->batch, err);
     }
@@ -242,7 +243,7 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
     return LEAT_OK;
 }
 
-void leat_sample_rest(leat_worker *worker, size_t bytes)
+void leat_sample_trim(leat_worker *worker, size_t bytes)
 {
     leat_kept_record *const kept = &worker->kept;
     leat_check(!kept->valid || kept->mark <= leat_scratch_mark(worker->scratch));

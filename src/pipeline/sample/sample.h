@@ -61,6 +61,6 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
                     leat_error *err);
 
 /* Call it after a task. Frees scratch beyond the first `bytes`. A kept record stays if it lies within them. */
-void leat_sample_rest(leat_worker *worker, size_t bytes);
+void leat_sample_trim(leat_worker *worker, size_t bytes);
 
 #endif

@@ -7,6 +7,7 @@
  * file list stages in the same order. */
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "sample_impl.h"
 
@@ -41,6 +42,7 @@ int32_t leat_timing_stages(const leat_plan *plan, leat_stage_stats *out)
     for (int32_t i = 0; i < plan->n_batch_ops; i++)
         snprintf(out[n++].name, sizeof out->name, "%s: %s",
                  plan->tensors[plan->batch_ops[i].chain].name, plan->batch_ops[i].op->kind.name);
+    leat_check(n == leat_timing_n_stages(plan) && n <= LEAT_MAX_STAGES);
     return n;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_feature_scan.c: reading a feature of all records at open: by any number of threads every position
- * once, the same sets, and the same error. */
+ * test_feature_scan.c: reads a feature of all records at open: with any number of threads every position
+ * is read once, and the sets and the error are the same. */
 #include "fixtures/engine_fixture.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_on_error.c: bad records are masked or replaced, and which and by what depends on nothing but the
+ * test_on_error.c: bad records are masked or replaced. Which ones, and by which records, depends only on the
  * order. */
 #include "fixtures/on_error_fixture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_on_error_files.c: bad records where more takes part than rows in memory: damaged files, buckets,
- * devices, batches that outlive their loader. */
+ * test_on_error_files.c: bad records with damaged files, buckets, devices, and batches that outlive their
+ * loader. */
 #include "fixtures/on_error_fixture.h"
 #include "fixtures/record_file.h"
 #include "fixtures/steady_fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_on_error_limits.c: where limits stop a run, and what is listed. */
+ * test_on_error_limits.c: where max_errors stops a run, and which bad records are listed. */
 #include "fixtures/on_error_fixture.h"
 
 /* --- limits ----------------------------------------------------------------------------------------- */

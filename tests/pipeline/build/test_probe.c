@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_probe.c: names, types and shapes are settled by the first record that can be read: a damaged first
- * record is a bad record like any other, and messages about it say what was found. */
+ * test_probe.c: the first readable record decides names, types and shapes. A damaged first record is a bad
+ * record like any other, and messages about it say what was found. */
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
 

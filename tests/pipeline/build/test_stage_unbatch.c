@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_stage_unbatch.c: a record of m rows is m samples: the same batches as if each row were a record, for
- * any order, way of running and start; and what stands before unbatch runs once per record. */
+ * test_stage_unbatch.c: a record of m rows gives m samples. The batches are the same as if each row were a
+ * record, for any order, engine options and first batch. Stages before unbatch run once per record. */
 #include "fixtures/engine_fixture.h"
 #include "fixtures/steady_fixture.h"
 

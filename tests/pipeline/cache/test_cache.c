@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_cache.c: a cache changes no byte of any batch, wherever it stands, however much of the data it
- * holds, whoever fills it; and what stands before it runs once per record. */
+ * test_cache.c: a cache changes no byte of any batch, at any place, with any part of the data in it, filled by
+ * any loader. Stages before it run once per record. */
 #include "fixtures/cache_fixture.h"
 #include "fixtures/steady_fixture.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_cache_crash.c: a process that dies by a signal while it fills a cache's file, in an op, in the
- * middle of a write or by another's hand, leaves a file that the next run takes up and completes; and so
- * does a file system that is truly full. */
+ * middle of a write or by another's hand, leaves a file that the next run continues and completes. A file
+ * system that is really full does the same. */
 #include "fixtures/cache_file_fixture.h"
 #include "fixtures/small_disk.h"
 

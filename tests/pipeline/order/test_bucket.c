@@ -272,7 +272,7 @@ static const struct {
       "1 sizes for 2 boundaries" },
     { "{bucket_by_length: {feature: tokens, boundaries: [8, 40], sizes: 0}}", "sizes are numbers" },
     { "repeat, {bucket_by_length: {feature: tokens, boundaries: 40, sizes: 4}}",
-      "repeat can stand after it" },
+      "put repeat after it" },
     { "{shuffle: {window: 20}}, {bucket_by_length: {feature: tokens, boundaries: 40, sizes: 4}}",
       "a global shuffle; repeat can stand after it" },
     { "{batch: 4}, {bucket_by_length: {feature: tokens, boundaries: 40, sizes: 4}}",

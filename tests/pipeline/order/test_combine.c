@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_combine.c: the arithmetic of combined sources against plain models that deal the elements out
- * one by one. */
+ * test_combine.c: the arithmetic of combined sources against simple models that take the elements one by
+ * one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

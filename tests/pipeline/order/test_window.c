@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_window.c: the window of batches ahead: slots and buffers are made when they are used, batches
- * can be released in any order, it grows where that helps, and none of it changes what is in a batch. */
+ * test_window.c: the window of batches ahead. Slots and buffers are made when they are used, batches can be
+ * released in any order, the window grows where that helps, and batches do not change. */
 #include "fixtures/engine_fixture.h"
 
 #include "pipeline/run/engine.h"
@@ -171,8 +171,7 @@ static int slow_apply(const void *o, const leat_plan64 *p, const leat_view *in,
     (void)scratch;
     (void)err;
     pause_ns((int64_t)((const float *)in->data)[0] % 64 == 5 ? 5000000 : 100000);
-    if (out->data != in->data)
-        memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
+    copy_sample(in, out);
     return LEAT_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_coalesce.c: placing rows in the read memory: whatever is joined, wrapped or rounded to blocks, a
- * row finds its own bytes there until its run is done. */
+ * test_coalesce.c: places rows in the read memory. Reads may be joined, wrapped or rounded to blocks; a row
+ * finds its own bytes until its task is done. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

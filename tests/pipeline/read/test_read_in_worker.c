@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_read_in_worker.c: where the page cache has the files, who runs a row reads it; once it has not,
- * reads run ahead again; batches stay what they are. */
+ * test_read_in_worker.c: if the page cache holds the files, the worker that runs a row reads it. When the
+ * page cache no longer holds them, reads are ahead again. Batches do not change. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

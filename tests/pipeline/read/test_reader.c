@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_reader.c: TFRecord files through every reader: same batches, whatever fails underneath. */
+ * test_reader.c: TFRecord files through every reader: the same batches, also when reads fail. */
 #include <fcntl.h>
 
 #include "fixtures/engine_fixture.h"

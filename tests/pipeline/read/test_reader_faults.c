@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_reader_faults.c: what goes wrong below the engine: every fault with every reader and number of
- * threads gives the same batches or an error that says where; nothing hangs (a watchdog ends the
- * program), nothing leaks, no sample is lost or comes twice. */
+ * test_reader_faults.c: faults of reads: every fault, with every reader and number of threads, gives the
+ * same batches or an error that names the place. Nothing hangs (a watchdog ends the program), nothing leaks,
+ * no sample is lost or repeated. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

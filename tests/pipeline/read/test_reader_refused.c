@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_reader_refused.c: io_uring_enter fails, from the first call or from a later one on: with every error
- * that kernels and the filters of containers give, loaders read with pread instead, give the same batches,
- * end, and say why. Where errors pass, the ring stays in use. A watchdog ends what hangs. */
+ * test_reader_refused.c: io_uring_enter fails, from the first call or from a later one. With every error that
+ * kernels and container filters give, loaders read with pread instead, give the same batches, end, and report
+ * the reason. After a temporary error the ring stays in use. A watchdog ends a test that hangs. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

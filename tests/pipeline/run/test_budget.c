@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_budget.c: the division of memory: what is refused, what the least is, and that what runs takes
- * no more than was planned. */
+ * test_budget.c: how memory is divided: what is refused, how much a plan needs at least, and that a run
+ * uses no more than planned. */
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_budget_plan.c: what a plan holds before any loader is opened stands in the budget: sets of
- * filters and buckets, names of files, indexes. */
+ * test_budget_plan.c: the budget counts the memory that a plan holds before a loader is opened: sets of
+ * filters and buckets, file names, indexes. */
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
 

@@ -2,9 +2,10 @@
  *
  * test_close_anytime.c: a loader may be closed at any moment: before the first batch, with batches held
  * or shipped, with reads in flight, with ops that sleep, are stuck or fail. It never hangs (a
- * watchdog ends the program), what is held stays as it was until its release, and nothing is left:
- * no thread, no file, no lock. Random runs; LEAT_TEST_RUNS and LEAT_TEST_SEED say how many and which. */
+ * watchdog ends the program), held batches stay valid until their release, and no thread, file or lock
+ * is left. The runs are random; LEAT_TEST_RUNS and LEAT_TEST_SEED set their number and seed. */
 #include "fixtures/cache_fixture.h"
+#include "fixtures/gate.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -17,51 +18,6 @@
 
 /* --- ops that misbehave -------------------------------------------------------------------------- */
 
-static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t gate_moved = PTHREAD_COND_INITIALIZER;
-static bool gate_open;
-static int n_at_gate;
-
-static void set_gate(bool open)
-{
-    pthread_mutex_lock(&gate_lock);
-    gate_open = open;
-    pthread_cond_broadcast(&gate_moved);
-    pthread_mutex_unlock(&gate_lock);
-}
-
-static void copy(const leat_view *in, const leat_view *out)
-{
-    if (out->data != in->data)
-        memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
-}
-
-/* Stands still until the gate opens. */
-static int stuck_apply(const void *o, const leat_plan64 *p, const leat_view *in,
-                       const leat_view *out, leat_scratch *scratch, leat_error *err)
-{
-    (void)o;
-    (void)p;
-    (void)scratch;
-    (void)err;
-    pthread_mutex_lock(&gate_lock);
-    n_at_gate++;
-    pthread_cond_broadcast(&gate_moved);
-    while (!gate_open)
-        pthread_cond_wait(&gate_moved, &gate_lock);
-    n_at_gate--;
-    pthread_mutex_unlock(&gate_lock);
-    copy(in, out);
-    return LEAT_OK;
-}
-
-static const leat_op stuck_op = { .name = "stuck",
-                                  .help = "waits for a gate",
-                                  .options = no_options,
-                                  .flags = LEAT_OP_IN_PLACE,
-                                  .shape = same_shape,
-                                  .apply = stuck_apply };
-
 /* Sleeps up to 400 µs, by the row. */
 static int sleepy_apply(const void *o, const leat_plan64 *p, const leat_view *in,
                         const leat_view *out, leat_scratch *scratch, leat_error *err)
@@ -71,7 +27,7 @@ static int sleepy_apply(const void *o, const leat_plan64 *p, const leat_view *in
     (void)scratch;
     (void)err;
     pause_ns((long)*(const float *)in->data * 7919 % 400 * 1000);
-    copy(in, out);
+    copy_sample(in, out);
     return LEAT_OK;
 }
 
@@ -89,7 +45,7 @@ static int mute_apply(const void *o, const leat_plan64 *p, const leat_view *in,
     (void)p;
     (void)scratch;
     (void)err;
-    copy(in, out);
+    copy_sample(in, out);
     return (int64_t) * (const float *)in->data == 40 ? -(int)((const fixture_options *)o)->record
                                                      : LEAT_OK;
 }
@@ -159,7 +115,7 @@ static scene draw(leat_rng *rng)
 {
     static const char *const ops[] = { "[sleepy]",        "[jitter]",
                                        "[{fail_at: 77}]", "[sleepy, {fail_at: 20}]",
-                                       "[{mute: 1}]",     "[stuck]" };
+                                       "[{mute: 1}]",     "[gate]" };
     static const char *const readers[] = { "io_uring", "pread", "auto" };
     scene s = { .prefetch = (int)leat_rng_below(rng, 5),
                 .n_next = (int64_t)leat_rng_below(rng, 9),
@@ -169,7 +125,7 @@ static scene draw(leat_rng *rng)
                 .release_first = leat_rng_below(rng, 4) == 0 };
     const uint32_t op = leat_rng_below(rng, sizeof ops / sizeof *ops);
     s.ops = ops[op];
-    s.is_stuck = !strcmp(s.ops, "[stuck]");
+    s.is_stuck = !strcmp(s.ops, "[gate]");
     if (leat_rng_below(rng, 2))
         s.pause_ns = (long)leat_rng_below(rng, 1500) * 1000;
     if (s.is_stuck) /* nobody gets a batch while the gate is closed */
@@ -197,7 +153,7 @@ static leat_plan *plan_of_scene(const scene *s)
     leat_error err;
     snprintf(text, sizeof text, "{files: '%s', features: {x: {}, id: {shape: []}}}", data_path);
     leat_builder_source(b, "tfrecord", text);
-    leat_builder_op(b, &stuck_op);
+    leat_builder_op(b, &gate_op);
     leat_builder_op(b, &sleepy_op);
     leat_builder_op(b, &mute_op);
     leat_builder_op(b, &jitter_op);
@@ -240,7 +196,7 @@ static void let_go(holding *h, bool on_host)
 static void *open_gate_later(void *arg)
 {
     pause_ns(*(const long *)arg);
-    set_gate(true);
+    gate_set(true);
     return NULL;
 }
 
@@ -254,7 +210,7 @@ static void run(const scene *s)
     leat_error err;
     pthread_t opener;
     const long delay = 300000 + s->pause_ns;
-    set_gate(!s->is_stuck);
+    gate_set(!s->is_stuck);
     if (s->on_sim)
         check(leat_device_open("sim", &device, &err), &err);
     options.device = device;
@@ -287,7 +243,7 @@ static void run(const scene *s)
         pthread_join(opener, NULL);
     leat_plan_close(&plan);
     leat_device_close(&device);
-    assert_int_equal(n_at_gate, 0);
+    assert_int_equal(gate_count(), 0);
     assert_comes_down_to(count_threads, 0, "threads");
     assert_comes_down_to(count_files, n_files, "open files");
 }

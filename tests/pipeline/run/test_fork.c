@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_fork.c: after fork() a loader is the parent's, who notices nothing; the child is told so by every
- * call, closes what it has without waiting for anybody, and can open a loader of its own. */
+ * test_fork.c: after fork() a loader belongs to the parent and goes on as before. In the child every call
+ * on it is an error, closing it does not wait, and the child can open its own loader. */
 #include "fixtures/engine_fixture.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_held_batch.c: a batch that is held stays whole whatever is closed meanwhile, in every order that
- * the headers allow, also while another thread closes the loader; and one that is kept holds up nothing. */
+ * test_held_batch.c: a held batch stays valid whatever is closed meanwhile, in every order that the headers
+ * allow, also while another thread closes the loader. A batch that is held for long delays no other. */
 #include "fixtures/engine_fixture.h"
 
 #include <pthread.h>

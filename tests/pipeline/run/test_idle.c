@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_idle.c: who is blamed for a device's idle time. A pipeline that sleeps feeds a simulated device
- * whose step has a set length. What is asserted follows from who waits for whom and from the least
- * time that the sleeps take, so that a busy machine cannot change it. How close measured idle comes to
- * the arithmetic is a measurement: bench/idle. */
+ * test_idle.c: which part a loader names as the cause of a device's idle time. A pipeline that sleeps feeds a
+ * simulated device whose step has a fixed length. The assertions follow from who waits for whom and from the
+ * minimum time of the sleeps, so a busy machine cannot change them. bench/idle measures how close measured
+ * idle time is to the calculated one. */
 #include "fixtures/engine_fixture.h"
 
 #include "base/clock.h"

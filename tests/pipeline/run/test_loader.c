@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_loader.c: the loader over rows in memory: content, order, resume, errors, holding. */
+ * test_loader.c: the loader over rows in memory: content, order, resume, errors, held batches. */
 #include "fixtures/engine_fixture.h"
 
 typedef struct setup {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_next_within.c: a consumer that does not wait longer than it said gets every batch all the same;
- * and two of them at a time are told so. */
-#include "fixtures/engine_fixture.h"
+ * test_next_within.c: leat_loader_next_within: a consumer that waits for a limited time still gets every
+ * batch, and two consumers at the same time are an error. */
+#include "fixtures/gate.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -10,54 +10,6 @@
 #include "fixtures/record_file.h"
 
 #define N_RECORDS 64
-
-/* An op that waits until the gate is open. */
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
-static bool is_open;
-static int n_there;
-
-static void set_gate(bool open)
-{
-    pthread_mutex_lock(&gate);
-    is_open = open;
-    pthread_cond_broadcast(&moved);
-    pthread_mutex_unlock(&gate);
-}
-
-static void wait_for_somebody(void)
-{
-    pthread_mutex_lock(&gate);
-    while (!n_there)
-        pthread_cond_wait(&moved, &gate);
-    pthread_mutex_unlock(&gate);
-}
-
-static int gate_apply(const void *o, const leat_plan64 *p, const leat_view *in,
-                      const leat_view *out, leat_scratch *scratch, leat_error *err)
-{
-    (void)o;
-    (void)p;
-    (void)scratch;
-    (void)err;
-    pthread_mutex_lock(&gate);
-    n_there++;
-    pthread_cond_broadcast(&moved);
-    while (!is_open)
-        pthread_cond_wait(&moved, &gate);
-    n_there--;
-    pthread_mutex_unlock(&gate);
-    if (out->data != in->data)
-        memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
-    return LEAT_OK;
-}
-
-static const leat_op gate_op = { .name = "gate",
-                                 .help = "waits",
-                                 .options = no_options,
-                                 .flags = LEAT_OP_IN_PLACE,
-                                 .shape = same_shape,
-                                 .apply = gate_apply };
 
 static leat_plan *make_plan(const char *engine, const char *prefetch)
 {
@@ -120,15 +72,15 @@ static void it_says_again_until_it_is_there(void **state)
                 if (on_sim)
                     check(leat_device_open("sim", &options.device, &err), &err);
                 alarm(60);
-                set_gate(true); /* a plan that opens tries a few records */
+                gate_set(true); /* a plan that opens tries a few records */
                 leat_plan *plan = make_plan(engines[e], prefetches[p]);
-                set_gate(false);
+                gate_set(false);
                 leat_loader *loader = open_loader(plan, &options);
                 for (int64_t ns = 0; ns < 5000000; ns = 2 * ns + 100000)
                     assert_int_equal(leat_loader_next_within(loader, ns, &batch, &err),
                                      LEAT_E_AGAIN);
                 assert_int_equal(err.code, LEAT_E_AGAIN);
-                set_gate(true);
+                gate_set(true);
                 take_all(loader, 1000000);
                 assert_int_equal(leat_loader_next_within(loader, 0, &batch, &err), LEAT_E_END);
                 leat_loader_close(&loader);
@@ -148,7 +100,7 @@ static void without_any_time_it_comes_to_the_end(void **state)
                                            "{threads: 2, run: 2}" };
     static const char *const prefetches[] = { "0", "2" };
     (void)state;
-    set_gate(true);
+    gate_set(true);
     for (int on_sim = 0; on_sim < 2; on_sim++)
         for (size_t e = 0; e < 4; e++)
             for (size_t p = 0; p < 2; p++) {
@@ -173,7 +125,7 @@ static void a_time_that_cannot_be_is_refused(void **state)
     leat_batch *batch;
     leat_error err;
     (void)state;
-    set_gate(true);
+    gate_set(true);
     leat_plan *plan = make_plan("{threads: 1}", "2");
     leat_loader *loader = open_loader(plan, NULL);
     assert_int_equal(leat_loader_next_within(loader, -1, &batch, &err), LEAT_E_ARGUMENT);
@@ -199,21 +151,21 @@ static void a_second_consumer_is_told(void **state)
     static const char *const engines[] = { "{threads: 0}", "{threads: 2}" };
     (void)state;
     for (int e = 0; e < 2; e++) {
-        set_gate(true);
+        gate_set(true);
         leat_plan *plan = make_plan(engines[e], "0"); /* nothing runs but for who asks */
         leat_loader *loader = open_loader(plan, NULL);
         pthread_t first;
         leat_batch *batch;
         leat_error err;
         alarm(60);
-        set_gate(false);
+        gate_set(false);
         assert_int_equal(pthread_create(&first, NULL, take_first, loader), 0);
-        wait_for_somebody();
+        gate_wait();
         assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_BUSY);
         assert_null(batch);
         assert_non_null(strstr(err.message, "thread"));
         assert_int_equal(leat_loader_next_within(loader, 0, &batch, &err), LEAT_E_BUSY);
-        set_gate(true);
+        gate_set(true);
         pthread_join(first, NULL);
         check(leat_loader_next(loader, &batch, &err), &err);
         look(batch, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_soak.c: many epochs: resident memory stays what it was after the first ones, with every reader
- * and also when reads fail all the time. bench/soak.c is the long version. */
+ * test_soak.c: runs many epochs: resident memory does not grow after the first ones, with every reader and
+ * also when all reads fail. bench/soak.c is the long version. */
 #include "fixtures/engine_fixture.h"
 
 #include <unistd.h>

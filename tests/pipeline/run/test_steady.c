@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_steady.c: once warm, a loader allocates nothing: not per sample, not per batch, with any
- * reader; and loaders that come and go leave nothing behind. */
+ * test_steady.c: after a warm-up a loader allocates nothing, per sample or per batch, with any reader.
+ * Loaders that are opened and closed leave nothing behind. */
 #include "fixtures/engine_fixture.h"
 
 #include "bench/jpeg_reference.h"

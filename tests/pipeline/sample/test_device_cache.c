@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_device_cache.c: what `cache: device` refuses, and what it plans. Batches are in test_cuda_device_cache.c. */
+ * test_device_cache.c: which plans `cache: device` refuses, and how it plans others.
+ * test_cuda_device_cache.c tests its batches. */
 #include "fixtures/engine_fixture.h"
 
 #include "pipeline/plan/plan_impl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_combined.c: concat, mix, interleave and zip through the whole engine: what comes out, and where
- * it came from. */
+ * test_combined.c: concat, mix, interleave and zip through the whole engine: the samples, and the source of
+ * each. */
 #include "fixtures/combined_fixture.h"
 
 /* The ids of one pass, and that x belongs to them. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_combined_errors.c: which combinations of sources are refused, and that what is said of a part,
- * a note or a bad record, names that part. */
+ * test_combined_errors.c: which combinations of sources are refused, and that a message about a part (a note
+ * or a bad record) names the part. */
 #include "fixtures/combined_fixture.h"
 
 static void refused(const char *source, const char *says)
@@ -24,8 +24,8 @@ static void errors_say_what_and_where(void **state)
     refused("{concat: [{pipeline: [shuffle]}]}", "each entry is a source");
     refused("{concat: [{tfrecord: 'A', images: 'I'}]}", "a dash of its own");
     refused("{concat: [{tfrecrd: 'A'}]}", "did you mean 'tfrecord'");
-    refused("{concat: [" XA ", pipeline: [{batch: 3}]}]}", "batch cannot stand in the pipeline");
-    refused("{concat: [" XA ", pipeline: [{map: [cast]}]}]}", "map cannot stand in the pipeline");
+    refused("{concat: [" XA ", pipeline: [{batch: 3}]}]}", "batch is not allowed in the pipeline");
+    refused("{concat: [" XA ", pipeline: [{map: [cast]}]}]}", "map is not allowed in the pipeline");
     refused("{concat: [" XA ", pipeline: shuffle}]}", "pipeline must be a list");
     refused("{concat: [" XA ", pipeline: [{skip: 99}]}]}", "skip leaves none of the 40");
     refused("{concat: [" XA ", pipeline: [{repeat: forever}]}, " XB "}]}", "never come up");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_source_images.c: the source `images`: which files become which records with which labels, what
- * it refuses, and that it gives the batches that the converted set gives. */
+ * test_source_images.c: the source `images`: the record and the label of each file, what the source
+ * refuses, and that it gives the same batches as the converted set. */
 #include <fcntl.h>
 
 #include "fixtures/engine_fixture.h"
