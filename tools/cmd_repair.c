@@ -151,6 +151,7 @@ static int run(const leat_call *call)
     if (!r.o->output || !*r.o->output)
         return leat_command_misuse("repair",
                                    "needs -o OUT, because the damaged file is not changed");
+    r.lost = json_array();
     leat_files_catch();
     leat_progress_init(&r.progress, "repair", "records", 0,
                        r.o->quiet ? LEAT_PROGRESS_OFF : r.o->progress);

@@ -91,7 +91,7 @@ static void tune_task_locked(leat_loader *loader)
     loader->task_rows = rows;
     log_locked(loader, "run", (int64_t)now, (int64_t)rows, "rows",
                "a row takes %.3g us; a task should take %d us", loader->sample_ns * 1e-3,
-               GRAIN_NS / 1000);
+               TASK_NS / 1000);
 }
 
 void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
@@ -153,7 +153,7 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
                "thread%s: %lld",
                wanted > now ? "workers waited for the window, and the consumer for a batch"
                             : "no worker waited for the window",
-               longest * 1e-6, longest / (mean > 1 ? mean : 1), loader->n_threads,
+               slowest * 1e-6, slowest / (mean > 1 ? mean : 1), loader->n_threads,
                loader->n_threads == 1 ? "" : "s", (long long)enough);
 }
 
