@@ -128,7 +128,7 @@ static void a_note_says_what_it_costs(void **state)
     (void)state;
     assert_non_null(strstr(leat_plan_note(plan, 0), "GZIP-compressed"));
     assert_non_null(strstr(leat_plan_note(plan, 0), "leat convert tfrecord"));
-    assert_non_null(strstr(leat_plan_note(plan, 0), "makes plain, indexed files"));
+    assert_non_null(strstr(leat_plan_note(plan, 0), "makes plain files"));
     leat_plan_close(&plan);
     plan = plan_with('f', "", "{}");
     assert_null(leat_plan_note(plan, 0));

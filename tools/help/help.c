@@ -61,8 +61,8 @@ void leat_help_all(FILE *out)
     }
     fprintf(out, "\nleat help COMMAND        options of a command\nleat help WORD           a key "
                  "of a config, or a word of a report\nleat help --search TEXT  search all help "
-                 "texts\nleat --version\n\nexit codes: 0 done, 1 failed, 2 wrong usage; 128 plus "
-                 "the signal's number if stopped\nby a signal (130: Ctrl-C)\n");
+                 "texts\nleat --version\n\nexit codes: 0 done, 1 failed, 2 wrong usage;\n"
+                 "128 plus the signal's number if stopped by a signal (130: Ctrl-C)\n");
 }
 
 const char *leat_help_flag_text(const leat_option *row, char text[512])

@@ -6,6 +6,8 @@
 #ifndef LEAT_ENGINE_CALLS_H
 #define LEAT_ENGINE_CALLS_H
 
+#include "engine.h"
+
 /* --- slot.c ----------------------------------------------------------------------------------- */
 int leat_slot_open_all(leat_loader *loader, leat_error *err);
 void leat_slot_close_all(leat_loader *loader);
