@@ -59,10 +59,12 @@ void leat_help_all(FILE *out)
         snprintf(head, sizeof head, "  %s", (*c)->name);
         leat_terminal_entry(out, head, 13, (*c)->summary);
     }
-    fprintf(out, "\nleat help COMMAND        options of a command\nleat help WORD           a key "
-                 "of a config, or a word of a report\nleat help --search TEXT  search all help "
-                 "texts\nleat --version\n\nexit codes: 0 done, 1 failed, 2 wrong usage; 128 plus "
-                 "the signal's number if stopped\nby a signal (130: Ctrl-C)\n");
+    fprintf(out, "\nleat help COMMAND        options of a command\n"
+                 "leat help WORD           a key of a config, or a word of a report\n"
+                 "leat help --search TEXT  search all help texts\n"
+                 "leat --version\n\n"
+                 "exit codes: 0 done, 1 failed, 2 wrong usage, 128 + N stopped by signal N\n"
+                 "(130: Ctrl-C)\n");
 }
 
 const char *leat_help_flag_text(const leat_option *row, char text[512])

@@ -96,8 +96,8 @@ static int open_chunks(tfrecord_source *source, leat_error *err)
     source->base.memory_bytes += leat_inflated_bytes(source->chunks);
     rc = leat_source_add_note(
         &source->notes, err,
-        "tfrecord: %.60s%s %s-compressed: each chunk of %d MiB is decompressed once in file order "
-        "or with `shuffle: {window: N}`, but once per record with a global shuffle. `leat convert "
+        "tfrecord: %.60s%s %s-compressed: a chunk of %d MiB is decompressed once in file order or "
+        "with `shuffle: {window: N}`, but per record with a global shuffle. `leat convert "
         "tfrecord` makes plain, indexed files",
         first->path, n_files == 1 ? " is" : " and others are", first->compression,
         (int)(LEAT_INFLATED_CHUNK >> 20));
