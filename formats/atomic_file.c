@@ -13,25 +13,24 @@
 
 enum {
     BUFFER_BYTES = 1 << 20,
-    NAME_ROOM = 24, /* of a temporary name beyond the final one */
-    NAME_SHOWN =
-        100, /* bytes of a final name that a temporary one repeats; it leaves out longer ones */
-    OWN_ROOM = 32, /* "/proc/self/fd/2147483647" */
-    ATTEMPTS = 100 /* at a name that nobody has */
+    NAME_ROOM = 24,   /* bytes of a temporary name besides the final one */
+    NAME_SHOWN = 100, /* a temporary name leaves out a longer final name */
+    OWN_ROOM = 32,    /* "/proc/self/fd/2147483647" */
+    ATTEMPTS = 100    /* to find an unused name */
 };
 
 struct leat_atomic_file {
     char *path;      /* the final name */
     char *temporary; /* exists on disk while fd >= 0; "": the file has no name yet */
-    int fd;          /* -1 once committed or given up */
+    int fd;          /* -1 once committed or removed */
     unsigned flags;
-    uint64_t size;    /* bytes taken, written or still in the buffer */
-    uint64_t written; /* of those: what the system has taken */
+    uint64_t size;    /* bytes appended, including the buffer */
+    uint64_t written; /* bytes passed to the system */
     size_t buffered;
     uint8_t buffer[BUFFER_BYTES];
 };
 
-/* Length of the folder part of a path, with its slash; 0 when there is none. */
+/* Returns the length of the folder part of a path, with its slash; 0: there is none. */
 static size_t folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -83,7 +82,7 @@ static int draw_temporary(leat_atomic_file *file)
     const size_t folder = folder_length(file->path), room = strlen(file->path) + NAME_ROOM;
     const char *const name = file->path + folder;
     const bool shown =
-        strlen(name) <= NAME_SHOWN; /* else it would not fit where the name just does */
+        strlen(name) <= NAME_SHOWN; /* otherwise it might be too long for the file system */
     uint64_t salt;
     if (getrandom(&salt, sizeof salt, 0) != (ssize_t)sizeof salt)
         return -1;
@@ -92,7 +91,7 @@ static int draw_temporary(leat_atomic_file *file)
     return 0;
 }
 
-/* mkstemp would give mode 0600; here the umask decides, as for any other file. */
+/* Uses the umask, like any other file; mkstemp would set mode 0600. */
 static int create_temporary(leat_atomic_file *file)
 {
     for (int attempt = 0; attempt < ATTEMPTS && draw_temporary(file) == 0; attempt++) {
@@ -103,14 +102,14 @@ static int create_temporary(leat_atomic_file *file)
     return file->fd;
 }
 
-/* The name under which the system shows a file that is open. */
+/* Writes the name of an open file in /proc. */
 static void own_name(int fd, char out[OWN_ROOM])
 {
     snprintf(out, OWN_ROOM, "/proc/self/fd/%d", fd);
 }
 
-/* A file that is gone with its process, however that ends. False: this file system has none such, or
- * there is no /proc, without which it would get no name later. */
+/* Creates a file that disappears with its process. False: the file system does not support it, or there
+ * is no /proc, which is needed to link it later. */
 static bool create_nameless(leat_atomic_file *file)
 {
     struct stat open_one, shown;
@@ -215,7 +214,7 @@ uint64_t leat_atomic_file_size(const leat_atomic_file *file)
     return file->size;
 }
 
-/* Makes the new name itself durable. Some file systems cannot sync a folder and say EINVAL. */
+/* Makes the new name durable. Some file systems cannot sync a folder and return EINVAL. */
 static int sync_folder(const char *path)
 {
     const size_t length = folder_length(path);
@@ -232,7 +231,7 @@ static int sync_folder(const char *path)
     return rc < 0 && error != EINVAL ? -1 : 0;
 }
 
-/* What link() gives a nameless file, to rename it over the final name: that has no call of its own. */
+/* Links a nameless file under a temporary name. No call can link it over an existing final name. */
 static int link_temporary(leat_atomic_file *file)
 {
     char own[OWN_ROOM];
@@ -247,7 +246,7 @@ static int link_temporary(leat_atomic_file *file)
     return -1;
 }
 
-/* Where a nameless file must not be linked after all: its bytes into one that has a name. */
+/* Copies a nameless file that cannot be linked into one with a temporary name. */
 static int copy_to_temporary(leat_atomic_file *file, bool sync)
 {
     const int from = file->fd;
@@ -284,14 +283,14 @@ int leat_atomic_file_commit(leat_atomic_file *file, leat_format_error *err)
     if (sync && fsync(file->fd) < 0)
         return give_up_with(file, "syncing to disk", errno, err);
     if (!*file->temporary && link_temporary(file) < 0 && copy_to_temporary(file, sync) < 0)
-        return give_up_with(file, "putting it under its name", errno, err);
-    /* A network file system may report a failed write as late as close. */
+        return give_up_with(file, "renaming it to its name", errno, err);
+    /* A network file system can report a failed write only at close. */
     const int fd = file->fd;
     file->fd = -1;
     if (close(fd) < 0 || rename(file->temporary, file->path) < 0) {
         const int error = errno;
         unlink(file->temporary);
-        return give_up_with(file, "putting it under its name", error, err);
+        return give_up_with(file, "renaming it to its name", error, err);
     }
     if (sync && sync_folder(file->path) < 0)
         return leat_format_fail(err, LEAT_FORMAT_IO, file->size,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * atomic_file.h: a file that appears under its name whole or not at all.
+ * atomic_file.h: a file that appears under its name completely or not at all. All writers of files use it.
  *
- * Bytes go to a file without a name (O_TMPFILE) in the same folder. Commit flushes and syncs it, gives it
- * the temporary name ".NAME.<16 hex digits>.tmp" (without NAME where that has more than 100 bytes, so that
- * every NAME that fits can be written), renames it over NAME and syncs the folder. Where the file system has no nameless files (as over a network), or /proc is not there to name them by, it has
- * the temporary name from the beginning.
+ * Bytes go to a file without a name (O_TMPFILE) in the same folder. Commit flushes and syncs it, links it
+ * as ".NAME.<16 hex digits>.tmp", renames it to NAME and syncs the folder. A NAME of more than 100 bytes
+ * is left out of the temporary name, so that it always fits. Without O_TMPFILE (network file systems) or
+ * /proc, the file has the temporary name from the start.
  *
- * Whatever fails removes the file. A killed process never touches NAME, and the system removes a
- * nameless file; one with a temporary name stays (safe to delete). */
+ * Any failure removes the file. A killed process never changes NAME. The system removes its nameless
+ * file; a file with a temporary name stays, and can be deleted. */
 #ifndef LEAT_ATOMIC_FILE_H
 #define LEAT_ATOMIC_FILE_H
 
@@ -17,32 +17,31 @@
 typedef struct leat_atomic_file leat_atomic_file;
 
 enum {
-    /* No fsync: after a power cut the file may be damaged. For what has a checksum and can be made
-     * again. */
+    /* No fsync: a power failure can damage the file. For files with a checksum that can be rebuilt. */
     LEAT_ATOMIC_FILE_NO_SYNC = 1
 };
 
-/* Creates the file, under no name or a temporary one. A folder, device or pipe that already has the
- * name is refused, and a name that is too long.
+/* Creates the file without a name or with a temporary one. Fails if a folder, device or pipe has the
+ * final name, or if the name is too long.
  *
  * flags    0 or LEAT_ATOMIC_FILE_NO_SYNC
  * returns  LEAT_FORMAT_OK, _IO or _NOMEM; *out is NULL unless OK */
 int leat_atomic_file_open(leat_atomic_file **out, const char *path, unsigned flags,
                           leat_format_error *err);
 
-/* Appends bytes, through a buffer of 1 MiB. After a failure (disk full, …) the file is gone
- * and every later write and the commit fail with LEAT_FORMAT_IO. */
+/* Appends bytes through a buffer of 1 MiB. A failure (disk full, …) removes the file; all later writes
+ * and the commit then fail with LEAT_FORMAT_IO. */
 int leat_atomic_file_write(leat_atomic_file *file, const void *bytes, size_t size,
                            leat_format_error *err);
 
-/* Bytes taken so far, some of which may still be in the buffer. */
+/* Returns the bytes appended so far, including those in the buffer. */
 uint64_t leat_atomic_file_size(const leat_atomic_file *file);
 
-/* Puts the file under its name. The one failure that leaves the (complete) file there is that of
- * syncing the folder. Nothing but close is allowed afterwards. */
+/* Gives the file its name. Only one failure leaves the (complete) file there: that of syncing the
+ * folder. Only close is allowed afterwards. */
 int leat_atomic_file_commit(leat_atomic_file *file, leat_format_error *err);
 
-/* Removes the file unless committed, frees, sets *file to NULL. Takes NULL. */
+/* Frees the file and sets *file to NULL; removes it from disk unless committed. Takes NULL. */
 void leat_atomic_file_close(leat_atomic_file **file);
 
 #endif

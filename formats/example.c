@@ -2,11 +2,11 @@
  *
  * example.c: the zero-copy reader of tf.train.Example.
  *
- *     Example { 1: Features }   Features { 1: entry, again and again }
+ *     Example { 1: Features }   Features { 1: entry, repeated }
  *     entry { 1: name  2: Feature }   Feature { one of  1: bytes  2: float  3: int64 list }
- *     list { 1: value, again and again, numbers also packed }
+ *     list { 1: value, repeated; numbers can be packed }
  *
- * A list that comes out as a leat_feature has been walked once, so the accessors need not doubt it. */
+ * The list of a leat_feature was checked when it was found, so the accessors need no checks. */
 #include "example.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
-/* What is left to parse, and where the message began. */
+/* The rest of a message, and its start. */
 typedef struct span {
     const uint8_t *at, *end, *start;
 } span;
@@ -23,7 +23,7 @@ typedef struct span {
 typedef struct field {
     uint32_t number;
     int wire;
-    const uint8_t *data; /* the field's value: within the varint, fixed or length-delimited bytes */
+    const uint8_t *data; /* value of the field: varint, fixed or length-delimited bytes */
     size_t size;
 } field;
 
@@ -42,7 +42,7 @@ static int bad(const uint8_t *start, const uint8_t *at, leat_format_error *err, 
                             offset);
 }
 
-/* Returns the byte after the varint, or NULL when it is cut or longer than ten bytes. */
+/* Returns the byte after the varint; NULL: it is cut, or longer than ten bytes. */
 static const uint8_t *read_varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
     uint64_t sum = 0;
@@ -57,7 +57,7 @@ static const uint8_t *read_varint(const uint8_t *at, const uint8_t *end, uint64_
     return NULL;
 }
 
-/* Takes the next field of a message that has bytes left. */
+/* Reads the next field of a message that has bytes left. */
 static int read_field(span *s, field *out, leat_format_error *err)
 {
     uint64_t tag, length = 0;
@@ -100,7 +100,7 @@ static span span_of(const field *f, const span *outer)
 
 /* --- lists -------------------------------------------------------------------------------------*/
 
-/* Number of varints that fill the bytes exactly; UINT64_MAX when they do not. */
+/* Returns the number of varints that fill the bytes exactly; UINT64_MAX: they do not. */
 static uint64_t count_varints(const uint8_t *at, const uint8_t *end)
 {
     uint64_t n = 0, ignored;
@@ -117,7 +117,7 @@ static uint64_t count_varints(const uint8_t *at, const uint8_t *end)
     return n;
 }
 
-/* Values in one field of a list; UINT64_MAX when the field does not fit the kind. */
+/* Returns the number of values in one field of a list; UINT64_MAX: the field does not fit the kind. */
 static uint64_t count_in_field(int kind, const field *f)
 {
     if (kind == LEAT_FEATURE_BYTES)
@@ -152,8 +152,8 @@ static int count_values(int kind, span s, uint64_t *n, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
-/* Parses a Feature into *out, which may hold an earlier piece of the same one: of two kinds the last
- * one counts. Two lists of one kind would have to be joined, which cannot be done without a copy. */
+/* Parses a Feature into *out, which can hold an earlier piece of the same Feature. The last of two kinds
+ * counts. Two lists of one kind are an error: joining them would need a copy. */
 static int read_feature(span s, leat_feature *out, leat_format_error *err)
 {
     while (s.at < s.end) {
@@ -181,7 +181,7 @@ static int read_feature(span s, leat_feature *out, leat_format_error *err)
 
 typedef struct entry {
     leat_feature_key name;
-    span whole;  /* the entry's message */
+    span whole;  /* message of the entry */
     field value; /* its last Feature */
     int n_values;
 } entry;
@@ -229,11 +229,11 @@ static int read_value(const entry *e, leat_feature *out, leat_format_error *err)
 
 leat_example_iter leat_example_iterate(const uint8_t *example, size_t size)
 {
-    const uint8_t *end = size ? example + size : example; /* NULL + 0 is not for C */
+    const uint8_t *end = size ? example + size : example; /* NULL + 0 is undefined in C */
     return (leat_example_iter){ example, example, end, end, end };
 }
 
-/* Sets s to the next field 1 of s or, when all are seen, returns END. */
+/* Sets *out to the next field 1 of s. END: there are no more. */
 static int next_message(span *s, span *out, leat_format_error *err)
 {
     while (s->at < s->end) {
@@ -305,7 +305,7 @@ int leat_example_scan(const uint8_t *example, size_t size, const leat_feature_ke
 
 /* --- values ------------------------------------------------------------------------------------*/
 
-/* Next field 1 of a checked list. */
+/* Finds the next field 1 of a checked list. */
 static int next_values(span *s, field *out)
 {
     while (s->at < s->end && read_field(s, out, NULL) == LEAT_FORMAT_OK)

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * example.h: TensorFlow's tf.train.Example, a map from feature names to lists of bytes, float or
- * int64. Reading is zero-copy, one pass over the bytes for all features wanted; writing goes
- * through protobuf-c.
+ * example.h: reads and writes TensorFlow's tf.train.Example, a map from feature names to lists of bytes,
+ * float or int64. The source `tfrecord` and commands use it. Reading is zero-copy, in one pass for all
+ * wanted features. Writing uses protobuf-c.
  *
- * What protobuf says about odd messages holds here too: unknown fields are skipped, of a name that
- * comes twice the last one counts, and number lists may be packed or not. Two things that protobuf
- * readers take and no writer makes are errors: groups, and a list stored in several pieces. */
+ * Unusual messages are read as protobuf requires: unknown fields are skipped, the last of two equal names
+ * counts, and number lists can be packed or not. Two things are errors although protobuf readers accept
+ * them, because no writer makes them: groups, and a list stored in several pieces. */
 #ifndef LEAT_EXAMPLE_H
 #define LEAT_EXAMPLE_H
 
 #include "format.h"
 
 enum {
-    LEAT_FEATURE_NONE = 0, /* not there, or there without a list */
+    LEAT_FEATURE_NONE = 0, /* missing, or without a list */
     LEAT_FEATURE_BYTES = 1,
     LEAT_FEATURE_FLOAT = 2,
     LEAT_FEATURE_INT64 = 3
 };
 
-/* Name of a kind for messages: "bytes", "float", "int64" or "none". */
+/* Returns the name of a kind for messages: "bytes", "float", "int64" or "none". */
 const char *leat_feature_kind_name(int kind);
 
-/* One feature; borrows the bytes it was found in. Only scan and next below may make one. */
+/* One feature; borrows the bytes of its message. Only scan and next below make one. */
 typedef struct leat_feature {
     int kind;
     const uint8_t *data; /* the list message */
@@ -30,7 +30,7 @@ typedef struct leat_feature {
     uint64_t n;          /* number of values */
 } leat_feature;
 
-/* A feature's name: UTF-8, not terminated. */
+/* The name of a feature: UTF-8, not terminated. */
 typedef struct leat_feature_key {
     const char *name;
     size_t length;
@@ -38,32 +38,31 @@ typedef struct leat_feature_key {
 
 /* --- reading -----------------------------------------------------------------------------------*/
 
-/* Finds features by name. Hot. The lists of features that were not asked for are not looked at.
+/* Finds features by name. Hot. Skips the lists of all other features.
  *
  * example, size   the message
  * keys, n_keys    names wanted
- * out             n_keys features in the order of the keys, kind NONE for those not there
- * returns         LEAT_FORMAT_OK, or LEAT_FORMAT_BAD when it is not such a message; err->offset
- *                 counts from `example` */
+ * out             n_keys features in the order of the keys; kind NONE if missing
+ * returns         LEAT_FORMAT_OK, or LEAT_FORMAT_BAD: not such a message; err->offset counts from
+ *                 `example` */
 int leat_example_scan(const uint8_t *example, size_t size, const leat_feature_key *keys,
                       size_t n_keys, leat_feature *out, leat_format_error *err);
 
-/* Value i of a list of bytes. Returns LEAT_FORMAT_BAD when the kind is another or i >= n.
- * Takes time in proportion to i. */
+/* Returns value i of a list of bytes, in time proportional to i. LEAT_FORMAT_BAD: another kind, or
+ * i >= n. */
 int leat_feature_bytes(const leat_feature *feature, uint64_t i, const uint8_t **data, size_t *size);
 
-/* Copies the first n_max values (all when there are fewer). Returns LEAT_FORMAT_BAD when the
- * feature is of another kind. */
+/* Copy the first n_max values, or all if there are fewer. LEAT_FORMAT_BAD: another kind. */
 int leat_feature_int64s(const leat_feature *feature, int64_t *out, uint64_t n_max,
                         leat_format_error *err);
 int leat_feature_floats(const leat_feature *feature, float *out, uint64_t n_max,
                         leat_format_error *err);
 
-/* Walks all features in stored order; a name that comes twice is seen twice. */
+/* Iterates over all features in stored order. A name that is there twice comes twice. */
 typedef struct leat_example_iter {
     const uint8_t *start;             /* of the message, for offsets in errors */
-    const uint8_t *outer, *outer_end; /* what is left of the message */
-    const uint8_t *inner, *inner_end; /* what is left of its Features */
+    const uint8_t *outer, *outer_end; /* rest of the message */
+    const uint8_t *inner, *inner_end; /* rest of its Features */
 } leat_example_iter;
 
 leat_example_iter leat_example_iterate(const uint8_t *example, size_t size);
@@ -85,10 +84,10 @@ typedef struct leat_example_value {
 /* Returns NULL when out of memory. */
 leat_example_builder *leat_example_builder_open(void);
 
-/* Add a feature; the message holds them in the order they were added. Names and values are only
- * borrowed and must stay as they are until pack has returned. Lists may be empty (n = 0).
+/* Add a feature; the message has them in the order of the calls. Names and values are borrowed until
+ * pack returns and must not change. Lists can be empty (n = 0).
  *
- * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD for a name that is there already; LEAT_FORMAT_NOMEM */
+ * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD: the name was added before; LEAT_FORMAT_NOMEM */
 int leat_example_add_bytes(leat_example_builder *builder, const char *name, const void *data,
                            size_t size, leat_format_error *err);
 int leat_example_add_bytes_list(leat_example_builder *builder, const char *name,
@@ -98,18 +97,18 @@ int leat_example_add_int64s(leat_example_builder *builder, const char *name, con
 int leat_example_add_floats(leat_example_builder *builder, const char *name, const float *values,
                             size_t n, leat_format_error *err);
 
-/* Serialises what was added; the same features give the same bytes, always.
+/* Serialises the features; the same features always give the same bytes.
  *
- * out      the message, the builder's own, valid until the next pack or close
- * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD beyond 2 GiB, which protobuf readers refuse;
+ * out      the message; it belongs to the builder and is valid until the next pack or close
+ * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD: 2 GiB or more, which protobuf readers refuse;
  *          LEAT_FORMAT_NOMEM */
 int leat_example_builder_pack(leat_example_builder *builder, const uint8_t **out, size_t *size,
                               leat_format_error *err);
 
-/* Forgets all features; keeps the memory for the next message. */
+/* Removes all features; keeps the memory for the next message. */
 void leat_example_builder_clear(leat_example_builder *builder);
 
-/* Frees, sets *builder to NULL. Takes NULL. */
+/* Frees the builder and sets *builder to NULL. Takes NULL. */
 void leat_example_builder_close(leat_example_builder **builder);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * example_builder.c: writes tf.train.Example through protobuf-c. The messages it hands to
- * protobuf-c only point at the caller's names and values, so that an image is copied once. */
+ * example_builder.c: writes tf.train.Example with protobuf-c. Its messages only point at the names and
+ * values of the caller, so an image is copied once. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "example.h"
 #include "example.pb-c.h"
 
-/* One feature with all its messages in one piece. Allocated one by one, because they point into
- * themselves. */
+/* One feature with all its messages. Allocated one by one, because the messages point into the slot. */
 typedef struct slot {
     Leat__FeatureEntry entry;
     Leat__Feature feature;
@@ -23,7 +22,7 @@ typedef struct slot {
 } slot;
 
 struct leat_example_builder {
-    slot **slots;                 /* n_slots of them made, n_used in use */
+    slot **slots;                 /* n_slots allocated, n_used in use */
     Leat__FeatureEntry **entries; /* of the first n_used */
     size_t n_slots, n_used;
     uint8_t *packed;
@@ -81,13 +80,13 @@ static int no_memory(const char *name, leat_format_error *err)
     return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "no memory for feature \"%s\"", name);
 }
 
-/* protobuf-c wants pointers to what it does not change without const. */
+/* Removes const: protobuf-c does not change the data, but its types lack const. */
 static void *unconst(const void *pointer)
 {
     return (void *)(uintptr_t)pointer;
 }
 
-/* Begins a feature; sets *out to its slot, which counts once the caller adds 1 to n_used. */
+/* Starts a feature in the slot *out. The slot counts once the caller adds 1 to n_used. */
 static int begin(leat_example_builder *builder, const char *name, slot **out,
                  leat_format_error *err)
 {

@@ -14,7 +14,7 @@ static uint32_t load(const uint8_t *p, int n, bool is_big)
     return value;
 }
 
-/* The two bytes that hold it, counted from the segment's begin; 0: there are none. */
+/* Returns the offset of the two bytes of the orientation in the segment; 0: there are none. */
 static size_t find(const uint8_t *segment, size_t size, bool *is_big)
 {
     if (size < BEFORE_TIFF + 8 || memcmp(segment, "Exif\0", BEFORE_TIFF) != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * format.h: how every reader and writer of this folder reports what is wrong. The files here know
- * bytes only: no threads, no policy, no config, nothing else of leat. */
+ * format.h: errors of all readers and writers in this folder. The files here handle bytes only: no
+ * threads, no policy, no config. They include nothing from the rest of leat. */
 #ifndef LEAT_FORMAT_H
 #define LEAT_FORMAT_H
 
@@ -12,28 +12,28 @@
 enum {
     LEAT_FORMAT_OK = 0,
     LEAT_FORMAT_END = -1, /* no more records */
-    LEAT_FORMAT_BAD = -2, /* the bytes are not of this format, or damaged */
-    LEAT_FORMAT_IO = -3,  /* the system refused: text has strerror */
+    LEAT_FORMAT_BAD = -2, /* not this format, or damaged */
+    LEAT_FORMAT_IO = -3,  /* a system call failed; text has strerror */
     LEAT_FORMAT_NOMEM = -4,
-    LEAT_FORMAT_STALE = -5 /* a side file that does not fit its data any more */
+    LEAT_FORMAT_STALE = -5 /* a side file does not match its data file */
 };
 
 typedef struct leat_format_error {
     int code;
-    uint64_t offset; /* byte of the file or buffer where it was found */
+    uint64_t offset; /* of the error, in the file or buffer */
     char text[512];  /* what, where (file, record, offset) and what to do */
 } leat_format_error;
 
-/* Fills *err (may be NULL), returns code. */
+/* Fills *err, which can be NULL. Returns code. */
 int leat_format_fail(leat_format_error *err, int code, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Reads the first bytes of a file, fewer only where it ends; the offset of `fd` stays. Goes on after a
- * signal or a short read. Returns how many there are, or -1 with errno. */
+/* Reads the first bytes of a file, fewer only if the file is shorter. Handles signals and short reads.
+ * The position of `fd` does not change. Returns the number of bytes, or -1 with errno. */
 ssize_t leat_format_read_first(int fd, void *to, size_t size);
 
-/* Why a file could not be opened, of its errno: strerror(), and what to do where that is known. Valid as
- * long as strerror()'s text is. */
+/* Returns the text of an errno of open(): strerror(), and what to do if that is known. Valid as long as
+ * the text of strerror(). */
 const char *leat_format_open_error(int error);
 
 #endif

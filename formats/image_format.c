@@ -9,7 +9,7 @@ static bool begins(const char *bytes, size_t n, const char *with, size_t n_with)
     return n >= n_with && !memcmp(bytes, with, n_with);
 }
 
-/* "BM" alone begins many a text: the size of the second header is below 256, so there are three 0. */
+/* Many texts begin with "BM". So this also checks that the second header is smaller than 256 bytes. */
 static bool is_bmp(const char *bytes, size_t n)
 {
     return n >= LEAT_IMAGE_FORMAT_BYTES && begins(bytes, n, "BM", 2) &&
@@ -26,7 +26,7 @@ leat_image_format leat_image_format_of(const void *bytes, size_t n)
 {
     if (begins(bytes, n, "\xff\xd8", 2))
         return LEAT_IMAGE_JPEG;
-    if (begins(bytes, n, "\x89PNG", 4)) /* what follows tells how the file was damaged */
+    if (begins(bytes, n, "\x89PNG", 4)) /* later bytes only tell how the file was damaged */
         return LEAT_IMAGE_PNG;
     if (begins(bytes, n, "RIFF", 4) && n >= 12 && !memcmp((const char *)bytes + 8, "WEBP", 4))
         return LEAT_IMAGE_WEBP;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * image_format.h: which kind of image file bytes are, told by the first of them and not by a name: what
- * decode_image decodes, the source `images` reads and `leat convert` takes. */
+ * image_format.h: detects the format of an image file by its first bytes, never by its name. Used by
+ * decode_image, the source `images` and `leat convert`. */
 #ifndef LEAT_IMAGE_FORMAT_H
 #define LEAT_IMAGE_FORMAT_H
 
@@ -17,11 +17,11 @@ typedef enum leat_image_format {
     LEAT_IMAGE_FORMATS
 } leat_image_format;
 
-enum { LEAT_IMAGE_FORMAT_BYTES = 18 }; /* of the beginning: more change nothing */
+enum { LEAT_IMAGE_FORMAT_BYTES = 18 }; /* more bytes do not change the result */
 
-/* The kind that bytes, the first n of a file, begin like; they may be damaged all the same. */
+/* Returns the format of a file with these first n bytes. The file can still be damaged. */
 leat_image_format leat_image_format_of(const void *bytes, size_t n);
-/* "jpeg", "png", …; NULL for LEAT_IMAGE_NONE. */
+/* Returns "jpeg", "png", …; NULL for LEAT_IMAGE_NONE. */
 const char *leat_image_format_name(leat_image_format format);
 
 #endif

@@ -17,7 +17,7 @@
 
 typedef unsigned long long ull;
 
-/* Where things are in the header. */
+/* Offsets in the header. */
 enum {
     AT_MAGIC = 0,
     AT_VERSION = 8, /* uint32 */
@@ -26,8 +26,8 @@ enum {
     AT_DATA_BYTES = 24,
     AT_DATA_MTIME = 32,
     AT_LOST_BYTES = 40,
-    AT_LOST_FIRST = 48, /* the first of them; 0 where there is none */
-    AT_CHECKSUM = 56,   /* XXH3 of what is before it */
+    AT_LOST_FIRST = 48, /* the first of them; 0 if there is none */
+    AT_CHECKSUM = 56,   /* XXH3 of all bytes before it */
     HEADER_BYTES = 64,
     VERSION = 1,
     BLOCK = 1024 /* records */
@@ -40,19 +40,19 @@ static uint64_t n_blocks_of(uint64_t n_records)
     return n_records / BLOCK + (n_records % BLOCK != 0);
 }
 
-/* Most records that a data file can have: each takes 16 bytes or more, but for damage at the end. */
+/* Returns the most records that a data file can have. Only damage at the end has less than 16 bytes. */
 static uint64_t most_records(uint64_t data_bytes)
 {
     return data_bytes / LEAT_TFRECORD_OVERHEAD + (data_bytes % LEAT_TFRECORD_OVERHEAD != 0);
 }
 
-/* Bytes of the side file. Nothing overflows once n_records has been compared with most_records(). */
+/* Returns the size of the side file. n_records: at most most_records(), so nothing overflows. */
 static uint64_t side_bytes(uint64_t n_records)
 {
     return HEADER_BYTES + 8 * (n_blocks_of(n_records) + n_records + 1);
 }
 
-/* The last offset of a block is the first of the next, so that a record belongs to one block. */
+/* Blocks share an offset: the last of one is the first of the next. So a record is in one block. */
 static uint64_t check_of(const uint8_t *offsets, uint64_t n_records, uint64_t block)
 {
     const uint64_t first = block * BLOCK, left = n_records - first;
@@ -80,8 +80,8 @@ static int make_seen(leat_index *index, leat_format_error *err)
 
 /* --- looking up --------------------------------------------------------------------------------*/
 
-/* First touch of a block. Two threads may both do it; the bit they set says the same. What the bit
- * stands for are bytes that nobody writes, so relaxed order is enough. */
+/* Checks a block at its first use. Two threads can do it at once and set the same bit. The bytes of the
+ * block are never written, so relaxed order is enough. */
 static int check_block(const leat_index *index, uint64_t block)
 {
     if (check_of(index->offsets, index->n_records, block) !=
@@ -137,7 +137,7 @@ static int stale(leat_format_error *err, const char *side, const char *why)
     return leat_format_fail(err, LEAT_FORMAT_STALE, 0, "%s: %s", side, why);
 }
 
-/* What the bytes of a side file say, checked as far as opening goes. */
+/* Reads and checks the parts of a side file that open needs. */
 static int check_side(const uint8_t *bytes, uint64_t size, const char *side,
                       const struct stat *data, leat_index *out, leat_format_error *err)
 {
@@ -154,7 +154,7 @@ static int check_side(const uint8_t *bytes, uint64_t size, const char *side,
     out->data_mtime_ns = (int64_t)leat_load_u64(bytes + AT_DATA_MTIME);
     if (out->data_bytes != (uint64_t)data->st_size ||
         out->data_mtime_ns != (int64_t)data->st_mtim.tv_sec * 1000000000 + data->st_mtim.tv_nsec)
-        return stale(err, side, "older than the data file, or of another one");
+        return stale(err, side, "older than the data file, or of another file");
     out->n_lost = leat_load_u32(bytes + AT_LOST);
     out->lost_bytes = leat_load_u64(bytes + AT_LOST_BYTES);
     out->lost_first = leat_load_u64(bytes + AT_LOST_FIRST);
@@ -209,7 +209,7 @@ static int open_side(const char *side, const struct stat *data, unsigned flags, 
 
 /* --- building ----------------------------------------------------------------------------------*/
 
-/* Offsets while their number is not known yet. */
+/* Offsets of a number of records that is not known yet. */
 typedef struct offset_list {
     uint8_t *bytes;
     uint64_t n, capacity;
@@ -241,7 +241,7 @@ static void note_lost(leat_index *index, const leat_tfrecord_reader *reader)
     index->lost_bytes += lost;
 }
 
-/* Collects where records, and what stands for damage, begin and, last, where the file ends. */
+/* Collects the offsets of records and of damage and, last, the end of the file. */
 static int walk(leat_tfrecord_reader *reader, offset_list *list, leat_index *index,
                 leat_format_error *err)
 {
@@ -260,12 +260,12 @@ static int walk(leat_tfrecord_reader *reader, offset_list *list, leat_index *ind
     }
     if (rc != LEAT_FORMAT_END)
         return rc;
-    if (index->n_lost && index->n_lost == list->n) /* no TFRecord file, it seems */
+    if (index->n_lost && index->n_lost == list->n) /* probably not a TFRecord file */
         return leat_format_fail(err, first.code, first.offset, "%s", first.text);
     return append(list, leat_tfrecord_reader_file_size(reader), err);
 }
 
-/* Makes the whole side file in memory out of the list, which it consumes. */
+/* Builds the whole side file in memory. Consumes the list. */
 static int assemble(offset_list *list, const leat_tfrecord_reader *reader, leat_index *out,
                     leat_format_error *err)
 {
@@ -322,7 +322,7 @@ static int build(const char *path, unsigned flags, leat_index *out, leat_format_
     return rc;
 }
 
-/* Not synced: it has a checksum and can be built again. */
+/* Writes the side file without sync: it has a checksum and can be rebuilt. */
 static int write_side(const char *side, const leat_index *index, leat_format_error *err)
 {
     leat_atomic_file *file;
@@ -343,7 +343,7 @@ static void add_note(leat_index *index, const char *before, const leat_format_er
              why->text);
 }
 
-/* Puts what was built beside the data and maps it, so that its memory can be given back. */
+/* Writes a built index to the side file and maps that, which frees its memory. */
 static void settle(const char *side, const struct stat *data, leat_index *index)
 {
     leat_format_error why;

@@ -1,74 +1,76 @@
 /* SPDX-License-Identifier: MIT
  *
- * index.h: where each record of a TFRecord file begins. Side file NAME.tfrecord.idx, little-endian:
+ * index.h: the offsets of the records of a TFRecord file. The source `tfrecord` and `leat index` use it.
+ * The side file is NAME.tfrecord.idx, little-endian:
  *
- *     header    64 bytes: magic, version, number of records, size and mtime of the data file, what
- *               of it is damaged, checksum of the header
- *     checks    one uint64 per block of 1024 records: XXH3 of the block's offsets
- *     offsets   n + 1 uint64: where each record begins; the last is the size of the data file
+ *     header    64 bytes: magic, version, number of records, size and mtime of the data file, its
+ *               damage, checksum of the header
+ *     checks    one uint64 per block of 1024 records: XXH3 of the offsets of the block
+ *     offsets   n + 1 uint64: start of each record; the last is the size of the data file
  *
- * Records are contiguous, so record r, framing included, is [offset r, offset r+1). Bytes in which no
- * record can be found, because a length is damaged or the file's end is cut, stand as one record, which
- * nobody can read: leat_tfrecord_check() says what is wrong with it.
+ * Records are contiguous, so record r with its framing is [offset r, offset r+1). Where no record can be
+ * found, because a length is damaged or the end of the file is cut, the bytes count as one record. It
+ * cannot be read: leat_tfrecord_check() says what is wrong with it.
  *
- * The file is memory mapped and opening reads its header and last offset only, whatever the number
- * of records. The offsets of a block are checked when it is first touched: a damaged block is found
- * before anything in it is believed, and what is given out always lies within the data file. A side
- * file in use may be replaced by renaming, as is done here, but not cut in place: that kills whoever
- * has it mapped. */
+ * The file is memory mapped. Opening reads only its header and last offset, whatever the number of
+ * records. The offsets of a block are checked when it is first used, so no damaged offset is ever used,
+ * and every returned range is inside the data file. A side file in use can be replaced by renaming, as
+ * this file does. Truncating it in place crashes every process that has it mapped. */
 #ifndef LEAT_INDEX_H
 #define LEAT_INDEX_H
 
 #include "format.h"
 
 enum {
-    LEAT_INDEX_REBUILD = 1,  /* walk the data file even when the side file fits */
-    LEAT_INDEX_NO_WRITE = 2, /* what is built stays in memory */
-    LEAT_INDEX_NO_BUILD = 4, /* a side file that is missing or does not fit is an error */
-    LEAT_INDEX_VERIFY = 8,   /* check every block now; rebuild when one is damaged */
-    LEAT_INDEX_RESYNC = 16   /* damage of a data file is no error, but a record in its place */
+    LEAT_INDEX_REBUILD = 1,  /* build it even if the side file fits */
+    LEAT_INDEX_NO_WRITE = 2, /* keep a built index in memory only */
+    LEAT_INDEX_NO_BUILD = 4, /* fail if the side file is missing or does not fit */
+    LEAT_INDEX_VERIFY = 8,   /* check every block at open; rebuild if one is damaged */
+    LEAT_INDEX_RESYNC = 16   /* count damage of the data file as records; do not fail */
 };
 
-/* Filled by leat_index_open; read-only for everyone else. After that any thread may look up. */
+/* Filled by leat_index_open, read-only after that. Any thread can look up records. */
 typedef struct leat_index {
     uint64_t n_records;
     uint64_t data_bytes;   /* size of the data file */
-    int64_t data_mtime_ns; /* when it was last changed */
-    uint64_t lost_bytes;   /* with LEAT_INDEX_RESYNC: bytes in which no record was found, … */
-    uint64_t lost_first;   /* … the first of the records in their place, … */
-    uint32_t n_lost;       /* … and how many these are; 0: none */
-    int built;             /* 1: made now by walking the data file */
-    int mapped;            /* 1: the side file, memory mapped; 0: held in memory only */
-    char note[480];        /* why it was built, and why it is in memory only; "" when neither */
-    char unwritten[240];   /* why it could not be put in a file; "" when nothing of the kind */
+    int64_t data_mtime_ns; /* time of change of the data file */
+    uint64_t lost_bytes;   /* with LEAT_INDEX_RESYNC: damaged bytes without records */
+    uint64_t lost_first;   /* first record that stands for damage */
+    uint32_t n_lost;       /* number of records that stand for damage */
+    int built;             /* 1: built by this open */
+    int mapped;            /* 1: the mapped side file; 0: in memory only */
+    char note[480];        /* why it was built or is in memory only; "": neither */
+    char unwritten[240];   /* why it could not be written to a file; "": no failure */
 
     const uint8_t *offsets, *checks;
-    uint8_t *seen; /* a bit per block that was checked; set by any thread, only ever to 1 */
-    void *memory;  /* of memory_bytes: the mapping, or malloc */
+    uint8_t *seen; /* one bit per block: 1 once checked; any thread sets it */
+    void *memory;  /* memory_bytes: the mapping, or malloc */
     size_t memory_bytes;
 } leat_index;
 
-/* Opens the index of a TFRecord file, building it when it is missing, stale or damaged (see flags):
- * that walks the file, checks the CRC of every length, and writes the side file when the folder
- * allows it. The data file does not stay open.
+/* Opens the index of a TFRecord file. Builds it if it is missing, stale or damaged (see flags): reads
+ * the file, checks the CRC of every length, and writes the side file if the folder allows it. The data
+ * file does not stay open.
  *
  * flags    0 or LEAT_INDEX_* or-ed
- * out      valid only when LEAT_FORMAT_OK; release with leat_index_close
- * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD when the data file is no TFRecord file, or is damaged or truncated
- *          and this is without LEAT_INDEX_RESYNC (text: record and offset); LEAT_FORMAT_STALE with NO_BUILD; LEAT_FORMAT_IO; _NOMEM */
+ * out      valid only after LEAT_FORMAT_OK; release it with leat_index_close
+ * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD: the data file is no TFRecord file, or it is damaged or
+ *          truncated and LEAT_INDEX_RESYNC is not set (text: record and offset); LEAT_FORMAT_STALE
+ *          with NO_BUILD; LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM */
 int leat_index_open(const char *tfrecord_path, unsigned flags, leat_index *out,
                     leat_format_error *err);
 
-/* Place of a record within the data file, framing included. Hot; any thread; never outside the file.
+/* Returns the place of a record in the data file, with its framing. It is always inside the file. Hot;
+ * any thread.
  *
- * returns  LEAT_FORMAT_OK; LEAT_FORMAT_END when record >= n_records; LEAT_FORMAT_BAD when the block
- *          of the side file that holds it is damaged (build it again: LEAT_INDEX_REBUILD) */
+ * returns  LEAT_FORMAT_OK; LEAT_FORMAT_END: record >= n_records; LEAT_FORMAT_BAD: its block of the side
+ *          file is damaged (build it again with LEAT_INDEX_REBUILD) */
 int leat_index_extent(const leat_index *index, uint64_t record, uint64_t *offset, uint64_t *size);
 
 /* Checks every block. Returns LEAT_FORMAT_OK or LEAT_FORMAT_BAD (text: first damaged record). */
 int leat_index_verify(const leat_index *index, leat_format_error *err);
 
-/* Unmaps or frees; takes one that was closed or zeroed. */
+/* Unmaps or frees. Takes an index that was closed or zeroed. */
 void leat_index_close(leat_index *index);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * inflate.c: DESIGN. ISA-L keeps all that it knows between two calls, the last 32 KiB of data included, in one
- * struct without pointers into itself. So a copy of that struct, and the offset of the next byte of the
- * file, is a point to go on from. The checksums of the wrapper are part of it: a member's are checked
- * whenever its end is reached, from wherever. */
+ * inflate.c: decompresses with ISA-L.
+ *
+ * DESIGN. ISA-L stores its whole state, including the last 32 KiB of data, in one struct without pointers
+ * into itself. So a copy of that struct and the offset of the next byte of the file are a restart point.
+ * The state includes the checksum of the member: it is checked at the end of the member, also after a
+ * restart. */
 #include "inflate.h"
 
 #include <errno.h>
@@ -16,21 +18,21 @@
 
 enum {
     IN_BYTES = 1 << 16,
-    BACK_BYTES = 16,         /* before the input: ISA-L gives back bytes that it took too many */
+    BACK_BYTES = 16,         /* space before the input, for bytes that ISA-L gives back */
     OUT_MOST_BYTES = 1 << 30 /* of one call: its counts have 32 bits */
 };
 
 struct leat_inflate_point {
-    struct inflate_state state; /* next_in, avail_in and next_out mean nothing */
+    struct inflate_state state; /* next_in, avail_in and next_out are unused */
     const char *kind;
-    uint64_t next;   /* byte of the file that is read next */
-    uint64_t member; /* byte of the file where the member began */
+    uint64_t next;   /* offset in the file of the next read */
+    uint64_t member; /* offset in the file of the current member */
     uint64_t at;     /* bytes of data so far */
     int ended, failed;
 };
 
 struct leat_inflate {
-    struct leat_inflate_point now; /* now.next: behind what is in `in` */
+    struct leat_inflate_point now; /* now.next: after the bytes in `in` */
     int fd;
     leat_format_error why; /* if now.failed */
     uint8_t in[BACK_BYTES + IN_BYTES];
@@ -38,8 +40,8 @@ struct leat_inflate {
 
 static int is_zlib(const uint8_t *b)
 {
-    /* The top bytes of a length are 0, also where it is damaged elsewhere; data seldom have that, and a
-     * stored block, which may, says so by a length and its complement. */
+    /* The top bytes of a length are 0, even if its other bytes are damaged. Compressed data rarely has
+     * that. A stored block can, but then its length and complement match. */
     const int stored = b[2] <= 1 && (leat_load_u16(b + 3) ^ leat_load_u16(b + 5)) == 0xffff;
     return (b[0] & 0x0f) == 8 && b[0] >> 4 <= 7 && (b[0] << 8 | b[1]) % 31 == 0 &&
            (b[6] || b[7] || stored);
@@ -47,7 +49,7 @@ static int is_zlib(const uint8_t *b)
 
 const char *leat_inflate_kind(const uint8_t *begin, size_t n)
 {
-    if (n < 8) /* the least that either takes, of no data */
+    if (n < 8) /* smallest file of either format */
         return NULL;
     if (begin[0] == 0x1f && begin[1] == 0x8b && begin[2] == 8 && !(begin[3] & 0xe0))
         return "GZIP";
@@ -91,7 +93,7 @@ static int fail(leat_inflate *inflate, int code, const char *what, leat_format_e
     const uint64_t byte = now->next - now->state.avail_in;
     now->failed = leat_format_fail(
         &inflate->why, code, byte,
-        "%s: %s at byte %llu of the file (in what begins at byte %llu), after %llu bytes of data",
+        "%s: %s at byte %llu of the file (in the member at byte %llu), after %llu bytes of data",
         now->kind, what, (unsigned long long)byte, (unsigned long long)now->member,
         (unsigned long long)now->at);
     if (err)
@@ -108,15 +110,15 @@ static const char *reason_of(int rc)
         return "the compressed data are damaged";
     case ISAL_INVALID_WRAPPER:
     case ISAL_UNSUPPORTED_METHOD:
-        return "damaged header, or bytes behind the end that are not of this format";
+        return "damaged header, or bytes after the end that are of another format";
     case ISAL_INCORRECT_CHECKSUM:
-        return "the data do not have the checksum or the length that stands behind them: damaged";
+        return "the data does not match its checksum or length: damaged";
     default:
         return "it needs a dictionary, which TFRecord files do not have";
     }
 }
 
-/* *n: bytes that came; 0 at the end of the file. */
+/* *n: bytes read; 0 at the end of the file. */
 static int refill(leat_inflate *inflate, size_t *n, leat_format_error *err)
 {
     struct leat_inflate_point *const now = &inflate->now;
@@ -134,11 +136,11 @@ static int refill(leat_inflate *inflate, size_t *n, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
-/* The member has ended: so have the data, or the next one begins. */
+/* Called after the last byte of a member: ends the data, or starts the next member. */
 static int end_member(leat_inflate *inflate, leat_format_error *err)
 {
     struct leat_inflate_point *const now = &inflate->now;
-    /* Behind ZLIB's short trailer ISA-L may have taken bytes that it does not give back. */
+    /* After the short trailer of ZLIB, ISA-L can hold bytes that it does not give back. */
     size_t n = now->state.avail_in + (size_t)now->state.read_in_length / 8;
     const int rc = n ? LEAT_FORMAT_OK : refill(inflate, &n, err);
     if (rc < 0)
@@ -148,11 +150,11 @@ static int end_member(leat_inflate *inflate, leat_format_error *err)
     else if (*now->kind == 'G')
         begin_member(inflate);
     else
-        return fail(inflate, LEAT_FORMAT_BAD, "there are bytes behind the end", err);
+        return fail(inflate, LEAT_FORMAT_BAD, "there are bytes after the end", err);
     return LEAT_FORMAT_OK;
 }
 
-/* Some more bytes, if the input has any. */
+/* Decompresses some more bytes. */
 static int step(leat_inflate *inflate, uint8_t *to, size_t size, size_t *n, leat_format_error *err)
 {
     struct leat_inflate_point *const now = &inflate->now;

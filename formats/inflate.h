@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: MIT
  *
- * inflate.h: what is inside a file that TensorFlow compressed as a whole: GZIP (RFC 1952, one member or
- * several, as `cat a.gz b.gz` makes them) or ZLIB (RFC 1950). Read from front to back, or from a point that
- * was kept on the way. */
+ * inflate.h: decompresses a file that TensorFlow compressed as a whole: GZIP (RFC 1952, one or several
+ * members, as from `cat a.gz b.gz`) or ZLIB (RFC 1950). It reads from the start or from a stored point.
+ * tfrecord_reader.c and inflate_index.c use it. */
 #ifndef LEAT_INFLATE_H
 #define LEAT_INFLATE_H
 
 #include "format.h"
 
-#define LEAT_INFLATE_LOOK 12 /* bytes that leat_inflate_kind() wants to see */
+#define LEAT_INFLATE_LOOK 12 /* bytes that leat_inflate_kind() needs */
 
 typedef struct leat_inflate leat_inflate;
 typedef struct leat_inflate_point leat_inflate_point;
 
-/* "GZIP", "ZLIB", or NULL: neither, by the first n bytes of a TFRecord file. A plain file of which the
- * first length is damaged is taken for itself. */
+/* Detects the format from the first n bytes of a TFRecord file. Returns "GZIP", "ZLIB", or NULL for a
+ * plain file, also if its first length is damaged. */
 const char *leat_inflate_kind(const uint8_t *begin, size_t n);
 
-/* One that stands nowhere. *out is NULL unless OK. */
+/* Opens a decompressor without a file. *out is NULL unless OK. */
 int leat_inflate_open(leat_inflate **out, leat_format_error *err);
-/* Frees, sets *inflate to NULL. Takes NULL. */
+/* Frees it and sets *inflate to NULL. Takes NULL. */
 void leat_inflate_close(leat_inflate **inflate);
 
-/* Puts it at the beginning of a file. The descriptor is borrowed; its position is not used. */
+/* Moves to the start of a file. The descriptor is borrowed; its position is not used. */
 void leat_inflate_begin(leat_inflate *inflate, int fd, const char *kind);
 
-/* Reads on.
+/* Reads the next bytes.
  *
- * n        bytes that were written to `to`: fewer than size only at the end of the data
- * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD: damaged, truncated, a checksum or a length that does not fit
+ * n        bytes written to `to`; fewer than size only at the end of the data
+ * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD: damaged, truncated, or a wrong checksum or length
  *          (text: byte of the file), again on every later call; LEAT_FORMAT_IO */
 int leat_inflate_read(leat_inflate *inflate, void *to, size_t size, size_t *n,
                       leat_format_error *err);
-/* Bytes of data from the beginning to where it stands. */
+/* Returns the current offset in the decompressed data. */
 uint64_t leat_inflate_at(const leat_inflate *inflate);
 
-/* Where it stands now, to go on from later: about 90 KB, free(). NULL: out of memory. A point holds for any
- * leat_inflate and any descriptor of that file. */
+/* Stores the current position as a point of about 90 KB; free() it. NULL: out of memory. A point works
+ * with any leat_inflate and any descriptor of that file. */
 leat_inflate_point *leat_inflate_keep(const leat_inflate *inflate);
 void leat_inflate_resume(leat_inflate *inflate, int fd, const leat_inflate_point *point);
 size_t leat_inflate_point_bytes(void);

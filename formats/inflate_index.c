@@ -8,24 +8,24 @@
 
 typedef unsigned long long ull;
 
-/* A walk over records whose bytes come in pieces. */
+/* Walks over records; their bytes come in pieces. */
 struct walk {
     leat_inflate_index *index;
     uint64_t at;   /* bytes so far */
-    uint64_t skip; /* of the record under way, without its header */
+    uint64_t skip; /* bytes left of the current record, without its header */
     uint64_t room; /* entries of begins */
-    size_t have;   /* bytes of the header under way */
+    size_t have;   /* bytes of the current header */
     uint8_t header[LEAT_TFRECORD_HEADER];
 };
 
 static int fail_memory(const leat_inflate_index *index, leat_format_error *err)
 {
     return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0,
-                            "no memory for where %llu compressed records begin",
+                            "no memory for the offsets of %llu compressed records",
                             (ull)index->n_records);
 }
 
-/* Notes where a record begins, or the data end. */
+/* Appends the start of a record, or the end of the data. */
 static int append(struct walk *walk, uint64_t begin, leat_format_error *err)
 {
     leat_inflate_index *const index = walk->index;
@@ -49,11 +49,11 @@ static int begin_record(struct walk *walk, leat_format_error *err)
     int rc = leat_tfrecord_check_length(walk->header, &length, &inner);
     if (rc < 0)
         return leat_format_fail(err, rc, begin,
-                                "record %llu at byte %llu of what is decompressed: %s",
+                                "record %llu at byte %llu of the decompressed data: %s",
                                 (ull)walk->index->n_records, (ull)begin, inner.text);
     if (length > INT64_MAX)
         return leat_format_fail(err, LEAT_FORMAT_BAD, begin,
-                                "record %llu at byte %llu of what is decompressed: truncated",
+                                "record %llu at byte %llu of the decompressed data: truncated",
                                 (ull)walk->index->n_records, (ull)begin);
     walk->have = 0;
     walk->skip = length + (LEAT_TFRECORD_OVERHEAD - LEAT_TFRECORD_HEADER);
@@ -87,7 +87,7 @@ static int end(struct walk *walk, leat_format_error *err)
     leat_inflate_index *const index = walk->index;
     if (walk->have || walk->skip)
         return leat_format_fail(err, LEAT_FORMAT_BAD, walk->at,
-                                "truncated: what is decompressed ends at byte %llu, within record "
+                                "truncated: the decompressed data ends at byte %llu, inside record "
                                 "%llu",
                                 (ull)walk->at, (ull)(index->n_records - !!walk->skip));
     index->data_bytes = walk->at;
@@ -100,7 +100,7 @@ static int keep_point(leat_inflate_index *index, const leat_inflate *inflate,
                       leat_format_error *err)
 {
     const size_t n = index->n_chunks;
-    if ((n & (n - 1)) == 0) { /* room for as many again */
+    if ((n & (n - 1)) == 0) { /* doubles the room */
         void *const larger = realloc(index->points, (n ? 2 * n : 1) * sizeof *index->points);
         if (!larger)
             return fail_memory(index, err);
@@ -166,7 +166,7 @@ int leat_inflate_index_chunk(const leat_inflate_index *index, size_t c, int fd,
     const int rc = leat_inflate_read(inflate, to, size, n, err);
     if (rc == LEAT_FORMAT_OK && *n < size)
         return leat_format_fail(err, LEAT_FORMAT_BAD, c * index->chunk_bytes,
-                                "what is decompressed ends before byte %llu: the file was changed "
+                                "the decompressed data ends before byte %llu: the file was changed "
                                 "while it was in use",
                                 (ull)(c * index->chunk_bytes + size));
     return rc;

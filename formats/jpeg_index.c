@@ -14,7 +14,7 @@
 #include "atomic_file.h"
 #include "little_endian.h"
 
-/* Where things are in the head, an entry and the tail. */
+/* Offsets in the head, an entry and the tail. */
 enum {
     AT_MAGIC = 0,
     AT_VERSION = 8, /* uint32; the next 4 bytes are 0 */
@@ -24,7 +24,7 @@ enum {
     AT_TABLE_BYTES = 8, /* uint32 */
     AT_CRC = 12,        /* uint32 */
     AT_LENGTH = 16,
-    AT_ENTRY_CHECK = 24, /* XXH3 of the record's number, what is before it, and the table */
+    AT_ENTRY_CHECK = 24, /* XXH3 of the record number, the entry before this field, and the table */
     ENTRY_BYTES = 32,
 
     AT_RECORDS = 0,
@@ -95,7 +95,7 @@ static int stale(leat_format_error *err, const char *side, const char *why)
     return leat_format_fail(err, LEAT_FORMAT_STALE, 0, "%s: %s", side, why);
 }
 
-/* What the ends of the mapped file say. */
+/* Checks head and tail of the mapped file. */
 static int check_ends(const char *side, uint64_t data_bytes, uint64_t n_records,
                       leat_jpeg_index *out, leat_format_error *err)
 {
@@ -165,7 +165,7 @@ int leat_jpeg_index_open(const char *tfrecord_path, uint64_t data_bytes, uint64_
 
 struct leat_jpeg_index_writer {
     leat_atomic_file *file;
-    uint8_t *entries; /* written behind the tables, when all are known */
+    uint8_t *entries; /* written after the tables, once all are known */
     uint64_t n_records, capacity;
     uint8_t head[HEAD_BYTES], tail[TAIL_BYTES];
 };

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_index.h: where a decoder may start inside the JPEG files of a TFRecord file that are to be left
- * as they are. Side file NAME.tfrecord.jpg.idx, little-endian:
+ * jpeg_index.h: points inside the JPEG files of a TFRecord file where a decoder can start. jpeg_seek.c and
+ * `leat index --jpeg` use it. The side file is NAME.tfrecord.jpg.idx, little-endian:
  *
  *     head      16 bytes: magic, version
- *     tables    bytes of one record each, one after the other; what is in them is for the decoder
- *               that made them
- *     entries   32 bytes per record: offset and size of its table (size 0: it has none), length and
- *               masked CRC-32C of the record as they stand in the data file, XXH3 of all that
+ *     tables    one table per record; only the decoder knows its content
+ *     entries   32 bytes per record: offset and size of its table (size 0: none), length and masked
+ *               CRC-32C of the record in the data file, XXH3 of all that
  *     tail      128 bytes: numbers and sizes, name of the feature, checksum of head and tail
  *
- * A table is worth nothing, and dangerous, beside other bytes than those it was made of. So each
- * entry holds the record's length and CRC-32C, which whoever reads a record has at hand and has
- * checked against its bytes: comparing costs nothing. Records that were changed, moved or written
- * anew are found out one by one; the time of change does not matter, so files may be copied.
+ * A table is useless and dangerous for other bytes than those it was made from. So each entry has the
+ * length and CRC-32C of its record. A reader of the record already has both and has checked them, so the
+ * comparison is free. It detects each record that was changed or moved. The time of change is not used,
+ * so files can be copied.
  *
- * The file is memory mapped. Opening reads its ends only, whatever the number of records; an entry and
- * its table are checked each time they are used. It may be replaced by renaming while in use, as is
- * done here, but not cut in place: that kills whoever has it mapped. */
+ * The file is memory mapped. Opening reads only its ends, whatever the number of records; an entry and
+ * its table are checked at each use. A side file in use can be replaced by renaming, as this file does.
+ * Truncating it in place crashes every process that has it mapped. */
 #ifndef LEAT_JPEG_INDEX_H
 #define LEAT_JPEG_INDEX_H
 
@@ -36,42 +35,42 @@ typedef struct leat_jpeg_index {
     const uint8_t *entries;
 } leat_jpeg_index;
 
-/* What tells one record's bytes from another's; both as in the framing (tfrecord.h). */
+/* Identifies the bytes of a record; both values come from the framing (tfrecord.h). */
 typedef struct leat_jpeg_index_id {
     uint64_t length;     /* of the record's data */
     uint32_t masked_crc; /* of the data */
 } leat_jpeg_index_id;
 
-/* The name of a side file: malloc, or NULL when out of memory. */
+/* Returns the name of the side file, to be freed; NULL: out of memory. */
 char *leat_jpeg_index_path(const char *tfrecord_path);
 
 /* Opens the side file of a TFRecord file.
  *
  * data_bytes, n_records  of the data file, which is not opened
- * out      valid only when LEAT_FORMAT_OK; release with leat_jpeg_index_close
+ * out      valid only after LEAT_FORMAT_OK; release it with leat_jpeg_index_close
  * returns  LEAT_FORMAT_OK; LEAT_FORMAT_END: there is none; LEAT_FORMAT_STALE: it is of another data
  *          file or version, or damaged (text: why); LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM */
 int leat_jpeg_index_open(const char *tfrecord_path, uint64_t data_bytes, uint64_t n_records,
                          leat_jpeg_index *out, leat_format_error *err);
 
-/* The table of a record, if it was made of these bytes. Hot; any thread.
+/* Finds the table of a record and checks that it was made from these bytes. Hot; any thread.
  *
  * table    set to it; valid until close
- * size     0: the record has no table, because it can be read in parts without or not at all
+ * size     0: the record has no table; it does not need one, or cannot have one
  * returns  LEAT_FORMAT_OK; LEAT_FORMAT_STALE: it is of other bytes; LEAT_FORMAT_BAD: the entry or the
  *          table is damaged; LEAT_FORMAT_END: record >= n_records */
 int leat_jpeg_index_find(const leat_jpeg_index *index, uint64_t record,
                          const leat_jpeg_index_id *id, const uint8_t **table, size_t *size);
 
-/* Unmaps; takes one that was closed or zeroed. */
+/* Unmaps. Takes an index that was closed or zeroed. */
 void leat_jpeg_index_close(leat_jpeg_index *index);
 
 /* --- writing -----------------------------------------------------------------------------------*/
 
 typedef struct leat_jpeg_index_writer leat_jpeg_index_writer;
 
-/* Begins a side file, which appears under its name when it is committed (atomic_file.h; not synced, as
- * it can be made again). *out is NULL unless OK.
+/* Creates a side file, which appears on commit (atomic_file.h). It is not synced, because it can be
+ * rebuilt. *out is NULL unless OK.
  *
  * key      at most LEAT_JPEG_INDEX_KEY_MAX bytes, else LEAT_FORMAT_BAD */
 int leat_jpeg_index_writer_open(leat_jpeg_index_writer **out, const char *tfrecord_path,
@@ -83,14 +82,14 @@ int leat_jpeg_index_writer_open(leat_jpeg_index_writer **out, const char *tfreco
 int leat_jpeg_index_writer_add(leat_jpeg_index_writer *writer, const leat_jpeg_index_id *id,
                                const uint8_t *table, size_t size, leat_format_error *err);
 
-/* Bytes of the file if it were committed now. */
+/* Returns the size of the file if it were committed now. */
 uint64_t leat_jpeg_index_writer_size(const leat_jpeg_index_writer *writer);
 
-/* Puts the file under its name. Only close is allowed afterwards. */
+/* Gives the file its name. Only close is allowed afterwards. */
 int leat_jpeg_index_writer_commit(leat_jpeg_index_writer *writer, uint64_t data_bytes,
                                   leat_format_error *err);
 
-/* Gives up unless committed, frees, sets *writer to NULL. Takes NULL. */
+/* Frees the writer and sets *writer to NULL; removes the file unless committed. Takes NULL. */
 void leat_jpeg_index_writer_close(leat_jpeg_index_writer **writer);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The first n bytes with a backslash before each special one, then the rest as it is. */
+/* Copies text and adds a backslash before each special character of the first n bytes. */
 static char *escape(const char *text, size_t n)
 {
     const size_t length = strlen(text);
@@ -26,7 +26,7 @@ char *leat_pattern_escape(const char *text)
     return escape(text, strlen(text));
 }
 
-/* Bytes of the longest beginning that exists as it is written: all of it, or a folder; 0: none. */
+/* Returns the length of the longest prefix that exists: the whole pattern or a folder; 0: none. */
 static size_t literal_length(const char *pattern)
 {
     struct stat status;

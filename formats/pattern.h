@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * pattern.h: patterns of file names (glob(7)) in which what exists as it is written is taken so: a file
- * "a[1].tfrecord", or the folder of "photos [2024]/train-*.tfrecord". */
+ * pattern.h: patterns of file names (glob(7)). Existing names take precedence over special characters: a
+ * file "a[1].tfrecord", or the folder of "photos [2024]/train-*.tfrecord". Sources and commands call it. */
 #ifndef LEAT_PATTERN_H
 #define LEAT_PATTERN_H
 
 #include <glob.h>
 
-/* glob(3), but a pattern that is the name of a file means that file, and so does the longest folder of it that
- * exists under that name. Returns what glob() does. */
+/* Like glob(3), but a pattern that is the name of an existing file matches that file. The longest leading
+ * folder that exists is also taken literally. Returns the result of glob(). */
 int leat_pattern_glob(const char *pattern, int flags, glob_t *out);
 
-/* The pattern that means `text` literally, in new memory; NULL: out of memory. */
+/* Returns a pattern that matches `text` literally, in new memory; NULL: out of memory. */
 char *leat_pattern_escape(const char *text);
 
 #endif

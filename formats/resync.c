@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * resync.c: DESIGN. Each offset is tried. Most fall at their length, which reaches beyond the file's end; of
- * the rest nearly all fall at its CRC, 12 bytes. Only for what is left are data read. In a file that was
- * made to have many false lengths with right CRCs these could be read many times over: what is read for
- * them is limited to so many times the bytes that are searched, and the rest of the file is then lost. */
+ * resync.c: searches for a valid record.
+ *
+ * DESIGN. It tries each offset. Most fail because the length goes beyond the end of the file; almost all
+ * others fail at the CRC of the length. Data is read only for the rest. A malicious file could have many
+ * false lengths with right CRCs. So the bytes read for them are limited to a multiple of the bytes
+ * searched; beyond it, the rest of the file is lost. */
 #include "resync.h"
 
 #include <errno.h>
@@ -21,11 +23,11 @@ struct search {
     uint64_t file_size;
     uint64_t base; /* of the window */
     size_t held;
-    uint8_t *window, *piece; /* WINDOW_BYTES each; piece: of data that are checked */
-    uint64_t left;           /* bytes of data that may still be read */
+    uint8_t *window, *piece; /* WINDOW_BYTES each; piece: data to check */
+    uint64_t left;           /* bytes of data that can still be read */
 };
 
-/* Exactly `size` bytes. */
+/* Reads exactly `size` bytes. */
 static int read_at(int fd, uint64_t at, uint8_t *to, size_t size, leat_format_error *err)
 {
     for (size_t done = 0; done < size;) {
@@ -42,7 +44,7 @@ static int read_at(int fd, uint64_t at, uint8_t *to, size_t size, leat_format_er
     return LEAT_FORMAT_OK;
 }
 
-/* Moves the window so that it begins at an offset. */
+/* Moves the start of the window to an offset. */
 static int move_window(struct search *s, uint64_t at, leat_format_error *err)
 {
     const uint64_t left = s->file_size - at;
@@ -51,7 +53,7 @@ static int move_window(struct search *s, uint64_t at, leat_format_error *err)
     return read_at(s->fd, at, s->window, s->held, err);
 }
 
-/* *holds: the data at that offset have the CRC that stands behind them. */
+/* *holds: 1 if the CRC of the data at that offset is right. */
 static int check_data(struct search *s, uint64_t at, uint64_t length, int *holds,
                       leat_format_error *err)
 {
@@ -75,7 +77,7 @@ static int check_data(struct search *s, uint64_t at, uint64_t length, int *holds
 
 static int search(struct search *s, uint64_t from, uint64_t *found, leat_format_error *err)
 {
-    uint64_t known = 0; /* the CRC of one length is kept: for long runs of zeros */
+    uint64_t known = 0; /* caches the CRC of one length, for long runs of zeros */
     uint32_t known_crc = leat_tfrecord_masked_crc(&known, sizeof known);
     int rc = LEAT_FORMAT_OK, holds = 0;
     uint64_t p = from;
@@ -113,7 +115,7 @@ int leat_resync_find(int fd, uint64_t from, uint64_t file_size, uint64_t *found,
     const int rc = s.window && s.piece
                        ? search(&s, from, found, err)
                        : leat_format_fail(err, LEAT_FORMAT_NOMEM, from,
-                                          "no memory to look for the next sound record");
+                                          "no memory to look for the next valid record");
     free(s.window);
     free(s.piece);
     return rc;

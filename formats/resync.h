@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * resync.h: finds the next sound record of a TFRecord file behind a place that is damaged. */
+ * resync.h: finds the next valid record of a TFRecord file after damage. tfrecord_reader.c calls it. */
 #ifndef LEAT_RESYNC_H
 #define LEAT_RESYNC_H
 
 #include "format.h"
 
-/* Looks for the first offset from `from` on where a record is whole: the CRCs of its length and of its data
- * hold, and it ends within the file. What it finds is a function of the file's bytes alone. A record that
- * holds a TFRecord file as its data and is damaged before it is taken for the records inside.
+/* Finds the first offset >= `from` of a valid record: both CRCs are right and it ends inside the file.
+ * The result depends only on the bytes of the file. If the data of a damaged record is itself a TFRecord
+ * file, the records inside are found.
  *
  * fd       open for reading; its position is not used
- * found    the offset, or file_size where no record is whole
+ * found    the offset, or file_size if there is no valid record
  * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD: the file became shorter; LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM */
 int leat_resync_find(int fd, uint64_t from, uint64_t file_size, uint64_t *found,
                      leat_format_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors.c: the reader, and what it shares with safetensors_writer.c. */
+ * safetensors.c: the reader, and functions shared with safetensors_writer.c. */
 #include "safetensors.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@
 typedef unsigned long long ull;
 
 struct leat_safetensors {
-    leat_safetensor *tensors; /* sorted by place; names belong to `header` */
+    leat_safetensor *tensors; /* sorted by data; names belong to `header` */
     size_t n_tensors;
     json_t *header;
-    void *map; /* NULL when the bytes are the caller's */
+    void *map; /* NULL: the bytes belong to the caller */
     size_t map_bytes;
 };
 
@@ -51,7 +51,7 @@ static int bad(leat_format_error *err, const char *name, const char *what)
                             name, what);
 }
 
-/* A whole number >= 0, or UINT64_MAX. */
+/* Returns a whole number >= 0; UINT64_MAX: it is none. */
 static uint64_t count_of(const json_t *value)
 {
     return json_is_integer(value) && json_integer_value(value) >= 0
@@ -68,10 +68,10 @@ static int read_dtype(leat_safetensor *t, const json_t *dtype, leat_format_error
             return LEAT_FORMAT_OK;
         }
     }
-    return bad(err, t->name, "its dtype is missing or not one that is known here");
+    return bad(err, t->name, "its dtype is missing or unknown");
 }
 
-/* Fills shape and, from it, bytes. */
+/* Sets shape and bytes. */
 static int read_shape(leat_safetensor *t, const json_t *shape, leat_format_error *err)
 {
     if (!json_is_array(shape) || json_array_size(shape) > LEAT_SAFETENSORS_MAX_DIMS)
@@ -82,7 +82,7 @@ static int read_shape(leat_safetensor *t, const json_t *shape, leat_format_error
     for (uint32_t i = 0; i < t->n_dims; i++) {
         t->shape[i] = count_of(json_array_get(shape, i));
         if (t->shape[i] == UINT64_MAX)
-            return bad(err, t->name, "its shape has something else than whole numbers");
+            return bad(err, t->name, "its shape has a value that is not a whole number");
         overflow |= __builtin_mul_overflow(t->bytes, t->shape[i], &t->bytes);
     }
     return overflow ? bad(err, t->name, "its shape overflows") : LEAT_FORMAT_OK;
@@ -94,9 +94,9 @@ static int read_place(leat_safetensor *t, const json_t *offsets, const uint8_t *
     const uint64_t begin = count_of(json_array_get(offsets, 0));
     const uint64_t end = count_of(json_array_get(offsets, 1));
     if (json_array_size(offsets) != 2 || begin > end || end == UINT64_MAX)
-        return bad(err, t->name, "its data_offsets are missing or no range");
+        return bad(err, t->name, "its data_offsets are missing or not a range");
     if (end > data_bytes)
-        return bad(err, t->name, "its data lie beyond the end: the file is cut, or damaged");
+        return bad(err, t->name, "its data is beyond the end: the file is cut, or damaged");
     if (end - begin != t->bytes)
         return bad(err, t->name, "its data_offsets do not fit its dtype and shape");
     t->data = data + begin;
@@ -124,7 +124,7 @@ static int by_place(const void *a, const void *b)
     const leat_safetensor *x = a, *y = b;
     if (x->data != y->data)
         return x->data < y->data ? -1 : 1;
-    if (x->bytes != y->bytes) /* the empty ones at a place first, or they would seem to overlap */
+    if (x->bytes != y->bytes) /* empty tensors first, otherwise they would seem to overlap */
         return x->bytes < y->bytes ? -1 : 1;
     return strcmp(x->name, y->name);
 }
@@ -137,13 +137,13 @@ static int check_places(const leat_safetensors *file, const uint8_t *data, uint6
         const leat_safetensor *t = &file->tensors[i];
         if (t->data != at)
             return bad(err, t->name,
-                       (const uint8_t *)t->data < at ? "its data overlap those of another"
+                       (const uint8_t *)t->data < at ? "its data overlaps that of another tensor"
                                                      : "there is a gap before its data");
         at += t->bytes;
     }
     if (at != data + data_bytes)
         return leat_format_fail(err, LEAT_FORMAT_BAD, 8,
-                                "safetensors: %llu bytes after the last tensor belong to none",
+                                "safetensors: %llu bytes after the last tensor belong to no tensor",
                                 (ull)(data + data_bytes - at));
     return LEAT_FORMAT_OK;
 }
@@ -157,7 +157,7 @@ static int check_notes(const json_t *notes, leat_format_error *err)
     json_object_foreach(
         (json_t *)(uintptr_t)notes, key,
         value) if (!json_is_string(value)) return bad(err, "__metadata__",
-                                                      "has something else than text");
+                                                      "has a value that is not text");
     return LEAT_FORMAT_OK;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors.h: named tensors in one file, as the safetensors libraries read and write them:
+ * safetensors.h: reads and writes safetensors files, which hold named tensors. Weights and `leat train`
+ * use it. A file is
  *
  *     uint64 size of the header | header: JSON, padded with spaces | data of all tensors
  *
- * Here the data begin at a multiple of 64 bytes and tensors of larger elements come first, so that
- * each is aligned to its elements when the file is mapped. */
+ * Our writer starts the data at a multiple of 64 bytes and puts tensors with larger elements first, so
+ * each tensor is aligned to its elements when the file is mapped. */
 #ifndef LEAT_SAFETENSORS_H
 #define LEAT_SAFETENSORS_H
 
@@ -37,7 +38,7 @@ typedef enum leat_safetensors_dtype {
         LEAT_SAFETENSORS_N_DTYPES
 } leat_safetensors_dtype;
 
-/* "F32" …, and bytes of one element. */
+/* Return the name ("F32", …) and the bytes of one element. */
 const char *leat_safetensors_dtype_name(leat_safetensors_dtype dtype);
 size_t leat_safetensors_dtype_bytes(leat_safetensors_dtype dtype);
 
@@ -48,18 +49,18 @@ typedef struct leat_safetensor {
     uint32_t n_dims; /* 0: one element */
     uint64_t shape[LEAT_SAFETENSORS_MAX_DIMS];
     const void *data;
-    uint64_t bytes; /* when reading; the writer computes it from the shape */
+    uint64_t bytes; /* set by the reader; the writer computes it from the shape */
 } leat_safetensor;
 
-/* A line of text about the whole file, as stored under "__metadata__". */
+/* A text about the whole file, stored under "__metadata__". */
 typedef struct leat_safetensors_note {
     const char *key, *value;
 } leat_safetensors_note;
 
-/* Writes a file whole or not at all (see atomic_file.h).
+/* Writes a file completely or not at all (atomic_file.h).
  *
- * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD for a name twice, empty, not UTF-8 or "__metadata__", a
- *          shape of too many dims or bytes; LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM */
+ * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD: a name is empty, not UTF-8, "__metadata__" or there twice,
+ *          or a shape has too many dims or bytes; LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM */
 int leat_safetensors_write(const char *path, const leat_safetensor *tensors, size_t n_tensors,
                            const leat_safetensors_note *notes, size_t n_notes,
                            leat_format_error *err);
@@ -68,26 +69,26 @@ int leat_safetensors_write(const char *path, const leat_safetensor *tensors, siz
 
 typedef struct leat_safetensors leat_safetensors;
 
-/* Maps a file and checks its whole header: every offset within the file, sizes that fit dtype and
- * shape, no overlap, no gap. *out is NULL unless OK. The file must not be cut while it is open.
+/* Maps a file and checks its header: every offset is inside the file, sizes match dtype and shape, there
+ * is no overlap and no gap. *out is NULL unless OK. The file must not be truncated while it is open.
  *
  * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD; LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM */
 int leat_safetensors_open(leat_safetensors **out, const char *path, leat_format_error *err);
 
-/* The same for bytes in memory, which must stay until close. */
+/* Opens bytes in memory, which must stay until close. */
 int leat_safetensors_open_memory(leat_safetensors **out, const void *bytes, size_t size,
                                  leat_format_error *err);
 
-/* Tensors in the order of their data. Pointers live until close; data may be unaligned in files
- * that others wrote. find returns NULL when there is none of that name. */
+/* Return tensors in the order of their data, or by name; find returns NULL if there is none. Pointers are
+ * valid until close. In files of other writers, data can be unaligned. */
 size_t leat_safetensors_count(const leat_safetensors *file);
 const leat_safetensor *leat_safetensors_at(const leat_safetensors *file, size_t i);
 const leat_safetensor *leat_safetensors_find(const leat_safetensors *file, const char *name);
 
-/* Text of "__metadata__", or NULL. */
+/* Returns a text of "__metadata__", or NULL. */
 const char *leat_safetensors_note_of(const leat_safetensors *file, const char *key);
 
-/* Unmaps and frees, sets *file to NULL. Takes NULL. */
+/* Unmaps and frees the file and sets *file to NULL. Takes NULL. */
 void leat_safetensors_close(leat_safetensors **file);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors_writer.c: the header is made whole in memory, the data go straight to the file. */
+ * safetensors_writer.c: builds the header in memory, then writes the data directly to the file. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,7 @@ static int no_memory(leat_format_error *err, const char *path)
     return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory for its header", path);
 }
 
-/* Larger elements first keeps each tensor aligned; then by name, so that equal tensors make equal
- * files. */
+/* Larger elements first, so each tensor is aligned. Then by name, so equal tensors make equal files. */
 static int by_size_and_name(const void *a, const void *b)
 {
     const leat_safetensor *x = a, *y = b;
@@ -49,7 +48,7 @@ static int measure(leat_safetensor *t, const char *path, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
-/* The tensor's object in the header; NULL when out of memory. */
+/* Makes the object of a tensor in the header; NULL: out of memory. */
 static json_t *describe(const leat_safetensor *t, uint64_t begin)
 {
     json_t *shape = json_array();
@@ -70,9 +69,9 @@ static int add_tensor(json_t *header, leat_safetensor *t, uint64_t *at, const ch
     if (rc < 0)
         return rc;
     if (!t->name[0] || strcmp(t->name, metadata) == 0)
-        return bad(err, path, t->name, "not a name for a tensor");
+        return bad(err, path, t->name, "not a valid name");
     if (json_object_get(header, t->name))
-        return bad(err, path, t->name, "there twice");
+        return bad(err, path, t->name, "the name is there twice");
     json_t *object = describe(t, *at);
     if (!object)
         return no_memory(err, path);
@@ -97,8 +96,8 @@ static int add_notes(json_t *header, const leat_safetensors_note *notes, size_t 
     return LEAT_FORMAT_OK;
 }
 
-/* The header as text; NULL when out of memory. Counted first: json_dumps, short of memory, may leave
- * out a part without saying so. */
+/* Returns the header as text; NULL: out of memory. It checks the length, because json_dumps can lose
+ * parts without an error when memory runs out. */
 static char *header_text(const json_t *header, size_t *length)
 {
     *length = json_dumpb(header, NULL, 0, JSON_COMPACT);

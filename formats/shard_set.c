@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Bytes of PREFIX in PREFIX-NNNNN-of-NNNNN.tfrecord; 0: it is no name of a shard. */
+/* Returns the length of PREFIX in PREFIX-NNNNN-of-NNNNN.tfrecord; 0: not the name of a shard. */
 static size_t prefix_length(const char *path)
 {
     static const char form[] = "-00000-of-00000.tfrecord"; /* 0: any digit */
@@ -31,9 +31,9 @@ static int check_one(const char *path, size_t length, leat_format_error *err)
     const int found = lstat(marker, &status) == 0;
     if (found)
         leat_format_fail(err, LEAT_FORMAT_BAD, 0,
-                         "%s: this set is incomplete: the conversion that writes it has not ended, "
-                         "or was stopped while it gave the files their names; run it again "
-                         "(%.200s stands for that)",
+                         "%s: this set is incomplete: the conversion that writes it is still "
+                         "running, or was stopped while it renamed the files; run it again "
+                         "(%.200s marks the set)",
                          path, marker);
     free(marker);
     return found ? LEAT_FORMAT_BAD : LEAT_FORMAT_OK;

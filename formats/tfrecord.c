@@ -8,11 +8,12 @@
 
 typedef unsigned long long ull;
 
-/* ISA-L neither inverts the start value nor the result, and counts bytes in an int. */
+/* ISA-L inverts neither the start value nor the result, and its byte count is an int. */
 uint32_t leat_tfrecord_crc_more(uint32_t crc, const void *bytes, size_t size)
 {
     const size_t most = (size_t)1 << 30;
-    unsigned char *at = (unsigned char *)(uintptr_t)bytes; /* not const there, yet only read */
+    unsigned char *at =
+        (unsigned char *)(uintptr_t)bytes; /* ISA-L only reads, but its type lacks const */
     while (size) {
         const size_t n = size < most ? size : most;
         crc = crc32_iscsi(at, (int)n, crc);
@@ -87,10 +88,11 @@ int leat_tfrecord_check(const uint8_t *framed, size_t size, const uint8_t **payl
                                 "are there",
                                 (ull)length, LEAT_TFRECORD_OVERHEAD, size);
     if (length < room)
-        return leat_format_fail(err, LEAT_FORMAT_BAD, LEAT_TFRECORD_OVERHEAD + length,
-                                "the record's %llu bytes of data end before the %zu bytes that its "
-                                "index gives it: the index does not fit the file",
-                                (ull)length, size);
+        return leat_format_fail(
+            err, LEAT_FORMAT_BAD, LEAT_TFRECORD_OVERHEAD + length,
+            "the record has %llu bytes of data and ends before the %zu bytes that "
+            "its index gives: the index does not fit the file",
+            (ull)length, size);
     rc = leat_tfrecord_check_data(framed + LEAT_TFRECORD_HEADER, (size_t)length, err);
     if (rc < 0)
         return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tfrecord_reader.c: reading TFRecord files from front to back, plain and compressed. */
+ * tfrecord_reader.c: reads plain and compressed TFRecord files from start to end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@
 typedef unsigned long long ull;
 
 enum {
-    READ_BYTES = 1 << 20, /* one read, and the buffer to begin with */
-    HOP_BYTES = 4096,     /* one read when hopping over large records */
+    READ_BYTES = 1 << 20, /* of one read, and of the first buffer */
+    HOP_BYTES = 4096,     /* of one read while skipping large records */
     LARGE_RECORD_BYTES = 65536
 };
 
-/* The buffer holds `held` bytes from offset `base` on: of the file, or of what a compressed one
- * decompresses to. Of the latter the end is known when it is reached. */
+/* The buffer holds `held` bytes of the file, or of the decompressed data, from offset `base` on. The end
+ * of decompressed data is known only once it is reached. */
 struct leat_tfrecord_reader {
     char *path;
     int fd;
@@ -31,21 +31,20 @@ struct leat_tfrecord_reader {
     uint64_t file_size;
     int64_t file_mtime_ns;
     const char *compression; /* NULL: none */
-    leat_inflate *inflate;   /* if there is one */
+    leat_inflate *inflate;   /* NULL: not compressed */
     uint64_t end;            /* of the records; INT64_MAX: not known yet */
-    int broken;              /* its bytes cannot be had: there is nothing to go on with */
+    int broken;              /* bytes cannot be read: the reader cannot continue */
     uint64_t next_offset, next_record;
-    uint64_t offset; /* of the record given last; its number is next_record - 1 */
-    uint64_t
-        framed;    /* bytes of the record at next_offset, where its length is sound; otherwise 0 */
-    uint64_t lost; /* bytes of the damage that was reported last */
+    uint64_t offset; /* of the last record; its number is next_record - 1 */
+    uint64_t framed; /* bytes of the record at next_offset; 0: its length is damaged */
+    uint64_t lost;   /* bytes of the last damage */
     uint64_t base;
     size_t held, capacity;
     uint8_t *buffer;
 };
 
-/* Is it compressed? A file that cannot be read here says so when it is read. */
-static int look(leat_tfrecord_reader *reader, leat_format_error *err)
+/* Detects compression. A read error is ignored here: later reads report it. */
+static int detect_compression(leat_tfrecord_reader *reader, leat_format_error *err)
 {
     uint8_t begin[LEAT_INFLATE_LOOK];
     const ssize_t n = leat_format_read_first(reader->fd, begin, sizeof begin);
@@ -72,7 +71,7 @@ int leat_tfrecord_reader_open(leat_tfrecord_reader **out, const char *path, unsi
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory to read it", path);
     reader->flags = flags;
     reader->capacity = READ_BYTES;
-    reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block here */
+    reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not block */
     reader->path = strdup(path);
     reader->buffer = malloc(READ_BYTES);
     if (reader->fd < 0 || fstat(reader->fd, &st) < 0) {
@@ -85,7 +84,7 @@ int leat_tfrecord_reader_open(leat_tfrecord_reader **out, const char *path, unsi
     } else {
         reader->file_size = (uint64_t)st.st_size;
         reader->file_mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-        rc = look(reader, err);
+        rc = detect_compression(reader, err);
         if (rc == LEAT_FORMAT_OK) {
             *out = reader;
             return LEAT_FORMAT_OK;
@@ -121,7 +120,7 @@ static int make_room(leat_tfrecord_reader *reader, size_t size, leat_format_erro
     return LEAT_FORMAT_OK;
 }
 
-/* Moves what is held from `offset` on to the front of the buffer. */
+/* Moves the held bytes from `offset` on to the front of the buffer. */
 static void keep_from(leat_tfrecord_reader *reader, uint64_t offset)
 {
     const uint64_t drop = offset - reader->base;
@@ -130,14 +129,14 @@ static void keep_from(leat_tfrecord_reader *reader, uint64_t offset)
     reader->base = offset;
 }
 
-/* Appends up to `most` bytes to what is held: *n, 0 at the end. */
+/* Appends up to `most` bytes to the buffer. *n: how many; 0 at the end. */
 static int read_more(leat_tfrecord_reader *reader, size_t most, size_t *n, leat_format_error *err)
 {
     const uint64_t at = reader->base + reader->held;
     uint8_t *const to = reader->buffer + reader->held;
     ssize_t got;
     *n = 0;
-    if (reader->inflate) { /* what comes before an error is taken; the error comes again */
+    if (reader->inflate) { /* use the bytes before an error; the next read reports it */
         const int rc = leat_inflate_read(reader->inflate, to, most, n, err);
         return *n ? LEAT_FORMAT_OK : rc;
     }
@@ -150,7 +149,7 @@ static int read_more(leat_tfrecord_reader *reader, size_t most, size_t *n, leat_
     return LEAT_FORMAT_OK;
 }
 
-/* Of a compressed file: decompresses what lies before next_offset, and drops it. */
+/* For a compressed file: decompresses and drops the bytes before next_offset. */
 static int skip_data(leat_tfrecord_reader *reader, leat_format_error *err)
 {
     size_t n = 1;
@@ -170,14 +169,14 @@ static int fail_short(leat_tfrecord_reader *reader, leat_format_error *err)
         return leat_format_fail(err, LEAT_FORMAT_BAD, reader->next_offset,
                                 "truncated: the file became shorter while it was read");
     return leat_format_fail(err, LEAT_FORMAT_BAD, reader->next_offset,
-                            "truncated: what is decompressed ends at byte %llu",
+                            "truncated: the decompressed data ends at byte %llu",
                             (ull)leat_inflate_at(reader->inflate));
 }
 
-/* Has `size` bytes from next_offset on in memory; *bytes points to them. Of a compressed file, which may
- * not have them whatever a length says, memory grows with what is there. */
-static int fetch(leat_tfrecord_reader *reader, size_t size, size_t read_bytes,
-                 const uint8_t **bytes, leat_format_error *err)
+/* Loads `size` bytes from next_offset on; *bytes points to them. For a compressed file, memory only grows
+ * with bytes that exist, because a damaged length can be huge. */
+static int load_bytes(leat_tfrecord_reader *reader, size_t size, size_t read_bytes,
+                      const uint8_t **bytes, leat_format_error *err)
 {
     const uint64_t at = reader->next_offset;
     size_t n = 1;
@@ -200,7 +199,7 @@ static int fetch(leat_tfrecord_reader *reader, size_t size, size_t read_bytes,
     return rc == LEAT_FORMAT_OK && !n ? fail_short(reader, err) : rc;
 }
 
-/* Whether all records were given. Of a compressed file it takes a look ahead. */
+/* *ends: 1 after the last record. For a compressed file, it reads ahead to find out. */
 static int at_end(leat_tfrecord_reader *reader, int *ends, leat_format_error *err)
 {
     int rc = LEAT_FORMAT_OK;
@@ -230,7 +229,7 @@ static int next_length(leat_tfrecord_reader *reader, uint64_t *length, leat_form
                                 "truncated: the last %llu bytes of the file are too few for a "
                                 "record",
                                 (ull)left);
-    int rc = fetch(reader, LEAT_TFRECORD_HEADER, hop ? HOP_BYTES : READ_BYTES, &header, err);
+    int rc = load_bytes(reader, LEAT_TFRECORD_HEADER, hop ? HOP_BYTES : READ_BYTES, &header, err);
     if (rc < 0)
         return rc;
     rc = leat_tfrecord_check_length(header, length, err);
@@ -255,7 +254,7 @@ static int next_record(leat_tfrecord_reader *reader, const uint8_t **payload, si
     const size_t framed_size = (size_t)length + LEAT_TFRECORD_OVERHEAD;
     reader->framed = framed_size;
     if (!(reader->flags & LEAT_TFRECORD_LENGTHS_ONLY)) {
-        rc = fetch(reader, framed_size, READ_BYTES, &framed, err);
+        rc = load_bytes(reader, framed_size, READ_BYTES, &framed, err);
         if (rc < 0)
             return rc;
         rc = leat_tfrecord_check_data(framed + LEAT_TFRECORD_HEADER, (size_t)length, err);
@@ -270,7 +269,7 @@ static int next_record(leat_tfrecord_reader *reader, const uint8_t **payload, si
     return LEAT_FORMAT_OK;
 }
 
-/* Goes on behind the damage at next_offset: it counts as one record. */
+/* Skips the damage at next_offset, which counts as one record. */
 static int skip_damage(leat_tfrecord_reader *reader, leat_format_error *err)
 {
     const uint64_t from = reader->next_offset;
@@ -293,12 +292,12 @@ static int say_where(const leat_tfrecord_reader *reader, const leat_format_error
     return leat_format_fail(out, what->code, reader->next_offset,
                             "%s: record %llu at byte %llu%s: %.300s%s", reader->path,
                             (ull)reader->next_record, (ull)reader->next_offset,
-                            reader->inflate ? " of what is decompressed" : "", what->text,
-                            advise ? "; `leat repair` writes a copy of what is sound" : "");
+                            reader->inflate ? " of the decompressed data" : "", what->text,
+                            advise ? "; `leat repair` writes a copy of the valid records" : "");
 }
 
-/* In what is decompressed nobody looks for the next sound record: its wrapper would say that it is damaged,
- * unless it was so before it was compressed. */
+/* There is no resync in decompressed data: damage to the compressed file shows as a wrong checksum. Other
+ * damage existed before the compression. */
 static int may_go_on(const leat_tfrecord_reader *reader, int rc)
 {
     return rc == LEAT_FORMAT_BAD && (reader->flags & LEAT_TFRECORD_RESYNC) && !reader->broken &&

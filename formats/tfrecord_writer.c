@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tfrecord_writer.c: writing TFRecord files, whole or not at all. */
+ * tfrecord_writer.c: writes TFRecord files completely or not at all. */
 #include <stdlib.h>
 
 #include "atomic_file.h"

@@ -40,7 +40,7 @@ const char *leat_cli_spelling(const leat_option *row, char text[64])
     return text;
 }
 
-/* Text rows hold pointers here, so the library's initialiser gets the other rows only. */
+/* Text rows hold pointers here, so the library initialises only the other rows. */
 static void init_options(const leat_option *table, void *options)
 {
     for (const leat_option *row = table; row->name; row++) {
@@ -73,7 +73,7 @@ static const leat_option *find_letter(const leat_option *table, char letter)
     return NULL;
 }
 
-/* How an option that people look for here is set in the config. */
+/* Hints for options that belong in the config, not on the command line. */
 static const char *of_config(const char *word)
 {
     static const struct {
@@ -89,7 +89,7 @@ static const char *of_config(const char *word)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].word, word))
             return known[i].text;
-    return "; values of the config are changed by --set PATH=VALUE";
+    return "; change values of the config with --set PATH=VALUE";
 }
 
 static int fail_unknown(const leat_option *table, const char *name, size_t length, leat_error *err)
@@ -133,7 +133,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && !strcmp(text + n - m, end);
 }
 
-/* The value of an option that was written without '='; *used counts the words taken. */
+/* The value of an option written without '='; *used counts the words it takes. */
 static const char *next_value(const leat_option *row, int argc, char **argv, int *used)
 {
     if (row->type == LEAT_OPTION_TYPE_BOOL)
@@ -166,7 +166,7 @@ static int parse_option(const leat_call *call, int argc, char **argv, const leat
         if (!row)
             return leat_fail(err, LEAT_E_ARGUMENT, "unknown option -%c", word[1]);
         if (word[2] && row->type == LEAT_OPTION_TYPE_BOOL)
-            return leat_fail(err, LEAT_E_ARGUMENT, "%s: give one-letter options apart", word);
+            return leat_fail(err, LEAT_E_ARGUMENT, "%s: give one-letter options separately", word);
         if (word[2])
             value = word + 2 + (word[2] == '=');
     }
@@ -192,7 +192,7 @@ static int check_count(const leat_call *call, int argc, char **argv, leat_error 
             json |= argv[i] == extra && !strcmp(argv[i - 1], "--json");
         return leat_fail(err, LEAT_E_ARGUMENT, "'%s' is one argument too many, it takes %s%s%s%s",
                          extra, *command->arguments ? command->arguments : "none",
-                         json ? "; if it is where JSON should go, write --json=" : "",
+                         json ? "; if it is the file for JSON, write --json=" : "",
                          json ? extra : "", json ? ", or a name that ends in .json" : "");
     }
     return LEAT_OK;
@@ -250,7 +250,7 @@ static bool is_one_of(const leat_option *row, const char *const *names)
     return false;
 }
 
-/* A word for a shell: in quotes if it has anything that a shell would read otherwise. */
+/* Quotes a word for a shell if it has special characters. */
 static void print_word(FILE *out, const char *word)
 {
     static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -13,7 +13,7 @@ typedef struct leat_cli_word {
     char letter;
 } leat_cli_word;
 
-/* Never NULL: unknown names get a word by their type. */
+/* Never NULL: an unknown name gets a word for its type. */
 leat_cli_word leat_cli_word_of(const leat_option *row);
 
 /* The name as written on the command line ("skip-bad"). */
@@ -28,8 +28,8 @@ int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call
                    leat_error *err);
 void leat_cli_close(leat_call *call);
 
-/* The command line once more, as a shell takes it, without some options (names as in the table, ends
- * with NULL) and with more words behind it (the same). In new memory; NULL: out of memory. */
+/* The command line again, quoted for a shell, without some options (names as in the table, ends
+ * with NULL) and with more words appended (ends with NULL). In new memory; NULL: out of memory. */
 char *leat_cli_again(const leat_call *call, const char *const *without, const char *const *more);
 
 #endif

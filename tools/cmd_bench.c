@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat bench: runs the loader alone, with a consumer that takes every batch and does nothing. */
+ * leat bench: measures the loader alone, with a consumer that takes every batch and does nothing. */
 #include <stdlib.h>
 
 #include "command.h"
@@ -21,11 +21,11 @@ struct bench_options {
 
 static const leat_option options[] = {
     LEAT_ROW_STEPS(struct bench_options),
-    LEAT_ROW_AUTO(struct bench_options, epochs, 1, 1e9,
-                  "passes over the data; auto: as many as --steps or two seconds take, one with "
-                  "--digest"),
+    LEAT_ROW_AUTO(
+        struct bench_options, epochs, 1, 1e9,
+        "passes over the data; auto: enough for --steps or for two seconds; one with --digest"),
     LEAT_OPTION_I64(struct bench_options, warmup, "10", 0, 1e9,
-                    "batches before the measurement; at most half of all that the run takes"),
+                    "batches before the measurement; at most half of the run"),
     LEAT_ROW_THREADS(struct bench_options),
     LEAT_OPTION_I64(struct bench_options, start_batch, "0", 0, 9e15,
                     "start at this batch of the run, like a resumed run"),
@@ -134,15 +134,15 @@ static int open_plan(struct bench *b, leat_error *err)
     return rc;
 }
 
-#define AUTO_NS 2000000000 /* what is measured when nobody says how much */
+#define AUTO_NS 2000000000 /* default length of the measurement */
 
-/* Neither steps nor epochs are given: measure for a while. */
+/* Neither steps nor epochs are given: measures for AUTO_NS. */
 static bool by_time(const struct bench *b)
 {
     return b->o->steps <= 0 && b->o->epochs <= 0 && !b->o->digest;
 }
 
-/* Epochs that the run takes at most; -1: no end. */
+/* Upper limit of epochs; -1: none. */
 static int64_t epochs_of(const struct bench *b)
 {
     const bool is_endless = leat_plan_get_info(b->run.plan)->n_batches < 0;
@@ -151,13 +151,13 @@ static int64_t epochs_of(const struct bench *b)
     return by_time(b) || b->o->steps > 0 ? -1 : 1;
 }
 
-/* How many batches there will be (-1: as many as fit in the time), and how many of them warm up. */
+/* Sets the number of batches (-1: as many as fit in the time), and how many of them are warm-up. */
 static int count_total(struct bench *b, leat_error *err)
 {
     const struct bench_options *o = b->o;
     const int64_t per_epoch = leat_plan_get_info(b->run.plan)->n_batches, epochs = epochs_of(b);
     if (per_epoch == 0)
-        return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", b->run.path);
+        return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch", b->run.path);
     b->run.warmup = o->steps > 0 && o->warmup > o->steps ? o->steps : o->warmup;
     b->total = o->steps > 0 ? o->steps + b->run.warmup : -1;
     if (epochs < 0)
@@ -208,7 +208,7 @@ static int run_loader(struct bench *b, leat_error *err)
     for (int64_t i = 0; i != b->total; i++) {
         leat_batch *batch;
         if (by_time(b) && i && i < b->run.warmup && leat_files_now_ns() - b->run.first_ns > AUTO_NS)
-            b->run.warmup = i; /* half of the time, as it is half of the batches elsewhere */
+            b->run.warmup = i; /* half of the time, like half of the batches elsewhere */
         if (i == b->run.warmup) {
             leat_loader_stats(b->run.loader, &b->run.before);
             b->run.start_ns = leat_files_now_ns();
@@ -227,7 +227,7 @@ static int run_loader(struct bench *b, leat_error *err)
     b->run.end_ns = leat_files_now_ns();
     leat_loader_stats(b->run.loader, &b->run.after);
     leat_progress_fini(&progress);
-    if (rc >= 0 || rc == LEAT_E_END) /* a digest of an epoch that failed says nothing */
+    if (rc >= 0 || rc == LEAT_E_END) /* the digest of a failed epoch is incomplete */
         end_epoch(b);
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }

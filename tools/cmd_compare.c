@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat compare: the same training with some values varied, in turns, and where the device's time
+ * leat compare: trains with some values varied, alternating, and reports where the device's time
  * went in each. */
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +134,7 @@ static void print_head(void)
            "copy", "other", "(95 %)");
 }
 
-/* Behind the point, so that a ratio takes four places. */
+/* Digits after the point, so that a ratio takes four places. */
 static int digits(double value)
 {
     return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
@@ -156,7 +156,7 @@ static void print_arm(const leat_compare_arm *arm, bool first)
            speedup);
 }
 
-/* The verdict, which the sentence has in it, has a colour of its own. */
+/* Prints the sentence with its verdict in colour. */
 static void print_sentence(const leat_compare_arm *arm)
 {
     const char *const verdict = strstr(arm->sentence, arm->verdict);
@@ -173,7 +173,7 @@ static void print_sentence(const leat_compare_arm *arm)
                       arm->sentence + before + length);
 }
 
-/* Devices of all arms; a simulated one must never pass for a real one. */
+/* Names the devices of all arms, and which of them are simulated. */
 static void print_devices(const leat_compare_result *result)
 {
     for (int32_t i = 0; i < result->n_arms; i++) {
@@ -183,7 +183,7 @@ static void print_devices(const leat_compare_result *result)
         if (!seen)
             printf("device %s%s\n", result->arms[i].device,
                    result->arms[i].simulated
-                       ? ": simulated; its times are modelled and no arithmetic is done"
+                       ? ": simulated; times are modelled, no arithmetic is done"
                        : "");
     }
 }
@@ -191,10 +191,11 @@ static void print_devices(const leat_compare_result *result)
 static void print_result(const leat_compare_result *result)
 {
     print_devices(result);
-    leat_terminal_say(2, "%d rounds in turns, up to %d steps each after up to %d of warm-up",
+    leat_terminal_say(2,
+                      "%d alternating rounds, up to %d steps per arm after up to %d warm-up steps",
                       result->rounds, result->steps, result->warmup_steps);
     if (result->cores_taken >= 0.1 * result->cores)
-        printf("other processes took %.1f of %d CPUs meanwhile\n", result->cores_taken,
+        printf("other processes used %.1f of %d CPUs meanwhile\n", result->cores_taken,
                result->cores);
     putchar('\n');
     print_head();

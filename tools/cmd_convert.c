@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat convert: a folder of images becomes TFRecord shards, a label map and index files. */
+ * leat convert: writes a folder of images as TFRecord shards with a label map and index files. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ struct convert {
     const char *folder;
     uint64_t seed;
     int32_t threads;
-    int32_t restart_mcus; /* 0: JPEG files pass untouched */
+    int32_t restart_mcus; /* 0: JPEG files are copied unchanged */
     leat_scan scan;
     uint32_t *order;
     leat_shards_result result;
@@ -78,7 +78,7 @@ static int shuffle(struct convert *c, leat_error *err)
     const uint32_t n = (uint32_t)c->scan.n_files;
     c->order = malloc(n * sizeof *c->order);
     if (!c->order)
-        return leat_fail(err, LEAT_E_NOMEM, "no memory to shuffle %u files", n);
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory to shuffle %u files", n);
     leat_rng rng = leat_rng_make(c->seed, 0, 0, 0);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t j = leat_rng_below(&rng, i + 1);
@@ -96,7 +96,7 @@ static int check_labels(const leat_scan *scan, leat_error *err)
     return LEAT_OK;
 }
 
-/* Under its temporary name: it gets the other when the shards have got theirs. */
+/* Writes it under its temporary name; it is renamed together with the shards. */
 static int write_labels(struct convert *c, leat_error *err)
 {
     char *text = NULL;
@@ -146,7 +146,7 @@ static int write_all(struct convert *c, leat_error *err)
     return rc < 0 ? rc : leat_shard_names_index(c->o->output, n_shards_of(c), err);
 }
 
-/* Temporary names, the label map and the shards are all of PREFIX, so its lock covers them. */
+/* Temporary files, label map and shards all belong to PREFIX, so its lock covers them. */
 static int write_locked(struct convert *c, leat_error *err)
 {
     leat_lock lock = { 0 };
@@ -232,11 +232,11 @@ static void print_jpeg(const struct convert *c)
     if (n->transcoded)
         printf(" (%s before, %s after)", leat_files_bytes_text((double)n->bytes_before, before),
                leat_files_bytes_text((double)n->bytes_after, after));
-    printf(", %s passed through untouched\n", leat_files_count_text(n->passed, count));
+    printf(", %s copied unchanged\n", leat_files_count_text(n->passed, count));
     if (n->turned)
-        printf("JPEG: %s turned upright\n", leat_files_count_text(n->turned, count));
+        printf("JPEG: %s rotated upright\n", leat_files_count_text(n->turned, count));
     if (n->oriented)
-        printf("JPEG: %s not turned, because that would lose pixels; their orientation is in "
+        printf("JPEG: %s not rotated, because that would lose pixels; their orientation is in "
                "image/exif/orientation\n",
                leat_files_count_text(n->oriented, count));
 }
@@ -326,10 +326,9 @@ static int run(const leat_call *call)
     const char *const first = call->arguments[0];
     if (!is_tfrecord && strcmp(first, "images") != 0 &&
         (call->n_arguments == 1 || access(first, F_OK) == 0))
-        return leat_command_misuse("convert",
-                                   "needs to know what '%s' is: write `leat convert images %s -o "
-                                   "PREFIX`",
-                                   first, first);
+        return leat_command_misuse(
+            "convert", "needs the kind of '%s': write `leat convert images %s -o PREFIX`", first,
+            first);
     if (!is_tfrecord && strcmp(first, "images") != 0)
         return leat_command_misuse("convert", "cannot convert '%s'; it knows: images, tfrecord",
                                    first);
@@ -340,17 +339,17 @@ static int run(const leat_call *call)
     if (!c.o->output || !*c.o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
     if (c.o->output[strlen(c.o->output) - 1] == '/')
-        return leat_command_misuse("convert",
-                                   "-o %s is a folder: write -o %sNAME, and files are called "
-                                   "NAME-00000-of-00001.tfrecord",
-                                   c.o->output, c.o->output);
+        return leat_command_misuse(
+            "convert",
+            "-o %s is a folder: write -o %sNAME for files named NAME-00000-of-00001.tfrecord",
+            c.o->output, c.o->output);
     if (is_tfrecord)
         return run_tfrecord(call);
     if (call->n_arguments > 2)
         return leat_command_misuse("convert", "images takes one folder, not also '%s'",
                                    call->arguments[2]);
     c.threads =
-        (int32_t)(c.o->threads < 0   ? leat_files_cores() * 4 /* they mostly wait for the disk */
+        (int32_t)(c.o->threads < 0   ? leat_files_cores() * 4 /* threads mostly wait for the disk */
                   : c.o->threads > 0 ? c.o->threads
                                      : 1);
     leat_files_catch();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat devices: what can run a training step here. */
+ * leat devices: lists the devices for training, and why some are not available. */
 #include <stdlib.h>
 
 #include "help/help.h"

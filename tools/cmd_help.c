@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat help: help on the command, on a subcommand, on a word of a config or of a report; and all of it as
+ * leat help: explains a command, or a word of a config or a report; also prints all help as
  * a man page, a reference page or shell completion. */
 #include <string.h>
 
@@ -29,8 +29,7 @@ static int explain(const char *word)
         return LEAT_EXIT_OK;
     const char *const near = leat_help_near(word);
     return leat_command_misuse("help",
-                               "nothing is called '%s'%s%s%s; leat help --search %s looks for it "
-                               "in all texts",
+                               "there is no '%s'%s%s%s; leat help --search %s searches all texts",
                                word, near ? "; did you mean '" : "", near ? near : "",
                                near ? "'?" : "", strchr(word, ' ') ? "TEXT" : word);
 }
@@ -47,7 +46,7 @@ static int print_man(const char *name)
     return LEAT_EXIT_OK;
 }
 
-/* The words as one: "input wait" needs no quotes. */
+/* Joins the words, so that "input wait" needs no quotes. */
 static const char *join(const leat_call *call, char *text, size_t size)
 {
     size_t n = 0;

@@ -62,8 +62,8 @@ static void print_file(const char *path, const leat_index *index)
     if (*index->note)
         printf(" (before: %s)", index->note);
     if (index->n_lost)
-        printf("; damaged in %u place%s, which count as records: %s lost (leat repair writes a "
-               "sound copy)",
+        printf("; damaged in %u place%s, which count as records: %s lost (leat repair writes an "
+               "intact copy)",
                index->n_lost, index->n_lost == 1 ? "" : "s",
                leat_files_bytes_text((double)index->lost_bytes, bytes));
     putchar('\n');
@@ -85,7 +85,7 @@ static json_t *side_json(const leat_jpeg_side *side)
     return one;
 }
 
-/* Why so many records have no table. */
+/* Prints the number of records without a table, for one reason. */
 static void print_reason(uint64_t n, const char *why)
 {
     char count[32];
@@ -99,8 +99,8 @@ static void print_side(const char *path, const leat_jpeg_side *side)
     printf("%s.jpg.idx: %s of ", path, leat_files_count_text(side->tables, count));
     printf("%s records", leat_files_count_text(side->records, count));
     printf(" (%s more have restart markers", leat_files_count_text(side->restart_markers, count));
-    print_reason(side->small, "too small to gain by it, or damaged");
-    print_reason(side->other, "progressive, or else only for libjpeg-turbo");
+    print_reason(side->small, "too small to need it, or damaged");
+    print_reason(side->other, "progressive, or only decoded by libjpeg-turbo");
     print_reason(side->none, "no JPEG file");
     printf("), %s (%.2f %% of the data), index %s",
            leat_files_bytes_text((double)side->bytes, bytes),
@@ -127,7 +127,7 @@ static int take_side(const struct index_options *o, const char *path, json_t *fi
     return LEAT_OK;
 }
 
-/* One file. An index that is only in memory serves other commands; here the file is the purpose. */
+/* Handles one file. It is an error here if the index cannot be written; other commands use it from memory. */
 static int take_file(const char *path, unsigned flags, leat_index *index, leat_error *err)
 {
     leat_format_error why = { 0 };
@@ -136,14 +136,14 @@ static int take_file(const char *path, unsigned flags, leat_index *index, leat_e
     if (index->n_lost && (flags & LEAT_INDEX_NO_BUILD))
         return leat_fail(
             err, LEAT_E_DATA,
-            "%s: %llu bytes in %u place%s are damaged; `leat repair` writes a sound copy", path,
+            "%s: %llu bytes in %u place%s are damaged; `leat repair` writes an intact copy", path,
             (unsigned long long)index->lost_bytes, index->n_lost, index->n_lost == 1 ? "" : "s");
     if (index->built && !index->mapped)
         return leat_fail(err, LEAT_E_IO, "no index was written: %s", index->unwritten);
     return LEAT_OK;
 }
 
-/* A file's index, and that of its JPEG files. */
+/* Handles the index of a file and the index of its JPEG files. */
 static int take_both(const struct index_options *o, const char *path, json_t *list,
                      uint64_t *records, leat_error *err)
 {
@@ -197,7 +197,7 @@ static int run(const leat_call *call)
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
         rc = take_both(o, paths.items[i], list, &records, &err);
-        if (rc < 0 && o->check) { /* go on: all that is wrong, at once */
+        if (rc < 0 && o->check) { /* continue, to report all errors at once */
             leat_command_fail("index", &err);
             n_bad++;
             rc = LEAT_OK;
@@ -206,10 +206,10 @@ static int run(const leat_call *call)
     }
     leat_progress_fini(&progress);
     if (n_bad)
-        rc = leat_fail(&err, LEAT_E_DATA,
-                       "%zu of %zu file%s failed the check; without --check what is missing or "
-                       "does not fit is made",
-                       n_bad, paths.n, paths.n == 1 ? "" : "s");
+        rc = leat_fail(
+            &err, LEAT_E_DATA,
+            "%zu of %zu file%s failed the check; without --check missing or stale indexes are made",
+            n_bad, paths.n, paths.n == 1 ? "" : "s");
     leat_paths_close(&paths);
     leat_json_add(json, "files", list);
     leat_json_int(json, "records", (int64_t)records);

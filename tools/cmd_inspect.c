@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat inspect: what is in TFRecord files, in one of their records, or behind a config. */
+ * leat inspect: shows the contents of TFRecord files or of one record, or the plan of a config. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -118,7 +118,7 @@ static json_t *census_json(const leat_census *census, const leat_paths *paths, c
 
 /* --- files: text -------------------------------------------------------------------------------*/
 
-/* Text that grows; what does not fit is left out. */
+/* Appends text; truncates what does not fit. */
 typedef struct line {
     char text[1024];
     size_t n;
@@ -136,7 +136,7 @@ static void add(line *to, const char *format, ...)
         to->n = sizeof to->text - 1;
 }
 
-/* A number as people read it: whole ones in groups of three. */
+/* Formats a number; whole ones in groups of three digits. */
 static const char *figure(double value, char text[40])
 {
     if (value >= 0 && value < 1e15 && value == floor(value))
@@ -155,7 +155,7 @@ static void add_range(line *to, const char *before, const leat_census_range *ran
         add(to, "%s%s to %s%s", before, figure(range->low, low), figure(range->high, high), after);
 }
 
-enum { COLUMN = 36 }; /* where texts begin */
+enum { COLUMN = 36 }; /* of the texts */
 
 static const char *const shown_names[LEAT_IMAGE_FORMATS] = { NULL,   "JPEG", "PNG",
                                                              "WebP", "BMP",  "PNM" };
@@ -183,7 +183,7 @@ static void print_feature(const leat_census_feature *f, uint64_t records)
     leat_terminal_entry(stdout, head, COLUMN, text.text);
 }
 
-/* How they will be decoded: what decides the speed of reading them. */
+/* Prints which decoder reads the JPEG files, which decides the speed of reading. */
 static void print_jpeg(const leat_census_feature *f)
 {
     line text = { 0 };
@@ -240,7 +240,7 @@ static void print_census(const leat_census *census, const leat_paths *paths)
         print_labels(census);
 }
 
-/* A set that was left half-written is no set. */
+/* Refuses a set whose conversion did not finish. */
 static int check_sets(const leat_paths *paths, leat_error *err)
 {
     leat_format_error why;
@@ -248,16 +248,15 @@ static int check_sets(const leat_paths *paths, leat_error *err)
                                                                   : LEAT_OK;
 }
 
-/* What was found stands on standard output; the command has failed all the same. */
+/* The figures are on standard output, but damage makes the command fail. */
 static int fail_damaged(const leat_census *census, leat_error *err)
 {
     char bytes[32];
-    return leat_fail(
-        err, LEAT_E_DATA,
-        "%llu place%s damaged, %s lost; `leat repair FILE -o OUT` writes a sound copy. "
-        "The first: %.400s",
-        (unsigned long long)census->n_lost, census->n_lost == 1 ? " is" : "s are",
-        leat_files_bytes_text((double)census->lost_bytes, bytes), census->lost_first);
+    return leat_fail(err, LEAT_E_DATA,
+                     "%llu place%s damaged, %s lost; `leat repair FILE -o OUT` writes an intact "
+                     "copy. The first: %.400s",
+                     (unsigned long long)census->n_lost, census->n_lost == 1 ? " is" : "s are",
+                     leat_files_bytes_text((double)census->lost_bytes, bytes), census->lost_first);
 }
 
 static int inspect_files(const struct inspect_options *o, const leat_paths *paths, leat_error *err)

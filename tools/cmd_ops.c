@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat ops: the ops that `map` can run. */
+ * leat ops: lists the ops that `map` can run. */
 #include <string.h>
 
 #include "help/help.h"
@@ -28,7 +28,7 @@ static json_t *options_json(const leat_option *table)
     return list;
 }
 
-/* An op of samples or, behind them, of batches. */
+/* An op of samples, or of batches. */
 struct entry {
     leat_kind kind;
     bool random, of_batches;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat plan: what a config comes to before it runs: source, stages, tensors, memory, decisions. */
+ * leat plan: prints the resolved plan of a config: source, stages, tensors, memory, decisions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,10 +54,10 @@ static void print_source(const leat_plan *plan)
         k += snprintf(text + k, sizeof text - (size_t)k, ", %s",
                       leat_files_bytes_text((double)s.n_bytes, bytes));
     if (s.mean_bytes)
-        k += snprintf(text + k, sizeof text - (size_t)k, ", %s each in the mean",
+        k += snprintf(text + k, sizeof text - (size_t)k, ", %s on average",
                       leat_files_bytes_text((double)s.mean_bytes, mean));
     if (s.most_bytes)
-        snprintf(text + k, sizeof text - (size_t)k, ", %s the largest looked at",
+        snprintf(text + k, sizeof text - (size_t)k, ", largest sampled %s",
                  leat_files_bytes_text((double)s.most_bytes, most));
     leat_terminal_say(2, "%s", text);
 }
@@ -86,7 +86,7 @@ static void print_tensor(const leat_plan *plan, int32_t t)
     for (int32_t i = 0; leat_plan_link(plan, t, i, &link) == LEAT_OK; i++)
         printf("  %-24s %s%s%s%s%s\n", link.op, leat_shape_text(&link.shape, text, sizeof text),
                link.random ? " random" : "", link.random && link.fused ? "," : "",
-               link.fused ? " in one go" : "", link.device ? " on the device" : "");
+               link.fused ? " fused" : "", link.device ? " on the device" : "");
 }
 
 static void print_plan(const leat_plan *plan, const leat_budget *budget, const char *path)

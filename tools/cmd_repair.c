@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat repair: copies what is sound of a damaged TFRecord file, and lists what is not. */
+ * leat repair: copies the intact records of a damaged TFRecord file, and lists the lost ones. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -30,11 +30,11 @@ struct repair {
     leat_tfrecord_writer *writer;
     leat_progress progress;
     json_t *lost;
-    uint64_t n_read; /* records, places of damage among them */
+    uint64_t n_read; /* records, including damaged places */
     uint64_t lost_bytes, records, bytes;
 };
 
-/* What is wrong, without the place, which the reader puts before it. */
+/* The message without its position, which is printed separately. */
 static const char *reason_of(const struct repair *r, const char *text)
 {
     const size_t length = strlen(r->path);
@@ -44,7 +44,7 @@ static const char *reason_of(const struct repair *r, const char *text)
     return end ? end + 2 : at;
 }
 
-/* bytes: 0 where nobody can tell how many. */
+/* bytes: 0: not known. */
 static void list_lost(struct repair *r, uint64_t record, uint64_t at, uint64_t bytes,
                       const leat_format_error *why)
 {
@@ -64,7 +64,7 @@ static void list_lost(struct repair *r, uint64_t record, uint64_t at, uint64_t b
                (unsigned long long)at, range, reason_of(r, why->text));
 }
 
-/* Copies sound records until the end. A compressed file cannot be read on behind its damage. */
+/* Copies intact records until the end. A compressed file cannot be read after its first damage. */
 static int copy(struct repair *r, leat_error *err)
 {
     leat_format_error why = { 0 };
@@ -90,7 +90,7 @@ static int copy(struct repair *r, leat_error *err)
     return rc == LEAT_FORMAT_END ? LEAT_OK : leat_files_fail(err, &why);
 }
 
-/* Puts the copy under its name, and makes its index. */
+/* Renames the copy to its final name, and makes its index. */
 static int commit(struct repair *r, leat_error *err)
 {
     leat_format_error why = { 0 };
@@ -99,7 +99,7 @@ static int commit(struct repair *r, leat_error *err)
     r->bytes = leat_tfrecord_writer_size(r->writer);
     if (r->records == 0 && json_array_size(r->lost))
         return leat_fail(err, LEAT_E_DATA,
-                         "%s holds no sound record: nothing was written; is it a TFRecord file?",
+                         "%s holds no intact record: nothing was written; is it a TFRecord file?",
                          r->path);
     if (leat_tfrecord_writer_commit(r->writer, &why) < 0 ||
         leat_index_open(r->o->output, 0, &index, &why) < 0)
@@ -146,10 +146,12 @@ static int write_json(struct repair *r, leat_error *err)
 
 static int run(const leat_call *call)
 {
-    struct repair r = { .o = call->options, .path = call->arguments[0], .lost = json_array() };
+    struct repair r = { .o = call->options, .path = call->arguments[0] };
     leat_error err = { 0 };
     if (!r.o->output || !*r.o->output)
-        return leat_command_misuse("repair", "needs -o OUT: the damaged file stays as it is");
+        return leat_command_misuse("repair",
+                                   "needs -o OUT, because the damaged file is not changed");
+    r.lost = json_array();
     leat_files_catch();
     leat_progress_init(&r.progress, "repair", "records", 0,
                        r.o->quiet ? LEAT_PROGRESS_OFF : r.o->progress);

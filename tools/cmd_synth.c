@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat synth: draws a labelled set of images, for trying things out without data of one's own. */
+ * leat synth: draws a labelled set of images, for trying leat without a data set. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -46,7 +46,7 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-/* One run. The set is made in a folder beside DIR, which gets its name when it is complete. */
+/* One run. The set is made in a temporary folder, which is renamed to DIR when it is complete. */
 struct synth {
     const struct synth_options *o; /* [const] */
     char *folder, *part;           /* [const] */
@@ -65,7 +65,7 @@ static int make_folder(const char *path, leat_error *err)
 {
     if (mkdir(path, 0777) == 0 || errno == EEXIST)
         return LEAT_OK;
-    return leat_fail(err, LEAT_E_IO, "%s: cannot make the folder: %s", path, strerror(errno));
+    return leat_fail(err, LEAT_E_IO, "%s: cannot create the folder: %s", path, strerror(errno));
 }
 
 static int make_class_folders(const struct synth *s, const char *part, leat_error *err)
@@ -81,7 +81,7 @@ static int make_class_folders(const struct synth *s, const char *part, leat_erro
     return rc;
 }
 
-/* An empty folder in the place of the result may be replaced. */
+/* An existing DIR may be replaced only if it is empty. */
 static int remove_empty(const char *folder, leat_error *err)
 {
     if (rmdir(folder) == 0 || errno == ENOENT)
@@ -92,21 +92,21 @@ static int remove_empty(const char *folder, leat_error *err)
                          : strerror(errno));
 }
 
-/* A hidden folder beside the result, in which everything is drawn; s->part stays NULL on error. */
+/* Makes the hidden temporary folder beside DIR; s->part stays NULL on error. */
 static int make_part(struct synth *s, leat_error *err)
 {
     char *part = leat_files_hidden(s->folder, ".XXXXXX");
     if (!part)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (!mkdtemp(part)) {
-        const int rc = leat_fail(err, LEAT_E_IO, "%s: cannot make a folder there: %s", s->folder,
+        const int rc = leat_fail(err, LEAT_E_IO, "%s: cannot create a folder there: %s", s->folder,
                                  strerror(errno));
         free(part);
         return rc;
     }
     const mode_t mask = umask(0);
     umask(mask);
-    chmod(part, 0777 & ~mask); /* mkdtemp makes private ones */
+    chmod(part, 0777 & ~mask); /* mkdtemp makes private folders */
     s->part = part;
     return LEAT_OK;
 }
@@ -276,7 +276,7 @@ static int run(const leat_call *call)
         s.folder[n - 1] = 0;
     leat_files_catch();
     int rc = s.folder ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK && o->json) /* it may lie in DIR, which is not there yet */
+    if (rc == LEAT_OK && o->json) /* the JSON file may be inside DIR, which exists only now */
         rc = leat_files_check_length(o->json, "", &err);
     if (rc == LEAT_OK)
         rc = synth(&s, &err);

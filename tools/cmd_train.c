@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat train: trains what a config describes, and says per epoch where the device's time went. */
+ * leat train: trains the model of a config, and reports per epoch where the device's time went. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -98,7 +98,7 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
     const struct train_options *o = t->o;
     *out = o->start_batch;
     if (per_epoch == 0)
-        return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch at all", t->path);
+        return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch", t->path);
     if (per_epoch < 0 && o->steps < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "the pipeline repeats without end; give --steps");
     if (per_epoch < 0)
@@ -116,7 +116,7 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
     return LEAT_OK;
 }
 
-/* What is written at the end must be writable at the start. */
+/* Checks at the start that the files written at the end are writable. */
 static int check_outputs(const struct train *t, leat_error *err)
 {
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
@@ -169,8 +169,8 @@ static void print_head(const struct train *t)
         leat_files_count_text(plan->n_records, records),
         leat_files_count_text((uint64_t)plan->batch_size, batch), info->device);
     if (info->simulated)
-        leat_terminal_say(2, "simulated: times are modelled and no arithmetic is done, so there is "
-                             "no loss");
+        leat_terminal_say(
+            2, "simulated: times are modelled, no arithmetic is done, so there is no loss");
     fflush(stdout);
 }
 
@@ -257,7 +257,7 @@ static int run(const leat_call *call)
     int rc = open_all(&t, &err);
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);
-    leat_files_stop_soon("train"); /* before, there was nothing to keep */
+    leat_files_stop_soon("train"); /* until here there was nothing to save */
     if (rc == LEAT_OK)
         rc = leat_train_run_all(&t.run, &err);
     const double seconds = (double)(leat_files_now_ns() - start) * 1e-9;
@@ -266,7 +266,7 @@ static int run(const leat_call *call)
     rc = leat_setup_trace_write(t.run.loader, o->trace, t.run.talks, rc, &err);
     if (rc == LEAT_OK)
         rc = leat_json_write(run_json(&t, call, seconds), o->json, &err);
-    else if (t.run.diverged) /* the epochs before are worth keeping; the error told is this one */
+    else if (t.run.diverged) /* the JSON of earlier epochs is written; this error is reported */
         leat_json_write(run_json(&t, call, seconds), o->json, NULL);
     const int closed = leat_bad_list_close(&t.run.bad, rc == LEAT_OK ? &err : NULL);
     rc = rc == LEAT_OK ? closed : rc;

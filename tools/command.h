@@ -32,7 +32,7 @@ typedef struct leat_call {
     void *options;
     const char **arguments;
     int n_arguments;
-    /* The words as they were given, and of each the option that it belongs to, NULL: of none. */
+    /* The words as given, and for each word the option that it belongs to; NULL: none. */
     char **words;
     const leat_option **rows;
     int n_words;
@@ -80,7 +80,7 @@ const leat_command *leat_command_find(const char *name);
                        "keys: docs/json.md")
 #define LEAT_ROW_SET(s)                                                                            \
     LEAT_OPTION_STRINGS(s, set, NULL, "override a value of the config (may be given many times)")
-/* A number, or the word for what the command chooses: then -1. */
+/* A number, or "auto", which is stored as -1. */
 #define LEAT_ROW_AUTO(s, field, low, high, help)                                                   \
     LEAT_OPTION_I64_OR(s, field, "auto", low, high, leat_command_auto, help)
 extern const char *const leat_command_auto[];
@@ -99,9 +99,9 @@ extern const char *const leat_command_auto[];
         "write a trace of all threads to this file, for ui.perfetto.dev: the newest engine.spans " \
         "spans of each thread; default: 1,048,576 in all (about 200 MB)")
 
-/* Prints "leat COMMAND: MESSAGE" to standard error and gives the exit code that fits. */
+/* Prints "leat COMMAND: MESSAGE" to standard error and returns the matching exit code. */
 int leat_command_fail(const char *command, const leat_error *err);
-/* The same for what is wrong with the command line itself; adds where to read more. */
+/* The same for errors of the command line; adds a hint to --help. */
 int leat_command_misuse(const char *command, const char *format, ...) LEAT_PRINTF(2, 3);
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "formats/atomic_file.h"
 
-enum { NAME_SHOWN = 100 }; /* bytes of a name that a hidden one repeats */
+enum { NAME_SHOWN = 100 }; /* bytes of a name repeated in a hidden name */
 
 char *leat_files_text(const char *format, ...)
 {
@@ -66,7 +66,7 @@ int leat_files_make_parents(const char *path, leat_error *err)
     for (char *p = folder + 1; *folder && rc == LEAT_OK && (p = strchr(p, '/')); p++) {
         *p = 0;
         if (mkdir(folder, 0777) < 0 && errno != EEXIST)
-            rc = leat_fail(err, LEAT_E_IO, "%s: cannot make the folder: %s", folder,
+            rc = leat_fail(err, LEAT_E_IO, "%s: cannot create the folder: %s", folder,
                            strerror(errno));
         *p = '/';
     }
@@ -121,15 +121,15 @@ int leat_files_check_kind(const char *path, const char *what, const char *begins
     if (same)
         return LEAT_OK;
     return leat_fail(err, LEAT_E_ARGUMENT,
-                     "%s: exists and is not %s; choose another name, or remove it first", path,
-                     what);
+                     "%s: exists and is not %s; choose another name, or remove it", path, what);
 }
 
 int leat_files_rename(const char *from, const char *to, leat_error *err)
 {
     if (rename(from, to) == 0)
         return LEAT_OK;
-    return leat_fail(err, LEAT_E_IO, "%s: cannot put it under its name: %s", to, strerror(errno));
+    return leat_fail(err, LEAT_E_IO, "%s: cannot rename it to its final name: %s", to,
+                     strerror(errno));
 }
 
 /* Some file systems cannot sync a folder and say EINVAL. */
@@ -156,7 +156,7 @@ static void on_signal(int number)
     caught = number;
 }
 
-/* A signal that is ignored stays so: nohup and background jobs mean it. */
+/* Ignored signals stay ignored, for nohup and background jobs. */
 static void handle(void (*handler)(int), int flags)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
@@ -174,8 +174,8 @@ void leat_files_catch(void)
 
 static char stopped_text[64];
 
-/* Only what POSIX allows here. The same signal may come twice, and to two threads: the first says it
- * and only then makes the default action the one; raise() takes effect when we return. */
+/* Uses only async-signal-safe calls. The same signal may come twice, and to two threads: the first prints
+ * and then restores the default action; raise() takes effect when the handler returns. */
 static void say_and_end(int number)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -197,7 +197,7 @@ void leat_files_stop_at_once(const char *command)
 static char stopping_text[128];
 static int64_t caught_ns;
 
-/* Only what POSIX allows here, too. timeout(1) sends it to the process and to its group. */
+/* Uses only async-signal-safe calls. timeout(1) sends the signal to the process and to its group. */
 static void note_or_end(int number)
 {
     static atomic_flag noted = ATOMIC_FLAG_INIT;
@@ -218,7 +218,7 @@ void leat_files_stop_soon(const char *command)
     if (isatty(STDERR_FILENO))
         snprintf(stopping_text, sizeof stopping_text,
                  "\r\033[Jleat %s: stops after this step (Ctrl-C again: at once)\n", command);
-    handle(note_or_end, SA_RESTART); /* nothing that runs is to fail by it */
+    handle(note_or_end, SA_RESTART); /* running system calls must not fail because of it */
 }
 
 int leat_files_caught(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * files.h: small helpers on files and on being stopped by a signal. */
+ * files.h: helpers for files, and for stopping at a signal. All commands call them. */
 #ifndef LEAT_FILES_H
 #define LEAT_FILES_H
 
@@ -11,21 +11,21 @@
 #include "formats/format.h"
 #include "leat/error.h"
 
-/* Writes a whole file: beside its name, to disk, then renamed; never half a file.
+/* Writes a whole file under a temporary name, syncs it, then renames it: never half a file.
  * Returns LEAT_OK or LEAT_E_IO with the path. */
 int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *err);
 
-/* Whether a file of that name can be written: for what is written at the end of long work, so that a
- * wrong name is found before it. Nothing stays behind. Returns LEAT_OK or LEAT_E_IO with the path. */
+/* Checks that a file can be written. For files written at the end of long work, so that a
+ * wrong name is found at the start. Leaves nothing behind. Returns LEAT_OK or LEAT_E_IO with the path. */
 int leat_files_check(const char *path, leat_error *err);
 
-/* A slip of the hand ("--trace x.yaml") must not cost a file: a regular file of that name gives way only
- * if it is empty or has `begins` at byte `at`, as a former one of its kind (`what`: "a trace") does.
+/* Protects files against mistakes such as "--trace x.yaml": an existing regular file may be replaced only
+ * if it is empty or has `begins` at byte `at`, like an earlier file of its kind (`what`: "a trace").
  * Returns LEAT_OK or LEAT_E_ARGUMENT with the path. */
 int leat_files_check_kind(const char *path, const char *what, const char *begins, long at,
                           leat_error *err);
 
-/* Makes the folders that a path lies in, as `mkdir -p` does; the last part is not made. */
+/* Creates the parent folders of a path, like `mkdir -p`; not the last part. */
 int leat_files_make_parents(const char *path, leat_error *err);
 
 /* An error of formats/ as one of the library; returns its code. */
@@ -37,27 +37,27 @@ int leat_files_sync_folder_of(const char *path, leat_error *err);
 
 /* printf into new memory; NULL: out of memory. */
 char *leat_files_text(const char *format, ...) LEAT_PRINTF(1, 2);
-/* A name beside a path that patterns such as PREFIX-* do not find, ".NAME" and what it ends in; in new
+/* A hidden name beside a path, ".NAME" plus an ending, which patterns such as PREFIX-* do not match; in new
  * memory. A long NAME is replaced by 16 hex digits made of it, so that the hidden name fits where NAME
  * does. NULL: out of memory. */
 char *leat_files_hidden(const char *path, const char *end);
-/* Whether the file system has room for the name that a path becomes with this end: asked before long work.
+/* Checks that the file system allows the name of a path with this ending, before long work.
  * Returns LEAT_OK or LEAT_E_IO. */
 int leat_files_check_length(const char *path, const char *end, leat_error *err);
 
 /* The signal that asked to stop (SIGINT, SIGTERM, SIGHUP) since leat_files_catch(), or 0. It may come
- * twice (timeout(1) sends it to the process and to its group), so a second one is no other. */
+ * twice (timeout(1) sends it to the process and to its group), so a second one may be the same. */
 void leat_files_catch(void);
 int leat_files_caught(void);
-/* After cleaning up: ends by that signal, so that shells see why. Returns when there was none. */
+/* After cleaning up: ends the process by that signal, so that shells see it. Returns if there was none. */
 void leat_files_raise(void);
 
-/* For commands with nothing to clean up: such a signal says "leat COMMAND: stopped" and ends the
+/* For commands with nothing to clean up: such a signal prints "leat COMMAND: stopped" and ends the
  * process by that signal at once. */
 void leat_files_stop_at_once(const char *command);
 
-/* For commands that have something to keep: the first such signal is noted for leat_files_caught() and
- * said on a terminal; one that comes half a second later or more ends the process like
+/* For commands that have something to save: the first such signal is stored for leat_files_caught() and
+ * reported on a terminal; one that comes half a second later or more ends the process like
  * leat_files_stop_at_once(). */
 void leat_files_stop_soon(const char *command);
 

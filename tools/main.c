@@ -90,7 +90,7 @@ static int run_command(const leat_command *command, int argc, char **argv)
     return code;
 }
 
-/* What went to standard output must have arrived: a full disk is a failure, not a silence. */
+/* Fails if standard output could not be written, such as on a full disk. */
 static int close_stdout(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -102,7 +102,7 @@ static int close_stdout(int code)
 
 int main(int argc, char **argv)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a limit of file size is then an error of write() like any other */
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit then makes write() fail like other errors */
     if (argc < 2) {
         leat_help_all(stderr);
         return LEAT_EXIT_USAGE;

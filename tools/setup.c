@@ -13,7 +13,7 @@ enum {
     OTHER_ROWS = 4,        /* of a trace: consumer, reader, copies, steps */
 };
 
-/* Whether a file begins as TFRecord files do. */
+/* True if a file begins like a TFRecord file. */
 static bool is_tfrecord(const char *path)
 {
     uint8_t header[LEAT_TFRECORD_HEADER];
@@ -25,22 +25,22 @@ static bool is_tfrecord(const char *path)
     return read && leat_tfrecord_check_length(header, &length, NULL) == LEAT_FORMAT_OK;
 }
 
-/* The data in place of the config: a common slip, about which YAML's words would be of no help. */
+/* Detects data given instead of a config, a common mistake for which YAML errors do not help. */
 static int load(const char *path, leat_config **out, leat_error *err)
 {
     struct stat status;
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-        return leat_fail(err, LEAT_E_IO,
-                         "%s is a folder, and a config (.yaml) is wanted, which names the data "
-                         "under `source:`; `leat convert images %s -o PREFIX` makes record files "
-                         "of pictures",
-                         path, path);
+        return leat_fail(
+            err, LEAT_E_IO,
+            "%s is a folder, not a config (.yaml), which names the data under `source:`; `leat "
+            "convert images %s -o PREFIX` makes record files of pictures",
+            path, path);
     const int rc = leat_config_load(path, out, err);
     if (rc != LEAT_E_CONFIG || !is_tfrecord(path))
         return rc;
     return leat_fail(err, LEAT_E_CONFIG,
-                     "%s: this is a TFRecord file, and a config (.yaml) is wanted, which names it "
-                     "under `source: {tfrecord: ...}`; `leat inspect` shows what is in it",
+                     "%s: this is a TFRecord file, not a config (.yaml), which names it under "
+                     "`source: {tfrecord: ...}`; `leat inspect` shows its contents",
                      path);
 }
 
@@ -75,7 +75,7 @@ int leat_setup_device(const leat_config *config, const char *name, leat_device *
     return rc < 0 ? leat_fail_in(err, LEAT_E_ARGUMENT, "--device %s: ", name) : rc;
 }
 
-/* So many spans of each thread that all of them make a trace that a browser can still open. */
+/* Spans per thread, so that a browser can still open the trace of all threads. */
 static int64_t spans_of_thread(const leat_config *config)
 {
     char text[64];
@@ -106,8 +106,8 @@ int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
         rc = leat_config_set(config, text, err);
     } else if (rc == LEAT_OK && strtod(text, &end) == 0 && end != text) {
         rc = leat_fail(err, LEAT_E_ARGUMENT,
-                       "engine.spans is 0, so nothing would be recorded; leave it out, or give it "
-                       "the spans to keep of each thread");
+                       "engine.spans is 0, so nothing would be recorded; leave it out, or set it "
+                       "to the number of spans per thread");
     }
     return rc < 0 ? leat_fail_in(err, rc, "--trace: ") : rc;
 }
@@ -121,7 +121,7 @@ int leat_setup_trace_write(leat_loader *loader, const char *path, bool talks, in
         return rc;
     const int written = leat_loader_trace_write(loader, path, rc < 0 ? NULL : err);
     if (written == LEAT_OK && (talks || rc < 0) && stat(path, &status) == 0)
-        fprintf(rc < 0 ? stderr : stdout, "trace: %s, %s; https://ui.perfetto.dev opens it\n", path,
-                leat_files_bytes_text((double)status.st_size, bytes));
+        fprintf(rc < 0 ? stderr : stdout, "trace: %s, %s; open it in https://ui.perfetto.dev\n",
+                path, leat_files_bytes_text((double)status.st_size, bytes));
     return rc < 0 ? rc : written;
 }

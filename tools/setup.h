@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * setup.h: what the commands that take a CONFIG do first. */
+ * setup.h: opens config, device and trace file, for the commands that take a CONFIG. */
 #ifndef LEAT_SETUP_H
 #define LEAT_SETUP_H
 
@@ -21,7 +21,7 @@ int leat_setup_device(const leat_config *config, const char *name, leat_device *
  * way to it, and has enough spans kept. NULL: does nothing. */
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err);
 
-/* Writes the trace, also of a run that failed (rc < 0, whose error *err has), and says so: on standard
+/* Writes the trace, also of a failed run (rc < 0, with its error in *err), and reports it: on standard
  * output if it `talks`, after a failure on standard error. loader or path NULL: does nothing.
  * Returns rc, or the code of what failed here. */
 int leat_setup_trace_write(leat_loader *loader, const char *path, bool talks, int rc,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * api.h: what every public header needs: export mark and version.
+ * api.h: export macro and version, included by every public header.
  *
  * Conventions of all headers in this folder
  *   - Functions that can fail return int: LEAT_OK (0) or a negative LEAT_E_* code (error.h); the
  *     `leat_error *err` they take may be NULL, and then only the code is reported.
  *   - Times are nanoseconds of CLOCK_MONOTONIC (`_ns`); sizes are bytes (`_bytes`).
  *   - `open`/`close` own heap memory; `close(&x)` takes NULL and half-built objects and sets x NULL.
- *   - A NULL where something must be given, or an index that is out of range, is answered and not
- *     followed: by LEAT_E_ARGUMENT, NULL, 0 or -1, or nothing is done. Not looked at are the pointers of
- *     functions that run for every number or sample (rng.h, leat_scratch_*), and what is no live object.
+ *   - Functions check for NULL and for indexes out of range. They return LEAT_E_ARGUMENT, NULL, 0 or -1,
+ *     or do nothing. Functions that run for every number or sample (rng.h, leat_scratch_*) do not check
+ *     their pointers. No function can detect a freed object.
  *   - The library never prints and never exits. */
 #ifndef LEAT_API_H
 #define LEAT_API_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * config.h: a config file with overrides, still unchecked. leat_plan_open() checks its `source`,
+ * config.h: a config file with overrides, not yet checked. leat_plan_open() checks its `source`,
  * `pipeline` and `engine` parts, leat_trainer_open() its `train` part. */
 #ifndef LEAT_CONFIG_H
 #define LEAT_CONFIG_H
@@ -40,12 +40,12 @@ LEAT_API int leat_config_set(leat_config *config, const char *assignment, leat_e
 LEAT_API int leat_config_get(const leat_config *config, const char *path, char *text, size_t size,
                              leat_error *err);
 
-/* A config of its own with the same values, which remember where they stood.
+/* A deep copy. Its values keep their file, line and column for messages.
  * out      owned by the caller: leat_config_close()
  * returns  LEAT_OK, LEAT_E_NOMEM */
 LEAT_API int leat_config_copy(const leat_config *config, leat_config **out, leat_error *err);
 
-/* Frees. Plans and trainers made from it need it no more. */
+/* Frees. Plans and trainers made from it stay valid. */
 LEAT_API void leat_config_close(leat_config **config);
 
 #ifdef __cplusplus

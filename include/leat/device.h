@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.h: what runs training steps: "cpu", "cuda:N", or "sim:NAME", a simulated accelerator with
- * a clock of its own. Streams are queues of work on a device. */
+ * device.h: a device runs training steps: "cpu", "cuda:N", or "sim:NAME", a simulated accelerator with
+ * its own clock. Streams are queues of work on a device. */
 #ifndef LEAT_DEVICE_H
 #define LEAT_DEVICE_H
 
@@ -21,8 +21,8 @@ typedef struct leat_stream leat_stream;
 typedef struct leat_device_info {
     char name[64];  /* as given to leat_device_open */
     char text[192]; /* one line for people */
-    int available;  /* 0: `text` says why not */
-    int simulated;  /* 1: its times come from arithmetic; every report must say so */
+    int available;  /* 0: no; `text` says why */
+    int simulated;  /* 1: its times are modelled; every report must say so */
 } leat_device_info;
 
 /* Opens a device by name; "sim" is its default preset, "sim:NAME" a preset of the table, and
@@ -34,11 +34,11 @@ LEAT_API int leat_device_open(const char *name, leat_device **out, leat_error *e
 /* Frees; after every loader and trainer that uses it. Memory of batches that are still held stays. */
 LEAT_API void leat_device_close(leat_device **device);
 
-/* What it is; valid until the device is closed. Any thread. */
+/* Name and description; valid until the device is closed. Any thread. */
 LEAT_API const leat_device_info *leat_device_get_info(const leat_device *device);
 
-/* Fills up to n infos of devices that can be named, also of those that are not there; returns how
- * many there are. Opens nothing for longer than the call. */
+/* Writes up to n infos of all known devices, including those that are not available. Returns how many
+ * there are. No device stays open. */
 LEAT_API size_t leat_devices(leat_device_info *out, size_t n);
 
 /* The options that a name of this kind ("cpu", "sim", "cuda") may carry in braces, for help and

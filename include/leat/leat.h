@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat.h: all public headers. */
+ * leat.h: includes all public headers. */
 #ifndef LEAT_LEAT_H
 #define LEAT_LEAT_H
 

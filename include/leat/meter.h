@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * meter.h: where the time of training steps went. Wall time of the steady window = device busy +
- * input wait + exposed copy + other, and the four sum to 1. */
+ * meter.h: divides the time of training steps into four shares. Wall time of the steady
+ * window = device busy + input wait + exposed copy + other; the shares sum to 1. */
 #ifndef LEAT_METER_H
 #define LEAT_METER_H
 
@@ -36,13 +36,12 @@ typedef struct leat_meter {
     int64_t step_p50_ns, step_p95_ns; /* between ends of consecutive steps */
 } leat_meter;
 
-/* Accounts for steps[first … n-1]; first ≥ 1 (step first-1 only gives the window's start).
+/* Measures steps[first … n-1]; first ≥ 1 (step first-1 only gives the start of the window).
  *
- * The gap between one step's end and the next one's start is split in this order: the part before
- * the consumer asked is other (the host was busy elsewhere); from there to the moment the batch was
- * ready is input wait; the part from the start to the end of its copy is exposed copy; what remains
- * is other (handing the batch over, launch, host work, synchronisation). Inside a step, what busy_ns
- * does not cover is other. Of a step that starts before the one before it ended only the rest counts.
+ * The gap between the end of a step and the start of the next is split in this order. Before the consumer
+ * asked: other (the host was busy elsewhere). Until the batch was ready: input wait. During its copy:
+ * exposed copy. The rest: other (delivery, launch, host work, synchronisation). Inside a step, time not
+ * in busy_ns is other. If a step starts before the previous one ended, only the part after that counts.
  * returns  LEAT_OK, LEAT_E_ARGUMENT (no steps, or no time between them), LEAT_E_NOMEM
  * threads  any */
 LEAT_API int leat_meter_account(const leat_step_times *steps, size_t first, size_t n,

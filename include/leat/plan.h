@@ -15,7 +15,7 @@ extern "C" {
 
 typedef struct leat_plan leat_plan;
 
-/* Checks a config and opens its source (files, index; a few records are read, to know sizes).
+/* Checks a config and opens its source (files, index; reads a few records to learn sizes).
  * section  NULL: keys `source`, `pipeline`, `engine` at the top; otherwise the name of a top-level
  *          map that has `source` and `pipeline` of its own ("eval")
  * out      owned by the caller: leat_plan_close(), after the loaders opened from it
@@ -31,10 +31,10 @@ LEAT_API void leat_plan_close(leat_plan **plan);
 /* One tensor of a batch. */
 typedef struct leat_tensor_info {
     const char *name; /* "image", "label", …; lives as long as the plan */
-    leat_shape shape; /* of one sample; no unknown dims. After bucket_by_length that of the last
-                         bucket, and leat_batch_tensor() tells each batch's */
-    int32_t n_fused;  /* its first ops that are done in one go; 0: none */
-    int32_t varies;   /* 1: batches of another shape come too (bucket_by_length) */
+    leat_shape shape; /* of one sample; no unknown dims. After bucket_by_length the shape of
+                         the last bucket; leat_batch_tensor() gives the shape of each batch */
+    int32_t n_fused;  /* number of its first ops that run as one; 0: none */
+    int32_t varies;   /* 1: the shape differs between batches (bucket_by_length) */
 } leat_tensor_info;
 
 typedef struct leat_plan_info {
@@ -42,13 +42,13 @@ typedef struct leat_plan_info {
     int64_t n_samples;  /* in one pass, before they are batched; -1 = endless */
     int64_t n_batches;  /* in one pass of the pipeline; -1 = endless (`repeat: forever`) */
     int64_t batch_size; /* of all ranks; after bucket_by_length the largest of its sizes */
-    int32_t rank;       /* which part of every batch's rows its loaders make … */
-    int32_t ranks;      /* … of how many; see leat_batch_info */
-    int64_t prefetch; /* batches that may stand ready ahead of the consumer; auto: to begin with */
+    int32_t rank;       /* the part of every batch's rows that its loaders make, from 0 */
+    int32_t ranks;      /* number of parts; see leat_batch_info */
+    int64_t prefetch;   /* batches kept ready ahead of the consumer; with auto: at first */
     int32_t n_tensors;
     int32_t n_classes; /* from the source's label map; 0 = unknown */
     uint64_t seed;
-    uint64_t digest; /* of source, stages (but prefetch, limits) and seed as they are written */
+    uint64_t digest; /* of source, stages (except prefetch and limits) and seed, as written */
 } leat_plan_info;
 
 /* Counts, sizes and digest; valid until the plan is closed. */
@@ -57,12 +57,11 @@ LEAT_API const leat_plan_info *leat_plan_get_info(const leat_plan *plan);
 LEAT_API const leat_tensor_info *leat_plan_tensor(const leat_plan *plan, int32_t i);
 /* Index of the tensor of that name, -1 if none. */
 LEAT_API int32_t leat_plan_tensor_index(const leat_plan *plan, const char *name);
-/* What is worth knowing about the plan though nothing is wrong with it: what a stage costs, what it
- * cannot keep. i from 0; one line each, no full stop; NULL past the end. Valid until the plan is
- * closed. */
+/* Notes about the plan that are no errors, such as a cost or a limit of a stage. i from 0; one line each,
+ * no full stop; NULL past the end. Valid until the plan is closed. */
 LEAT_API const char *leat_plan_note(const leat_plan *plan, int32_t i);
 
-/* --- what a plan came to -------------------------------------------------------------------- */
+/* --- the resolved plan ---------------------------------------------------------------------- */
 
 typedef struct leat_source_info {
     const char *name; /* "tfrecord", "images", …; "rows": tensors in memory */
@@ -70,39 +69,38 @@ typedef struct leat_source_info {
     uint64_t n_bytes;    /* as stored; 0: unknown */
     uint64_t n_files;    /* 0: not in files */
     uint64_t mean_bytes; /* of a record; 0: unknown */
-    uint64_t most_bytes; /* of those records whose size was looked up; 0: unknown */
+    uint64_t most_bytes; /* largest of the sampled records; 0: unknown */
 } leat_source_info;
 
 #define LEAT_WITHOUT_END UINT64_MAX
 
 typedef struct leat_stage_info {
     char name[32];
-    char options[192];    /* as written, "" where nothing was given; cut where it is long */
+    char options[192];    /* as written; "": none; truncated if long */
     uint64_t n_in, n_out; /* elements in one pass: samples up to batch, batches after it */
     int32_t batches;      /* 1: n_out counts batches */
 } leat_stage_info;
 
 typedef struct leat_link_info {
     const char *op;
-    leat_shape shape; /* put out; dims may be unknown */
-    int32_t fused;    /* 1: done in one go with the ops beside it that are fused too */
+    leat_shape shape; /* of its output; dims may be unknown */
+    int32_t fused;    /* 1: runs as one with the neighbouring fused ops */
     int32_t random;   /* 1: draws random numbers */
-    int32_t
-        device; /* 1: done on the device; of what `device: auto` puts there see leat_plan_on() */
+    int32_t device;   /* 1: runs on the device; for `device: auto` see leat_plan_on() */
 } leat_link_info;
 
-/* Of the source that the plan reads. */
+/* The source of the plan. */
 LEAT_API void leat_plan_source(const leat_plan *plan, leat_source_info *out);
 /* i-th entry of the pipeline, from 0; NULL past the end. Valid until the plan is closed. */
 LEAT_API const leat_stage_info *leat_plan_stage(const leat_plan *plan, int32_t i);
 /* The plan as a loader for this device runs it: the plan itself, or, for a device that can run ops, a copy
- * in which `device: auto` has given it the last ops of each tensor. Same batches, same stages; only for
- * the functions of this header that describe a plan.
+ * in which `device: auto` has moved the last ops of each tensor there. Same batches, same stages. Use it
+ * only with the functions of this header that describe a plan.
  * device   NULL: host memory
- * returns  never NULL, but for a plan that is; valid until the plan is closed
+ * returns  NULL only if plan is NULL; valid until the plan is closed
  * threads  any */
 LEAT_API const leat_plan *leat_plan_on(const leat_plan *plan, const leat_device *device);
-/* i-th op that tensor t goes through, from 0. Returns LEAT_OK, or LEAT_E_END past the last. */
+/* i-th op of tensor t, from 0. Returns LEAT_OK, or LEAT_E_END past the last. */
 LEAT_API int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *out);
 
 /* --- stage by stage in C ------------------------------------------------------------------ */
@@ -117,7 +115,7 @@ typedef struct leat_rows {
 } leat_rows;
 
 /* options: the same YAML as in a config file ("{size: 128}", "128"), NULL for none. Errors of the
- * calls below are kept and come out of leat_builder_plan(), with the call they belong to. */
+ * calls below are kept; leat_builder_plan() returns the first, with the call that made it. */
 LEAT_API leat_builder *leat_builder_open(void); /* NULL: out of memory */
 /* `source: {NAME: options}`; either this or leat_builder_rows(). */
 LEAT_API void leat_builder_source(leat_builder *builder, const char *name, const char *options);
@@ -126,15 +124,15 @@ LEAT_API void leat_builder_rows(leat_builder *builder, uint64_t n_records, const
                                 int32_t n_rows);
 /* Appends one stage, `- NAME: options`. */
 LEAT_API void leat_builder_stage(leat_builder *builder, const char *name, const char *options);
-/* Key of all random decisions (default 0), not negative. */
+/* Seed of all random decisions (default 0), not negative. */
 LEAT_API void leat_builder_seed(leat_builder *builder, int64_t seed);
 /* `engine` options: "{threads: 2}". */
 LEAT_API void leat_builder_engine(leat_builder *builder, const char *options);
-/* Makes a user's op known to this plan's `map` stages. Borrowed until the plan is closed. */
+/* Registers a user's op for this plan's `map` stages. Borrowed until the plan is closed. */
 LEAT_API void leat_builder_op(leat_builder *builder, const leat_op *op);
-/* Checks it all; the builder can be closed afterwards. */
+/* Checks everything and makes the plan; the builder can be closed afterwards. */
 LEAT_API int leat_builder_plan(leat_builder *builder, leat_plan **out, leat_error *err);
-/* Frees; plans made by it stay. */
+/* Frees; plans made by it stay valid. */
 LEAT_API void leat_builder_close(leat_builder **builder);
 
 /* --- what exists, for help and reference ---------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * study.h: experiments over loader and trainer. */
+ * study.h: experiments with loader and trainer. */
 #ifndef LEAT_STUDY_H
 #define LEAT_STUDY_H
 
@@ -15,11 +15,11 @@ extern "C" {
 
 /* All zero is the default. */
 typedef struct leat_compare_options {
-    int32_t rounds; /* times every arm is run, in ABBA order; 0 = 6 */
-    int32_t steps;  /* measured steps per arm and round; 0 = chosen for each arm so that its runs
-                       last ~0.3 s, within 20 … 2000 steps */
+    int32_t rounds;     /* each runs every arm once, in ABBA order; 0 = 6 */
+    int32_t steps;      /* measured steps per arm and round; 0 = chosen per arm for runs of about
+                       0.3 s, within 20 … 2000 steps */
     const char *device; /* overrides train.device; NULL: as the config says */
-    /* Called after every run, with runs done and in all; may be NULL. */
+    /* Called after every run with the number of runs done and in all; may be NULL. */
     void (*progress)(void *user, int done, int total);
     void *user;
 } leat_compare_options;
@@ -33,46 +33,47 @@ typedef struct leat_compare_arm {
     char name[256]; /* "pipeline.prefetch.batches=0" */
     char device[64];
     int32_t simulated;
-    int32_t steps;        /* measured per round */
-    int32_t warmup_steps; /* before the first round: first steady step, or all when never steady */
-    leat_meter meter;     /* all rounds together; times are medians over rounds */
-    double idle;          /* 1 - meter.busy */
+    int32_t steps; /* measured per round */
+    int32_t
+        warmup_steps; /* before the first round: up to the first steady step, or all if never steady */
+    leat_meter meter;           /* all rounds together; times are medians over rounds */
+    double idle;                /* 1 - meter.busy */
     double idle_low, idle_high; /* bootstrap 95 % interval over rounds */
     double samples_per_s_low, samples_per_s_high;
     double speedup, speedup_low, speedup_high; /* of samples/s against arm 0, paired by round */
     int32_t on_host;      /* 1: the device is the CPU that the workers use too */
-    int32_t overlaps;     /* 0: prefetch 0, so the next batch is begun when the step is done */
+    int32_t overlaps;     /* 0: prefetch is 0, so the next batch is made only after the step */
     leat_estimate loader; /* samples/s of the loader alone, copies to the device included */
     leat_estimate step;   /* samples/s of the step alone, on one batch that stays on the device */
-    leat_estimate of_loader, of_step; /* samples/s of the arm over each of them, by rounds */
-    leat_estimate loader_of_step;     /* and of the loader over the step */
-    double copying;                   /* share of the loader's time alone in which its copies ran */
-    double step_busy;   /* share of the step's time alone in which the device computed */
+    leat_estimate of_loader, of_step; /* samples/s of the arm divided by each of them, per round */
+    leat_estimate loader_of_step;     /* samples/s of the loader divided by those of the step */
+    double copying;                   /* share of the time in which copies ran, loader alone */
+    double step_busy;   /* share of the time in which the device computed, step alone */
     char verdict[24];   /* "input-bound", "compute-bound", …: docs/measuring.md lists them */
-    char sentence[400]; /* what bound this arm, with its numbers */
+    char sentence[400]; /* what limited this arm, with its numbers */
 } leat_compare_arm;
 
 typedef struct leat_compare_result {
     int32_t n_arms, rounds;
     int32_t steps, warmup_steps; /* the largest of all arms */
     int32_t cores;               /* CPUs that this process may use */
-    double cores_taken;          /* of them, by other processes during the rounds; 0: not known */
+    double cores_taken; /* average number used by other processes during the rounds; 0: not known */
     leat_compare_arm arms[LEAT_COMPARE_MAX_ARMS];
     char summary[768]; /* one sentence over all arms */
 } leat_compare_result;
 
 /* Runs loader and trainer of a config in several arms, interleaved in one process. An arm is one
- * combination of the varied values; arm 0 takes the first value of each, the last one varied changes
+ * combination of the varied values; arm 0 takes the first value of each, the last value changes
  * fastest. Plan, device and trainer of an arm are opened once and warmed up; then, in every round,
  * each arm runs once (even rounds forwards, odd ones backwards): a new loader from the first batch
- * on, some steps to settle, the measured steps. Beside each run are two short ones, of the loader
- * alone and of the step alone.
+ * on, some steps to settle, the measured steps. Each run comes with two short ones: the loader
+ * alone and the step alone.
  * vary     n_vary texts "path=a,b,c", each value as leat_config_set() takes it; commas inside
  *          brackets, braces and quotes do not split; n_vary = 0: one arm
  * options  NULL for defaults
  * out      filled; plain memory of the caller (large: not for small stacks)
- * returns  LEAT_OK or the first error, with the arm it came from
- * threads  one comparison at a time, since they would disturb each other */
+ * returns  LEAT_OK or the first error, with the name of its arm
+ * threads  one comparison at a time, because they would disturb each other */
 LEAT_API int leat_compare(const leat_config *config, const char *const *vary, size_t n_vary,
                           const leat_compare_options *options, leat_compare_result *out,
                           leat_error *err);

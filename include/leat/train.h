@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * train.h: the built-in trainer: MLPs and CNNs from the `train` part of a config. It sees the
- * pipeline only through this folder's headers, as any user's own training loop would.
+ * train.h: the built-in trainer: MLPs and CNNs from the `train` part of a config. It uses
+ * the pipeline only through the public headers, like any training loop.
  *
- * Images are [height, width, channels], float32 or uint8; uint8 is converted to float32 as it is
- * (0 … 255). Targets of softmax_cross_entropy are class numbers from 0, or float32 weights of all classes
- * (one_hot, mixup). Rows that the loader has masked (leat_batch_valid) weigh nothing: loss, metrics,
- * gradients and the statistics of batch_norm are those of the batch without them.
+ * Images are [height, width, channels], float32 or uint8; uint8 is converted to float32 without
+ * scaling (0 … 255). Targets of softmax_cross_entropy are class numbers from 0, or float32 weights of all
+ * classes (one_hot, mixup). Masked rows (leat_batch_valid) have no weight: loss, metrics, gradients and the
+ * statistics of batch_norm are those of the batch without them.
  *
- * On the CPU the arithmetic is oneDNN's. Each of train.threads threads takes its share of a batch's
- * rows through the whole step; they meet for the statistics of batch_norm and for the sum of the
- * gradients, and who waits sleeps, so that the pipeline's workers have the core. With the same seed,
- * batches, number of threads, CPU and oneDNN, weights come out bit for bit the same. */
+ * On the CPU, oneDNN does the arithmetic. Each of train.threads threads computes the whole step for its
+ * share of the rows. Threads synchronise for the statistics of batch_norm and for the sum of the
+ * gradients. A waiting thread sleeps, so that the pipeline's workers can use its core. The same seed,
+ * batches, number of threads, CPU and oneDNN give the same weights, bit for bit. */
 #ifndef LEAT_TRAIN_H
 #define LEAT_TRAIN_H
 
@@ -25,18 +25,18 @@ extern "C" {
 typedef struct leat_trainer leat_trainer;
 
 typedef struct leat_trainer_info {
-    const char *device; /* as in train.device, or as overridden */
+    const char *device; /* from train.device, or the device given */
     int64_t n_parameters;
     double flops_per_sample; /* forward + backward + update of one sample, multiply-add = 2 */
     int64_t epochs;          /* train.epochs */
     int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
-    leat_expect expect;      /* of the target's values: for leat_loader_options */
+    leat_expect expect;      /* conditions on the target: for leat_loader_options */
 } leat_trainer_info;
 
 typedef struct leat_metrics {
     uint64_t samples;
     double loss;     /* mean over samples; NaN on a simulated device */
-    double accuracy; /* share of right predictions; NaN where the loss has none */
+    double accuracy; /* share of correct predictions; NaN if the loss has none */
 } leat_metrics;
 
 /* Builds the model of config's `train` part for the plan's tensors ("image" or the first tensor is
@@ -47,8 +47,8 @@ typedef struct leat_metrics {
  * threads  a trainer is used by one thread at a time */
 LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
                                leat_device *device, leat_trainer **out, leat_error *err);
-/* Whether batches of another plan fit: the same input and target at the same places, in every batch. To
- * be asked before the first batch of an evaluation is made. Returns LEAT_OK, LEAT_E_CONFIG */
+/* Checks that batches of another plan fit: the same input and target at the same indexes, in every batch.
+ * Call it before an evaluation makes its first batch. Returns LEAT_OK, LEAT_E_CONFIG */
 LEAT_API int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan,
                                 leat_error *err);
 /* Opens the device that train.device names (default "cpu"). */
@@ -59,41 +59,41 @@ LEAT_API void leat_trainer_close(leat_trainer **trainer);
 /* Size and device; valid until the trainer is closed. */
 LEAT_API const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trainer);
 
-/* One forward + backward + update; takes the batch over (releases it when the device is done), also
- * when it fails. On the CPU done on return, else enqueued; then the host may be ahead by as many steps
- * as the loader has batches, at most 64. A batch may be shorter than the others.
- * returns  LEAT_OK; LEAT_E_DATA: a label out of range, with its row, and nothing was learnt from the
- *          batch (not checked on a simulated device); LEAT_E_ARGUMENT: a batch of another plan;
+/* One forward + backward + update. Owns the batch from now on, even when it fails, and releases it when
+ * the device is done. On the CPU the step is done on return. On other devices it is enqueued, and the host
+ * may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
+ * returns  LEAT_OK; LEAT_E_DATA: a label out of range, with its row; weights did not change
+ *          (not checked on a simulated device); LEAT_E_ARGUMENT: a batch of another plan;
  *          LEAT_E_DEVICE, LEAT_E_NOMEM */
 LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);
 
-/* n steps on one batch, which stays where it is: what the step takes when no input is waited for. As
- * leat_trainer_step(), with a row of times per step; the batch is given back behind the last one. */
+/* n steps on one batch that stays on the device: measures the step without waiting for input. As
+ * leat_trainer_step(), with times per step; the batch is released after the last one. */
 LEAT_API int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n,
                                  leat_error *err);
 
 /* Waits for all enqueued steps and gives the mean loss and accuracy over the training samples since
- * the last call, each as it was before its step; NaN where there were none. */
+ * the last call, each computed before its step's update; NaN if there were none. */
 LEAT_API int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err);
 
-/* What leat_trainer_metrics() would give now, without beginning anew and without waiting; for showing how
- * a run goes. On a device that is not the CPU, where it is not known without waiting, NaN. */
+/* The same without resetting and without waiting, for progress reports. NaN on devices other than the CPU,
+ * where it is not known without waiting. */
 LEAT_API void leat_trainer_so_far(const leat_trainer *trainer, leat_metrics *out);
 
-/* Times of finished steps in order, oldest first, each handed out once; waits for enqueued steps.
+/* Times of finished steps in order, oldest first, each returned once; waits for enqueued steps.
  * Returns how many were written (≤ n). The last 65,536 steps are kept. */
 LEAT_API size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, size_t n);
 
-/* Forward only over all batches that a loader still has, in evaluation: dropout is off, batch_norm
- * uses its running statistics. The loader's plan must give the same tensors in the same order as the
- * plan the trainer was opened with. Leaves leat_trainer_metrics() and times as they are. */
+/* Evaluates all remaining batches of a loader: forward only, dropout is off, batch_norm uses its
+ * running statistics. The loader's plan must give the same tensors in the same order as the
+ * plan the trainer was opened with. Does not change leat_trainer_metrics() and times. */
 LEAT_API int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                                    leat_error *err);
 
-/* Weights as a safetensors file (written beside, then renamed), and back. Names are
+/* Saves the weights as a safetensors file (written under another name, then renamed), and loads them. Names are
  * "LAYER.KIND.PART" ("0.conv2d.weight"); conv2d weights are [height, width, in, out], dense weights
  * [in, out], batch_norm has scale, shift and the running mean and variance. The optimiser's state is
- * not in it. Loading checks all names and shapes before it changes anything.
+ * not saved. Loading checks all names and shapes before it changes anything.
  * returns  LEAT_OK, LEAT_E_IO, LEAT_E_DATA (not such a file, or of another model), LEAT_E_NOMEM,
  *          LEAT_E_UNSUPPORTED on a simulated device, which has no weights */
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);

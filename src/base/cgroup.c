@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * cgroup.c: DESIGN: /proc/self/cgroup gives the path of this process in each hierarchy,
- * /proc/self/mountinfo where hierarchies are mounted and which path is their top there. From the
- * process's folder up to the mount, each level may have a limit; the least one counts. A file that
- * is missing or strange sets no limit. */
+ * cgroup.c: reads the limits of control groups.
+ *
+ * DESIGN. /proc/self/cgroup has the path of this process in each hierarchy. /proc/self/mountinfo has the
+ * mount point of each hierarchy and the path that is mounted there. Each level from the folder of the
+ * process up to the mount point can have a limit; the least one counts. A file that is missing or
+ * malformed sets no limit. */
 #include "cgroup.h"
 
 #include <math.h>
@@ -17,8 +19,8 @@ typedef struct hierarchy {
     bool v2;
     const char *controller;
     char path[PATH_BYTES];  /* of this process */
-    char top[PATH_BYTES];   /* path that is mounted … */
-    char mount[PATH_BYTES]; /* … here */
+    char top[PATH_BYTES];   /* path that is mounted */
+    char mount[PATH_BYTES]; /* mount point */
 } hierarchy;
 
 static FILE *open_in(const char *root, const char *path)
@@ -28,7 +30,7 @@ static FILE *open_in(const char *root, const char *path)
     return n > 0 && (size_t)n < sizeof name ? fopen(name, "re") : NULL;
 }
 
-/* Is `word` in a list such as "cpu,cpuacct"? */
+/* True: `word` is in a list such as "cpu,cpuacct". */
 static bool has_word(const char *list, const char *word)
 {
     const size_t n = strlen(word);
@@ -43,7 +45,7 @@ static void copy(char *to, const char *from)
     snprintf(to, PATH_BYTES, "%s", from);
 }
 
-/* "0::/path" is v2, "4:cpu,cpuacct:/path" is v1. */
+/* Finds a line such as "0::/path" (v2) or "4:cpu,cpuacct:/path" (v1). */
 static bool find_path(const char *root, hierarchy *h)
 {
     char line[PATH_BYTES];
@@ -65,7 +67,7 @@ static bool find_path(const char *root, hierarchy *h)
     return found;
 }
 
-/* "ID PARENT DEV TOP MOUNT OPTIONS… - TYPE SOURCE SUPER_OPTIONS" */
+/* Parses "ID PARENT DEV TOP MOUNT OPTIONS… - TYPE SOURCE SUPER_OPTIONS". */
 static bool parse_mount(char *line, hierarchy *h)
 {
     char *rest = strstr(line, " - ");
@@ -112,7 +114,7 @@ bool leat_cgroup_read(const char *root, const char *folder, const char *name, ch
     return read;
 }
 
-/* The least limit of all levels of one hierarchy, and the folder that has it. */
+/* Returns the least limit of all levels of one hierarchy, and its folder. */
 static double least_of(const char *root, bool v2, const char *controller, leat_cgroup_level *level,
                        char *folder, size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * clock.h: the one clock. */
+ * clock.h: the clocks. All times of the library are CLOCK_MONOTONIC nanoseconds. */
 #ifndef LEAT_CLOCK_H
 #define LEAT_CLOCK_H
 
@@ -15,7 +15,7 @@ static inline int64_t leat_clock_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* CPU time of the calling thread in nanoseconds. A system call: some ten times as dear. */
+/* Returns the CPU time of the calling thread, ns. A system call, about ten times as expensive. */
 static inline int64_t leat_clock_cpu_ns(void)
 {
     struct timespec t;

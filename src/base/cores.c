@@ -12,7 +12,7 @@
 
 #define NODES_MOST 64
 
-/* CPUs that one level allows; INFINITY: no quota. */
+/* Returns the quota of one level in CPUs; INFINITY: none. */
 static double level_quota(const char *root, bool v2, const char *folder)
 {
     char line[64];
@@ -30,10 +30,10 @@ static double level_quota(const char *root, bool v2, const char *folder)
     return quota > 0 && period > 0 ? (double)quota / (double)period : INFINITY;
 }
 
-/* The affinity mask and its size in bytes; NULL if it cannot be had. */
+/* Returns the affinity mask, and its size in bytes; NULL: it cannot be read. */
 static cpu_set_t *take_affinity(size_t *size)
 {
-    for (int n = 1024; n <= 1 << 20; n *= 4) { /* a mask that is too small is refused */
+    for (int n = 1024; n <= 1 << 20; n *= 4) { /* the kernel refuses a mask that is too small */
         cpu_set_t *set = CPU_ALLOC((size_t)n);
         if (!set)
             return NULL;
@@ -56,7 +56,7 @@ static int affinity(void)
     return count;
 }
 
-/* Does a list as of sysfs, "0-3,8-11", name one of the CPUs? */
+/* True: a list of sysfs such as "0-3,8-11" has a CPU of the mask. */
 static bool names_one(const char *list, const cpu_set_t *set, size_t size)
 {
     for (const char *p = list; *p >= '0' && *p <= '9';) {
@@ -80,7 +80,7 @@ int leat_cores_nodes(const char *root)
         char path[512], list[4096] = "";
         snprintf(path, sizeof path, "%s/sys/devices/system/node/node%d/cpulist", root, node);
         FILE *const file = fopen(path, "re");
-        if (!file) /* numbers may have gaps */
+        if (!file) /* node numbers can have gaps */
             continue;
         n += fgets(list, sizeof list, file) && names_one(list, set, size);
         fclose(file);

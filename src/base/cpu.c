@@ -11,7 +11,7 @@ static const char *const names[] = {
 #undef LEAT_CPU_NAME
 };
 
-static atomic_int in_use = -1; /* -1: not decided yet; every thread would decide the same */
+static atomic_int in_use = -1; /* -1: not decided yet; every thread decides the same */
 
 int leat_cpu_best(void)
 {
@@ -32,7 +32,7 @@ int leat_cpu_best(void)
 const char *leat_cpu_misnamed(void)
 {
     const char *const wanted = getenv("LEAT_CPU");
-    if (!wanted || !*wanted) /* an empty variable is one that is not set */
+    if (!wanted || !*wanted) /* an empty variable counts as unset */
         return NULL;
     for (int level = 0; level < LEAT_N_CPU_LEVELS; level++)
         if (!strcmp(names[level], wanted))

@@ -9,7 +9,7 @@ uint64_t leat_digest_chain(uint64_t run, uint64_t next)
     return XXH3_64bits(both, sizeof both);
 }
 
-/* Chained with the row rather than seeded by it: a seed makes XXH3 derive new tables per call. */
+/* The row is chained, not used as seed: with a seed, XXH3 derives new tables in every call. */
 uint64_t leat_digest_row(const void *bytes, size_t n, uint64_t row)
 {
     return leat_digest_chain(row, XXH3_64bits(bytes, n));

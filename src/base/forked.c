@@ -12,13 +12,13 @@ static void in_child(void)
     atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
 }
 
-static void watch(void)
+static void install_handler(void)
 {
     pthread_atfork(NULL, NULL, in_child);
 }
 
 unsigned leat_forked_count(void)
 {
-    pthread_once(&once, watch);
+    pthread_once(&once, install_handler);
     return atomic_load_explicit(&count, memory_order_relaxed);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * forked.h: whether this process is a child that fork() has made since something was opened. A child has
- * one thread and whatever locks, rings and devices its parent was in the middle of using. */
+ * forked.h: tells whether fork() made this process after something was opened. A child has only one
+ * thread, and its parent may have been using the locks, rings and devices. Loaders, devices and caches
+ * call it. */
 #ifndef LEAT_FORKED_H
 #define LEAT_FORKED_H
 
-/* Forks on the way to this process since it was first asked: noted when something is opened, it is
- * another number in every child. Any thread. */
+/* Returns the number of forks that led to this process since the first call. Store it at open; it
+ * differs in every child. Any thread. */
 unsigned leat_forked_count(void);
 
 #endif

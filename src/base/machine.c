@@ -12,7 +12,7 @@
 #include "cgroup.h"
 #include "cores.h"
 
-/* Takes a limit if it is lower than those before. */
+/* Applies a limit if it is the lowest so far. */
 static void lower(leat_machine *m, double bytes, const char *why)
 {
     if (bytes < (double)m->memory_bytes) {
@@ -21,7 +21,7 @@ static void lower(leat_machine *m, double bytes, const char *why)
     }
 }
 
-/* Bytes of a line "NAME:   123 kB" of a file below /proc; 0: not there. */
+/* Returns the bytes of a line "NAME:   123 kB" of a file; 0: there is no such line. */
 static double read_kb(const char *root, const char *path, const char *name)
 {
     char file_name[512], line[256];
@@ -36,7 +36,7 @@ static double read_kb(const char *root, const char *path, const char *name)
     return kb * 1024;
 }
 
-/* memory.max and memory.high of v2, memory.limit_in_bytes of v1 ("none" is nearly 2^63 there). */
+/* Reads memory.max and memory.high of v2 or memory.limit_in_bytes of v1, where almost 2^63 means none. */
 static double level_memory(const char *root, bool v2, const char *folder)
 {
     static const char *const files[2][2] = { { "memory.limit_in_bytes", NULL },
@@ -48,13 +48,13 @@ static double level_memory(const char *root, bool v2, const char *folder)
             continue;
         char *end;
         const double bytes = (double)strtoull(line, &end, 10);
-        if (end != line && bytes > 0 && bytes < 0x1p60 && bytes < least) /* "max" is no number */
+        if (end != line && bytes > 0 && bytes < 0x1p60 && bytes < least) /* "max" is not a number */
             least = bytes;
     }
     return least;
 }
 
-/* What a limit leaves beyond what is in use. */
+/* Returns a limit less its current use. */
 static double left_of(const struct rlimit *limit, const char *root, const char *in_use)
 {
     if (limit->rlim_cur == RLIM_INFINITY)
@@ -74,7 +74,7 @@ static int64_t stack_bytes(void)
     return (int64_t)bytes;
 }
 
-void leat_machine_look(const char *root, leat_machine *out)
+void leat_machine_read(const char *root, leat_machine *out)
 {
     char folder[512] = "", why[700], cores[1024];
     const double available = read_kb(root, "/proc/meminfo", "MemAvailable:");
@@ -91,7 +91,7 @@ void leat_machine_look(const char *root, leat_machine *out)
     if (n_nodes > 1)
         snprintf(
             out->cores_why, sizeof out->cores_why,
-            "%.90s; they lie on %d NUMA nodes: `numactl --cpunodebind=N --membind=N` keeps to one",
+            "%.90s; they are on %d NUMA nodes: `numactl --cpunodebind=N --membind=N` uses only one",
             cores, n_nodes);
     else
         snprintf(out->cores_why, sizeof out->cores_why, "%.190s", cores);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * machine.h: what this machine, its limits and its control groups leave to this process. */
+ * machine.h: the cores and memory that this process can use, by the machine, its limits and its control
+ * groups. The memory budget and reports call it. */
 #ifndef LEAT_MACHINE_H
 #define LEAT_MACHINE_H
 
@@ -9,16 +10,15 @@
 typedef struct leat_machine {
     int32_t cores;
     char cores_why[200];
-    int64_t memory_bytes; /* the least of what the rules below leave */
-    char memory_why[200]; /* which rule that is */
-    int64_t
-        address_bytes; /* private memory that may still be mapped, touched or not; INT64_MAX: any */
-    int64_t stack_bytes; /* that a thread maps for its stack */
+    int64_t memory_bytes;  /* the least of all rules below */
+    char memory_why[200];  /* names that rule */
+    int64_t address_bytes; /* private memory that can still be mapped; INT64_MAX: no limit */
+    int64_t stack_bytes;   /* of a new thread */
 } leat_machine;
 
-/* Rules for memory: what is available now (MemAvailable, or physical memory), the limit of each level
- * of the memory cgroup, RLIMIT_AS and RLIMIT_DATA less what is in use. Never fails: what cannot be
- * read sets no limit. `root` as in cores.h. Any thread. */
-void leat_machine_look(const char *root, leat_machine *out);
+/* Finds all limits. Rules for memory: what is available now (MemAvailable, or physical memory), the
+ * limit of each level of the memory cgroup, and RLIMIT_AS and RLIMIT_DATA less their use. Never fails: a
+ * limit that cannot be read does not count. root: see cores.h. Any thread. */
+void leat_machine_read(const char *root, leat_machine *out);
 
 #endif

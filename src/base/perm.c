@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * perm.c: DESIGN: a Feistel network over Z_a × Z_b (Black and Rogaway, "Ciphers with Arbitrary
- * Finite Domains", 2002). x = l·b + r; even rounds add a keyed hash of r to l modulo a, odd rounds
- * one of l to r modulo b: each is undone by subtracting the same. With a = ⌈√n⌉ and b = ⌈n/a⌉ the
- * domain is larger than n by less than a; results ≥ n are sent through again until they are not
- * ("cycle walking"), which keeps it a bijection of 0 … n-1.
+ * perm.c: a keyed permutation.
  *
- * In small domains the rounds cannot reach all orders (a = b = 3: each is an even permutation), so
- * there it is a shuffled table. */
+ * DESIGN. A Feistel network over Z_a × Z_b (Black and Rogaway, "Ciphers with Arbitrary Finite Domains",
+ * 2002). x = l·b + r. Even rounds add a keyed hash of r to l modulo a; odd rounds add a keyed hash of l
+ * to r modulo b. Subtracting the same hash inverts a round. With a = ⌈√n⌉ and b = ⌈n/a⌉, the domain
+ * exceeds n by less than a. While a result is ≥ n, the rounds run again ("cycle walking"). So the result
+ * is a bijection of 0 … n-1.
+ *
+ * In small domains the rounds cannot reach all orders: with a = b = 3, each round is an even
+ * permutation. So a small permutation is a shuffled table. */
 #include "perm.h"
 
 #include <math.h>
 #include <stdbool.h>
 
+#include "check.h"
+
 #include "leat/rng.h"
 
-/* The last counters of Philox, which no op's draws reach: an order shares no random number with an
- * augmentation of the same seed. */
+/* Uses the last counters of Philox, which draws of ops never reach. So an order shares no random number
+ * with an augmentation of the same seed. */
 static leat_rng order_rng(uint64_t seed, uint64_t epoch, uint32_t purpose)
 {
     return (leat_rng){
@@ -30,7 +34,7 @@ static bool squares_to(uint64_t root, uint64_t n)
     return root >= n / root + (n % root != 0);
 }
 
-/* ⌈√n⌉ for n ≥ 4, where the square may not fit. */
+/* Returns ⌈√n⌉ for n ≥ 4. The square of the root may not fit in 64 bits. */
 static uint64_t root_up(uint64_t n)
 {
     uint64_t root = (uint64_t)sqrt((double)n);
@@ -41,7 +45,7 @@ static uint64_t root_up(uint64_t n)
     return root;
 }
 
-/* Fisher and Yates' shuffle, both ways round. */
+/* Fills both tables by a Fisher-Yates shuffle. */
 static void shuffle_table(leat_perm *perm, leat_rng *rng)
 {
     const uint32_t n = (uint32_t)perm->n;
@@ -71,7 +75,7 @@ leat_perm leat_perm_make(uint64_t n, uint64_t seed, uint64_t epoch, uint32_t pur
     return perm;
 }
 
-/* The high half of h · m, m ≤ 2^32. */
+/* Returns the high half of h · m, m ≤ 2^32. */
 static inline uint64_t high_half(uint64_t h, uint64_t m)
 {
 #ifdef __SIZEOF_INT128__
@@ -82,7 +86,7 @@ static inline uint64_t high_half(uint64_t h, uint64_t m)
 #endif
 }
 
-/* A hash of `half` below m. */
+/* Returns a keyed hash of `half`, below m. */
 static inline uint64_t keyed(uint64_t key, uint64_t half, uint64_t m)
 {
     uint64_t h = (half ^ key) * 0x9e3779b97f4a7c15u;
@@ -119,6 +123,7 @@ static uint64_t rounds_back(const leat_perm *perm, uint64_t x)
 
 uint64_t leat_perm_at(const leat_perm *perm, uint64_t i)
 {
+    leat_check(i < perm->n);
     if (perm->n <= LEAT_PERM_SMALL)
         return perm->forward[i];
     do

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * perm.h: a permutation of 0 … n-1 as arithmetic: any place of it, forwards and backwards, without
- * a table of n. */
+ * perm.h: a keyed permutation of 0 … n-1. It computes any place, forwards and backwards, without a
+ * table of n entries. Shuffles, replacements of bad rows and draws use it. */
 #ifndef LEAT_PERM_H
 #define LEAT_PERM_H
 
 #include <stdint.h>
 
 #define LEAT_PERM_ROUNDS 10
-#define LEAT_PERM_SMALL  64 /* up to this n it is a table */
+#define LEAT_PERM_SMALL  64 /* up to this n, it is a table */
 
-/* Plain memory, fixed size. */
 typedef struct leat_perm {
     uint64_t n;
     uint64_t a, b; /* a · b ≥ n, a ≈ b ≈ √n */
@@ -18,12 +17,12 @@ typedef struct leat_perm {
     uint8_t forward[LEAT_PERM_SMALL], backward[LEAT_PERM_SMALL];
 } leat_perm;
 
-/* The order of n things; n = 0 is legal, and then nothing may be asked of it.
- * purpose  tells orders of one seed and epoch apart (records, blocks, a second attempt, …) */
+/* Makes a permutation. With n = 0 it must not be used.
+ * purpose  makes permutations of one seed and epoch differ (records, blocks, a second attempt, …) */
 leat_perm leat_perm_make(uint64_t n, uint64_t seed, uint64_t epoch, uint32_t purpose);
-/* Record at position i < n. */
+/* Returns the record at position i < n. */
 uint64_t leat_perm_at(const leat_perm *perm, uint64_t i);
-/* Position of a record < n. */
+/* Returns the position of a record < n. */
 uint64_t leat_perm_inverse(const leat_perm *perm, uint64_t record);
 
 #endif

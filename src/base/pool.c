@@ -20,20 +20,20 @@ struct leat_pool {
     struct member members[];
 };
 
-static void *run(void *arg)
+static void *run_member(void *arg)
 {
     const struct member *const member = arg;
     member->pool->work(member->pool->arg, member->i);
     return NULL;
 }
 
-static int start(struct member *member, const char *name)
+static int start_member(struct member *member, const char *name)
 {
     char text[16];
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int rc = pthread_create(&member->thread, NULL, run, member);
+    const int rc = pthread_create(&member->thread, NULL, run_member, member);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc == 0) {
         snprintf(text, sizeof text, "%.8s-%u", name, (unsigned)member->i % 10000u);
@@ -54,7 +54,7 @@ int leat_pool_open(leat_pool **out, int n, const char *name, void (*work)(void *
     for (; pool->n < n; pool->n++) {
         struct member *const member = &pool->members[pool->n];
         *member = (struct member){ .pool = pool, .i = pool->n };
-        const int rc = start(member, name);
+        const int rc = start_member(member, name);
         if (rc)
             return leat_fail(err, LEAT_E_NOMEM,
                              "cannot start thread %d of %d: %s; lower engine.threads, or raise the "

@@ -23,9 +23,9 @@ void leat_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[
     out[3] = c3;
 }
 
-/* 48 bits of record and 16 of epoch fill two counter words; the stream's word also takes the
- * epoch's next 16 bits, so that counters stay distinct for 2^48 records and 2^32 epochs as long as
- * streams are below 2^16. */
+/* Two counter words hold 48 bits of the record and 16 of the epoch. The word of the stream also holds
+ * the next 16 bits of the epoch. So counters are distinct for 2^48 records, 2^32 epochs and 2^16
+ * streams. */
 leat_rng leat_rng_make(uint64_t seed, uint64_t record, uint64_t epoch, uint32_t stream)
 {
     return (leat_rng){
@@ -53,7 +53,7 @@ float leat_rng_f32(leat_rng *rng)
 float leat_rng_range(leat_rng *rng, float low, float high)
 {
     const float x = low + (high - low) * leat_rng_f32(rng);
-    return x < high || high <= low ? x : nextafterf(high, low); /* rounding may reach `high` */
+    return x < high || high <= low ? x : nextafterf(high, low); /* rounding can reach `high` */
 }
 
 uint32_t leat_rng_below(leat_rng *rng, uint32_t n)

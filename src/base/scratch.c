@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * scratch.c: memory of one worker. DESIGN: one range of reserved address space per scratch, so that
- * memory is committed by touch and nothing is allocated once the largest sample was seen. What is
- * taken lies after what is in use; a reset forgets it all.
+ * scratch.c: memory of one worker.
  *
- * Under AddressSanitizer only what is taken may be touched: there is a gap after each piece, and what
- * was forgotten is closed again. As marks cost an eighth of what they cover in memory, only
- * CLOSED_AHEAD bytes beyond what is in use are closed, and only the first WATCHED bytes at all. */
+ * DESIGN. A scratch is one range of reserved address space. Pages are committed when touched, so nothing
+ * is allocated after the largest sample. Taking memory moves `used` up; a reset sets it to 0.
+ *
+ * Under AddressSanitizer, only taken memory can be touched: there is a gap after each piece, and freed
+ * memory is poisoned. Shadow memory costs an eighth of what it covers. So only CLOSED_AHEAD bytes beyond
+ * `used` are poisoned, and only within the first WATCHED bytes. */
 #include "scratch.h"
 
 #include <errno.h>
@@ -15,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "check.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HAS_ASAN 1
@@ -42,11 +45,11 @@ struct kept {
 struct leat_scratch {
     uint8_t *base;
     size_t limit, used;
-    size_t high;             /* most since the last trim */
-    size_t asked;            /* most that was asked for since somebody looked */
-    leat_scratch_room *room; /* NULL: all is its own */
-    size_t own, claim;       /* bytes from the start on; bytes beyond that from the room */
-    _Atomic size_t most;     /* [owner writes, anybody reads] */
+    size_t high;             /* largest `used` since the last trim */
+    size_t asked;            /* largest request since leat_scratch_asked */
+    leat_scratch_room *room; /* NULL: not shared */
+    size_t own, claim;       /* bytes of its own; bytes claimed from the room */
+    _Atomic size_t most;     /* [owner writes, any thread reads] */
     struct kept *kept;
     size_t n_kept;
 };
@@ -56,7 +59,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Nobody may touch [from, to + CLOSED_AHEAD) until it is taken. */
+/* Poisons [from, to + CLOSED_AHEAD). */
 static void close_range(leat_scratch *scratch, size_t from, size_t to)
 {
     from = least(from, WATCHED);
@@ -163,6 +166,7 @@ size_t leat_scratch_mark(const leat_scratch *scratch)
 
 void leat_scratch_rewind(leat_scratch *scratch, size_t mark)
 {
+    leat_check(mark <= scratch->used);
     close_range(scratch, mark, scratch->used);
     scratch->used = mark;
 }

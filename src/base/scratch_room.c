@@ -6,15 +6,16 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "check.h"
+
 struct leat_scratch_room {
     size_t bytes, first; /* [const] */
     pthread_mutex_t lock;
-    pthread_cond_t given; /* somebody gave back */
-    size_t used;          /* claimed; may be above `bytes` [lock] */
-    _Atomic size_t most;  /* of that [lock to write, anybody reads] */
-    int n_claims;         /* [lock] */
-    const size_t
-        *boundless; /* who took more than there was, and may go on with that; NULL: nobody [lock] */
+    pthread_cond_t given;    /* a claim was given back */
+    size_t used;             /* sum of claims; can exceed `bytes` [lock] */
+    _Atomic size_t most;     /* largest `used` [lock to write, any thread reads] */
+    int n_claims;            /* [lock] */
+    const size_t *boundless; /* the claim that can exceed the room; NULL: none [lock] */
 };
 
 int leat_scratch_room_open(leat_scratch_room **out, size_t bytes, size_t first, leat_error *err)
@@ -73,6 +74,7 @@ void leat_scratch_room_take(leat_scratch_room *room, size_t *claim, size_t bytes
 void leat_scratch_room_give(leat_scratch_room *room, size_t *claim)
 {
     pthread_mutex_lock(&room->lock);
+    leat_check(*claim <= room->used);
     room->used -= *claim;
     room->n_claims -= *claim != 0;
     if (room->boundless == claim)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * scratch_room.h: memory that several scratches share beyond what each has to itself: few samples need it, so
- * it is there once and not once per thread. It is a count of bytes, not an address: the memory is that of
- * the scratch which has a claim.
+ * scratch_room.h: a memory budget that scratches share for large samples. Few samples need it, so it
+ * exists once and not once per thread. It only counts bytes: the memory is in each scratch.
  *
- * Who asks for more than is free waits until others give back. Nobody waits for ever: who has nothing yet
- * goes on when nobody has anything, and of those who have something and need more one at a time goes on
- * whether there is room or not. So no more than one sample at a time goes beyond the room. */
+ * A claim that is larger than the free room waits until others give back. There is no deadlock: a first
+ * claim succeeds when there is no other claim, and one owner of a claim at a time can exceed the room.
+ * So at most one sample at a time is beyond the budget. */
 #ifndef LEAT_SCRATCH_ROOM_H
 #define LEAT_SCRATCH_ROOM_H
 
@@ -16,18 +15,17 @@
 
 typedef struct leat_scratch_room leat_scratch_room;
 
-/* bytes  that are shared
- * first  what a first claim takes at least: as much as a large sample is known to need, so that it need
- *        not ask again half-way */
+/* bytes  of the shared budget
+ * first  size of a first claim at least: the need of a large sample, so that it does not have to claim
+ *        again half-way */
 int leat_scratch_room_open(leat_scratch_room **out, size_t bytes, size_t first, leat_error *err);
 void leat_scratch_room_close(leat_scratch_room **room);
 
-/* `bytes` more for who has *claim (0: nothing yet), which grows by that or more. May wait for others: the
- * caller holds no lock. */
+/* Increases *claim (0: a first claim) by at least `bytes`. It can block, so the caller holds no lock. */
 void leat_scratch_room_take(leat_scratch_room *room, size_t *claim, size_t bytes);
-/* All of it back. */
+/* Gives the whole claim back. */
 void leat_scratch_room_give(leat_scratch_room *room, size_t *claim);
-/* The most that was claimed at once. Any thread. */
+/* Returns the largest sum of claims so far. Any thread. */
 size_t leat_scratch_room_most(const leat_scratch_room *room);
 
 #endif

@@ -7,7 +7,7 @@
 
 int leat_text_v(char *text, size_t size, const char *format, va_list args)
 {
-    /* A constant of libc: nothing is allocated. */
+    /* This locale is a constant of libc: newlocale() does not allocate. */
     const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     const locale_t before = c ? uselocale(c) : (locale_t)0;
     const int n = vsnprintf(text, size, format, args);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * text.h: text that is the same whatever locale the program has set: numbers have a decimal point, letters are
- * those of ASCII. The library formats every number with a fraction by these. */
+ * text.h: text functions that do not depend on the locale of the program. Numbers have a decimal point;
+ * letters are ASCII. The library formats every number with a fraction with them. */
 #ifndef LEAT_TEXT_H
 #define LEAT_TEXT_H
 
@@ -11,14 +11,14 @@
 
 #include "leat/api.h"
 
-/* snprintf() and vsnprintf() in the C locale. They allocate nothing. */
+/* snprintf() and vsnprintf() in the C locale. They never allocate. */
 int leat_text(char *text, size_t size, const char *format, ...) LEAT_PRINTF(3, 4);
 int leat_text_v(char *text, size_t size, const char *format, va_list args) LEAT_PRINTF(3, 0);
 
 /* strtod() of a decimal number, in the C locale. */
 double leat_text_f64(const char *text);
 
-/* Whether two words are the same but for the case of ASCII letters. */
+/* Compares two words and ignores the case of ASCII letters. */
 bool leat_text_same(const char *a, const char *b);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-/* CPU time of the samples of all threads of which it was taken. */
+/* Measured CPU time of all threads, and the number of its samples. */
 typedef struct cpu_sum {
     uint64_t n;
     int64_t ns;
@@ -93,8 +93,8 @@ void leat_trace_put(leat_trace_ring *ring, const leat_trace_span *span)
     for (int i = 0; i < LEAT_TRACE_WORDS - 1; i++)
         atomic_store_explicit(&at[i], values[i], memory_order_release);
     atomic_store_explicit(&ring->head, head + 1, memory_order_release);
-    /* The next place has long left the cache. Fetched when it is written, it would hold up the stores
-     * behind it, 0.1 us a span. */
+    /* The next place is no longer in the cache. Without this prefetch, writing it would delay later
+     * stores by 0.1 us per span. */
     __builtin_prefetch((const void *)&ring->words[((head + 1) & ring->mask) * LEAT_TRACE_WORDS], 1);
 }
 
@@ -131,7 +131,7 @@ uint64_t leat_trace_ring_copy(const leat_trace_ring *ring, leat_trace_span *out,
         return 0;
     for (uint64_t i = first; i < head; i++)
         out[i - first] = span_at(ring, i);
-    /* The writer may be in the middle of span `now`, where span now − room was. */
+    /* The writer can be in the middle of span `now`, which overwrites span now − room. */
     const uint64_t now = atomic_load_explicit(&ring->head, memory_order_acquire);
     uint64_t whole = now >= room ? now - room + 1 : 0;
     if (whole < first)

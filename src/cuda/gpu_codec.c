@@ -77,7 +77,7 @@ int leat_gpu_codec_open(leat_gpu_codec *codec, leat_gpu *gpu, int channels, leat
         return LEAT_E_ARGUMENT;
     codec->api = leat_gpu_nvjpeg_open(&inner);
     if (!codec->api)
-        return leat_gpu_fail(err, inner.code, "decode_jpeg on the GPU is nvJPEG's work: %.900s",
+        return leat_gpu_fail(err, inner.code, "decode_jpeg on the GPU needs nvJPEG: %.900s",
                              inner.message);
     codec->channels = channels;
     codec->format = channels == 1 ? NVJPEG_Y : NVJPEG_RGBI;

@@ -82,7 +82,7 @@ static int load_locked(leat_error *err)
     int *const parts[] = { &api->major, &api->minor, &api->patch };
     for (int i = 0; i < 3; i++) /* nvJPEG numbers the three properties 0, 1, 2 */
         if (api->nvjpegGetProperty(i, parts[i]) != NVJPEG_OK)
-            return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "%.300s does not tell its version",
+            return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "%.300s does not report its version",
                                  api->path);
     if (api->major < OLDEST)
         return leat_gpu_fail(err, LEAT_E_UNSUPPORTED,
@@ -105,18 +105,18 @@ const char *leat_gpu_nvjpeg_text(int answer)
     static const char *const texts[] = {
         [NVJPEG_OK] = "no error",
         [NVJPEG_NOT_INITIALIZED] = "not initialised",
-        [NVJPEG_INVALID_PARAMETER] = "a wrong argument",
+        [NVJPEG_INVALID_PARAMETER] = "invalid argument",
         [NVJPEG_BAD_JPEG] = "the file is damaged",
-        [NVJPEG_JPEG_NOT_SUPPORTED] = "a kind of file that it does not decode",
+        [NVJPEG_JPEG_NOT_SUPPORTED] = "an unsupported kind of file",
         [NVJPEG_ALLOCATOR_FAILURE] = "no memory left",
-        [NVJPEG_EXECUTION_FAILED] = "its work on the device failed",
-        [NVJPEG_ARCH_MISMATCH] = "this chip cannot do that",
+        [NVJPEG_EXECUTION_FAILED] = "execution on the device failed",
+        [NVJPEG_ARCH_MISMATCH] = "not supported by this GPU",
         [NVJPEG_INTERNAL_ERROR] = "internal error",
         [NVJPEG_IMPLEMENTATION_NOT_SUPPORTED] = "not in this version",
         [NVJPEG_INCOMPLETE_BITSTREAM] = "the file is cut short",
     };
     return answer >= 0 && (size_t)answer < sizeof texts / sizeof *texts ? texts[answer]
-                                                                        : "an unknown answer";
+                                                                        : "an unknown error";
 }
 
 void leat_gpu_nvjpeg_describe(char *text, size_t size)

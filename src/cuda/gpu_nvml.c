@@ -51,5 +51,5 @@ int leat_gpu_utilisation(leat_device *device, int *percent, leat_error *err)
     *percent = (int)found.gpu;
     return second == 0
                ? LEAT_OK
-               : leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "NVML answers %d for %s", second, bus);
+               : leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "NVML returned %d for %s", second, bus);
 }

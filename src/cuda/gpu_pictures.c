@@ -217,7 +217,7 @@ int leat_gpu_pictures_decode(leat_gpu_pictures *p, cudaStream_t stream, leat_gpu
     const size_t bytes = (size_t)(work->to - work->from) * sizeof *t->pictures;
     return leat_gpu_code(
         p->gpu, cudaMemcpyAsync(t->on_device, t->pictures, bytes, cudaMemcpyHostToDevice, stream),
-        "copying where pictures are");
+        "copying the places of pictures");
 }
 
 int leat_gpu_pictures_used(leat_gpu_pictures *p, cudaStream_t stream)

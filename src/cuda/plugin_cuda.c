@@ -19,8 +19,8 @@ static void describe_absent(leat_device_info *out, int driver, int runtime, cuda
         snprintf(out->text, sizeof out->text, "no NVIDIA driver is installed");
     else if (driver < runtime && rc == cudaErrorInsufficientDriver)
         snprintf(out->text, sizeof out->text,
-                 "the driver serves CUDA %d.%d, this plugin needs %d.%d: update it", driver / 1000,
-                 driver % 1000 / 10, major, minor);
+                 "the driver supports CUDA %d.%d, this plugin needs %d.%d: update it",
+                 driver / 1000, driver % 1000 / 10, major, minor);
     else if (rc == cudaSuccess || rc == cudaErrorNoDevice)
         snprintf(out->text, sizeof out->text,
                  "the driver sees no GPU (is CUDA_VISIBLE_DEVICES empty?)");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.c: devices by name. A name is KIND or KIND:SPEC; the kind chooses a table of
- * LEAT_DEVICE_LIST, the table reads the rest. */
+ * device.c: opens devices by name. A name is KIND or KIND:SPEC; the kind selects a table of
+ * LEAT_DEVICE_LIST, and the table reads the spec. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ void leat_device_close(leat_device **device)
     if (!device || !*device)
         return;
     if ((*device)->n_forks ==
-        leat_forked_count()) /* else its threads and driver are the parent's */
+        leat_forked_count()) /* otherwise threads and driver belong to the parent */
         leat_device_leave(*device);
     *device = NULL;
 }

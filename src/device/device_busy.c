@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_busy.c: one sweep over intervals sorted by their start. */
+ * device_busy.c: sweeps once over intervals sorted by start. */
 #include "device_busy.h"
 
 #include <stdlib.h>
@@ -34,8 +34,8 @@ int64_t leat_device_union_ns(const leat_device_record *record, uint32_t kinds, i
     return sum;
 }
 
-/* When the host made the call that enqueued a span; 0: not recorded. Calls come before the work, so
- * the search goes back from it. */
+/* Returns the time of the host call that enqueued a span; 0: not recorded. A call starts before its
+ * work, so the search goes backwards. */
 static int64_t call_of(const leat_device_record *record, size_t i)
 {
     const uint32_t call = record->spans[i].call;
@@ -45,9 +45,9 @@ static int64_t call_of(const leat_device_record *record, size_t i)
     return 0;
 }
 
-/* Books the gap [from, to) that span i ends. */
-static void book_gap(const leat_device_record *record, size_t i, int64_t from, int64_t to,
-                     leat_device_shares *out)
+/* Adds the gap [from, to) before span i to its causes. */
+static void add_gap(const leat_device_record *record, size_t i, int64_t from, int64_t to,
+                    leat_device_shares *out)
 {
     const int64_t call = call_of(record, i);
     const int64_t host = call ? clip(call, from, to) - from : 0;
@@ -74,7 +74,7 @@ leat_device_shares leat_device_shares_of(const leat_device_record *record, int64
         if (!(span->kind & all) || span->end_ns <= reached)
             continue;
         if (span->start_ns > reached)
-            book_gap(record, i, reached, clip(span->start_ns, reached, to_ns), &out);
+            add_gap(record, i, reached, clip(span->start_ns, reached, to_ns), &out);
         reached = clip(span->end_ns, reached, to_ns);
     }
     out.unknown_ns += to_ns > reached ? to_ns - reached : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_cpu.c: the host as a device. Work is done when the call that enqueues it returns, so
- * streams hold nothing and an event is the time of its record. */
+ * device_cpu.c: the host as a device. Work is done when the call that enqueues it returns. So streams
+ * are empty, and an event is the time at which it was recorded. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 struct cpu_event {
     leat_event base;
-    int64_t at_ns; /* 0: never recorded. One thread records, others may read: atomic */
+    int64_t at_ns; /* 0: never recorded [atomic: one thread records, others read] */
 };
 
 static size_t cpu_list(leat_device_info *out, size_t n)
@@ -25,7 +25,7 @@ static size_t cpu_list(leat_device_info *out, size_t n)
 static int cpu_open(const char *spec, leat_device **out, leat_error *err)
 {
     if (*spec)
-        return leat_fail(err, LEAT_E_CONFIG, "'cpu' takes nothing after it; found ':%s'", spec);
+        return leat_fail(err, LEAT_E_CONFIG, "'cpu' has no options; found ':%s'", spec);
     leat_device *device = calloc(1, sizeof *device);
     if (!device)
         return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *device);
@@ -91,8 +91,8 @@ static int cpu_stream_wait(leat_stream *stream, leat_event *event)
     return LEAT_OK;
 }
 
-/* Done at once; the acquire pairs with the record's release, so that whoever sees the event done
- * sees the bytes copied before it. */
+/* The acquire pairs with the release in cpu_event_record: a thread that sees the event also sees the
+ * bytes copied before it. */
 static int64_t cpu_event_ns(leat_event *event)
 {
     return __atomic_load_n(&((struct cpu_event *)event)->at_ns, __ATOMIC_ACQUIRE);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_plugin.c: the CUDA plugin's place in libleat. The plugin is opened when a "cuda" device is
- * first asked for, so that one build runs with and without it. Searched: the file that the
- * environment variable LEAT_CUDA_PLUGIN names (then nothing else), the folder that holds this
- * library, the loader's own path. It is never closed: CUDA libraries do not survive that. */
+ * device_plugin.c: loads the CUDA plugin. It is loaded when a "cuda" device is first needed, so one
+ * build runs with and without it. If the environment variable LEAT_CUDA_PLUGIN is set, only that file
+ * is tried. Otherwise: the folder of this library, then the path of the dynamic loader. The plugin is
+ * never unloaded, because CUDA libraries do not support that. */
 #include "device_plugin.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 /* [const after once] */
 static struct {
     pthread_once_t once;
-    const leat_device_table *table; /* NULL: not there, and `reason` says why */
+    const leat_device_table *table; /* NULL: not loaded, see `reason` */
     char reason[512];
 } plugin = { .once = PTHREAD_ONCE_INIT };
 
@@ -24,13 +24,13 @@ static void *open_file(const char *path)
     if (!library) {
         const char *text = dlerror();
         snprintf(plugin.reason, sizeof plugin.reason,
-                 "cannot open the CUDA plugin, which a build with a CUDA toolkit has: %.400s",
+                 "cannot open the CUDA plugin, which builds with a CUDA toolkit have: %.400s",
                  text ? text : path);
     }
     return library;
 }
 
-/* The plugin in the folder of the library or program that holds this code; NULL if not there. */
+/* Opens the plugin in the folder of the library or program with this code; NULL: it is not there. */
 static void *open_beside(void)
 {
     Dl_info info;
@@ -40,7 +40,7 @@ static void *open_beside(void)
     const char *slash = strrchr(info.dli_fname, '/');
     const int folder = slash ? (int)(slash - info.dli_fname) + 1 : 0;
     const int n = snprintf(path, sizeof path, "%.*s%s", folder, info.dli_fname, LEAT_CUDA_PLUGIN);
-    /* Without a slash dlopen would search its own path, which comes next anyway. */
+    /* Without a slash, dlopen would search its own path, which comes next anyway. */
     return folder && n > 0 && (size_t)n < sizeof path ? open_file(path) : NULL;
 }
 
@@ -68,8 +68,8 @@ static void load(void)
     else if (abi() != LEAT_CUDA_ABI)
         snprintf(
             plugin.reason, sizeof plugin.reason,
-            "the CUDA plugin is of another release (its ABI is %d, this library's %d): install "
-            "the two together",
+            "the CUDA plugin is from another release (its ABI is %d, the library has %d): install "
+            "both from one release",
             abi(), LEAT_CUDA_ABI);
     else
         plugin.table = table();

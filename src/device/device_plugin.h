@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_plugin.h: what libleat and its CUDA plugin agree on. The plugin is the file
- * LEAT_CUDA_PLUGIN; it exports the two functions below and nothing else. */
+ * device_plugin.h: the interface between libleat and its CUDA plugin. The plugin is the file
+ * LEAT_CUDA_PLUGIN; it exports only the two functions below. */
 #ifndef LEAT_DEVICE_PLUGIN_H
 #define LEAT_DEVICE_PLUGIN_H
 
@@ -9,14 +9,14 @@
 
 #define LEAT_CUDA_PLUGIN "libleat-cuda.so"
 
-/* Plugin and library must be of one release and see the same table. */
+/* Plugin and library must be from the same release and have the same table. */
 #define LEAT_CUDA_ABI                                                                              \
     ((LEAT_VERSION_MAJOR * 10000 + LEAT_VERSION_MINOR * 100 + LEAT_VERSION_PATCH) * 1000 +         \
      (int)sizeof(leat_device_table) + (int)sizeof(leat_device))
 
 /* Returns the LEAT_CUDA_ABI that the plugin was built with. */
 LEAT_API int leat_cuda_abi(void);
-/* The plugin's table, complete. Its open and list run without a driver or GPU and then say so. */
+/* Returns the complete table of the plugin. Without a driver or GPU, its open and list report that. */
 LEAT_API const leat_device_table *leat_cuda_device_table(void);
 
 #endif

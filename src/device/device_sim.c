@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_sim.c: an accelerator made of arithmetic.
+ * device_sim.c: a simulated accelerator.
  *
- * DESIGN: when a piece of work starts and ends is computed at the moment it is enqueued and never
- * changes afterwards:
+ * DESIGN. Start and end of work are computed when it is enqueued, and never change:
  *
  *     kernel  start = max(now, tail of stream, tail of compute engine, its launch)
  *             launch = max(now, launch before) + launch_ns, one host queue for all streams
  *     copy    start = max(now, tail of stream, tail of copy engine), one engine per direction
  *     event   the tail of the stream when it is recorded; waiting on one raises the waiter's tail
  *
- * Engines serve in the order of enqueueing: work that waits for an event holds up what is enqueued
- * on the same engine after it, also from other streams.
+ * An engine runs work in the order of enqueueing. Work that waits for an event delays all later work on
+ * the same engine, also from other streams.
  *
- * Only two things really happen: bytes are copied and host calls are made. Both are tasks with a
- * time, run by the device's one thread in order of (time, number). A copy moves its bytes at its
- * END, so that a slot that is rewritten too early is seen as wrong data. An event is done when its
- * time has come and the tasks it stands behind have run.
+ * Only copies and host calls do real work. Both are tasks with a time. The one thread of the device runs
+ * them in order of (time, number). A copy moves its bytes at its END, so reusing a slot too early shows
+ * as wrong data. An event is done when its time has come and all earlier tasks have run.
  *
- * Moving bytes costs the machine a memcpy and a wake-up of the thread, on a core that the pipeline
- * might want: measured on a 2-core machine 20 µs + 60 µs per MB, so 2.3 ms for a batch of 256 uint8
- * images of 224 × 224. A real device moves them by itself. `copy_data: false` leaves the time only. */
+ * Moving bytes takes a memcpy and a wake-up, on a core that the pipeline could use: on a 2-core machine
+ * 20 µs + 60 µs per MB, so 2.3 ms for a batch of 256 uint8 images of 224 × 224. A real device does not
+ * need the core. `copy_data: false` simulates only the time. */
 #include "device_sim.h"
 
 #include <stdlib.h>
@@ -31,8 +29,8 @@
 struct sim_device {
     leat_device base;
     leat_sim_options options; /* [const after open] */
-    leat_sim_tasks tasks;     /* its lock guards all below and all fields of streams and events */
-    int64_t launch_ns;        /* last launch */
+    leat_sim_tasks tasks;     /* its lock guards all fields below, and streams and events */
+    int64_t launch_ns;        /* time of the last launch */
     int64_t compute_ns;       /* tails of the engines */
     int64_t copy_ns[2];       /* [0] to the device, [1] to the host */
 };
@@ -40,8 +38,8 @@ struct sim_device {
 struct sim_stream {
     leat_stream base;
     int64_t tail_ns;       /* end of its last work */
-    int64_t work_ns;       /* length of its kernels */
-    leat_sim_place behind; /* last task it stands behind */
+    int64_t work_ns;       /* total duration of its kernels */
+    leat_sim_place behind; /* last task before its next work */
 };
 
 struct sim_event {
@@ -57,7 +55,7 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Time of an amount at a rate; at most 11 days, so that sums of times cannot overflow soon. */
+/* Returns the time of an amount at a rate; at most 11 days, so that sums do not overflow. */
 static int64_t time_of(double amount, double rate)
 {
     const double ns = amount / rate * 1e9;
@@ -251,7 +249,7 @@ int64_t leat_device_sim_work_ns(const leat_stream *stream)
     return ns;
 }
 
-/* The bytes cost nothing here: the time is what was asked for. */
+/* The bytes take no time here: `ns` is the whole time. */
 static int sim_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes)
 {
     int rc = LEAT_OK;
@@ -289,7 +287,7 @@ static int sim_copy_to_device(leat_stream *stream, void *to, const void *from, s
     if (pinned)
         return copy(stream, item, options->copy_bytes_per_s, 0);
     const int rc = copy(stream, item, options->pageable_bytes_per_s, 0);
-    return rc < 0 ? rc : sim_stream_sync(stream, NULL); /* the caller has it when it is staged */
+    return rc < 0 ? rc : sim_stream_sync(stream, NULL); /* a pageable copy is synchronous */
 }
 
 static int sim_copy_to_host(leat_stream *stream, void *to, const void *from, size_t bytes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_sim.h: what only the simulated accelerator can do: run work of a given size. */
+ * device_sim.h: the simulated accelerator: options, presets, and work of a given size. Trainers and
+ * tests call it. */
 #ifndef LEAT_DEVICE_SIM_H
 #define LEAT_DEVICE_SIM_H
 
@@ -14,35 +15,35 @@ typedef struct leat_sim_options {
     int64_t launch_ns;           /* host issues one kernel per launch_ns */
     int64_t kernel_min_ns;       /* shortest kernel */
     double copy_bytes_per_s;     /* pinned */
-    double pageable_bytes_per_s; /* pageable: synchronous, staged */
+    double pageable_bytes_per_s; /* pageable; such copies are synchronous */
     int64_t copy_latency_ns;
-    int32_t copy_data; /* 1: copies move their bytes; 0: only their time is modelled */
+    int32_t copy_data; /* 1: copies move their bytes; 0: they only take time */
 } leat_sim_options;
 
 extern const leat_option leat_device_sim_options[];
 
 typedef struct leat_sim_preset {
     const char *name;
-    const char *source; /* of the figures */
+    const char *source; /* where the figures come from */
     leat_sim_options options;
 } leat_sim_preset;
 
-/* i-th preset, NULL past the end; the first is the default. Static storage. */
+/* Returns the i-th preset, NULL past the end. The first is the default. Static storage. */
 const leat_sim_preset *leat_device_sim_preset(size_t i);
 
-/* Reads what may follow "sim:": nothing, the name of a preset, options in flow YAML
- * ("{launch_ns: 0}": the default preset with these changed), or a name and options. `text` gets
- * one line about the result. Returns LEAT_OK, LEAT_E_CONFIG or LEAT_E_NOMEM. */
+/* Parses the text after "sim:": nothing, a preset, options in flow YAML that change the default preset
+ * ("{launch_ns: 0}"), or a preset and options. Writes one line about the result to `text`. Returns
+ * LEAT_OK, LEAT_E_CONFIG or LEAT_E_NOMEM. */
 int leat_device_sim_parse(const char *spec, leat_sim_options *options, char *text, size_t size,
                           leat_error *err);
 
-/* Enqueues one kernel: runs for max(flops / peak, bytes / memory rate, kernel_min_ns) and starts no
- * earlier than its launch. Returns LEAT_OK. */
+/* Enqueues a kernel of max(flops / peak, bytes / memory rate, kernel_min_ns). It starts no earlier than
+ * its launch. Returns LEAT_OK. */
 int leat_device_sim_kernel(leat_stream *stream, double flops, double bytes);
-/* Enqueues a kernel of a given length. */
+/* Enqueues a kernel of a given duration. */
 int leat_device_sim_busy(leat_stream *stream, int64_t ns);
-/* Length of all kernels that were ever enqueued on the stream. Kernels never overlap each other, so
- * the difference around a step is the step's busy time. */
+/* Returns the total duration of all kernels of the stream so far. Kernels never overlap, so the
+ * difference over a step is its busy time. */
 int64_t leat_device_sim_work_ns(const leat_stream *stream);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_sim_preset.c: what a simulated accelerator can be: options, presets, names.
+ * device_sim_preset.c: options, presets and names of simulated accelerators.
  *
- * Peak rates are what a data sheet promises; real kernels reach less, so a simulated step is the
- * shortest that the chip could take, and an input that keeps the simulation busy keeps the real one
- * busy. What data sheets do not give (launch, shortest kernel, copy latency, pageable rate) is
- * assumed: 4 µs, 2 µs, 5 µs, 6 GB/s for each of NVIDIA's. Copies take the PCIe rate of one direction
- * less 12 % for packet headers. */
+ * Peak rates come from data sheets. Real kernels are slower, so a simulated step is the shortest
+ * possible one: an input that keeps the simulation busy also keeps the real chip busy. Data sheets do
+ * not give launch time, shortest kernel, copy latency and pageable rate. For NVIDIA chips we assume
+ * 4 µs, 2 µs, 5 µs and 6 GB/s. Copies have the PCIe rate of one direction less 12 % for packet
+ * headers. */
 #include <string.h>
 
 #include "base/text.h"
@@ -35,7 +35,7 @@ const leat_option leat_device_sim_options[] = {
 
 static const leat_sim_preset presets[] = {
     { "small",
-      "made up: steps of a small CNN take some milliseconds, so that two cores keep up",
+      "invented: steps of a small CNN take a few milliseconds, so two cores keep up",
       { 200e9, 50e9, 10000, 2000, 6e9, 2e9, 10000, 1 } },
     { "l4",
       "NVIDIA L4 data sheet: bf16 dense 121 TFLOP/s, 300 GB/s, PCIe 4.0 x16",
@@ -76,8 +76,8 @@ static const leat_sim_preset *find_preset(const char *name, leat_error *err)
     return NULL;
 }
 
-/* Sets the options that a flow map names; the others keep what they have. */
-static int apply(const char *text, leat_sim_options *options, leat_error *err)
+/* Sets the options that a flow map names; the others stay as they are. */
+static int apply_changes(const char *text, leat_sim_options *options, leat_error *err)
 {
     leat_config *config = NULL;
     leat_sim_options checked;
@@ -103,7 +103,7 @@ int leat_device_sim_parse(const char *spec, leat_sim_options *options, char *tex
     while (length && spec[length - 1] == ' ')
         length--;
     if (length >= sizeof name)
-        return leat_fail(err, LEAT_E_CONFIG, "'%.40s…' is no preset: too long", spec);
+        return leat_fail(err, LEAT_E_CONFIG, "'%.40s…' is too long for the name of a preset", spec);
     memcpy(name, spec, length);
     name[length] = 0;
     const leat_sim_preset *preset = length ? find_preset(name, err) : &presets[0];
@@ -111,7 +111,7 @@ int leat_device_sim_parse(const char *spec, leat_sim_options *options, char *tex
         return LEAT_E_CONFIG;
     *options = preset->options;
     int rc = LEAT_OK;
-    if (changes && (rc = apply(changes, options, err)) < 0)
+    if (changes && (rc = apply_changes(changes, options, err)) < 0)
         return rc;
     leat_text(text, size,
               "simulated: %.4g TFLOP/s, memory %.4g GB/s, copies %.4g GB/s, launch %.4g us "

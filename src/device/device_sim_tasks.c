@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 
 #define LAST ((leat_sim_place){ INT64_MAX, UINT64_MAX })
@@ -27,6 +28,7 @@ leat_sim_place leat_device_sim_tasks_push_locked(leat_sim_tasks *tasks, int64_t 
 {
     leat_sim_task *heap = tasks->heap;
     const leat_sim_place at = { at_ns, ++tasks->n_numbers };
+    leat_check(tasks->n_tasks < tasks->room);
     size_t i = tasks->n_tasks++;
     for (; i && leat_sim_before(at, heap[(i - 1) / 2].at); i = (i - 1) / 2)
         heap[i] = heap[(i - 1) / 2];
@@ -53,8 +55,8 @@ static leat_sim_task pop_locked(leat_sim_tasks *tasks)
     return first;
 }
 
-/* New tasks never get a place before one that has run: their time is not before the moment they
- * are added, and the thread takes none before its time. */
+/* A new task never gets a place before one that has run: its time is not before now, and the thread
+ * starts no task before its time. */
 bool leat_device_sim_tasks_ran_locked(const leat_sim_tasks *tasks, leat_sim_place at)
 {
     const bool queued = tasks->n_tasks && !leat_sim_before(at, tasks->heap[0].at);
@@ -66,7 +68,7 @@ static struct timespec timespec_of(int64_t ns)
     return (struct timespec){ ns / 1000000000, ns % 1000000000 };
 }
 
-static void run(const leat_sim_task *task)
+static void run_task(const leat_sim_task *task)
 {
     if (task->fn)
         task->fn(task->arg);
@@ -79,7 +81,7 @@ static void run_first_locked(leat_sim_tasks *tasks)
     const leat_sim_task task = pop_locked(tasks);
     tasks->running = task.at;
     pthread_mutex_unlock(&tasks->lock);
-    run(&task);
+    run_task(&task);
     pthread_mutex_lock(&tasks->lock);
     tasks->running = LAST;
     if (tasks->n_waiting)
@@ -89,7 +91,7 @@ static void run_first_locked(leat_sim_tasks *tasks)
 static void *device_thread(void *arg)
 {
     leat_sim_tasks *tasks = arg;
-    prctl(PR_SET_TIMERSLACK, 1UL); /* by default sleepers wake up to 50 µs late */
+    prctl(PR_SET_TIMERSLACK, 1UL); /* by default, timers are up to 50 µs late */
     pthread_mutex_lock(&tasks->lock);
     while (!tasks->stop || tasks->n_tasks) {
         if (!tasks->n_tasks) {

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * arm.c: the runs of one arm of a comparison. compare.c calls it. Every run uses a new loader and measures
+ * only after it has settled, so that all runs of an arm do the same work. */
 #include "arm.h"
 
 #include <stdbool.h>
@@ -6,7 +9,7 @@
 #include <string.h>
 
 enum {
-    RUN_NS = 300000000, /* a run that is long against a time slice */
+    RUN_NS = 300000000, /* long compared to a time slice of the scheduler */
     MIN_STEPS = 20,
     MAX_STEPS = 2000,
     ALONE_NS = 100000000, /* a run of the loader or the step alone */
@@ -14,7 +17,7 @@ enum {
     ALONE_SETTLE = 3,
     WARM_CHUNK = 10,
     WARM_MAX_STEPS = 400,
-    COPY_LAG = 4, /* batches after which a copy has ended where anything is to be said of it */
+    COPY_LAG = 4, /* batches after which the times of a copy are read */
     COPIES_KEPT = 100,
 };
 static const int64_t WARM_MAX_NS = 3000000000;
@@ -84,7 +87,7 @@ static int drive(const leat_arm *arm, leat_loader *loader, int32_t n, leat_error
 }
 
 /* Waits for n steps and appends their times. */
-static int take_times(leat_arm *arm, int32_t n, leat_error *err)
+static int append_times(leat_arm *arm, int32_t n, leat_error *err)
 {
     leat_step_times *larger = realloc(arm->times, (arm->n_times + (size_t)n) * sizeof *larger);
     if (!larger)
@@ -93,18 +96,17 @@ static int take_times(leat_arm *arm, int32_t n, leat_error *err)
     const size_t got = leat_trainer_times(arm->trainer, larger + arm->n_times, (size_t)n);
     arm->n_times += got;
     if (got != (size_t)n)
-        return leat_fail(err, LEAT_E_INTERNAL, "the trainer gave times of %zu steps, not %d", got,
-                         n);
+        return leat_fail(err, LEAT_E_INTERNAL, "the trainer measured %zu steps, not %d", got, n);
     return LEAT_OK;
 }
 
-/* The meter of all times but the first ones. */
+/* The meter of all steps after the first `settle`. */
 static int account(const leat_arm *arm, int32_t settle, leat_meter *out, leat_error *err)
 {
     const int rc = leat_meter_account(arm->times, (size_t)settle, arm->n_times, out);
-    return rc < 0
-               ? leat_fail(err, rc, "the times of its steps make no sense: %s", leat_code_text(rc))
-               : LEAT_OK;
+    return rc < 0 ? leat_fail(err, rc, "the device reported impossible step times: %s",
+                              leat_code_text(rc))
+                  : LEAT_OK;
 }
 
 int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err)
@@ -116,23 +118,23 @@ int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err)
     if (rc == LEAT_OK)
         rc = drive(arm, loader, n, err);
     if (rc == LEAT_OK)
-        rc = take_times(arm, n, err);
+        rc = append_times(arm, n, err);
     leat_loader_close(&loader);
     return rc < 0 ? rc : account(arm, arm->settle, &arm->runs[round], err);
 }
 
 /* --- the loader alone ------------------------------------------------------------------------ */
 
-/* What a consumer that only takes batches has seen. */
+/* Batches seen by a consumer that does nothing with them. */
 struct intake {
-    leat_batch *lately[COPY_LAG]; /* the copy of the oldest has ended, if it is to count */
+    leat_batch *recent[COPY_LAG]; /* ring; only the copy of the oldest is counted */
     int32_t n;                    /* batches since it settled */
     int32_t n_copies;
-    int64_t copy_ns[COPIES_KEPT]; /* the first ones */
+    int64_t copy_ns[COPIES_KEPT]; /* of the first batches */
     int64_t from_ns, to_ns, rows;
 };
 
-/* A batch's info may be asked for after its release. */
+/* The info of a batch stays valid after its release. */
 static void note_copy(struct intake *intake, leat_batch *batch)
 {
     const leat_batch_info *info = batch ? leat_batch_get_info(batch) : NULL;
@@ -142,7 +144,7 @@ static void note_copy(struct intake *intake, leat_batch *batch)
 
 static int take_batch(struct intake *intake, leat_loader *loader, leat_error *err)
 {
-    leat_batch *batch, **const place = &intake->lately[intake->n % COPY_LAG];
+    leat_batch *batch, **const place = &intake->recent[intake->n % COPY_LAG];
     const int rc = next(loader, &batch, err);
     if (rc < 0)
         return rc;
@@ -162,8 +164,8 @@ static int compare_ns(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The copy in the middle stands for all: where the host was held up as it enqueued one, that one's
- * start is too early. */
+/* Uses the median copy time for all batches: if the host was delayed while it enqueued a copy, the start of
+ * that copy is too early. */
 static leat_meter meter_of(struct intake *intake)
 {
     const int64_t wall = intake->to_ns - intake->from_ns;
@@ -176,7 +178,7 @@ static leat_meter meter_of(struct intake *intake)
                          .samples_per_s = (double)intake->rows * 1e9 / (double)wall };
 }
 
-/* As many batches as a run has at most, so that they are the same ones. */
+/* Takes no more batches than a run as configured, so that both read the same ones. */
 static int take_all(const leat_arm *arm, leat_loader *loader, struct intake *intake,
                     leat_error *err)
 {
@@ -199,7 +201,7 @@ int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err)
         rc = take_all(arm, loader, &intake, err);
     leat_loader_close(&loader);
     if (rc == LEAT_OK && intake.to_ns <= intake.from_ns)
-        rc = leat_fail(err, LEAT_E_INTERNAL, "no time went by while %d batches came", intake.n);
+        rc = leat_fail(err, LEAT_E_INTERNAL, "%d batches took no measurable time", intake.n);
     if (rc == LEAT_OK)
         arm->loader[round] = meter_of(&intake);
     return rc;
@@ -207,8 +209,8 @@ int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err)
 
 /* --- the step alone -------------------------------------------------------------------------- */
 
-/* Batches that come behind the one wanted are work for the workers while the step is measured, so it
- * is the last full one of a pass, where that is known. */
+/* Later batches would keep the workers busy while the step is measured. So this starts at the last full batch
+ * of a pass, if the pass has an end. */
 static leat_loader_options last_batch(const leat_arm *arm)
 {
     const leat_plan_info *info = leat_plan_get_info(arm->plan);
@@ -235,12 +237,12 @@ static int repeat(leat_arm *arm, int32_t n, leat_error *err)
     if (rc == LEAT_OK)
         rc = leat_trainer_repeat(arm->trainer, batch, n, err);
     if (rc == LEAT_OK)
-        rc = take_times(arm, n, err);
+        rc = append_times(arm, n, err);
     leat_loader_close(&loader);
     return rc;
 }
 
-/* With batches still coming it takes as long to settle as any run. */
+/* If workers still make batches, the run settles as slowly as any other. */
 static int32_t settle_alone(const leat_arm *arm)
 {
     return last_batch(arm).epochs == 1 ? ALONE_SETTLE : arm->settle;
@@ -270,7 +272,7 @@ static int32_t choose_steps(const leat_arm *arm, size_t warm)
     return steps_within(RUN_NS, meter.step_p50_ns, MIN_STEPS, MAX_STEPS);
 }
 
-/* Is it enough? As long as a run at least, and until step times stay; but not for ever. */
+/* True when the warm-up lasted at least one run and step times are steady, or when it reached its limit. */
 static bool is_warm(const leat_arm *arm, size_t warm)
 {
     const size_t n = arm->n_times;
@@ -278,7 +280,7 @@ static bool is_warm(const leat_arm *arm, size_t warm)
     return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS || ns >= WARM_MAX_NS;
 }
 
-/* A first run of the step alone, which is not counted, tells how many fill a short run. */
+/* Measures the step alone once, to learn how many steps fill a short run. The result is dropped. */
 static int warm_alone(leat_arm *arm, leat_error *err)
 {
     leat_meter meter;
@@ -301,7 +303,7 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
         if (rc == LEAT_OK)
             rc = drive(arm, loader, WARM_CHUNK, err);
         if (rc == LEAT_OK)
-            rc = take_times(arm, WARM_CHUNK, err);
+            rc = append_times(arm, WARM_CHUNK, err);
         if (rc == LEAT_OK)
             warm = leat_meter_warm(arm->times, arm->n_times);
     } while (rc == LEAT_OK && !is_warm(arm, warm));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * arm.h: one arm of a comparison and its three kinds of runs: as configured, the loader alone, the step
- * alone on one batch that stays where it is. compare.c decides when each of them happens. */
+ * arm.h: one arm of a comparison and its three kinds of runs: as configured, the loader alone, and the step
+ * alone on one batch that stays on the device. compare.c decides when each run happens. */
 #ifndef LEAT_ARM_H
 #define LEAT_ARM_H
 
@@ -24,19 +24,19 @@ typedef struct leat_arm {
     size_t n_times;
 } leat_arm;
 
-/* Makes room for the meters of n rounds. LEAT_OK, LEAT_E_NOMEM */
+/* Allocates the meters of n rounds. LEAT_OK, LEAT_E_NOMEM */
 int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *err);
-/* Opens plan, device and trainer of arm->config, which is set. */
+/* Opens plan, device and trainer of arm->config, which the caller has set. */
 int leat_arm_open(leat_arm *arm, leat_error *err);
-/* Frees all; takes half-opened ones. */
+/* Frees everything; accepts half-opened arms. */
 void leat_arm_close(leat_arm *arm);
 
-/* Runs until step times stay and chooses the number of steps of a run; steps: that number, 0 = as many
- * as last about 0.3 s. */
+/* Runs until step times are steady and sets the number of steps of a run.
+ * steps  that number; 0: as many as last about 0.3 s */
 int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err);
 
-/* Each opens a new loader, settles, measures, and fills the meter of this round. The runs alone are
- * shorter: about 0.1 s. */
+/* Each function opens a new loader, settles, measures, and fills the meter of this round. The runs of loader
+ * and step alone are shorter: about 0.1 s. */
 int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err);
 int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err);
 int leat_arm_run_step(leat_arm *arm, int32_t round, leat_error *err);

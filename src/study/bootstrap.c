@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * bootstrap.c: bootstrap intervals. The random draws depend only on their number, so a figure has the same
+ * interval in every call. */
 #include "bootstrap.h"
 
 #include <stdlib.h>

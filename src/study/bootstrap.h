@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bootstrap.h: how far a figure would have been off if other rounds had been drawn. */
+ * bootstrap.h: confidence intervals of a figure, by drawing rounds again at random. */
 #ifndef LEAT_BOOTSTRAP_H
 #define LEAT_BOOTSTRAP_H
 
@@ -12,12 +12,12 @@ typedef struct leat_interval {
     double low, high;
 } leat_interval;
 
-/* A figure over a choice of rounds: n indices, each may stand there several times. */
+/* Computes a figure from n rounds, given by index; an index may occur several times. */
 typedef double leat_statistic(const void *arg, const size_t *rounds, size_t n);
 
 /* Percentile bootstrap 95 % interval of a statistic over n rounds (1 … LEAT_BOOTSTRAP_MAX): 2000
  * draws of n rounds with replacement, the same draws in every call. With few rounds such intervals
- * come out a little narrow; with one the interval is the value. */
+ * are a little too narrow; with one round the interval is the value. */
 leat_interval leat_bootstrap_interval(leat_statistic *statistic, const void *arg, size_t n);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * compare.c: runs a config in several arms and says what differs.
+ * compare.c: leat_compare() runs a config in several arms and reports the differences.
  *
- * DESIGN: what drifts (clock rates, page cache, neighbours) drifts slowly, so arms take turns: each
- * round runs every arm once, there and back (ABBA), and arms are compared within rounds. Around it the
- * arm's loader runs alone and its step runs alone, shortly: what they can do at that moment is what the
- * verdict goes by. Each run reads the same batches from a new loader, so that every arm does the same
- * work from the same state; its first steps only fill the pipeline. What is paid once (plan, device, model, warm-up)
- * is paid before the first round. It uses public headers only: it measures what a user gets. */
+ * DESIGN: clock rates, page cache and other processes drift slowly, so the arms alternate: each round runs
+ * every arm once, forwards or backwards (ABBA), and arms are compared within rounds. Before and after each
+ * run come two short ones, the loader alone and the step alone; the verdict compares these rates. Each run
+ * reads the same batches from a new loader, so that every arm does the same work from the same state. Its
+ * first steps only fill the pipeline. Plan, device, model and warm-up are paid before the first round. It
+ * uses public headers only, so it measures what users get. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +22,15 @@
 enum {
     DEFAULT_ROUNDS = 6,
     RUNS_PER_ROUND = 3,  /* of an arm: as configured, the loader alone, the step alone */
-    STEPS_LIMIT = 60000, /* times a trainer keeps, less what settling takes */
+    STEPS_LIMIT = 60000, /* steps whose times a trainer keeps, minus those for settling */
 };
 
 struct study {
     leat_compare_options options;
     leat_compare_result *result;
     leat_arm arms[LEAT_COMPARE_MAX_ARMS];
-    leat_vary varies[LEAT_COMPARE_MAX_ARMS]; /* more would make too many arms, or vary nothing */
+    leat_vary
+        varies[LEAT_COMPARE_MAX_ARMS]; /* a text with one value makes no arm, but is allowed */
     size_t n_varies;
     int n_done;
 };
@@ -83,7 +84,7 @@ static void report(struct study *study)
                                 result->n_arms * (RUNS_PER_ROUND * result->rounds + 1));
 }
 
-/* The arm's runs of one round; in odd rounds the other way round. */
+/* The arm's runs of one round; in odd rounds in reverse order. */
 static int run_arm(struct study *study, leat_arm *arm, int32_t round, leat_error *err)
 {
     static int (*const runs[RUNS_PER_ROUND])(leat_arm *, int32_t,
@@ -134,7 +135,7 @@ static int plan_arms(struct study *study, const char *const *vary, size_t n_vary
     size_t n_arms;
     int rc;
     if (n_vary > LEAT_COMPARE_MAX_ARMS)
-        return leat_fail(err, LEAT_E_ARGUMENT, "more than %d things to vary",
+        return leat_fail(err, LEAT_E_ARGUMENT, "at most %d options can be varied",
                          LEAT_COMPARE_MAX_ARMS);
     study->n_varies = n_vary;
     for (size_t v = 0; v < n_vary; v++)
@@ -152,7 +153,7 @@ static int plan_arms(struct study *study, const char *const *vary, size_t n_vary
     return LEAT_OK;
 }
 
-/* Puts the arm's name before the message where there are several. */
+/* Puts the arm's name before the message if there are several arms. */
 static int in_arm(const struct study *study, size_t i, int rc, leat_error *err)
 {
     return rc < 0 && study->n_varies
@@ -164,7 +165,7 @@ static int prepare(struct study *study, const leat_config *config, leat_error *e
 {
     const size_t n = (size_t)study->result->n_arms;
     int rc = LEAT_OK;
-    for (size_t i = 0; i < n && rc == LEAT_OK; i++) { /* what is wrong shows before anything runs */
+    for (size_t i = 0; i < n && rc == LEAT_OK; i++) { /* errors show before anything runs */
         if ((rc = configure(study, i, config, err)) == LEAT_OK)
             rc = leat_arm_open(&study->arms[i], err);
         rc = in_arm(study, i, rc, err);
@@ -203,17 +204,14 @@ int leat_compare(const leat_config *config, const char *const *vary, size_t n_va
     study->result = out;
     if (options)
         study->options = *options;
-    int rc = check(&study->options, err);
-    if (rc == LEAT_OK)
-        rc = plan_arms(study, vary, n_vary, err);
-    if (rc == LEAT_OK)
-        rc = prepare(study, config, err);
-    if (rc == LEAT_OK)
-        rc = run_rounds(study, err);
-    for (int32_t i = 0; i < out->n_arms && rc == LEAT_OK; i++)
+    int rc;
+    if ((rc = check(&study->options, err)) < 0 || (rc = plan_arms(study, vary, n_vary, err)) < 0 ||
+        (rc = prepare(study, config, err)) < 0 || (rc = run_rounds(study, err)) < 0)
+        goto done;
+    for (int32_t i = 0; i < out->n_arms; i++)
         conclude(study, &study->arms[i]);
-    if (rc == LEAT_OK)
-        leat_verdict_summary(out);
+    leat_verdict_summary(out);
+done:
     for (size_t i = 0; i < LEAT_COMPARE_MAX_ARMS; i++)
         leat_arm_close(&study->arms[i]);
     free(study);

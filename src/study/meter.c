@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * meter.c: divides the time of steps into shares. Trainer reports and comparisons call it. The four shares
+ * always sum to 1. */
 #include "leat/meter.h"
 
 #include <stdbool.h>
@@ -39,7 +42,7 @@ static int64_t *step_times(const leat_step_times *steps, size_t first, size_t n)
     return times;
 }
 
-/* Where a window's time went so far, ns. */
+/* Time of the window so far, ns. */
 struct account {
     int64_t at; /* end of the last step */
     int64_t busy, input_wait, exposed_copy;
@@ -98,7 +101,7 @@ static double median(int64_t *values, size_t n)
     return (double)(values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-/* Is the median of the MEDIAN_OF times that end at times[last] near the goal? */
+/* True if the median of the MEDIAN_OF times up to times[last] is near the goal. */
 static bool near(const int64_t *times, size_t last, double goal)
 {
     int64_t window[MEDIAN_OF];

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * neighbours.c: CPU time of other processes, from /proc/stat. compare.c calls it. */
 #include "neighbours.h"
 
 #include <sched.h>
@@ -32,7 +34,7 @@ void leat_neighbours_look(const char *root, leat_neighbours *out)
     cpu_set_t ours;
     *out = (leat_neighbours){ .n_cpus = 1 };
     CPU_ZERO(&ours);
-    if (sched_getaffinity(0, sizeof ours, &ours) < 0) /* more CPUs than that: not known */
+    if (sched_getaffinity(0, sizeof ours, &ours) < 0) /* more CPUs than fit: not known */
         return;
     out->n_cpus = CPU_COUNT(&ours);
     snprintf(path, sizeof path, "%s/proc/stat", root);

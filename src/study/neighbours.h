@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * neighbours.h: how much of our CPUs other processes take. */
+ * neighbours.h: measures how much of our CPUs other processes use. */
 #ifndef LEAT_NEIGHBOURS_H
 #define LEAT_NEIGHBOURS_H
 
@@ -13,10 +13,10 @@ typedef struct leat_neighbours {
     int64_t own_ns;          /* CPU time of this process */
 } leat_neighbours;
 
-/* Reads /proc/stat, whose ticks are 10 ms as a rule. `root` stands before /proc ("" but for tests). */
+/* Reads /proc/stat, usually in ticks of 10 ms. `root` is a prefix of /proc ("" except in tests). */
 void leat_neighbours_look(const char *root, leat_neighbours *out);
 
-/* CPUs that others kept busy between two looks, on average; 0 where that is not known. */
+/* Average number of CPUs that other processes kept busy between two snapshots; 0: not known. */
 double leat_neighbours_taken(const leat_neighbours *from, const leat_neighbours *to);
 
 #endif

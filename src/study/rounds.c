@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * rounds.c: computes the figures of an arm from its rounds. compare.c calls it once per arm. */
 #include "rounds.h"
 
 #include <stdlib.h>
@@ -49,7 +51,7 @@ static int64_t median_ns(int64_t *values, size_t n)
     return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-/* All rounds as one window: shares of the sum of times. */
+/* All rounds as one window: shares of the summed time. */
 static leat_meter pool(const leat_meter *rounds, size_t n)
 {
     leat_meter all = { 0 };
@@ -81,7 +83,7 @@ static leat_estimate rate(const leat_meter *rounds, size_t n)
     return (leat_estimate){ pool(rounds, n).samples_per_s, interval.low, interval.high };
 }
 
-/* Of rates, paired by round. */
+/* Ratio of two rates, paired by round. */
 static leat_estimate ratio(const leat_meter *arm, const leat_meter *base, size_t n)
 {
     const struct pair pair = { arm, base };

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * rounds.h: the figures of one arm from those of its rounds. */
+ * rounds.h: combines the rounds of one arm into its figures. */
 #ifndef LEAT_ROUNDS_H
 #define LEAT_ROUNDS_H
 
 #include "leat/study.h"
 
-/* Meters of an arm, one per round each: as configured; of the loader alone, where every copy is an
- * exposed one and nothing else is set but samples and wall time; of the step alone. */
+/* Meters of an arm, one per round: as configured, of the loader alone, and of the step alone. The meters of
+ * the loader have only samples, wall time and copies, which all count as exposed. */
 typedef struct leat_rounds {
     const leat_meter *run, *loader, *step;
 } leat_rounds;
 
 /* Fills all figures of an arm, with their intervals.
  * rounds  of the arm, n of them (1 … LEAT_BOOTSTRAP_MAX)
- * base    runs of the arm it is compared with, round by round */
+ * base    runs of the arm that it is compared with, by round */
 void leat_rounds_conclude(const leat_rounds *rounds, const leat_meter *base, size_t n,
                           leat_compare_arm *out);
 

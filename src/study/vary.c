@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * vary.c: parses "path=a,b,c". compare.c calls it. Whether a path exists is checked later, by the config. */
 #include "vary.h"
 
 #include <stdbool.h>
@@ -16,7 +18,7 @@ static leat_vary_slice trimmed(const char *text, size_t length)
 }
 
 /* Length of the quoted text that begins at `text`, with its quotes; 0 if it does not end. In "…" a
- * backslash takes the next byte along; in '…' two quotes stand for one. */
+ * backslash escapes the next byte; in '…' two quotes mean one. */
 static size_t quoted(const char *text)
 {
     for (size_t i = 1; text[i]; i++) {
@@ -34,7 +36,7 @@ static int value_length(const char *text, size_t *length, leat_error *err)
 {
     char closing[MAX_DEPTH];
     size_t depth = 0, i = 0;
-    bool begins = true; /* a quote here quotes; one inside a word does not */
+    bool begins = true; /* a quote counts only at the start of a value */
     for (; text[i] && (depth || text[i] != ','); i++) {
         const char c = text[i];
         if (begins && (c == '"' || c == '\'')) {
@@ -48,7 +50,8 @@ static int value_length(const char *text, size_t *length, leat_error *err)
             closing[depth++] = c == '[' ? ']' : '}';
         } else if (c == ']' || c == '}') {
             if (!depth || closing[depth - 1] != c)
-                return leat_fail(err, LEAT_E_ARGUMENT, "%c closes nothing in '%s'", c, text);
+                return leat_fail(err, LEAT_E_ARGUMENT, "%c without an opening bracket in '%s'", c,
+                                 text);
             depth--;
         }
         begins = c == ' ' ? begins : strchr("[{,:", c) != NULL;
@@ -95,9 +98,10 @@ int leat_vary_count(const leat_vary *varies, size_t n, size_t most, size_t *out,
     for (size_t i = 0; i < n; i++) {
         *out *= varies[i].n_values;
         if (*out > most)
-            return leat_fail(err, LEAT_E_ARGUMENT,
-                             "the varied values make more than %zu combinations: vary less at once",
-                             most);
+            return leat_fail(
+                err, LEAT_E_ARGUMENT,
+                "the varied values make more than %zu combinations: vary fewer options at once",
+                most);
     }
     return LEAT_OK;
 }

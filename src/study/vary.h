@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vary.h: what a comparison varies: "path=a,b,c" and the product of several of those. */
+ * vary.h: the options that a comparison varies: "path=a,b,c", and the product of several of them. */
 #ifndef LEAT_VARY_H
 #define LEAT_VARY_H
 
@@ -23,15 +23,14 @@ typedef struct leat_vary {
 } leat_vary;
 
 /* Splits "path=a,b,c". Commas inside [ ], { } and quotes do not split. `text` is borrowed.
- * Returns LEAT_OK or LEAT_E_ARGUMENT with what is wrong. */
+ * Returns LEAT_OK or LEAT_E_ARGUMENT. */
 int leat_vary_parse(const char *text, leat_vary *out, leat_error *err);
 
 /* Number of arms: the product of the numbers of values; LEAT_E_ARGUMENT when it is more than most.
  * n = 0: one arm. */
 int leat_vary_count(const leat_vary *varies, size_t n, size_t most, size_t *out, leat_error *err);
 
-/* The value that arm i takes of varies[v]; the last one changes fastest, arm 0 has all the first
- * ones. */
+/* The value of varies[v] in an arm. The last v changes fastest; arm 0 has the first value of each. */
 leat_vary_slice leat_vary_value(const leat_vary *varies, size_t n, size_t arm, size_t v);
 
 #endif

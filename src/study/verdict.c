@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * verdict.c: turns the figures of arms into verdicts and sentences. compare.c calls it after all rounds. It
+ * computes nothing new: the same figures give the same text. */
 #include "verdict.h"
 
 #include <stdbool.h>
@@ -54,8 +57,8 @@ static rate rate_of(double per_s)
 
 /* --- one arm --------------------------------------------------------------------------------- */
 
-static const double REACHES = 0.95;    /* of a rate: it is that rate */
-static const double NEVER_BELOW = 0.9; /* whatever the interval says */
+static const double REACHES = 0.95;    /* of a rate: counts as the same rate */
+static const double NEVER_BELOW = 0.9; /* the least, even if the interval is wide */
 static const double NEAR_ENOUGH = 0.75;
 static const double SURE_LOW = 0.8, SURE_HIGH = 1.25;
 static const double BUSY_ENOUGH = 0.90;  /* of the device, or of the copy engine */
@@ -79,7 +82,7 @@ static void say(leat_compare_arm *arm, const char *verdict, const char *what)
              percent_of(m->other).text);
 }
 
-/* What is said of an arm: its rate beside that of the loader alone and of the step alone, and why. */
+/* Writes the reason, then the rates of the arm, the loader alone and the step alone. */
 static void conclude(leat_compare_arm *arm, const char *verdict, const char *why)
 {
     char what[280];
@@ -93,7 +96,7 @@ static void say_unclear(leat_compare_arm *arm, double taken)
 {
     char why[128];
     if (taken >= TAKEN_COUNTS) {
-        snprintf(why, sizeof why, "other processes took %s of the CPUs; measure on a quiet machine",
+        snprintf(why, sizeof why, "other processes used %s of the CPUs; measure on a quiet machine",
                  percent_of(taken).text);
         conclude(arm, "environment", why);
     } else
@@ -102,7 +105,7 @@ static void say_unclear(leat_compare_arm *arm, double taken)
                  "the rate; run longer");
 }
 
-/* Of what a batch costs the loader, mostly its copy? */
+/* The loader limits the arm. copies_bind: share of its time from which on copies are the reason. */
 static void say_input(leat_compare_arm *arm, double copies_bind, const char *why)
 {
     if (arm->copying >= copies_bind)
@@ -111,8 +114,8 @@ static void say_input(leat_compare_arm *arm, double copies_bind, const char *why
         conclude(arm, "input-bound", why);
 }
 
-/* With prefetch 0 each batch is begun when the step is done: both count, by what they take. */
-static void say_in_turns(leat_compare_arm *arm)
+/* With prefetch 0 each batch starts after the step, so both take their part of the time. */
+static void say_alternating(leat_compare_arm *arm)
 {
     if (reaches(arm->of_step))
         conclude(arm, "compute-bound",
@@ -133,14 +136,14 @@ static void say_step(leat_compare_arm *arm)
     conclude(arm, "host-bound", why);
 }
 
-/* The exposed copies that copying can explain at all; a gap that the host left is no copy. */
+/* Share of exposed copies, at most what the copies themselves take; the rest is the host's delay. */
 static double exposed_copies(const leat_compare_arm *arm)
 {
     const double longest = arm->copying * arm->of_loader.value;
     return arm->meter.exposed_copy < longest ? arm->meter.exposed_copy : longest;
 }
 
-/* The step is slower in the loop than alone, though the loader could keep up. */
+/* The step is slower in the loop than alone, although the loader is fast enough. */
 static void say_slower_step(leat_compare_arm *arm, double taken)
 {
     const double copy = exposed_copies(arm), wait = arm->meter.input_wait;
@@ -162,16 +165,16 @@ static void say_overlapped(leat_compare_arm *arm, double taken)
     const bool input = slack.value < 1;
     if (!sure)
         say_unclear(arm, taken);
-    else if (reaches(arm->of_step)) /* the nearer of two that are near to each other */
+    else if (reaches(arm->of_step)) /* both rates may match; the step is tested first */
         say_step(arm);
     else if (input && reaches(arm->of_loader))
         say_input(arm, BUSY_ENOUGH, "the device waits for batches");
     else if (arm->on_host)
         conclude(arm, "shared-cores", "workers and trainer share the cores");
     else if (input && arm->of_loader.value >= NEAR_ENOUGH)
-        say_input(arm, BUSY_ENOUGH,
-                  "the device waits for batches, and the training loop takes "
-                  "some of the workers' cores");
+        say_input(
+            arm, BUSY_ENOUGH,
+            "the device waits for batches, and the training loop uses some of the workers' cores");
     else if (input)
         say_unclear(arm, taken);
     else
@@ -183,7 +186,7 @@ void leat_verdict_arm(leat_compare_arm *arm, double taken)
     if (arm->overlaps)
         say_overlapped(arm, taken);
     else
-        say_in_turns(arm);
+        say_alternating(arm);
 }
 
 /* --- all arms -------------------------------------------------------------------------------- */
@@ -193,7 +196,7 @@ static bool differs(const leat_compare_arm *arm)
     return arm->speedup_low > 1 || arm->speedup_high < 1;
 }
 
-/* ": device idle falls from 41 % to 2 %", or nothing where the intervals overlap. */
+/* ": device idle falls from 41 % to 2 %", or "" if the intervals overlap. */
 static void say_idle(const leat_compare_arm *from, const leat_compare_arm *to, char *text,
                      size_t size)
 {
@@ -204,7 +207,7 @@ static void say_idle(const leat_compare_arm *from, const leat_compare_arm *to, c
                  percent_of(from->idle).text, percent_of(to->idle).text);
 }
 
-/* "; the interval of X overlaps": the arms that may be as fast as the one that is named. */
+/* Lists the arms whose intervals overlap with that of the named arm. */
 static void say_ties(const leat_compare_result *result, const leat_compare_arm *arm, char *text,
                      size_t size)
 {
@@ -220,9 +223,9 @@ static void say_ties(const leat_compare_result *result, const leat_compare_arm *
         n++;
     }
     if (n == 1)
-        snprintf(text, size, "; %.160s is not told apart from it", other->name);
+        snprintf(text, size, "; %.160s does not differ from it measurably", other->name);
     else if (n > 1)
-        snprintf(text, size, "; %d others are not told apart from it", n);
+        snprintf(text, size, "; %d others do not differ from it measurably", n);
 }
 
 static void say_difference(leat_compare_result *result, const leat_compare_arm *arm)
@@ -246,7 +249,7 @@ static void say_no_difference(leat_compare_result *result)
     const char *base = result->arms[0].name;
     if (result->rounds < LEAT_VERDICT_MIN_ROUNDS)
         snprintf(result->summary, sizeof result->summary,
-                 "no difference is claimed from fewer than %d rounds: speed against %.160s lies "
+                 "fewer than %d rounds: too few to claim a difference; speed against %.160s is "
                  "within %s–%s×",
                  LEAT_VERDICT_MIN_ROUNDS, base, ratio_of(low).text, ratio_of(high).text);
     else
@@ -256,8 +259,8 @@ static void say_no_difference(leat_compare_result *result)
                  base, ratio_of(low).text, ratio_of(high).text);
 }
 
-/* The arm to speak of: the fastest that differs from arm 0; if all that differ are slower, the
- * slowest. NULL: none differs. */
+/* The arm for the summary: the fastest that differs from arm 0, or the slowest if all of them are slower.
+ * NULL: none differs. */
 static const leat_compare_arm *notable(const leat_compare_result *result)
 {
     const leat_compare_arm *fastest = NULL, *slowest = NULL;
@@ -273,7 +276,7 @@ static const leat_compare_arm *notable(const leat_compare_result *result)
     return fastest && fastest->speedup_low > 1 ? fastest : slowest;
 }
 
-/* Text for what stands behind the sentence; "" where nothing is simulated. */
+/* Ending of the summary; "" if nothing is simulated. */
 static const char *simulated_note(const leat_compare_result *result)
 {
     int32_t n = 0;
@@ -287,7 +290,7 @@ void leat_verdict_summary(leat_compare_result *result)
     const leat_compare_arm *arm =
         result->rounds >= LEAT_VERDICT_MIN_ROUNDS ? notable(result) : NULL;
     const char *note = simulated_note(result);
-    if (result->n_arms == 1) { /* its sentence says by itself that it is simulated */
+    if (result->n_arms == 1) { /* the sentence of an arm already says that it is simulated */
         snprintf(result->summary, sizeof result->summary, "%s", result->arms[0].sentence);
         return;
     }

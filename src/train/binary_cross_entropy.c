@@ -63,7 +63,7 @@ static int check_targets(const void *opts, const leat_shape *logits, const leat_
     return LEAT_OK;
 }
 
-/* From the logit x: max(x, 0) - x t + log(1 + exp(-|x|)), which neither overflows nor cancels. */
+/* From the logit x: max(x, 0) - x t + log(1 + exp(-|x|)), which neither overflows nor loses digits. */
 static double from_logit(double x, double t, double *slope)
 {
     const double e = exp(-fabs(x));
@@ -71,7 +71,7 @@ static double from_logit(double x, double t, double *slope)
     return (x > 0 ? x : 0) - x * t + log1p(e);
 }
 
-/* From the probability, kept 1e-7 away from 0 and 1, where float32 has it no finer. */
+/* From the probability, kept 1e-7 away from 0 and 1, the resolution of float32 there. */
 static double from_probability(double p, double t, double *slope)
 {
     const double q = p < 1e-7 ? 1e-7 : p > 1 - 1e-7 ? 1 - 1e-7 : p;

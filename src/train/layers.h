@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * layers.h: the options of each layer, which backends read, and the layers by name. */
+ * layers.h: the list of layers and their options. Backends read the options. */
 #ifndef LEAT_LAYERS_H
 #define LEAT_LAYERS_H
 
 #include "nn.h"
 #include "train/layers/sliding.h"
 
-/* X(name): leat_layer_<name> in src/train/<name>.c; configs, help and tests go by this order. */
+/* X(name): leat_layer_<name> in src/train/layers/<name>.c; help and tests use this order. */
 #define LEAT_LAYER_LIST(X)                                                                         \
     X(dense)                                                                                       \
     X(conv2d)                                                                                      \
@@ -56,11 +56,11 @@ int leat_conv2d_sliding(const leat_conv2d_options *o, const leat_shape *in, leat
 int leat_pool_sliding(const leat_pool_options *o, const leat_shape *in, const char *what,
                       leat_sliding *out, leat_error *err);
 
-/* Parts of the pooling layers that are the same. */
+/* Shared by the pooling layers. */
 int leat_pool_shape(const leat_pool_options *o, const leat_shape *in, const char *what,
                     leat_shape *out, leat_error *err);
 extern const leat_option leat_pool_table[];
-/* For layers that keep the shape, whatever it is. */
+/* For layers that accept and keep any shape. */
 int leat_layer_same_shape(const void *options, const leat_shape *in, leat_shape *out,
                           leat_error *err);
 extern const leat_option leat_layer_no_options[];

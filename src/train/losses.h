@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * losses.h: losses and optimisers by name, and what losses share. */
+ * losses.h: the lists of losses and optimisers, and helpers that losses share. */
 #ifndef LEAT_LOSSES_H
 #define LEAT_LOSSES_H
 
@@ -48,7 +48,7 @@ static inline int64_t leat_target_i64(const leat_view *target, int64_t i)
     }
 }
 
-/* Row i weighs something. */
+/* True if row i is not masked. */
 static inline bool leat_loss_counts(const leat_loss_rows *rows, int64_t i)
 {
     return !rows->valid || rows->valid[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * model.c: from the `model`, `loss` and `optimizer` nodes of a config to a checked chain of layers. */
+ * model.c: makes a checked chain of layers from the `model`, `loss` and `optimizer` nodes of a config. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ void leat_layer_cost_of(const leat_layer *layer, const void *options, const leat
     cost->backward_data = cost->forward;
 }
 
-/* Forward, backward as far as it is needed, and the update's share of one sample. */
+/* Operations of forward, needed backward, and the update, per sample. */
 static double flops_per_sample(const leat_model *model)
 {
     const double batch = (double)(model->batch_size > 0 ? model->batch_size : 1);
@@ -60,7 +60,8 @@ static int unknown(const leat_node *node, const char *what, const char *name, ki
     if (!strcmp(name, "softmax"))
         return leat_node_fail(
             node, err, LEAT_E_CONFIG,
-            "no %s 'softmax': leave it out, the loss softmax_cross_entropy has it", what);
+            "there is no %s 'softmax': leave it out, the loss softmax_cross_entropy includes it",
+            what);
     return leat_node_fail(node, err, LEAT_E_CONFIG, "no %s '%s'%s%s%s (there are: %s)", what, name,
                           near.best ? "; did you mean '" : "", near.best ? near.best : "",
                           near.best ? "'" : "", known.text);
@@ -134,7 +135,7 @@ static int read_layer(leat_model *model, const leat_node *node, const leat_shape
     return rc < 0 ? leat_node_fail_in(node, err, rc) : rc;
 }
 
-/* Images and vectors go in as they are; everything else as a vector. */
+/* Images and vectors keep their shape; everything else becomes a vector. */
 static int first_shape(const leat_model *model, leat_shape *out, leat_error *err)
 {
     char text[160];
@@ -255,7 +256,7 @@ void leat_model_param_name(const leat_model *model, int32_t layer, int32_t param
     snprintf(text, size, "%d.%s.%s", layer, l->layer->kind.name, l->params[param].part);
 }
 
-/* A relu makes half of the values 0; layers that keep that in between do not matter. */
+/* A relu makes half of the values 0. Layers in between that keep zeros do not matter. */
 static bool relu_follows(const leat_model *model, int32_t layer)
 {
     for (int32_t i = layer + 1; i < model->n_layers; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * nn_list.c: what exists. */
+ * nn_list.c: the lists of layers, losses, optimisers and backends. */
 #include "losses.h"
 
 #include <string.h>

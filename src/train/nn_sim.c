@@ -11,7 +11,7 @@
 
 struct leat_net {
     const leat_model *model;
-    uint64_t samples; /* since the last sums */
+    uint64_t samples; /* since the sums were last reset */
 };
 
 static int sim_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err)
@@ -115,8 +115,9 @@ static int sim_read(leat_net *net, int32_t layer, int32_t param, float *to, leat
     (void)layer;
     (void)param;
     (void)to;
-    return leat_fail(err, LEAT_E_UNSUPPORTED,
-                     "a simulated device computes nothing: it has no weights to save or restore");
+    return leat_fail(
+        err, LEAT_E_UNSUPPORTED,
+        "a simulated device computes nothing, so it has no weights to save or restore");
 }
 
 static int sim_write(leat_net *net, int32_t layer, int32_t param, const float *from,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * nn_text.h: shapes in messages, and the two questions that layers ask about their input. */
+ * nn_text.h: shapes in messages, and the two input checks of layers. */
 #ifndef LEAT_NN_TEXT_H
 #define LEAT_NN_TEXT_H
 

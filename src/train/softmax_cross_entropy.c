@@ -59,7 +59,7 @@ static int check_class(const leat_view *target, int64_t row, int64_t n, leat_err
                      (long long)n - 1);
 }
 
-/* Weights are rounded, so their sum may be a little off. */
+/* Weights are rounded, so their sum may differ a little from 1. */
 static int check_weights(const leat_view *target, int64_t row, int64_t n, leat_error *err)
 {
     const float *const t = weights_of(target, row, n);
@@ -73,7 +73,7 @@ static int check_weights(const leat_view *target, int64_t row, int64_t n, leat_e
         return LEAT_OK;
     return leat_fail(err, LEAT_E_DATA,
                      "row %lld of the batch has class weights that %s; softmax_cross_entropy needs "
-                     "weights from 0 that sum to 1, or class numbers",
+                     "weights of 0 or more that sum to 1, or class numbers",
                      (long long)row, negative ? "are not all 0 or more" : "do not sum to 1");
 }
 
@@ -138,7 +138,7 @@ static bool eval_weights(const float *x, int64_t n, const float *t, float scale,
     double all = 0;
     for (int64_t i = 0; i < n; i++) {
         all += (double)t[i];
-        if (t[i] > 0) /* 0 · ∞ is nothing here */
+        if (t[i] > 0) /* 0 · ∞ counts as 0 */
             *loss_sum += (double)t[i] * (log_sum - (double)(x[i] - top));
     }
     if (grad) {

@@ -5,7 +5,7 @@
  * DESIGN: on a device with memory of its own a step is only enqueued: wait for the batch's copy,
  * start event, kernels, end event, give the batch back in stream order. The host runs ahead by as
  * many batches as the loader hands out, at most LEAT_TRAINER_IN_FLIGHT, and reads the events when
- * it has to: when that ring is full, when times or metrics are asked for, every sync_every steps.
+ * needed: when that ring is full, when times or metrics are requested, every sync_every steps.
  *
  *   compute stream:  wait(copy) · start · kernels · end · batch given back
  *   watch stream:    wait(copy) · copied
@@ -35,7 +35,7 @@ static void keep(leat_trainer *trainer, const leat_step_times *times)
         trainer->n_given = trainer->n_done - LEAT_TRAINER_TIMES_KEPT;
 }
 
-/* Of copies that ended later than the host looked, one follows the other. */
+/* Copies that ended after the host checked run one after the other. */
 static void complete_copy(const leat_trainer *trainer, leat_trainer_flight *flight)
 {
     leat_step_times *t = &flight->times;
@@ -50,7 +50,7 @@ static void complete_copy(const leat_trainer *trainer, leat_trainer_flight *flig
         t->copy_start_ns = t->copy_end_ns;
 }
 
-/* Waits for the oldest step in flight and keeps its times. */
+/* Waits for the oldest step in flight and stores its times. */
 static int harvest(leat_trainer *trainer, leat_error *err)
 {
     leat_trainer_flight *flight = &trainer->flights[trainer->n_done % LEAT_TRAINER_IN_FLIGHT];
@@ -119,7 +119,7 @@ static int check_rows(const leat_trainer *trainer, const leat_net_rows *rows, le
         leat_shape_text(x_fits ? &model->target : &model->input, wanted, sizeof wanted));
 }
 
-/* Of rows that were checked. If none counts there is nothing to learn, and no step of the optimiser. */
+/* Runs a step over checked rows. If all are masked, the optimiser makes no step. */
 static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train, int64_t *busy_ns,
                     leat_error *err)
 {
@@ -165,7 +165,7 @@ static leat_step_times times_of(const leat_batch_info *info)
     };
 }
 
-/* Computes in host memory: done on return. */
+/* Runs a step in host memory: done on return. */
 static int step_here(leat_trainer *trainer, leat_batch *batch, const leat_net_rows *rows,
                      leat_error *err)
 {
@@ -251,7 +251,7 @@ static void give_back(leat_trainer *trainer, leat_batch *batch)
         leat_batch_release(batch);
 }
 
-/* The batch is given back after the last step is enqueued, and before anything waits for that one. */
+/* The batch is released after the last step is enqueued, and before anything waits for that step. */
 static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_error *err)
 {
     const leat_net_rows rows = rows_of(trainer, batch);
@@ -263,7 +263,7 @@ static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_er
             rc = trainer->stream ? step_there(trainer, batch, &rows, err)
                                  : step_here(trainer, batch, &rows, err);
     }
-    give_back(trainer, batch); /* also after a failure: taken is taken */
+    give_back(trainer, batch); /* also after a failure: the trainer owns it */
     return rc == LEAT_OK ? sync_if_due(trainer, err) : rc;
 }
 
@@ -273,7 +273,7 @@ int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n, lea
         return leat_fail(err, LEAT_E_ARGUMENT, "a step needs a trainer and a batch");
     if (leat_batch_get_info(batch)->rows > 0 && n > 0)
         return steps_on(trainer, batch, n, err);
-    leat_batch_release(batch); /* a rank's part of a short batch: no step */
+    leat_batch_release(batch); /* a rank without rows in a short batch: no step */
     return LEAT_OK;
 }
 
@@ -294,7 +294,7 @@ static leat_metrics means(const leat_trainer *trainer, leat_net_sums sums)
     const double n = (double)sums.samples;
     return (leat_metrics){
         .samples = sums.samples,
-        .loss = sums.samples && !isnan(sums.loss) ? sums.loss / n : NAN, /* and never -NaN */
+        .loss = sums.samples && !isnan(sums.loss) ? sums.loss / n : NAN, /* never -NaN */
         .accuracy = sums.samples && trainer->model.loss->accuracy ? sums.right / n : NAN,
     };
 }
@@ -352,7 +352,7 @@ static int evaluate_all(leat_trainer *trainer, leat_loader *loader, leat_error *
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 
-/* What training has summed up so far is kept for the next leat_trainer_metrics(). */
+/* Keeps the sums of training for the next leat_trainer_metrics(). */
 int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                           leat_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trainer.h: inside of a trainer, and the ways in that need no loader. */
+ * trainer.h: internals of a trainer, and functions that need no loader (for tests). */
 #ifndef LEAT_TRAINER_H
 #define LEAT_TRAINER_H
 
@@ -22,10 +22,10 @@ typedef struct leat_train_options {
     int64_t sync_every; /* 0: never */
 } leat_train_options;
 
-/* One step that the device may still be busy with. */
+/* One step that the device may still compute. */
 typedef struct leat_trainer_flight {
     leat_event *copied, *start, *end;
-    leat_step_times times; /* what the host knows */
+    leat_step_times times; /* as far as the host knows them */
     int64_t sent_ns;       /* the batch's copy was enqueued */
 } leat_trainer_flight;
 
@@ -40,25 +40,25 @@ struct leat_trainer {
     leat_net_sums carried;       /* of training, from before an evaluation */
     leat_stream *stream, *watch; /* NULL where the device computes in host memory */
     leat_trainer_flight flights[LEAT_TRAINER_IN_FLIGHT];
-    uint64_t n_begun, n_done; /* steps; flights hold those from n_done to n_begun */
-    leat_step_times *times;   /* ring; steps from n_given to n_done are still to be handed out */
+    uint64_t n_begun, n_done; /* steps; flights holds n_done up to n_begun */
+    leat_step_times *times;   /* ring; n_given up to n_done are not delivered yet */
     uint64_t n_given;
 };
 
-/* What a trainer knows of its plan. Shapes are of one sample. */
+/* The properties of the plan that a trainer uses. Shapes are of one sample. */
 typedef struct leat_trainer_feed {
     int32_t input_at, target_at; /* tensors of the plan */
     leat_shape input, target;
     int64_t batch_size;
     int32_t n_classes; /* 0: unknown */
-    uint64_t seed;     /* where train.seed says nothing */
+    uint64_t seed;     /* if train.seed is not given */
 } leat_trainer_feed;
 
 /* leat_trainer_open() without a plan. */
 int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
                            leat_device *device, leat_trainer **out, leat_error *err);
 
-/* A batch of which only some rows count; n_valid may be 0: then nothing happens. */
+/* A batch with masked rows; if n_valid is 0, nothing happens. */
 int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, bool train,
                            leat_error *err);
 /* One step, or (train false) one forward pass, over views instead of a batch. On a device with
@@ -66,7 +66,7 @@ int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, boo
 int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const leat_view *y,
                             int64_t rows, bool train, leat_error *err);
 
-/* Waits for all steps and keeps their times. */
+/* Waits for all steps and stores their times. */
 int leat_trainer_sync(leat_trainer *trainer, leat_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trainer_open.c: from the `train` part of a config to a trainer. */
+ * trainer_open.c: opens a trainer from the `train` part of a config. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,7 +116,7 @@ static int open_net(leat_trainer *trainer, leat_error *err)
 {
     trainer->backend = leat_backend_for(trainer->device);
     if (!trainer->backend)
-        return leat_fail(err, LEAT_E_UNSUPPORTED, "nothing trains on device '%s'; cpu and sim do",
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "device '%s' cannot train; cpu and sim can",
                          trainer->device->info.name);
     return trainer->backend->open(&trainer->model, trainer->device, &trainer->net, err);
 }
@@ -221,19 +221,19 @@ static int find_tensors(const leat_train_options *o, const leat_node *node, cons
     return LEAT_OK;
 }
 
-/* A model has one size. */
+/* Refuses tensors whose size differs between batches: a model has one size. */
 static int check_steady(const leat_tensor_info *tensor, const leat_node *node, leat_error *err)
 {
-    static const char text[] = "'%s' is longer in some batches than in others (bucket_by_length), "
-                               "and a model has one size: give it one in `shapes: {%s: […]}` of "
-                               "bucket_by_length, or use padded_batch";
+    static const char text[] =
+        "the length of '%s' differs between batches (bucket_by_length), but a model needs one "
+        "size: set it in `shapes: {%s: […]}` of bucket_by_length, or use padded_batch";
     if (!tensor->varies)
         return LEAT_OK;
     return node ? leat_node_fail(node, err, LEAT_E_CONFIG, text, tensor->name, tensor->name)
                 : leat_fail(err, LEAT_E_CONFIG, text, tensor->name, tensor->name);
 }
 
-/* Of the tensor at index i of another plan: as the model's, in every batch. */
+/* Checks that tensor i of another plan is like the model's, in every batch. */
 static int check_tensor(const leat_plan *plan, int32_t i, const leat_shape *wanted,
                         const char *what, leat_error *err)
 {
@@ -277,11 +277,10 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
     const leat_node *node;
     *out = NULL;
     if (info->ranks > 1)
-        return leat_fail(
-            err, LEAT_E_UNSUPPORTED,
-            "training on several ranks is not part of this version: each of the %d would "
-            "train a model of its own on its rows; leave out engine.ranks",
-            info->ranks);
+        return leat_fail(err, LEAT_E_UNSUPPORTED,
+                         "training on several ranks is not supported: each of the %d would train "
+                         "its own model on its rows; leave out engine.ranks",
+                         info->ranks);
     int rc = read_train(config, &options, &node, err);
     if (rc < 0 || (rc = find_tensors(&options, node, plan, &feed, err)) < 0 ||
         (rc = check_steady(leat_plan_tensor(plan, feed.input_at), node, err)) < 0 ||

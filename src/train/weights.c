@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * weights.c: a model's parameters as a safetensors file, and back. */
+ * weights.c: saves a model's parameters as a safetensors file, and loads them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void weights_close(weights *w)
     free(w->values);
 }
 
-/* A format error in our own words. */
+/* Converts a format error to a leat_error. */
 static int format_failed(leat_error *err, const leat_format_error *from, int rc)
 {
     const int code = rc == LEAT_FORMAT_NOMEM ? LEAT_E_NOMEM
@@ -45,7 +45,7 @@ static void describe(const leat_model *model, int32_t layer, int32_t param, cons
         out->shape[i] = (uint64_t)shape->dims[i];
 }
 
-/* Names, shapes and room for the values of every parameter. */
+/* Names, shapes and memory for the values of every parameter. */
 static int weights_open(const leat_model *model, weights *w, leat_error *err)
 {
     size_t floats = 0, at = 0;
@@ -112,14 +112,14 @@ int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
     return rc;
 }
 
-/* Copies one tensor of the file, which must be as the model has it. */
+/* Copies one tensor of the file; its type and shape must match the model's. */
 static int take(const leat_safetensors *file, const char *path, const leat_safetensor *wanted,
                 float *values, leat_error *err)
 {
     const leat_safetensor *found = leat_safetensors_find(file, wanted->name);
     if (!found)
-        return leat_fail(err, LEAT_E_DATA, "%s: it has no tensor '%s', which the model needs", path,
-                         wanted->name);
+        return leat_fail(err, LEAT_E_DATA, "%s: there is no tensor '%s', which the model needs",
+                         path, wanted->name);
     bool same = found->dtype == wanted->dtype && found->n_dims == wanted->n_dims;
     for (uint32_t i = 0; same && i < wanted->n_dims; i++)
         same = found->shape[i] == wanted->shape[i];

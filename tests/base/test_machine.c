@@ -11,7 +11,7 @@
 static void check_machine(int64_t bytes, const char *why)
 {
     leat_machine m;
-    leat_machine_look(test_folder, &m);
+    leat_machine_read(test_folder, &m);
     if (m.memory_bytes != bytes || !strstr(m.memory_why, why))
         fail_msg("%lld by %s", (long long)m.memory_bytes, m.memory_why);
 }
@@ -46,7 +46,7 @@ static void memory_has_the_least_of_all_limits(void **state)
     assert_int_equal(setrlimit(RLIMIT_DATA, &low), 0);
     check_machine(300000000 - 1024, "RLIMIT_DATA");
     leat_machine m;
-    leat_machine_look(test_folder, &m);
+    leat_machine_read(test_folder, &m);
     assert_int_equal(m.address_bytes, 300000000 - 1024);
     assert_true(m.stack_bytes > 0);
     assert_int_equal(setrlimit(RLIMIT_DATA, &old), 0);
@@ -58,11 +58,11 @@ static void cores_on_several_nodes_are_told(void **state)
     cpu_set_t mine;
     char first[32], rest[32];
     (void)state;
-    leat_machine_look(test_folder, &m); /* a kernel without nodes */
+    leat_machine_read(test_folder, &m); /* a kernel without nodes */
     assert_null(strstr(m.cores_why, "NUMA"));
     put_text("sys/devices/system/node/node0/cpulist", "0-99999\n");
     put_text("sys/devices/system/node/node3/cpulist", "\n"); /* memory alone */
-    leat_machine_look(test_folder, &m);
+    leat_machine_read(test_folder, &m);
     assert_null(strstr(m.cores_why, "NUMA"));
     if (sched_getaffinity(0, sizeof mine, &mine) || CPU_COUNT(&mine) < 2) {
         print_message("one CPU: two nodes are not tested here\n");
@@ -75,7 +75,7 @@ static void cores_on_several_nodes_are_told(void **state)
     snprintf(rest, sizeof rest, "%zu,%zu-99999\n", cpu + 1, cpu + 2);
     put_text("sys/devices/system/node/node0/cpulist", first);
     put_text("sys/devices/system/node/node3/cpulist", rest);
-    leat_machine_look(test_folder, &m);
+    leat_machine_read(test_folder, &m);
     assert_non_null(strstr(m.cores_why, "on 2 NUMA nodes"));
 }
 

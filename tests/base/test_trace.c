@@ -137,7 +137,7 @@ static int check_trace(json_t *json, const leat_loader_stats_info *stats, row ro
         }
         n_counted += *phase != 'e' && !strcmp(name, counted);
         if (*phase == 'C') {
-            depth = number(args, "runs");
+            depth = number(args, "tasks");
             assert_true(depth >= 0);
             continue;
         }

@@ -22,7 +22,7 @@ static void names_and_reasons(void **state)
         { "cuda:-1", 1, 13000, LEAT_E_CONFIG, "takes a number" },
         { "cuda:0", 0, 13000, LEAT_E_UNSUPPORTED, "sees no GPU" },
         { "cuda:0", 1, 0, LEAT_E_UNSUPPORTED, "no NVIDIA driver is installed" },
-        { "cuda:0", 1, 12040, LEAT_E_UNSUPPORTED, "serves CUDA 12.4, this plugin needs 13.0" },
+        { "cuda:0", 1, 12040, LEAT_E_UNSUPPORTED, "supports CUDA 12.4, this plugin needs 13.0" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -102,7 +102,7 @@ static void too_little_memory_is_said(void **state)
              (long long)budget.least_bytes - 1);
     plan = open_plan(engine);
     assert_int_equal(leat_loader_open(plan, &o, &loader, &err), LEAT_E_CONFIG);
-    assert_non_null(strstr(err.message, "it takes at least"));
+    assert_non_null(strstr(err.message, "this pipeline needs at least"));
     leat_plan_close(&plan);
     leat_device_close(&device);
     check_fake(fake);

@@ -156,7 +156,7 @@ static void bad_names_say_why(void **state)
         { "gpu", LEAT_E_CONFIG, "devices are: cpu, sim, cuda" },
         { "cuda0", LEAT_E_CONFIG, "did you mean 'cuda'?" },
         { "smi:h200", LEAT_E_CONFIG, "did you mean 'sim'?" },
-        { "cpu:1", LEAT_E_CONFIG, "takes nothing after it" },
+        { "cpu:1", LEAT_E_CONFIG, "has no options" },
         { "sim:h20", LEAT_E_CONFIG, "did you mean 'h200'?" },
         { "sim:h20", LEAT_E_CONFIG, "presets are: small, l4, a100, h100, h200" },
         { "sim:{peak_flop: 1}", LEAT_E_CONFIG, "peak_flops" },

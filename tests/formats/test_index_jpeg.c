@@ -67,9 +67,10 @@ static void made_once(void **state)
 {
     (void)state;
     expect(1, "$L index --jpeg --check *d", "the index of its JPEG files");
-    expect(0, "$L index --jpeg *d",
-           ".jpg.idx: 3 of 5 records (1 more have restart markers; 1 progressive, or else only for "
-           "libjpeg-turbo)");
+    expect(
+        0, "$L index --jpeg *d",
+        ".jpg.idx: 3 of 5 records (1 more have restart markers; 1 progressive, or only decoded by "
+        "libjpeg-turbo)");
     assert_non_null(strstr(said, "index written"));
     expect(0, "$L index --jpeg *d", "index fits\n");
     assert_null(strstr(said, "index written"));
@@ -79,8 +80,8 @@ static void made_once(void **state)
     assert_non_null(strstr(said, "\"too_small\": 0"));
     expect(0, "$L index --jpeg --rebuild --every-mcus 1 *d", "index written (before: asked");
     expect(0, "$L index --jpeg --feature image/format --rebuild *d", ": 0 of 5 records");
-    expect(0, "$L index --jpeg *d", "it is of feature 'image/format'");
-    expect(1, "$L index --jpeg --feature image/height *d", "no feature 'image/height' of bytes");
+    expect(0, "$L index --jpeg *d", "it was made for feature 'image/format'");
+    expect(1, "$L index --jpeg --feature image/height *d", "no bytes feature 'image/height'");
     expect(2, "$L index --every-mcus 3 *d", "--jpeg");
     expect(0, "$L inspect *d | tr -s '\\n ' ' '",
            "(4 seekable, 1 by restart markers, 3 by an index)");
@@ -106,7 +107,8 @@ static void used_and_found_out(void **state)
     assert_non_null(strstr(said, digest));
     expect(1, "$L index --jpeg --check *d", "it is damaged at record 0");
     expect(1, "$L bench c.yaml -q --set engine.jpeg_index=require", "jpeg_index: auto");
-    expect(0, "truncate -s -1 *d.jpg.idx && $L bench c.yaml -q --digest", "note: an index of JPEG");
+    expect(0, "truncate -s -1 *d.jpg.idx && $L bench c.yaml -q --digest",
+           "note: the index of JPEG");
     assert_non_null(strstr(said, digest));
     expect(0, "$L inspect *d | tr -s '\\n ' ' '", "(1 seekable, 1 by restart markers)");
     expect(1, "$L bench c.yaml -q --set engine.jpeg_index=require", "damaged or cut short");
@@ -119,7 +121,7 @@ static void reasons_are_told(void **state)
     expect(0,
            "$L synth small --n 12 --size 16 -q && $L convert images small -o small -q && "
            "$L index --jpeg small-*d",
-           ": 0 of 12 records (0 more have restart markers; 12 too small to gain by it");
+           ": 0 of 12 records (0 more have restart markers; 12 too small to need it");
     expect(0, "$L index --jpeg --feature image/format small-*d", "; 12 no JPEG file)");
     expect(0, "truncate -s 100 small-*d.jpg.idx && $L index --jpeg small-*d", "cut short)");
     expect(0, "rm -r small*", "");

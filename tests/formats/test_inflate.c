@@ -310,7 +310,7 @@ static void flip_every_bit(void **state)
             const char *const path = memory_file(bytes, size);
             bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
             expect_found(path, plain, plain_size,
-                         bit / 8 >= size - trailer ? "checksum or the length" : NULL);
+                         bit / 8 >= size - trailer ? "checksum or length" : NULL);
         }
         free(bytes);
         free(plain);
@@ -330,9 +330,9 @@ static void what_lies_behind_the_end(void **state)
         memset(bytes + size, 'x', 20);
         for (size_t n = 1; n <= 20; n++) {
             expect_found(memory_file(bytes, size + n), plain, plain_size,
-                         i        ? "bytes behind the end"
+                         i        ? "bytes after the end"
                          : n < 10 ? ""
-                                  : "bytes behind the end");
+                                  : "bytes after the end");
         }
         free(bytes);
         free(plain);

@@ -153,31 +153,31 @@ static const struct {
     { "{\"__metadata__\":{},\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", NULL },
     { T(A("[0,2]") B("[1,3]")), "overlap" },
     { T(A("[0,2]") B("[0,2]")), "overlap" },
-    { T(A("[0,2]")), "belong to none" },
+    { T(A("[0,2]")), "belong to no tensor" },
     { T(A("[2,4]")), "gap" },
     { T(A("[0,2]") B("[3,5]")), "beyond the end" },
     { T(A("[0,3]")), "do not fit" },
-    { T(A("[2,0]")), "no range" },
-    { T(A("[-2,0]")), "no range" },
-    { T(A("[0]")), "no range" },
-    { T(A("{}")), "no range" },
-    { T(A("[0,2,4]")), "no range" },
-    { T(A("[0.0,2.0]")), "no range" },
+    { T(A("[2,0]")), "not a range" },
+    { T(A("[-2,0]")), "not a range" },
+    { T(A("[0]")), "not a range" },
+    { T(A("{}")), "not a range" },
+    { T(A("[0,2,4]")), "not a range" },
+    { T(A("[0.0,2.0]")), "not a range" },
     { T(A("[0,99999999999999999999]")), "safetensors header" },
     { T("\"shape\":[4],\"data_offsets\":[0,4]"), "dtype" },
     { T("\"dtype\":\"F31\",\"shape\":[1],\"data_offsets\":[0,4]"), "dtype" },
     { T("\"dtype\":7,\"shape\":[1],\"data_offsets\":[0,4]"), "dtype" },
     { T("\"dtype\":\"U8\",\"data_offsets\":[0,4]"), "shape" },
     { T("\"dtype\":\"U8\",\"shape\":4,\"data_offsets\":[0,4]"), "shape" },
-    { T("\"dtype\":\"U8\",\"shape\":[-4],\"data_offsets\":[0,4]"), "whole numbers" },
+    { T("\"dtype\":\"U8\",\"shape\":[-4],\"data_offsets\":[0,4]"), "not a whole number" },
     { T("\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,4],\"data_offsets\":[0,4]"), "8 dims" },
     { T("\"dtype\":\"U8\",\"shape\":[4294967296,4294967296,4],\"data_offsets\":[0,4]"),
       "overflows" },
     { "{\"a\":3}", "not an object" },
     { "{\"__metadata__\":3}", "not an object" },
-    { "{\"__metadata__\":{\"x\":3}}", "else than text" },
+    { "{\"__metadata__\":{\"x\":3}}", "not text" },
     { "{\"a\":{},\"a\":{}}", "duplicate" },
-    { "{}", "belong to none" },
+    { "{}", "belong to no tensor" },
     { "[]", "begin with {" },
     { " {}", "begin with {" },
     { "", "begin with {" },
@@ -224,8 +224,10 @@ static void writer_refuses(void **state)
 {
     const leat_safetensor good = { "a", LEAT_SAFETENSORS_F32, 1, { 2 }, noise, 0 };
     leat_safetensor wrong[9];
-    static const char *const texts[] = { "not a name", "not a name", "not UTF-8", "there twice",
-                                         "dtype",      "8 dims",     "overflows", "no data" };
+    static const char *const texts[] = {
+        "not a valid name", "not a valid name", "not UTF-8", "there twice", "dtype",
+        "8 dims",           "overflows",        "no data"
+    };
     leat_format_error err;
     (void)state;
     for (int i = 0; i < 9; i++)

@@ -3,7 +3,6 @@
  * fuzz_decode_jpeg.c: any bytes as a JPEG, strictly and leniently, to each number of channels. */
 #include "fuzz_image_op.h"
 #include "ops/jpeg/jpeg.h"
-#include "ops/jpeg/jpeg_plain.h"
 
 /* What is handed to a device's decoder: files that the own one takes too. */
 static void look(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
  *
  * Which JPEG files are plain, and that no beginning of one makes trouble. */
 #include "fixtures/op_test.h"
-#include "ops/jpeg/jpeg_plain.h"
+#include "ops/jpeg/jpeg.h"
 
 static bool is_plain(leat_view image, op_jpeg_how how, bool extended)
 {

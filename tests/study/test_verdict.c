@@ -78,7 +78,7 @@ static void slack_decides(void **state)
         arm.simulated = 1;
         assert_verdict(&arm, 0, cases[i].verdict, "simulated, ");
         if (!strcmp(cases[i].verdict, "inconclusive"))
-            assert_verdict(&arm, 0.3, "environment", "other processes took 30 % of the CPUs");
+            assert_verdict(&arm, 0.3, "environment", "other processes used 30 % of the CPUs");
     }
 }
 
@@ -210,7 +210,7 @@ static void the_summary_names_the_fastest_arm(void **state)
     set_speedup(&result->arms[1], 0.9, 1.6, 1.7); /* no longer sure: the other is named */
     leat_verdict_summary(result);
     assert_has(result->summary, "prefetch=2 makes training 1.30×");
-    assert_has(result->summary, "; prefetch=1 is not told apart from it");
+    assert_has(result->summary, "; prefetch=1 does not differ from it measurably");
     result->arms[2].simulated = 1;
     leat_verdict_summary(result);
     assert_has(result->summary, "(arms in part simulated)");
@@ -236,14 +236,14 @@ static void arms_that_may_be_as_fast_are_named(void **state)
     set_speedup(&result->arms[3], 1.1, 1.2, 1.3);
     leat_verdict_summary(result);
     assert_has(result->summary, "prefetch=1 makes training 1.60×");
-    assert_has(result->summary, "; prefetch=2 is not told apart from it");
+    assert_has(result->summary, "; prefetch=2 does not differ from it measurably");
     set_speedup(&result->arms[3], 1.1, 1.2, 1.55);
     leat_verdict_summary(result);
-    assert_has(result->summary, "; 2 others are not told apart from it");
+    assert_has(result->summary, "; 2 others do not differ from it measurably");
     set_speedup(&result->arms[2], 1.1, 1.2, 1.3);
     set_speedup(&result->arms[3], 1.1, 1.2, 1.3);
     leat_verdict_summary(result);
-    assert_null(strstr(result->summary, "told apart"));
+    assert_null(strstr(result->summary, "measurably"));
     free(result);
 }
 
@@ -274,7 +274,7 @@ static void nothing_is_claimed_without_evidence(void **state)
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
     result->rounds = 4;
     leat_verdict_summary(result);
-    assert_has(result->summary, "no difference is claimed from fewer than 5 rounds");
+    assert_has(result->summary, "fewer than 5 rounds: too few to claim a difference");
     free(result);
 }
 

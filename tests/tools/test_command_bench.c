@@ -52,11 +52,11 @@ static void a_plan_says_what_and_why(void **state)
                                "--set pipeline.prefetch=auto --set engine.memory=%lld",
                                least - less);
         if (less) {
-            expect_failure(code, 1, "it takes at least ");
+            expect_failure(code, 1, "this pipeline needs at least ");
         } else {
             expect_success(code);
-            expect_in(out, "as engine.memory says");
-            expect_in(out, "changed while running");
+            expect_in(out, "set by engine.memory");
+            expect_in(out, "changed during the run");
         }
     }
 }

@@ -88,7 +88,7 @@ static void repair_of_what_is_sound_or_nothing(void **state)
     expect_success(shell("$L repair x.tfrecord -o y.tfrecord && cmp x.tfrecord y.tfrecord"));
     expect_in(out, "in 0 places");
     expect_success(shell("rm y.tfrecord*; seq 1 100000 >ytext"));
-    expect_failure(shell("$L repair ytext -o y.tfrecord >yout"), 1, "holds no sound record");
+    expect_failure(shell("$L repair ytext -o y.tfrecord >yout"), 1, "holds no intact record");
     assert_int_equal(count_files("*y.tfrecord*"), 0);
     expect_failure(shell("$L repair missing -o y.tfrecord"), 1, "missing: No such file");
 }

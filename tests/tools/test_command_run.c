@@ -23,7 +23,7 @@ static void slips_of_the_hand_are_understood(void **state)
     make_pipeline();
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         expect_failure(shell("$L %s x-00000-of-00002.tfrecord", commands[i]), 1,
-                       "x-00000-of-00002.tfrecord: this is a TFRecord file, and a config");
+                       "x-00000-of-00002.tfrecord: this is a TFRecord file, not a config");
         expect_failure(shell("$L %s x-labels.txt", commands[i]), 1, "x-labels.txt:1:1: ");
     }
     expect_failure(shell("$L inspect x.yaml --record 3"), 2, "--record is for TFRecord files");

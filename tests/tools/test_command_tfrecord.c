@@ -85,7 +85,7 @@ static void what_is_refused(void **state)
     expect_failure(shell("$L convert tfrecord missing -o x"), 1, "missing");
     expect_success(shell("cp a.gz x-00000-of-00001.tfrecord"));
     expect_failure(shell("$L convert tfrecord x-00000-of-00001.tfrecord -o x"), 2,
-                   "would be replaced while it is read");
+                   "is an input and would be overwritten");
     expect_success(shell("cmp a.gz x-00000-of-00001.tfrecord; rm x-*; head -c 3000 a.gz >x.gz"));
     expect_failure(shell("$L convert tfrecord b.z x.gz -o xout"), 1, "GZIP: truncated");
     expect_in(err, "x.gz: record ");

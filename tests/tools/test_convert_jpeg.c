@@ -239,7 +239,7 @@ static void usage(void **state)
                    "--keep-metadata needs --jpeg");
     expect_success(shell("$L convert images in -o x -q --jpeg restart=65535"));
     assert_non_null(strstr(out, "JPEG: 1 transcoded ("));
-    assert_non_null(strstr(out, ", 0 passed through untouched\n"));
+    assert_non_null(strstr(out, ", 0 copied unchanged\n"));
 }
 
 static void inspect_counts_decoders(void **state)

@@ -109,7 +109,7 @@ static void train_writes_its_steps(void **state)
         assert_int_equal(count_events("t.json", "step"), cases[i].n_steps);
         assert_non_null(strstr(out, "worker time"));
         assert_non_null(strstr(out, "\ntrace: t.json, "));
-        assert_non_null(strstr(out, "; https://ui.perfetto.dev opens it\n"));
+        assert_non_null(strstr(out, "; open it in https://ui.perfetto.dev\n"));
     }
 }
 

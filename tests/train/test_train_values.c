@@ -70,7 +70,7 @@ static void a_value_that_is_no_number_is_named(void **state)
         for (int infinite = 0; infinite < 2; infinite++) {
             write_set(policies[p], 123, 3, infinite ? INFINITY : NAN);
             assert_int_equal(shell("$L train v.yaml -q"), 1);
-            expect_in(err, "the loss is no finite number");
+            expect_in(err, "the loss is not a finite number");
             expect_in(err, "v.tfrecord, record 123 (byte ");
             expect_in(err, infinite ? "'x': value 0 is infinite" : "'x': value 0 is NaN");
             assert_null(strstr(err, "learning rate"));

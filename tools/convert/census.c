@@ -16,14 +16,14 @@
 
 enum { FEATURES_MAX = 4096, LABELS_MAX = 1 << 20 };
 
-/* A census being taken. */
+/* State of a running census. */
 struct taker {
     leat_census *census;
     const char *label, *text;
     leat_image_reader *images;
     size_t labels_room;
-    leat_jpeg_index index; /* of the file that is being read; zeroed: it has none that fits */
-    bool is_indexed;       /* the record that is being read has a table in it */
+    leat_jpeg_index index; /* of the current file; zeroed: no index that fits */
+    bool is_indexed;       /* the current record has a table in it */
 };
 
 static int fail_memory(leat_error *err)
@@ -90,7 +90,7 @@ static void count_jpeg(const struct taker *taker, leat_census_feature *to, const
 
 static void count_bytes(struct taker *taker, leat_census_feature *to, const leat_feature *feature)
 {
-    /* Value i takes time in proportion to i, so of a long list only the beginning is looked at. */
+    /* Finding value i takes time proportional to i, so only the start of a long list is used. */
     const uint64_t n = feature->n < 64 ? feature->n : 64;
     for (uint64_t i = 0; i < n; i++) {
         const uint8_t *data;
@@ -147,7 +147,7 @@ static int count_feature(struct taker *taker, const leat_feature_key *key,
 
 /* --- labels ------------------------------------------------------------------------------------*/
 
-/* Place of a label in the sorted list, or where it belongs. */
+/* Index of a label in the sorted list, or where to insert it. */
 static size_t label_place(const leat_census *census, int64_t label)
 {
     size_t low = 0, high = census->n_labels;
@@ -261,7 +261,7 @@ static void count_lost(leat_census *census, uint64_t bytes, const leat_format_er
     census->lost_bytes += bytes;
 }
 
-/* Gives the next sound record. */
+/* Reads the next intact record. */
 static int next_sound(leat_census *census, leat_tfrecord_reader *reader, const uint8_t **record,
                       size_t *size, leat_format_error *why)
 {
@@ -299,7 +299,7 @@ static int count_file(struct taker *taker, const char *path, leat_error *err)
         return leat_files_fail(err, &why);
     if (taker->census->records == before && taker->census->n_lost > lost_before)
         return leat_fail(err, LEAT_E_DATA,
-                         "%s holds no sound record: damaged, or not a TFRecord file", path);
+                         "%s holds no intact record: damaged, or not a TFRecord file", path);
     return LEAT_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * census.h: counts what TFRecord files of examples hold: records, features, labels, images. */
+ * census.h: counts the contents of TFRecord files of examples: records, features, labels, images. */
 #ifndef LEAT_CENSUS_H
 #define LEAT_CENSUS_H
 
@@ -16,7 +16,7 @@ typedef struct leat_census_range {
     double low, high, sum;
 } leat_census_range;
 
-/* JPEG files that leat's own decoder does not take, by what they are. */
+/* JPEG files that leat's own decoder does not support, by reason. */
 enum { LEAT_CENSUS_REASONS = 16 };
 typedef struct leat_census_reason {
     char text[64];
@@ -35,7 +35,7 @@ typedef struct leat_census_feature {
     uint64_t own_decoder; /* of JPEG: leat's own decoder takes them, libjpeg-turbo the others */
     /* Of own_decoder: can be read in parts, by restart markers or by the index beside the file. */
     uint64_t restart_markers, side_index;
-    leat_census_reason reasons[LEAT_CENSUS_REASONS]; /* the last counts all that found no place */
+    leat_census_reason reasons[LEAT_CENSUS_REASONS]; /* the last counts all others */
 } leat_census_feature;
 
 typedef struct leat_census_label {
@@ -46,7 +46,7 @@ typedef struct leat_census_label {
 
 typedef struct leat_census {
     uint64_t records, bytes;       /* bytes of files */
-    uint64_t n_lost, lost_bytes;   /* places that are damaged, and bytes of these */
+    uint64_t n_lost, lost_bytes;   /* damaged places, and their bytes */
     char lost_first[512];          /* the first of them: file, record, byte, what is wrong */
     leat_census_range sizes;       /* of records, without framing */
     leat_census_feature *features; /* in order of first appearance */
@@ -55,8 +55,8 @@ typedef struct leat_census {
     size_t n_labels;
 } leat_census;
 
-/* Counts every record of the files; checks their CRCs. Damage is counted too, and gone past; a file
- * without any sound record is an error. `label` and `text` are the names of the
+/* Counts every record of the files; checks their CRCs. Damage is counted and skipped; a file
+ * without any intact record is an error. `label` and `text` are the names of the
  * features that hold class and class name.
  * out      leat_census_close(), also after an error
  * returns  LEAT_OK, LEAT_E_DATA with file, record and offset, LEAT_E_IO, LEAT_E_NOMEM */

@@ -21,10 +21,10 @@ struct job {
     uint64_t records, bytes_in, bytes_out; /* of files */
     leat_progress progress;
     char **names, **parts; /* final and temporary ones of all shards */
-    int32_t n_parts;       /* that are written, or under way */
+    int32_t n_parts;       /* written or in progress */
     leat_tfrecord_writer *writer;
-    uint64_t total; /* records of all files, where they are counted */
-    uint64_t left;  /* records that the shard under way still takes; UINT64_MAX: all of its file */
+    uint64_t total; /* records of all files, if counted */
+    uint64_t left;  /* records still to write to the current shard; UINT64_MAX: all of its file */
 };
 
 static int open_names(struct job *job, leat_error *err)
@@ -45,7 +45,7 @@ static void close_job(struct job *job)
 {
     leat_tfrecord_writer_close(&job->writer);
     for (int32_t i = 0; i < job->n_parts; i++)
-        unlink(job->parts[i]); /* those that have got their name are no longer there */
+        unlink(job->parts[i]); /* renamed ones no longer exist */
     for (int32_t i = 0; i < job->n_shards; i++) {
         if (job->names)
             free(job->names[i]);
@@ -56,7 +56,7 @@ static void close_job(struct job *job)
     free(job->parts);
 }
 
-/* Files are not converted onto themselves: the compressed ones would be gone. */
+/* Refuses output names that are inputs, because the inputs would be lost. */
 static int check_apart(const struct job *job, leat_error *err)
 {
     struct stat from, to;
@@ -67,7 +67,7 @@ static int check_apart(const struct job *job, leat_error *err)
             if (stat(job->files.items[k], &from) == 0 && from.st_dev == to.st_dev &&
                 from.st_ino == to.st_ino)
                 return leat_fail(err, LEAT_E_ARGUMENT,
-                                 "%s would be replaced while it is read: choose another PREFIX",
+                                 "%s is an input and would be overwritten: choose another PREFIX",
                                  job->names[i]);
     }
     return LEAT_OK;
@@ -84,7 +84,7 @@ static int close_shard(struct job *job, leat_error *err)
     return rc < 0 ? leat_files_fail(err, &why) : LEAT_OK;
 }
 
-/* Goes on to the next shard; `takes` records go there. */
+/* Starts the next shard, which gets `takes` records. */
 static int next_shard(struct job *job, uint64_t takes, leat_error *err)
 {
     leat_format_error why;
@@ -97,7 +97,7 @@ static int next_shard(struct job *job, uint64_t takes, leat_error *err)
                : LEAT_OK;
 }
 
-/* Records of a shard of all: numbers differ by one at most. */
+/* Records of a shard; sizes differ by at most one. */
 static uint64_t share_of(const struct job *job, int32_t shard)
 {
     const uint64_t n = (uint64_t)job->n_shards;
@@ -117,7 +117,7 @@ static int write_record(struct job *job, const uint8_t *record, size_t size, lea
     return rc;
 }
 
-/* Reads a file through. With LEAT_TFRECORD_LENGTHS_ONLY it counts, otherwise it writes. */
+/* Reads a whole file. With LEAT_TFRECORD_LENGTHS_ONLY it counts records, otherwise it writes them. */
 static int take_file(struct job *job, const char *path, unsigned flags, leat_error *err)
 {
     leat_format_error why;
@@ -181,7 +181,7 @@ static int name_all(struct job *job, leat_error *err)
     return rc == LEAT_OK ? leat_shard_names_index(job->c->prefix, job->n_shards, err) : rc;
 }
 
-/* Temporary names are of PREFIX too, so its lock covers them. */
+/* Temporary files also belong to PREFIX, so its lock covers them. */
 static int convert_locked(struct job *job, leat_error *err)
 {
     leat_lock lock = { 0 };

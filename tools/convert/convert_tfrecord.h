@@ -17,8 +17,8 @@ typedef struct leat_convert_tfrecord {
     const char *json;   /* --json */
 } leat_convert_tfrecord;
 
-/* Writes all shards under temporary names and puts them under their own when all are complete and on disk;
- * makes their indexes; says what was done. After an error or a signal nothing is left. Records keep their
+/* Writes all shards under temporary names and renames them when all are complete and on disk;
+ * makes their indexes; reports the result. After an error or a signal nothing is left. Records keep their
  * order and their bytes; every CRC is checked.
  *
  * returns  LEAT_OK; LEAT_E_DATA with file, record and byte; LEAT_E_ARGUMENT: more shards than records, or a

@@ -131,7 +131,7 @@ struct scene {
     int32_t noise;          /* about three standard deviations */
 };
 
-/* A direction without sine and cosine, which differ between machines in the last bit. */
+/* A random direction without sine and cosine, whose last bits differ between machines. */
 static void draw_direction(leat_rng *rng, float *cosine, float *sine)
 {
     const float t = leat_rng_range(rng, -1, 1), over = 1 / (1 + t * t);

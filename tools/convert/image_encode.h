@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * image_encode.h: pixels to JPEG or PNG bytes. */
+ * image_encode.h: encodes pixels as JPEG or PNG. cmd_synth.c calls it. */
 #ifndef LEAT_IMAGE_ENCODE_H
 #define LEAT_IMAGE_ENCODE_H
 

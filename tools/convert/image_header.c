@@ -12,16 +12,16 @@
 
 #include "leat/op.h"
 
-#define SCRATCH_BYTES ((size_t)4 << 30) /* address space; committed by touch */
+#define SCRATCH_BYTES ((size_t)4 << 30) /* address space; memory is used only where written */
 
 struct leat_image_reader {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr manager;
     jmp_buf back;
-    char text[JMSG_LENGTH_MAX]; /* of the error, or of the first warning */
+    char text[JMSG_LENGTH_MAX]; /* the error, or the first warning */
     uint8_t *memory;            /* pixels of leat_image_reader_verify() */
     size_t room;
-    void *options;         /* of decode_image, for all other kinds; NULL: there was none yet */
+    void *options;         /* of decode_image, for all other kinds; NULL: not used yet */
     leat_scratch *scratch; /* and its memory */
 };
 
@@ -79,7 +79,7 @@ static int reserve(leat_image_reader *reader, size_t n, leat_error *err)
         return LEAT_OK;
     uint8_t *memory = realloc(reader->memory, n);
     if (!memory)
-        return leat_fail(err, LEAT_E_NOMEM, "no memory for %zu bytes of pixels", n);
+        return leat_fail(err, LEAT_E_NOMEM, "cannot allocate %zu bytes of pixels", n);
     reader->memory = memory;
     reader->room = n;
     return LEAT_OK;
@@ -165,7 +165,7 @@ static int open_decoder(leat_image_reader *reader, const leat_op *decode, leat_e
     return LEAT_OK;
 }
 
-/* WebP, BMP and PNM: their op knows, and says what is wrong. */
+/* WebP, BMP and PNM: the op decode_image checks them and gives the message. */
 static int op_read(leat_image_reader *reader, const void *bytes, size_t n, bool all,
                    leat_image_header *out, leat_error *err)
 {
@@ -192,7 +192,7 @@ static int op_read(leat_image_reader *reader, const void *bytes, size_t n, bool 
 static int fail_format(size_t n, leat_error *err)
 {
     return leat_fail(err, LEAT_E_DATA,
-                     n ? "no image: none of JPEG, PNG, WebP, BMP, PGM and PPM" : "an empty file");
+                     n ? "no image: not JPEG, PNG, WebP, BMP, PGM or PPM" : "an empty file");
 }
 
 int leat_image_reader_header(leat_image_reader *reader, const void *bytes, size_t n,

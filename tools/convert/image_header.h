@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * image_header.h: what an image file's header says: kind, height and width. */
+ * image_header.h: reads kind, height and width from an image file's header. */
 #ifndef LEAT_IMAGE_HEADER_H
 #define LEAT_IMAGE_HEADER_H
 
@@ -20,10 +20,10 @@ typedef struct leat_image_reader leat_image_reader;
 leat_image_reader *leat_image_reader_open(void);
 void leat_image_reader_close(leat_image_reader **reader);
 
-/* Reads the header. Returns LEAT_OK, or LEAT_E_DATA with why it is no image. */
+/* Reads the header. Returns LEAT_OK, or LEAT_E_DATA with the reason. */
 int leat_image_reader_header(leat_image_reader *reader, const void *bytes, size_t n,
                              leat_image_header *out, leat_error *err);
-/* Decodes all of it. Returns LEAT_OK, or LEAT_E_DATA with what is damaged, LEAT_E_NOMEM. */
+/* Decodes the whole image. Returns LEAT_OK, LEAT_E_DATA with the damage, or LEAT_E_NOMEM. */
 int leat_image_reader_verify(leat_image_reader *reader, const void *bytes, size_t n,
                              leat_error *err);
 

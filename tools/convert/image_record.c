@@ -15,7 +15,7 @@
 struct leat_image_record {
     bool verify;
     leat_image_reader *reader;
-    leat_jpeg_transcoder *transcoder; /* NULL: bytes pass untouched */
+    leat_jpeg_transcoder *transcoder; /* NULL: bytes are copied unchanged */
     leat_image_record_counts counts;
     leat_example_builder *builder;
     uint8_t *bytes; /* of the file */
@@ -57,13 +57,14 @@ static int grow(leat_image_record *record, leat_error *err)
 {
     uint8_t *bytes = realloc(record->bytes, record->room * 2);
     if (!bytes)
-        return leat_fail(err, LEAT_E_NOMEM, "no memory for a file of %zu bytes", record->room * 2);
+        return leat_fail(err, LEAT_E_NOMEM, "cannot allocate %zu bytes for the file",
+                         record->room * 2);
     record->bytes = bytes;
     record->room *= 2;
     return LEAT_OK;
 }
 
-/* Whether the file, and not the machine, is why it cannot be opened. */
+/* True if opening failed because of the file and not because of the machine. */
 static int open_code(int error)
 {
     return error == EACCES || error == EPERM || error == ENOENT || error == ELOOP || error == ENXIO
@@ -71,7 +72,7 @@ static int open_code(int error)
                : LEAT_E_IO;
 }
 
-/* Three system calls for a file that fits: a regular file's short read is its end. */
+/* Takes three system calls if the file fits: a short read of a regular file is its end. */
 static int read_file(leat_image_record *record, int folder, const char *path, size_t *size,
                      leat_error *err)
 {
@@ -100,7 +101,7 @@ static int read_file(leat_image_record *record, int folder, const char *path, si
     return rc;
 }
 
-/* An image as it goes into its record. */
+/* The fields of an image's record. */
 struct stored {
     const uint8_t *bytes;
     size_t size;

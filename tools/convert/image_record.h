@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * image_record.h: one image file as a tf.train.Example, with the feature names that TensorFlow's
- * own image sets use. The image's bytes are passed on untouched, or as jpeg_transcode.h makes them. */
+ * image_record.h: encodes one image file as a tf.train.Example, with the feature names of TensorFlow's
+ * own image sets. The image's bytes are copied unchanged, or rewritten by jpeg_transcode.h. */
 #ifndef LEAT_IMAGE_RECORD_H
 #define LEAT_IMAGE_RECORD_H
 
@@ -12,12 +12,12 @@
 #include "leat/error.h"
 
 typedef struct leat_image_record_options {
-    bool verify;      /* decode every image */
-    int restart_mcus; /* > 0: JPEG files are written anew with a restart marker every so many MCUs */
+    bool verify;        /* decode every image */
+    int restart_mcus;   /* > 0: JPEG files are rewritten with a restart marker every so many MCUs */
     bool keep_metadata; /* of these files */
 } leat_image_record_options;
 
-/* What became of JPEG files where restart_mcus > 0. */
+/* Counts of JPEG files if restart_mcus > 0. */
 typedef struct leat_image_record_counts {
     uint64_t transcoded, passed;
     uint64_t bytes_before, bytes_after; /* of those transcoded */
@@ -33,12 +33,13 @@ void leat_image_record_close(leat_image_record **record);
 /* Reads folder/path and encodes it.
  * out, size  the message, valid until the next call
  * bytes_in   size of the file
- * returns    LEAT_OK; LEAT_E_DATA: no image, or one that may not be read; the message is "path: why"; LEAT_E_IO; LEAT_E_NOMEM;
+ * returns    LEAT_OK; LEAT_E_DATA: no image, or not readable (the message is "path: why"); LEAT_E_IO;
+ *            LEAT_E_NOMEM;
  *            LEAT_E_INTERNAL: see leat_jpeg_transcode() */
 int leat_image_record_make(leat_image_record *record, int folder, const char *path, int32_t label,
                            const char *class_name, const uint8_t **out, size_t *size,
                            size_t *bytes_in, leat_error *err);
-/* Of all records made so far. */
+/* Totals of all records made so far. */
 leat_image_record_counts leat_image_record_get_counts(const leat_image_record *record);
 
 #endif

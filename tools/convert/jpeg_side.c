@@ -30,7 +30,7 @@ static leat_feature look_up(const uint8_t *example, size_t size, const char *key
     return found;
 }
 
-/* Settles by the first record which feature holds the JPEG files. */
+/* Finds the feature that holds the JPEG files, from the first record. */
 static int choose_feature(side_maker *m, const char *path, leat_error *err)
 {
     const char *const names[] = { m->how->feature ? m->how->feature : "image/encoded",
@@ -49,10 +49,10 @@ static int choose_feature(side_maker *m, const char *path, leat_error *err)
         if (rc == LEAT_FORMAT_END || look_up(payload, size, names[i]).kind == LEAT_FEATURE_BYTES)
             return LEAT_OK;
     }
-    return leat_fail(err, LEAT_E_DATA,
-                     "%s: record 0 has no feature '%s' of bytes: name the one with the JPEG files "
-                     "by --feature",
-                     path, names[1]);
+    return leat_fail(
+        err, LEAT_E_DATA,
+        "%s: record 0 has no bytes feature '%s': name the one with the JPEG files by --feature",
+        path, names[1]);
 }
 
 static leat_jpeg_index_id id_of(const uint8_t *payload, size_t size)
@@ -108,13 +108,13 @@ static int check_record(side_maker *m, const leat_jpeg_index_id *id, const uint8
     const int rc = leat_jpeg_index_find(&m->index, record, id, &table, &n);
     if (rc < 0)
         return leat_fail(err, LEAT_E_DATA, "%s at record %llu",
-                         rc == LEAT_FORMAT_BAD ? "it is damaged" : "it is of other bytes",
+                         rc == LEAT_FORMAT_BAD ? "it is damaged" : "it was made for other data",
                          (unsigned long long)record);
     count(m, jpeg, size, n);
     return LEAT_OK;
 }
 
-/* Goes through all records, checking or adding each. */
+/* Checks or adds every record. */
 static int walk(side_maker *m, const char *path, leat_error *err)
 {
     leat_format_error why;
@@ -154,7 +154,7 @@ static int write_side(side_maker *m, const char *path, leat_error *err)
                : LEAT_OK;
 }
 
-/* LEAT_OK: the side index there is fits every record; else `err` says why it does not. */
+/* LEAT_OK if the existing side index fits every record; else `err` says why not. */
 static int check_side(side_maker *m, const char *path, uint64_t n_records, leat_error *err)
 {
     leat_format_error why;
@@ -162,7 +162,7 @@ static int check_side(side_maker *m, const char *path, uint64_t n_records, leat_
         return leat_files_fail(err, &why);
     m->side->bytes = m->index.memory_bytes;
     if (strcmp(m->index.key, m->side->feature) != 0)
-        return leat_fail(err, LEAT_E_DATA, "it is of feature '%s'", m->index.key);
+        return leat_fail(err, LEAT_E_DATA, "it was made for feature '%s'", m->index.key);
     leat_tfrecord_reader_close(&m->reader);
     return walk(m, path, err);
 }
@@ -195,7 +195,7 @@ static int take(side_maker *m, const char *path, leat_error *err)
     if (rc < 0)
         return rc;
     if (m->how->rebuild)
-        leat_fail(&reason, LEAT_E_ARGUMENT, "asked to build it again");
+        leat_fail(&reason, LEAT_E_ARGUMENT, "rebuild requested");
     else if (check_side(m, path, n_records, &reason) == LEAT_OK)
         return LEAT_OK;
     if (m->how->check)
@@ -227,13 +227,13 @@ void leat_jpeg_side_print(const leat_loader_stats_info *stats)
         printf("index of JPEG files: used for %s samples",
                leat_files_count_text(stats->n_seek, used));
     if (stats->n_seek_refused)
-        printf("; it did not fit %s others, which were read without it: make it anew with "
-               "`leat index --jpeg`",
+        printf("; it did not fit %s others, which were read without it: rebuild it with `leat "
+               "index --jpeg`",
                leat_files_count_text(stats->n_seek_refused, refused));
     if (stats->n_seek || stats->n_seek_refused)
         putchar('\n');
     if (stats->n_files || stats->n_files_here)
-        printf("JPEG files: %s were handed to the device, %s decoded on the CPU\n",
+        printf("JPEG files: %s decoded on the device, %s on the CPU\n",
                leat_files_count_text(stats->n_files, used),
                leat_files_count_text(stats->n_files_here, refused));
 }

@@ -24,7 +24,7 @@ typedef struct leat_jpeg_side {
     uint64_t small, other, none; /* of `neither`: too few MCUs to gain (or damaged); of a kind that
                                     libjpeg-turbo decodes, such as progressive; no JPEG file */
     bool built;
-    char note[480]; /* why it was built; "" when it was not */
+    char note[480]; /* why it was built; "": it was not */
 } leat_jpeg_side;
 
 /* Checks the side index of a file against every record, and makes it when it is missing or does not

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_transcode.c: DESIGN: three libjpeg objects: `from` reads the file's coefficients, `to` writes
- * them, `again` reads what was written; `from` stays open until the comparison is done. They are
- * made for each file, because libjpeg would use a file's tables for the next one that lacks some. Whatever fails in reading or writing means that the file is passed: only
- * libjpeg knows all that can be odd about a file, and the untouched file is always right. */
+ * them, `again` reads the result; `from` stays open until the comparison is done. They are made for each
+ * file, because libjpeg would reuse tables of one file for the next. If reading or writing fails, the file
+ * is copied unchanged: only libjpeg knows all odd kinds of files, and an unchanged file is always right. */
 #include "jpeg_transcode.h"
 
 #include <setjmp.h>
@@ -29,7 +29,7 @@ struct leat_jpeg_transcoder {
     bool is_turned;
     leat_jpeg_transform transform;
     jvirt_barray_ptr *coefficients;          /* of `from` */
-    jvirt_barray_ptr turned[MAX_COMPONENTS]; /* of `to`, where the picture is turned */
+    jvirt_barray_ptr turned[MAX_COMPONENTS]; /* of `to`, if the picture is rotated */
     uint8_t *bytes;
     size_t size, room;
 };
@@ -78,7 +78,7 @@ static void on_output_end(j_compress_ptr jpeg)
     t->size = t->room - t->destination.free_in_buffer;
 }
 
-/* May come back by longjmp; then end() takes what there is. */
+/* May return by longjmp; end() frees a partial state. */
 static void begin(leat_jpeg_transcoder *t)
 {
     jpeg_create_decompress(&t->from);
@@ -162,7 +162,7 @@ static bool is_complete(const struct jpeg_decompress_struct *from)
     return true;
 }
 
-/* False: the file is to be passed. */
+/* False: copy the file unchanged. */
 static bool read_file(leat_jpeg_transcoder *t, const uint8_t *bytes, size_t size)
 {
     struct jpeg_decompress_struct *from = &t->from;
@@ -183,7 +183,7 @@ static bool is_named(const struct jpeg_marker_struct *m, int marker, const char 
     return m->marker == marker && m->data_length >= n && !memcmp(m->data, name, n);
 }
 
-/* All but those that libjpeg has written itself. */
+/* Copies the markers that libjpeg does not write itself. */
 static void copy_metadata(leat_jpeg_transcoder *t)
 {
     for (jpeg_saved_marker_ptr m = t->from.marker_list; m; m = m->next) {
@@ -291,7 +291,7 @@ static int fail_compare(leat_error *err)
                      "--jpeg, and please report this file");
 }
 
-/* True: written. False: to be passed, or out of memory. */
+/* True: written. False: copy the file unchanged, or out of memory. */
 static bool rewrite(leat_jpeg_transcoder *t, const uint8_t *bytes, size_t size)
 {
     if (setjmp(t->back))
@@ -332,9 +332,9 @@ int leat_jpeg_transcode(leat_jpeg_transcoder *t, const uint8_t *bytes, size_t si
     *out = (leat_jpeg_transcoded){ .is_passed = !rewrite(t, bytes, size) };
     if (!out->is_passed && !check(t))
         rc = fail_compare(err);
-    /* What a file becomes must not depend on the memory that happened to be free. */
+    /* Out of memory always stops the run: the output must not depend on free memory. */
     if ((out->is_passed || rc < 0) && t->manager.msg_code == JERR_OUT_OF_MEMORY)
-        rc = leat_fail(err, LEAT_E_NOMEM, "no memory for its coefficients");
+        rc = leat_fail(err, LEAT_E_NOMEM, "cannot allocate memory for its coefficients");
     describe(t, out);
     end(t);
     return rc;

@@ -14,7 +14,7 @@ leat_jpeg_transform leat_jpeg_transform_upright(int orientation)
 bool leat_jpeg_transform_fits(const leat_jpeg_transform *t,
                               const struct jpeg_decompress_struct *from)
 {
-    /* A scan of one component has MCUs of one block, whatever its factors say. */
+    /* A scan of one component has MCUs of one block, for any sampling factors. */
     const bool is_alone = from->num_components == 1;
     const JDIMENSION mcu_width = DCTSIZE * (JDIMENSION)(is_alone ? 1 : from->max_h_samp_factor);
     const JDIMENSION mcu_height = DCTSIZE * (JDIMENSION)(is_alone ? 1 : from->max_v_samp_factor);
@@ -105,7 +105,7 @@ void leat_jpeg_transform_request(const leat_jpeg_transform *t,
         const jpeg_component_info *c = &from->comp_info[i];
         const int h = t->is_transposed ? c->v_samp_factor : c->h_samp_factor;
         const int v = t->is_transposed ? c->h_samp_factor : c->v_samp_factor;
-        /* Zeroed: the rows that fill the last MCU up are looked at, but not written. */
+        /* Zeroed: the padding rows of the last MCU are read, but not written. */
         arrays[i] = to->mem->request_virt_barray(
             (j_common_ptr)to, JPOOL_IMAGE, TRUE, round_up(leat_jpeg_transform_columns(t, c), h),
             round_up(leat_jpeg_transform_rows(t, c), v), (JDIMENSION)v);

@@ -36,9 +36,9 @@ static int take(leat_lock *lock, const char *prefix, leat_error *err)
     for (;;) {
         lock->fd = open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (lock->fd < 0)
-            return leat_fail(err, LEAT_E_IO, "%s: cannot make the file %s: %s", prefix, lock->path,
-                             strerror(errno));
-        /* Some file systems know no locks; one writer at a time must be possible there too. */
+            return leat_fail(err, LEAT_E_IO, "%s: cannot create the file %s: %s", prefix,
+                             lock->path, strerror(errno));
+        /* Some file systems have no locks; a single writer must work there too. */
         if (flock(lock->fd, LOCK_EX | LOCK_NB) < 0 && errno != ENOSYS && errno != EOPNOTSUPP) {
             const int error = errno;
             close(lock->fd);
@@ -67,7 +67,7 @@ void leat_lock_close(leat_lock *lock)
 {
     if (!lock->path)
         return;
-    unlink(lock->path); /* while it is held: afterwards it may be another's */
+    unlink(lock->path); /* while locked; later it may be another's */
     close(lock->fd);
     free(lock->path);
     lock->path = NULL;

@@ -15,17 +15,17 @@ struct names {
     size_t n, room;
 };
 
-/* A folder that is being walked, and the one that it was found in. */
+/* A folder on the current path of the walk, with its parent. */
 struct ancestor {
     dev_t device;
     ino_t inode;
     const struct ancestor *up;
 };
 
-/* What a walk over a class found so far. */
+/* State of the walk over a class. */
 struct walk {
     leat_scan *scan;
-    const char *top; /* the folder given */
+    const char *top; /* the folder of the command line */
     bool recursive, skip_bad;
     struct ancestor root; /* that folder */
     int32_t label;
@@ -105,7 +105,7 @@ static int take_entry(struct walk *walk, const char *relative, DIR *dir, const s
         return names_add(kind == 'd' ? folders : files, entry->d_name) < 0 ? fail_memory(err)
                                                                            : LEAT_OK;
     const char *const why = kind == 'x'       ? "neither a file nor a folder"
-                            : errno == ENOENT ? "a link to what is not there"
+                            : errno == ENOENT ? "a broken link"
                                               : strerror(errno);
     return take_odd(walk, relative, entry->d_name, why, listing, err);
 }
@@ -172,10 +172,10 @@ static int walk_folders(struct walk *walk, const char *relative, const struct na
 {
     int rc = LEAT_OK;
     if (folders->n && !walk->recursive)
-        return leat_fail(err, LEAT_E_DATA,
-                         "%s/%s/%s: a folder inside a class; --recursive takes its files for "
-                         "images of class '%s'",
-                         walk->top, relative, folders->items[0], walk->scan->classes[walk->label]);
+        return leat_fail(
+            err, LEAT_E_DATA,
+            "%s/%s/%s: a folder inside a class; --recursive adds its files to class '%s'",
+            walk->top, relative, folders->items[0], walk->scan->classes[walk->label]);
     for (size_t i = 0; i < folders->n && rc == LEAT_OK; i++) {
         char *inner = leat_files_text("%s/%s", relative, folders->items[i]);
         rc = inner ? walk_class(walk, inner, is, err) : fail_memory(err);
@@ -184,7 +184,7 @@ static int walk_folders(struct walk *walk, const char *relative, const struct na
     return rc;
 }
 
-/* A link to a folder that it lies in would be walked for ever. *is: the folder, found in `up`. */
+/* Detects a link to a parent folder, which would never end. *is: the folder, searched in `up`. */
 static bool is_loop(const struct walk *walk, const char *relative, const struct ancestor *up,
                     struct ancestor *is)
 {
@@ -205,7 +205,7 @@ static int walk_class(struct walk *walk, const char *relative, const struct ance
     struct names folders = { 0 }, files = { 0 };
     struct ancestor is;
     if (is_loop(walk, relative, up, &is))
-        return take_odd(walk, "", relative, "a link to a folder that it lies in", false, err);
+        return take_odd(walk, "", relative, "a link to a folder that contains it", false, err);
     int rc = list_folder(walk, relative, false, &folders, &files, err);
     for (size_t i = 0; i < files.n && rc == LEAT_OK; i++)
         rc = add_file(walk, relative, files.items[i], err);
@@ -216,7 +216,7 @@ static int walk_class(struct walk *walk, const char *relative, const struct ance
     return rc;
 }
 
-/* 1 if a folder has sub-folders and no files: then it holds classes and is none itself. */
+/* 1 if a folder has sub-folders and no files: it holds classes and is no class. */
 static int has_folders_only(struct walk *walk, const char *name, int *result, leat_error *err)
 {
     struct names folders = { 0 }, files = { 0 };
@@ -241,8 +241,8 @@ static int check_level(struct walk *walk, const struct names *folders, leat_erro
             return LEAT_OK;
     }
     return leat_fail(err, LEAT_E_DATA,
-                     "%s: its sub-folders hold folders only, no images; did you mean %s/%s? "
-                     "(--recursive takes '%s' for a class)",
+                     "%s: its sub-folders hold only folders, no images; did you mean %s/%s? (with "
+                     "--recursive '%s' is a class)",
                      top, top, folders->items[folders->n - 1], folders->items[0]);
 }
 

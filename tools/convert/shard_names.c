@@ -11,9 +11,9 @@
 #include "formats/pattern.h"
 #include "formats/shard_set.h"
 
-static const char marker_text[] =
-    "leat gives the files of this set their names. If none runs, it was stopped while it did:\n"
-    "the set is not whole. Run the conversion again; it removes this file when all is there.\n";
+static const char marker_text[] = "leat is renaming the files of this set. If no leat is running, "
+                                  "it was stopped before the end:\nthe set is not complete. Run "
+                                  "the conversion again; it removes this file when it is done.\n";
 
 char *leat_shard_name(const char *prefix, int32_t shard, int32_t n_shards)
 {
@@ -51,10 +51,11 @@ int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err
     if (rc == LEAT_OK && glob(pattern, 0, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++)
             if (!strstr(found.gl_pathv[i], end))
-                rc = leat_fail(err, LEAT_E_DATA,
-                               "%s is of a set with another number of shards, and %s-*.tfrecord "
-                               "would mix the two; remove it or choose another PREFIX",
-                               found.gl_pathv[i], prefix);
+                rc =
+                    leat_fail(err, LEAT_E_DATA,
+                              "%s belongs to a set with another number of shards, and "
+                              "%s-*.tfrecord would mix the two; remove it or choose another PREFIX",
+                              found.gl_pathv[i], prefix);
     globfree(&found);
     free(literal);
     free(pattern);

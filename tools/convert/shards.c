@@ -37,7 +37,7 @@ struct job {
     int folder;                         /* [const] */
     size_t n;                           /* [const] positions */
     struct shard *shards;
-    atomic_size_t stop; /* no position from here on is worked on; falls only [job lock] */
+    atomic_size_t stop; /* positions from here on are skipped; only decreases [job lock] */
     atomic_size_t done; /* files, for the progress */
     pthread_mutex_t lock;
     pthread_cond_t turned;      /* a turn or `stop` changed */
@@ -87,7 +87,7 @@ static int fail_canceled(leat_error *err)
 
 /* --- writing -----------------------------------------------------------------------------------*/
 
-/* Waits until all before the task is written. False: it never will be. */
+/* Waits until everything before the task is written. False: the job stopped before. */
 static bool take_turn(struct job *job, struct task *task)
 {
     if (task->my_turn)
@@ -132,7 +132,7 @@ static int close_shard(struct shard *shard, leat_format_error *why)
     return rc;
 }
 
-/* Errors of the writer speak of the temporary name; people know the final one. */
+/* Replaces the temporary name in errors of the writer by the final one. */
 static int fail_write(const struct shard *shard, const leat_format_error *why, leat_error *err)
 {
     leat_error inner;
@@ -153,7 +153,7 @@ static int keep_record(struct worker *worker, const uint8_t *record, uint64_t si
         const size_t room = needed + needed / 2;
         uint8_t *buffer = realloc(worker->buffer, room);
         if (!buffer)
-            return leat_fail(err, LEAT_E_NOMEM, "no memory for %zu bytes", room);
+            return leat_fail(err, LEAT_E_NOMEM, "cannot allocate %zu bytes", room);
         worker->buffer = buffer;
         worker->room = room;
     }
@@ -303,7 +303,7 @@ static void run_workers(struct job *job)
     int32_t started = 0;
     while (threads && started < wanted && !pthread_create(&threads[started], NULL, work, job))
         started++;
-    work(job); /* fewer threads than wanted is slower, not wrong */
+    work(job); /* fewer threads are slower, but correct */
     for (int32_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     free(threads);
@@ -331,7 +331,7 @@ static int open_shards(struct job *job, leat_error *err)
     return LEAT_OK;
 }
 
-/* All shards are complete and on disk: give them their names. */
+/* Renames all shards, which are complete and on disk. */
 static int name_shards(struct job *job, leat_error *err)
 {
     int rc = leat_shard_names_begin(job->options->prefix, job->options->n_shards, err);
@@ -340,7 +340,7 @@ static int name_shards(struct job *job, leat_error *err)
         rc = leat_files_rename(shard->part, shard->name, err);
         if (rc < 0)
             break;
-        free(shard->part); /* no longer there to be removed */
+        free(shard->part); /* renamed, so there is nothing to remove */
         shard->part = NULL;
         job->result->bytes_out += shard->bytes;
     }
@@ -383,7 +383,7 @@ static int run_job(struct job *job, leat_error *err)
         return err->code;
     }
     if (result->images == 0)
-        return leat_fail(err, LEAT_E_DATA, "%s: no file in it is an image", job->options->folder);
+        return leat_fail(err, LEAT_E_DATA, "%s: contains no image", job->options->folder);
     return name_shards(job, err);
 }
 

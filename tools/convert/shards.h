@@ -16,8 +16,8 @@ typedef struct leat_shards_options {
     const char *prefix;    /* PREFIX-00000-of-00008.tfrecord */
     int32_t n_shards;
     int32_t threads;                  /* ≥ 1 */
-    leat_image_record_options record; /* what becomes of the images */
-    bool skip_bad;                    /* leave out what is no image, and list it */
+    leat_image_record_options record; /* how images are written */
+    bool skip_bad;                    /* leave out files that are no images, and list them */
     leat_progress *progress;
 } leat_shards_options;
 
@@ -33,7 +33,7 @@ typedef struct leat_shards_result {
     size_t n_skipped;
 } leat_shards_result;
 
-/* Writes all shards under temporary names and puts them under their own when all are complete and
+/* Writes all shards under temporary names and renames them when all are complete and
  * on disk: after leat_shard_names_begin(); the caller calls leat_shard_names_end() when the set has all else
  * that belongs to it. After an error before that, or a signal, nothing is left.
  *

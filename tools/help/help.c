@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "report/terminal.h"
 
-/* Ops as kinds, so that one loop prints all. */
+/* Ops as kinds, so that one loop prints everything. */
 static const leat_kind *op_kind(size_t i)
 {
     static leat_kind kind;
@@ -59,12 +59,10 @@ void leat_help_all(FILE *out)
         snprintf(head, sizeof head, "  %s", (*c)->name);
         leat_terminal_entry(out, head, 13, (*c)->summary);
     }
-    fprintf(out, "\nleat help COMMAND        options of a command\n"
-                 "leat help WORD           anything that a config or a report says\n"
-                 "leat help --search TEXT  where a text is found in all of this\n"
-                 "leat --version\n\n"
-                 "exit codes: 0 done, 1 failed, 2 wrong usage; stopped by a signal: a shell sees\n"
-                 "128 plus its number (130: Ctrl-C)\n");
+    fprintf(out, "\nleat help COMMAND        options of a command\nleat help WORD           a key "
+                 "of a config, or a word of a report\nleat help --search TEXT  search all help "
+                 "texts\nleat --version\n\nexit codes: 0 done, 1 failed, 2 wrong usage;\n"
+                 "128 plus the signal's number if stopped by a signal (130: Ctrl-C)\n");
 }
 
 const char *leat_help_flag_text(const leat_option *row, char text[512])

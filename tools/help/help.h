@@ -9,7 +9,7 @@
 /* What `leat help` and `leat help COMMAND` print. */
 void leat_help_all(FILE *out);
 void leat_help_command(FILE *out, const leat_command *command);
-/* What an option of the command line does, with its words and its default. Returns text. */
+/* Help of a command-line option, with its choices and default. Returns text. */
 const char *leat_help_flag_text(const leat_option *row, char text[512]);
 /* One option table of a config: name, type, initial value, help. */
 void leat_help_options(FILE *out, const leat_option *table);
@@ -22,7 +22,7 @@ void leat_help_reference(FILE *out); /* Markdown: everything a config can say, a
 /* The groups of things that a config can name. */
 typedef struct leat_help_group {
     const char *title; /* "Stages" */
-    const char *where; /* where in a config they stand */
+    const char *where; /* their place in a config */
     const leat_kind *(*kind)(size_t i);
     const char *example; /* YAML around the entry of a kind (%s) */
     const char

@@ -13,7 +13,7 @@ static void print_command_names(FILE *out)
         fprintf(out, "%s%s", c == leat_commands() ? "" : " ", (*c)->name);
 }
 
-/* "pipeline.batch.size=": what --set and --vary take, but for lists and mappings. */
+/* Paths for --set and --vary, such as "pipeline.batch.size="; without lists and mappings. */
 static void print_paths(FILE *out)
 {
     for (const leat_help_group *group = leat_help_groups; group->title; group++) {
@@ -45,7 +45,7 @@ static void print_presets(FILE *out, bool with_sim)
             fprintf(out, " %s", infos[i].name + (with_sim ? 0 : 4));
 }
 
-/* Words that mean the same after any command. Bash takes a word apart at ':'. */
+/* Words that mean the same after any command. Bash splits words at ':'. */
 static void print_shared(FILE *out)
 {
     fputs("  local presets=\"", out);
@@ -91,7 +91,7 @@ static void print_options(FILE *out, const leat_command *command)
     fprintf(out, "\" ;;\n");
 }
 
-/* Arguments that are words of ours and not files. */
+/* Arguments that are fixed words and not files. */
 static void print_arguments(FILE *out)
 {
     fputs("    convert:convert) COMPREPLY=($(compgen -W \"images\" -- \"$word\")); return ;;\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * help_find.c: DESIGN: one walk over all that has a name (commands, their options, kinds of a config, their
- * options, words of reports); finding, searching and the nearest word are each a visitor of it. */
+ * help_find.c: finds and searches help texts. DESIGN: one walk visits everything that has a name: commands,
+ * kinds of a config, their options, words of reports. Finding, searching and "did you mean" are visitors. */
 #include "help_find.h"
 
 #include <ctype.h>
@@ -12,11 +12,11 @@
 #include "help_words.h"
 #include "report/terminal.h"
 
-/* A thing with a name; those that do not apply are NULL. */
+/* A named thing; fields that do not apply are NULL. */
 typedef struct thing {
     const char *name, *text;
-    const leat_command *command;  /* it, or that an option is of */
-    const leat_help_group *group; /* of a kind, or of the kind that an option is of */
+    const leat_command *command;  /* the command, or the command of an option */
+    const leat_help_group *group; /* group of the kind, or of the option's kind */
     const leat_kind *kind;
     const leat_option *option;
 } thing;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * help_find.h: what a word means wherever it is said: in a config, on the command line, in a report. */
+ * help_find.h: finds the meaning of a word of a config, the command line or a report. */
 #ifndef LEAT_HELP_FIND_H
 #define LEAT_HELP_FIND_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Prints all that is called so; '_', '-' and ' ' are the same, and so are large and small letters.
- * False: there is nothing. */
+/* Prints everything with that name; '_', '-' and ' ' are the same, as are upper and lower case.
+ * False: none has. */
 bool leat_help_find(const char *word);
 
 /* Prints a line for each thing that has this text in its name or its explanation. False: none has. */

@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "help.h"
 
-/* Text for roff: backslashes, hyphens, and dots or quotes that would begin a request. */
+/* Escapes text for roff: backslashes, hyphens, and dots or quotes at the start of a line. */
 static void print_roff(FILE *out, const char *text)
 {
     bool line_start = true;
@@ -94,14 +94,14 @@ void leat_help_man(FILE *out)
           ".TP\n.B 128+N\nas a shell sees it: stopped by signal N (130: Ctrl\\-C)\n"
           ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\n",
           out);
-    print_roff(out, "threads of the CPU trainer, unless train.threads in the config says.");
+    print_roff(out, "threads of the CPU trainer, if train.threads is not set.");
     fputs(".TP\n.B LEAT_CPU\n", out);
     print_roff(out, "c, avx2 or avx512: the highest instruction set that ops use; results are the "
                     "same.");
     fputs(".TP\n.B LEAT_CUDA_PLUGIN\n", out);
-    print_roff(out, "path of the CUDA plugin, instead of the one beside the library.");
+    print_roff(out, "path of the CUDA plugin, instead of the one next to the library.");
     fputs(".TP\n.B LEAT_CUPTI, LEAT_NVJPEG\n", out);
-    print_roff(out, "paths of these libraries of CUDA, instead of the ones that are found.");
+    print_roff(out, "paths of these CUDA libraries, instead of the installed ones.");
     fputs(".TP\n.B LEAT_NVJPEG_REGIONS\n", out);
-    print_roff(out, "off: nvJPEG decodes whole pictures where a crop needs a part of them.");
+    print_roff(out, "off: nvJPEG decodes whole pictures even if a crop needs only a part.");
 }

@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "help.h"
 
-/* A cell of a table: '|' would end it. */
+/* Writes a table cell; escapes '|', which would end it. */
 static void print_cell(FILE *out, const char *text)
 {
     for (const char *c = text; *c; c++)
@@ -71,8 +71,8 @@ static void print_command(FILE *out, const leat_command *command)
 void leat_help_reference(FILE *out)
 {
     fprintf(out, "# Reference\n\nMade by `leat help --reference` of leat %s.\n\n", leat_version());
-    fputs("The first option of a table is what a bare value sets: `batch: 128` is "
-          "`batch: {size: 128}`.\n\n",
+    fputs("A value without a name sets the first option of a table: `batch: 128` is `batch: {size: "
+          "128}`.\n\n",
           out);
     for (const leat_help_group *group = leat_help_groups; group->title; group++) {
         const leat_kind *kind;

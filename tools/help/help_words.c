@@ -5,72 +5,72 @@
 #include <string.h>
 
 const leat_help_word leat_help_words[] = {
-    { "acc. %", "train: share of right predictions in the epoch, in per cent" },
-    { "asleep", "bench, train: time in which workers had nothing to do" },
-    { "batch", "samples stacked; what a step is made with" },
-    { "batches ready", "progress: full batches that wait for the consumer" },
+    { "acc. %", "train: share of correct predictions in the epoch, in percent" },
+    { "batch", "samples stacked together, the input of one step" },
+    { "batches ready", "progress: finished batches that wait for the consumer" },
     { "busy",
-      "the device computed: the union of its work intervals, in per cent of the steady time" },
-    { "bytes/s", "bench: bytes that a stage puts out per second" },
-    { "changed while running", "bench --explain: what was adapted to what rows and reads take" },
-    { "compute-bound", "verdict of compare: it runs as fast as the step alone, and the device "
+      "the device computed: the union of its work intervals, in percent of the steady time" },
+    { "bytes/s", "bench: bytes that a stage outputs per second" },
+    { "changed during the run",
+      "bench --explain: decisions that the loader changed after measuring samples and reads" },
+    { "compute-bound", "verdict of compare: the arm is as fast as the step alone, and the device "
                        "computes nearly all the time; a faster input would change nothing" },
     { "copy", "the same as exposed copy" },
-    { "digest", "a number of 64 bits over all bytes of a batch, or over a plan: the same for any "
-                "threads, reader and prefetch" },
-    { "environment",
-      "verdict of compare: nothing is sure, and other processes took 10 % of the CPUs or more" },
+    { "digest", "a 64-bit hash of all bytes of a batch, or of a plan: the same for any threads, "
+                "reader and prefetch" },
+    { "environment", "verdict of compare: the cause is not certain, and other processes used 10 % "
+                     "of the CPUs or more" },
     { "epoch", "one pass over the data" },
     { "exposed copy", "the device was idle, the batch was ready, and its copy to the device was "
-                      "running or waited for" },
+                      "running or waiting" },
     { "first batch", "bench: time from opening the loader to its first batch" },
-    { "host", "memory of a plan: of the machine, pageable; others are pinned (copies to a device "
-              "overlap), device, and mapped (files, not in the total)" },
-    { "host-bound", "verdict of compare: it runs as fast as the step alone, in which the device "
+    { "host", "memory of a plan: pageable memory of the machine; other kinds are pinned (copies to "
+              "a device overlap), device, and mapped (files, not in the total)" },
+    { "host-bound", "verdict of compare: the arm is as fast as the step alone, in which the device "
                     "waits for launches, host work or synchronisation" },
-    { "idle", "1 - busy: input wait + exposed copy + other" },
-    { "inconclusive", "verdict of compare: nothing is sure; run longer" },
-    { "input", "the same as input wait; in `train`, the tensor that the model computes from" },
+    { "idle", "of a device: 1 - busy, which is input wait + exposed copy + other; of workers: time "
+              "without work" },
+    { "inconclusive", "verdict of compare: the cause is not certain; run longer" },
+    { "input", "the same as input wait; in `train`, the tensor that the model reads" },
     { "input wait", "the device was idle and the next batch was not complete in host memory" },
     { "input-bound",
-      "verdict of compare: it runs as fast as the loader alone, or its batches come unevenly" },
-    { "loader", "a running plan, which hands out batches" },
-    { "masked", "rows of records that could not be read: zeros, marked as invalid (on_error)" },
-    { "on CPU", "bench: part of a stage's time in which its thread had a processor" },
+      "verdict of compare: the arm is as fast as the loader alone, or its batches come unevenly" },
+    { "loader", "a running plan, which delivers batches" },
+    { "masked", "rows of unreadable records: zeros, marked as invalid (on_error)" },
+    { "on CPU", "bench: share of a stage's time in which its thread ran on a CPU" },
     { "other", "the device was idle and neither input nor copy was the reason: launching, host "
                "work, waiting for a result" },
     { "p50", "median of the times between the ends of two steps in a row" },
     { "p95", "95th percentile of the times between the ends of two steps in a row" },
     { "plan", "a checked pipeline: every size is known; `leat plan` shows it" },
-    { "read-ahead", "bytes of records that are read before they are needed" },
-    { "reads in flight", "progress: reads that the kernel has been given and that are not done" },
+    { "read-ahead", "bytes of records read before they are needed" },
+    { "reads in flight", "progress: reads submitted to the kernel and not finished" },
     { "record", "the bytes of one example as stored" },
-    { "replaced",
-      "rows of records that could not be read: another record stands there (on_error)" },
-    { "resume", "a run goes on at any batch: `leat train --restore FILE --start-epoch N "
+    { "replaced", "rows of unreadable records, filled with another record (on_error)" },
+    { "resume", "a run can continue at any batch: `leat train --restore FILE --start-epoch N "
                 "--start-batch M` (Ctrl-C prints the line); in C leat_loader_state and "
-                "leat_loader_options. Batches are those of the straight run" },
+                "leat_loader_options. Batches are the same as in an uninterrupted run" },
     { "sample", "one example as tensors" },
     { "samples/s", "samples per second over the steady time; of a stage: over the measured time" },
-    { "scratch", "memory of a plan: what a worker needs for one sample" },
-    { "shared-cores", "verdict of compare: slower than loader and step alone, because workers and "
-                      "trainer share the cores" },
-    { "slot", "memory of one batch, used again and again" },
-    { "slots", "memory of a plan: of batches; with prefetch: auto only those that are needed are "
-               "made" },
-    { "spans", "memory of a plan: what a trace is written from (--trace, engine.spans)" },
+    { "scratch", "memory of a plan: working memory of a worker for one sample" },
+    { "shared-cores", "verdict of compare: slower than the loader alone and the step alone, "
+                      "because workers and trainer share the cores" },
+    { "slot", "memory of one batch, reused" },
+    { "slots",
+      "memory of a plan: memory of batches; with prefetch: auto only needed slots are allocated" },
+    { "spans", "memory of a plan: records of a trace (--trace, engine.spans)" },
     { "speed-up", "compare: samples/s of an arm against the first arm, paired by rounds, with its "
                   "95 % interval" },
     { "step", "one forward and backward pass and update, with one batch" },
-    { "to begin with", "memory of a plan: before prefetch: auto has made more slots" },
-    { "transfer-bound", "verdict of compare: copies of batches to the device hold it up" },
-    { "us/sample", "bench: microseconds that a stage takes of a worker's time per sample" },
+    { "at first", "memory of a plan: before prefetch: auto has allocated more slots" },
+    { "transfer-bound", "verdict of compare: the device waits for copies of batches" },
+    { "us/sample", "bench: microseconds of worker time per sample in a stage" },
     { "verdict", "compare: input-bound, transfer-bound, compute-bound, host-bound, shared-cores, "
                  "environment or inconclusive (docs/measuring.md)" },
-    { "waited", "part of the time in which the consumer was inside leat_loader_next" },
-    { "warm-up", "steps before the measurement, until step times are steady; left out of all "
-                 "figures" },
-    { "worker time", "bench: share of all workers' time that a stage took" },
+    { "waited", "share of the time that the consumer spent in leat_loader_next" },
+    { "warm-up",
+      "steps before the measurement, until step times are steady; not part of any figure" },
+    { "worker time", "bench: share of all workers' time spent in a stage" },
     { NULL, NULL },
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * help_words.h: words of reports that no table explains, and an example of each thing that a config can
+ * help_words.h: words of reports that no table explains, and an example for each key that a config can
  * name. */
 #ifndef LEAT_HELP_WORDS_H
 #define LEAT_HELP_WORDS_H
@@ -13,8 +13,8 @@ typedef struct leat_help_word {
 /* Ends with a NULL word. */
 extern const leat_help_word leat_help_words[];
 
-/* The entry of a kind as an example writes it, "random_crop: {size: [32, 32], pad: 4}"; the bare name
- * where nothing needs to be given. */
+/* An example entry of a kind, "random_crop: {size: [32, 32], pad: 4}"; the bare name
+ * if it needs no options. */
 const char *leat_help_example(const char *kind);
 
 #endif

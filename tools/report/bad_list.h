@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bad_list.h: the records that `on_error` masked or replaced: all of them to a file, and a few lines at
+ * bad_list.h: lists records that `on_error` masked or replaced: all of them in a file, and a few lines at
  * the end of a run. */
 #ifndef LEAT_BAD_LIST_H
 #define LEAT_BAD_LIST_H
@@ -15,15 +15,15 @@
         "object a line; keys: docs/json.md")
 
 typedef struct leat_bad_list {
-    FILE *file; /* NULL: nobody asked for one */
+    FILE *file; /* NULL: no file */
     const char *path;
 } leat_bad_list;
 
 /* path NULL: no file. Returns LEAT_OK or LEAT_E_IO. */
 int leat_bad_list_open(leat_bad_list *list, const char *path, leat_error *err);
-/* Writes what a batch lists; before it is released or handed to a trainer. */
+/* Writes the bad rows of a batch. Call it before the batch is released or passed to a trainer. */
 void leat_bad_list_take(leat_bad_list *list, leat_batch *batch);
-/* Closes; LEAT_E_IO if not all could be written. Once more is harmless. */
+/* Closes; LEAT_E_IO if writing failed. A second call does nothing. */
 int leat_bad_list_close(leat_bad_list *list, leat_error *err);
 
 /* "bad records: 3 masked, 0 replaced" and the first messages; nothing where all were good. what: ""

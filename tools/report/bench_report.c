@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bench_report.c: what `leat bench` measured, as text and as JSON. */
+ * bench_report.c: prints the results of `leat bench`, and writes them as JSON. cmd_bench.c calls it. */
 #include "bench_report.h"
 
 #include <stdio.h>
@@ -116,17 +116,17 @@ void leat_bench_report_print(const leat_bench_figures *b)
            leat_files_count_text((uint64_t)((double)samples / s), rate),
            leat_files_bytes_text((double)(b->after.bytes_out - b->before.bytes_out) / s, out),
            leat_files_bytes_text((double)(b->after.bytes_read - b->before.bytes_read) / s, in));
-    leat_terminal_say(
-        2,
-        "%s batch%s in %.3f s after %s of warm-up; first batch after %.1f ms; %d thread%s, "
-        "reader %s%s%s%s; memory %s, of at most %s planned",
-        leat_files_count_text(batches, count), batches == 1 ? "" : "es", s,
-        leat_files_count_text((uint64_t)b->warmup, warmup),
-        (double)(b->first_ns - b->open_ns) * 1e-6, b->after.threads,
-        b->after.threads == 1 ? "" : "s", b->after.reader, *b->after.reader_reason ? " (" : "",
-        b->after.reader_reason, *b->after.reader_reason ? ")" : "",
-        leat_files_bytes_text((double)b->after.memory_peak, memory),
-        leat_files_bytes_text((double)b->after.memory_bytes, most));
+    leat_terminal_say(2,
+                      "%s batch%s in %.3f s after %s warm-up; first batch after %.1f ms; %d "
+                      "thread%s, reader %s%s%s%s; memory %s, limit %s",
+                      leat_files_count_text(batches, count), batches == 1 ? "" : "es", s,
+                      leat_files_count_text((uint64_t)b->warmup, warmup),
+                      (double)(b->first_ns - b->open_ns) * 1e-6, b->after.threads,
+                      b->after.threads == 1 ? "" : "s", b->after.reader,
+                      *b->after.reader_reason ? " (" : "", b->after.reader_reason,
+                      *b->after.reader_reason ? ")" : "",
+                      leat_files_bytes_text((double)b->after.memory_peak, memory),
+                      leat_files_bytes_text((double)b->after.memory_bytes, most));
     leat_jpeg_side_print(&b->after);
     if (b->device && leat_device_get_info(b->device)->simulated)
         printf("copies to %s are simulated\n", leat_device_get_info(b->device)->name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bench_report.h: what `leat bench` measured, as text and as JSON. */
+ * bench_report.h: the results of `leat bench`, as text and as JSON. */
 #ifndef LEAT_BENCH_REPORT_H
 #define LEAT_BENCH_REPORT_H
 
@@ -15,7 +15,7 @@ typedef struct leat_bench_figures {
     leat_plan *plan;
     leat_device *device; /* NULL: batches stay in host memory */
     leat_loader *loader;
-    bool explains;             /* what the loader chose, and by which rule */
+    bool explains;             /* also print decisions and their rules */
     int64_t warmup;            /* batches before the measurement */
     int64_t open_ns, first_ns; /* the loader was opened, its first batch was there */
     int64_t start_ns, end_ns;  /* of the measurement */
@@ -25,7 +25,7 @@ typedef struct leat_bench_figures {
 
 void leat_bench_report_print(const leat_bench_figures *b);
 
-/* Takes `epochs` over. */
+/* Takes ownership of `epochs`. */
 json_t *leat_bench_report_json(leat_bench_figures *b);
 
 #endif

@@ -7,7 +7,7 @@
 #include "files.h"
 #include "terminal.h"
 
-enum { COLUMN = 36 }; /* where texts begin */
+enum { COLUMN = 36 }; /* of the texts */
 
 static const char *const kinds[] = { "host", "pinned", "device", "mapped" };
 
@@ -28,7 +28,7 @@ static const char *value_text(int64_t value, const char *unit, char text[64])
     return text;
 }
 
-/* Slots and device buffers beyond the first prefetch are made when the window grows so far. */
+/* Slots and device buffers beyond the first prefetch are allocated when the window grows. */
 static int64_t first_bytes(const leat_budget *budget)
 {
     const int64_t later = budget->prefetch_most - budget->prefetch;
@@ -41,11 +41,9 @@ void leat_explain_budget(const leat_budget *budget)
     const bool grows = first_bytes(budget) < budget->total_bytes;
     char text[64], first[64], other[64], least[64];
     leat_terminal_say(
-        2,
-        "memory: %s%s%s of %s (%s); the least that works is %s "
-        "(engine.memory=%lld)",
+        2, "memory: %s%s%s of %s (%s); the minimum is %s (engine.memory=%lld)",
         grows ? leat_files_bytes_text((double)first_bytes(budget), first) : "",
-        grows ? " to begin with, at most " : "",
+        grows ? " at first, at most " : "",
         leat_files_bytes_text((double)budget->total_bytes, text),
         leat_files_bytes_text((double)budget->limit_bytes, other), budget->limit_reason,
         leat_files_bytes_text((double)budget->least_bytes, least), (long long)budget->least_bytes);
@@ -68,8 +66,8 @@ void leat_explain_budget(const leat_budget *budget)
 
 enum { SHOWN = 128 };
 
-/* What changed under the name of list[i], whose first entry that is: from what, to what, how often, and
- * why the last time. */
+/* Prints all changes with the name of list[i], its first entry: first and last value, how often, and
+ * the last reason. */
 static void print_changed(const leat_decision *list, size_t n, size_t i)
 {
     int64_t low = list[i].from, high = list[i].from;
@@ -105,12 +103,12 @@ void leat_explain_changes(leat_loader *loader)
     char count[32];
     const size_t all = list ? leat_loader_decisions(loader, list, SHOWN) : 0;
     const size_t n = all < SHOWN ? all : SHOWN;
-    printf("changed while running:%s\n", n ? "" : " nothing");
+    printf("changed during the run:%s\n", n ? "" : " nothing");
     for (size_t i = 0; i < n; i++)
         if (is_first(list, i))
             print_changed(list, n, i);
     if (all > n)
-        printf("  (of %s changes the last %d)\n", leat_files_count_text(all, count), SHOWN);
+        printf("  (the last %d of %s changes)\n", SHOWN, leat_files_count_text(all, count));
     free(list);
 }
 

@@ -24,7 +24,7 @@ void leat_json_add(json_t *object, const char *key, json_t *value)
 void leat_json_text(json_t *object, const char *key, const char *text)
 {
     json_t *value = json_string(text);
-    /* Names of files need not be UTF-8; JSON's texts must be. */
+    /* File names may not be UTF-8, but JSON texts must be. */
     leat_json_add(object, key, value ? value : json_string("?"));
 }
 

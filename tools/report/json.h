@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * json.h: JSON output of commands, thin over jansson. Keys are documented in docs/json.md. */
+ * json.h: JSON output of commands, a thin layer over jansson. Keys are documented in docs/json.md. */
 #ifndef LEAT_JSON_H
 #define LEAT_JSON_H
 
@@ -11,23 +11,23 @@
 #include "leat/error.h"
 
 /* A new object with "leat" (version) and "command"; NULL: out of memory. The setters below take
- * such a NULL, so that only leat_json_write() needs to look. */
+ * such a NULL, so that only leat_json_write() needs to check. */
 json_t *leat_json_open(const char *command);
 
 void leat_json_text(json_t *object, const char *key, const char *text);
 void leat_json_int(json_t *object, const char *key, int64_t value);
 void leat_json_bool(json_t *object, const char *key, bool value);
-/* null for what is not a number. */
+/* null if the value is not finite. */
 void leat_json_real(json_t *object, const char *key, double value);
 /* 16 hexadecimal digits: JSON's numbers do not hold 64 bits. */
 void leat_json_hex(json_t *object, const char *key, uint64_t value);
-/* Takes `value` over. */
+/* Takes ownership of `value`. */
 void leat_json_add(json_t *object, const char *key, json_t *value);
 
-/* True when figures go to standard output and people's text should not. */
+/* True if JSON goes to standard output, so that other text must not. */
 bool leat_json_to_stdout(const char *path);
 
-/* Whether leat_json_write() will be able to write there. Returns LEAT_OK or LEAT_E_IO. */
+/* Checks that leat_json_write() can write there. Returns LEAT_OK or LEAT_E_IO. */
 int leat_json_check(const char *path, leat_error *err);
 
 /* Writes the object to a file ("-": standard output; NULL: nowhere) and frees it. A file is written

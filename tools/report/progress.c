@@ -71,7 +71,7 @@ static int head(const leat_progress *p, char line[LINE_MOST])
     return n + snprintf(line + n, (size_t)(LINE_MOST - n), " %s", p->unit);
 }
 
-/* The bar takes what the fields leave. */
+/* The bar takes the columns that the fields leave. */
 static void add_bar(const leat_progress *p, char line[LINE_MOST], int used, int room)
 {
     int cells = room - used - 3;
@@ -99,10 +99,10 @@ static void compose(const leat_progress *p, const leat_progress_fields *fields, 
     }
     if (p->terminal)
         add_bar(p, line, used, room);
-    line[room > 0 ? room : 0] = 0; /* a head that is too long is cut */
+    line[room > 0 ? room : 0] = 0; /* truncates a head that is too long */
 }
 
-/* One write, so that nothing of another thread comes between. A line never reaches the last column,
+/* One write, so that output of other threads cannot come between. A line never reaches the last column,
  * where some terminals break it. */
 static void draw(const leat_progress *p, double seconds)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * progress.h: how far a command is: on a terminal one line that is drawn again four times a second, as
- * wide as the terminal is then; elsewhere nothing, or, when asked for, a plain line a second. On
+ * progress.h: shows the progress of a command: on a terminal one line, updated four times a second, as
+ * wide as the terminal; elsewhere nothing or, with --progress on, one plain line per second. On
  * standard error only.
  *
- * The line is a head, which is always there, and fields in the order of their importance, as many as
- * there is room for. The cursor waits at its begin: so a terminal that is made narrower, and breaks the
- * line in two, has all of it behind the cursor, where it is erased. */
+ * The line has a head, which is always shown, and fields in order of importance, as many as
+ * fit. The cursor stays at its start: if a terminal becomes narrower and breaks the
+ * line, all of it is after the cursor, where it is erased. */
 #ifndef LEAT_PROGRESS_H
 #define LEAT_PROGRESS_H
 
@@ -35,23 +35,23 @@ typedef struct leat_progress {
     void (*describe)(void *user, leat_progress_fields *fields);
     void *user;
     int64_t start_ns, shown_ns; /* [lock] */
-    uint64_t done;              /* told last [lock] */
+    uint64_t done;              /* last value [lock] */
     pthread_mutex_t lock;
 } leat_progress;
 
 /* when: LEAT_PROGRESS_*. */
 void leat_progress_init(leat_progress *progress, const char *what, const char *unit, uint64_t total,
                         int32_t when);
-/* Shows `done` when it is time to; cheap otherwise. Any thread. */
+/* Shows `done` if an update is due; cheap otherwise. Any thread. */
 void leat_progress_show(leat_progress *progress, uint64_t done);
-/* Shows what was told last, now. */
+/* Shows the last value now. */
 void leat_progress_draw(leat_progress *progress);
-/* Takes the line away from a terminal, before something else is printed there. */
+/* Erases the line from a terminal, before other output. */
 void leat_progress_hide(const leat_progress *progress);
-/* Ends it; a terminal's line is taken away, elsewhere a last one says how far it came. */
+/* Ends the progress: erases the line on a terminal; elsewhere prints a last one. */
 void leat_progress_fini(leat_progress *progress);
 
-/* One more field, as printf makes it; those past the end of the list are left out. */
+/* Adds a field like printf; fields beyond the list are dropped. */
 void leat_progress_add(leat_progress_fields *fields, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

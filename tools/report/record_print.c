@@ -42,7 +42,7 @@ static uint8_t *read_at(const char *path, uint64_t offset, size_t size, leat_err
     return bytes;
 }
 
-/* Looks into one file. LEAT_E_END: the record is in a later one, *number is less by this file's. */
+/* Searches one file. LEAT_E_END: the record is in a later file; *number is reduced by this file's count. */
 static int find_in(const char *path, uint64_t *number, uint64_t *offset, uint64_t *size,
                    leat_error *err)
 {

@@ -15,7 +15,7 @@ static double seconds(const snapshot *before, const snapshot *after)
     return (double)(after->wall_ns - before->wall_ns) * 1e-9;
 }
 
-/* Time that all workers have; with no workers the consumer's thread does the work. */
+/* Total time of all workers; without workers the consumer's thread does the work. */
 static double worker_seconds(const snapshot *before, const snapshot *after)
 {
     return seconds(before, after) * (after->threads > 0 ? after->threads : 1);
@@ -26,7 +26,7 @@ static double ratio(double a, double b)
     return b > 0 ? a / b : 0;
 }
 
-/* What stage i did between the snapshots. */
+/* Difference of stage i between the snapshots. */
 static leat_stage_stats stage_of(const snapshot *before, const snapshot *after, int32_t i)
 {
     leat_stage_stats stage = after->stages[i];
@@ -50,7 +50,7 @@ static double us_per_sample(const leat_stage_stats *stage)
 }
 
 #define SHORT_NS                                                                                   \
-    100000000 /* below, what lies across the ends of the measurement shows in the shares */
+    100000000 /* shorter measurements have inexact shares, because of work across their ends */
 
 /* --- the table ---------------------------------------------------------------------------------*/
 
@@ -64,7 +64,7 @@ static void print_stage(const leat_stage_stats *stage, const snapshot *before,
     if (stage->cpu_ns >= 0 && stage->busy_ns > 0)
         snprintf(cpu, sizeof cpu, "%.0f %%", (double)stage->cpu_ns / (double)stage->busy_ns * 100);
     if (stage->samples)
-        /* a long name has a line of its own */
+        /* a long name gets its own line */
         printf("%-*s%s%*s%12s %10.2f %9.1f %% %7s %10s\n", NAME, stage->name,
                strlen(stage->name) > NAME ? "\n" : "", strlen(stage->name) > NAME ? NAME : 0, "",
                leat_files_count_text((uint64_t)ratio((double)stage->samples, s), rate),
@@ -84,7 +84,7 @@ static void print_reads(const snapshot *before, const snapshot *after)
     printf("reads: %s for %s records", leat_files_count_text(reads, count),
            leat_files_count_text(rows, records));
     if (again)
-        printf(", %s of them read again", leat_files_count_text(again, count));
+        printf(", %s of them repeated", leat_files_count_text(again, count));
     putchar('\n');
 }
 
@@ -98,17 +98,17 @@ void leat_summary_print(const leat_loader_stats_info *before, const leat_loader_
         print_stage(&stage, before, after);
     }
     if (after->threads)
-        leat_terminal_say(2,
-                          "workers: asleep %.1f %% (for %.1f %% the consumer computed instead), "
-                          "on a CPU %.1f %%",
-                          ratio((double)(after->sleep_ns - before->sleep_ns) * 1e-9, all) * 100,
-                          ratio((double)(after->help_ns - before->help_ns) * 1e-9, all) * 100,
-                          ratio((double)(after->cpu_ns - before->cpu_ns) * 1e-9, all) * 100);
+        leat_terminal_say(
+            2,
+            "workers: %.1f %% idle (%.1f %% while the consumer worked instead), %.1f %% on a CPU",
+            ratio((double)(after->sleep_ns - before->sleep_ns) * 1e-9, all) * 100,
+            ratio((double)(after->help_ns - before->help_ns) * 1e-9, all) * 100,
+            ratio((double)(after->cpu_ns - before->cpu_ns) * 1e-9, all) * 100);
     printf("the consumer waited %.1f %% of %.*f %s\n",
            ratio((double)(after->wait_ns - before->wait_ns) * 1e-9, s) * 100, s < 1 ? 1 : 2,
            s < 1 ? s * 1e3 : s, s < 1 ? "ms" : "s");
     if (after->wall_ns - before->wall_ns < SHORT_NS)
-        printf("note: that is too short for exact shares; give more --steps or --epochs\n");
+        printf("note: this run is too short for exact shares; give more --steps or --epochs\n");
     print_reads(before, after);
 }
 

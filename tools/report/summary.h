@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * summary.h: what the statistics of a loader say, as a table, as JSON, and as a few words while it
- * runs. `before` and `after` are two snapshots; what lies between them is told. */
+ * summary.h: shows the statistics of a loader as a table, as JSON, and on the progress line while it
+ * runs. `before` and `after` are two snapshots; the figures are their difference. */
 #ifndef LEAT_SUMMARY_H
 #define LEAT_SUMMARY_H
 
@@ -16,10 +16,10 @@ void leat_summary_print(const leat_loader_stats_info *before, const leat_loader_
 void leat_summary_add(json_t *json, const leat_loader_stats_info *before,
                       const leat_loader_stats_info *after);
 
-/* Has the progress line say what the loader is doing. Lives as long as both. */
+/* Shows the state of the loader on the progress line. Must live as long as both. */
 typedef struct leat_summary_watching {
     leat_loader *loader;
-    int64_t wall_ns, wait_ns; /* at the last look */
+    int64_t wall_ns, wait_ns; /* at the last update */
 } leat_summary_watching;
 void leat_summary_describe(void *watching, leat_progress_fields *fields);
 void leat_summary_watch(leat_summary_watching *watch, leat_loader *loader, leat_progress *progress);

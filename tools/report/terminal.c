@@ -32,10 +32,10 @@ const char *leat_terminal_colour_text(FILE *stream, leat_terminal_colour colour)
 
 void leat_terminal_wrap(FILE *out, const char *text, int column, int indent)
 {
-    bool begins = true; /* no word on this line yet */
+    bool begins = true; /* true: no word on this line yet */
     for (const char *c = text; *c;) {
         int length = (int)strcspn(c, " \n");
-        while (c[length] == ' ' && c[length + 1] == '%') /* stays with its number */
+        while (c[length] == ' ' && c[length + 1] == '%') /* a percent sign stays with its number */
             length += 1 + (int)strcspn(c + length + 1, " \n");
         if (*c == '\n' || (!begins && column + 1 + length > LEAT_TERMINAL_COLUMNS)) {
             fputc('\n', out);

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * terminal.h: text for people: how wide a terminal is, lines that fit, and colour where it is wanted. */
+ * terminal.h: text output: the width of a terminal, line wrapping, and colour. */
 #ifndef LEAT_TERMINAL_H
 #define LEAT_TERMINAL_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Tables and paragraphs fit this many columns, wherever they go. */
+/* Tables and paragraphs fit into this many columns everywhere. */
 enum { LEAT_TERMINAL_COLUMNS = 80 };
 
 /* Columns of the terminal that a stream goes to, as it is now; 0: it goes elsewhere. */
 int leat_terminal_width(FILE *stream);
 
 typedef enum leat_terminal_colour {
-    LEAT_TERMINAL_PLAIN, /* what ends a colour */
+    LEAT_TERMINAL_PLAIN, /* ends a colour */
     LEAT_TERMINAL_RED,
     LEAT_TERMINAL_GREEN,
     LEAT_TERMINAL_YELLOW,
 } leat_terminal_colour;
 
-/* What to print before text of a colour; "" where the stream is no terminal, TERM is "dumb", or the
- * environment variable NO_COLOR is there and not empty. */
+/* The code that starts a colour; "" if the stream is no terminal, TERM is "dumb", or the
+ * environment variable NO_COLOR is set and not empty. */
 const char *leat_terminal_colour_text(FILE *stream, leat_terminal_colour colour);
 
 /* Prints text in lines of at most LEAT_TERMINAL_COLUMNS, and ends with a newline. The first begins at

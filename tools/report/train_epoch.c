@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * train_epoch.c: an epoch of `leat train` as a line and as JSON. What was not measured is left out of the
- * one and null in the other. */
+ * train_epoch.c: an epoch of `leat train` as a line and as JSON. Figures not measured are missing in the
+ * line and null in JSON. */
 #include "train_epoch.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ json_t *leat_train_epoch_json(const leat_train_epoch *e)
 
 /* --- a table -----------------------------------------------------------------------------------*/
 
-/* Right-aligned in `width` columns with a space before; what is not known is a dash. */
+/* Right-aligned in `width` columns after a space; unknown figures are a dash. */
 static void print_real(int width, int digits, double value)
 {
     if (isfinite(value) && value < 1000)
@@ -96,6 +96,6 @@ void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool si
     if (!e->has_meter)
         printf("%7s (too few steps to measure)\n", "");
     else if (!e->steady)
-        printf("%7s (never steady: measured over its second half)\n", "");
+        printf("%7s (never steady; second half measured)\n", "");
     fflush(stdout);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * train_epoch.h: what `leat train` says of an epoch. */
+ * train_epoch.h: the report of `leat train` about an epoch. */
 #ifndef LEAT_TRAIN_EPOCH_H
 #define LEAT_TRAIN_EPOCH_H
 
@@ -10,7 +10,7 @@
 
 #include "leat/leat.h"
 
-/* What is known at the end of an epoch. */
+/* Results of an epoch. */
 typedef struct leat_train_epoch {
     int64_t number, steps;
     double seconds;

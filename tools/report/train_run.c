@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * train_run.c: the steps of `leat train`, and what is done at the end of each epoch. */
+ * train_run.c: runs the steps of `leat train` and the evaluation and saving after each epoch. */
 #include "train_run.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@
 #include "train_epoch.h"
 
 enum {
-    TIMES_MAX = 65536, /* what a trainer keeps */
-    MEASURED_MIN = 5,  /* steps; shares and rates of fewer say nothing */
+    TIMES_MAX = 65536, /* times that a trainer keeps */
+    MEASURED_MIN = 5,  /* steps; shares and rates of fewer are not shown */
 };
 
 /* Where the device's time went, without the warm-up of the run. If too little of the first epoch is
@@ -94,7 +94,7 @@ static bool find_value(const leat_plan *plan, int64_t first, int64_t n, leat_err
     return found;
 }
 
-/* What comes after such a loss is lost time, and the weights are of no use. */
+/* Stops at a loss that is not finite: later steps and weights would be useless. */
 static int check_loss(leat_train_run *t, const leat_train_epoch *e, leat_error *err)
 {
     const bool trained = isfinite(e->train.loss);
@@ -107,15 +107,15 @@ static int check_loss(leat_train_run *t, const leat_train_epoch *e, leat_error *
     const bool found = trained ? find_value(t->eval_plan, 0, eval_batches(t), &why)
                                : find_value(t->plan, first, e->steps, &why);
     return leat_fail(err, LEAT_E_DATA,
-                     "epoch %lld, steps %lld to %lld: the %sloss is no finite number%s%s%s",
+                     "epoch %lld, steps %lld to %lld: the %sloss is not a finite number%s%s%s",
                      (long long)e->number + 1, (long long)(t->steps - e->steps + 1),
                      (long long)t->steps, trained ? "eval " : "",
-                     found ? ", because the data have values that are none: "
-                           : "; most often the learning rate is too high (train.optimizer), else "
-                             "look for values in the input that are not normalized",
+                     found ? ", because the data contain NaN or infinite values: "
+                           : "; usually the learning rate is too high (train.optimizer), or the "
+                             "input is not normalized",
                      found ? why.message : "",
                      !t->save   ? ""
-                     : t->saved ? "; the weights saved are of the epoch before"
+                     : t->saved ? "; the saved weights are those of the previous epoch"
                                 : "; no weights were saved");
 }
 
@@ -130,7 +130,7 @@ static int save(leat_train_run *t, leat_error *err)
     return rc;
 }
 
-/* The weights of the last step, unless they are saved already or of no use. */
+/* Saves the weights of the last step, unless they are already saved or not finite. */
 static int stop(leat_train_run *t, leat_error *err)
 {
     leat_metrics now;
@@ -179,7 +179,7 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     }
     if (rc < 0)
         return rc;
-    const leat_batch_info info = *leat_batch_get_info(batch); /* the trainer takes the batch */
+    const leat_batch_info info = *leat_batch_get_info(batch); /* a copy: the batch is passed on */
     leat_bad_list_take(&t->bad, batch);
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     if ((rc = leat_trainer_step(t->trainer, batch, err)) < 0)

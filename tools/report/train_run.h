@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * train_run.h: the steps of `leat train`, and what is done at the end of each epoch. */
+ * train_run.h: the steps of `leat train`, and evaluation and saving after each epoch. */
 #ifndef LEAT_TRAIN_RUN_H
 #define LEAT_TRAIN_RUN_H
 
@@ -27,22 +27,22 @@ typedef struct leat_train_run {
     leat_bad_list bad;
     json_t *list;         /* gets an object per epoch */
     double best_accuracy; /* -1 */
-    /* What came of it. */
+    /* Results. */
     int64_t steps, best_epoch;
-    bool diverged;       /* the loss was no finite number */
-    bool saved;          /* weights of an epoch before or of this one */
+    bool diverged;       /* the loss was not finite */
+    bool saved;          /* weights of this or an earlier epoch were saved */
     bool stopped;        /* by a signal, between two steps */
-    int64_t saved_steps; /* of this run, that the weights saved have seen */
+    int64_t saved_steps; /* steps of this run that the saved weights include */
     /* While it runs. */
     int64_t epoch_steps, epoch_start_ns;
     leat_step_times *times;
-    bool warm;     /* the warm-up has been taken off */
-    bool eval_bad; /* said once */
+    bool warm;     /* the warm-up is over */
+    bool eval_bad; /* already reported */
     leat_progress progress;
     leat_summary_watching watch;
 } leat_train_run;
 
-/* Until the last epoch or step, or until leat_files_caught(): then the weights of that step are saved. */
+/* Runs until the last epoch or step, or until leat_files_caught(), and then saves the weights. */
 int leat_train_run_all(leat_train_run *t, leat_error *err);
 
 #endif

@@ -13,7 +13,7 @@ static int64_t steps_of_epoch(const leat_train_run *t)
     return n > 0 ? n : 0;
 }
 
-/* The command line that begins where the saved weights end; NULL: there are none. In new memory. */
+/* The command line that resumes at the saved weights, in new memory; NULL: none are saved. */
 static char *go_on(const leat_train_run *t, const leat_call *call)
 {
     static const char *const changed[] = { "restore", "start_epoch", "start_batch", "steps", NULL };
@@ -59,14 +59,14 @@ void leat_train_stop_print(const leat_train_run *t, const leat_call *call)
     char *const command = go_on(t, call);
     print_place(t);
     if (t->saved)
-        fprintf(stderr, "%s has the weights as they were %s (not the optimizer's state)\n", t->save,
-                t->saved_steps == t->steps ? "then" : "after the epoch before");
+        fprintf(stderr, "%s has the weights %s (without the optimizer's state)\n", t->save,
+                t->saved_steps == t->steps ? "of the last step" : "of the previous epoch");
     else if (t->save)
-        fprintf(stderr, "nothing was saved: there are no weights worth it yet\n");
+        fprintf(stderr, "nothing was saved: there is nothing to save yet\n");
     else
-        fprintf(stderr, "nothing was saved: --save FILE does that\n");
+        fprintf(stderr, "nothing was saved: use --save FILE\n");
     if (command)
-        fprintf(stderr, "to go on: %s\n", command);
+        fprintf(stderr, "to resume: %s\n", command);
     free(command);
 }
 

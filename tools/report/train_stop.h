@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * train_stop.h: what `leat train` says when a signal has stopped it: where it stood, what was saved, and
- * the command that goes on from there. */
+ * train_stop.h: the report of `leat train` when a signal stopped it: the position, what was saved, and
+ * the command that resumes the run. */
 #ifndef LEAT_TRAIN_STOP_H
 #define LEAT_TRAIN_STOP_H
 

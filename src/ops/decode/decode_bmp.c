@@ -43,7 +43,7 @@ static int read_palette(const uint8_t *bytes, uint32_t header_bytes, uint32_t pi
     h->palette = bytes + 14 + header_bytes;
     h->n_colors = u32(bytes + 46) ? u32(bytes + 46) : 256;
     if (h->n_colors > 256 || 14 + (uint64_t)header_bytes + 4 * h->n_colors > pixels_at)
-        return fail(err, "the palette is larger than its place");
+        return fail(err, "the palette overlaps the pixels");
     return LEAT_OK;
 }
 
@@ -60,7 +60,7 @@ static int read_header(const leat_view *in, bmp_header *h, leat_error *err)
                        .is_top_down = height < 0,
                        .bits = u16(bytes + 28) };
     if (header_bytes < 40 || header_bytes > n || pixels_at > n)
-        return fail(err, "the header points outside of the file");
+        return fail(err, "the header has an offset outside of the file");
     if (u32(bytes + 30) || (h->bits != 8 && h->bits != 24 && h->bits != 32))
         return leat_fail(err, LEAT_E_DATA,
                          "decode_bmp: %u bits with compression %u; only 8, 24 and 32 bits without "

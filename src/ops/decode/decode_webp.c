@@ -25,7 +25,7 @@ static const char *status_text(VP8StatusCode status)
     case VP8_STATUS_SUSPENDED:
         return "it ends too early";
     case VP8_STATUS_UNSUPPORTED_FEATURE:
-        return "a feature that libwebp does not know";
+        return "a feature that libwebp does not support";
     default:
         return "damaged data";
     }
@@ -42,7 +42,8 @@ static int read_features(const leat_view *in, WebPBitstreamFeatures *features, l
     if (status != VP8_STATUS_OK)
         return leat_fail(err, LEAT_E_DATA, "decode_webp: %s", status_text(status));
     if (features->has_animation)
-        return leat_fail(err, LEAT_E_DATA, "decode_webp: an animation is not one image");
+        return leat_fail(err, LEAT_E_DATA,
+                         "decode_webp: an animation, which has more than one image");
     return LEAT_OK;
 }
 

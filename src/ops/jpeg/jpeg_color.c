@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_color.c: the definition of chroma upsampling (triangle filter; rounding alternates, as
- * libjpeg has it) and of YCbCr to RGB (16-bit fixed point). */
-#include "jpeg_dsp_c.h"
+ * jpeg_color.c: chroma upsampling (triangle filter, with the alternating rounding of libjpeg) and YCbCr to
+ * RGB (16-bit fixed point) in plain C, which defines the results of all levels. */
+#include "jpeg_dsp.h"
 
 void leat_jpeg_up_h2_c(const uint8_t *in, uint8_t *out, int n)
 {

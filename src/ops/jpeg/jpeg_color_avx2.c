@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_color_avx2.c: chroma upsampling and YCbCr to RGB with AVX2. Whole vectors first; the plain C
- * does what is left over. Constants above 1 in 16-bit fixed point are split: 1.402 = 1 + 0.402,
+ * jpeg_color_avx2.c: chroma upsampling and YCbCr to RGB with AVX2. Plain C does the samples that do not fill
+ * a vector. Constants above 1 in 16-bit fixed point are split: 1.402 = 1 + 0.402,
  * 1.772 = 2 - 0.228, -0.71414 = -1 + 0.28586. */
 #if defined(__x86_64__)
-#include "jpeg_dsp_c.h"
-#include "jpeg_dsp_x86.h"
+#include "jpeg_dsp.h"
 
 #include <immintrin.h>
 
@@ -33,7 +32,8 @@ static inline V interleave(V even, V odd)
 void leat_jpeg_up_h2_avx2(const uint8_t *in, uint8_t *out, int n)
 {
     int i = 1;
-    leat_jpeg_up_h2_c(in, out, n < 3 ? n : 2); /* sample 0 is right, sample 1 comes again */
+    leat_jpeg_up_h2_c(in, out,
+                      n < 3 ? n : 2); /* sample 0 is final, sample 1 is written again below */
     for (; i + 16 < n; i += 16) {
         const V here = load_words(in + i);
         const V even = blend(here, load_words(in + i - 1), 1, 2);

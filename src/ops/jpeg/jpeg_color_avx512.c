@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_color_avx512.c: YCbCr to RGB, 64 pixels at a time; see jpeg_color_avx2.c for the arithmetic.
- * Reads whole vectors (planes are padded), writes no byte too many. */
+ * jpeg_color_avx512.c: YCbCr to RGB, 64 pixels at a time, with the arithmetic of jpeg_color_avx2.c. It reads
+ * whole vectors, since planes are padded, but writes only the bytes of the row. */
 #if defined(__x86_64__)
-#include "jpeg_dsp_x86.h"
+#include "jpeg_dsp.h"
 
 #include <immintrin.h>
 
@@ -46,8 +46,8 @@ static inline void convert(const uint8_t *y, const uint8_t *cb, const uint8_t *c
     rgb[2] = _mm512_add_epi16(luma, _mm512_add_epi16(b2, scale(b2, -14942)));
 }
 
-/* Byte k of the output's vector v comes from pixel (64v + k) / 3, colour (64v + k) % 3. Two vectors
- * are permuted at once, red as 0 … 63 and green as 64 … 127; blue goes where is_blue says. */
+/* Byte k of output vector v is colour (64v + k) % 3 of pixel (64v + k) / 3. One permutation takes red (0 …
+ * 63) and green (64 … 127). A second one puts blue into the bytes of is_blue. */
 #define AT(v, k) ((64 * (v) + (k)) / 3 + ((64 * (v) + (k)) % 3 == 1 ? 64 : 0))
 #define AT8(v, k)                                                                                  \
     AT(v, k), AT(v, k + 1), AT(v, k + 2), AT(v, k + 3), AT(v, k + 4), AT(v, k + 5), AT(v, k + 6),  \

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_decode.c: a picture, or a box of it, to gray or RGB. DESIGN: one row of MCUs goes from
- * coefficients to samples to pixels while it is in the cache. Where chroma has half the rows, the
- * last row of samples waits for the first one of the next row of MCUs, between which its pixels lie;
- * it is carried over as row 0 of the strip. The window is the MCUs that the box and the samples next
- * to it lie in, so that its pixels are those of the whole picture. */
+ * jpeg_decode.c: decodes an image, or a box of it, to gray or RGB. DESIGN: one row of MCUs goes from
+ * coefficients to samples to pixels while it is in the CPU cache. If chroma has half the rows, the pixels
+ * of the last row need the first row of the next MCUs. So the last row of samples is carried over as row 0
+ * of the strip. The window has the MCUs of the box and of the samples next to it, so that the pixels are
+ * the same as in the whole image. */
 #include "jpeg_impl.h"
 
 #include <string.h>
 
-enum { MAX_SHORT_CUT = 8191 }; /* larger: libjpeg-turbo's short cut gives other samples */
+enum { MAX_SHORT_CUT = 8191 }; /* above it, libjpeg-turbo's short cut gives other samples */
 
 typedef struct strip {
     uint8_t *rows; /* the carried row, then 8v rows of the current row of MCUs */
     ptrdiff_t stride;
-    int32_t first;    /* which row of the plane rows[stride] is */
-    int32_t from, to; /* columns that are decoded */
+    int32_t first;    /* row of the plane at rows[stride] */
+    int32_t from, to; /* decoded columns */
 } strip;
 
 typedef struct painter {
@@ -24,7 +24,7 @@ typedef struct painter {
     leat_jpeg_scan scan;
     strip strip[3];
     uint8_t *chroma[2]; /* one row at full width */
-    int n_planes;       /* that are wanted */
+    int n_planes;       /* planes to decode */
 } painter;
 
 static int32_t least(int32_t a, int32_t b)
@@ -52,7 +52,7 @@ static int take_memory(painter *p, leat_scratch *scratch)
         strip *s = &p->strip[i];
         s->from = 8 * c->h * p->scan.window.x0;
         s->to = least(8 * c->h * p->scan.window.x1, c->width_px);
-        s->stride = 8 * (ptrdiff_t)c->n_across + 64; /* kernels may read behind a row */
+        s->stride = 8 * (ptrdiff_t)c->n_across + 64; /* kernels may read past a row */
         s->rows = leat_scratch_take(scratch, (size_t)s->stride * (size_t)(8 * c->v + 1));
         if (!s->rows)
             return -1;
@@ -65,7 +65,7 @@ static int take_memory(painter *p, leat_scratch *scratch)
     return 0;
 }
 
-/* Row y of a plane; rows outside repeat the nearest one. */
+/* Row y of a plane. Outside of the plane it is the nearest row. */
 static const uint8_t *row_of(const painter *p, int plane, int32_t y)
 {
     const strip *s = &p->strip[plane];
@@ -74,15 +74,15 @@ static const uint8_t *row_of(const painter *p, int plane, int32_t y)
     return s->rows + s->stride * (y - s->first + 1);
 }
 
-/* Two samples or fewer are too few for the filter, says libjpeg. */
+/* libjpeg does not filter planes of one or two columns. */
 static void double_row(const uint8_t *in, uint8_t *out, int n)
 {
     for (int i = 0; i < n; i++)
         out[2 * i] = out[2 * i + 1] = in[i];
 }
 
-/* Row y of a chroma plane at the picture's size; may use p->chroma. Within the box it is as if the
- * whole row were there, because the window has a sample more on each side that is not an edge. */
+/* Row y of a chroma plane at full size, perhaps in p->chroma. Inside the box it equals that of the whole
+ * image, because the window has one more sample on each side that is not an edge. */
 static const uint8_t *chroma_row(const painter *p, int plane, int32_t y)
 {
     const leat_jpeg *jpeg = p->jpeg;
@@ -118,7 +118,7 @@ static void paint_row(const painter *p, int32_t y, int channels, uint8_t *out)
         jpeg->dsp->rgb(luma, chroma_row(p, 1, y) + x, chroma_row(p, 2, y) + x, out, n);
 }
 
-/* Coefficients of one row of MCUs to samples. Returns 0 if some are out of range. */
+/* Transforms the coefficients of one row of MCUs to samples. Returns 0 if some are out of range. */
 static int transform(painter *p, int32_t mcu_row)
 {
     uint32_t largest = 0;
@@ -150,7 +150,7 @@ static int paint(painter *p, int channels, uint8_t *out, leat_error *err)
 {
     const leat_jpeg *jpeg = p->jpeg;
     const leat_jpeg_window *w = &p->scan.window;
-    const int32_t late = p->n_planes == 3 && jpeg->chroma_v == 2; /* rows that wait */
+    const int32_t late = p->n_planes == 3 && jpeg->chroma_v == 2; /* rows that need the next MCUs */
     const int32_t bottom = p->box.y + p->box.height;
     int32_t y = p->box.y;
     for (int32_t row = w->y0; row < w->y1; row++) {

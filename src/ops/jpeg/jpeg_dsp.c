@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_dsp.c: which kernels run. */
+ * jpeg_dsp.c: the tables of kernels per CPU level, and the choice of one. */
+#include "jpeg_dsp.h"
 #include "base/cpu.h"
-#include "jpeg_dsp_c.h"
-#include "jpeg_dsp_x86.h"
 
 const leat_jpeg_dsp leat_jpeg_dsp_c = {
     .name = "c",

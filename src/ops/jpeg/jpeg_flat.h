@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_flat.h: the Huffman decoder's inner loop; included by one file per CPU level, which names the
- * function (FLAT_NAME) and may give FLAT_SELECT.
+ * jpeg_flat.h: the inner loop of Huffman decoding. One file per CPU level includes it, which names the
+ * functions (FLAT_NAME, FLAT_SKIP_NAME) and may define FLAT_SELECT.
  *
- * DESIGN. The usual decoder has a loop over the coefficients of a block inside a loop over blocks.
- * Its exits cannot be predicted: a block ends after 1 to 64 symbols, and each wrong guess costs as
- * much as four symbols. Here is one loop over symbols, and no branch that depends on what is
- * decoded. The state, all of it in registers:
+ * DESIGN. Usual decoders have a loop over the coefficients of a block inside a loop over blocks. Its exit
+ * is hard to predict, since a block ends after 1 to 64 symbols, and a misprediction takes as long as four
+ * symbols. Here there is one loop over symbols, without a branch that depends on decoded data. Its state
+ * is in registers:
  *
- *   word, n    bits to come, and how many of them are sure; refilled every three symbols
- *   at         where the next coefficient goes if no zeros are skipped
- *   node       the block: its end, its AC table, the next block with its DC table
- *   table      how to read the next symbol: node->ac inside a block, node->next_dc at its end
+ *   word, n    the next bits, and the number of valid ones; refilled every three symbols
+ *   at         place of the next coefficient if no zeros are skipped
+ *   node       the block: its end, its AC table, the next block and its DC table
+ *   table      table of the next symbol: node->ac inside a block, node->next_dc after its end
  *
- * A step looks up an entry (length of code, of value, coefficients to advance), cuts the value from
- * word, stores it, and then chooses by the entry's end-of-block bit, with conditional moves only,
+ * A step looks up an entry (length of the code, length of the value, coefficients to advance), extracts
+ * the value from word and stores it. Then conditional moves choose by the end-of-block bit of the entry:
  *
- *   not the end     table = node->ac        at = behind the value   node stays
- *   end of block    table = node->next_dc   at = node->next         node = node->after
+ *   not the end     table = node->ac        at = after the value   node stays
+ *   end of block    table = node->next_dc   at = node->next        node = node->after
  *
- * so that a DC symbol needs no step of its own: after it, the first row applies as it does after any
- * AC symbol. Whatever is rare shares one branch, `at` beyond the block: codes that are not in the
- * look-up table (their entry advances very far), a last coefficient at place 63 (no end-of-block
- * symbol follows), runs that overshoot. slow_step() then does that symbol from its start.
+ * So DC symbols need no step of their own: the first row applies after them too. All rare cases share one
+ * branch, `at` beyond the block: codes that are not in the look-up table (their entry advances very far),
+ * a last coefficient at place 63 (no end-of-block symbol follows), and runs that overshoot. rare_step()
+ * then does that symbol from its start.
  *
- * Values are stored in zigzag order and, when negative, one too low: the bits of a value of s bits
- * with first bit b are the number [~b, b, …] of s + 1 bits, which one arithmetic shift cuts out for
- * positive and negative ones alike (and 0 or -1 for s = 0: nothing, once corrected). The reader of
- * the coefficients adds the sign; see leat_jpeg_coefficient(). */
+ * Values are stored in zigzag order, and negative values one too low. The bits of a value of s bits with
+ * first bit b are then the number [~b, b, …] of s + 1 bits, which one arithmetic shift extracts for both
+ * signs. For s = 0 it gives 0 or -1, which both mean 0. leat_jpeg_coefficient() corrects the values. */
 #include "jpeg_impl.h"
 
 #include <stddef.h>
@@ -65,7 +64,7 @@ static inline void end_block(flat_state *s)
     s->node = s->node->after;
 }
 
-/* Symbol at the start of word, its code's length in *length; -1: no such code. */
+/* Decodes the symbol at the start of word, and the length of its code; -1: no such code. */
 static inline int search_code(const leat_jpeg_table *table, uint64_t word, int *length)
 {
     const int32_t code = (int32_t)(word >> 48);
@@ -76,8 +75,8 @@ static inline int search_code(const leat_jpeg_table *table, uint64_t word, int *
     return n > 16 ? -1 : table->symbols[table->offset[n] + (code >> (16 - n))];
 }
 
-/* One symbol of any kind. As libjpeg has it, a run that overshoots puts its value at the block's
- * last place. */
+/* Decodes one symbol of any kind. As in libjpeg, the value of a run that overshoots goes to the last place
+ * of the block. */
 static __attribute__((noinline)) int slow_step(flat_state *s)
 {
     const leat_jpeg_table *table = (const void *)s->table; /* `fast` is its first field */
@@ -99,7 +98,7 @@ static __attribute__((noinline)) int slow_step(flat_state *s)
         const int64_t value = (int64_t)(bits >> (64 - size)) - (bits >> 63 ? 0 : 1 << size);
         s->at[run < room ? run : room - 1] = (int16_t)value;
     } else if (table->is_dc) {
-        *s->at = 0; /* blocks that are skipped are not cleared before */
+        *s->at = 0; /* the memory of skipped blocks is not cleared */
     }
     s->at += run + 1;
     s->table = s->node->ac;
@@ -121,7 +120,7 @@ static __attribute__((noinline)) int slow_step(flat_state *s)
     } while (0)
 #endif
 
-/* The values of an entry's first and last symbol; the last one's overwrites if it is the same. */
+/* Stores the values of the first and the last symbol of an entry, which may be the same symbol. */
 static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint64_t entry,
                                 const int is_skip)
 {
@@ -131,7 +130,7 @@ static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint
     after[-1] = leat_jpeg_cut(word, FLAT_SHIFT(entry, 8), FLAT_SHIFT(entry, 16));
 }
 
-/* One symbol or two; jumps to `rare` before it has changed anything if it is a rare one. */
+/* Decodes one symbol or two. In a rare case it jumps to `rare` before it changes anything. */
 #define FLAT_STEP(s, rare)                                                                         \
     do {                                                                                           \
         const uint64_t entry = (s).table[FLAT_TOP((s).word, 64 - LEAT_JPEG_LOOKUP_BITS)];          \
@@ -144,7 +143,8 @@ static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint
         (s).n -= entry;                                                                            \
     } while (0)
 
-/* What FLAT_STEP gave up: the last coefficient of a block at once, the rest in slow_step(). */
+/* The rare cases of FLAT_STEP: does the last coefficient of a block here, and the others in
+ * slow_step(). */
 static inline int rare_step(flat_state *s)
 {
     const uint64_t entry = s->table[s->word >> (64 - LEAT_JPEG_LOOKUP_BITS)];
@@ -165,7 +165,7 @@ static inline __attribute__((always_inline)) int run(leat_jpeg_bits *bits,
     const uint8_t *const limit = bits->limit;
     const leat_jpeg_node *const stop3 = stop - node > 2 ? stop - 2 : node;
     flat_state s = { bits->word, bits->n, bits->p, at, node, dc };
-    while (s.node < stop3) { /* three symbols end two blocks at most */
+    while (s.node < stop3) { /* three symbols end at most two blocks */
         if (s.p > limit)
             return -1;
         refill(&s);
@@ -174,7 +174,7 @@ static inline __attribute__((always_inline)) int run(leat_jpeg_bits *bits,
         FLAT_STEP(s, rare3);
         continue;
     rare3:;
-        flat_state copy = s; /* so that s itself can stay in registers */
+        flat_state copy = s; /* keeps s in registers */
         if (rare_step(&copy) < 0)
             return -1;
         s = copy;

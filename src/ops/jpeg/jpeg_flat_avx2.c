@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_flat_avx2.c: the flat loop for CPUs with BMI2. */
+ * jpeg_flat_avx2.c: the Huffman loop of jpeg_flat.h for CPUs with BMI2. */
 #if defined(__x86_64__)
-#include "jpeg_dsp_x86.h"
+#include "jpeg_dsp.h"
 
 #include <stddef.h>
 
-/* Shifts whose result is only used modulo 64 or is small anyway: one instruction, without the copy
- * that compilers make of the operand. */
+/* Shifts in one instruction, without the copy of the operand that compilers make. Only the low six bits
+ * of the results matter, or the results are small. */
 static inline uint64_t rotate_right(uint64_t v, const int n)
 {
     uint64_t out;
@@ -33,7 +33,7 @@ static inline uint64_t shift_right32(uint64_t v, uint64_t n)
 #define FLAT_ADVANCE1(entry)  shift_right32(entry, 24)
 #define FLAT_TOP(v, by)       shift_right(v, by)
 
-/* Compilers make branches of these selects; they must be moves. */
+/* Assembly, because compilers turn these selects into branches. */
 #define FLAT_SELECT(s, entry, after)                                                               \
     do {                                                                                           \
         (s).at = (after);                                                                          \

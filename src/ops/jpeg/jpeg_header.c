@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_header.c: the markers before the scan. DESIGN: anything that libjpeg-turbo would refuse, warn
- * of, or read in a way of its own is "unsupported" here (see CONTRACT in jpeg.h), so the parser
- * accepts only what is plain and never has to repair. */
+ * jpeg_header.c: parses the markers before the scan. DESIGN: anything that libjpeg-turbo would refuse, warn
+ * about or treat specially is LEAT_E_UNSUPPORTED here (see CONTRACT in jpeg.h). So the parser accepts only
+ * regular files and repairs nothing. */
 #include "base/cpu.h"
 #include "jpeg_impl.h"
 
@@ -14,15 +14,15 @@ const uint8_t leat_jpeg_natural[64] = {
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 };
 
-enum { MAX_DIMENSION = 65500, MAX_BLOCKS_PER_MCU = 10 }; /* as libjpeg has them */
+enum { MAX_DIMENSION = 65500, MAX_BLOCKS_PER_MCU = 10 }; /* the limits of libjpeg */
 
-/* What is collected on the way to the scan. */
+/* The state of parsing. */
 typedef struct header {
     leat_jpeg *jpeg;
     const uint8_t *huffman[2][4]; /* [AC][index] */
     const uint8_t *quant[4];      /* the byte of precision and index, then the values */
     uint8_t id[3], quant_index[3], v_max, h_max;
-    uint8_t is_jfif, adobe; /* adobe: 1 + transform, 0 if there is no such marker */
+    uint8_t is_jfif, adobe; /* adobe: 1 + transform; 0: no Adobe marker */
     leat_error *err;
 } header;
 
@@ -75,13 +75,13 @@ static int read_huffman(header *h, const uint8_t *p, size_t n)
     return LEAT_OK;
 }
 
-/* Gray, or chroma of one size that is full or half of luma's in either direction. */
+/* Accepts gray, or two chroma planes with full or half the size of luma in each direction. */
 static int check_sampling(header *h)
 {
     leat_jpeg *jpeg = h->jpeg;
     leat_jpeg_component *c = jpeg->component;
     if (jpeg->n_components == 1)
-        c[0].h = c[0].v = 1; /* a scan of one component has no larger MCU */
+        c[0].h = c[0].v = 1; /* in a scan of one component an MCU is one block */
     h->h_max = (uint8_t)c[0].h;
     h->v_max = (uint8_t)c[0].v;
     jpeg->blocks_per_mcu = c[0].h * c[0].v;
@@ -129,7 +129,7 @@ static int read_frame(header *h, const uint8_t *p, size_t n)
     jpeg->width = p[3] << 8 | p[4];
     if (jpeg->height < 1 || jpeg->width < 1 || jpeg->height > MAX_DIMENSION ||
         jpeg->width > MAX_DIMENSION)
-        return refuse(h, "no size, or too large");
+        return refuse(h, "width or height is 0 or too large");
     jpeg->n_components = p[5];
     for (int i = 0; i < jpeg->n_components; i++) {
         const uint8_t *c = p + 6 + 3 * i;
@@ -149,7 +149,7 @@ static int read_frame(header *h, const uint8_t *p, size_t n)
     return rc;
 }
 
-/* libjpeg-turbo's guess of the colour space; only YCbCr is decoded here. */
+/* Guesses the colour space as libjpeg-turbo does, and accepts only YCbCr. */
 static int check_colour(const header *h)
 {
     if (h->jpeg->n_components == 1 || h->is_jfif)
@@ -199,6 +199,7 @@ static int read_segment(header *h, int marker, const uint8_t *p, size_t n)
     switch (marker) {
     case 0xc0:
     case 0xc1:
+        h->jpeg->is_baseline = marker == 0xc0;
         return read_frame(h, p, n);
     case 0xc4:
         return read_huffman(h, p, n);
@@ -225,7 +226,7 @@ int leat_jpeg_open(leat_jpeg *jpeg, const uint8_t *data, size_t size, leat_error
     for (size_t at = 2;;) {
         if (at >= size || data[at] != 0xff)
             return refuse(&h, "no marker where one is due");
-        while (at < size && data[at] == 0xff) /* more than one FF is filling */
+        while (at < size && data[at] == 0xff) /* skip fill bytes */
             at++;
         if (size - at < 3)
             return refuse(&h, "ends in its header");
@@ -244,4 +245,10 @@ int leat_jpeg_open(leat_jpeg *jpeg, const uint8_t *data, size_t size, leat_error
             return LEAT_OK;
         }
     }
+}
+
+bool leat_jpeg_is_plain(const uint8_t *data, size_t size)
+{
+    leat_jpeg jpeg;
+    return leat_jpeg_open(&jpeg, data, size, NULL) == LEAT_OK && jpeg.is_baseline;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_idct.c: the definition of the inverse DCT: the 13-bit "accurate integer" one (Loeffler,
- * Ligtenberg, Moschytz) with the 16-bit intermediate values of libjpeg-turbo's SIMD kernels, so that
- * it equals them even on coefficients that no encoder writes. Such values wrap or saturate; only
- * where libjpeg-turbo takes a short cut for blocks without AC rows would the result differ, so the
- * caller is told how large the values of first rows were. Also removes stuffed zeros, plainly. */
-#include "jpeg_dsp_c.h"
+ * jpeg_idct.c: the inverse DCT and the removal of stuffed zeros in plain C, which define the results of all
+ * levels. It is the 13-bit "accurate integer" DCT (Loeffler, Ligtenberg, Moschytz) with the 16-bit
+ * intermediate values of libjpeg-turbo's SIMD kernels, which wrap or saturate. So it equals them even on
+ * coefficients that no encoder writes. The only exception is libjpeg-turbo's short cut for blocks without
+ * AC rows, so the function returns the largest magnitude of first rows, for the caller to check. */
+#include "jpeg_dsp.h"
 
 #include <string.h>
 
@@ -35,7 +35,7 @@ static int32_t clamp(int32_t v, int32_t low, int32_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* 32-bit sums wrap */
+/* 32-bit sums wrap. */
 static int32_t add(int32_t a, int32_t b)
 {
     return (int32_t)((uint32_t)a + (uint32_t)b);

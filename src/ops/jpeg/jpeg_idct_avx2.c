@@ -2,7 +2,7 @@
  *
  * jpeg_idct_avx2.c: the inverse DCT, two blocks at a time. */
 #if defined(__x86_64__)
-#include "jpeg_dsp_x86.h"
+#include "jpeg_dsp.h"
 
 #include <immintrin.h>
 
@@ -19,7 +19,7 @@ typedef __m256i V;
 #define v_pack32      _mm256_packs_epi32
 #include "jpeg_idct_simd.inc"
 
-/* Zigzag to rows by byte shuffles: which of a row's values lie in zigzag positions 8i … 8i + 7. */
+/* Byte shuffles from zigzag order to rows: the values of a row in zigzag positions 8i … 8i + 7. */
 #define BYTES(i, z)                                                                                \
     (char)((z) / 8 == (i) ? 2 * ((z) % 8) : -1), (char)((z) / 8 == (i) ? 2 * ((z) % 8) + 1 : -1)
 #define MASK(i, a, b, c, d, e, f, g, h)                                                            \
@@ -38,7 +38,7 @@ typedef __m256i V;
 #define PICK5(r, i, j, k, l, m)                                                                    \
     _mm256_or_si256(_mm256_or_si256(PICK(r, l), PICK(r, m)), PICK3(r, i, j, k))
 
-/* Positions 8i … 8i + 7 of two blocks, with their true values */
+/* Positions 8i … 8i + 7 of two blocks, with corrected values. */
 static inline V load_two(const int16_t *block, int i)
 {
     const V stored = _mm256_inserti128_si256(

@@ -2,7 +2,7 @@
  *
  * jpeg_idct_avx512.c: the inverse DCT, four blocks at a time. */
 #if defined(__x86_64__)
-#include "jpeg_dsp_x86.h"
+#include "jpeg_dsp.h"
 
 #include <immintrin.h>
 
@@ -19,7 +19,7 @@ typedef __m512i V;
 #define v_pack32      _mm512_packs_epi32
 #include "jpeg_idct_simd.inc"
 
-/* Where the value of a place in natural order is found in zigzag order. */
+/* Zigzag position of each place in natural order. */
 static const uint16_t zigzag[64] __attribute__((aligned(64))) = {
     0,  1,  5,  6,  14, 15, 27, 28, 2,  4,  7,  13, 16, 26, 29, 42, 3,  8,  12, 17, 25, 30,
     41, 43, 9,  11, 18, 24, 31, 40, 44, 53, 10, 19, 23, 32, 39, 45, 52, 54, 20, 22, 33, 38,

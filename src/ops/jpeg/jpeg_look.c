@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_look.c: what decode_jpeg would do with a file, by asking the decoders in its order; and the
- * table of a side index. */
+ * jpeg_look.c: public functions on a JPEG file: which decoder decode_jpeg would use, and the table of a side
+ * index. */
 #include "leat/jpeg_look.h"
 
 #include <stdio.h>
@@ -34,7 +34,9 @@ int leat_jpeg_look(const void *bytes, size_t size, leat_jpeg_info *out, leat_err
     return LEAT_OK;
 }
 
-enum { MARK_PX = 64 }; /* between marks: closer ones save fewer symbols than they cost in reading */
+enum {
+    MARK_PX = 64
+}; /* distance of marks; with closer marks, reading the table costs more than it saves */
 
 int leat_jpeg_make_table(const void *bytes, size_t size, uint32_t every_mcus, leat_scratch *scratch,
                          const void **table, size_t *n, leat_error *err)

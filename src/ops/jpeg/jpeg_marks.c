@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_marks.c: an index beside a file that has no restart markers: for every n-th MCU the bit it
- * starts at and the DC values that its differences are added to, which is all that a Huffman decoder
- * needs to start there. jpeg_pack.c packs them. */
+ * jpeg_marks.c: the index of a file without restart markers. A mark has the first bit of every n-th MCU and
+ * the DC values before it, so that a Huffman decoder can start there. jpeg_pack.c packs marks. */
 #include "jpeg_impl.h"
 
 uint64_t leat_jpeg_count_marks(const leat_jpeg *jpeg, uint32_t every_mcus)
@@ -11,8 +10,8 @@ uint64_t leat_jpeg_count_marks(const leat_jpeg *jpeg, uint32_t every_mcus)
     return jpeg->restart_mcus || !every_mcus ? 0 : (n_mcus + every_mcus - 1) / every_mcus;
 }
 
-/* Goes through the file along with the bytes that have no stuffed zeros. Reading may be a few bytes
- * beyond the end before it is found out; the picture is refused then. */
+/* Maps positions in the bytes without stuffed zeros to positions in the file. The decoder may be a few
+ * bytes beyond the end before it notices, but then it refuses the file. */
 typedef struct follower {
     const uint8_t *at, *end;
     uint64_t n_bytes;

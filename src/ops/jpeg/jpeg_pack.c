@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_pack.c: marks as a side index keeps them. DESIGN: from one mark to the next the distance in
- * the file varies little, and DC values lie in a range of their own for each file, so numbers of a
- * fixed width above the least one need 4 to 6 bytes a mark instead of 12, and are read without a
- * branch. Little-endian:
+ * jpeg_pack.c: packs marks into the table of a side index, and unpacks them. DESIGN: the distances of marks
+ * vary little, and the DC values of a file are in a small range. So a mark stores differences to the
+ * minimum in a fixed number of bits. That takes 4 to 6 bytes instead of 12, and is read without branches.
+ * Little-endian:
  *
  *     0   uint32     every_mcus
- *     4   uint32     n: marks but the first, which is all zero
+ *     4   uint32     n: marks without the first, which is all zero
  *     8   uint8[4]   bits of: distance, DC values
  *     12  uint32     0
- *     16  uint64     least distance; in bits of the file, stuffed zeros included
- *     24  int16[4]   least DC values, then 0
- *     32             n × (distance, three DC values), each above its least, lowest bit first
+ *     16  uint64     smallest distance, in bits of the file with stuffed zeros
+ *     24  int16[4]   smallest DC values, then 0
+ *     32             n × (distance, three DC values) minus the smallest, lowest bit first
  *     …   8 bytes 0, so that 8 bytes can be read at every place */
 #include "jpeg_impl.h"
 
 #include <string.h>
 
+#include "base/check.h"
 #include "formats/little_endian.h"
 
 enum {
@@ -32,7 +33,7 @@ enum {
     MOST_BITS = 36 /* of a distance: byte is 32 bits */
 };
 
-/* The numbers of a mark; the distance is from the mark before. */
+/* The numbers of a mark: the distance from the previous mark, and the DC values. */
 typedef struct fields {
     int64_t at[N_FIELDS];
 } fields;
@@ -95,6 +96,7 @@ size_t leat_jpeg_pack_marks(const leat_jpeg_mark *marks, uint64_t n_marks, uint3
         for (int k = 0; k < N_FIELDS; k++)
             put(out + AT_MARKS, &at, (uint64_t)(f.at[k] - least.at[k]), out[AT_WIDTHS + k]);
     }
+    leat_check(size <= leat_jpeg_table_room(n_marks));
     return size;
 }
 
@@ -105,7 +107,7 @@ static int64_t get(const uint8_t *from, uint64_t *at, unsigned width)
     return (int64_t)(word & (((uint64_t)1 << width) - 1));
 }
 
-/* Returns 0 if a mark lies beyond what a mark can hold. */
+/* Returns 0 if a position does not fit a mark. */
 static int unpack(const uint8_t *table, uint64_t n, leat_jpeg_mark *marks)
 {
     const uint8_t *const widths = table + AT_WIDTHS, *const from = table + AT_MARKS;
@@ -142,7 +144,7 @@ int leat_jpeg_use_table(leat_jpeg *jpeg, const uint8_t *table, size_t size, leat
                         leat_error *err)
 {
     if (!fits(jpeg, table, size))
-        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: %zu bytes that are no table of the file",
+        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: %zu bytes are not a table of this file",
                          size);
     const uint64_t n = leat_load_u32(table + AT_COUNT);
     leat_jpeg_mark *marks = leat_scratch_take(scratch, (size_t)(n + 1) * sizeof *marks);
@@ -150,6 +152,6 @@ int leat_jpeg_use_table(leat_jpeg *jpeg, const uint8_t *table, size_t size, leat
         return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for %llu marks",
                          (unsigned long long)n);
     if (!unpack(table, n, marks))
-        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: a table of another file");
+        return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: the table belongs to another file");
     return leat_jpeg_use_marks(jpeg, leat_load_u32(table + AT_EVERY), marks, n + 1, err);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_resize.c: from a JPEG to a row of a batch: box, resize, mirror, normalise. DESIGN: the box's
- * pixels stay in the second-level cache; each output row, or a few of them, is then made from first to
- * last step while it is in the first. The arithmetic is that of resample.h, so that nothing depends on whether the
- * steps are done here or by an op each. Mirroring costs nothing where the sampler is used: it lists
- * the outputs from right to left. */
+ * jpeg_resize.c: from a JPEG to a row of a batch: decode a box, resize, mirror, normalise. DESIGN: the
+ * pixels of the box stay in the L2 cache. One output row, or a few, then goes through all steps while it
+ * is in the L1 cache. The arithmetic is that of resample.h, so that separate ops give the same bits. With
+ * the sampler, mirroring is free, because the sampler lists the outputs from right to left. */
 #include <string.h>
 
 #include "jpeg_resize.h"
@@ -16,14 +15,14 @@ typedef struct resizer {
     leat_axis down, across;
     leat_jpeg_sampler sampler; /* n_groups 0: not used */
     const uint8_t *pixels;
-    size_t stride_bytes, n_values; /* of one row */
-    int16_t *mixed;                /* rows mixed_stride values apart */
+    size_t stride_bytes, n_values; /* of one row of the box */
+    int16_t *mixed;                /* rows after the vertical pass, mixed_stride values apart */
     size_t mixed_stride;
     uint8_t *sampled;
 } resizer;
 
-/* Where output values of a row begin: places of their first taps in a row of the box, and of their
- * weights. Values past the row's end are those of its last pixel. */
+/* Finds the first tap of each output value in a row of the box, and the place of its weights. Values past
+ * the end of the row repeat its last pixel. */
 static void find_values(const resizer *r, int32_t *restrict place, uint32_t *restrict weights,
                         int32_t n)
 {
@@ -41,8 +40,8 @@ static void find_values(const resizer *r, int32_t *restrict place, uint32_t *res
     }
 }
 
-/* Fills the pairs of taps of group g, of 16 values. They lie two pixels apart, so that their places are
- * the same; a tap too many weighs 0. Returns how far they reach. */
+/* Fills the pairs of taps of group g. Pairs are two pixels apart, so that their places relative to the
+ * base are the same. An added tap weighs 0. Returns the largest place. */
 static int32_t fill_group(const resizer *r, int32_t g, const int32_t *place,
                           const uint32_t *weights)
 {
@@ -70,7 +69,7 @@ static int32_t fill_group(const resizer *r, int32_t g, const int32_t *place,
     return most - base + channels;
 }
 
-/* Places of values become places of their bytes; n times 32. */
+/* Converts n times 32 places of values to places of their bytes. */
 static void make_near(leat_jpeg_sampler *s, size_t n)
 {
     for (int16_t *place = s->place; n; n--, place += 32)
@@ -79,7 +78,7 @@ static void make_near(leat_jpeg_sampler *s, size_t n)
     s->is_near = 1;
 }
 
-/* Without kernel, or where the size shrinks too far, the sampler stays empty. */
+/* Leaves the sampler empty without a kernel, or if the image shrinks too much. */
 static int make_sampler(resizer *r, leat_scratch *scratch)
 {
     leat_jpeg_sampler *s = &r->sampler;
@@ -129,12 +128,12 @@ static int take_rows(resizer *r, leat_scratch *scratch)
 static int set_up(resizer *r, int32_t height, int32_t width, leat_scratch *scratch)
 {
     const leat_jpeg_target *t = r->target;
-    int rc = leat_resample_axis(&r->down, height, t->height, LEAT_U8, scratch);
-    if (!rc)
-        rc = leat_resample_axis(&r->across, width, t->width, LEAT_U8, scratch);
-    if (!rc)
-        rc = make_sampler(r, scratch);
-    return rc ? rc : take_rows(r, scratch);
+    int rc;
+    if ((rc = leat_resample_axis(&r->down, height, t->height, LEAT_U8, scratch)) < 0 ||
+        (rc = leat_resample_axis(&r->across, width, t->width, LEAT_U8, scratch)) < 0 ||
+        (rc = make_sampler(r, scratch)) < 0)
+        return rc;
+    return take_rows(r, scratch);
 }
 
 static int32_t last_shift(const resizer *r)
@@ -151,7 +150,7 @@ static void mix_row(const resizer *r, int32_t y, int16_t *out)
         r->down.bits - leat_resample_fraction_bits(&r->across));
 }
 
-/* Output row y, resized and mirrored, to r->sampled. */
+/* Writes output row y, resized and mirrored, to r->sampled. */
 static void resize_row(const resizer *r, int32_t y)
 {
     const leat_dsp_table *dsp = leat_dsp();
@@ -195,7 +194,7 @@ static int makes_floats(const resizer *r)
            r->target->affine->n_channels <= LEAT_JPEG_FLOAT_PHASES;
 }
 
-/* write_rows() where makes_floats() says so. */
+/* As write_rows(), if makes_floats(). */
 static void write_floats(const resizer *r, float *out)
 {
     const size_t n = (size_t)r->target->width * (size_t)r->target->channels;
@@ -206,7 +205,7 @@ static void write_floats(const resizer *r, float *out)
             mix_row(r, y + i, r->mixed + (size_t)i * r->mixed_stride);
         leat_jpeg_sample_floats_avx512(out + (size_t)y * n, n, r->mixed, r->mixed_stride,
                                        &r->sampler, last_shift(r), &floats);
-        if (y == end) /* before, some rows were written twice, the same */
+        if (y == end) /* the last rows may be written twice with the same values */
             break;
     }
 }

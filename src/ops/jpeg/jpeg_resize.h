@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_resize.h: the end of a resize for rows that become float32: horizontal pass and normalising
- * in one, for several rows at a time. */
+ * jpeg_resize.h: the horizontal pass and normalising in one function, for several float32 rows at a time.
+ * jpeg_resize.c calls it. */
 #ifndef LEAT_JPEG_RESIZE_H
 #define LEAT_JPEG_RESIZE_H
 
 #include "jpeg_impl.h"
 
 enum {
-    LEAT_JPEG_FLOAT_ROWS = 4, /* made at a time: they share what is read of the sampler */
+    LEAT_JPEG_FLOAT_ROWS = 4, /* rows at a time, which share the loads of the sampler */
     LEAT_JPEG_FLOAT_PHASES = 3
 };
 
-/* How groups are normalised: group g of a sampler has channels that start as group g mod n_phases. */
+/* Scale and shift of the values of a group. Group g of a sampler uses those of group g mod n_phases. */
 typedef struct leat_jpeg_floats {
     _Alignas(64) float scale[LEAT_JPEG_FLOAT_PHASES][16];
     float shift[LEAT_JPEG_FLOAT_PHASES][16];
@@ -20,7 +20,7 @@ typedef struct leat_jpeg_floats {
 } leat_jpeg_floats;
 
 #if defined(__x86_64__)
-/* LEAT_JPEG_FLOAT_ROWS rows of n values; they start in_stride and n values apart. */
+/* Writes LEAT_JPEG_FLOAT_ROWS rows of n values. Input rows are in_stride values apart, output rows n. */
 void leat_jpeg_sample_floats_avx512(float *out, size_t n, const int16_t *in, size_t in_stride,
                                     const leat_jpeg_sampler *sampler, int32_t shift,
                                     const leat_jpeg_floats *floats);

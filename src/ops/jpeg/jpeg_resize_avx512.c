@@ -2,7 +2,7 @@
  *
  * jpeg_resize_avx512.c: the vertical pass of a resize with AVX-512. */
 #if defined(__x86_64__)
-#include "jpeg_dsp_x86.h"
+#include "jpeg_dsp.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -11,9 +11,8 @@
 
 typedef __m512i V;
 
-/* Four weights (below 2^15 - 128: see fill_u8() in resample.c) as bytes, w = 256 · high + low with low
- * in [-128, 127]: products of bytes are then summed
- * four at a time, and the sum is the exact one. */
+/* Four weights (below 2^15 - 128: see fill_u8() in resample.c) as bytes: w = 256 · high + low with low in
+ * [-128, 127]. Products of bytes are summed four at a time, and the sum is exact. */
 typedef struct four_weights {
     V high, low;
 } four_weights;
@@ -29,7 +28,7 @@ static inline four_weights split(const int16_t *weights, int32_t n)
     return (four_weights){ _mm512_set1_epi32((int)high), _mm512_set1_epi32((int)low) };
 }
 
-/* Sums of 64 columns. Part j holds, in each quarter of a vector, its columns 4j … 4j + 3. */
+/* Sums of 64 columns. Part j holds columns 4j … 4j + 3 of each quarter of a vector. */
 typedef struct sums_64 {
     V high[4], low[4];
 } sums_64;
@@ -93,15 +92,15 @@ typedef struct word_weights {
     V high[2], low[2];
 } word_weights;
 
-/* DESIGN: where weights of 14 bits leave 7 bits of fraction,
- *     (Σ w x + 64) >> 7  =  Σ high x + ((Σ low x + 64) >> 7),
- * and both sums fit 16 bits: the high parts sum to 128 and x is at most 255; low parts are chosen of
- * both signs, so that they sum to 0 and neither the positive nor the negative ones come to more than
- * 128. That goes for any four weights. The low seven bits r of all sum to 128 m with m = 0 … 3, and m
- * of them become r - 128, whose magnitudes sum to 128 m less those r: any one for m = 1; any three for
- * m = 3, as the fourth has r < 128; for m = 2 the first two or the last two, whichever are larger.
+/* DESIGN: weights of 14 bits leave 7 bits of fraction, so
+ *     (Σ w x + 64) >> 7  =  Σ high x + ((Σ low x + 64) >> 7).
+ * Both sums must fit 16 bits. The high parts sum to 128, and x is at most 255. The low parts get both
+ * signs, so that they sum to 0 and neither the positive nor the negative ones sum to more than 128. This
+ * is possible for any four weights: their low seven bits r sum to 128 m with m = 0 … 3, and m of them
+ * become r - 128. For m = 1 any one will do. For m = 3 any three will do, since the fourth r is below 128.
+ * For m = 2 the first two or the last two are taken, whichever sum is larger.
  *
- * Returns 0 where it cannot be done: other sums than 2^14, or a weight too near to it for a byte. */
+ * Returns 0 if the weights do not sum to 2^14, or if a high part does not fit a byte. */
 static inline int split_words(word_weights *out, const int16_t *weights, int32_t n)
 {
     int32_t low[4] = { 0 }, total = 0, all = 0;
@@ -159,7 +158,7 @@ __attribute__((always_inline)) static inline void mix_few_words(int16_t *out, co
         const V odd = mix_words(_mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d), w, n_taps);
         _mm512_storeu_si512(out + i, _mm512_permutex2var_epi64(even, front, odd));
         _mm512_storeu_si512(out + i + 32, _mm512_permutex2var_epi64(even, back, odd));
-        if (i + 64 == n) /* before, some columns were written twice, the same */
+        if (i + 64 == n) /* the last columns may be written twice with the same values */
             break;
     }
 }

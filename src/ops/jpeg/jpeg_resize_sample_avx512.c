@@ -4,7 +4,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#include "jpeg_dsp_x86.h"
+#include "jpeg_dsp.h"
 #include "jpeg_resize.h"
 
 typedef __m512i V;
@@ -26,7 +26,7 @@ sample(uint8_t *out, const int16_t *in, const leat_jpeg_sampler *sampler, int32_
        V (*take)(const int16_t *, const int16_t *))
 {
     const V half = _mm512_set1_epi32(1 << (shift - 1));
-    const V count = _mm512_set1_epi32(shift); /* one step less than a shift of all lanes */
+    const V count = _mm512_set1_epi32(shift); /* a vector of counts shifts with one micro-op less */
     const int16_t *place = sampler->place, *weight = sampler->weight;
     const int32_t *base = sampler->base;
     for (int32_t g = 0; g < sampler->n_groups; g++, out += 16) {
@@ -46,13 +46,13 @@ void leat_jpeg_sample_row_avx512(uint8_t *out, const int16_t *in, const leat_jpe
         sample(out, in, sampler, shift, take_far);
 }
 
-/* What a row of floats needs of its group. */
+/* The constants of a group for rows of floats. */
 typedef struct group_end {
     __m512 scale, shift;
-    __mmask16 mask; /* values that lie in the row */
+    __mmask16 mask; /* values inside the row */
 } group_end;
 
-/* What lies at `from` for a pair of taps, weighed. */
+/* Weighted values at `from` for a pair of taps. */
 __attribute__((always_inline)) static inline V weigh(V sum, const int16_t *from, V place, V weight,
                                                      int is_near)
 {
@@ -70,13 +70,13 @@ static inline void store_floats(float *out, V sum, V count, const group_end *end
     _mm512_mask_storeu_ps(out, end->mask, _mm512_add_ps(_mm512_mul_ps(x, end->scale), end->shift));
 }
 
-/* Four rows by turns, so that what is loaded of the sampler serves all of them. */
+/* Alternates between four rows, so that they share the loads of the sampler. */
 __attribute__((always_inline)) static inline void
 sample_floats(float *out, size_t n, const int16_t *in, size_t in_stride, const leat_jpeg_sampler *s,
               int32_t n_pairs, int is_near, int32_t shift, const leat_jpeg_floats *floats)
 {
     const V half = _mm512_set1_epi32(1 << (shift - 1));
-    const V count = _mm512_set1_epi32(shift); /* one step less than a shift of all lanes */
+    const V count = _mm512_set1_epi32(shift); /* a vector of counts shifts with one micro-op less */
     const int16_t *place = s->place, *weight = s->weight;
     const int32_t *base = s->base;
     int32_t phase = 0;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_scan.c: the entropy-coded part, one row of MCUs at a time. DESIGN: a segment (what lies
- * between two markers) is copied without its stuffed zeros, then the flat loop runs over the nodes
- * of a row, or as far as the segment goes. The nodes say where each block of the scan lies among
- * the blocks of its component, and stay the same for all rows. A segment that is read must end
- * within its last byte and be followed by the marker that is due; all else is left to libjpeg-turbo.
+ * jpeg_scan.c: decodes the entropy-coded part, one row of MCUs at a time. DESIGN: a segment (the bytes
+ * between two markers) is copied without stuffed zeros. Then the Huffman loop (jpeg_flat.h) runs over the
+ * nodes of a row, or to the end of the segment. A node tells where a block of the scan is among the
+ * blocks of its component. Nodes are the same for all rows. A segment must end within its last byte, and
+ * the expected marker must follow. Everything else is left to libjpeg-turbo.
  *
- * Blocks outside the window cannot be passed over without reading their symbols, but their values
- * do not matter: their nodes name tables whose entries stand for up to three symbols. The same
- * loop then runs through them faster and leaves nonsense, but for the DC differences, which come
- * from the usual tables. Whole segments outside the window are passed over from marker to marker. */
+ * Blocks outside of the window must be read, since codes have no fixed length, but their values do not
+ * matter. Their nodes use tables with up to three symbols per entry. The same loop then runs faster, and
+ * only the DC differences, which use the normal tables, are right. Whole segments outside of the window
+ * are skipped from marker to marker. */
 #include "jpeg_impl.h"
 
 #include <string.h>
+
+#include "base/check.h"
 
 static int refuse(leat_error *err, const char *why)
 {
@@ -25,13 +27,13 @@ static int refuse_memory(leat_error *err, const leat_jpeg *jpeg)
                      jpeg->height);
 }
 
-/* MCUs from one place where reading can start to the next; 0: there is only the first one. */
+/* MCUs between places where decoding can start; 0: only at the first MCU. */
 static uint32_t interval_of(const leat_jpeg *jpeg)
 {
     return jpeg->marks ? jpeg->mark_mcus : jpeg->restart_mcus;
 }
 
-/* Tables for skipping do not pay where the markers leave little to skip. */
+/* Tables for skipping are not worth building if markers are so dense that little is skipped. */
 static int skips_some(const leat_jpeg_scan *scan)
 {
     const leat_jpeg_window *w = &scan->window;
@@ -45,7 +47,7 @@ static const uint8_t *spec_of(const leat_jpeg_scan *scan, int kind, int i)
     return kind == LEAT_JPEG_DC ? c->dc : c->ac;
 }
 
-/* The table of an earlier component that has the same one in the file, or a new one. */
+/* Uses the table of an earlier component with the same table in the file, or builds one. */
 static int make_table(leat_jpeg_scan *scan, int kind, int i, leat_scratch *scratch, leat_error *err)
 {
     const uint8_t *spec = spec_of(scan, kind, i);
@@ -95,7 +97,7 @@ static int take_memory(leat_jpeg_scan *scan, leat_scratch *scratch)
     return scan->nodes && scan->skip_nodes && scan->segment ? 0 : -1;
 }
 
-/* Blocks in columns x0 … x1 - 1 are for use, the others to be skipped. */
+/* Links the nodes of a row. Blocks in columns x0 … x1 - 1 are decoded, the others skipped. */
 static void link_nodes(leat_jpeg_scan *scan, leat_jpeg_node *node, int32_t x0, int32_t x1)
 {
     const leat_jpeg *jpeg = scan->jpeg;
@@ -137,14 +139,14 @@ int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_
     return LEAT_OK;
 }
 
-/* The first MCU that is not in the segment starting at `mcu`. */
+/* The first MCU after the segment that starts at `mcu`. */
 static uint64_t stop_of(const leat_jpeg_scan *scan, uint64_t mcu)
 {
     const uint32_t n = interval_of(scan->jpeg);
     return n && n < scan->n_mcus - mcu ? mcu + n : scan->n_mcus;
 }
 
-/* Sets the bits to the segment's `n` bytes, after the first `skip` bits (7 at most). */
+/* Starts reading the `n` bytes of the segment, after `skip` bits (at most 7). */
 static void set_bits(leat_jpeg_scan *scan, size_t n, unsigned skip)
 {
     const uint64_t first = (uint64_t)scan->segment[0] << (56 + skip);
@@ -160,8 +162,8 @@ static int is_start(const leat_jpeg_mark *mark)
     return !mark->byte && !mark->bit && !mark->dc[0] && !mark->dc[1] && !mark->dc[2];
 }
 
-/* Returns 0 if the marks cannot be right. What is read ends with the byte that the next mark is in
- * (two in the file if the first is FF), so that segment_bits lie in it. */
+/* Returns 0 if the marks are wrong. The segment includes the byte of the next mark (two bytes in the file
+ * if the first is FF), so that it contains segment_bits. */
 static int start_at_mark(leat_jpeg_scan *scan)
 {
     const leat_jpeg *jpeg = scan->jpeg;
@@ -194,7 +196,7 @@ static int start_segment(leat_jpeg_scan *scan, leat_error *err)
     const leat_jpeg *jpeg = scan->jpeg;
     if (jpeg->marks) {
         if (!start_at_mark(scan))
-            return refuse(err, "the index is not this file's");
+            return refuse(err, "the index belongs to another file");
     } else {
         set_bits(scan, jpeg->dsp->unstuff(scan->src, jpeg->end, scan->segment, &scan->src), 0);
         memset(scan->dc_sum, 0, sizeof scan->dc_sum);
@@ -203,7 +205,7 @@ static int start_segment(leat_jpeg_scan *scan, leat_error *err)
     return LEAT_OK;
 }
 
-/* The marker at src must be the one that is due where the segment ends. */
+/* Checks that the marker at src is the one that must follow the segment. */
 static int pass_marker(leat_jpeg_scan *scan, leat_error *err)
 {
     const uint8_t *p = scan->src, *const end = scan->jpeg->end;
@@ -217,7 +219,7 @@ static int pass_marker(leat_jpeg_scan *scan, leat_error *err)
     return LEAT_OK;
 }
 
-/* Reading must have come to where the next mark is. */
+/* Checks that decoding has reached the position and the DC values of the next mark. */
 static int check_mark(const leat_jpeg_scan *scan, leat_error *err)
 {
     const leat_jpeg_mark *mark = &scan->jpeg->marks[scan->mcu / scan->jpeg->mark_mcus];
@@ -225,7 +227,7 @@ static int check_mark(const leat_jpeg_scan *scan, leat_error *err)
     int fits = used == (int64_t)scan->segment_bits;
     for (int i = 0; i < scan->jpeg->n_components; i++)
         fits &= scan->dc_sum[i] == mark->dc[i];
-    return fits ? LEAT_OK : refuse(err, "the index is not this file's");
+    return fits ? LEAT_OK : refuse(err, "the index belongs to another file");
 }
 
 static int finish_segment(leat_jpeg_scan *scan, leat_error *err)
@@ -235,11 +237,11 @@ static int finish_segment(leat_jpeg_scan *scan, leat_error *err)
     const int64_t bits_left =
         8 * (int64_t)(scan->segment_end - scan->bits.p) + (int64_t)(scan->bits.n & 63);
     if (bits_left < 0 || bits_left > 7)
-        return refuse(err, bits_left < 0 ? "data end early" : "data left at the end of a segment");
+        return refuse(err, bits_left < 0 ? "data ends early" : "data left at the end of a segment");
     return pass_marker(scan, err);
 }
 
-/* The next FF that is neither followed by a stuffed zero nor the last byte; else the end. */
+/* The next FF that is not the last byte and not followed by a stuffed zero; else the end. */
 static const uint8_t *find_marker(const uint8_t *p, const uint8_t *end)
 {
     while ((p = memchr(p, 0xff, (size_t)(end - p))) && p + 1 < end && !p[1])
@@ -247,7 +249,7 @@ static const uint8_t *find_marker(const uint8_t *p, const uint8_t *end)
     return p ? p : end;
 }
 
-/* Passes over whole segments, so that the one with `mcu` is the next to be read or is open. */
+/* Skips whole segments, so that `mcu` is in the open segment or in the next one. */
 static int seek(leat_jpeg_scan *scan, uint64_t mcu, leat_error *err)
 {
     if (mcu < scan->segment_stop)
@@ -266,8 +268,8 @@ static int seek(leat_jpeg_scan *scan, uint64_t mcu, leat_error *err)
     return rc;
 }
 
-/* DC differences of component i to DC values, as coefficients are stored; `node` is its first one.
- * Returns 1 if one does not fit. */
+/* Sums DC differences of component i to DC values in stored form; `node` is its first. Returns 1 if one is
+ * out of range. */
 static uint32_t sum_dc(leat_jpeg_scan *scan, int i, const leat_jpeg_node *node, int32_t n_mcus)
 {
     const int32_t n = scan->jpeg->component[i].h * scan->jpeg->component[i].v;
@@ -285,7 +287,7 @@ static uint32_t sum_dc(leat_jpeg_scan *scan, int i, const leat_jpeg_node *node, 
     return beyond;
 }
 
-/* The same for all components. Returns 0 if all fit. */
+/* The same for all components. Returns 1 if all are in range. */
 static int sum_all_dc(leat_jpeg_scan *scan, const leat_jpeg_node *node, int32_t n_mcus)
 {
     uint32_t beyond = 0;
@@ -296,10 +298,11 @@ static int sum_all_dc(leat_jpeg_scan *scan, const leat_jpeg_node *node, int32_t 
     return !beyond;
 }
 
-/* Decodes from the next MCU up to `stop`, which is in the same row or its end. */
-static int decode_run(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop, leat_error *err)
+/* Decodes from the next MCU to before `stop`, inside one row of MCUs. */
+static int decode_mcus(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop, leat_error *err)
 {
     const leat_jpeg *jpeg = scan->jpeg;
+    leat_check(scan->mcu <= scan->segment_stop && stop <= scan->n_mcus);
     while (scan->mcu < stop) {
         int rc = scan->mcu == scan->segment_stop ? start_segment(scan, err) : LEAT_OK;
         if (rc)
@@ -311,7 +314,7 @@ static int decode_run(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop
         const leat_jpeg_node *last = first + (ptrdiff_t)n_mcus * jpeg->blocks_per_mcu;
         leat_jpeg_flat *flat = nodes == scan->nodes ? jpeg->dsp->flat : jpeg->dsp->skip;
         if (flat(&scan->bits, first, last, first->end - 64, scan->table[LEAT_JPEG_DC][0]->fast))
-            return refuse(err, "bad code, or data end early");
+            return refuse(err, "bad code, or data ends early");
         if (!sum_all_dc(scan, first, n_mcus))
             return refuse(err, "DC value out of range");
         scan->mcu = upto;
@@ -322,7 +325,7 @@ static int decode_run(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop
     return LEAT_OK;
 }
 
-/* Blocks first … last - 1 of each row of a component's blocks become 0. */
+/* Clears blocks first … last - 1 of each row of blocks of a component. */
 static void clear(const leat_jpeg_scan *scan, int i, int32_t first, int32_t last)
 {
     const leat_jpeg_component *c = &scan->jpeg->component[i];
@@ -339,7 +342,7 @@ static void clear_window(const leat_jpeg_scan *scan)
     }
 }
 
-/* Blocks beside the window, as far as they are transformed together with blocks in it. */
+/* Clears blocks next to the window that are transformed together with blocks in it. */
 static void clear_beside(const leat_jpeg_scan *scan)
 {
     for (int i = 0; i < scan->jpeg->n_components; i++) {
@@ -357,19 +360,19 @@ int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err)
     int rc = seek(scan, row_start + (uint64_t)scan->window.x0, err);
     while (!rc && scan->mcu < row_start) {
         const uint64_t row_end = (scan->mcu / n_across + 1) * n_across;
-        rc = decode_run(scan, scan->skip_nodes, row_end, err);
+        rc = decode_mcus(scan, scan->skip_nodes, row_end, err);
     }
     if (rc)
         return rc;
     clear_window(scan);
-    rc = decode_run(scan, scan->nodes, row_start + (uint64_t)scan->window.x1, err);
+    rc = decode_mcus(scan, scan->nodes, row_start + (uint64_t)scan->window.x1, err);
     clear_beside(scan);
     return rc;
 }
 
 int leat_jpeg_scan_pass(leat_jpeg_scan *scan, uint64_t stop, leat_error *err)
 {
-    return decode_run(scan, scan->skip_nodes, stop, err);
+    return decode_mcus(scan, scan->skip_nodes, stop, err);
 }
 
 int leat_jpeg_scan_finish(leat_jpeg_scan *scan, leat_error *err)
@@ -379,7 +382,7 @@ int leat_jpeg_scan_finish(leat_jpeg_scan *scan, leat_error *err)
     const int rc = seek(scan, scan->n_mcus - 1, err);
     if (rc)
         return rc;
-    if (scan->mcu == scan->segment_stop) { /* the last segment has not been looked at */
+    if (scan->mcu == scan->segment_stop) { /* the last segment has not been opened */
         scan->src = find_marker(scan->src, scan->jpeg->end);
         scan->segment_stop = scan->n_mcus;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_table.c: Huffman tables: one look-up for the short codes, limits per length for the rest. */
-#include "jpeg_dsp_c.h"
+ * jpeg_table.c: builds Huffman tables: a look-up table for short codes, and limits per length for others. */
+#include "jpeg_dsp.h"
 
 #include <string.h>
 
@@ -10,7 +10,8 @@ static const uint64_t miss = (uint64_t)LEAT_JPEG_MISS << 56;
 static uint64_t entry_of(int symbol, int length, int is_dc)
 {
     const int size = symbol & 15;
-    const int is_end = !is_dc && !size && symbol != 0xf0; /* libjpeg ends the block at any x0 */
+    const int is_end =
+        !is_dc && !size && symbol != 0xf0; /* libjpeg ends the block at any symbol x0 except F0 */
     const uint64_t advance = is_dc || is_end ? 1 : (uint64_t)(symbol >> 4) + 1;
     const uint64_t start = (uint64_t)length, cut = (uint64_t)(63 - size);
     if (length + size > LEAT_JPEG_FAST_BITS)
@@ -19,7 +20,7 @@ static uint64_t entry_of(int symbol, int length, int is_dc)
            2 * advance << 24 | start << 48 | 2 * advance << 56;
 }
 
-/* Codes are handed out in order, so that entries fill the table from its start. */
+/* Codes are assigned in ascending order, so entries fill the table from its start. */
 static void fill_single(leat_jpeg_table *table, uint64_t *at, const uint8_t *counts)
 {
     uint64_t *const end = at + (1 << LEAT_JPEG_LOOKUP_BITS);
@@ -34,7 +35,7 @@ static void fill_single(leat_jpeg_table *table, uint64_t *at, const uint8_t *cou
         *at++ = miss;
 }
 
-/* What the entry for `index` and the one after it come to, if the look-up shows that one's code. */
+/* Joins the entry for `index` with the one that follows, if the look-up covers the code of both. */
 static inline uint64_t join(uint64_t entry, uint64_t index, const uint64_t *next)
 {
     const uint64_t used = entry & 63, mask = (1u << LEAT_JPEG_LOOKUP_BITS) - 1;

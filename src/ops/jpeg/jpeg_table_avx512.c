@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_table_avx512.c: joins entries of Huffman tables, eight at a time; see join() in jpeg_table.c. */
+ * jpeg_table_avx512.c: joins entries of Huffman tables, eight at a time, as join() in jpeg_table.c. */
 #if defined(__x86_64__)
-#include "jpeg_dsp_x86.h"
+#include "jpeg_dsp.h"
 
 #include <immintrin.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_turbo.c: libjpeg-turbo without heap and without exit().
+ * jpeg_turbo.c: decodes with libjpeg-turbo, without heap and without exit(). decode_jpeg and fused_jpeg.c
+ * call it.
  *
- * DESIGN: the decompressor object is made once per worker; from then on every allocation that
- * libjpeg asks for comes from the worker's scratch and is forgotten with it, so its tables must not
- * outlive a call: they are unlinked before each image (which also keeps an image from being decoded
- * with the tables of the one before). Errors, and warnings unless lenient, longjmp back. */
+ * DESIGN: each worker makes one decompressor. After that, all allocations of libjpeg come from the
+ * worker's scratch, which is reset after each op. So the tables of the decompressor must not outlive a
+ * call: they are unlinked before each image, which also prevents using the tables of the image before.
+ * Errors, and warnings unless lenient, longjmp back. */
 #include "jpeg_turbo.h"
 
 #include <setjmp.h>
@@ -19,7 +20,7 @@
 
 enum { ROWS_AT_ONCE = 16, MOST_SCANS = 500 };
 
-/* libjpeg only passes pointers to these on; here an array is whole and lies in memory. */
+/* libjpeg only passes pointers to these structs. Here an array is always wholly in memory. */
 struct jvirt_sarray_control {
     JSAMPARRAY rows;
 };
@@ -33,7 +34,7 @@ typedef struct decoder {
     struct jpeg_source_mgr source;
     struct jpeg_progress_mgr progress;
     jmp_buf failed;
-    leat_scratch *scratch; /* of the call that is running */
+    leat_scratch *scratch; /* of the current call */
     bool is_ready, is_lenient;
     bool out_of_memory;
 } decoder;
@@ -50,9 +51,9 @@ static void on_error(j_common_ptr cinfo)
     longjmp(decoder_of(cinfo)->failed, 1);
 }
 
-/* Warnings that cost no pixel and are met in real data sets: bytes between the end of a scan and
- * the next marker, odd but unused fields. Left-over bytes before a restart marker are another
- * matter: they are the rest of an interval that a bad code made end too early. */
+/* Warnings that change no pixel and occur in real data sets: bytes between the end of a scan and the next
+ * marker, and odd but unused fields. Extra bytes before a restart marker are not harmless, because a bad
+ * code may have ended that interval too early. */
 static bool is_harmless(const struct jpeg_error_mgr *errors)
 {
     switch (errors->msg_code) {
@@ -74,7 +75,7 @@ static void on_message(j_common_ptr cinfo, int level)
 
 static void on_progress(j_common_ptr cinfo)
 {
-    /* A few bytes per scan over a large image would keep a worker busy for hours. */
+    /* Many tiny scans of a large image could keep a worker busy for hours. */
     if (decoder_of(cinfo)->cinfo.input_scan_number > MOST_SCANS)
         ERREXIT(cinfo, JERR_BAD_PROGRESSION);
 }
@@ -95,7 +96,7 @@ static void *take(j_common_ptr cinfo, int pool, size_t bytes)
 
 static void **take_rows(j_common_ptr cinfo, size_t row_bytes, JDIMENSION n_rows)
 {
-    /* libjpeg's SIMD code may write a little past a row: rows are multiples of 64 bytes. */
+    /* Rows are multiples of 64 bytes, because libjpeg's SIMD code may write past a row. */
     const size_t stride = (row_bytes + 63) & ~(size_t)63;
     void **rows = take(cinfo, JPOOL_IMAGE, n_rows * sizeof *rows);
     uint8_t *memory = take(cinfo, JPOOL_IMAGE, stride * n_rows);
@@ -167,7 +168,7 @@ static void free_pool(j_common_ptr cinfo, int pool)
     (void)pool;
 }
 
-/* What was allocated before stays with libjpeg's manager, whose self_destruct is left in place. */
+/* Earlier allocations belong to libjpeg's manager, so its self_destruct stays. */
 static void use_scratch(struct jpeg_memory_mgr *mem)
 {
     mem->alloc_small = take;
@@ -251,7 +252,7 @@ static uint8_t scale_u8(int a, int b)
     return (uint8_t)((a * b + 127) / 255);
 }
 
-/* Adobe's programs store CMYK inverted (255 = no ink), and mark their files. */
+/* Adobe programs store CMYK inverted (255 = no ink) and add an Adobe marker. */
 static void cmyk_to_rgb(uint8_t *out, const uint8_t *in, size_t n_px, bool is_inverted)
 {
     const int flip = is_inverted ? 0 : 255;
@@ -284,7 +285,7 @@ static void read_cmyk_rows(decoder *d, const leat_view *out)
     }
 }
 
-/* May longjmp. Returns what is wrong with the sizes, or NULL. */
+/* May longjmp. Returns what is wrong with size or channels, or NULL. */
 static const char *decode(decoder *d, const leat_view *out)
 {
     struct jpeg_decompress_struct *cinfo = &d->cinfo;
@@ -341,7 +342,7 @@ int leat_jpeg_turbo_decode(const uint8_t *bytes, size_t n_bytes, bool lenient, c
 
 /* --- the frame header ------------------------------------------------------------------------ */
 
-/* Goes to the next marker as libjpeg does, over garbage and fill bytes; 0 at the end. */
+/* Finds the next marker as libjpeg does, over garbage and fill bytes; 0 at the end. */
 static int next_marker(const uint8_t *bytes, size_t n_bytes, size_t *at)
 {
     for (; *at + 1 < n_bytes; (*at)++)

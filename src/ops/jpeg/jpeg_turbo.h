@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_turbo.h: decoding by libjpeg-turbo, for every kind of JPEG it knows. */
+ * jpeg_turbo.h: decodes every kind of JPEG that libjpeg-turbo supports. */
 #ifndef LEAT_JPEG_TURBO_H
 #define LEAT_JPEG_TURBO_H
 
@@ -17,12 +17,12 @@ typedef struct leat_jpeg_size {
 int leat_jpeg_turbo_size(const uint8_t *bytes, size_t n_bytes, leat_jpeg_size *size,
                          leat_error *err);
 
-/* Decodes to uint8 [height, width, 1 or 3]: gray or RGB, whatever is stored. DCT and upsampling are
- * libjpeg's defaults (accurate integer DCT, "fancy" upsampling).
- * lenient  false: what libjpeg only warns about (a truncated file, bad codes) is an error too, but
- *          for warnings that cost no pixel (bytes left over between a scan and the next marker)
+/* Decodes to uint8 [height, width, 1 or 3], gray or RGB, from any stored colour space. DCT and upsampling
+ * are libjpeg's defaults (accurate integer DCT, "fancy" upsampling).
+ * lenient  false: warnings of libjpeg (a truncated file, bad codes) are errors, except those that change
+ *          no pixel (extra bytes between a scan and the next marker)
  * returns  LEAT_OK, LEAT_E_DATA with libjpeg's text, LEAT_E_NOMEM
- * memory   one decompressor per scratch, made at first use; all else is taken from the scratch */
+ * memory   one decompressor per scratch, made at first use; all other memory is from the scratch */
 int leat_jpeg_turbo_decode(const uint8_t *bytes, size_t n_bytes, bool lenient, const leat_view *out,
                            leat_scratch *scratch, leat_error *err);
 

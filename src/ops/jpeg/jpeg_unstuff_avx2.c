@@ -2,8 +2,7 @@
  *
  * jpeg_unstuff_avx2.c: removes stuffed zeros, 32 bytes at a time. */
 #if defined(__x86_64__)
-#include "jpeg_dsp_c.h"
-#include "jpeg_dsp_x86.h"
+#include "jpeg_dsp.h"
 
 #include <immintrin.h>
 
@@ -12,7 +11,7 @@ size_t leat_jpeg_unstuff_avx2(const uint8_t *src, const uint8_t *end, uint8_t *d
 {
     uint8_t *const start = dst;
     const __m256i ff = _mm256_set1_epi8(-1);
-    while (end - src > 32) { /* one more, so that what follows an FF can be read */
+    while (end - src > 32) { /* one more, because the byte after an FF is read */
         const __m256i bytes = _mm256_loadu_si256((const __m256i *)src);
         const unsigned found = (unsigned)_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, ff));
         _mm256_storeu_si256((__m256i *)dst, bytes);

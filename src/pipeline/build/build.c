@@ -149,10 +149,10 @@ static int check_jpeg_index(leat_build *build, const leat_node *where, leat_erro
     const leat_source *const source = build->plan->source;
     const int32_t choice = build->plan->engine.jpeg_index;
     if (choice == LEAT_JPEG_INDEX_AUTO && source->seek_note[0])
-        leat_note_add(build->plan,
-                      "an index of JPEG files is not used: %s; rebuild it with `leat index "
-                      "--jpeg`",
-                      source->seek_note);
+        leat_note_add(
+            build->plan,
+            "the index of JPEG files is not used: %s; rebuild it with `leat index --jpeg`",
+            source->seek_note);
     if (choice != LEAT_JPEG_INDEX_REQUIRE || source->seek_complete)
         return LEAT_OK;
     return leat_node_fail(where, err, LEAT_E_CONFIG,

@@ -40,8 +40,8 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
         return rc;
     if (chain->shape.dtype == LEAT_U8 && *most >= 0) {
         leat_note_add(build->plan,
-                      "'%s' has room for %lld bytes, the size of the largest record; "
-                      "give its true size in shapes to save memory",
+                      "'%s' has room for %lld bytes, the size of the largest record; give its true "
+                      "size in shapes to save memory",
                       name, (long long)*most);
         return LEAT_OK;
     }
@@ -50,8 +50,8 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
                            &longest, err);
     *most = longest > 1 ? longest : 1;
     leat_note_add(build->plan,
-                  "'%s' has room for %lld, the largest of all records, which were "
-                  "read for that; give shapes to save this pass",
+                  "'%s' has room for %lld, the largest of all records, which were all read to find "
+                  "it; give shapes to avoid this",
                   name, (long long)*most);
     return rc;
 }

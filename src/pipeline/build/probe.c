@@ -153,7 +153,7 @@ static size_t room_for(const leat_plan *plan)
 {
     leat_machine machine = { .memory_bytes = plan->engine.memory };
     if (plan->engine.memory < 0)
-        leat_machine_look("", &machine);
+        leat_machine_read("", &machine);
     return (size_t)(machine.memory_bytes < ROOM_MOST ? machine.memory_bytes : ROOM_MOST);
 }
 

@@ -28,10 +28,10 @@ int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const
                               "lower the size or leave out drop_remainder",
                               (unsigned long long)build->plan->order.n_samples, (long long)size);
     if ((uint64_t)size > build->plan->order.n_samples)
-        leat_note_add(build->plan,
-                      "batch: the %llu samples of a pass are one batch; its size of %lld is "
-                      "never reached",
-                      (unsigned long long)build->plan->order.n_samples, (long long)size);
+        leat_note_add(
+            build->plan,
+            "batch: the %llu samples of a pass make one batch, smaller than its size of %lld",
+            (unsigned long long)build->plan->order.n_samples, (long long)size);
     return LEAT_OK;
 }
 

@@ -86,8 +86,8 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
     plan->is_cache_random = random != NULL;
     if (random)
         leat_note_add(build->plan,
-                      "cache: '%s' stands before it and is random: its output of the first epoch "
-                      "is stored, and is the same in all others",
+                      "cache: '%s' before it is random: its result in the first epoch is stored "
+                      "and stays the same in all later epochs",
                       random);
     if (!strcmp(o->file.text, "device"))
         return keep_on_device(build, o, where, err);

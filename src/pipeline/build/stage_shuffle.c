@@ -55,13 +55,13 @@ static void note_window(leat_build *build, const leat_shuffle *shuffle, uint64_t
                       window, (unsigned long long)n, unit);
     else if (block)
         leat_note_add(build->plan,
-                      "shuffle: each window of %llu %s is read from %llu blocks of %llu "
-                      "neighbours only: less random than a global shuffle",
+                      "shuffle: each window of %llu %s holds only %llu blocks of %llu neighbours: "
+                      "less random than a global shuffle",
                       window, unit, window / block, block);
     else if (window)
         leat_note_add(build->plan,
-                      "shuffle: within a window of %llu %s, none moves further than %llu places: "
-                      "sorted records stay nearly sorted",
+                      "shuffle: with a window of %llu %s, none moves further than %llu places: "
+                      "sorted data stays nearly sorted",
                       window, unit, window + (window + 1) / 2 - 1);
 }
 
@@ -84,8 +84,8 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
     if (build->unbatch && !build->batch && !build->cache)
         leat_note_add(build->plan,
                       "unbatch: the shuffle after it separates the samples of a record, so each "
-                      "record is read and decoded up to %llu times an epoch; shuffle before it, or "
-                      "add a cache",
+                      "record is read and decoded up to %llu times per epoch; shuffle before "
+                      "unbatch, or cache the records",
                       (unsigned long long)build->plan->order.parts);
     return LEAT_OK;
 }

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/forked.h"
 #include "base/scratch.h"
 #include "base/text.h"
@@ -46,7 +47,7 @@ bool leat_cache_is_file(const leat_cache *cache)
     return cache->path[0] != 0;
 }
 
-/* Address space; memory is taken by touch. */
+/* Reserves address space; pages are committed when touched. */
 static int reserve_map(void *out, uint64_t n, uint64_t size, const char *what, leat_error *err)
 {
     uint64_t bytes;
@@ -121,14 +122,14 @@ static int open_parts(leat_cache *cache, int64_t bytes, leat_error *err)
     cache->n_bytes = 0;
     cache->n_lost = 0;
     cache->refused = false;
-    int rc = reserve_map(&cache->words, n, sizeof *cache->words, "records", err);
-    if (rc >= 0)
-        rc = reserve_map(&cache->units, n, sizeof *cache->units, "records", err);
-    if (rc >= 0)
-        rc = leat_cache_is_file(cache) ? leat_cache_file_open(cache, err)
-                                       : open_memory(cache, bytes, err);
-    if (rc >= 0)
-        return rc;
+    int rc;
+    if ((rc = reserve_map(&cache->words, n, sizeof *cache->words, "records", err)) < 0 ||
+        (rc = reserve_map(&cache->units, n, sizeof *cache->units, "records", err)) < 0 ||
+        (rc = leat_cache_is_file(cache) ? leat_cache_file_open(cache, err)
+                                        : open_memory(cache, bytes, err)) < 0)
+        goto fail;
+    return rc;
+fail:
     unmap(cache);
     return leat_fail_in(err, rc, "%s", cache->where);
 }
@@ -136,8 +137,7 @@ static int open_parts(leat_cache *cache, int64_t bytes, leat_error *err)
 int leat_cache_open(leat_cache *cache, int64_t bytes, leat_error *err)
 {
     int rc = LEAT_OK;
-    /* Opening a file and mapping memory under a lock: once in the life of a plan, and whoever else
-     * wants it has nothing to do before. */
+    /* The lock is held during I/O. That happens once per plan, and other loaders need the result. */
     pthread_mutex_lock(&cache->opening);
     if (!cache->opened)
         rc = open_parts(cache, bytes, err);
@@ -161,6 +161,7 @@ void leat_cache_close(leat_cache **out)
 
 static uint64_t load_word(const leat_cache *cache, uint64_t record)
 {
+    leat_check(cache->words && record < cache->origin.n_records);
     return atomic_load_explicit(&cache->words[record], memory_order_acquire);
 }
 
@@ -182,7 +183,7 @@ leat_cache_found leat_cache_find(const leat_cache *cache, uint64_t record, leat_
 }
 
 #define LINE       64 /* bytes of a cache line */
-#define HINT_LINES 8  /* the hardware goes on from there */
+#define HINT_LINES 8  /* the hardware prefetcher does the rest */
 
 bool leat_cache_hint(const leat_cache *cache, uint64_t record)
 {
@@ -198,7 +199,7 @@ bool leat_cache_hint(const leat_cache *cache, uint64_t record)
 
 /* --- taking -------------------------------------------------------------------------------------- */
 
-/* The entry is not what it should be: as if it had never been there. */
+/* Removes a damaged entry: the record is EMPTY again. */
 static void drop(leat_cache *cache, uint64_t record, uint64_t word, size_t size)
 {
     if (atomic_compare_exchange_strong(&cache->words[record], &word, LEAT_ENTRY_EMPTY)) {
@@ -209,9 +210,9 @@ static void drop(leat_cache *cache, uint64_t record, uint64_t word, size_t size)
     }
 }
 
-/* The entry's bytes in memory that views may point to; NULL: they cannot be had. */
-static const uint8_t *fetch(leat_cache *cache, uint64_t word, const uint8_t *bytes, size_t size,
-                            leat_scratch *scratch, leat_cache_sample *out)
+/* Returns the bytes of an entry, aligned for views; NULL: they cannot be read. */
+static const uint8_t *read_entry(leat_cache *cache, uint64_t word, const uint8_t *bytes,
+                                 size_t size, leat_scratch *scratch, leat_cache_sample *out)
 {
     if (bytes && (uintptr_t)bytes % LEAT_CACHE_UNIT == 0)
         return bytes;
@@ -231,8 +232,9 @@ static bool take_from_file(leat_cache *cache, uint64_t record, uint64_t word, co
     const size_t size = load_size(cache, record), head = LEAT_CACHE_ENTRY_HEAD;
     if (size < head)
         return false;
-    const uint8_t *const entry = fetch(cache, word, n == size ? bytes : NULL, size, scratch, out);
-    /* Every time: the file may have been cut or overwritten since, and this is cheap beside reading. */
+    const uint8_t *const entry =
+        read_entry(cache, word, n == size ? bytes : NULL, size, scratch, out);
+    /* Check every time: the file can change, and the check is cheap compared with reading. */
     if (entry && leat_cache_entry_is_whole(entry, size, record) &&
         leat_cache_unpack(&cache->layout, entry + head, size - head, out->views))
         return true;
@@ -256,7 +258,7 @@ bool leat_cache_take(leat_cache *cache, uint64_t record, const uint8_t *bytes, s
 
 /* --- putting ------------------------------------------------------------------------------------- */
 
-/* Whether an entry fits; notes when it does not. */
+/* Tells whether an entry fits; if not, remembers that. */
 static bool fits(leat_cache *cache, uint64_t size, uint64_t used)
 {
     if (size <= cache->end - used)
@@ -265,7 +267,7 @@ static bool fits(leat_cache *cache, uint64_t size, uint64_t used)
     return false;
 }
 
-/* Room for an entry; false: there is none. */
+/* Allocates space for an entry; false: there is none left. */
 static bool reserve(leat_cache *cache, uint64_t size, uint64_t *offset)
 {
     uint64_t used = atomic_load_explicit(&cache->used, memory_order_relaxed);
@@ -290,9 +292,9 @@ void leat_cache_stop(leat_cache *cache, const char *format, ...)
     atomic_store_explicit(&cache->stopped, LEAT_CACHE_STOPPED, memory_order_release);
 }
 
-/* Puts the sample somewhere for good; false: there is no room, or no way to write it. */
-static bool keep(leat_cache *cache, uint64_t record, const leat_view *views, size_t size,
-                 leat_scratch *scratch, uint64_t *offset)
+/* Stores the sample; false: there is no space, or the write failed. */
+static bool store(leat_cache *cache, uint64_t record, const leat_view *views, size_t size,
+                  leat_scratch *scratch, uint64_t *offset)
 {
     if (cache->fd < 0) {
         if (!reserve(cache, size, offset))
@@ -323,7 +325,8 @@ void leat_cache_put(leat_cache *cache, uint64_t record, const leat_view *views,
         return;
     const size_t mark = leat_scratch_mark(scratch);
     word = LEAT_ENTRY_EMPTY;
-    if (keep(cache, record, views, size, scratch, &offset)) {
+    if (store(cache, record, views, size, scratch, &offset)) {
+        leat_check(offset % LEAT_CACHE_UNIT == 0 && offset + size <= cache->end);
         atomic_store_explicit(&cache->units[record], (uint32_t)(size / LEAT_CACHE_UNIT),
                               memory_order_relaxed);
         word = leat_entry_word(offset);
@@ -334,7 +337,7 @@ void leat_cache_put(leat_cache *cache, uint64_t record, const leat_view *views,
     atomic_store_explicit(&cache->words[record], word, memory_order_release);
 }
 
-/* Is so much room lost that somebody should know? Where a process was killed a little always is. */
+/* True: a sample did not fit, and over 1 % of the space is lost. A killed process loses less. */
 static bool lacks_lost(const leat_cache *cache, uint64_t *lost)
 {
     *lost = atomic_load_explicit(&cache->n_lost, memory_order_relaxed);
@@ -356,7 +359,7 @@ void leat_cache_get_stats(const leat_cache *cache, leat_cache_stats *out)
         snprintf(out->note, sizeof out->note, "%s", cache->note);
     else if (lacks_lost(cache, &lost))
         snprintf(out->note, sizeof out->note,
-                 "not all fits: %llu bytes of it are entries that were damaged or never finished; "
-                 "delete the file, and it is filled anew",
+                 "not all samples fit: %llu bytes are lost to damaged or unfinished entries; "
+                 "delete the file to fill it again",
                  (unsigned long long)lost);
 }

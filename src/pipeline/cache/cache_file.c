@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cache_file.c: a cache's file: opening it, making it when it is not there, reading and writing. */
+ * cache_file.c: the file of a cache: opens or creates it, reads and writes entries. cache.c calls it.
+ * Only the process with the writer's lock writes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ bool leat_cache_file_read(leat_cache *cache, uint8_t *to, size_t size, uint64_t 
     return true;
 }
 
-/* pwrite(), with the faults of tests. */
+/* pwrite() with the faults that tests inject. */
 static ssize_t write_some(leat_cache *cache, const uint8_t *from, size_t size, uint64_t offset)
 {
     const leat_cache_faults *const f = &cache->faults;
@@ -75,8 +76,7 @@ bool leat_cache_file_write(leat_cache *cache, uint64_t record, const uint8_t *en
         failed = write_all(cache, bytes, sizeof bytes,
                            LEAT_CACHE_HEADER_BYTES + record * LEAT_CACHE_PLACE_BYTES);
     if (failed)
-        leat_cache_stop(cache, "it is not filled any further: writing failed: %s",
-                        strerror(failed));
+        leat_cache_stop(cache, "it takes no more samples: writing failed: %s", strerror(failed));
     return !failed;
 }
 
@@ -87,21 +87,22 @@ static int fail_path(const leat_cache *cache, leat_error *err, const char *what)
     return leat_fail(err, LEAT_E_IO, "%s: %s: %s", cache->path, what, strerror(errno));
 }
 
-/* error: of the first try; errno: of the last. */
+/* error: errno of the first try. errno: of the last try. */
 static int fail_open(const leat_cache *cache, int error, leat_error *err)
 {
     const char *const slash = strrchr(cache->path, '/');
     const int n = slash ? (int)(slash - cache->path) + (slash == cache->path) : 1;
     const char *const folder = slash ? cache->path : ".";
-    const char *const what = errno == ENOENT ? "cannot make it" : "cannot open it";
+    const char *const what = errno == ENOENT ? "cannot create it" : "cannot open it";
     char text[1024];
     struct stat status;
     snprintf(text, sizeof text, "%.*s", n, folder);
     if (stat(text, &status) < 0)
-        return leat_fail(err, LEAT_E_IO,
-                         "%s: cannot make it: folder %s: %s; make that folder, or give the cache "
-                         "another file",
-                         cache->path, text, strerror(errno));
+        return leat_fail(
+            err, LEAT_E_IO,
+            "%s: cannot create it: folder %s: %s; create that folder, or give the cache "
+            "another file",
+            cache->path, text, strerror(errno));
     return leat_fail(err, LEAT_E_IO,
                      "%s: %s in folder %s: %s; give the cache a file that this process may write",
                      cache->path, what, text, leat_format_open_error(error));
@@ -113,8 +114,8 @@ static void become_reader(leat_cache *cache, const char *why)
     snprintf(cache->note, sizeof cache->note, "%s", why);
 }
 
-/* Takes the writer's lock, on a descriptor of its own: the kernel may hold on to one that a reader uses
- * for a moment after it was closed, or its process killed. */
+/* Takes the writer's lock on a descriptor of its own. The reader's I/O can keep the other descriptor,
+ * and so its lock, alive for a moment after it was closed or the process was killed. */
 static int take_lock(leat_cache *cache, const struct stat *status, leat_error *err)
 {
     struct stat locked;
@@ -122,36 +123,36 @@ static int take_lock(leat_cache *cache, const struct stat *status, leat_error *e
     if (cache->lock_fd < 0 || fstat(cache->lock_fd, &locked) < 0)
         return fail_path(cache, err, "cannot open it to lock it");
     if (locked.st_ino != status->st_ino || locked.st_dev != status->st_dev)
-        return leat_fail(err, LEAT_E_IO, "%s was replaced while it was opened: try again",
+        return leat_fail(err, LEAT_E_IO, "%s was replaced while it was being opened: try again",
                          cache->path);
     if (flock(cache->lock_fd, LOCK_EX | LOCK_NB) == 0)
         return LEAT_OK;
     if (errno != EWOULDBLOCK)
         return fail_path(cache, err, "cannot lock it; choose a folder on a local disk");
-    become_reader(cache, "it is only read: another process or plan writes to it");
+    become_reader(cache, "read-only: another process or plan writes to it");
     return LEAT_OK;
 }
 
-/* Opens for writing, or only for reading where that is all that is allowed. */
+/* Opens the file for writing, or for reading if writing is not allowed. */
 static int open_path(leat_cache *cache, struct stat *status, leat_error *err)
 {
-    const int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK; /* a pipe must not hold us up */
+    const int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK; /* opening a pipe must not block */
     cache->fd = open(cache->path, O_RDWR | O_CREAT | flags, 0666);
     const int error = errno;
     if (cache->fd < 0 && (error == EACCES || error == EROFS || error == EPERM)) {
         cache->fd = open(cache->path, O_RDONLY | flags);
-        become_reader(cache, "it is only read: this process may not write to it");
+        become_reader(cache, "read-only: this process may not write to it");
     }
     if (cache->fd < 0)
         return fail_open(cache, error, err);
     if (fstat(cache->fd, status) < 0)
-        return fail_path(cache, err, "cannot look at it");
+        return fail_path(cache, err, "cannot get its status");
     if (!S_ISREG(status->st_mode))
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", cache->path);
     return cache->is_reader ? LEAT_OK : take_lock(cache, status, err);
 }
 
-/* How long a file may get by this process: to go beyond would be a signal. */
+/* Largest file that this process may write; beyond it, the kernel sends a signal. */
 static uint64_t size_limit(void)
 {
     const uint64_t most = (uint64_t)INT64_MAX / 2;
@@ -161,9 +162,9 @@ static uint64_t size_limit(void)
     return (uint64_t)file.rlim_cur;
 }
 
-/* An empty file, or one that was cut within a header of this very pipeline: there is no sample in it. */
-static bool begins_anew(leat_cache *cache, const struct stat *status,
-                        const uint8_t header[LEAT_CACHE_HEADER_BYTES])
+/* True: the file is empty, or was cut inside a header of this same pipeline. It holds no samples. */
+static bool has_no_header(leat_cache *cache, const struct stat *status,
+                          const uint8_t header[LEAT_CACHE_HEADER_BYTES])
 {
     uint8_t is[LEAT_CACHE_HEADER_BYTES];
     const size_t n = (size_t)status->st_size;
@@ -171,19 +172,19 @@ static bool begins_anew(leat_cache *cache, const struct stat *status,
                       leat_cache_file_read(cache, is, n, 0) && !memcmp(is, header, n));
 }
 
-/* The writer makes a new file whole; a reader that comes first gives it a second for that. */
+/* The writer writes the header of a new file; a reader waits up to a second for it. */
 static int settle_header(leat_cache *cache, struct stat *status, leat_error *err)
 {
     uint8_t header[LEAT_CACHE_HEADER_BYTES];
     leat_cache_header_write(&cache->origin, header);
-    if (!cache->is_reader && begins_anew(cache, status, header)) {
+    if (!cache->is_reader && has_no_header(cache, status, header)) {
         errno = size_limit() < sizeof header ? EFBIG : write_all(cache, header, sizeof header, 0);
         if (errno)
             return fail_path(cache, err, "cannot write its header");
     }
     for (int i = 0; status->st_size < (off_t)sizeof header && i < 100; i++) {
         if (fstat(cache->fd, status) < 0)
-            return fail_path(cache, err, "cannot look at it");
+            return fail_path(cache, err, "cannot get its status");
         if (status->st_size < (off_t)sizeof header && cache->is_reader)
             nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
     }
@@ -208,7 +209,7 @@ static int check_header(leat_cache *cache, leat_error *err)
     return leat_fail_in(err, rc, "delete %s or give the cache another file: ", cache->path);
 }
 
-/* Takes in the places of a chunk. *end: where the last entry of them ends. */
+/* Loads a chunk of places. *end: raised to the end of the last entry. */
 static void take_places(leat_cache *cache, const uint8_t *bytes, uint64_t record, uint64_t n,
                         uint64_t file_bytes, uint64_t *end)
 {
@@ -229,7 +230,7 @@ static void take_places(leat_cache *cache, const uint8_t *bytes, uint64_t record
     }
 }
 
-/* Reads the places; parts of the file that were never written hold none, and are passed over. */
+/* Reads the places; skips holes of the file, which hold none. */
 static int load_places(leat_cache *cache, uint64_t file_bytes, uint64_t *end, leat_error *err)
 {
     const uint64_t n_records = cache->origin.n_records;
@@ -250,7 +251,7 @@ static int load_places(leat_cache *cache, uint64_t file_bytes, uint64_t *end, le
         if (n < 0 && errno == EINTR)
             continue;
         uint64_t n_places = n < 0 ? 0 : (uint64_t)n / LEAT_CACHE_PLACE_BYTES;
-        if (n_places == 0) /* the end, or a disk that fails: as if there were none */
+        if (n_places == 0) /* the end of the file, or a read error: no more entries */
             break;
         if (n_places > n_records - record)
             n_places = n_records - record;
@@ -261,8 +262,8 @@ static int load_places(leat_cache *cache, uint64_t file_bytes, uint64_t *end, le
     return LEAT_OK;
 }
 
-/* Where entries must end: what was asked for, or half of what is free. What they take counts as free,
- * so that the limit is the same for every process that fills the file. */
+/* Returns the limit for entries: as configured, or half of the free disk space. Space of existing
+ * entries counts as free, so that every process has the same limit. */
 static uint64_t limit(const leat_cache *cache, uint64_t used)
 {
     struct statvfs disk;
@@ -287,12 +288,9 @@ int leat_cache_file_open(leat_cache *cache, leat_error *err)
     cache->first = leat_cache_first_entry(cache->origin.n_records);
     if (!cache->first)
         return leat_fail(err, LEAT_E_UNSUPPORTED, "too many records for a cache in a file");
-    int rc = open_path(cache, &status, err);
-    if (rc >= 0)
-        rc = settle_header(cache, &status, err);
-    if (rc >= 0)
-        rc = check_header(cache, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = open_path(cache, &status, err)) < 0 ||
+        (rc = settle_header(cache, &status, err)) < 0 || (rc = check_header(cache, err)) < 0)
         return rc;
     end = cache->first;
     rc = load_places(cache, (uint64_t)status.st_size, &end, err);

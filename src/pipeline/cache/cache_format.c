@@ -28,7 +28,7 @@ static bool is_open(const leat_shape *shape)
     return false;
 }
 
-/* Bytes of all dims that are written down. */
+/* Returns the bytes of all stored dims. */
 static uint64_t dims_bytes(const leat_cache_layout *layout)
 {
     uint64_t n = 0;
@@ -38,7 +38,7 @@ static uint64_t dims_bytes(const leat_cache_layout *layout)
     return round_up(n);
 }
 
-/* Is `is` a shape of the kind that the layout announces? */
+/* True: `is` matches the shape of the layout, which can have unknown dims. */
 static bool fits(const leat_shape *wanted, const leat_shape *is)
 {
     if (is->dtype != wanted->dtype || is->rank != wanted->rank)
@@ -117,7 +117,7 @@ bool leat_cache_unpack(const leat_cache_layout *layout, const uint8_t *bytes, si
         if (!fits(&layout->shapes[t], &views[t].shape) || !add_bytes(&views[t].shape, &end) ||
             end > size)
             return false;
-        /* A view's data is not const: who reads it knows whether it owns it. */
+        /* The data of a view is not const; leat_cache_sample.owned tells whether it can be written. */
         views[t].data = (void *)(uintptr_t)(bytes + at);
         at = end;
     }
@@ -126,7 +126,7 @@ bool leat_cache_unpack(const leat_cache_layout *layout, const uint8_t *bytes, si
 
 /* --- header -------------------------------------------------------------------------------------- */
 
-/* As it lies in the file. */
+/* The header as in the file. */
 typedef struct header {
     char magic[8];
     uint32_t byte_order, format;
@@ -137,7 +137,7 @@ typedef struct header {
     uint64_t checksum; /* XXH3 of all before */
 } header;
 
-_Static_assert(sizeof(header) == LEAT_CACHE_HEADER_BYTES, "a page, without gaps");
+_Static_assert(sizeof(header) == LEAT_CACHE_HEADER_BYTES, "one page without padding");
 
 uint64_t leat_cache_first_entry(uint64_t n_records)
 {
@@ -178,12 +178,12 @@ int leat_cache_header_read(const uint8_t *bytes, size_t size, leat_cache_origin 
     header h;
     if (size >= sizeof h && is_zero(bytes, sizeof h))
         return leat_fail(err, LEAT_E_DATA,
-                         "its header is zeros, as of a file that was emptied while it was filled");
+                         "its header is all zeros: the file was emptied while it was being filled");
     if (size < LEAT_CACHE_HEADER_LEAST || memcmp(bytes, magic, sizeof magic) != 0)
-        return leat_fail(err, LEAT_E_DATA, "this is no cache of leat, and is left as it is");
+        return leat_fail(err, LEAT_E_DATA, "this is not a cache file of leat; it was not changed");
     if (size < sizeof h)
         return leat_fail(err, LEAT_E_DATA,
-                         "it was cut within its header, and is not of this pipeline as it stands");
+                         "it was cut inside its header, and does not belong to this pipeline");
     memcpy(&h, bytes, sizeof h);
     if (h.byte_order != BYTE_ORDER_MARK)
         return leat_fail(err, LEAT_E_DATA, "written by a machine of another byte order");
@@ -209,20 +209,22 @@ int leat_cache_origin_check(const leat_cache_origin *is, const leat_cache_origin
         return leat_fail(err, LEAT_E_CONFIG, "it was written by version %s of the library, not %s",
                          is->version, wanted->version);
     if (is->n_records != wanted->n_records)
-        return leat_fail(err, LEAT_E_CONFIG, "it was made of %llu records, there are %llu here",
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "it was made from %llu records, but there are %llu now",
                          (unsigned long long)is->n_records, (unsigned long long)wanted->n_records);
     if (strcmp(is->text, wanted->text))
-        return leat_fail(err, LEAT_E_CONFIG, "it was made by other stages: %.300s; here: %.300s",
+        return leat_fail(err, LEAT_E_CONFIG, "it was made by other stages: %.300s; now: %.300s",
                          is->text, wanted->text);
     if (is->stages != wanted->stages)
         return leat_fail(err, LEAT_E_CONFIG, "it was made by other stages");
     if (is->source != wanted->source)
-        return leat_fail(err, LEAT_E_CONFIG,
-                         "it was made of another source, or its files have changed since");
+        return leat_fail(
+            err, LEAT_E_CONFIG,
+            "it was made from another source, or the files of the source have changed");
     if (is->seed != wanted->seed)
         return leat_fail(err, LEAT_E_CONFIG,
-                         "it was made with seed %llu, here it is %llu, and an op before the cache "
-                         "is random",
+                         "it was made with seed %llu; now the seed is %llu, and an op before the "
+                         "cache is random",
                          (unsigned long long)is->seed, (unsigned long long)wanted->seed);
     return LEAT_OK;
 }
@@ -245,7 +247,7 @@ bool leat_cache_place_read(const uint8_t from[LEAT_CACHE_PLACE_BYTES], uint64_t 
            out->offset % LEAT_CACHE_UNIT == 0 && out->bytes % LEAT_CACHE_UNIT == 0;
 }
 
-/* Of the record's number too: an entry in another record's place is none of it. */
+/* The digest includes the record number: an entry of another record is not valid here. */
 static uint64_t digest_of(const uint8_t *entry, size_t size, uint64_t record)
 {
     return leat_digest_row(entry + 8, size - 8, record);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cache_impl.h: the inside of a cache, shared by cache.c (states, memory) and cache_file.c. */
+ * cache_impl.h: the struct of a cache, for cache.c (states, memory) and cache_file.c. */
 #ifndef LEAT_CACHE_IMPL_H
 #define LEAT_CACHE_IMPL_H
 
@@ -9,22 +9,22 @@
 
 #include "cache.h"
 
-/* A record's word: state in the two lowest bits, above them its place in units. */
+/* A record's word: the two lowest bits are its state; the others are the offset of its entry in units. */
 enum { LEAT_ENTRY_EMPTY, LEAT_ENTRY_WRITING, LEAT_ENTRY_VALID };
 
-/* Why nothing more is written. */
+/* Whether the cache still takes samples. */
 enum { LEAT_CACHE_FILLS, LEAT_CACHE_STOPPING, LEAT_CACHE_STOPPED };
 
 struct leat_cache {
     /* [const after leat_cache_describe] */
     char path[LEAT_OPTION_STRING_MAX]; /* "": memory */
     char where[300];
-    int64_t bytes; /* as asked for */
+    int64_t bytes; /* limit from the options */
     leat_cache_layout layout;
     leat_cache_origin origin;
 
-    pthread_mutex_t opening; /* guards `opened`, while the first loader opens the cache */
-    bool opened;
+    pthread_mutex_t opening; /* held while the first loader opens the cache */
+    bool opened;             /* [opening] */
 
     /* [const after open] */
     leat_cache_faults faults;
@@ -34,16 +34,16 @@ struct leat_cache {
     size_t memory_size;
     _Atomic uint64_t *words; /* one per record: release when VALID, acquire before use */
     _Atomic uint32_t *units; /* size of its entry; set before its word */
-    uint64_t first, end;     /* entries lie between */
-    bool is_reader;          /* another process writes, or nobody may */
-    unsigned n_forks;        /* leat_forked_count(): a child of the one that writes does not */
+    uint64_t first, end;     /* range of entries */
+    bool is_reader;          /* this process does not write to the file */
+    unsigned n_forks;        /* leat_forked_count(): a forked child does not write */
 
-    _Atomic uint64_t used; /* where the next entry goes [atomic] */
+    _Atomic uint64_t used; /* offset of the next entry [atomic] */
     _Atomic uint64_t n_entries, n_bytes, n_damaged, n_accesses; /* [atomic; counts] */
-    _Atomic uint64_t n_lost; /* bytes of a file that belong to no entry (any more) [atomic] */
+    _Atomic uint64_t n_lost; /* bytes of a file without a valid entry [atomic] */
     _Atomic bool refused;    /* a sample did not fit [atomic] */
-    _Atomic int stopped;     /* note is readable once it is STOPPED (acquire) */
-    char note[160];          /* [who made `stopped` STOPPING] */
+    _Atomic int stopped;     /* STOPPED (acquire): note can be read */
+    char note[160];          /* [thread that set `stopped` to STOPPING] */
 };
 
 static inline uint64_t leat_entry_word(uint64_t offset)
@@ -60,14 +60,14 @@ static inline uint64_t leat_entry_offset(uint64_t word)
 }
 
 /* --- cache.c ----------------------------------------------------------------------------------- */
-/* Nothing is written from here on; the first reason is kept. */
+/* Stops storing samples. Only the first reason is noted. */
 void leat_cache_stop(leat_cache *cache, const char *format, ...) LEAT_PRINTF(2, 3);
 
 /* --- cache_file.c ------------------------------------------------------------------------------ */
 int leat_cache_file_open(leat_cache *cache, leat_error *err);
-/* Reads size bytes at an offset; false: not all of them are there. */
+/* Reads size bytes at an offset; false: it cannot read all of them. */
 bool leat_cache_file_read(leat_cache *cache, uint8_t *to, size_t size, uint64_t offset);
-/* Writes an entry, then its place; false: it cannot, and the cache has stopped. */
+/* Writes an entry, then its place. False: a write failed, and the cache has stopped. */
 bool leat_cache_file_write(leat_cache *cache, uint64_t record, const uint8_t *entry, size_t size,
                            uint64_t offset);
 

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
+
 #define BLOCK 512 /* numbers, and members, per entry */
 #define WORDS (BLOCK / 64)
 
@@ -48,6 +50,7 @@ uint64_t leat_bitset_bytes(const leat_bitset *set)
 
 void leat_bitset_add(leat_bitset *set, uint64_t i)
 {
+    leat_check(i < set->n);
     set->words[i / 64] |= (uint64_t)1 << i % 64;
 }
 
@@ -81,7 +84,7 @@ int leat_bitset_finish(leat_bitset *set, leat_error *err)
     return LEAT_OK;
 }
 
-/* Place of bit i (counted from 0) among those set in a word. */
+/* Returns the position of the i-th set bit of a word, i from 0. */
 static uint64_t bit_place(uint64_t word, uint64_t i)
 {
     uint64_t at = 0;
@@ -101,6 +104,7 @@ static uint64_t bit_place(uint64_t word, uint64_t i)
 
 uint64_t leat_bitset_member(const leat_bitset *set, uint64_t i)
 {
+    leat_check(i < set->n_members && set->blocks);
     uint64_t low = set->blocks[i / BLOCK], high = set->blocks[i / BLOCK + 1];
     while (low < high) { /* the last block with no more than i members before it */
         const uint64_t middle = high - (high - low) / 2;

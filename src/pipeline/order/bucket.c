@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Purposes of permutations: above those of stages. */
+/* Purposes of permutations; larger than those of any stage. */
 enum { BATCHES = 1 << 27, MEMBERS = BATCHES + 1 };
 
 void leat_buckets_close(leat_buckets **out)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * bucket.h: samples sorted into buckets by something stored, and batches that hold one bucket's samples
- * each: the order of `bucket_by_length`.
+ * bucket.h: the order of `bucket_by_length`. Each sample is in one bucket; all samples of a batch come
+ * from the same bucket. order.c calls it.
  *
- * DESIGN. A bucket is a set that finds its i-th member (bitset.h). Its batches are neighbours in it; the
- * batches of all buckets stand one after the other. A shuffle permutes the members of each bucket, then
- * all batches: two permutations and a look-up, and every row of every batch is known by arithmetic. */
+ * DESIGN. A bucket is a set that finds its i-th member (bitset.h). A batch is consecutive members of a
+ * bucket; batches are numbered over all buckets. A shuffle permutes the members of each bucket, then
+ * all batches. So two permutations and a lookup give any row of any batch. */
 #ifndef LEAT_BUCKET_H
 #define LEAT_BUCKET_H
 
@@ -17,8 +17,8 @@
 typedef struct leat_bucket {
     leat_bitset *members; /* positions. Owned */
     uint64_t size;        /* samples per batch */
-    int64_t room;         /* for the length of a sample */
-    uint64_t first, n;    /* batches */
+    int64_t room;         /* longest sample */
+    uint64_t first, n;    /* number of its first batch, and how many it has */
 } leat_bucket;
 
 typedef struct leat_buckets {
@@ -30,14 +30,13 @@ typedef struct leat_buckets {
 } leat_buckets;
 
 void leat_buckets_close(leat_buckets **buckets);
-/* Memory that they take. */
 uint64_t leat_buckets_bytes(const leat_buckets *buckets);
-/* Members and sizes are there: counts the batches. Returns the largest size. */
+/* Counts the batches, once members and sizes are set. Returns the largest batch size. */
 uint64_t leat_buckets_count(leat_buckets *buckets, bool drop_remainder);
-/* Batch `number` of a pass: its bucket, and its number within that. */
+/* Finds the bucket of batch `number` of a pass; returns the number of the batch in that bucket. */
 uint64_t leat_buckets_batch(const leat_buckets *buckets, leat_shuffle_cache *cache, uint64_t number,
                             uint64_t epoch, uint32_t *bucket);
-/* Position of the i-th sample of a bucket. */
+/* Returns the position of the i-th sample of a bucket. */
 uint64_t leat_buckets_sample(const leat_buckets *buckets, leat_shuffle_cache *cache,
                              uint32_t bucket, uint64_t i, uint64_t epoch);
 

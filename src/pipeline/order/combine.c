@@ -44,7 +44,7 @@ int leat_combine_concat(leat_combine *combine, size_t *bad, leat_error *err)
         if (start == LEAT_ENDLESS) {
             *bad = i;
             return leat_fail(err, LEAT_E_CONFIG,
-                             "this source would never come up: one before it has no end");
+                             "this source would never be used: an endless source comes before it");
         }
         child->start = start;
         if (__builtin_add_overflow(start, child->order.n_samples, &start))
@@ -69,11 +69,11 @@ static leat_combine_place at_concat(const leat_combine *combine, uint64_t p, uin
 
 /* --- mix ----------------------------------------------------------------------------------------- */
 
-/* Fills the table of a period. Element k of child i may come from slot ⌊kT/w⌋ on and must come before
- * slot ⌈(k+1)T/w⌉: that is what keeps every prefix within one of its share. Taking the most urgent of
- * those that may come meets all deadlines: the windows are those of a proportionate ("pfair")
- * schedule on one processor (Baruah, Cohen, Plaxton, Varvel 1996), which exists since the shares sum
- * to 1, and for jobs of unit length earliest deadline first finds a schedule where there is one. */
+/* Fills the table of a period. Element k of child i gets a slot from ⌊kT/w⌋ on and before
+ * ⌈(k+1)T/w⌉. This keeps every prefix within one element of its share. Each slot goes to the child
+ * with the earliest deadline. All deadlines are met: the windows are those of a proportionate
+ * ("pfair") schedule on one processor (Baruah, Cohen, Plaxton, Varvel 1996). Such a schedule exists
+ * because the shares sum to 1, and earliest deadline first finds it for jobs of unit length. */
 static void fill_period(leat_combine *combine)
 {
     const uint64_t t = combine->period;
@@ -99,7 +99,7 @@ static void fill_period(leat_combine *combine)
     }
 }
 
-/* Position of element k of a child, counted from the start of a pass. */
+/* Returns the position of element k of a child, counted from the start of a pass. */
 static uint64_t position_of(const leat_combine *combine, const leat_combine_child *child,
                             uint64_t k)
 {
@@ -110,7 +110,7 @@ static uint64_t position_of(const leat_combine *combine, const leat_combine_chil
     return at;
 }
 
-/* Elements of a child among the first n positions. */
+/* Counts the elements of a child among the first n positions. */
 static uint64_t count_in(const leat_combine *combine, const leat_combine_child *child, uint64_t n)
 {
     const uint64_t rest = n % combine->period;
@@ -159,7 +159,7 @@ int leat_combine_mix(leat_combine *combine, const uint64_t *weights, leat_combin
                          (unsigned long long)combine->period);
     fill_period(combine);
     combine->n_elements = length_of_pass(combine, stop, count);
-    if (combine->n_elements != LEAT_ENDLESS) /* else there is one pass only */
+    if (combine->n_elements != LEAT_ENDLESS) /* otherwise there is only one pass */
         for (size_t i = 0; i < combine->n_children; i++)
             combine->children[i].in_pass =
                 count_in(combine, &combine->children[i], combine->n_elements);
@@ -220,9 +220,9 @@ leat_combine_place leat_combine_at(const leat_combine *combine, uint64_t p, uint
     return at_interleave(combine, p, pass);
 }
 
-#define MAX_PURPOSE ((uint32_t)1 << 28) /* a shuffle keeps the bits above for itself */
+#define MAX_PURPOSE ((uint32_t)1 << 28) /* a shuffle uses the bits above */
 
-/* A child's part of the cache: taken over from another one when there are more than it holds. */
+/* Returns the cached permutations of child i. Children with the same i mod LEAT_ORDER_INNER share them. */
 static leat_order_perm *perms_of(leat_order_cache *cache, size_t i, const leat_combine_child *child)
 {
     leat_order_inner *const inner = &cache->inner[i % LEAT_ORDER_INNER];

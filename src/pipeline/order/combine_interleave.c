@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * combine_interleave.c: the segments of an interleave, worked out once at open.
+ * combine_interleave.c: computes the segments of an interleave once, at open.
  *
- * Sources stand in `cycle_length` places, visited in turn; a visit gives block_length elements. A
- * visit that finds its source at its end gives what was left (maybe nothing) and clears the place; the
- * next visit of it fills it with the next source that has not had a place. That is tf.data's rule. A
- * round in which a source comes or goes is a segment of its own; all rounds between two of those are
- * alike and are one segment, however many they are. */
+ * Sources are in `cycle_length` places, which are visited in turn. A visit takes block_length elements.
+ * If fewer are left (maybe none), the visit takes them and empties the place. The next visit of this
+ * place puts the next unused source there. This is the rule of tf.data. A round in which a source
+ * starts or ends is a segment of its own. All rounds between two such rounds are equal and form one
+ * segment. */
 #include <stdlib.h>
 
 #include "combine.h"
 
-#define NOBODY SIZE_MAX
+#define NONE SIZE_MAX /* an empty place */
 
-/* The places of the cycle and how far each child has come. */
+/* The places of the cycle, and how many elements of each child were taken. */
 typedef struct state {
     leat_combine *combine;
     uint64_t block;
-    uint64_t n; /* positions laid out */
+    uint64_t n; /* positions so far */
     size_t n_places, next;
     size_t places[LEAT_COMBINE_MAX];
     uint64_t given[LEAT_COMBINE_MAX];
@@ -29,7 +29,7 @@ static uint64_t rest_of(const state *s, size_t child)
     return n == LEAT_ENDLESS ? n : n - s->given[child];
 }
 
-/* Room for one more; the lists double. */
+/* Makes room for one more entry; the room doubles. */
 static void *grow(void *list, size_t n, size_t *room, size_t size)
 {
     if (n < *room)
@@ -71,13 +71,13 @@ static int add_stretch(state *s, size_t child, uint64_t length)
     return LEAT_OK;
 }
 
-/* Whole rounds in which nobody comes or goes; 0: something happens in the next one. */
-static uint64_t quiet_rounds(const state *s)
+/* Counts the next rounds in which no source starts or ends. */
+static uint64_t equal_rounds(const state *s)
 {
     uint64_t rounds = LEAT_ENDLESS;
     size_t n = 0;
     for (size_t i = 0; i < s->n_places; i++) {
-        if (s->places[i] == NOBODY) {
+        if (s->places[i] == NONE) {
             if (s->next < s->combine->n_children)
                 return 0;
             continue;
@@ -90,8 +90,8 @@ static uint64_t quiet_rounds(const state *s)
     return n ? rounds : 0;
 }
 
-/* The last segment stands for that many rounds. */
-static void go_on(state *s, uint64_t rounds)
+/* Gives the last segment its number of rounds. */
+static void finish_segment(state *s, uint64_t rounds)
 {
     const leat_combine *const c = s->combine;
     const leat_combine_segment *const segment = &c->segments[c->n_segments - 1];
@@ -105,47 +105,47 @@ static void go_on(state *s, uint64_t rounds)
         s->n = LEAT_ENDLESS;
 }
 
-static int lay_quiet(state *s, uint64_t rounds)
+static int add_equal_rounds(state *s, uint64_t rounds)
 {
     int rc = add_segment(s);
     for (size_t i = 0; i < s->n_places && rc >= 0; i++)
-        if (s->places[i] != NOBODY)
+        if (s->places[i] != NONE)
             rc = add_stretch(s, s->places[i], s->block);
     if (rc >= 0)
-        go_on(s, rounds);
+        finish_segment(s, rounds);
     return rc;
 }
 
-/* One round in which somebody comes or goes. */
-static int lay_event(state *s)
+/* Adds one round in which a source starts or ends. */
+static int add_changing_round(state *s)
 {
     leat_combine *const c = s->combine;
     int rc = add_segment(s);
     for (size_t i = 0; i < s->n_places && rc >= 0; i++) {
-        if (s->places[i] == NOBODY && s->next < c->n_children)
+        if (s->places[i] == NONE && s->next < c->n_children)
             s->places[i] = s->next++;
-        if (s->places[i] == NOBODY)
+        if (s->places[i] == NONE)
             continue;
         const uint64_t rest = rest_of(s, s->places[i]);
         if (rest)
             rc = add_stretch(s, s->places[i], rest < s->block ? rest : s->block);
         if (rest < s->block)
-            s->places[i] = NOBODY;
+            s->places[i] = NONE;
     }
     if (rc < 0)
         return rc;
     if (c->segments[c->n_segments - 1].n == 0)
-        c->n_segments--; /* all that it did was to find ends */
+        c->n_segments--; /* all sources in it were at their end */
     else
-        go_on(s, 1);
+        finish_segment(s, 1);
     return LEAT_OK;
 }
 
-static bool anybody(const state *s)
+static bool any_left(const state *s)
 {
     bool any = s->next < s->combine->n_children;
     for (size_t i = 0; i < s->n_places; i++)
-        any = any || s->places[i] != NOBODY;
+        any = any || s->places[i] != NONE;
     return any;
 }
 
@@ -159,18 +159,18 @@ int leat_combine_interleave(leat_combine *combine, uint64_t cycle_length, uint64
     int rc = LEAT_OK;
     combine->kind = LEAT_COMBINE_INTERLEAVE;
     for (size_t i = 0; i < s.n_places; i++)
-        s.places[i] = NOBODY;
-    while (rc >= 0 && s.n != LEAT_ENDLESS && anybody(&s)) {
-        const uint64_t rounds = quiet_rounds(&s);
-        rc = rounds ? lay_quiet(&s, rounds) : lay_event(&s);
+        s.places[i] = NONE;
+    while (rc >= 0 && s.n != LEAT_ENDLESS && any_left(&s)) {
+        const uint64_t rounds = equal_rounds(&s);
+        rc = rounds ? add_equal_rounds(&s, rounds) : add_changing_round(&s);
     }
     if (rc < 0)
         return leat_fail(err, rc, "the order of %zu sources", combine->n_children);
     if (s.next < combine->n_children) {
         *bad = s.next;
         return leat_fail(err, LEAT_E_CONFIG,
-                         "this source would never come up: all places of the cycle are taken by "
-                         "sources without end");
+                         "this source would never be used: endless sources take all places of the "
+                         "cycle");
     }
     combine->n_elements = s.n;
     return LEAT_OK;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "bucket.h"
 #include "combine.h"
 
@@ -20,6 +21,7 @@ void leat_order_init_combined(leat_order *order, uint64_t n_records, const leat_
     order->n_samples = combine->n_elements;
 }
 
+/* Multiplies; the result is LEAT_ENDLESS on overflow. */
 static uint64_t times(uint64_t n, uint64_t count)
 {
     uint64_t product;
@@ -50,7 +52,7 @@ static uint64_t count_out(const leat_order_step *step)
     return n;
 }
 
-static int add(leat_order *order, const leat_order_step *step, leat_error *err)
+static int add_step(leat_order *order, const leat_order_step *step, leat_error *err)
 {
     leat_order_step *const steps = order->batch_size ? order->after : order->before;
     int32_t *const n = order->batch_size ? &order->n_after : &order->n_before;
@@ -81,12 +83,13 @@ int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t
     leat_order_step step = { .kind = kind, .a = a, .b = b };
     if (kind == LEAT_ORDER_SHUFFLE)
         step.shuffle = (leat_shuffle){ .seed = a, .reshuffle = b != 0 };
-    return add(order, &step, err);
+    return add_step(order, &step, err);
 }
 
 int leat_order_add_shuffle(leat_order *order, const leat_shuffle *shuffle, leat_error *err)
 {
-    return add(order, &(leat_order_step){ .kind = LEAT_ORDER_SHUFFLE, .shuffle = *shuffle }, err);
+    return add_step(order, &(leat_order_step){ .kind = LEAT_ORDER_SHUFFLE, .shuffle = *shuffle },
+                    err);
 }
 
 void leat_order_unbatch(leat_order *order, uint64_t parts)
@@ -98,7 +101,8 @@ void leat_order_unbatch(leat_order *order, uint64_t parts)
 
 int leat_order_add_filter(leat_order *order, leat_bitset **kept, leat_error *err)
 {
-    const int rc = add(order, &(leat_order_step){ .kind = LEAT_ORDER_FILTER, .kept = *kept }, err);
+    const int rc =
+        add_step(order, &(leat_order_step){ .kind = LEAT_ORDER_FILTER, .kept = *kept }, err);
     if (rc >= 0)
         *kept = NULL;
     return rc;
@@ -135,8 +139,8 @@ int leat_order_add_buckets(leat_order *order, leat_buckets **out, bool drop_rema
         order->n_before = last + 1;
         return leat_fail(
             err, LEAT_E_CONFIG,
-            "before it may stand take, skip, shard, filter and, last, a global shuffle; "
-            "repeat can stand after it");
+            "only take, skip, shard, filter and, as the last stage, a global shuffle may "
+            "come before it; put repeat after it");
     }
     order->batch_size = leat_buckets_count(buckets, drop_remainder);
     order->n_batches = buckets->n_batches;
@@ -157,10 +161,10 @@ void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
         order->n_batches = n / size + (!drop_remainder && n % size);
 }
 
-/* Walks steps backwards: output position *p of pass *epoch to the input position. `purpose` keeps
- * the permutations of different steps apart. */
-static void walk(const leat_order_step *steps, int32_t n, leat_order_perm *perms, uint32_t purpose,
-                 uint64_t *p, uint64_t *epoch)
+/* Walks steps backwards, from output position *p of pass *epoch to the input position. `purpose`
+ * makes the permutations of different steps differ. */
+static void walk_steps(const leat_order_step *steps, int32_t n, leat_order_perm *perms,
+                       uint32_t purpose, uint64_t *p, uint64_t *epoch)
 {
     for (int32_t i = n; i-- > 0;) {
         const leat_order_step *const step = &steps[i];
@@ -194,18 +198,18 @@ void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_orde
     const int32_t at = order->parts_at;
     leat_order_perm *const later = perms ? perms + at : NULL;
     uint64_t part = 0;
-    walk(order->before + at, order->n_before - at, later, purpose + (uint32_t)at, p, epoch);
+    walk_steps(order->before + at, order->n_before - at, later, purpose + (uint32_t)at, p, epoch);
     if (order->parts > 1) {
         part = *p % order->parts;
         *p /= order->parts;
     }
-    walk(order->before, at, perms, purpose, p, epoch);
+    walk_steps(order->before, at, perms, purpose, p, epoch);
     if (order->combine)
         leat_combine_walk(order->combine, cache, purpose, p, epoch);
     *p = *p * order->parts + part;
 }
 
-static void find_neighbours(const leat_order *order, leat_order_place *place)
+static void find_consecutive(const leat_order *order, leat_order_place *place)
 {
     place->first = place->number * order->batch_size;
     const uint64_t left = order->n_samples - place->first;
@@ -227,18 +231,19 @@ static void find_in_bucket(const leat_order *order, leat_order_cache *cache,
 leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b)
 {
     leat_order_place place = { 0 };
+    leat_check(order->n_batches > 0 && order->rank < order->ranks);
     if (order->n_batches == LEAT_ENDLESS) {
         place.number = b;
     } else {
         place.epoch = b / order->n_batches;
         place.number = b % order->n_batches;
     }
-    walk(order->after, order->n_after, cache->after, LEAT_ORDER_MAX_STEPS, &place.number,
-         &place.epoch);
+    walk_steps(order->after, order->n_after, cache->after, LEAT_ORDER_MAX_STEPS, &place.number,
+               &place.epoch);
     if (order->buckets)
         find_in_bucket(order, cache, &place);
     else
-        find_neighbours(order, &place);
+        find_consecutive(order, &place);
     place.first_row = order->rank * place.global_rows / order->ranks;
     place.rows = (order->rank + 1) * place.global_rows / order->ranks - place.first_row;
     return place;
@@ -247,6 +252,7 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *record, uint64_t *epoch)
 {
+    leat_check(place->first_row + j < place->global_rows);
     *record = leat_order_position(order, place, j);
     *epoch = place->epoch;
     if (order->buckets)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "shuffle.h"
 
+#include "base/check.h"
 #include "base/digest.h"
 
-/* Purposes of permutations inside one shuffle; the global one has none, so that adding the others
- * changed no order. */
+/* Added to the purpose of the permutations inside one shuffle. A global shuffle adds nothing: orders
+ * from before the other shuffles existed stay the same. */
 enum { BLOCKS = 1 << 28, IN_WINDOW = 2 << 28, FIRST_PASS = 3 << 28, SECOND_PASS = 4 << 28 };
 
 /* One shuffle of n elements in one epoch. */
@@ -15,7 +16,7 @@ typedef struct mixing {
     leat_shuffle_cache *cache;
 } mixing;
 
-/* Element at place i of one part's permutation. slot: where it is remembered. */
+/* Applies the permutation of one part to i. slot: its place in the cache. */
 static uint64_t permuted(const mixing *m, int slot, uint32_t purpose, uint64_t part, uint64_t n,
                          uint64_t i)
 {
@@ -36,7 +37,7 @@ static uint64_t lesser(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Neighbouring windows take turns in the cache, as positions near a border ask for both. */
+/* Two neighbouring windows have different cache slots: positions near a border need both. */
 static int slot_of(uint64_t part)
 {
     return 1 + (int)(part & 1);
@@ -55,7 +56,7 @@ static uint64_t in_blocks(const mixing *m, uint64_t p)
     return p;
 }
 
-/* Windows in a row, the first of them `first` long. */
+/* Permutes within consecutive windows. first: length of the first window. */
 static uint64_t one_pass(const mixing *m, uint32_t purpose, uint64_t first, uint64_t p)
 {
     const uint64_t window = m->shuffle->window;
@@ -71,6 +72,7 @@ uint64_t leat_shuffle_at(const leat_shuffle *shuffle, uint64_t n, uint32_t purpo
 {
     const mixing m = { shuffle, n, epoch, purpose, cache };
     const uint64_t window = shuffle->window;
+    leat_check(p < n && purpose < BLOCKS);
     if (window == 0 || (window >= n && !shuffle->block) || shuffle->block >= n)
         return permuted(&m, 0, 0, 0, n, p);
     if (shuffle->block)

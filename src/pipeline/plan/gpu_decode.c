@@ -40,9 +40,8 @@ static int add_decode(leat_plan *plan, leat_chain *chain, const leat_node *where
     chain->is_files = true;
     chain->files.most_px = o->max_pixels < most_px ? o->max_pixels : most_px;
     chain->files_share = (uint32_t)lround(o->device_share * LEAT_GPU_DECODE_ALL_ROWS);
-    leat_note_add(plan,
-                  "decode_jpeg on the GPU is done by nvJPEG: pixels differ a little from those of "
-                  "the CPU");
+    leat_note_add(
+        plan, "decode_jpeg on the GPU uses nvJPEG: pixels differ slightly from those of the CPU");
     return LEAT_OK;
 }
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * reader.c: implements reader.h with liburing. */
 #include "reader.h"
 
 #include <errno.h>
@@ -15,44 +17,45 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/text.h"
 
-#define FILES_MAX 16384 /* descriptors with an entry of their own; those above are read plainly */
+#define FILES_MAX 16384 /* higher descriptors are not registered and not read directly */
 #define BLOCK     4096  /* of direct reads */
-#define PATIENCE  400   /* failures in a row of a kernel that is out of something */
-#define NAP_NS    50000 /* after each of them */
+#define ATTEMPTS  400   /* failures in a row, of a kernel that lacks resources */
+#define PAUSE_NS  50000 /* after each of them */
 
 leat_reader_faults leat_reader_fault;
 
-/* What the ring knows of a file, found by its descriptor. */
+/* A file, found by its descriptor. */
 typedef struct file_entry {
     bool known, registered;
-    int direct_fd; /* a second descriptor, past the page cache; -1: none. [owned] */
+    int direct_fd; /* a second descriptor, opened with O_DIRECT [owned]; -1: none */
 } file_entry;
 
 struct leat_reader {
     struct io_uring ring;
     bool ring_open, registered; /* [const after open] */
-    bool direct;                /* wanted [const after open] */
-    bool files_registered;      /* the ring has a table of them [const after open] */
-    file_entry *files;          /* by descriptor [start token] */
+    bool direct;                /* open files directly; cleared when that fails [token] */
+    bool files_registered;      /* the ring has a table of files [const after open] */
+    file_entry *files;          /* by descriptor [token] */
     int n_files;                /* [const after open] */
     int wake_fd;                /* [const after open] */
     uint8_t *memory;            /* [const after open] */
     size_t bytes;
-    void *tags[LEAT_READER_DEPTH]; /* of the last reads queued, as a ring [start token] */
-    uint64_t n_queued;             /* ever [start token] */
-    uint64_t n_entered;            /* calls of the kernel [start token] for fault injection */
-    unsigned n_failed;             /* of them, since one worked [start token] */
-    int refused;                   /* errno: nothing is submitted any more [start token] */
-    bool dropped;                  /* what was queued then is done [start token] */
-    uint64_t n_read;               /* [engine lock] for fault injection */
+    void *tags[LEAT_READER_DEPTH]; /* of the last queued reads, as a ring [token] */
+    uint64_t n_queued;             /* in total [token] */
+    uint64_t n_entered;            /* io_uring_enter calls, for faults [token] */
+    unsigned n_failed;             /* calls that failed in a row [token] */
+    int refused;                   /* errno: nothing is submitted any more [token] */
+    bool dropped;                  /* leat_reader_drop() was called [token] */
+    uint64_t n_read;               /* finished reads, for faults [engine lock] */
     leat_reader_faults faults;     /* [const after open] */
     char note[160];
 };
 
-/* A filter before the kernel may allow a ring and refuse its use: asked with a request for nothing. */
+/* A seccomp filter may allow a ring and refuse its use: tries it with an empty request. */
 static int try_ring(leat_reader *reader)
 {
     struct io_uring_cqe *done;
@@ -60,11 +63,10 @@ static int try_ring(leat_reader *reader)
     io_uring_prep_nop(io_uring_get_sqe(&reader->ring));
     while ((rc = leat_reader_submit(reader)) > 0) {
     }
-    if (rc >= 0)
-        rc = io_uring_wait_cqe(&reader->ring, &done);
-    if (rc >= 0)
-        io_uring_cqe_seen(&reader->ring, done);
-    return rc;
+    if (rc < 0 || (rc = io_uring_wait_cqe(&reader->ring, &done)) < 0)
+        return rc;
+    io_uring_cqe_seen(&reader->ring, done);
+    return LEAT_OK;
 }
 
 static int open_ring(leat_reader *reader, leat_error *err)
@@ -87,7 +89,7 @@ static int open_ring(leat_reader *reader, leat_error *err)
     return LEAT_OK;
 }
 
-/* Adds to what there is to say. */
+/* Appends to the reader's note. */
 static void note(leat_reader *reader, const char *format, ...) LEAT_PRINTF(2, 3);
 static void note(leat_reader *reader, const char *format, ...)
 {
@@ -112,8 +114,8 @@ static void register_memory(leat_reader *reader)
              strerror(-rc), reader->bytes >> 10);
 }
 
-/* Room for every descriptor that this process may have. The ring's own table of files is a saving, and
- * older kernels have none that can be filled later: then files are given by descriptor. */
+/* Makes an entry for every descriptor that this process may have. The ring's own table of files
+ * saves time, but older kernels cannot fill it later: then files are given by descriptor. */
 static int open_files(leat_reader *reader, leat_error *err)
 {
     struct rlimit limit;
@@ -129,7 +131,7 @@ static int open_files(leat_reader *reader, leat_error *err)
     return LEAT_OK;
 }
 
-/* The same file once more, read past the page cache; -1 where the file system has no such thing. */
+/* Opens the same file again with O_DIRECT. -1: the file system cannot. */
 static int open_direct(const leat_reader *reader, int fd)
 {
     char path[64];
@@ -157,7 +159,7 @@ static int open_direct(const leat_reader *reader, int fd)
     return direct;
 }
 
-static void get_to_know(leat_reader *reader, int fd)
+static void register_file(leat_reader *reader, int fd)
 {
     file_entry *const file = &reader->files[fd];
     file->known = true;
@@ -167,7 +169,7 @@ static void get_to_know(leat_reader *reader, int fd)
         if (file->direct_fd < 0)
             note(reader, "io: direct is refused (%s): read through the page cache",
                  strerror(errno));
-        reader->direct = file->direct_fd >= 0; /* asked once: the set is of one file system */
+        reader->direct = file->direct_fd >= 0; /* tried once: all files are on one file system */
     }
     const int used = file->direct_fd >= 0 ? file->direct_fd : fd;
     file->registered = reader->files_registered &&
@@ -179,7 +181,7 @@ bool leat_reader_is_direct(leat_reader *reader, int fd)
     if (fd < 0 || fd >= reader->n_files)
         return false;
     if (!reader->files[fd].known)
-        get_to_know(reader, fd);
+        register_file(reader, fd);
     return reader->files[fd].direct_fd >= 0;
 }
 
@@ -193,31 +195,28 @@ int leat_reader_open(leat_reader **out, size_t bytes, bool direct, leat_error *e
     reader->faults = leat_reader_fault;
     reader->bytes = bytes;
     reader->direct = direct;
-    int rc = open_ring(reader, err);
-    if (rc >= 0)
-        rc = open_files(reader, err);
-    if (rc >= 0) {
-        void *memory =
-            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED)
-            rc =
-                leat_fail(err, LEAT_E_NOMEM, "read buffers: %zu bytes: %s", bytes, strerror(errno));
-        else
-            reader->memory = memory;
+    int rc;
+    if ((rc = open_ring(reader, err)) < 0 || (rc = open_files(reader, err)) < 0)
+        goto fail;
+    void *const memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        rc = leat_fail(err, LEAT_E_NOMEM, "read buffers: %zu bytes: %s", bytes, strerror(errno));
+        goto fail;
     }
-    if (rc < 0) {
-        leat_reader_close(&reader);
-        return rc;
-    }
+    reader->memory = memory;
     register_memory(reader);
     *out = reader;
     return LEAT_OK;
+fail:
+    leat_reader_close(&reader);
+    return rc;
 }
 
 void leat_reader_close(leat_reader **out)
 {
     leat_reader *const reader = *out;
-    /* The kernel takes a ring apart some time later; files and memory are to be free at once. */
+    /* The kernel frees a ring some time later; files and memory must be free at once. */
     if (reader && reader->files_registered)
         io_uring_unregister_files(&reader->ring);
     if (reader && reader->registered)
@@ -225,7 +224,7 @@ void leat_reader_close(leat_reader **out)
     leat_reader_close_forked(out);
 }
 
-/* Unmaps and closes, which are a process's own affair. */
+/* Unmaps and closes only: both concern this process alone. */
 void leat_reader_close_forked(leat_reader **out)
 {
     leat_reader *const reader = *out;
@@ -259,6 +258,8 @@ void leat_reader_queue(leat_reader *reader, int fd, uint64_t offset, void *to, s
                        void *tag)
 {
     struct io_uring_sqe *const sqe = io_uring_get_sqe(&reader->ring);
+    leat_check(sqe && (uint8_t *)to >= reader->memory &&
+               (uint8_t *)to + size <= reader->memory + reader->bytes);
     const file_entry *const file = fd < reader->n_files ? &reader->files[fd] : NULL;
     const bool known = file && file->known, in_table = known && file->registered;
     const int used = in_table ? fd : known && file->direct_fd >= 0 ? file->direct_fd : fd;
@@ -272,7 +273,7 @@ void leat_reader_queue(leat_reader *reader, int fd, uint64_t offset, void *to, s
     reader->tags[reader->n_queued++ % LEAT_READER_DEPTH] = tag;
 }
 
-/* io_uring_submit, or what the injected faults make of it. */
+/* io_uring_submit(), or an injected fault. */
 static int enter(leat_reader *reader)
 {
     const leat_reader_faults *const f = &reader->faults;
@@ -283,7 +284,7 @@ static int enter(leat_reader *reader)
     return io_uring_submit(&reader->ring);
 }
 
-/* Errors of a kernel that is out of something, which may pass; 0: it took nothing and does not say why. */
+/* The kernel lacks resources, which may pass. 0: it took nothing and does not say why. */
 static bool may_pass(int rc)
 {
     return rc == 0 || rc == -EAGAIN || rc == -EBUSY || rc == -EINTR || rc == -ENOMEM;
@@ -296,10 +297,10 @@ int leat_reader_submit(leat_reader *reader)
         const int rc = enter(reader);
         if (rc > 0) {
             reader->n_failed = 0;
-        } else if (!may_pass(rc) || ++reader->n_failed == PATIENCE) {
+        } else if (!may_pass(rc) || ++reader->n_failed == ATTEMPTS) {
             reader->refused = rc < 0 ? -rc : EAGAIN;
         } else if (rc != -EINTR) {
-            nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+            nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
             return (int)n_left;
         }
     }
@@ -318,7 +319,7 @@ void leat_reader_drop(leat_reader *reader, void (*done)(void *arg, void *tag, in
         done(arg, reader->tags[(reader->n_queued - n) % LEAT_READER_DEPTH], -reader->refused);
 }
 
-/* What the injected faults make of a result. The bytes may be there, but nobody may rely on it. */
+/* The result, or an injected fault: then the bytes may be there, but nobody may rely on them. */
 static int spoil(leat_reader *reader, int result)
 {
     const uint64_t n = ++reader->n_read;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * bad_rows.c: what becomes of records that cannot be read, parsed, decoded or mapped.
+ * bad_rows.c: handles records that cannot be read, parsed, decoded or mapped. task.c calls
+ * leat_bad_rows_one(); ship.c and loader.c settle a batch. Invariant: what a row contains
+ * depends only on the order of records, never on threads or time.
  *
- * DESIGN. The worker that meets a bad record deals with it at once: it writes zeros, or runs the
- * sample that stands in, which is found by arithmetic (order_replace.c) and read right there. So no row
- * waits for another read, and what stands in a row depends on nothing but the order. Each bad row is
- * entered in its slot's log. What they add up to counts when the batch's turn comes: with a device
- * before its copy is enqueued, otherwise when it is handed out; both are in batch order. */
+ * DESIGN. The worker that meets a bad record handles it at once: it writes zeros, or runs a
+ * replacement, which order_replace.c computes and the worker itself reads. So no row waits for
+ * another read. Each bad row is entered in the log of its slot. Limits on their number are
+ * applied in batch order: with a device before the copy is enqueued, otherwise when the batch is
+ * handed out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +22,7 @@ int leat_bad_rows_open(leat_loader *loader, leat_error *err)
     if (loader->plan->on_error == LEAT_ON_ERROR_FAIL)
         return LEAT_OK;
     loader->logs = calloc(n_logs, sizeof *loader->logs);
-    if (!loader->errors) /* it lasts as long as the loader */
+    if (!loader->errors) /* survives until the loader is freed */
         loader->errors = calloc(LEAT_BATCH_ERRORS, sizeof *loader->errors);
     if (!loader->logs || !loader->errors)
         return leat_fail(err, LEAT_E_NOMEM, "loader: %zu lists of bad records", n_logs);
@@ -33,15 +35,15 @@ void leat_bad_rows_close(leat_loader *loader)
     loader->logs = NULL;
 }
 
-/* --- one row ------------------------------------------------------------------------------------ */
+/* --- one row ---------------------------------------------------------------------------------- */
 
-/* The record's fault, and not the machine's or the program's. */
+/* The error is the record's fault, and not the machine's or the program's. */
 static bool is_of_record(int code)
 {
     return code == LEAT_E_DATA || code == LEAT_E_IO || code == LEAT_E_UNSUPPORTED;
 }
 
-/* Row order; when the list is full, the lowest rows stay. */
+/* Inserts in row order. When the list is full, the lowest rows stay. */
 static void enter_locked(leat_bad_log *log, const leat_row_error *bad)
 {
     int32_t at = log->n;
@@ -56,6 +58,7 @@ static void enter_locked(leat_bad_log *log, const leat_row_error *bad)
     log->rows[at] = *bad;
 }
 
+/* Fills the row with zeros and marks it as masked. */
 static void mask(const leat_plan *plan, uint32_t bucket, uint8_t *slot, uint64_t row)
 {
     for (int32_t c = 0; c < plan->n_chains; c++) {
@@ -69,7 +72,7 @@ static void mask(const leat_plan *plan, uint32_t bucket, uint8_t *slot, uint64_t
     slot[plan->valid_offset + row] = 0;
 }
 
-/* Tries other samples until one is good; *err stays the first error where none is. */
+/* Runs other samples into the row until one works. If none does, *err stays the first error. */
 static int replace(const leat_plan *plan, leat_worker *worker, const leat_slot *slot, uint64_t row,
                    uint64_t bad, uint64_t *record, leat_error *err)
 {
@@ -89,8 +92,8 @@ static int replace(const leat_plan *plan, leat_worker *worker, const leat_slot *
             return rc;
         }
     }
-    return leat_fail_in(err, err->code, "%d samples to replace it failed too; the first error: ",
-                        LEAT_REPLACE_ATTEMPTS);
+    return leat_fail_in(err, err->code,
+                        "%d replacements failed too; the first error: ", LEAT_REPLACE_ATTEMPTS);
 }
 
 int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint64_t row,
@@ -119,7 +122,7 @@ int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot,
     return LEAT_OK;
 }
 
-/* --- in batch order ------------------------------------------------------------------------------ */
+/* --- in batch order --------------------------------------------------------------------------- */
 
 void leat_bad_rows_begin_locked(leat_loader *loader, leat_slot *slot)
 {
@@ -128,9 +131,10 @@ void leat_bad_rows_begin_locked(leat_loader *loader, leat_slot *slot)
     if (!slot->log && loader->free_logs) {
         slot->log = loader->free_logs;
         loader->free_logs = slot->log->next;
-    } else if (!slot->log) { /* a window that stays small touches few of them */
+    } else if (!slot->log) { /* so that a small window touches few logs */
         slot->log = &loader->logs[loader->n_logs_used++];
     }
+    leat_check(loader->n_logs_used <= loader->n_slots + loader->n_buffers);
     slot->log->n_masked = slot->log->n_replaced = slot->log->n = 0;
 }
 
@@ -151,10 +155,10 @@ void leat_bad_rows_settle_locked(leat_loader *loader, leat_slot *slot)
         return;
     const leat_row_error *const last =
         &log->rows[most - before < log->n ? most - before : log->n - 1];
-    leat_fail(
-        &slot->error, last->code,
-        "more than %lld bad record%s in epoch %lld (on_error.max_errors); the one too many: %s",
-        (long long)most, most == 1 ? "" : "s", (long long)epoch, last->message);
+    leat_fail(&slot->error, last->code,
+              "more than %lld bad record%s in epoch %lld (on_error.max_errors); the first one over "
+              "the limit: %s",
+              (long long)most, most == 1 ? "" : "s", (long long)epoch, last->message);
 }
 
 void leat_bad_rows_move_locked(leat_slot *slot, leat_batch *batch)
@@ -185,7 +189,7 @@ void leat_bad_rows_release_locked(leat_loader *loader, leat_batch *batch)
     batch->log = NULL;
 }
 
-/* --- public -------------------------------------------------------------------------------------- */
+/* --- public ----------------------------------------------------------------------------------- */
 
 const leat_row_error *leat_batch_error(const leat_batch *batch, int32_t i)
 {

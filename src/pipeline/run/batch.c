@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch.c: the handles of batches, and what a consumer does with one that it holds.
+ * batch.c: the handles of batches, and the public calls on a batch that the consumer holds.
+ * Invariant: a held handle is never reused, and stays valid when plan and loader are closed.
  *
- * DESIGN. Numbers of batches find their handles in a ring, which comes round while batches are held. So
- * there are as many handles beside the ring as can be held, and one that is still held leaves it. All
- * that is asked of a batch is written into its handle when it is handed out: plan and loader may be
- * closed before it is released. */
+ * DESIGN. The number of a batch finds its handle in a ring. When the ring comes round to a
+ * handle that is still held, the handle leaves the ring and a spare one takes its place. There
+ * are `hold` spare handles, so there is always one. All that can be asked of a batch is written
+ * into its handle when it is handed out. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
 
-/* --- handles ------------------------------------------------------------------------------------- */
+/* --- handles ---------------------------------------------------------------------------------- */
 
 static void spare_locked(leat_batch *batch)
 {
@@ -52,6 +53,7 @@ leat_batch *leat_batch_renew_locked(leat_loader *loader, int64_t batch)
 {
     leat_batch **const place = &loader->ring[batch % loader->n_batches];
     if ((*place)->state == LEAT_BATCH_HELD) {
+        leat_check(loader->spare);
         (*place)->is_out = true;
         *place = loader->spare;
         loader->spare = loader->spare->next_spare;
@@ -59,7 +61,22 @@ leat_batch *leat_batch_renew_locked(leat_loader *loader, int64_t batch)
     return *place;
 }
 
-/* --- contents ------------------------------------------------------------------------------------ */
+/* --- contents --------------------------------------------------------------------------------- */
+
+void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot)
+{
+    batch->bucket = slot->place.bucket;
+    batch->info = (leat_batch_info){
+        .number = slot->batch,
+        .epoch = (int64_t)slot->place.epoch,
+        .in_epoch = (int64_t)slot->place.number,
+        .rows = (int64_t)slot->place.rows,
+        .global_rows = (int64_t)slot->place.global_rows,
+        .first_row = (int64_t)slot->place.first_row,
+        .digest = slot->digest,
+        .ready_ns = slot->ready_ns,
+    };
+}
 
 static leat_view view_of(const leat_batch *batch, const leat_plan *plan, int32_t i)
 {
@@ -83,7 +100,7 @@ void leat_batch_settle(leat_batch *batch)
     batch->valid = batch->info.n_masked ? batch->memory + plan->valid_offset : NULL;
 }
 
-/* --- public -------------------------------------------------------------------------------------- */
+/* --- public ----------------------------------------------------------------------------------- */
 
 const leat_batch_info *leat_batch_get_info(leat_batch *batch)
 {
@@ -109,7 +126,7 @@ const uint8_t *leat_batch_valid(const leat_batch *batch)
     return batch && batch->state == LEAT_BATCH_HELD ? batch->valid : NULL;
 }
 
-/* Why it cannot be done on that stream; LEAT_OK: it can. */
+/* The error, if the batch cannot be used on that stream. */
 static int refuse_stream(const leat_batch *batch, const leat_stream *stream)
 {
     if (!batch || batch->state != LEAT_BATCH_HELD || (batch->loader->device && !stream))
@@ -124,7 +141,7 @@ int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
     return device ? device->table->stream_wait(stream, leat_ship_arrived(batch)) : rc;
 }
 
-/* Of a child's copy. */
+/* The batch is a forked child's copy. */
 static void give_back_forked(leat_batch *batch)
 {
     leat_loader *const loader = batch->loader;
@@ -135,7 +152,7 @@ static void give_back_forked(leat_batch *batch)
         leat_loader_free_forked(loader);
 }
 
-/* consumed: that event of its buffer was recorded. */
+/* consumed: the event of that name was recorded for its buffer. */
 static void give_back(leat_batch *batch, bool consumed)
 {
     leat_loader *const loader = batch->loader;
@@ -144,7 +161,7 @@ static void give_back(leat_batch *batch, bool consumed)
         return;
     }
     pthread_mutex_lock(&loader->lock);
-    if (batch->state != LEAT_BATCH_HELD) { /* released before: nothing to give back */
+    if (batch->state != LEAT_BATCH_HELD) { /* it was released before */
         pthread_mutex_unlock(&loader->lock);
         return;
     }
@@ -158,8 +175,9 @@ static void give_back(leat_batch *batch, bool consumed)
     }
     if (batch->is_out)
         spare_locked(batch);
+    leat_check(loader->held > 0);
     loader->held--;
-    if (!loader->stop) /* else what it would wake is being closed */
+    if (!loader->stop) /* else the threads are ending */
         leat_wake_balance_locked(loader);
     const bool last = loader->closed && loader->held == 0;
     pthread_mutex_unlock(&loader->lock);

@@ -1,35 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch_ops.c: batch ops: mixup, cutmix.
+ * batch_ops.c: runs batch ops (mixup, cutmix) over the rows of a batch. sched.c calls it.
+ * Invariant: random numbers depend on the batch and the op, never on the thread.
  *
- * DESIGN. When the last row of a batch is there, its slot does not become FULL but FINISHING: it goes
- * through its batch ops one by one, and then, if digests are wanted, through its rows once more. Each of
- * these steps is cut into parts that any worker takes; the next one begins when all parts are done.
+ * DESIGN. When the last row of a batch is done, its slot goes to BATCH_OPS. It goes through the
+ * batch ops one by one and then, if digests are wanted, through its rows once more. Each step is
+ * cut into parts that any thread takes. The next step begins when all parts are done.
  *
- * The rows of a batch are paired: a permutation of them, keyed by seed, pass, batch number and op, is
- * taken two by two (of an odd number the last row stays as it is). Each pair is mixed in place, both ways
- * at once, so no copy of the batch is needed, and pairs do not depend on each other. Masked rows are not
- * paired. What is drawn belongs to the batch and the op, not to who does it. */
-#include "batch_ops.h"
-
-#include "base/digest.h"
+ * An op pairs the rows of a batch: it takes a permutation of them, keyed by seed, epoch, batch
+ * number and op, two by two. A last odd row stays as it is, and masked rows are not paired. Both
+ * rows of a pair are mixed in place at once, so no copy of the batch is needed, and pairs do not
+ * depend on each other. */
 #include "base/scratch.h"
 #include "engine.h"
 #include "ops/image/mix.h"
 
-#define PART_BYTES (128 << 10) /* what is worth handing over: some 20 microseconds */
-#define CPU_EVERY  61          /* parts, of which one is timed by the CPU's time */
+#define PART_BYTES (128 << 10) /* the least to hand to a thread: about 20 us of work */
+#define CPU_EVERY  61          /* one part in so many is timed by CPU time */
 
 static uint64_t n_valid_locked(const leat_slot *slot)
 {
     return slot->place.rows - (slot->log ? (uint64_t)slot->log->n_masked : 0);
 }
 
-/* Pairs or rows of the slot's present step. */
+/* Pairs, or rows, of the slot's current step. */
 static uint64_t units_locked(const leat_loader *loader, const leat_slot *slot)
 {
-    return slot->finish_op < loader->plan->n_batch_ops ? n_valid_locked(slot) / 2
-                                                       : slot->place.rows;
+    return slot->step < loader->plan->n_batch_ops ? n_valid_locked(slot) / 2 : slot->place.rows;
 }
 
 static int32_t n_steps(const leat_plan *plan)
@@ -37,15 +34,16 @@ static int32_t n_steps(const leat_plan *plan)
     return plan->n_batch_ops + (plan->n_batch_ops && plan->engine.digest);
 }
 
-/* Goes to the first step from `op` on that has something to do; the batch is full when there is none. */
-static void go_on_locked(leat_loader *loader, leat_slot *slot, int32_t op)
+/* Begins the first step, from `step` on, that has something to do. Without one the batch is
+ * FULL. */
+static void begin_step_locked(leat_loader *loader, leat_slot *slot, int32_t step)
 {
-    for (slot->finish_op = op; slot->finish_op < n_steps(loader->plan); slot->finish_op++) {
-        slot->left = units_locked(loader, slot);
-        slot->finish_next = 0;
-        if (slot->left) {
-            slot->state = LEAT_SLOT_FINISHING;
-            loader->n_finishing++;
+    for (slot->step = step; slot->step < n_steps(loader->plan); slot->step++) {
+        slot->n_left = units_locked(loader, slot);
+        slot->step_next = 0;
+        if (slot->n_left) {
+            slot->state = LEAT_SLOT_BATCH_OPS;
+            loader->n_in_batch_ops++;
             return;
         }
     }
@@ -55,19 +53,19 @@ static void go_on_locked(leat_loader *loader, leat_slot *slot, int32_t op)
 
 void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot)
 {
-    go_on_locked(loader, slot, slot->error.code < 0 ? n_steps(loader->plan) : 0);
+    begin_step_locked(loader, slot, slot->error.code < 0 ? n_steps(loader->plan) : 0);
 }
 
-/* The oldest batch that has parts nobody has taken. */
+/* The oldest batch with a part that nobody has taken. */
 static leat_slot *find_locked(const leat_loader *loader, int64_t only)
 {
     leat_slot *oldest = NULL;
-    if (!loader->n_finishing)
+    if (!loader->n_in_batch_ops)
         return NULL;
     for (int64_t i = 0; i < loader->n_slots_made; i++) {
         leat_slot *const slot = &loader->slots[i];
-        if (slot->state == LEAT_SLOT_FINISHING && (only < 0 || slot->batch == only) &&
-            slot->finish_next < units_locked(loader, slot) &&
+        if (slot->state == LEAT_SLOT_BATCH_OPS && (only < 0 || slot->batch == only) &&
+            slot->step_next < units_locked(loader, slot) &&
             (!oldest || slot->batch < oldest->batch))
             oldest = slot;
     }
@@ -79,16 +77,16 @@ bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t only)
     return find_locked(loader, only) != NULL;
 }
 
-/* How many pairs or rows make a part: a share of each thread, but worth the trouble. */
+/* Pairs or rows of a part: half a thread's share of them, but PART_BYTES at least. */
 static uint64_t part_of(const leat_loader *loader, const leat_slot *slot, uint64_t units)
 {
     const leat_plan *const plan = loader->plan;
     const uint64_t threads = (uint64_t)(loader->n_threads > 1 ? loader->n_threads : 1);
     const uint64_t share = (units + 2 * threads - 1) / (2 * threads);
     uint64_t bytes = 0;
-    if (slot->finish_op < plan->n_batch_ops)
-        bytes = 2 * plan->chains[plan->batch_ops[slot->finish_op].chain].row_bytes;
-    for (int32_t c = 0; slot->finish_op == plan->n_batch_ops && c < plan->n_chains; c++)
+    if (slot->step < plan->n_batch_ops)
+        bytes = 2 * plan->chains[plan->batch_ops[slot->step].chain].row_bytes;
+    for (int32_t c = 0; slot->step == plan->n_batch_ops && c < plan->n_chains; c++)
         bytes += plan->chains[c].row_bytes;
     const uint64_t least = PART_BYTES / (bytes + 1) + 1;
     return share > least ? share : least;
@@ -100,9 +98,9 @@ bool leat_batch_ops_take_locked(leat_loader *loader, int64_t only, leat_batch_op
     if (!slot)
         return false;
     const uint64_t units = units_locked(loader, slot), part = part_of(loader, slot, units);
-    *out = (leat_batch_ops_task){ .slot = slot, .op = slot->finish_op, .from = slot->finish_next };
+    *out = (leat_batch_ops_task){ .slot = slot, .op = slot->step, .from = slot->step_next };
     out->to = units - out->from < part ? units : out->from + part;
-    slot->finish_next = out->to;
+    slot->step_next = out->to;
     return true;
 }
 
@@ -110,39 +108,21 @@ void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_task *
                                 uint64_t digest, const leat_error *failed)
 {
     leat_slot *const slot = task->slot;
+    leat_check(slot->state == LEAT_SLOT_BATCH_OPS && task->op == slot->step);
+    leat_check(slot->n_left >= task->to - task->from);
     if (failed)
         slot->error = *failed;
     slot->digest += digest;
-    slot->left -= task->to - task->from;
-    if (slot->left == 0) {
-        loader->n_finishing--;
-        go_on_locked(loader, slot, task->op + 1);
+    slot->n_left -= task->to - task->from;
+    if (slot->n_left == 0) {
+        loader->n_in_batch_ops--;
+        begin_step_locked(loader, slot, task->op + 1);
     }
 }
 
-/* --- outside the lock ----------------------------------------------------------------------------- */
+/* --- outside the lock ------------------------------------------------------------------------- */
 
-uint64_t leat_slot_digest_row(const leat_plan *plan, const leat_order_place *place, uint8_t *slot,
-                              uint64_t row)
-{
-    const uint64_t at = place->first_row + row;
-    uint64_t digest = 0;
-    for (int32_t c = 0; c < plan->n_chains; c++) {
-        const leat_chain *const chain = &plan->chains[c];
-        const size_t bytes = leat_chain_host_bytes(chain, &plan->order, place->bucket);
-        digest += leat_digest_row(slot + chain->host_offset + row * bytes, bytes,
-                                  at * LEAT_MAX_FEATURES + (uint64_t)c);
-        if (chain->pad.on)
-            digest += leat_digest_row(leat_chain_lengths(chain, slot, row),
-                                      (size_t)chain->pad.n_lengths * sizeof(int64_t),
-                                      ~(at * LEAT_MAX_FEATURES + (uint64_t)c));
-    }
-    if (plan->on_error == LEAT_ON_ERROR_MASK && !slot[plan->valid_offset + row])
-        digest += leat_digest_row("masked", 6, at);
-    return digest;
-}
-
-/* The rows that are paired, as a list of *n; NULL: all of the batch. */
+/* Lists the *n rows to pair. *out is NULL if these are all rows. */
 static int list_valid(const leat_plan *plan, leat_worker *worker, const leat_slot *slot,
                       const uint32_t **out, uint64_t *n, leat_error *err)
 {

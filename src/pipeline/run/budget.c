@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * budget.c: DESIGN: a table of rows (budget_rows.c) is made for the prefetch and the read memory that
- * one would like, with scratch for the largest sample in every thread. While its sum is above the limit,
- * scratch is lowered to a part of it (threads then share what large samples need beyond), then prefetch
- * (where it is auto), then read memory (where it is auto), then scratch to what a usual sample needs; what
- * is then still too much is refused, with the sum as the least that works. A limit that nobody gave is a quarter of what the machine has left, or more where less does not
+ * budget.c: leat_plan_budget(): divides the memory of a loader. Users and loader_open.c call it.
+ * Invariant: the sum of the table never exceeds the limit.
+ *
+ * DESIGN. A table of rows (budget_rows.c) is made for the preferred prefetch and read memory,
+ * with scratch for the largest sample in every thread. While its sum exceeds the limit, these
+ * are lowered, in this order: scratch to a part of the limit (threads then share what large
+ * samples need), prefetch if it is auto, read memory if it is auto, scratch to what a usual
+ * sample needs. If it is still too much, the plan is refused, and the message says the least
+ * that works. The automatic limit is a quarter of the free memory, or more if less does not
  * work. */
 #include "budget_impl.h"
 
@@ -15,14 +19,14 @@
 #include "base/text.h"
 #include "engine.h"
 
-#define AUTO_SHARE    4 /* a loader may take one part in so many of what is there */
-#define READ_FIRST    ((int64_t)4 << 20) /* read memory that one would like, at least and … */
-#define READ_MOST     ((int64_t)64 << 20)
-#define READ_LEAST    ((int64_t)64 << 10)
-#define SCRATCH_SHARE 4                  /* one part in so many of the limit, where it is short */
-#define RESERVE_MOST  ((int64_t)4 << 30) /* address space of a thread's scratch */
+#define AUTO_SHARE    4 /* the automatic limit is 1 / AUTO_SHARE of the free memory */
+#define READ_FIRST    ((int64_t)4 << 20)  /* preferred read memory, at least */
+#define READ_MOST     ((int64_t)64 << 20) /* preferred read memory, at most */
+#define READ_LEAST    ((int64_t)64 << 10) /* it works with this much */
+#define SCRATCH_SHARE 4                   /* all scratch is 1 / SCRATCH_SHARE of a short limit */
+#define RESERVE_MOST  ((int64_t)4 << 30)  /* of address space, for a thread's scratch */
 
-/* --- decisions -------------------------------------------------------------------------------------- */
+/* --- decisions -------------------------------------------------------------------------------- */
 
 LEAT_PRINTF(5, 6)
 static void decide(leat_budget *out, const char *name, int64_t to, const char *unit,
@@ -40,6 +44,7 @@ static void decide(leat_budget *out, const char *name, int64_t to, const char *u
     va_end(args);
 }
 
+/* Records are in files that the engine reads. */
 static bool reads_ahead(const leat_plan *plan)
 {
     return plan->source->table->locate && plan->engine.reader != LEAT_READER_PREAD;
@@ -51,16 +56,15 @@ static void decide_depth(const leat_budget_division *d)
     leat_budget *const b = d->out;
     if (!plan->prefetch_auto)
         decide(b, "prefetch", b->prefetch, "batches",
-               plan->has_prefetch ? "as stage prefetch says" : "there is no stage prefetch");
+               plan->has_prefetch ? "set by stage prefetch" : "no prefetch stage");
     else if (b->prefetch_most < LEAT_PREFETCH_MOST)
         decide(b, "prefetch", b->prefetch, "batches",
-               "auto: to begin with; then as many as outlast the slowest sample, at most %lld: "
-               "more do "
-               "not fit in the budget",
+               "auto: initial value; grows up to %lld when slow samples need it; more do not fit "
+               "in the memory limit",
                (long long)b->prefetch_most);
     else
         decide(b, "prefetch", b->prefetch, "batches",
-               "auto: to begin with; then as many as outlast the slowest sample, at most %lld",
+               "auto: initial value; grows up to %lld when slow samples need it",
                (long long)b->prefetch_most);
 }
 
@@ -69,21 +73,21 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
     if (!plan->source->table->locate)
-        decide(b, "reader", 0, "", "direct: the source fetches by itself, in the worker");
+        decide(b, "reader", 0, "", "direct: the source reads records itself, in the worker");
     else if (!b->read_bytes)
-        decide(b, "reader", 0, "", "pread, in the worker: as engine.reader says");
+        decide(b, "reader", 0, "", "pread, in the worker: set by engine.reader");
     else {
         decide(b, "reader", 0, "", "io_uring%s",
-               plan->engine.reader == LEAT_READER_AUTO ? ", or pread where the kernel refuses it"
+               plan->engine.reader == LEAT_READER_AUTO ? ", or pread if the kernel refuses it"
                                                        : "");
         decide(b, "read-ahead", b->read_bytes, "bytes", "%s%s",
-               plan->engine.read_bytes  ? "as engine.read_bytes says"
-               : wanted > b->read_bytes ? "auto: what the budget leaves"
-               : wanted == READ_FIRST   ? "auto: the least that one would like"
-               : wanted == READ_MOST    ? "auto: the most that is of use"
-                                        : "auto: two windows of records of mean size",
-               plan->prefetch ? "; used as far as the latency of reads asks for"
-                              : "; with prefetch 0 only the batch asked for is read");
+               plan->engine.read_bytes  ? "set by engine.read_bytes"
+               : wanted > b->read_bytes ? "auto: the rest of the memory limit"
+               : wanted == READ_FIRST   ? "auto: the minimum"
+               : wanted == READ_MOST    ? "auto: the maximum"
+                                        : "auto: two windows of average records",
+               plan->prefetch ? "; slow reads use more of it than fast ones"
+                              : "; with prefetch 0 only the requested batch is read");
     }
 }
 
@@ -91,10 +95,11 @@ static void decide_scratch(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
     if (b->large_bytes)
-        decide(b, "scratch", b->scratch_bytes, "bytes",
-               "so many for the largest sample in each thread do not fit in the budget: samples "
-               "that need more wait for each other while they take more than %lld together",
-               (long long)b->room_bytes);
+        decide(
+            b, "scratch", b->scratch_bytes, "bytes",
+            "the largest sample does not fit in every thread's share of the memory limit: samples "
+            "that need more wait for each other while together they need more than %lld bytes",
+            (long long)b->room_bytes);
 }
 
 static void decide_all(const leat_budget_division *d, int64_t wanted)
@@ -102,32 +107,34 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
     decide(b, "threads", b->threads, "threads", "%s",
-           plan->engine.threads < 0 ? d->facts->machine.cores_why : "as engine.threads says");
+           plan->engine.threads < 0 ? d->facts->machine.cores_why : "set by engine.threads");
     decide_depth(d);
     decide_reading(d, wanted);
     decide_scratch(d);
     decide(b, "run", plan->engine.run ? plan->engine.run : 1, "rows", "%s",
-           plan->engine.run ? "as engine.run says"
-                            : "auto: to begin with; then as many as make a task of 50 us");
+           plan->engine.run ? "set by engine.run"
+                            : "auto: initial value; then enough for a task of 50 us");
     int32_t n_device = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n_device += plan->chains[c].n_ops - plan->chains[c].n_host;
     if (!d->facts->device[0])
-        decide(b, "placement", 0, "", "ops on the CPU; the consumer gets the slots themselves");
+        decide(b, "placement", 0, "",
+               "all ops on the CPU; the consumer reads the slots, without a copy");
     else if (n_device)
         decide(b, "placement", 0, "",
-               "ops on the CPU but for %d on %s, %s; batches are copied from %s slots", n_device,
+               "ops on the CPU, except %d on %s (%s); batches are copied from %s slots", n_device,
                d->facts->device,
-               plan->whole ? "auto: the last ones that all have kernels" : "as the maps say",
+               plan->whole ? "auto: the last ones, which all have kernels"
+                           : "set by the map stages",
                plan->pageable ? "pageable" : "pinned");
     else
         decide(b, "placement", 0, "", "ops on the CPU; batches are copied from %s slots to %s",
                plan->pageable ? "pageable" : "pinned", d->facts->device);
 }
 
-/* --- dividing ---------------------------------------------------------------------------------------- */
+/* --- dividing --------------------------------------------------------------------------------- */
 
-/* Read memory that one would like: two windows of mean records, within bounds. */
+/* Preferred read memory: two windows of average records, within bounds. */
 static int64_t wanted_read(const leat_plan *plan)
 {
     if (!reads_ahead(plan))
@@ -141,15 +148,15 @@ static int64_t wanted_read(const leat_plan *plan)
                                        : leat_budget_round_up((int64_t)bytes);
 }
 
-/* Scratch for a sample of which `tried` bytes are known. */
+/* Scratch for samples, of which one that was tried took that many bytes. Others may take more. */
 static int64_t scratch_for(const leat_plan *plan, uint64_t tried)
 {
     const int64_t bytes = (int64_t)tried;
     return leat_budget_round_up((plan->probe.n_tried ? bytes * 5 / 2 : bytes) + 65536);
 }
 
-/* Each thread has `bytes` of scratch, but no less than a usual sample needs and no more than a large one;
- * what a large one needs beyond that is there once. */
+/* Gives each thread `bytes` of scratch, but at least what a usual sample needs and at most what
+ * a large one needs. What a large one needs beyond that exists once, for all threads. */
 static void share_scratch(const leat_budget_division *d, int64_t bytes)
 {
     const leat_probe *const probe = &d->plan->probe;
@@ -162,7 +169,7 @@ static void share_scratch(const leat_budget_division *d, int64_t bytes)
     d->out->large_bytes = bytes < large ? large - bytes : 0;
 }
 
-/* Lowers what may be lowered until the sum is within the limit, or nothing is left to lower. */
+/* Lowers what may be lowered until the sum is within the limit. */
 static void fit(const leat_budget_division *d, int64_t limit, int64_t wanted)
 {
     const leat_plan *const plan = d->plan;
@@ -194,21 +201,21 @@ static void set_limit(const leat_budget_division *d)
     const leat_machine *const m = &d->facts->machine;
     if (d->plan->engine.memory >= 0) {
         b->limit_bytes = d->plan->engine.memory;
-        snprintf(b->limit_reason, sizeof b->limit_reason, "as engine.memory says");
+        snprintf(b->limit_reason, sizeof b->limit_reason, "set by engine.memory");
         return;
     }
     b->limit_bytes = m->memory_bytes / AUTO_SHARE;
-    snprintf(b->limit_reason, sizeof b->limit_reason, "auto: one part in %d of %s", AUTO_SHARE,
+    snprintf(b->limit_reason, sizeof b->limit_reason, "auto: 1/%d of %s", AUTO_SHARE,
              m->memory_why);
     if (b->least_bytes > b->limit_bytes && b->least_bytes <= m->memory_bytes) {
         b->limit_bytes = b->least_bytes;
         snprintf(b->limit_reason, sizeof b->limit_reason,
-                 "auto: the least that works, which is more than one part in %d of %s", AUTO_SHARE,
+                 "auto: the minimum for this pipeline, more than 1/%d of %s", AUTO_SHARE,
                  m->memory_why);
     }
 }
 
-/* The row that takes most. */
+/* The row with the most bytes. */
 static const leat_budget_row *most_of(const leat_budget *b)
 {
     const leat_budget_row *most = &b->rows[0];
@@ -218,7 +225,7 @@ static const leat_budget_row *most_of(const leat_budget *b)
     return most;
 }
 
-/* The op that may refuse large pictures; NULL: there is none. */
+/* The name of the op that can refuse large pictures; NULL: there is none. */
 static const char *decoder_of(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)
@@ -231,13 +238,13 @@ static const char *decoder_of(const leat_plan *plan)
     return NULL;
 }
 
-/* What to do about a record that takes more than there is. */
+/* What to do about a record that needs too much memory. */
 static void blame_record(const leat_plan *plan, char *text, size_t size)
 {
     const char *const decoder = decoder_of(plan);
     char where[400];
     plan->source->table->describe(plan->source, plan->probe.most_record, where, sizeof where);
-    snprintf(text, size, "; %s, takes %llu bytes or more: raise engine.memory%s%s%s", where,
+    snprintf(text, size, "; %s, needs %llu bytes or more: raise engine.memory%s%s%s", where,
              (unsigned long long)plan->probe.scratch_bytes,
              decoder ? ", or lower max_pixels of " : "", decoder ? decoder : "",
              decoder ? ", which makes it a bad record (see on_error)" : "");
@@ -252,10 +259,10 @@ static int refuse(const leat_budget_division *d, leat_error *err)
     if (d->plan->probe.n_tried && !strcmp(most->name, "large samples"))
         blame_record(d->plan, what, sizeof what);
     return leat_fail(err, LEAT_E_CONFIG,
-                     "%lld bytes of memory (%s) do not hold this pipeline: it takes at least %lld, "
-                     "of these %lld for %s (%s)%s",
-                     (long long)b->limit_bytes, b->limit_reason, (long long)b->least_bytes,
-                     (long long)most->bytes, most->name, most->text, what);
+                     "this pipeline needs at least %lld bytes of memory, %lld of them for %s (%s); "
+                     "the limit is %lld (%s)%s",
+                     (long long)b->least_bytes, (long long)most->bytes, most->name, most->text,
+                     (long long)b->limit_bytes, b->limit_reason, what);
 }
 
 static void set_numbers(const leat_budget_division *d)
@@ -269,7 +276,7 @@ static void set_numbers(const leat_budget_division *d)
     b->buffer_bytes = leat_budget_round_up((int64_t)plan->buffer_bytes);
 }
 
-/* Where address space is limited: half of what batches and the threads' stacks leave. */
+/* If address space is limited, scratch gets half of what batches and stacks leave. */
 static void set_reserve(const leat_budget_division *d)
 {
     const leat_machine *const m = &d->facts->machine;
@@ -291,7 +298,7 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
     const int64_t wanted = wanted_read(plan);
     memset(out, 0, sizeof *out);
     set_numbers(&d);
-    fit(&d, 0, wanted); /* all at its least */
+    fit(&d, 0, wanted); /* the least that works */
     out->least_bytes = out->total_bytes;
     set_limit(&d);
     if (out->least_bytes > out->limit_bytes)
@@ -302,7 +309,7 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
     return LEAT_OK;
 }
 
-/* --- public -------------------------------------------------------------------------------------- */
+/* --- public ----------------------------------------------------------------------------------- */
 
 int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, leat_budget *out,
                      leat_error *err)
@@ -313,6 +320,6 @@ int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, 
     leat_budget_facts facts = { .hold = options && options->hold ? options->hold : 1 };
     if (device && !device->table->host_memory)
         snprintf(facts.device, sizeof facts.device, "%s", device->info.name);
-    leat_machine_look("", &facts.machine);
+    leat_machine_read("", &facts.machine);
     return leat_budget_make(leat_plan_on(plan, device), &facts, out, err);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * budget_impl.h: what memory a loader takes and how it divides one budget. A pure function: the same plan,
- * facts and options give the same table anywhere. */
+ * budget_impl.h: how a loader divides its memory. loader_open.c and the command call it.
+ * Invariant: a pure function: the same plan, facts and options give the same table on any
+ * machine. */
 #ifndef LEAT_BUDGET_IMPL_H
 #define LEAT_BUDGET_IMPL_H
 
@@ -17,24 +18,24 @@ typedef struct leat_budget_facts {
     char device[64]; /* "": batches stay in host memory */
 } leat_budget_facts;
 
-/* A budget that is being made. */
+/* A budget while it is being made. */
 typedef struct leat_budget_division {
     const leat_plan *plan;
     const leat_budget_facts *facts;
     leat_budget *out;
 } leat_budget_division;
 
-/* To whole pages. */
+/* Rounds up to whole pages. */
 static inline int64_t leat_budget_round_up(int64_t bytes)
 {
     return (bytes + 4095) / 4096 * 4096;
 }
 
-/* budget_rows.c: the whole table of out; only a cache looks at the limit. */
+/* budget_rows.c: fills the table of d->out. Only the cache depends on the limit. */
 void leat_budget_rows_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
                            int64_t limit);
 
-/* Errors as leat_plan_budget(); *out is filled with the least that works also when it is refused. */
+/* Errors as leat_plan_budget(). Fills least_bytes of *out even when it fails. */
 int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat_budget *out,
                      leat_error *err);
 

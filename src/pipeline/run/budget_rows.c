@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * budget_rows.c: the table of what a loader takes, for a given prefetch and read memory: a row for each
- * thing that has memory. */
+ * budget_rows.c: fills the table of a loader's memory, for a given prefetch and read memory: one
+ * row per kind of memory. budget.c calls it. Invariant: whatever loader_open.c allocates is in a
+ * row. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -52,7 +53,7 @@ static void add_batches(const leat_budget_division *d)
                     leat_device_files_bytes(&chain->files,
                                             (int64_t)leat_order_slot_rows(&d->plan->order),
                                             chain->files_shape.dims[2]),
-                    "of a batch, decoded on %s; less where decode_jpeg.max_pixels is lower",
+                    "of a batch, decoded on %s; a lower decode_jpeg.max_pixels needs less",
                     d->facts->device);
     }
 }
@@ -64,50 +65,51 @@ static void add_workers(const leat_budget_division *d)
     const int64_t n = b->threads + 1;
     char how[96], each[32], largest[32];
     if (b->large_bytes)
-        snprintf(how, sizeof how, "for usual samples");
+        snprintf(how, sizeof how, "for typical samples");
     else if (probe->n_tried)
-        snprintf(how, sizeof how, "the most of %llu records that were tried, times 2.5 for others",
+        snprintf(how, sizeof how, "largest of %llu sampled records x 2.5",
                  (unsigned long long)probe->n_tried);
     else
-        snprintf(how, sizeof how, "by the shapes of the ops and the largest record");
+        snprintf(how, sizeof how, "from the shapes of the ops and the largest record");
     add_row(b, "scratch", LEAT_MEMORY_HOST, n * b->scratch_bytes,
             "%lld of %s (threads and the consumer): %s", (long long)n,
             leat_bytes_text(b->scratch_bytes, each), how);
     add_row(b, "large samples", LEAT_MEMORY_HOST, b->large_bytes,
-            "shared by the threads: the largest of %llu records that were tried takes %s",
+            "shared by the threads; the largest of %llu sampled records takes %s",
             (unsigned long long)probe->n_tried,
             leat_bytes_text((int64_t)probe->scratch_bytes, largest));
     add_row(b, "threads", LEAT_MEMORY_HOST,
             n * (WORKER_BYTES + leat_budget_round_up((int64_t)sizeof(leat_worker))),
-            "%lld of them: stack, decoders, times of stages", (long long)n);
+            "%lld (threads and the consumer): stack, decoders, stage times", (long long)n);
 }
 
 static void add_reading(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
-    const int64_t runs = b->read_bytes ? LEAT_RUNS * (int64_t)sizeof(leat_task) : 0;
+    const int64_t task_bytes = b->read_bytes ? LEAT_TASKS * (int64_t)sizeof(leat_task) : 0;
     const int64_t n_handles = b->prefetch_most + 2 * d->facts->hold + LEAT_INFO_RING;
     const int64_t handle_bytes =
         (int64_t)sizeof(leat_batch) + d->plan->n_tensors * (int64_t)sizeof(leat_view);
     add_row(b, "spans", LEAT_MEMORY_HOST,
             (b->threads + 3) * (int64_t)leat_trace_ring_bytes((uint64_t)d->plan->engine.spans),
-            "%lld per thread, of reads and of steps (engine.spans)",
+            "%lld per thread, for reads and for steps (engine.spans)",
             (long long)d->plan->engine.spans);
     add_row(b, "read memory", LEAT_MEMORY_HOST, b->read_bytes,
             "reads in flight and records read ahead");
     add_row(b, "bookkeeping", LEAT_MEMORY_HOST,
-            leat_budget_round_up(runs + n_handles * handle_bytes +
+            leat_budget_round_up(task_bytes + n_handles * handle_bytes +
                                  b->n_slots * (int64_t)sizeof(leat_slot) +
                                  (int64_t)sizeof(leat_loader)),
-            "runs read ahead, batches whose times can be asked, the log of decisions");
+            "tasks read ahead, times of recent batches, the log of decisions");
     if (d->plan->on_error != LEAT_ON_ERROR_FAIL)
         add_row(b, "bad records", LEAT_MEMORY_HOST,
                 leat_budget_round_up((b->n_slots + b->n_buffers) * (int64_t)sizeof(leat_bad_log) +
                                      LEAT_BATCH_ERRORS * (int64_t)sizeof(leat_row_error)),
-                "lists of those that are masked or replaced");
+                "lists of masked and replaced records");
 }
 
-/* A cache in memory takes what it was given; or, where nobody said, what the others leave of the limit. */
+/* A cache in memory takes cache.bytes or, if that is auto, what the other rows leave of the
+ * limit. */
 static void add_cache(const leat_budget_division *d, int64_t limit)
 {
     leat_budget *const b = d->out;
@@ -115,8 +117,8 @@ static void add_cache(const leat_budget_division *d, int64_t limit)
     if (d->plan->caches_on_device && d->facts->device[0])
         add_row(b, "cache", LEAT_MEMORY_DEVICE,
                 leat_budget_round_up(leat_device_cache_bytes(d->plan)),
-                "rows of %llu records, which stay on %s",
-                (unsigned long long)d->plan->source->n_records, d->facts->device);
+                "rows of %llu records, kept on %s", (unsigned long long)d->plan->source->n_records,
+                d->facts->device);
     if (!cache || leat_cache_is_file(cache))
         return;
     const int64_t places = leat_budget_round_up(leat_cache_memory_least(cache));
@@ -124,27 +126,26 @@ static void add_cache(const leat_budget_division *d, int64_t limit)
     const int64_t most = leat_cache_memory_most(cache), left = limit - b->total_bytes - places;
     b->cache_bytes = !leat_cache_is_auto(cache) || most <= left ? most : left > 0 ? left : 0;
     add_row(b, "cache", LEAT_MEMORY_HOST, b->cache_bytes + places,
-            "%s of samples%s, and where each of them is",
-            leat_bytes_text(b->cache_bytes, most_text),
-            !leat_cache_is_auto(cache) ? " as cache.bytes says, at most"
-            : b->cache_bytes == most   ? ": all"
-                                       : ": what the budget leaves");
+            "%s of samples (%s), and their positions", leat_bytes_text(b->cache_bytes, most_text),
+            !leat_cache_is_auto(cache) ? "limit set by cache.bytes"
+            : b->cache_bytes == most   ? "all"
+                                       : "the rest of the memory limit");
 }
 
-/* What the plan holds already, and all its loaders share. */
+/* What the plan has allocated. All its loaders share it. */
 static void add_plan(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
     const leat_source *const source = d->plan->source;
     add_row(b, "sets", LEAT_MEMORY_HOST,
             (int64_t)(source->set_bytes + leat_order_set_bytes(&d->plan->order)),
-            "of the plan: which samples the filters keep, and which are in each bucket");
+            "of the plan: samples kept by filters, samples in each bucket");
     add_row(b, "source", LEAT_MEMORY_HOST, (int64_t)source->memory_bytes,
-            "of the plan: names of files, and indexes that could not be put beside them");
+            "of the plan: file names, and indexes that could not be saved beside the files");
     add_row(b, "index", LEAT_MEMORY_MAPPED, (int64_t)source->index_bytes,
-            "where each record begins: files, mapped; the pages in use");
+            "start of each record: mapped files; counts pages in use");
     add_row(b, "JPEG index", LEAT_MEMORY_MAPPED, (int64_t)source->seek_bytes,
-            "where in a JPEG file its parts begin: files, mapped; the pages in use");
+            "parts of the JPEG files: mapped files; counts pages in use");
 }
 
 void leat_budget_rows_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,

@@ -1,54 +1,43 @@
 /* SPDX-License-Identifier: MIT
  *
- * loader.c: hands out the batches of a running plan, in order. */
+ * loader.c: leat_loader_next(): hands out the batches of a running plan. The consumer calls it.
+ * Invariant: batches come in batch order, and one thread at a time takes one. */
 #include "base/clock.h"
 #include "engine.h"
 #include "resume_state.h"
 
-/* --- next ---------------------------------------------------------------------------------------- */
+/* --- next ------------------------------------------------------------------------------------- */
 
-void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot)
-{
-    batch->bucket = slot->place.bucket;
-    batch->info = (leat_batch_info){
-        .number = slot->batch,
-        .epoch = (int64_t)slot->place.epoch,
-        .in_epoch = (int64_t)slot->place.number,
-        .rows = (int64_t)slot->place.rows,
-        .global_rows = (int64_t)slot->place.global_rows,
-        .first_row = (int64_t)slot->place.first_row,
-        .digest = slot->digest,
-        .ready_ns = slot->ready_ns,
-    };
-}
-
-/* The next batch can be handed out, or the error in its place. */
+/* True when the next batch, or an error in its place, can be handed out. */
 static bool next_is_there(const leat_loader *loader)
 {
-    const leat_slot *const slot = leat_loader_slot(loader, loader->next);
-    if (loader->lost.code < 0)
+    const leat_slot *const slot = leat_loader_slot(loader, loader->next_batch);
+    if (loader->device_failure.code < 0)
         return true;
     const bool full = slot && slot->state == LEAT_SLOT_FULL;
     if (full && slot->error.code < 0)
         return true;
-    return loader->device ? leat_loader_batch(loader, loader->next)->state == LEAT_BATCH_SHIPPED
-                          : full;
+    return loader->device
+               ? leat_loader_batch(loader, loader->next_batch)->state == LEAT_BATCH_SHIPPED
+               : full;
 }
 
-/* Takes the batch that is there; the host's slot itself where there is no copy. */
+/* Gives the next batch to the consumer. Without a device it gets the slot itself. */
 static leat_batch *hand_out_locked(leat_loader *loader)
 {
-    leat_batch *const batch = leat_loader_batch(loader, loader->next);
+    leat_batch *const batch = leat_loader_batch(loader, loader->next_batch);
     if (!loader->device) {
         leat_slot *const slot = batch->slot;
+        leat_check(slot->state == LEAT_SLOT_FULL && slot->batch == loader->next_batch);
         slot->state = LEAT_SLOT_HELD;
         batch->memory = slot->memory;
         leat_batch_fill_info(batch, slot);
         leat_bad_rows_move_locked(slot, batch);
     }
+    leat_check(batch->state != LEAT_BATCH_HELD && loader->held < loader->hold);
     batch->state = LEAT_BATCH_HELD;
     leat_bad_rows_count_locked(loader, batch);
-    loader->next++;
+    loader->next_batch++;
     loader->held++;
     loader->n_batches_out++;
     loader->n_samples_out += (uint64_t)batch->info.rows;
@@ -60,13 +49,14 @@ static leat_batch *hand_out_locked(leat_loader *loader)
     return batch;
 }
 
+/* The error, if leat_loader_next() cannot be called now. */
 static int refuse_locked(const leat_loader *loader, leat_error *err)
 {
     if (loader->failure.code < 0)
         return leat_fail(err, loader->failure.code, "%s", loader->failure.message);
-    if (loader->next >= loader->end)
+    if (loader->next_batch >= loader->end_batch)
         return leat_fail(err, LEAT_E_END, "no more batches: %lld were asked for",
-                         (long long)loader->end);
+                         (long long)loader->end_batch);
     if (loader->held >= loader->hold)
         return leat_fail(err, LEAT_E_BUSY,
                          "%lld batches are held: release one, or open the loader with a larger "
@@ -75,35 +65,36 @@ static int refuse_locked(const leat_loader *loader, leat_error *err)
     return LEAT_OK;
 }
 
-/* With prefetch 0 nothing overlaps: the device has finished with the batch before, and only then is
- * the next one begun. */
+/* With prefetch 0 nothing overlaps: waits until the device has finished with the last batch.
+ * Only then the next one is begun. */
 static int wait_for_last_locked(leat_loader *loader, int64_t until_ns)
 {
-    if (!loader->device || loader->plan->prefetch || loader->next == loader->first)
+    if (!loader->device || loader->plan->prefetch || loader->next_batch == loader->first_batch)
         return LEAT_OK;
-    const leat_buffer *const last = leat_loader_batch(loader, loader->next - 1)->buffer;
+    const leat_buffer *const last = leat_loader_batch(loader, loader->next_batch - 1)->buffer;
     return last && last->consumed_recorded ? leat_ship_wait_locked(loader, last->consumed, until_ns)
                                            : LEAT_OK;
 }
 
-/* Until the next batch is there, with prefetch 0 also on the device. */
+/* Works and waits until the next batch is there; with prefetch 0, until it is on the device. */
 static int make_next_locked(leat_loader *loader, int64_t until_ns)
 {
     int rc = LEAT_OK;
-    loader->asked = loader->next + 1;
+    loader->asked = loader->next_batch + 1;
     leat_wake_balance_locked(loader);
     if (!leat_sched_help_locked(loader, next_is_there, until_ns))
         return LEAT_E_AGAIN;
-    leat_slot *const slot = leat_loader_slot(loader, loader->next);
+    leat_slot *const slot = leat_loader_slot(loader, loader->next_batch);
     const bool full = slot && slot->state == LEAT_SLOT_FULL;
     if (full && !loader->device)
         leat_bad_rows_settle_locked(loader, slot);
     if (full && slot->error.code < 0) {
         loader->failure = slot->error;
-    } else if (loader->lost.code < 0) {
-        loader->failure = loader->lost;
+    } else if (loader->device_failure.code < 0) {
+        loader->failure = loader->device_failure;
     } else if (loader->device && loader->plan->prefetch == 0) {
-        leat_event *const arrived = leat_ship_arrived(leat_loader_batch(loader, loader->next));
+        leat_event *const arrived =
+            leat_ship_arrived(leat_loader_batch(loader, loader->next_batch));
         rc = leat_ship_wait_locked(loader, arrived, until_ns);
         if (rc < 0 && rc != LEAT_E_AGAIN)
             leat_ship_fail(loader, rc, "the copy of a batch failed", &loader->failure);
@@ -137,7 +128,7 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
     if (loader->failure.code < 0)
         return refuse_locked(loader, err);
     if (rc == LEAT_E_AGAIN)
-        return leat_fail(err, rc, "batch %lld is not there yet", (long long)loader->next);
+        return leat_fail(err, rc, "batch %lld is not ready yet", (long long)loader->next_batch);
     if (rc < 0)
         return rc;
     *out = hand_out_locked(loader);
@@ -147,12 +138,13 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
 
 int leat_loader_fail_forked(leat_error *err)
 {
-    return leat_fail(err, LEAT_E_FORKED,
-                     "the loader belongs to the process that this one was forked from: open one "
-                     "here, by its state (leat_loader_get_state) to go on where it stood");
+    return leat_fail(
+        err, LEAT_E_FORKED,
+        "the loader belongs to the process that was forked: open a new one here, with the "
+        "state of the old one (leat_loader_get_state) to continue there");
 }
 
-/* until_ns: 0: for as long as it takes. */
+/* until_ns 0: waits as long as it takes. */
 static int next_until(leat_loader *loader, int64_t until_ns, leat_batch **out, leat_error *err)
 {
     if (out)
@@ -165,7 +157,7 @@ static int next_until(leat_loader *loader, int64_t until_ns, leat_batch **out, l
     if (loader->taking) {
         pthread_mutex_unlock(&loader->lock);
         return leat_fail(err, LEAT_E_BUSY,
-                         "another thread is taking a batch of this loader: one at a time may");
+                         "another thread is taking a batch of this loader: only one may at a time");
     }
     loader->taking = true;
     const int rc = next_locked(loader, until_ns, out, err);
@@ -199,10 +191,11 @@ void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
         *out = (leat_loader_state){ .size = 0 };
     if (!loader || !out)
         return;
-    const bool locks = !leat_loader_is_forked(loader); /* a child may ask where its parent stood */
+    const bool locks =
+        !leat_loader_is_forked(loader); /* the lock of a forked child may be in any state */
     if (locks)
         pthread_mutex_lock(&loader->lock);
-    const int64_t next = loader->next;
+    const int64_t next = loader->next_batch;
     if (locks)
         pthread_mutex_unlock(&loader->lock);
     leat_resume_state_make(loader->plan, next, out);

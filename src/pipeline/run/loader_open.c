@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * loader_open.c: opens and closes a running plan. Everything that a loader takes is sized by its budget, and
- * made here; batches that are still held when it is closed keep their memory until they are released. */
+ * loader_open.c: opens and closes a running plan. Users call leat_loader_open() and
+ * leat_loader_close(). Invariant: a loader takes the memory that its budget says, and takes it
+ * here. Batches that are held when the loader is closed keep their memory until they are
+ * released. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -9,7 +11,7 @@
 #include "engine.h"
 #include "resume_state.h"
 
-/* --- open ---------------------------------------------------------------------------------------- */
+/* --- open ------------------------------------------------------------------------------------- */
 
 static int check(const leat_plan *plan, const leat_loader_options *o, leat_error *err)
 {
@@ -40,9 +42,10 @@ static void set_range(leat_loader *loader, const leat_loader_options *o)
     if (n == LEAT_ENDLESS || epochs < 0 || __builtin_mul_overflow(n, (uint64_t)epochs, &end) ||
         end > INT64_MAX)
         end = INT64_MAX;
-    loader->end = (int64_t)end;
-    loader->first = o->state ? o->state->next_batch : o->first_batch;
-    loader->next = loader->asked = loader->claim_batch = loader->opened = loader->first;
+    loader->end_batch = (int64_t)end;
+    loader->first_batch = o->state ? o->state->next_batch : o->first_batch;
+    loader->next_batch = loader->asked = loader->claim_batch = loader->reserve_batch =
+        loader->first_batch;
 }
 
 static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
@@ -68,7 +71,7 @@ static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
     return loader;
 }
 
-/* Takes over what the budget says. */
+/* Sets all sizes from the budget. */
 static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_error *err)
 {
     leat_budget *const b = &loader->budget;
@@ -83,8 +86,8 @@ static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_err
     loader->n_batches = b->prefetch_most + loader->hold + LEAT_INFO_RING;
     loader->n_handles = loader->n_batches + loader->hold;
     loader->n_threads = b->threads;
-    loader->fixed_run = run;
-    loader->run_rows = run ? (uint64_t)run : 1;
+    loader->fixed_task_rows = run;
+    loader->task_rows = run ? (uint64_t)run : 1;
     loader->workers = calloc((size_t)loader->n_threads + 1, sizeof *loader->workers);
     if (!loader->workers)
         return leat_fail(err, LEAT_E_NOMEM, "loader: %d workers", loader->n_threads);
@@ -96,10 +99,11 @@ static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_err
 static int open_spans(leat_loader *loader, leat_error *err)
 {
     const uint64_t n = (uint64_t)loader->plan->engine.spans;
-    int rc = leat_trace_ring_open(&loader->step_spans, n, err);
-    if (rc >= 0)
-        rc = leat_trace_ring_open(&loader->read_spans, n, err);
-    if (rc >= 0 && loader->device)
+    int rc;
+    if ((rc = leat_trace_ring_open(&loader->step_spans, n, err)) < 0 ||
+        (rc = leat_trace_ring_open(&loader->read_spans, n, err)) < 0)
+        return rc;
+    if (loader->device)
         rc = leat_trace_ring_open(&loader->copy_spans, n, err);
     for (int i = 0; i <= loader->n_threads && rc >= 0; i++)
         rc = leat_trace_ring_open(&loader->workers[i].trace.spans, n, err);
@@ -159,17 +163,17 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
     return LEAT_OK;
 }
 
-/* --- close --------------------------------------------------------------------------------------- */
+/* --- close ------------------------------------------------------------------------------------ */
 
-/* No thread, read or copy is under way after this; batches that are held stay. */
+/* Ends all threads, reads and copies. Batches that are held stay. */
 static void stop(leat_loader *loader)
 {
     leat_wake_stop(loader);
     leat_pool_close(&loader->pool);
-    if (loader->copies) /* no call-back comes after these */
-        loader->device->table->stream_sync(loader->copies, NULL);
-    if (loader->maps)
-        loader->device->table->stream_sync(loader->maps, NULL);
+    if (loader->copy_stream) /* no call-back comes after this */
+        loader->device->table->stream_sync(loader->copy_stream, NULL);
+    if (loader->map_stream)
+        loader->device->table->stream_sync(loader->map_stream, NULL);
     leat_readahead_close(loader);
 }
 
@@ -209,8 +213,8 @@ void leat_loader_free(leat_loader *loader)
 void leat_loader_free_forked(leat_loader *loader)
 {
     leat_pool_close_forked(&loader->pool);
-    leat_reader_close_forked(&loader->ahead.reader);
-    free(loader->ahead.runs);
+    leat_reader_close_forked(&loader->readahead.reader);
+    free(loader->readahead.tasks);
     for (int64_t i = 0; i < loader->n_slots_made && !loader->pinned; i++)
         free(loader->slots[i].memory);
     free(loader->slots);
@@ -222,7 +226,7 @@ void leat_loader_free_forked(leat_loader *loader)
     free(loader);
 }
 
-/* Batches that are held are the child's own copies. */
+/* The child has its own copies of the batches that were held. */
 static void close_forked(leat_loader *loader)
 {
     loader->closed = true;
@@ -240,7 +244,7 @@ void leat_loader_close(leat_loader **out)
         close_forked(loader);
         return;
     }
-    stop(loader); /* nothing of a plan is used from here on */
+    stop(loader); /* nothing uses the plan after this */
     close_scratch(loader);
     close_workers(loader);
     pthread_mutex_lock(&loader->lock);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * resume_state.c: implements resume_state.h. */
 #include "resume_state.h"
 
 #include <stddef.h>
@@ -14,7 +16,7 @@ static uint64_t checksum(const leat_loader_state *state)
 void leat_resume_state_make(const leat_plan *plan, int64_t next_batch, leat_loader_state *out)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
-    memset(out, 0, sizeof *out); /* padding too: the bytes are hashed */
+    memset(out, 0, sizeof *out); /* also clears padding: the bytes are hashed */
     *out = (leat_loader_state){ .magic = "leatrun",
                                 .version = 1,
                                 .size = sizeof *out,
@@ -37,7 +39,7 @@ int leat_resume_state_check(const leat_loader_state *state, const leat_plan *pla
         return leat_fail(err, LEAT_E_ARGUMENT, "state: version %u, this library reads version %u",
                          state->version, want.version);
     if (state->checksum != checksum(state) || state->next_batch < 0)
-        return leat_fail(err, LEAT_E_ARGUMENT, "state: damaged (its checksum does not fit)");
+        return leat_fail(err, LEAT_E_ARGUMENT, "state: damaged (its checksum does not match)");
     const struct {
         const char *name;
         long long is, was;

@@ -1,41 +1,43 @@
 /* SPDX-License-Identifier: MIT
  *
- * sched.c: what a thread does next.
+ * sched.c: what a thread does next. Workers loop in leat_sched_work(); loader.c calls
+ * leat_sched_help_locked() for the consumer. Invariant: a decision here changes when a batch is
+ * made, never what is in it.
  *
- * DESIGN. Starts come first, because they are short and keep hardware busy: the copy of a full batch, then
- * reads; then runs of rows, oldest batch first. Everything here is a function of the state in
- * engine.h; no decision changes what is in a batch, only when. */
+ * DESIGN. Short steps that keep hardware busy come first: the copy of a full batch, then reads.
+ * Computing comes last: batch ops, then tasks, oldest batch first. */
 #include "base/clock.h"
 #include "task.h"
 
-/* --- which rows --------------------------------------------------------------------------------- */
+/* --- which rows ------------------------------------------------------------------------------- */
 
-/* Whose next step it is: a worker takes what is oldest, the consumer what its batch lacks, and that
- * only while a worker is asleep: no more compute than engine.threads says; nor if it may not have the
- * time for it. */
+/* A worker (only < 0) may always compute. The consumer computes only while a worker sleeps, so
+ * that no more threads compute than engine.threads says, and only if its deadline leaves time
+ * for it. */
 static bool may_compute_locked(const leat_loader *loader, int64_t only)
 {
-    return only < 0 || !loader->n_threads || (loader->n_asleep > 0 && !loader->hurries);
+    return only < 0 || !loader->n_threads || (loader->n_asleep > 0 && !loader->deadline_near);
 }
 
-bool leat_sched_can_run_locked(const leat_loader *loader, int64_t only)
+bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t only)
 {
     if (!may_compute_locked(loader, only))
         return false;
-    if (loader->ahead.reader)
+    if (loader->readahead.reader)
         return leat_readahead_find_locked(loader, only) != NULL;
     return (only < 0 || loader->claim_batch == only) &&
            leat_slot_can_claim_locked(loader, loader->claim_batch);
 }
 
-bool leat_sched_can_finish_locked(const leat_loader *loader, int64_t only)
+bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t only)
 {
     return may_compute_locked(loader, only) && leat_batch_ops_can_locked(loader, only);
 }
 
-/* Claims the next rows in order. */
+/* Without read-ahead: claims the next rows in order. */
 static void claim_next_locked(leat_loader *loader, leat_work *out)
 {
+    leat_check(!loader->readahead.reader);
     const int64_t batch = loader->claim_batch;
     if (loader->claim_row == 0) {
         const leat_order_place place =
@@ -47,7 +49,7 @@ static void claim_next_locked(leat_loader *loader, leat_work *out)
     const leat_order *const order = &loader->plan->order;
     const uint64_t n =
         leat_order_whole_rows(order, leat_order_position(order, &slot->place, loader->claim_row),
-                              loader->run_rows, UINT64_MAX);
+                              loader->task_rows, UINT64_MAX);
     *out = (leat_work){ .slot = slot,
                         .place = slot->place,
                         .batch = batch,
@@ -60,29 +62,30 @@ static void claim_next_locked(leat_loader *loader, leat_work *out)
     }
 }
 
-static bool take_span_locked(leat_loader *loader, int64_t only, leat_work *out)
+static bool take_work_locked(leat_loader *loader, int64_t only, leat_work *out)
 {
-    if (loader->stop || !leat_sched_can_run_locked(loader, only))
+    if (loader->stop || !leat_sched_can_compute_locked(loader, only))
         return false;
-    if (!loader->ahead.reader) {
+    if (!loader->readahead.reader) {
         claim_next_locked(loader, out);
         return true;
     }
-    leat_task *const run = leat_readahead_find_locked(loader, only);
-    run->state = LEAT_RUN_RUNNING;
-    *out = (leat_work){ .run = run,
-                        .slot = leat_slot_claim_locked(loader, run->batch, &run->place),
-                        .place = run->place,
-                        .batch = run->batch,
-                        .row = run->row,
-                        .n = run->n };
+    leat_task *const task = leat_readahead_find_locked(loader, only);
+    leat_check(task && task->state == LEAT_TASK_READY);
+    task->state = LEAT_TASK_RUNNING;
+    *out = (leat_work){ .task = task,
+                        .slot = leat_slot_claim_locked(loader, task->batch, &task->place),
+                        .place = task->place,
+                        .batch = task->batch,
+                        .row = task->row,
+                        .n = task->n };
     return true;
 }
 
-/* --- doing a piece of work ---------------------------------------------------------------------- */
+/* --- doing a piece of work -------------------------------------------------------------------- */
 
-int64_t leat_trace_note(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
-                        uint64_t row, uint64_t n, uint64_t record)
+int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
+                         uint64_t row, uint64_t n, uint64_t record)
 {
     const leat_trace_span span = { .start_ns = start_ns,
                                    .end_ns = leat_clock_ns(),
@@ -95,47 +98,49 @@ int64_t leat_trace_note(leat_worker *worker, leat_trace_kind kind, int64_t start
     return span.end_ns;
 }
 
-static void book_locked(leat_loader *loader, leat_worker *worker, const leat_work *span,
+/* Adds the outcome of a task to its slot and to the totals. */
+static void book_locked(leat_loader *loader, leat_worker *worker, const leat_work *work,
                         const leat_outcome *outcome)
 {
-    leat_slot *const slot = span->slot;
+    leat_slot *const slot = work->slot;
     slot->digest += outcome->digest;
     if (outcome->error.code < 0 &&
         (slot->error.code == LEAT_OK || outcome->bad_row < slot->bad_row)) {
         slot->error = outcome->error;
         slot->bad_row = outcome->bad_row;
     }
-    slot->left -= span->n;
+    leat_check(slot->state == LEAT_SLOT_FILLING && slot->n_left >= work->n);
+    slot->n_left -= work->n;
     loader->busy_ns += outcome->ns;
-    if (slot->left == 0)
+    if (slot->n_left == 0)
         leat_batch_ops_begin_locked(loader, slot);
-    if (span->run)
-        leat_readahead_done_locked(loader, span->run);
-    leat_tune_span_locked(loader, span->n, outcome->ns);
+    if (work->task)
+        leat_readahead_done_locked(loader, work->task);
+    leat_tune_rows_locked(loader, work->n, outcome->ns);
     if (worker->read_waited)
-        leat_tune_cold_locked(loader);
+        leat_tune_cache_miss_locked(loader);
     worker->read_waited = false;
     if (slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
 }
 
-static void run_span_locked(leat_loader *loader, leat_worker *worker, const leat_work *span,
+static void run_work_locked(leat_loader *loader, leat_worker *worker, const leat_work *work,
                             int64_t only)
 {
     leat_outcome outcome;
-    const leat_sampling often = leat_timing_rate_locked(loader);
-    leat_wake_balance_locked(loader); /* what is left may be for others */
+    const leat_sampling rate = leat_task_sampling_locked(loader);
+    leat_wake_balance_locked(loader); /* there may be more work, for others */
     pthread_mutex_unlock(&loader->lock);
-    leat_task_compute(loader, worker, span, &often, &outcome);
+    leat_task_compute(loader, worker, work, &rate, &outcome);
     leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
-    book_locked(loader, worker, span, &outcome);
+    book_locked(loader, worker, work, &outcome);
     loader->help_ns += only < 0 ? 0 : outcome.ns;
     leat_wake_consumer_locked(loader);
 }
 
-/* A part of a batch whose rows are all there. */
-static bool finish_part_locked(leat_loader *loader, leat_worker *worker, int64_t only)
+/* Does a part of the batch ops of a batch. Returns false if there is none. */
+static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64_t only)
 {
     leat_batch_ops_task task;
     leat_error error;
@@ -149,7 +154,7 @@ static bool finish_part_locked(leat_loader *loader, leat_worker *worker, int64_t
     const int64_t start = leat_clock_ns();
     const int rc = leat_batch_ops_run(loader->plan, worker, &task, &digest, &error);
     leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
-    const int64_t end = leat_trace_note(worker, LEAT_TRACE_FINISH, start, batch, 0, 0, 0);
+    const int64_t end = leat_sched_trace(worker, LEAT_TRACE_BATCH_OPS, start, batch, 0, 0, 0);
     pthread_mutex_lock(&loader->lock);
     loader->busy_ns += end - start;
     loader->help_ns += only < 0 ? 0 : end - start;
@@ -160,29 +165,29 @@ static bool finish_part_locked(leat_loader *loader, leat_worker *worker, int64_t
     return true;
 }
 
-/* --- who does what ------------------------------------------------------------------------------- */
+/* --- who does what ---------------------------------------------------------------------------- */
 
-/* Does one thing if there is one; lets the lock go meanwhile. */
+/* Does one step. Returns false if there is nothing to do. Releases the lock meanwhile. */
 static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
 {
-    leat_work span;
+    leat_work work;
     leat_readahead_reap_locked(loader);
     if (leat_ship_can_locked(loader)) {
-        const int64_t start = leat_clock_ns(), batch = loader->ship;
+        const int64_t start = leat_clock_ns(), batch = loader->ship_batch;
         leat_ship_next_locked(loader);
-        leat_trace_note(worker, LEAT_TRACE_SHIP, start, batch, 0, 0, 0);
+        leat_sched_trace(worker, LEAT_TRACE_SHIP, start, batch, 0, 0, 0);
     } else if (leat_readahead_can_locked(loader)) {
-        const int64_t start = leat_clock_ns(), batch = loader->ahead.batch;
+        const int64_t start = leat_clock_ns(), batch = loader->readahead.batch;
         leat_readahead_group_locked(loader);
-        leat_trace_note(worker, LEAT_TRACE_START, start, batch, 0, 0, 0);
+        leat_sched_trace(worker, LEAT_TRACE_READAHEAD, start, batch, 0, 0, 0);
     } else if (leat_ship_can_make_locked(loader)) {
         leat_ship_make_locked(loader);
     } else if (leat_slot_can_make_locked(loader)) {
         leat_slot_make_locked(loader);
-    } else if (finish_part_locked(loader, worker, only)) {
+    } else if (run_batch_ops_locked(loader, worker, only)) {
         return true;
-    } else if (take_span_locked(loader, only, &span)) {
-        run_span_locked(loader, worker, &span, only);
+    } else if (take_work_locked(loader, only, &work)) {
+        run_work_locked(loader, worker, &work, only);
     } else {
         return false;
     }
@@ -196,7 +201,7 @@ void leat_sched_work(void *arg, int i)
     pthread_mutex_lock(&loader->lock);
     while (!loader->stop) {
         if (!step_locked(loader, worker, -1))
-            leat_wake_rest_locked(loader, worker);
+            leat_wake_sleep_locked(loader, worker);
     }
     pthread_mutex_unlock(&loader->lock);
 }
@@ -206,20 +211,20 @@ bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
 {
     leat_worker *const worker = &loader->workers[loader->n_threads];
     bool is_done = done(loader);
-    loader->hurries =
-        until_ns && (loader->sample_ns <= 0 || 2 * loader->sample_ns * (double)loader->run_rows >
+    loader->deadline_near =
+        until_ns && (loader->sample_ns <= 0 || 2 * loader->sample_ns * (double)loader->task_rows >
                                                    (double)(until_ns - leat_clock_ns()));
     while (!is_done) {
-        const bool worked = step_locked(loader, worker, loader->next);
+        const bool worked = step_locked(loader, worker, loader->next_batch);
         is_done = done(loader);
         if (!is_done && until_ns && leat_clock_ns() >= until_ns)
-            break; /* after a step, so that also without workers and time it goes on */
+            break; /* after a step, so that even a deadline of 0 makes progress */
         if (!worked && !is_done)
             leat_wake_wait_locked(loader, worker, done, until_ns);
         is_done = done(loader);
     }
-    loader->hurries = loader->hurries && !is_done;
-    leat_wake_balance_locked(loader); /* it may have led, or left something, also cheap rows */
-    loader->hurries = false;
+    loader->deadline_near = loader->deadline_near && !is_done;
+    leat_wake_balance_locked(loader); /* the work that is left is for others now */
+    loader->deadline_near = false;
     return is_done;
 }

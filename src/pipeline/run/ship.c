@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * ship.c: copies full batches to a device, in order, each in one piece.
+ * ship.c: copies full batches to a device. sched.c calls it. Invariant: batches are copied in
+ * batch order, each in one piece, by one thread at a time.
  *
- * DESIGN. A batch takes the device buffer that has been free longest. Events both ways:
+ * DESIGN. A batch takes the device buffer that has been free longest. Events order the streams:
  *
  *   copy stream:     wait(consumed[buffer]) · copy slot → buffer · record(copied[b])
  *   compute stream:  wait(copied[b]) · step · record(consumed[buffer])     by leat_batch_wait_on and
  *                                                                          leat_batch_release_on
- * Where the device has ops to do, a third stream does them, so that the next copy need not wait:
+ * If the device runs ops, a third stream does them, so that the next copy does not wait:
  *
  *   map stream:      wait(copied[b]) · kernels · record(mapped[j])
  *
- * and who uses the batch waits for mapped instead of copied. No host thread waits for any of these. The
- * slot comes free in a call-back after the copy; where the device decodes files, which it reads from the
- * slot itself, after the kernels. With prefetch 0 leat_loader_next waits for the copy: the baseline that
- * everything is compared with. */
+ * The consumer's stream then waits for mapped instead of copied. No host thread waits for any of
+ * these. A call-back after the copy frees the slot. If the device decodes files, it reads them
+ * from the slot, so the call-back comes after the kernels. With prefetch 0 leat_loader_next
+ * waits for the copy: nothing overlaps. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,16 +23,16 @@
 #include "base/text.h"
 #include "engine.h"
 
-#define POLL_NS 50000 /* between questions whether a device has come so far */
+#define POLL_NS 50000 /* how often to ask the device for an event */
 
 static const leat_device_table *table_of(const leat_loader *loader)
 {
     return loader->device->table;
 }
 
-/* --- buffers ------------------------------------------------------------------------------------ */
+/* --- buffers ---------------------------------------------------------------------------------- */
 
-/* Behind all that are free: its batch was consumed last. */
+/* Puts it at the end of the queue of free buffers. */
 void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer)
 {
     buffer->next_free = NULL;
@@ -42,6 +43,7 @@ void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer)
 static leat_buffer *take_buffer_locked(leat_loader *loader)
 {
     leat_buffer *const buffer = loader->free_buffers;
+    leat_check(buffer);
     loader->free_buffers = buffer->next_free;
     if (!loader->free_buffers)
         loader->last_buffer = &loader->free_buffers;
@@ -65,7 +67,7 @@ static int fail_memory(const leat_loader *loader, leat_error *err)
 static void empty_buffer(leat_loader *loader, leat_buffer *buffer)
 {
     const leat_device_table *const t = table_of(loader);
-    if (buffer->consumed_recorded) /* the consumer's stream may still read it */
+    if (buffer->consumed_recorded) /* the consumer's stream may still read the buffer */
         t->event_sync(buffer->consumed);
     if (buffer->consumed)
         t->event_close(buffer->consumed);
@@ -76,7 +78,7 @@ static void empty_buffer(leat_loader *loader, leat_buffer *buffer)
     *buffer = (leat_buffer){ .memory = NULL };
 }
 
-/* Memory and events of a buffer nobody knows of yet. */
+/* Gives memory and events to a buffer that no other thread knows yet. */
 static int fill_buffer(leat_loader *loader, leat_buffer *buffer, leat_error *err)
 {
     const leat_device_table *const t = table_of(loader);
@@ -84,12 +86,15 @@ static int fill_buffer(leat_loader *loader, leat_buffer *buffer, leat_error *err
     if (!buffer->memory)
         return fail_memory(loader, err);
     int rc = t->event_open(loader->device, &buffer->consumed, err);
-    if (rc >= 0 && loader->map)
-        rc = t->event_open(loader->device, &buffer->mapped, err);
-    if (rc >= 0 && loader->map)
-        rc = t->map_add(loader->map, buffer - loader->buffers, buffer->memory, err);
     if (rc < 0)
-        empty_buffer(loader, buffer);
+        goto fail;
+    if (loader->map &&
+        ((rc = t->event_open(loader->device, &buffer->mapped, err)) < 0 ||
+         (rc = t->map_add(loader->map, buffer - loader->buffers, buffer->memory, err)) < 0))
+        goto fail;
+    return LEAT_OK;
+fail:
+    empty_buffer(loader, buffer);
     return rc;
 }
 
@@ -100,23 +105,22 @@ static int open_buffers(leat_loader *loader, leat_error *err)
     loader->buffers = calloc((size_t)loader->n_buffers, sizeof *loader->buffers);
     if (!loader->buffers)
         return leat_fail(err, LEAT_E_NOMEM, "%lld buffers", (long long)loader->n_buffers);
-    int rc = LEAT_OK;
-    for (int64_t i = 0; i < n && i < leat_loader_made_early(loader) && rc >= 0; i++) {
-        rc = fill_buffer(loader, &loader->buffers[i], err);
-        if (rc >= 0) {
-            leat_ship_free_locked(loader, &loader->buffers[i]);
-            loader->n_buffers_made++;
-        }
+    for (int64_t i = 0; i < n && i < leat_loader_made_early(loader); i++) {
+        const int rc = fill_buffer(loader, &loader->buffers[i], err);
+        if (rc < 0)
+            return rc;
+        leat_ship_free_locked(loader, &loader->buffers[i]);
+        loader->n_buffers_made++;
     }
-    return rc;
+    return LEAT_OK;
 }
 
-/* The next batch to copy is there. */
+/* The next batch to copy is FULL and without error. */
 static bool full_locked(const leat_loader *loader)
 {
     if (!loader->device || loader->shipping || loader->stop)
         return false;
-    const leat_slot *const slot = leat_loader_slot(loader, loader->ship);
+    const leat_slot *const slot = leat_loader_slot(loader, loader->ship_batch);
     return slot && slot->state == LEAT_SLOT_FULL && slot->error.code >= 0;
 }
 
@@ -130,7 +134,7 @@ void leat_ship_make_locked(leat_loader *loader)
 {
     leat_buffer *const buffer = &loader->buffers[loader->n_buffers_made];
     loader->making = true;
-    leat_wake_balance_locked(loader); /* pinned memory takes its time */
+    leat_wake_balance_locked(loader); /* allocating is slow: others go on */
     pthread_mutex_unlock(&loader->lock);
     const int rc = fill_buffer(loader, buffer, NULL);
     pthread_mutex_lock(&loader->lock);
@@ -144,17 +148,19 @@ void leat_ship_make_locked(leat_loader *loader)
     leat_wake_balance_locked(loader);
 }
 
-/* --- open and close ------------------------------------------------------------------------------ */
+/* --- open and close --------------------------------------------------------------------------- */
 
 static int open_events(leat_loader *loader, leat_error *err)
 {
-    int rc = LEAT_OK;
-    for (int64_t i = 0; i < loader->n_handles && rc >= 0; i++) {
-        rc = table_of(loader)->event_open(loader->device, &loader->batches[i].copy_start, err);
-        if (rc >= 0)
-            rc = table_of(loader)->event_open(loader->device, &loader->batches[i].copied, err);
+    const leat_device_table *const t = table_of(loader);
+    for (int64_t i = 0; i < loader->n_handles; i++) {
+        leat_batch *const batch = &loader->batches[i];
+        int rc;
+        if ((rc = t->event_open(loader->device, &batch->copy_start, err)) < 0 ||
+            (rc = t->event_open(loader->device, &batch->copied, err)) < 0)
+            return rc;
     }
-    return rc;
+    return LEAT_OK;
 }
 
 static void close_events(leat_loader *loader)
@@ -169,17 +175,14 @@ static void close_events(leat_loader *loader)
 
 int leat_ship_open(leat_loader *loader, leat_error *err)
 {
-    loader->ship = loader->noted = loader->first;
+    loader->ship_batch = loader->traced_batch = loader->first_batch;
     if (!loader->device)
         return LEAT_OK;
-    int rc = open_events(loader, err);
-    if (rc >= 0)
-        rc = leat_ship_map_open(loader, err);
-    if (rc >= 0)
-        rc = open_buffers(loader, err);
-    if (rc >= 0)
-        rc = table_of(loader)->stream_open(loader->device, &loader->copies, err);
-    return rc;
+    int rc;
+    if ((rc = open_events(loader, err)) < 0 || (rc = leat_ship_map_open(loader, err)) < 0 ||
+        (rc = open_buffers(loader, err)) < 0)
+        return rc;
+    return table_of(loader)->stream_open(loader->device, &loader->copy_stream, err);
 }
 
 void leat_ship_close(leat_loader *loader)
@@ -187,10 +190,10 @@ void leat_ship_close(leat_loader *loader)
     if (!loader->device)
         return;
     const leat_device_table *const t = table_of(loader);
-    if (loader->maps) /* what it does waits for copies, and they for it: neither for ever */
-        t->stream_sync(loader->maps, NULL);
-    if (loader->copies)
-        t->stream_close(loader->copies);
+    if (loader->map_stream) /* it waits for copies and they wait for it, but both end */
+        t->stream_sync(loader->map_stream, NULL);
+    if (loader->copy_stream)
+        t->stream_close(loader->copy_stream);
     leat_ship_map_close(loader);
     for (int64_t i = 0; i < loader->n_buffers_made; i++)
         empty_buffer(loader, &loader->buffers[i]);
@@ -198,14 +201,14 @@ void leat_ship_close(leat_loader *loader)
     close_events(loader);
 }
 
-/* --- copies --------------------------------------------------------------------------------------- */
+/* --- copies ----------------------------------------------------------------------------------- */
 
 bool leat_ship_can_locked(const leat_loader *loader)
 {
     return loader->free_buffers && full_locked(loader);
 }
 
-/* The copy of a slot is done: on a thread of the device. */
+/* The copy of a slot is done. Called on a thread of the device. */
 static void copied(void *arg)
 {
     leat_slot *const slot = arg;
@@ -223,7 +226,7 @@ int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_
     pthread_mutex_unlock(&loader->lock);
     if (!until_ns)
         rc = t->event_sync(event);
-    else /* devices know no waiting until a time */
+    else /* devices cannot wait until a given time */
         while ((rc = t->event_query(event)) == LEAT_E_AGAIN && leat_clock_ns() < until_ns)
             nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
     pthread_mutex_lock(&loader->lock);
@@ -235,7 +238,7 @@ leat_event *leat_ship_arrived(const leat_batch *batch)
     return batch->loader->map ? batch->buffer->mapped : batch->copied;
 }
 
-/* A file that the device cannot decode: says whose it is. */
+/* The device cannot decode a file: says which record it is. */
 static int fail_file(const leat_loader *loader, const leat_slot *slot, int64_t row, leat_error *err)
 {
     const leat_plan *const plan = loader->plan;
@@ -249,73 +252,73 @@ static int fail_file(const leat_loader *loader, const leat_slot *slot, int64_t r
     if (table_of(loader)->explain)
         table_of(loader)->explain(loader->device, why, sizeof why);
     return leat_fail(err, LEAT_E_DATA,
-                     "%s: '%s': decode_jpeg: %s: a map with device: cpu decodes it, or says more",
+                     "%s: '%s': decode_jpeg: %s: use a map with device: cpu, which decodes it or "
+                     "says what is wrong",
                      where, plan->tensors[c].name, why);
 }
 
-/* Enqueues the ops that the device does. A file that is refused fills the slot's error. */
+/* Enqueues the ops that the device runs. If it refuses a file, fills the slot's error. */
 static int enqueue_map(leat_loader *loader, leat_slot *slot, leat_batch *batch)
 {
     const leat_device_table *const t = table_of(loader);
     int64_t bad_row = 0;
-    int rc = t->stream_wait(loader->maps, batch->copied);
-    if (rc >= 0)
-        rc = t->map_run(loader->map, loader->maps, batch->buffer - loader->buffers, slot->memory,
-                        batch->info.rows, &bad_row);
+    int rc = t->stream_wait(loader->map_stream, batch->copied);
+    if (rc < 0)
+        return rc;
+    rc = t->map_run(loader->map, loader->map_stream, batch->buffer - loader->buffers, slot->memory,
+                    batch->info.rows, &bad_row);
     if (rc == LEAT_E_DATA)
         return fail_file(loader, slot, bad_row, &slot->error);
-    return rc < 0 ? rc : t->event_record(batch->buffer->mapped, loader->maps);
+    return rc < 0 ? rc : t->event_record(batch->buffer->mapped, loader->map_stream);
 }
 
-/* Enqueues wait, copy and call-back. */
+/* Enqueues wait, copy, ops and call-back. */
 static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool in_use)
 {
     const leat_device_table *const t = table_of(loader);
     const leat_plan *const plan = loader->plan;
+    leat_stream *const stream = loader->copy_stream;
     const size_t skip =
         plan->caches_on_device ? leat_device_cache_skip(plan, slot->memory, batch->info.rows) : 0;
-    int rc = LEAT_OK;
+    int rc;
     batch->copied_bytes = plan->wire_bytes - skip;
-    if (in_use)
-        rc = t->stream_wait(loader->copies, batch->buffer->consumed);
-    if (rc >= 0 && loader->map) /* its last batch may have been given back unused */
-        rc = t->stream_wait(loader->copies, batch->buffer->mapped);
-    if (rc >= 0)
-        rc = t->event_record(batch->copy_start, loader->copies);
-    if (rc >= 0)
-        rc = t->copy_to_device(loader->copies, batch->memory + skip, slot->memory + skip,
-                               batch->copied_bytes, !plan->pageable);
-    if (rc >= 0)
-        rc = t->event_record(batch->copied, loader->copies);
-    if (rc >= 0 && loader->map)
-        rc = enqueue_map(loader, slot, batch);
-    if (rc >= 0 && plan->caches_on_device) /* from here on the slot may be another batch's */
+    if (in_use && (rc = t->stream_wait(stream, batch->buffer->consumed)) < 0)
+        return rc;
+    /* The buffer's last batch may have been released before its ops had ended. */
+    if (loader->map && (rc = t->stream_wait(stream, batch->buffer->mapped)) < 0)
+        return rc;
+    if ((rc = t->event_record(batch->copy_start, stream)) < 0 ||
+        (rc = t->copy_to_device(stream, batch->memory + skip, slot->memory + skip,
+                                batch->copied_bytes, !plan->pageable)) < 0 ||
+        (rc = t->event_record(batch->copied, stream)) < 0)
+        return rc;
+    if (loader->map && (rc = enqueue_map(loader, slot, batch)) < 0)
+        return rc;
+    if (plan->caches_on_device) /* before host_call: after it the slot may belong to another batch */
         leat_device_cache_note(loader->device_cache, plan, slot->memory, batch->info.rows);
-    if (rc >= 0) /* files are read from the slot itself */
-        rc = t->host_call(plan->has_files ? loader->maps : loader->copies, copied, slot);
-    return rc;
+    return t->host_call(plan->has_files ? loader->map_stream : stream, copied, slot);
 }
 
-/* Copies that are done since the last look, in order. [who ships] */
+/* Puts copies that have ended since the last call into the trace, in batch order. [who ships] */
 static void note_copies(leat_loader *loader)
 {
-    while (loader->noted < loader->ship) {
-        const leat_batch *const batch = leat_loader_batch(loader, loader->noted);
+    while (loader->traced_batch < loader->ship_batch) {
+        const leat_batch *const batch = leat_loader_batch(loader, loader->traced_batch);
         if (table_of(loader)->event_query(batch->copied) != LEAT_OK)
             return;
         const leat_trace_span span = { .start_ns = table_of(loader)->event_ns(batch->copy_start),
                                        .end_ns = table_of(loader)->event_ns(batch->copied),
-                                       .batch = loader->noted,
+                                       .batch = loader->traced_batch,
                                        .bytes = batch->copied_bytes,
                                        .kind = LEAT_TRACE_COPY };
         leat_trace_put(&loader->copy_spans, &span);
-        loader->noted++;
+        loader->traced_batch++;
     }
 }
 
 void leat_ship_note_locked(leat_loader *loader)
 {
-    if (!loader->device || loader->shipping) /* who ships does it */
+    if (!loader->device || loader->shipping) /* the thread that ships does it */
         return;
     loader->shipping = true;
     pthread_mutex_unlock(&loader->lock);
@@ -327,7 +330,7 @@ void leat_ship_note_locked(leat_loader *loader)
 
 void leat_ship_next_locked(leat_loader *loader)
 {
-    const int64_t b = loader->ship;
+    const int64_t b = loader->ship_batch;
     leat_slot *const slot = leat_loader_slot(loader, b);
     leat_batch *const batch = leat_loader_batch(loader, b);
     leat_bad_rows_settle_locked(loader, slot);
@@ -336,7 +339,8 @@ void leat_ship_next_locked(leat_loader *loader)
         return;
     }
     leat_buffer *const buffer = take_buffer_locked(loader);
-    const bool in_use = buffer->consumed_recorded; /* work that reads it may be under way */
+    const bool in_use = buffer->consumed_recorded; /* the consumer's stream may still read it */
+    leat_check(slot->state == LEAT_SLOT_FULL && batch->state != LEAT_BATCH_HELD);
     slot->state = LEAT_SLOT_SHIPPING;
     loader->shipping = true;
     buffer->consumed_recorded = false;
@@ -345,7 +349,7 @@ void leat_ship_next_locked(leat_loader *loader)
     leat_batch_fill_info(batch, slot);
     leat_bad_rows_move_locked(slot, batch);
     batch->info.sent_ns = leat_clock_ns();
-    leat_wake_balance_locked(loader); /* this takes a while: rows may be for others */
+    leat_wake_balance_locked(loader); /* this takes a while: others may compute */
     pthread_mutex_unlock(&loader->lock);
     note_copies(loader);
     const int rc = enqueue(loader, slot, batch, in_use);
@@ -359,12 +363,12 @@ void leat_ship_next_locked(leat_loader *loader)
             leat_ship_fail(loader, rc, what, &slot->error);
     } else {
         batch->state = LEAT_BATCH_SHIPPED;
-        loader->ship++;
+        loader->ship_batch++;
     }
     leat_wake_balance_locked(loader);
 }
 
-/* --- when the device fails ------------------------------------------------------------------------ */
+/* --- when the device fails -------------------------------------------------------------------- */
 
 int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err)
 {
@@ -375,19 +379,19 @@ int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_err
                      why[0] ? why : leat_code_text(rc));
 }
 
-/* A device that is lost runs no call-back, so that slots would stay SHIPPING and the consumer would
- * wait for ever: who waits asks from time to time. */
+/* A failed device runs no call-back: slots would stay SHIPPING and the consumer would wait for
+ * ever. So the waiting consumer calls this from time to time. */
 void leat_ship_check_locked(leat_loader *loader)
 {
     leat_error error;
-    if (!loader->device || loader->shipping || loader->ship == loader->first)
+    if (!loader->device || loader->shipping || loader->ship_batch == loader->first_batch)
         return;
-    leat_event *const event = leat_loader_batch(loader, loader->ship - 1)->copied;
+    leat_event *const event = leat_loader_batch(loader, loader->ship_batch - 1)->copied;
     pthread_mutex_unlock(&loader->lock);
     const int rc = table_of(loader)->event_query(event);
     if (rc < 0 && rc != LEAT_E_AGAIN)
         leat_ship_fail(loader, rc, "copies do not end", &error);
     pthread_mutex_lock(&loader->lock);
     if (rc < 0 && rc != LEAT_E_AGAIN)
-        loader->lost = error;
+        loader->device_failure = error;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * ship_map.c: tells the device which ops of the plan it has to do. */
+ * ship_map.c: tells the device at open which ops of the plan it runs, and with which shapes.
+ * ship.c calls it. */
 #include <stdlib.h>
 
 #include "engine.h"
 
-/* One op as a kernel needs it; *shape goes from its input's to its output's. */
+/* Describes one op for its kernel. *shape is that of the op's input before, and of its output
+ * after. */
 static int describe(const leat_chain_op *chain_op, leat_shape *shape, leat_device_op *out,
                     leat_error *err)
 {
@@ -17,7 +19,7 @@ static int describe(const leat_chain_op *chain_op, leat_shape *shape, leat_devic
     return rc;
 }
 
-/* The ops of a chain that the device does, as kernels need them; ops has room for LEAT_MAX_CHAIN. */
+/* Describes the ops of a chain that the device runs; ops has room for LEAT_MAX_CHAIN. */
 static int describe_chain(const leat_chain *chain, leat_device_op *ops, int32_t *n, leat_error *err)
 {
     const leat_chain_op *const decode = &chain->ops[chain->n_host];
@@ -31,7 +33,7 @@ static int describe_chain(const leat_chain *chain, leat_device_op *ops, int32_t 
     return rc;
 }
 
-/* All chains of the plan; ops has room for LEAT_MAX_FEATURES * LEAT_MAX_CHAIN of them. */
+/* Describes all chains of the plan; ops has room for LEAT_MAX_CHAIN per chain. */
 static int describe_all(const leat_plan *plan, leat_device_op *ops, leat_device_chain *chains,
                         int32_t *n_chains, leat_error *err)
 {
@@ -69,20 +71,21 @@ int leat_ship_map_open(leat_loader *loader, leat_error *err)
     leat_device_op *const ops = calloc((size_t)plan->n_chains * LEAT_MAX_CHAIN, sizeof *ops);
     if (!ops)
         return leat_fail(err, LEAT_E_NOMEM, "ops of the device");
-    int rc = describe_all(plan, ops, chains, &spec.n_chains, err);
-    if (rc >= 0 && plan->caches_on_device)
-        rc = leat_device_cache_open(&loader->device_cache, plan, loader->device, err);
-    if (rc >= 0 && plan->caches_on_device) {
+    int rc;
+    if ((rc = describe_all(plan, ops, chains, &spec.n_chains, err)) < 0)
+        goto end;
+    if (plan->caches_on_device) {
+        if ((rc = leat_device_cache_open(&loader->device_cache, plan, loader->device, err)) < 0)
+            goto end;
         keep.parts = loader->device_cache->parts;
         keep.n_parts = loader->device_cache->n_parts;
         spec.keep = &keep;
         for (int i = 0; i <= loader->n_threads; i++)
             loader->workers[i].device_cache = loader->device_cache;
     }
-    if (rc >= 0)
-        rc = t->map_open(loader->device, &spec, &loader->map, err);
-    if (rc >= 0)
-        rc = t->stream_open(loader->device, &loader->maps, err);
+    if ((rc = t->map_open(loader->device, &spec, &loader->map, err)) >= 0)
+        rc = t->stream_open(loader->device, &loader->map_stream, err);
+end:
     free(ops);
     return rc;
 }
@@ -90,8 +93,8 @@ int leat_ship_map_open(leat_loader *loader, leat_error *err)
 void leat_ship_map_close(leat_loader *loader)
 {
     const leat_device_table *const t = loader->device->table;
-    if (loader->maps)
-        t->stream_close(loader->maps);
+    if (loader->map_stream)
+        t->stream_close(loader->map_stream);
     if (loader->map)
         t->map_close(loader->map);
     leat_device_cache_close(&loader->device_cache, loader->device);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * slot.c: memory of batches and their states.
+ * slot.c: host memory of batches, and its states. sched.c and readahead.c claim slots; ship.c
+ * and batch.c free them. Invariant: batches get slots strictly in batch order. So a late batch
+ * never holds the slot that an earlier one needs, and the batch that the consumer waits for
+ * always gets one.
  *
- * DESIGN. Free slots are a stack. Batches get slots strictly in their order, so a late batch can never
- * hold the slot that an earlier one needs, and the batch that the consumer waits for always comes to
- * one. The first slots are made at open; a window that is deeper, or deepens while the loader runs,
- * gets the rest when it first needs them, made by a thread that lets the lock go meanwhile. */
+ * DESIGN. Free slots are a stack. The first slots are made at open. A deeper window gets more
+ * when it first needs them. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "engine.h"
 
-/* Host memory of a batch: pinned where copies start from it. */
+/* Pinned memory if copies start from it. */
 static uint8_t *take_memory(const leat_loader *loader)
 {
     const size_t bytes = loader->plan->slot_bytes;
@@ -20,7 +22,7 @@ static uint8_t *take_memory(const leat_loader *loader)
         memory = loader->device->table->pinned_alloc(loader->device, bytes);
     else if (posix_memalign(&memory, 4096, bytes))
         memory = NULL;
-    if (memory) /* touched now, so that no row pays for it; and a batch never shows old memory */
+    if (memory) /* page faults happen here and not in a row; a batch never shows old memory */
         memset(memory, 0, bytes);
     return memory;
 }
@@ -28,6 +30,8 @@ static uint8_t *take_memory(const leat_loader *loader)
 void leat_slot_free_locked(leat_slot *slot)
 {
     leat_loader *const loader = slot->loader;
+    leat_check(slot->state == LEAT_SLOT_FREE || slot->state == LEAT_SLOT_SHIPPING ||
+               slot->state == LEAT_SLOT_HELD);
     slot->state = LEAT_SLOT_FREE;
     slot->batch = -1;
     slot->next_free = loader->free_slots;
@@ -37,6 +41,7 @@ void leat_slot_free_locked(leat_slot *slot)
 
 static void add_locked(leat_loader *loader, uint8_t *memory)
 {
+    leat_check(loader->n_slots_made < loader->n_slots);
     leat_slot *const slot = &loader->slots[loader->n_slots_made++];
     slot->loader = loader;
     slot->memory = memory;
@@ -77,16 +82,16 @@ void leat_slot_close_all(leat_loader *loader)
 
 bool leat_slot_can_make_locked(const leat_loader *loader)
 {
-    const int64_t besides = loader->n_slots - loader->prefetch_most; /* held, or being copied */
-    return !loader->n_slots_free && loader->n_slots_made < loader->prefetch + besides &&
-           loader->opened < leat_loader_limit(loader) && !loader->making &&
+    const int64_t extra = loader->n_slots - loader->prefetch_most; /* held, or being copied */
+    return !loader->n_slots_free && loader->n_slots_made < loader->prefetch + extra &&
+           loader->reserve_batch < leat_loader_window_end(loader) && !loader->making &&
            !loader->short_of_memory && !loader->stop;
 }
 
 void leat_slot_make_locked(leat_loader *loader)
 {
     loader->making = true;
-    leat_wake_balance_locked(loader); /* pinned memory takes its time */
+    leat_wake_balance_locked(loader); /* allocating pinned memory is slow: others go on */
     pthread_mutex_unlock(&loader->lock);
     uint8_t *const memory = take_memory(loader);
     pthread_mutex_lock(&loader->lock);
@@ -100,21 +105,23 @@ void leat_slot_make_locked(leat_loader *loader)
 
 bool leat_slot_can_claim_locked(const leat_loader *loader, int64_t batch)
 {
-    if (batch < loader->opened) {
+    if (batch < loader->reserve_batch) {
         const leat_slot *const slot = leat_loader_slot(loader, batch);
         return slot && (slot->state == LEAT_SLOT_RESERVED || slot->state == LEAT_SLOT_FILLING);
     }
-    return batch < leat_loader_limit(loader) && batch - loader->opened < loader->n_slots_free;
+    return batch < leat_loader_window_end(loader) &&
+           batch - loader->reserve_batch < loader->n_slots_free;
 }
 
-/* Gives the next batch without a slot the one that was freed last. */
+/* Gives the next batch without a slot the slot that was freed last. */
 static void reserve_locked(leat_loader *loader)
 {
     leat_slot *const slot = loader->free_slots;
+    leat_check(slot && slot->state == LEAT_SLOT_FREE && slot->batch < 0);
     loader->free_slots = slot->next_free;
     loader->n_slots_free--;
     slot->state = LEAT_SLOT_RESERVED;
-    slot->batch = loader->opened++;
+    slot->batch = loader->reserve_batch++;
     leat_batch_renew_locked(loader, slot->batch)->slot = slot;
 }
 
@@ -122,16 +129,37 @@ leat_slot *leat_slot_claim_locked(leat_loader *loader, int64_t batch, const leat
 {
     if (!leat_slot_can_claim_locked(loader, batch))
         return NULL;
-    while (loader->opened <= batch)
+    while (loader->reserve_batch <= batch)
         reserve_locked(loader);
     leat_slot *const slot = leat_loader_slot(loader, batch);
+    leat_check(slot->state == LEAT_SLOT_RESERVED || slot->state == LEAT_SLOT_FILLING);
     if (slot->state == LEAT_SLOT_RESERVED) {
         slot->state = LEAT_SLOT_FILLING;
         slot->place = *place;
-        slot->left = place->rows;
+        slot->n_left = place->rows;
         slot->digest = 0;
         slot->error.code = LEAT_OK;
         leat_bad_rows_begin_locked(loader, slot);
     }
     return slot;
+}
+
+uint64_t leat_slot_digest_row(const leat_plan *plan, const leat_order_place *place, uint8_t *slot,
+                              uint64_t row)
+{
+    const uint64_t at = place->first_row + row;
+    uint64_t digest = 0;
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        const leat_chain *const chain = &plan->chains[c];
+        const size_t bytes = leat_chain_host_bytes(chain, &plan->order, place->bucket);
+        digest += leat_digest_row(slot + chain->host_offset + row * bytes, bytes,
+                                  at * LEAT_MAX_FEATURES + (uint64_t)c);
+        if (chain->pad.on)
+            digest += leat_digest_row(leat_chain_lengths(chain, slot, row),
+                                      (size_t)chain->pad.n_lengths * sizeof(int64_t),
+                                      ~(at * LEAT_MAX_FEATURES + (uint64_t)c));
+    }
+    if (plan->on_error == LEAT_ON_ERROR_MASK && !slot[plan->valid_offset + row])
+        digest += leat_digest_row("masked", 6, at);
+    return digest;
 }

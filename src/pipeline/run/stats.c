@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * stats.c: what a loader tells about itself while it runs. Nothing here slows it down: totals are kept
- * by who does the work, the rest is counted when somebody asks. */
+ * stats.c: leat_loader_stats() and leat_loader_budget(): what a loader reports while it runs.
+ * Users call them. Invariant: it costs the loader nothing. Threads keep totals of their own
+ * work; the rest is counted here. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
     for (int64_t i = 0; i < loader->n_slots_made; i++) {
         out->slots_full += loader->slots[i].state == LEAT_SLOT_FULL;
         out->slots_filling += loader->slots[i].state == LEAT_SLOT_FILLING ||
-                              loader->slots[i].state == LEAT_SLOT_FINISHING;
+                              loader->slots[i].state == LEAT_SLOT_BATCH_OPS;
     }
     out->batches_ready = out->slots_full;
     if (!loader->device)
@@ -25,7 +26,7 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
         out->batches_ready += loader->batches[i].state == LEAT_BATCH_SHIPPED;
 }
 
-/* What was planned, but for slots that were never made and scratch beyond or below its share. */
+/* The budget, less slots that were never made, and with scratch as it was really used. */
 static int64_t peak_locked(const leat_loader *loader)
 {
     const leat_budget *const b = &loader->budget;
@@ -53,11 +54,11 @@ static void count_reads_locked(const leat_readahead *a, leat_loader_stats_info *
     out->read_bytes = (int64_t)a->bytes;
     out->read_bytes_used = (int64_t)(a->used_to - a->used_from);
     for (uint64_t i = a->tail; i < a->head; i++)
-        out->runs_read += a->runs[i % LEAT_RUNS].state == LEAT_RUN_READY;
+        out->runs_read += a->tasks[i % LEAT_TASKS].state == LEAT_TASK_READY;
 }
 
-/* Of a cache on the device. */
-static void sum_kept(const leat_loader *loader, leat_cache_stats *out)
+/* Sums up the cache on the device. */
+static void sum_device_cache(const leat_loader *loader, leat_cache_stats *out)
 {
     const uint64_t n = loader->plan->source->n_records;
     out->is_on = 1;
@@ -84,7 +85,7 @@ static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
         if (loader->plan->cache)
             leat_cache_get_stats(loader->plan->cache, &out->cache);
         else
-            sum_kept(loader, &out->cache);
+            sum_device_cache(loader, &out->cache);
         out->cache.hits = out->stages[hits].samples;
         out->cache.misses = out->stages[hits + 1].samples;
     }
@@ -97,7 +98,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     memset(out, 0, sizeof *out);
     if (!loader || leat_loader_is_forked(loader))
         return;
-    const leat_readahead *const a = &loader->ahead;
+    const leat_readahead *const a = &loader->readahead;
     out->threads = loader->n_threads;
     out->lost_bytes = loader->plan->source->lost_bytes;
     out->memory_bytes = loader->budget.total_bytes;

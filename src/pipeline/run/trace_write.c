@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * trace_write.c: the spans of a loader's threads as JSON of the Trace Event Format.
+ * trace_write.c: leat_loader_trace_write(): writes the spans of a loader as JSON of the Trace
+ * Event Format. Users call it. Invariant: the loader runs on meanwhile; spans are copied from
+ * rings that threads write without a lock.
  *
- * A row (tid) is a thread: its spans lie one in another or one behind another ("X" events, sorted by
- * their start, the outer one first). Reads overlap, so they are pairs of "b" and "e" with an id, beside
- * a counter of how many runs are being read. Times are microseconds since the loader was opened. */
+ * DESIGN. A row (tid) is a thread. Its spans are nested or follow each other: "X" events, sorted
+ * by start, the outer one first. Reads overlap, so they are pairs of "b" and "e" events with an
+ * id, beside a counter of tasks being read. Times are microseconds since the loader was opened. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -15,11 +17,16 @@
 #include "formats/atomic_file.h"
 
 static const char *const kind_names[LEAT_TRACE_STAGE] = {
-    [LEAT_TRACE_ROWS] = "rows",         [LEAT_TRACE_NEXT] = "next",
-    [LEAT_TRACE_SLEEP] = "sleep",       [LEAT_TRACE_WAIT] = "wait for reads",
-    [LEAT_TRACE_START] = "start reads", [LEAT_TRACE_SHIP] = "start copy",
-    [LEAT_TRACE_FINISH] = "batch ops",  [LEAT_TRACE_READ] = "read",
-    [LEAT_TRACE_COPY] = "copy",         [LEAT_TRACE_STEP] = "step",
+    [LEAT_TRACE_ROWS] = "rows",
+    [LEAT_TRACE_NEXT] = "next",
+    [LEAT_TRACE_SLEEP] = "sleep",
+    [LEAT_TRACE_WAIT] = "wait for reads",
+    [LEAT_TRACE_READAHEAD] = "start reads",
+    [LEAT_TRACE_SHIP] = "start copy",
+    [LEAT_TRACE_BATCH_OPS] = "batch ops",
+    [LEAT_TRACE_READ] = "read",
+    [LEAT_TRACE_COPY] = "copy",
+    [LEAT_TRACE_STEP] = "step",
 };
 
 /* One trace being written. */
@@ -29,7 +36,7 @@ typedef struct writer {
     int rc;
     leat_format_error failure;
     leat_stage_stats stages[LEAT_MAX_STAGES];
-    leat_trace_span *spans; /* of the row being written */
+    leat_trace_span *spans; /* of the current row */
     uint64_t n_spans, n_lost;
     int n_events, tid;
     uint64_t n_reads; /* ids */
@@ -63,7 +70,7 @@ static int64_t since_open(const writer *w, int64_t ns)
     return ns - w->loader->opened_ns;
 }
 
-/* Batch, rows, record and bytes, as far as the span has them. */
+/* Writes batch, rows, record and bytes, those that the span has. */
 static void put_args(writer *w, const leat_trace_span *span)
 {
     char text[240] = "";
@@ -112,7 +119,7 @@ static void put_read(writer *w, const leat_trace_span *span)
     put(w, "}");
 }
 
-/* --- rows ---------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 static int by_start(const void *a, const void *b)
 {
@@ -121,7 +128,7 @@ static int by_start(const void *a, const void *b)
         return x->start_ns < y->start_ns ? -1 : 1;
     if (x->end_ns != y->end_ns) /* the outer one first */
         return x->end_ns > y->end_ns ? -1 : 1;
-    /* Of the same time: kinds that hold others come first in their list. */
+    /* Same times: kinds that contain others come first in leat_trace_kind. */
     return (x->kind > y->kind) - (x->kind < y->kind);
 }
 
@@ -131,7 +138,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How many runs are being read, whenever that changes. */
+/* Writes how many tasks are being read, whenever that changes. */
 static void put_depth(writer *w)
 {
     int64_t *const times = malloc((size_t)(2 * w->n_spans + 1) * sizeof *times);
@@ -140,7 +147,7 @@ static void put_depth(writer *w)
         w->rc = LEAT_FORMAT_NOMEM;
         return;
     }
-    for (uint64_t i = 0; i < w->n_spans; i++) { /* lowest bit: begins */
+    for (uint64_t i = 0; i < w->n_spans; i++) { /* the lowest bit is set at a start */
         times[2 * i] = since_open(w, w->spans[i].start_ns) * 2 + 1;
         times[2 * i + 1] = since_open(w, w->spans[i].end_ns) * 2;
     }
@@ -150,14 +157,14 @@ static void put_depth(writer *w)
         depth += times[i] & 1 ? 1 : -1;
         if (i + 1 < 2 * w->n_spans && times[i] >> 1 == times[i + 1] >> 1)
             continue;
-        begin(w, "C", "runs being read", times[i] >> 1);
-        snprintf(text, sizeof text, ",\"args\":{\"runs\":%" PRId64 "}}", depth);
+        begin(w, "C", "tasks being read", times[i] >> 1);
+        snprintf(text, sizeof text, ",\"args\":{\"tasks\":%" PRId64 "}}", depth);
         put(w, text);
     }
     free(times);
 }
 
-/* Names row `tid`; rows are shown in the order of their numbers. */
+/* Begins the next row and names it. Viewers show rows in the order of their numbers. */
 static void begin_row(writer *w, const char *name)
 {
     w->tid++;
@@ -204,7 +211,7 @@ static void put_rows(writer *w)
         snprintf(name, sizeof name, "worker %d", i);
         put_row(w, name, &loader->workers[i].trace.spans);
     }
-    if (loader->ahead.reader)
+    if (loader->readahead.reader)
         put_row(w, "reader", &loader->read_spans);
     if (loader->device)
         put_row(w, "copy engine", &loader->copy_spans);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * tune.c: what adapts while a loader runs: rows per run, batches ahead, read-ahead. None of it is part
- * of a batch; all of it stays within the budget; every change goes into a log with its reason.
+ * tune.c: what adapts while a loader runs: rows per task, batches ahead, read-ahead. sched.c and
+ * readahead.c report times to it. Invariant: nothing here changes what is in a batch, and all of
+ * it stays within the budget. Every change goes into the log of decisions with its reason.
  *
- * DESIGN. Three formulas, fed by the times that runs and reads take anyway:
+ * DESIGN. Three formulas use the times that tasks and reads take anyway:
  *
- *   run        = 50 us / mean row, a power of two, at most a share of a batch per thread
- *   prefetch   = ⌈longest row · threads / (batch · mean row)⌉: the window must outlast the slowest row
- *   read-ahead = 2 · latency of a read · threads / mean row · mean record: what rows will ask for while
- *                a read is under way, twice; and no less than the runs that threads hold
+ *   task_rows  = 50 us / median row, a power of two, at most a thread's share of a batch
+ *   prefetch   = slowest row * threads / (batch * mean row), rounded up: outlasts the slowest row
+ *   read-ahead = 2 * latency of a read * threads / median row * mean record: twice what threads
+ *                use up while a read is under way, and at least what they hold
  *
- * The longest row is that of a window of batches and the window before it, so one old outlier is
- * forgotten. A run is timed as a whole; what it took beyond its rows' usual cost counts as one row's.
- * The window of batches grows only when it held work back: a worker had nothing to do but batches
- * beyond it, and the consumer waited. Then it doubles, up to the formula.
+ * "Slowest" looks at two groups of batches, the current one and the last, so an old outlier is
+ * forgotten. A task is timed as a whole: time beyond the usual cost of its rows counts as one
+ * row's. The window of batches grows only when a worker found nothing to do but batches beyond
+ * it while the consumer waited. Then it doubles, up to the formula.
  *
- * What a row usually costs, and how long a read usually takes, are quantiles, followed by small steps up
- * or down: a thread that loses its core for 20 ms in the middle of a row says nothing about rows. */
+ * The usual cost of a row and the usual latency of a read are running quantiles, which move by
+ * small steps. So a thread that loses its core for 20 ms in the middle of a row changes little. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,15 +26,15 @@
 #include "base/text.h"
 #include "engine.h"
 
-#define GRAIN_NS    50000 /* a task shorter than this costs more to hand over than to do */
-#define WINDOW      64    /* batches whose longest row is remembered together */
-#define AT_ONCE_NS  5000  /* between a submission and the look that finds its reads done */
-#define SETTLE_MOST 65536
-/* Records that are parsed from the core's cache if who parses them reads them; smaller ones cost more
- * in system calls. */
+#define TASK_NS       50000 /* a shorter task costs more to hand over than to do */
+#define GROUP_BATCHES 64    /* batches per group, for the slowest row */
+#define AT_ONCE_NS    5000  /* a faster read came from the page cache */
+#define SETTLE_MOST   65536 /* reads until in_worker is tried again, at most */
+/* From this size on it is worth that the worker itself reads a record and finds it in its core's
+ * cache. Smaller records cost more in system calls. */
 #define IN_WORKER_BYTES 16384
-#define GROUP_ROWS      8 /* rows that make a submission worth its system call */
-#define STARVED         2 /* times that a worker had to wait for the window before it is widened */
+#define GROUP_ROWS      8 /* fewer rows are not worth a system call */
+#define STARVED         2 /* times that a worker waits for the window before it grows */
 
 /* Adds to the list of decisions. */
 LEAT_PRINTF(6, 7)
@@ -42,9 +43,10 @@ static void log_locked(leat_loader *loader, const char *name, int64_t from, int6
 {
     leat_decision *const one = &loader->decisions[loader->n_decisions++ % LEAT_DECISIONS];
     va_list args;
-    *one = (leat_decision){
-        .at_ns = leat_clock_ns() - loader->opened_ns, .batch = loader->next, .from = from, .to = to
-    };
+    *one = (leat_decision){ .at_ns = leat_clock_ns() - loader->opened_ns,
+                            .batch = loader->next_batch,
+                            .from = from,
+                            .to = to };
     snprintf(one->name, sizeof one->name, "%s", name);
     snprintf(one->unit, sizeof one->unit, "%s", unit);
     va_start(args, format);
@@ -52,8 +54,8 @@ static void log_locked(leat_loader *loader, const char *name, int64_t from, int6
     va_end(args);
 }
 
-/* Follows the quantile up / (up + down) of what comes, by steps of `up` or `down` per cent; the first
- * values move it further. */
+/* Moves *quantile towards the quantile up / (up + down) of the values, in steps of `up` or
+ * `down` percent. The first values move it further. */
 static void follow(double *quantile, uint64_t *n, double value, double up, double down)
 {
     const double step = ++*n < 16 ? 0.08 : 0.01;
@@ -70,72 +72,72 @@ static double n_workers(const leat_loader *loader)
     return loader->n_threads > 1 ? loader->n_threads : 1;
 }
 
-/* --- rows per run --------------------------------------------------------------------------------- */
+/* --- rows per task ---------------------------------------------------------------------------- */
 
-static void tune_run_locked(leat_loader *loader)
+static void tune_task_locked(leat_loader *loader)
 {
     const double share =
         ((double)leat_order_slot_rows(&loader->plan->order) + n_workers(loader) - 1) /
         n_workers(loader);
-    const double wanted = GRAIN_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
-    const uint64_t now = loader->run_rows;
+    const double wanted = TASK_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
+    const uint64_t now = loader->task_rows;
     uint64_t rows = 1;
     while ((double)rows < wanted && (double)rows * 2 <= share)
         rows *= 2;
-    /* Near the border between two powers noise would tip it to and fro. */
+    /* Near the border between two powers of two, noise must not switch back and forth. */
     if (rows == now || (rows == now / 2 && wanted > 0.3 * (double)now) ||
         (rows == now * 2 && wanted < 1.6 * (double)now))
         return;
-    loader->run_rows = rows;
+    loader->task_rows = rows;
     log_locked(loader, "run", (int64_t)now, (int64_t)rows, "rows",
-               "a row takes %.3g us, a task should take %d", loader->sample_ns * 1e-3,
-               GRAIN_NS / 1000);
+               "a row takes %.3g us; a task should take %d us", loader->sample_ns * 1e-3,
+               TASK_NS / 1000);
 }
 
-void leat_tune_span_locked(leat_loader *loader, uint64_t n, int64_t ns)
+void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
 {
     leat_tune *const t = &loader->tune;
-    if (n == 0) /* of a batch with fewer rows than ranks */
+    if (n == 0) /* this rank has no row of a small batch */
         return;
     const double one = (double)ns / (double)n;
-    follow(&loader->sample_ns, &t->n_spans, one > 1 ? one : 1, 4, 4);
+    follow(&loader->sample_ns, &t->n_timed, one > 1 ? one : 1, 4, 4);
     const double usual = loader->sample_ns < one ? loader->sample_ns : one;
-    const double longest = (double)ns - (double)(n - 1) * usual;
-    t->window_ns += (double)ns;
-    t->window_rows += n;
-    if (longest > t->longest)
-        t->longest = longest;
-    if (!loader->fixed_run)
-        tune_run_locked(loader);
+    const double slowest = (double)ns - (double)(n - 1) * usual;
+    t->group_ns += (double)ns;
+    t->group_rows += n;
+    if (slowest > t->slowest)
+        t->slowest = slowest;
+    if (!loader->fixed_task_rows)
+        tune_task_locked(loader);
 }
 
-/* --- batches ahead -------------------------------------------------------------------------------- */
+/* --- batches ahead ---------------------------------------------------------------------------- */
 
-/* Batches that outlast the longest row of this window and the last. */
-static int64_t outlasting(const leat_loader *loader, double longest, double mean)
+/* Batches that outlast the slowest row. */
+static int64_t prefetch_for(const leat_loader *loader, double slowest, double mean)
 {
     const double batch = (double)leat_order_slot_rows(&loader->plan->order) * mean;
-    const double n = ceil(longest * n_workers(loader) / (batch > 1 ? batch : 1));
+    const double n = ceil(slowest * n_workers(loader) / (batch > 1 ? batch : 1));
     return n < LEAT_PREFETCH_FIRST             ? LEAT_PREFETCH_FIRST
            : n > (double)loader->prefetch_most ? loader->prefetch_most
                                                : (int64_t)n;
 }
 
-static void turn_window(leat_tune *t)
+static void next_group(leat_tune *t)
 {
-    t->longest_before = t->longest;
-    t->mean_before = t->window_ns / (double)(t->window_rows ? t->window_rows : 1);
-    t->longest = t->window_ns = 0;
-    t->window_rows = 0;
-    t->window_batches = 0;
+    t->slowest_before = t->slowest;
+    t->mean_before = t->group_ns / (double)(t->group_rows ? t->group_rows : 1);
+    t->slowest = t->group_ns = 0;
+    t->group_rows = 0;
+    t->group_batches = 0;
 }
 
 static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
 {
     leat_tune *const t = &loader->tune;
-    const double longest = t->longest > t->longest_before ? t->longest : t->longest_before;
-    const double mean = t->window_rows ? t->window_ns / (double)t->window_rows : t->mean_before;
-    const int64_t now = loader->prefetch, enough = outlasting(loader, longest, mean);
+    const double slowest = t->slowest > t->slowest_before ? t->slowest : t->slowest_before;
+    const double mean = t->group_rows ? t->group_ns / (double)t->group_rows : t->mean_before;
+    const int64_t now = loader->prefetch, enough = prefetch_for(loader, slowest, mean);
     int64_t wanted = now;
     if (enough > now && t->n_starved >= STARVED)
         wanted = 2 * now < enough ? 2 * now : enough;
@@ -146,21 +148,20 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
     if (wanted == now)
         return;
     loader->prefetch = wanted;
-    log_locked(
-        loader, "prefetch", now, wanted, "batches",
-        "%s; the slowest sample of late took %.3g ms, %.3g times the mean: %d thread%s would "
-        "want %lld",
-        wanted > now ? "workers waited for the window, the consumer for a batch"
-                     : "the window held nobody back",
-        longest * 1e-6, longest / (mean > 1 ? mean : 1), loader->n_threads,
-        loader->n_threads == 1 ? "" : "s", (long long)enough);
+    log_locked(loader, "prefetch", now, wanted, "batches",
+               "%s; the slowest recent sample took %.3g ms, %.3g times the average: enough for %d "
+               "thread%s: %lld",
+               wanted > now ? "workers waited for the window, and the consumer for a batch"
+                            : "no worker waited for the window",
+               slowest * 1e-6, slowest / (mean > 1 ? mean : 1), loader->n_threads,
+               loader->n_threads == 1 ? "" : "s", (long long)enough);
 }
 
-/* --- read-ahead ------------------------------------------------------------------------------------ */
+/* --- read-ahead ------------------------------------------------------------------------------- */
 
 static void tune_reading_locked(leat_loader *loader)
 {
-    leat_readahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->readahead;
     const leat_plan *const plan = loader->plan;
     if (!a->reader || plan->engine.read_bytes || a->n_timed < LEAT_SETTLE || loader->sample_ns <= 0)
         return;
@@ -168,8 +169,8 @@ static void tune_reading_locked(leat_loader *loader)
     const double rows = 2 * a->latency_ns * n_workers(loader) / loader->sample_ns;
     const double group =
         LEAT_GROUP_BYTES / record < GROUP_ROWS ? LEAT_GROUP_BYTES / record + 1 : GROUP_ROWS;
-    /* Reads from the page cache are done when they are submitted: no more than a run per thread ahead,
-     * so that their bytes are still in the core's cache when they are parsed. */
+    /* Reads from the page cache are done at submission. Read little ahead then, so that the
+     * bytes are still in the core's cache when they are parsed. */
     const bool at_once = a->latency_ns < AT_ONCE_NS;
     if (a->in_worker)
         return;
@@ -177,12 +178,13 @@ static void tune_reading_locked(leat_loader *loader)
         a->n_timed >= a->n_settle) {
         a->in_worker = true;
         log_locked(loader, "read-ahead", (int64_t)a->window, 0, "bytes",
-                   "the page cache has the files: who parses a record of %.0f bytes reads it",
+                   "the files are in the page cache: the worker that parses a record of %.0f bytes "
+                   "also reads it",
                    record);
         return;
     }
     const double held =
-        (2 * n_workers(loader) + 2) * (double)loader->run_rows + (at_once ? 0 : 2 * group);
+        (2 * n_workers(loader) + 2) * (double)loader->task_rows + (at_once ? 0 : 2 * group);
     double wanted = (rows > held ? rows : held) * record;
     wanted = wanted > (double)a->bytes ? (double)a->bytes : wanted;
     if (wanted < 1.5 * (double)a->window && wanted > 0.5 * (double)a->window)
@@ -195,55 +197,56 @@ static void tune_reading_locked(leat_loader *loader)
                record);
 }
 
-void leat_tune_cold_locked(leat_loader *loader)
+void leat_tune_cache_miss_locked(leat_loader *loader)
 {
-    leat_readahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->readahead;
     if (!a->in_worker || a->refused)
         return;
     a->in_worker = false;
     a->n_timed = 0;
     a->n_settle = a->n_settle < SETTLE_MOST ? 2 * a->n_settle : SETTLE_MOST;
     log_locked(loader, "read-ahead", 0, (int64_t)a->window, "bytes",
-               "a record was not in the page cache; asked again after %llu reads",
+               "a record was not in the page cache; next check after %llu reads",
                (unsigned long long)a->n_settle);
 }
 
 void leat_tune_read_locked(leat_loader *loader, int64_t ns)
 {
-    leat_readahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->readahead;
     follow(&a->latency_ns, &a->n_timed, ns > 1000 ? (double)ns : 1000, 6, 2);
 }
 
-/* Rows could be computed, but their batches lie beyond the window. */
-static bool held_back_locked(const leat_loader *loader)
+/* Rows could be computed, but their batches are beyond the window. */
+static bool window_blocks_locked(const leat_loader *loader)
 {
     const int64_t limit = loader->asked + loader->prefetch;
-    const leat_readahead *const a = &loader->ahead;
-    if (limit >= loader->end)
+    const leat_readahead *const a = &loader->readahead;
+    if (limit >= loader->end_batch)
         return false;
     if (!a->reader)
         return loader->claim_batch >= limit;
     for (uint64_t i = a->tail; i < a->head; i++)
-        if (a->runs[i % LEAT_RUNS].state == LEAT_RUN_READY)
-            return a->runs[i % LEAT_RUNS].batch >= limit;
+        if (a->tasks[i % LEAT_TASKS].state == LEAT_TASK_READY)
+            return a->tasks[i % LEAT_TASKS].batch >= limit;
     return false;
 }
 
 void leat_tune_idle_locked(leat_loader *loader)
 {
-    if (loader->plan->prefetch_auto && loader->asked > loader->next && held_back_locked(loader))
+    if (loader->plan->prefetch_auto && loader->asked > loader->next_batch &&
+        window_blocks_locked(loader))
         loader->tune.n_starved++;
 }
 
 void leat_tune_batch_locked(leat_loader *loader)
 {
     leat_tune *const t = &loader->tune;
-    const bool turn = ++t->window_batches >= WINDOW;
+    const bool turn = ++t->group_batches >= GROUP_BATCHES;
     if (loader->plan->prefetch_auto)
         tune_prefetch_locked(loader, turn);
     tune_reading_locked(loader);
     if (turn)
-        turn_window(t);
+        next_group(t);
 }
 
 size_t leat_loader_decisions(leat_loader *loader, leat_decision *out, size_t n)

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * wake.c: who sleeps, and whom a change wakes.
+ * wake.c: who sleeps, and whom a change wakes. Every file that changes the state of the engine
+ * calls leat_wake_balance_locked() afterwards. Invariant: that function alone decides who wakes
+ * up. Look there for a lost wake-up.
  *
- * DESIGN. A thread that finds nothing to do sleeps in one of three places: one of them as leader on the
- * reader's eventfd while reads are in flight, other workers on `work`, the consumer on `ready`.
- * leat_wake_balance_locked() follows every change and is the one place that decides whom it concerns, so
- * that is where to look for a lost wake-up. It calls one thread for the work there is; who comes calls
- * the next, if there is more. A call is counted (n_calls) until a worker answers it, so who wakes up
- * without one goes back to sleep. Threads that wake up in vain cost more than short rows take: nobody is
- * called for a handful of cheap rows, nor by a thread that is about to look for its next piece of work. */
+ * DESIGN. A thread that finds nothing to do sleeps in one of three places. While reads are in
+ * flight, one thread, the leader, sleeps on the reader's eventfd. Other workers sleep on `work`,
+ * the consumer on `ready`. A change wakes one thread; that thread wakes the next one if there is
+ * more work. n_wakeups counts signals that no worker has answered. A worker that wakes up
+ * without one goes back to sleep. A useless wake-up costs more than a short row, so a few cheap
+ * rows wake nobody, and a thread that is about to look for more work wakes nobody for it. */
 #include <errno.h>
 
 #include "base/clock.h"
 #include "engine.h"
 
-#define GRAIN_NS 20000     /* work below two of these is not worth a wake-up */
-#define CHECK_NS 100000000 /* between questions whether a device that keeps us waiting is lost */
+#define WAKE_NS  40000     /* less work than this is not worth a wake-up */
+#define CHECK_NS 100000000 /* while waiting for a device: how often to ask whether it has failed */
 
-/* --- whom to wake -------------------------------------------------------------------------------- */
+/* --- whom to wake ----------------------------------------------------------------------------- */
 
 static void call_leader_locked(leat_readahead *a)
 {
@@ -29,67 +30,70 @@ static void call_leader_locked(leat_readahead *a)
 
 static void call_consumer_locked(leat_loader *loader)
 {
-    if (loader->ahead.leader == LEAT_CONSUMER)
-        call_leader_locked(&loader->ahead);
+    if (loader->readahead.leader == LEAT_CONSUMER)
+        call_leader_locked(&loader->readahead);
     else
         pthread_cond_signal(&loader->ready);
 }
 
 void leat_wake_consumer_locked(leat_loader *loader)
 {
-    if (loader->done && loader->done(loader))
+    if (loader->waits_for && loader->waits_for(loader))
         call_consumer_locked(loader);
 }
 
+/* Reads are in flight and nobody waits for them. */
 static bool leaderless_locked(const leat_loader *loader)
 {
-    return loader->ahead.in_flight && loader->ahead.leader == LEAT_NOBODY;
+    return loader->readahead.in_flight && loader->readahead.leader == LEAT_NOBODY;
 }
 
-/* Something short that is done first: a copy, reads, memory. */
+/* There is a short step to do: start a copy or reads, or make memory. */
 static bool can_start_locked(const leat_loader *loader)
 {
     return leat_ship_can_locked(loader) || leat_readahead_can_locked(loader) ||
            leat_ship_can_make_locked(loader) || leat_slot_can_make_locked(loader);
 }
 
-/* Work that is worth a wake-up: all but a handful of cheap rows, which the consumer does itself when
- * it comes for them. */
+/* There is work worth a wake-up. A few cheap rows are not: the consumer does them itself when it
+ * asks for their batch. */
 static bool worth_waking_locked(const leat_loader *loader)
 {
     if (can_start_locked(loader))
         return true;
-    if (leat_sched_can_finish_locked(loader, -1))
+    if (leat_sched_can_batch_ops_locked(loader, -1))
         return true;
-    if (!leat_sched_can_run_locked(loader, -1))
+    if (!leat_sched_can_compute_locked(loader, -1))
         return false;
-    if (loader->ahead.reader || loader->device || loader->hurries || loader->sample_ns <= 0)
+    if (loader->readahead.reader || loader->device || loader->deadline_near ||
+        loader->sample_ns <= 0)
         return true;
-    const int64_t n_open = leat_loader_limit(loader) - loader->claim_batch;
+    const int64_t n_open = leat_loader_window_end(loader) - loader->claim_batch;
     const double rows = (double)n_open * (double)leat_order_slot_rows(&loader->plan->order);
-    return rows * loader->sample_ns >= 2 * GRAIN_NS;
+    return rows * loader->sample_ns >= WAKE_NS;
 }
 
-/* What the sleeping consumer could do. */
+/* The sleeping consumer could do something. */
 static bool concerns_consumer_locked(const leat_loader *loader)
 {
-    return can_start_locked(loader) || leat_sched_can_finish_locked(loader, loader->next) ||
-           leat_sched_can_run_locked(loader, loader->next) || leaderless_locked(loader);
+    return can_start_locked(loader) ||
+           leat_sched_can_batch_ops_locked(loader, loader->next_batch) ||
+           leat_sched_can_compute_locked(loader, loader->next_batch) || leaderless_locked(loader);
 }
 
-/* Calls the consumer if it has what it waits for; and one thread for what there is to do: a worker,
- * because it can go on with the next thing, or else the consumer. */
+/* Wakes the consumer if what it waits for is there. Then wakes one thread for the work there is:
+ * a worker if one sleeps, because it can go on with other batches; else the consumer. */
 void leat_wake_balance_locked(leat_loader *loader)
 {
-    leat_readahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->readahead;
     leat_wake_consumer_locked(loader);
     if (loader->n_sleepers && (leaderless_locked(loader) || worth_waking_locked(loader))) {
         loader->n_sleepers--;
-        loader->n_calls++;
+        loader->n_wakeups++;
         pthread_cond_signal(&loader->work);
     } else if (a->leader == LEAT_WORKER && !a->leader_called && worth_waking_locked(loader)) {
         call_leader_locked(a);
-    } else if (loader->done && concerns_consumer_locked(loader)) {
+    } else if (loader->waits_for && concerns_consumer_locked(loader)) {
         call_consumer_locked(loader);
     }
 }
@@ -101,14 +105,14 @@ void leat_wake_stop(leat_loader *loader)
     pthread_cond_broadcast(&loader->work);
     pthread_cond_broadcast(&loader->ready);
     pthread_mutex_unlock(&loader->lock);
-    if (loader->ahead.reader)
-        leat_reader_wake(loader->ahead.reader);
+    if (loader->readahead.reader)
+        leat_reader_wake(loader->readahead.reader);
 }
 
-/* --- sleeping ------------------------------------------------------------------------------------ */
+/* --- sleeping --------------------------------------------------------------------------------- */
 
-/* Sleep that has not ended is counted too: sum of the ends less sum of the starts, and those who are
- * asleep end now. */
+/* sleep_ns is the sum of the ends minus the sum of the starts of all sleeps. leat_loader_stats()
+ * adds "now" once for each of the n_asleep threads, so sleep that has not ended counts too. */
 static void fall_asleep_locked(leat_loader *loader, int64_t at)
 {
     loader->n_asleep++;
@@ -121,11 +125,13 @@ static void wake_up_locked(leat_loader *loader, int64_t at)
     loader->sleep_ns += at - loader->opened_ns;
 }
 
-/* Sleeps on the eventfd until a read is done or somebody calls; or until a time, unless that is 0. */
+/* Sleeps on the eventfd until a read is done or somebody wakes the leader; or, unless until_ns
+ * is 0, until then. */
 static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role, int64_t until_ns)
 {
-    leat_readahead *const a = &loader->ahead;
+    leat_readahead *const a = &loader->readahead;
     const int64_t start = leat_clock_ns();
+    leat_check(a->leader == LEAT_NOBODY);
     a->leader = role;
     a->leader_called = false;
     if (role == LEAT_WORKER)
@@ -135,15 +141,15 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
         leat_reader_wait(a->reader);
     pthread_mutex_lock(&loader->lock);
     a->leader = LEAT_NOBODY;
-    const int64_t end = leat_trace_note(worker, LEAT_TRACE_WAIT, start, -1, 0, 0, 0);
+    const int64_t end = leat_sched_trace(worker, LEAT_TRACE_WAIT, start, -1, 0, 0, 0);
     if (role == LEAT_WORKER)
         wake_up_locked(loader, end);
     leat_readahead_reap_locked(loader);
     leat_wake_balance_locked(loader);
 }
 
-/* As pthread_cond_wait, for the consumer; until a time, unless that is 0. A device that is lost calls
- * nobody, so it is asked now and then. */
+/* Sleeps on `ready`; unless until_ns is 0, until then at most. A failed device never calls back,
+ * so the consumer asks it every CHECK_NS. */
 static void wait_ready_locked(leat_loader *loader, int64_t until_ns)
 {
     const int64_t check_ns = leat_clock_ns() + CHECK_NS;
@@ -161,10 +167,10 @@ static void sleep_locked(leat_loader *loader, leat_worker *worker)
     const int64_t start = leat_clock_ns();
     fall_asleep_locked(loader, start);
     pthread_cond_wait(&loader->work, &loader->lock);
-    wake_up_locked(loader, leat_trace_note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0));
+    wake_up_locked(loader, leat_sched_trace(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0));
 }
 
-void leat_wake_rest_locked(leat_loader *loader, leat_worker *worker)
+void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)
 {
     if (leaderless_locked(loader)) {
         lead_locked(loader, worker, LEAT_WORKER, 0);
@@ -172,23 +178,24 @@ void leat_wake_rest_locked(leat_loader *loader, leat_worker *worker)
     }
     leat_tune_idle_locked(loader);
     loader->n_sleepers++;
-    while (!loader->n_calls && !loader->stop)
+    while (!loader->n_wakeups && !loader->stop)
         sleep_locked(loader, worker);
-    if (loader->n_calls) /* who called has taken one off n_sleepers */
-        loader->n_calls--;
+    if (loader->n_wakeups) /* the thread that signalled has lowered n_sleepers */
+        loader->n_wakeups--;
 }
 
 void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
                            bool (*done)(const leat_loader *), int64_t until_ns)
 {
-    leat_wake_balance_locked(loader); /* there may be work on later batches */
-    loader->done = done;
+    leat_check(!loader->waits_for);   /* one consumer at a time */
+    leat_wake_balance_locked(loader); /* workers may work on later batches */
+    loader->waits_for = done;
     if (leaderless_locked(loader)) {
         lead_locked(loader, worker, LEAT_CONSUMER, until_ns);
     } else {
         const int64_t start = leat_clock_ns();
         wait_ready_locked(loader, until_ns);
-        leat_trace_note(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
+        leat_sched_trace(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
     }
-    loader->done = NULL;
+    loader->waits_for = NULL;
 }

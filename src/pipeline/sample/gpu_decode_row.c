@@ -10,7 +10,7 @@
  * A damaged header is an error of its record. The device's decoder finds other damage. */
 #include <string.h>
 
-#include "ops/jpeg/jpeg_plain.h"
+#include "ops/jpeg/jpeg.h"
 #include "pipeline/plan/gpu_decode.h"
 #include "sample_impl.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * combined.c: what concat, mix and interleave share. Which record stands where is combine.c's;
- * here a record is handed to the source that has it. Sources that the engine reads and sources that
- * fetch by themselves can stand side by side: the latter give -1 as the file of their records. */
+ * combined.c: the common part of concat, mix and interleave. combine.c computes the order; this file
+ * passes each call to the source of the record. Sources that the engine reads and sources with `load`
+ * can be mixed: for the latter, locate returns fd = -1. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 typedef struct combined_source {
     leat_source base;
-    leat_source_table table; /* only what the parts can do */
+    leat_source_table table; /* only functions that some part has */
     leat_source_parts parts;
     leat_combine *combine;
 } combined_source;
@@ -32,7 +32,7 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
                : LEAT_OK;
 }
 
-/* Brings a part's features into the order of the whole. */
+/* Sorts the features of a part into the order of the combined source. */
 static void sort_features(const leat_nested_part *part, leat_view *features)
 {
     leat_view own[LEAT_MAX_FEATURES];
@@ -104,7 +104,7 @@ static void close_combined(leat_source *base)
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
-/* Lends the parts' orders to the arithmetic, and takes on what the parts can do. */
+/* Copies the orders of the parts, and adds the functions that some part has. */
 static void add_parts(combined_source *source)
 {
     for (size_t i = 0; i < source->parts.n; i++) {
@@ -126,12 +126,10 @@ static int open_all(combined_source *source, const leat_node *sources, const lea
 {
     leat_source_parts *const parts = &source->parts;
     const leat_node *bad = where;
-    int rc = leat_nested_open(source->table.kind.name, sources, where, setting, parts, err);
-    if (rc >= 0)
-        rc = leat_nested_join(parts, &source->base, err);
-    if (rc >= 0)
-        rc = leat_combine_open(&source->combine, parts->n, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = leat_nested_open(source->table.kind.name, sources, where, setting, parts, err)) < 0 ||
+        (rc = leat_nested_join(parts, &source->base, err)) < 0 ||
+        (rc = leat_combine_open(&source->combine, parts->n, err)) < 0)
         return rc;
     add_parts(source);
     leat_nested_seek(parts, &source->base);

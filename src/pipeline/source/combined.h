@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * combined.h: several sources that give their elements one after another or in turn. A kind
- * of combination is an option table and how it settles the order. */
+ * combined.h: the common part of the sources concat, mix and interleave. Each of them adds an option
+ * table and a function that sets up the order. */
 #ifndef LEAT_COMBINED_H
 #define LEAT_COMBINED_H
 
 #include "pipeline/order/combine.h"
 #include "source.h"
 
-/* Settles the order of a combination by its options, with one of leat_combine_concat, _mix,
- * _interleave. An error LEAT_E_CONFIG is about child *culprit, if that is set, else about *bad. */
+/* Sets up the order of a combination with leat_combine_concat, _mix or _interleave. LEAT_E_CONFIG is
+ * about child *culprit if that is set, otherwise about the node *bad. */
 typedef int leat_combined_settle(leat_combine *combine, const void *options, const leat_node **bad,
                                  size_t *culprit, leat_error *err);
 
-/* kind: name and options of the combination; what its parts can do is added to a copy of it. */
+/* Opens a combined source. kind: its name and options; the functions are added to a copy of it. */
 int leat_combined_open(const leat_source_table *kind, const leat_node *sources,
                        const leat_node *where, const leat_source_setting *setting,
                        leat_combined_settle *settle, const void *options, leat_source **out,
                        leat_error *err);
 
-/* The first row of each such table. */
+/* First row of each option table. */
 #define LEAT_SOURCES_ROW(struct_)                                                                  \
     LEAT_OPTION_NODE(struct_, sources, NULL,                                                       \
                      "list of sources; each may have its own `pipeline` of stages that select or " \

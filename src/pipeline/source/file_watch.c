@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define LOOK_EVERY_NS 1000000000
-#define CHANGED       INT64_MIN
+#define CHECK_EVERY_NS 1000000000
+#define CHANGED        INT64_MIN
 
 int leat_file_watch_id_of(int fd, leat_file_watch_id *out)
 {
@@ -29,18 +29,18 @@ int leat_file_watch_same(const leat_file_watch_id *id, int fd, const char *path,
     if (now.bytes != id->bytes)
         return leat_fail(err, LEAT_E_DATA,
                          "%s%sthe file was changed while it was in use: it had %llu bytes and has "
-                         "%llu now; open the data anew",
+                         "%llu now; open the data again",
                          path, colon, (unsigned long long)id->bytes, (unsigned long long)now.bytes);
     if (now.mtime_ns != id->mtime_ns)
         return leat_fail(
             err, LEAT_E_DATA,
             "%s%sthe file was changed while it was in use: it was written to; open the "
-            "data anew",
+            "data again",
             path, colon);
     return LEAT_OK;
 }
 
-/* Exact to some milliseconds, and cheap. */
+/* A cheap clock, exact to a few milliseconds. */
 static int64_t coarse_ns(void)
 {
     struct timespec t;
@@ -51,26 +51,26 @@ static int64_t coarse_ns(void)
 void leat_file_watch_init(leat_file_watch *watch, const leat_file_watch_id *id)
 {
     watch->id = *id;
-    atomic_init(&watch->next_look_ns, coarse_ns() + LOOK_EVERY_NS);
+    atomic_init(&watch->next_check_ns, coarse_ns() + CHECK_EVERY_NS);
 }
 
 int leat_file_watch_check_now(leat_file_watch *watch, int fd, const char *path, leat_error *err)
 {
     const int rc = leat_file_watch_same(&watch->id, fd, path, err);
     if (rc == LEAT_E_DATA)
-        atomic_store_explicit(&watch->next_look_ns, CHANGED, memory_order_relaxed);
+        atomic_store_explicit(&watch->next_check_ns, CHANGED, memory_order_relaxed);
     return rc;
 }
 
 int leat_file_watch_check(leat_file_watch *watch, int fd, const char *path, leat_error *err)
 {
     const int64_t now = coarse_ns();
-    int64_t next = atomic_load_explicit(&watch->next_look_ns, memory_order_relaxed);
+    int64_t next = atomic_load_explicit(&watch->next_check_ns, memory_order_relaxed);
     if (now < next && next != CHANGED)
         return LEAT_OK;
-    /* One of those who come now looks; the others go on. */
+    /* Only one of the threads that get here checks the file. */
     if (next != CHANGED &&
-        !atomic_compare_exchange_strong_explicit(&watch->next_look_ns, &next, now + LOOK_EVERY_NS,
+        !atomic_compare_exchange_strong_explicit(&watch->next_check_ns, &next, now + CHECK_EVERY_NS,
                                                  memory_order_relaxed, memory_order_relaxed))
         return LEAT_OK;
     return leat_file_watch_check_now(watch, fd, path, err);

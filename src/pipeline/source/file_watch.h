@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * file_watch.h: is this still the file that was opened? Size and time of the last change tell. */
+ * file_watch.h: detects that a file was changed while in use, by its size and time of change. Sources
+ * and caches call it. */
 #ifndef LEAT_FILE_WATCH_H
 #define LEAT_FILE_WATCH_H
 
@@ -14,24 +15,24 @@ typedef struct leat_file_watch_id {
     int64_t mtime_ns;
 } leat_file_watch_id;
 
-/* Of an open file. LEAT_OK, or LEAT_E_IO with errno. */
+/* Gets the size and time of an open file. LEAT_OK, or LEAT_E_IO with errno. */
 int leat_file_watch_id_of(int fd, leat_file_watch_id *out);
 
-/* LEAT_OK while the file is as it was; LEAT_E_DATA with what differs. `path` is for the message; ""
- * where the caller's says it. */
+/* LEAT_OK: the file is unchanged. LEAT_E_DATA: it is not; the message says what differs.
+ * path: for the message; "" if the caller adds it. */
 int leat_file_watch_same(const leat_file_watch_id *id, int fd, const char *path, leat_error *err);
 
-/* For files that stay open: looks at most once a second, by whoever comes then; once a change is
- * seen every later call says so. */
+/* For files that stay open. It checks at most once a second. After it saw a change, every call
+ * fails. */
 typedef struct leat_file_watch {
-    leat_file_watch_id id;        /* [const after open] */
-    _Atomic int64_t next_look_ns; /* INT64_MIN: it has changed */
+    leat_file_watch_id id;         /* [const after open] */
+    _Atomic int64_t next_check_ns; /* INT64_MIN: the file was changed */
 } leat_file_watch;
 
 void leat_file_watch_init(leat_file_watch *watch, const leat_file_watch_id *id);
 /* Any thread. */
 int leat_file_watch_check(leat_file_watch *watch, int fd, const char *path, leat_error *err);
-/* The same, now. */
+/* Checks at once. */
 int leat_file_watch_check_now(leat_file_watch *watch, int fd, const char *path, leat_error *err);
 
 #endif

@@ -22,18 +22,19 @@
 
 /* --- listing the tree -------------------------------------------------------------------------- */
 
-/* What is left out for one reason. */
+/* Files left out for one reason. */
 typedef struct left_out {
     size_t n;
-    char first[160]; /* of it; cut */
+    char first[160]; /* path of the first, cut to fit */
 } left_out;
 
 typedef struct walk {
     leat_images_list *list;
-    const char *root, *folder; /* the set's, and the one being listed */
+    const char *root, *folder; /* of the source; being listed */
     int64_t label;
-    char **classes;        /* paths of the n_classes folders */
-    left_out outside, odd; /* beside the class folders; neither file nor folder */
+    char **classes;   /* paths of the n_classes folders */
+    left_out outside; /* outside of class folders */
+    left_out odd;     /* neither file nor folder */
     const leat_node *where;
     leat_error *err;
 } walk;
@@ -44,10 +45,10 @@ static void leave_out(left_out *what, const char *path)
         snprintf(what->first, sizeof what->first, "%s", path);
 }
 
-/* Looks at one entry of a folder. A visit that keeps the path sets it NULL. */
+/* Called for each entry of a folder. It sets *path to NULL to keep the path. */
 typedef int visit_entry(walk *w, char **path, char kind);
 
-/* Names in a folder, without those that begin with a dot. */
+/* Skips names that begin with a dot. */
 static int visible(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
@@ -57,7 +58,7 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* 'd' folder, 'f' file, 'x' neither; 0: cannot tell (errno). Links are followed. */
+/* Returns 'd' for a folder, 'f' for a file, 'x' for neither; 0 on error, with errno. Follows links. */
 static char kind_of(const struct dirent *entry, const char *path)
 {
     struct stat status;
@@ -70,7 +71,7 @@ static char kind_of(const struct dirent *entry, const char *path)
     return S_ISDIR(status.st_mode) ? 'd' : S_ISREG(status.st_mode) ? 'f' : 'x';
 }
 
-static int look_at(walk *w, const struct dirent *entry, visit_entry *visit)
+static int visit_one(walk *w, const struct dirent *entry, visit_entry *visit)
 {
     char *path;
     int rc;
@@ -85,7 +86,7 @@ static int look_at(walk *w, const struct dirent *entry, visit_entry *visit)
     return rc;
 }
 
-/* Visits what is in a folder, in byte order of the names. */
+/* Visits the entries of a folder in byte order of their names. */
 static int visit_folder(walk *w, const char *folder, visit_entry *visit)
 {
     struct dirent **entries;
@@ -98,7 +99,7 @@ static int visit_folder(walk *w, const char *folder, visit_entry *visit)
     w->folder = folder;
     for (int i = 0; i < n; i++) {
         if (rc >= 0)
-            rc = look_at(w, entries[i], visit);
+            rc = visit_one(w, entries[i], visit);
         free(entries[i]);
     }
     w->folder = outer;
@@ -153,15 +154,15 @@ static int visit_class(walk *w, char **path, char kind)
 /* What all threads share. */
 typedef struct sniffing {
     const leat_images_list *list;
-    bool *is_image;      /* of each file; written by who has its piece */
-    _Atomic size_t next; /* file of the next piece */
-    _Atomic int failed;  /* an errno that says nothing about the file it was met at; 0: none */
+    bool *is_image;      /* per file; written by the thread that has its piece */
+    _Atomic size_t next; /* first file of the next piece */
+    _Atomic int failed;  /* errno of a lack of memory or descriptors; 0: none */
 } sniffing;
 
 static bool sniff(const char *path, int *failed)
 {
     uint8_t bytes[LEAT_IMAGE_FORMAT_BYTES];
-    /* O_NONBLOCK: what took its place since may be a pipe. */
+    /* O_NONBLOCK: a pipe may have replaced the file. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
@@ -186,7 +187,7 @@ static void sniff_pieces(void *arg, int thread)
         atomic_store(&s->failed, failed);
 }
 
-/* Threads beside the caller. */
+/* Returns the number of threads besides the caller. */
 static int helpers(size_t n_files, int64_t threads)
 {
     const size_t n_pieces = (n_files + PIECE_FILES - 1) / PIECE_FILES;
@@ -194,7 +195,7 @@ static int helpers(size_t n_files, int64_t threads)
     return n_pieces < 2 || all < 2 ? 0 : (int)(n_pieces < all ? n_pieces : all) - 1;
 }
 
-/* Takes the files out of the list that are no images. */
+/* Removes files that are no images from the list. */
 static void keep_images(leat_images_list *list, const bool *is_image, left_out *others)
 {
     size_t n = 0;
@@ -217,7 +218,7 @@ static int sniff_all(leat_images_list *list, int64_t threads, left_out *others, 
     if (!s.is_image)
         return leat_fail(err, LEAT_E_NOMEM, "images: %zu files", list->n_files);
     const int n_more = helpers(list->n_files, threads);
-    if (n_more) /* where none can be started, the caller does it alone */
+    if (n_more) /* if no thread can be started, the caller works alone */
         leat_pool_open(&pool, n_more, "images", sniff_pieces, &s, NULL);
     sniff_pieces(&s, 0);
     leat_pool_close(&pool);
@@ -228,7 +229,7 @@ static int sniff_all(leat_images_list *list, int64_t threads, left_out *others, 
                     : LEAT_OK;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------- */
+/* --- open ---------------------------------------------------------------------------------- */
 
 static int note_left_out(leat_images_list *list, const left_out *what, const char *one,
                          const char *more, leat_error *err)
@@ -240,7 +241,7 @@ static int note_left_out(leat_images_list *list, const left_out *what, const cha
                                 what->first);
 }
 
-/* Files are in the order of their labels. */
+/* Relies on the order of files: by label. */
 static int note_empty(const walk *w)
 {
     leat_images_list *const list = w->list;
@@ -278,15 +279,15 @@ static int fail_empty(const walk *w)
 static int note_all(const walk *w, const left_out *others)
 {
     leat_images_list *const list = w->list;
-    int rc =
-        note_left_out(list, others, "file that is no image", "files that are no images", w->err);
-    if (rc >= 0)
-        rc = note_left_out(list, &w->odd, "name that is neither a file nor a folder",
-                           "names that are neither files nor folders", w->err);
-    if (rc >= 0)
-        rc = note_left_out(list, &w->outside, "file outside of any class folder",
-                           "files outside of any class folder", w->err);
-    return rc < 0 ? rc : note_empty(w);
+    int rc;
+    if ((rc = note_left_out(list, others, "file that is no image", "files that are no images",
+                            w->err)) < 0 ||
+        (rc = note_left_out(list, &w->odd, "name that is neither a file nor a folder",
+                            "names that are neither files nor folders", w->err)) < 0 ||
+        (rc = note_left_out(list, &w->outside, "file outside of any class folder",
+                            "files outside of any class folder", w->err)) < 0)
+        return rc;
+    return note_empty(w);
 }
 
 int leat_images_list_open(const char *root, int64_t threads, const leat_node *where,

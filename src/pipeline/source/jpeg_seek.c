@@ -34,7 +34,7 @@ int leat_jpeg_seek_add(const leat_source_seek *seek, uint64_t record, const uint
                        size_t payload_size, leat_scratch *scratch, leat_view *features,
                        leat_error *err)
 {
-    /* The data's CRC stands behind them. */
+    /* The CRC of the data follows it in the framing. */
     const leat_jpeg_index_id id = { payload_size, leat_load_u32(payload + payload_size) };
     const uint8_t *table = NULL;
     size_t n = 0;

@@ -8,9 +8,9 @@
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
-/* The two keys of an entry: what it is called does not matter, it is not `pipeline`. */
-static int split(const char *name, const leat_node *entry, const leat_node **source,
-                 const leat_node **pipeline, leat_error *err)
+/* Finds the two keys of an entry: `pipeline`, and the source, which can have any other name. */
+static int split_entry(const char *name, const leat_node *entry, const leat_node **source,
+                       const leat_node **pipeline, leat_error *err)
 {
     *source = *pipeline = NULL;
     if (entry->kind == LEAT_NODE_MAP)
@@ -18,27 +18,26 @@ static int split(const char *name, const leat_node *entry, const leat_node **sou
             const leat_node **const is = strcmp(at->key, "pipeline") ? source : pipeline;
             if (*is)
                 return leat_node_fail(at, err, LEAT_E_CONFIG,
-                                      "%s: '%s' and '%s' in one entry: begin each source with a "
-                                      "dash of its own",
+                                      "%s: '%s' and '%s' in one entry: start each source with "
+                                      "its own dash",
                                       name, (*is)->key, at->key);
             *is = at;
         }
     if (!*source)
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
                               "%s: each entry is a source, such as `- tfrecord: "
-                              "data/train-*.tfrecord`, with a `pipeline` of its own if it wants "
-                              "one",
+                              "data/train-*.tfrecord`, and can have its own `pipeline`",
                               name);
     return LEAT_OK;
 }
 
-/* One more note, with the number of the part that it is about. */
+/* Adds a note with the number of the last part. */
 static int add_note(leat_source_parts *parts, const char *text, size_t n, leat_error *err)
 {
     return leat_source_add_note(&parts->notes, err, "source %zu: %.*s", parts->n, (int)n, text);
 }
 
-/* Adds notes, one a line, of the last part. */
+/* Adds the notes of the last part, one per line. */
 static int add_notes(leat_source_parts *parts, const char *notes, leat_error *err)
 {
     int rc = LEAT_OK;
@@ -47,7 +46,7 @@ static int add_notes(leat_source_parts *parts, const char *notes, leat_error *er
     return rc;
 }
 
-/* Gives the last part its order: by its own pipeline, if it has one. */
+/* Computes the order of the last part, with its own pipeline if it has one. */
 static int arrange(leat_source_parts *parts, const leat_node *pipeline,
                    const leat_source_setting *setting, leat_error *err)
 {
@@ -69,12 +68,11 @@ static int open_part(leat_source_parts *parts, const char *name, const leat_node
 {
     leat_nested_part *const part = &parts->list[parts->n++];
     const leat_node *source, *pipeline;
-    int rc = split(name, entry, &source, &pipeline, err);
+    int rc = split_entry(name, entry, &source, &pipeline, err);
     if (rc < 0)
         return rc;
     part->where = source;
-    rc = leat_source_open_entry(source, setting, &part->source, err);
-    if (rc < 0)
+    if ((rc = leat_source_open_entry(source, setting, &part->source, err)) < 0)
         return rc;
     if (part->source->n_records == 0)
         return leat_node_fail(source, err, LEAT_E_DATA, "the source has no records");
@@ -112,7 +110,7 @@ void leat_nested_close(leat_source_parts *parts)
     *parts = (leat_source_parts){ 0 };
 }
 
-/* --- as one -------------------------------------------------------------------------------------- */
+/* --- join -------------------------------------------------------------------------------------- */
 
 const char *leat_nested_part_name(const leat_source_parts *parts, size_t i, char *text, size_t size)
 {
@@ -128,13 +126,13 @@ static int fail_features(const leat_source_parts *parts, size_t i, const char *w
 {
     char a[200], b[200];
     return leat_node_fail(parts->list[i].where, err, LEAT_E_CONFIG,
-                          "the sources do not agree: %s has %s%s%s and %s has %s; make them alike "
+                          "the sources differ: %s has %s%s%s and %s has %s; make them the same "
                           "with `features:` of the sources",
                           leat_nested_part_name(parts, i, a, sizeof a), what, *what ? " " : "",
                           here, leat_nested_part_name(parts, 0, b, sizeof b), there);
 }
 
-/* Features of a source by name, for messages. */
+/* Lists the features of a source for messages. */
 static leat_words names_of(const leat_source *source)
 {
     leat_words words = { .length = 0 };
@@ -143,9 +141,9 @@ static leat_words names_of(const leat_source *source)
     return words;
 }
 
-/* Feature k of part i against that of the whole, which loses the dims that differ. */
-static int meet(const leat_source_parts *parts, size_t i, int32_t k, leat_feature_info *whole,
-                leat_error *err)
+/* Compares feature k of part i with that of the whole source. A dim that differs becomes unknown. */
+static int join_shape(const leat_source_parts *parts, size_t i, int32_t k, leat_feature_info *whole,
+                      leat_error *err)
 {
     const leat_shape *const mine = &parts->list[i].source->features[k].shape;
     char what[100], here[96], there[96];
@@ -160,8 +158,8 @@ static int meet(const leat_source_parts *parts, size_t i, int32_t k, leat_featur
     return LEAT_OK;
 }
 
-/* Finds the features of part i among those of the whole. */
-static int match(leat_source_parts *parts, size_t i, leat_source *whole, leat_error *err)
+/* Finds the features of part i in the whole source. */
+static int match_features(leat_source_parts *parts, size_t i, leat_source *whole, leat_error *err)
 {
     leat_nested_part *const part = &parts->list[i];
     const leat_source *const source = part->source;
@@ -175,7 +173,7 @@ static int match(leat_source_parts *parts, size_t i, leat_source *whole, leat_er
             return fail_features(parts, i, "", names_of(source).text, names_of(whole).text, err);
         part->place[k] = at;
         part->in_place = part->in_place && at == k;
-        rc = meet(parts, i, k, &whole->features[at], err);
+        rc = join_shape(parts, i, k, &whole->features[at], err);
     }
     return rc;
 }
@@ -202,7 +200,7 @@ int leat_nested_join(leat_source_parts *parts, leat_source *whole, leat_error *e
     memcpy(whole->features, model->features, sizeof whole->features);
     for (size_t i = 0; i < parts->n; i++) {
         leat_nested_part *const part = &parts->list[i];
-        const int rc = match(parts, i, whole, err);
+        const int rc = match_features(parts, i, whole, err);
         if (rc < 0)
             return rc;
         part->first = whole->n_records;
@@ -223,7 +221,7 @@ int leat_nested_stamp(const leat_source_parts *parts, uint64_t *out, leat_error 
         const int rc = source->table->stamp
                            ? source->table->stamp(source, &stamp, err)
                            : leat_fail(err, LEAT_E_UNSUPPORTED,
-                                       "%s: nothing tells whether its records are still the same",
+                                       "%s: cannot tell whether its records have changed",
                                        source->table->kind.name);
         if (rc < 0)
             return rc;

@@ -166,16 +166,17 @@ int leat_source_glob(const leat_strings *patterns, const leat_node *where, char 
                               rc == GLOB_ABORTED       ? " (a folder cannot be read)"
                               : strstr(pattern, "://") ? ": URLs are not supported yet; fetch the "
                                                          "files first and give their paths"
-                              : *pattern == '~'        ? ": write the folder in place of '~'"
-                              : *pattern == '/'        ? ""
-                                                : "; paths begin at the folder where leat runs");
+                              : *pattern == '~'        ? ": write the full path in place of '~'"
+                              : *pattern == '/'
+                                  ? ""
+                                  : "; paths are relative to the folder where leat runs");
     }
     struct stat status;
     if (found.gl_pathc == 1 && stat(found.gl_pathv[0], &status) == 0 && S_ISDIR(status.st_mode)) {
         const int rc =
             leat_node_fail(where, err, LEAT_E_IO,
-                           "'%s' is a folder: name its files, such as %s/*.tfrecord; of a "
-                           "folder of pictures the source is `images: %s`",
+                           "'%s' is a folder: name its files, such as %s/*.tfrecord; for a "
+                           "folder of images use the source `images: %s`",
                            found.gl_pathv[0], found.gl_pathv[0], found.gl_pathv[0]);
         globfree(&found);
         return rc;
@@ -215,16 +216,16 @@ bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset)
     return preadv2(fd, &all, 1, (off_t)offset, RWF_NOWAIT) == (ssize_t)size;
 }
 
-/* There is nothing at byte `at`, where the index says that a record goes on. */
+/* The file ends at or before byte `at`, inside a record. */
 static int fail_cut(int fd, uint64_t at, const char *name, leat_error *err)
 {
     struct stat status;
-    uint64_t end = at; /* it may have grown again by now */
+    uint64_t end = at; /* it may have grown since */
     if (fstat(fd, &status) == 0 && (uint64_t)status.st_size < at)
         end = (uint64_t)status.st_size;
     return leat_fail(err, LEAT_E_DATA,
-                     "%s ends at byte %llu now, and the record does not: it was cut short while it "
-                     "was in use; open the data anew",
+                     "%s now ends at byte %llu, inside the record: it was cut while in use; "
+                     "open the data again",
                      name, (unsigned long long)end);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_concat.c: sources one after another. */
+ * source_concat.c: several sources, one after another. */
 #include "combined.h"
 
 typedef struct concat_options {

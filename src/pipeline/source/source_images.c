@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_images.c: a folder per class with image files in it, read directly. The same tree gives the same
- * records everywhere, and those of its conversion (images_list.h). */
+ * source_images.c: a folder of image files per class, read directly. The same tree gives the same
+ * records everywhere, and its conversion gives them too (images_list.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static int open_images(const void *opts, const leat_node *where, const leat_sour
     }
     const int64_t bytes = LEAT_UNKNOWN_DIM;
     source->base.memory_bytes = list->room * sizeof *list->files;
-    for (size_t i = 0; i < list->n_files; i++) /* and what malloc rounds up to, about */
+    for (size_t i = 0; i < list->n_files; i++) /* about what malloc rounds up to */
         source->base.memory_bytes += strlen(list->files[i].path) / 16 * 16 + 32;
     source->base.n_records = source->base.n_files = list->n_files;
     source->base.n_classes = list->n_classes;
@@ -77,7 +77,7 @@ static int open_images(const void *opts, const leat_node *where, const leat_sour
     return LEAT_OK;
 }
 
-/* Opens a file that was one when it was listed; O_NONBLOCK: what took its place may be a pipe. */
+/* Opens a listed file. O_NONBLOCK: a pipe may have replaced it. */
 static int open_file(const char *path, leat_file_watch_id *id, leat_error *err)
 {
     struct stat status;
@@ -91,8 +91,8 @@ static int open_file(const char *path, leat_file_watch_id *id, leat_error *err)
     return fd;
 }
 
-/* Whether it is the file that was read before, if it was. */
-static int recognise(leat_image_file *file, const leat_file_watch_id *id, leat_error *err)
+/* Checks that the file is unchanged since it was first read. */
+static int check_unchanged(leat_image_file *file, const leat_file_watch_id *id, leat_error *err)
 {
     const uint64_t words[] = { id->bytes, (uint64_t)id->mtime_ns };
     const uint64_t now = leat_digest_row(words, sizeof words, 0) | 1;
@@ -103,14 +103,14 @@ static int recognise(leat_image_file *file, const leat_file_watch_id *id, leat_e
         return LEAT_OK;
     return leat_fail(err, LEAT_E_DATA,
                      "the file was changed since it was first read (it has %llu bytes now); open "
-                     "the data anew",
+                     "the data again",
                      (unsigned long long)id->bytes);
 }
 
 static int read_file(leat_image_file *file, int fd, const leat_file_watch_id *id, uint8_t *bytes,
                      leat_error *err)
 {
-    int rc = recognise(file, id, err);
+    int rc = check_unchanged(file, id, err);
     if (rc >= 0)
         rc = leat_source_pread(fd, bytes, id->bytes, 0, NULL, err);
     return rc < 0 ? rc : leat_file_watch_same(id, fd, "", err);
@@ -143,7 +143,7 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     return LEAT_OK;
 }
 
-/* The label is that of the folder. */
+/* The label comes from the folder. */
 static int known(const leat_source *base, uint64_t record, int32_t feature, leat_scratch *scratch,
                  leat_view *out)
 {

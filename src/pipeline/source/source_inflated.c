@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_inflated.c: DESIGN. The engine knows records by number and asks for them in any order, so a file
- * that can only be read from its beginning is made one that can be read anywhere: when it is opened it is
- * decompressed once, and at every chunk of 4 MiB a point to go on from is kept (inflate_index.h). A record
- * is then copied out of its chunk, and the chunks used last are kept here, decompressed. So order, resume,
- * ranks, caches and filters are those of any other file, and batches are the same bytes. Records in order,
- * or near each other, cost the decompression of each chunk once; different threads decompress different
- * chunks. A global shuffle is right too, but may decompress a chunk for every record.
+ * source_inflated.c: random access to compressed files.
  *
- * A chunk in memory belongs to who fills it (FILLING), then to those who copy out of it (n_users). A thread
- * holds one at a time, and none while it waits, so that they cannot wait for each other. */
+ * DESIGN. The engine asks for records in any order, but a compressed file can only be read from its
+ * start. So opening it decompresses it once and stores a restart point for every chunk of 4 MiB
+ * (inflate_index.h). A record is copied out of its chunk; the chunks used last stay decompressed here.
+ * So a compressed file behaves like any other file, and batches are the same bytes. Reading in order,
+ * or nearly so, decompresses each chunk once; different threads decompress different chunks. A global
+ * shuffle can decompress a chunk for every record.
+ *
+ * A slot belongs to the thread that fills it (FILLING), then to the threads that copy out of it
+ * (n_users). A thread holds at most one slot, and none while it waits, so there is no deadlock. */
 #include "source_inflated.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "tfrecord_features.h"
 
 enum { SLOTS = 8 };
@@ -23,17 +25,17 @@ enum { EMPTY, FILLING, READY };
 
 typedef struct slot {
     int state;                      /* [lock] */
-    int n_users;                    /* [lock] who copy out of it */
-    uint64_t used;                  /* [lock] when it was asked for last */
+    int n_users;                    /* [lock] threads that copy out of it */
+    uint64_t used;                  /* [lock] clock at the last claim */
     const leat_inflated_file *file; /* [lock] */
     size_t chunk;                   /* [lock] of that file */
-    leat_inflate *inflate;          /* [who fills it] */
-    uint8_t *bytes;                 /* [who fills it, then read-only] */
+    leat_inflate *inflate;          /* [filling thread] */
+    uint8_t *bytes;                 /* [filling thread; then read-only] */
 } slot;
 
 struct leat_inflated {
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* a slot is ready, or has no user any more */
+    pthread_cond_t changed; /* a slot became READY, EMPTY or unused */
     uint64_t clock;         /* [lock] */
     size_t slot_bytes, n_slots;
     slot slots[SLOTS];
@@ -90,7 +92,7 @@ static slot *find_locked(leat_inflated *chunks, const leat_inflated_file *file, 
     return NULL;
 }
 
-/* The one that was used the longest ago, of those that nobody has; NULL: there is none now. */
+/* Returns the least recently used slot without a user; NULL: there is none. */
 static slot *idle_locked(leat_inflated *chunks)
 {
     slot *best = NULL;
@@ -102,7 +104,7 @@ static slot *idle_locked(leat_inflated *chunks)
     return best;
 }
 
-/* Decompresses the chunk; the lock is given back meanwhile. */
+/* Decompresses a chunk. Releases the lock meanwhile. */
 static int fill_locked(leat_inflated *chunks, slot *s, const leat_inflated_file *file, size_t chunk,
                        leat_error *err)
 {
@@ -120,7 +122,7 @@ static int fill_locked(leat_inflated *chunks, slot *s, const leat_inflated_file 
     return rc < 0 ? leat_tfrecord_features_fail(err, &why) : LEAT_OK;
 }
 
-/* Gives a slot that holds the chunk; give it back with release(). */
+/* Returns a slot that holds the chunk. Give it back with release(). */
 static int claim(leat_inflated *chunks, const leat_inflated_file *file, size_t chunk, slot **out,
                  leat_error *err)
 {
@@ -148,6 +150,7 @@ static int claim(leat_inflated *chunks, const leat_inflated_file *file, size_t c
 static void release(leat_inflated *chunks, slot *s)
 {
     pthread_mutex_lock(&chunks->lock);
+    leat_check(s->state == READY && s->n_users > 0);
     if (--s->n_users == 0)
         pthread_cond_broadcast(&chunks->changed);
     pthread_mutex_unlock(&chunks->lock);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_inflated.h: records of compressed files, read by their place in what the files decompress to. */
+ * source_inflated.h: reads records of compressed files by their offset in the decompressed data. The
+ * source `tfrecord` calls it. */
 #ifndef LEAT_SOURCE_INFLATED_H
 #define LEAT_SOURCE_INFLATED_H
 
 #include "formats/inflate_index.h"
 #include "leat/error.h"
 
-#define LEAT_INFLATED_CHUNK ((uint64_t)4 << 20) /* bytes that are decompressed at once */
+#define LEAT_INFLATED_CHUNK ((uint64_t)4 << 20) /* decompressed bytes per chunk */
 
-/* A file of a source. Not moved once it is in use: chunks are known by its address. */
+/* A file of a source. Never move it while in use: its address identifies its chunks. */
 typedef struct leat_inflated_file {
     int fd;
     leat_inflate_index index;
@@ -17,15 +18,15 @@ typedef struct leat_inflated_file {
 
 typedef struct leat_inflated leat_inflated;
 
-/* The chunks that all files of a source share.
+/* Opens the chunks that all files of a source share.
  * n_chunks     of all files
- * most_bytes   the largest chunk of any */
+ * most_bytes   of the largest chunk */
 int leat_inflated_open(leat_inflated **out, size_t n_chunks, size_t most_bytes, leat_error *err);
 void leat_inflated_close(leat_inflated **chunks);
 size_t leat_inflated_bytes(const leat_inflated *chunks);
 
-/* Copies bytes of what a file decompresses to; all must be within it. Any thread; it may wait for another
- * that decompresses the same chunk.
+/* Copies bytes of the decompressed data, which must contain the whole range. Any thread; it can wait
+ * for a thread that decompresses the same chunk.
  * returns  LEAT_OK, LEAT_E_DATA, LEAT_E_IO */
 int leat_inflated_read(leat_inflated *chunks, const leat_inflated_file *file, uint64_t offset,
                        size_t size, uint8_t *to, leat_error *err);

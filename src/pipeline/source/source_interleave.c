@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_interleave.c: sources in turn, a block of each; those that end drop out. As tf.data's
+ * source_interleave.c: takes blocks of several sources in turn until all have ended, like tf.data's
  * interleave over a list of data sets. */
 #include "combined.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_mix.c: sources in exact proportions at every moment: weights are made whole numbers without
- * a common factor, and their sum is the period of the pattern. */
+ * source_mix.c: several sources in exact proportions. Weights become whole numbers without a common
+ * factor; their sum is the period of the pattern. */
 #include <string.h>
 
 #include "combined.h"
@@ -25,9 +25,9 @@ static const leat_option options[] = {
 };
 
 #define MOST_DECIMALS 9
-#define MOST_WEIGHT   1000000000u /* before the point */
+#define MOST_WEIGHT   1000000000u /* before the decimal point */
 
-/* "0.25" as a whole number of 10^-MOST_DECIMALS; 0: it is no such number. */
+/* Reads "0.25" as a multiple of 10^-MOST_DECIMALS; 0: not a valid number. */
 static uint64_t read_weight(const char *text)
 {
     uint64_t whole = 0, part = 0;
@@ -76,7 +76,7 @@ static int read_weights(const mix_options *o, size_t n, uint64_t *weights, const
     return LEAT_OK;
 }
 
-/* Without a common factor, and of a period that a table can hold. */
+/* Divides by the common factor, and checks that the period fits into a table. */
 static int reduce(size_t n, uint64_t *weights, leat_error *err)
 {
     uint64_t factor = 0, period = 0;
@@ -100,17 +100,15 @@ static int settle(leat_combine *combine, const void *opts, const leat_node **bad
     const leat_combine_stop stop = o->stop == LEAT_OPTION_CHOICE(0)   ? LEAT_COMBINE_LONGEST
                                    : o->stop == LEAT_OPTION_CHOICE(1) ? LEAT_COMBINE_SHORTEST
                                                                       : LEAT_COMBINE_COUNT;
-    int rc = LEAT_OK;
+    int rc;
     (void)culprit;
     for (size_t i = 0; i < combine->n_children; i++)
         weights[i] = 1;
-    if (o->weights)
-        rc = read_weights(o, combine->n_children, weights, bad, err);
-    if (rc >= 0)
-        rc = reduce(combine->n_children, weights, err);
-    if (rc >= 0)
-        rc = leat_combine_mix(combine, weights, stop, (uint64_t)o->stop, err);
-    return rc;
+    if (o->weights && (rc = read_weights(o, combine->n_children, weights, bad, err)) < 0)
+        return rc;
+    if ((rc = reduce(combine->n_children, weights, err)) < 0)
+        return rc;
+    return leat_combine_mix(combine, weights, stop, (uint64_t)o->stop, err);
 }
 
 static int open_mix(const void *opts, const leat_node *where, const leat_source_setting *setting,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_rows.c: rows in memory, given in C (leat_builder_rows). Nothing is read or copied. */
+ * source_rows.c: rows in the memory of the caller (leat_builder_rows). They are never copied here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
 }
 
 #define LINE       64 /* bytes of a cache line */
-#define HINT_LINES 8  /* the hardware goes on from there */
+#define HINT_LINES 8  /* the hardware prefetcher does the rest */
 
 static void hint(const leat_source *base, uint64_t record)
 {

@@ -2,10 +2,10 @@
  *
  * source_tfrecord.c: tf.train.Example messages in TFRecord files, found through their index files.
  *
- * DESIGN. A record's number says which shard it is in, and the shard's index where: so the engine reads
- * framed records, far ahead. Here they are checked (both CRCs); what is in them is the affair of
- * tfrecord_features.c, which settles it by the first record that can be read. A record of a compressed file
- * lies in no file as it is: it is loaded by itself (source_inflated.c). */
+ * DESIGN. The number of a record tells its shard; the index of the shard tells its place. So the engine
+ * reads framed records far ahead. This file checks both CRCs; tfrecord_features.c reads the features.
+ * A record of a compressed file has no bytes that the engine could read: `load` decompresses it
+ * (source_inflated.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #include "tfrecord_features.h"
 #include "tfrecord_shard.h"
 
-#define DESCRIBE_TRIES 32 /* records that are read to learn what features hold */
+#define DESCRIBE_TRIES 32 /* records to try in order to learn the features */
 
 typedef struct tfrecord_options {
     leat_strings files;
@@ -28,8 +28,8 @@ typedef struct tfrecord_options {
 
 static const leat_option options[] = {
     LEAT_OPTION_STRINGS(tfrecord_options, files, NULL,
-                        "files, or patterns with * and ?; read in byte order of their names, each "
-                        "once"),
+                        "files, or patterns with * and ?; each is read once, in byte order of "
+                        "their names"),
     LEAT_OPTION_NODE(tfrecord_options, features, "",
                      "tensor name: {key, type, shape} for each feature to read; default: image "
                      "(image/encoded or image) and label (image/class/label or label)"),
@@ -40,9 +40,9 @@ typedef struct tfrecord_source {
     leat_source base;
     leat_tfrecord_shard *shards;
     size_t n_shards;
-    leat_inflated *chunks; /* of the compressed ones; NULL: there is none */
-    bool lossy;            /* damage of a file is a record in its place, see index.h */
-    char *notes;           /* base.notes */
+    leat_inflated *chunks; /* of compressed files; NULL: there are none */
+    bool lossy;            /* each place of damage counts as one record, see index.h */
+    char *notes;           /* the same as base.notes */
     leat_tfrecord_features features;
 } tfrecord_source;
 
@@ -72,7 +72,7 @@ static leat_tfrecord_shard *shard_of(const tfrecord_source *source, uint64_t rec
     return &source->shards[low];
 }
 
-/* Memory for what is decompressed. */
+/* Allocates the chunks of compressed files. */
 static int open_chunks(tfrecord_source *source, leat_error *err)
 {
     uint64_t n = 0, most = 0;
@@ -96,10 +96,9 @@ static int open_chunks(tfrecord_source *source, leat_error *err)
     source->base.memory_bytes += leat_inflated_bytes(source->chunks);
     rc = leat_source_add_note(
         &source->notes, err,
-        "tfrecord: %.60s%s %s-compressed: a chunk of %d MiB is decompressed once in order or with "
-        "`shuffle: {window: N}`, but for each record with a global shuffle. `leat convert "
-        "tfrecord` "
-        "makes plain, indexed files",
+        "tfrecord: %.60s%s %s-compressed: each chunk of %d MiB is decompressed once in file order "
+        "or with `shuffle: {window: N}`, but once per record with a global shuffle; `leat convert "
+        "tfrecord` makes plain files",
         first->path, n_files == 1 ? " is" : " and others are", first->compression,
         (int)(LEAT_INFLATED_CHUNK >> 20));
     source->base.notes = source->notes;
@@ -117,8 +116,8 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
     rc = leat_tfrecord_shard_extent(s, record - s->first, &offset, &size);
     if (rc < 0) {
         leat_format_fail(&inner, rc, 0,
-                         "the index of %s is damaged at record %llu: remove %s.idx, it is "
-                         "made anew",
+                         "the index of %s is damaged at record %llu: remove %s.idx; it is "
+                         "made again",
                          s->path, (unsigned long long)(record - s->first), s->path);
         return leat_tfrecord_features_fail(err, &inner);
     }
@@ -133,7 +132,7 @@ static void describe(const leat_source *base, uint64_t record, char *text, size_
     leat_tfrecord_shard_extent(s, record - s->first, &offset, &length);
     snprintf(text, size, "%s, record %llu (byte %llu%s)", s->path,
              (unsigned long long)(record - s->first), (unsigned long long)offset,
-             s->compression ? " of what is decompressed" : "");
+             s->compression ? " of the decompressed data" : "");
 }
 
 static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
@@ -147,7 +146,7 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
     if (leat_tfrecord_check(bytes, size, &payload, &payload_size, &inner) < 0 ||
         leat_example_scan(payload, payload_size, source->features.keys, (size_t)base->n_features,
                           found, &inner) < 0) {
-        /* Written to while it was in use: then that is what is wrong with it. */
+        /* If the file was changed while in use, report the change: it explains the error. */
         leat_tfrecord_shard *const s = shard_of(source, record);
         const int rc = leat_file_watch_check_now(&s->watch, s->fd, "", err);
         return rc < 0 ? rc : leat_tfrecord_features_fail(err, &inner);
@@ -162,7 +161,7 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
                               err);
 }
 
-/* Of a compressed file. */
+/* Loads a record of a compressed file. */
 static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
                 leat_view *features, size_t *n_read, leat_error *err)
 {
@@ -175,7 +174,8 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
         return leat_fail(err, LEAT_E_NOMEM, "a record of %llu bytes does not fit in scratch",
                          (unsigned long long)size);
     int rc = leat_inflated_read(source->chunks, &s->inflated, offset, (size_t)size, bytes, err);
-    if (rc < 0) { /* written to while it was in use: then that is what is wrong with it */
+    if (rc <
+        0) { /* if the file was changed while in use, report the change: it explains the error */
         const int changed = leat_file_watch_check_now(&s->watch, s->fd, "", err);
         return changed < 0 ? changed : rc;
     }
@@ -183,7 +183,7 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     return parse(base, record, bytes, (size_t)size, scratch, features, err);
 }
 
-/* Settles names, types and shapes by a record. */
+/* Sets names, types and shapes from one record. */
 static int describe_by(tfrecord_source *source, const tfrecord_options *o, uint64_t number,
                        const leat_node *where, leat_error *err)
 {
@@ -219,8 +219,8 @@ static bool is_of_record(int rc)
     return rc == LEAT_E_DATA || rc == LEAT_E_IO;
 }
 
-/* By the first record; where that cannot be read and bad records do not stop the run, by one of some others.
- * What a record that can be read lacks is no damage: then the config does not fit the data. */
+/* Sets the features from the first record. If it is damaged and bad records do not stop the run, tries
+ * some others. A readable record without a feature is a config error, so it ends the search. */
 static int describe_features(tfrecord_source *source, const tfrecord_options *o,
                              const leat_node *where, bool lossy, leat_error *err)
 {
@@ -247,7 +247,7 @@ static int describe_features(tfrecord_source *source, const tfrecord_options *o,
     return leat_fail(err, first.code, "%s", first.message);
 }
 
-/* Which of the features each index of JPEG files is of. */
+/* Finds the feature of each JPEG index. */
 static void match_seeks(tfrecord_source *source)
 {
     for (size_t k = 0; k < source->n_shards; k++) {
@@ -259,7 +259,7 @@ static void match_seeks(tfrecord_source *source)
     }
 }
 
-/* Of `n` of the files, the first of which is `path`. */
+/* Notes something about n files. path: the first of them. */
 static int note_files(tfrecord_source *source, size_t n, const char *path, const char *one,
                       const char *more, leat_error *err)
 {
@@ -273,7 +273,7 @@ static int note_files(tfrecord_source *source, size_t n, const char *path, const
     return rc;
 }
 
-/* Before the files are opened and after: in between a conversion may have begun to replace them. */
+/* Called before and after opening the files: a conversion may replace them in between. */
 static int check_sets(char *const *paths, size_t n, leat_error *err)
 {
     leat_format_error inner;
@@ -281,7 +281,7 @@ static int check_sets(char *const *paths, size_t n, leat_error *err)
                                                       : LEAT_OK;
 }
 
-/* Each damaged file: what of it is lost. */
+/* Notes what a damaged file has lost. */
 static int note_damage(tfrecord_source *source, const leat_tfrecord_shard *s, leat_error *err)
 {
     const leat_index *const index = &s->index;
@@ -292,7 +292,7 @@ static int note_damage(tfrecord_source *source, const leat_tfrecord_shard *s, le
     const int rc = leat_source_add_note(
         &source->notes, err,
         "tfrecord: %.90s is damaged: %llu bytes in %u place%s lost, the first at byte %llu (record "
-        "%llu); each place is one bad record. `leat repair` writes a sound copy",
+        "%llu); each place is one bad record. `leat repair` writes an intact copy",
         s->path, (unsigned long long)index->lost_bytes, index->n_lost,
         index->n_lost == 1 ? "" : "s", (unsigned long long)offset,
         (unsigned long long)index->lost_first);

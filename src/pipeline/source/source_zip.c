@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_zip.c: several sources side by side: record k is element k of each, with the features of all.
- * A record is fetched by the worker that needs it, part by part. The orders of the parts may not
- * depend on the epoch: the parts belong together. */
+ * source_zip.c: several sources side by side. Record k is element k of each, with the features of all.
+ * The worker that needs a record reads it part by part. The orders of the parts must be the same in
+ * every epoch, because their elements belong together. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ typedef struct zip_source {
     leat_source_parts parts;
 } zip_source;
 
-/* Element k of a part. */
+/* Returns the record of element k of a part. */
 static uint64_t record_of(const leat_nested_part *part, uint64_t k)
 {
     uint64_t record = k, epoch = 0;
@@ -102,7 +102,7 @@ static bool has_feature(const leat_source *source, const char *name)
     return false;
 }
 
-/* Puts the features of part i behind those of the parts before it. */
+/* Appends the features of part i. */
 static int add_features(const leat_source_parts *parts, size_t i, leat_source *whole,
                         leat_error *err)
 {
@@ -125,9 +125,9 @@ static int add_part(const leat_source_parts *parts, size_t i, leat_source *whole
     const uint64_t n = part->order.n_samples;
     if (!leat_combine_is_static(&part->order))
         return leat_node_fail(part->where, err, LEAT_E_CONFIG,
-                              "zip: the order of a source may not change from epoch to epoch, or "
-                              "what belongs together is torn apart: put shuffle and repeat into "
-                              "the pipeline after zip");
+                              "zip: the order of a source must be the same in every epoch, because "
+                              "the elements belong together: put shuffle and repeat into the "
+                              "pipeline after zip");
     whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
     leat_nested_part_count(part, whole);
     if (!whole->n_classes)

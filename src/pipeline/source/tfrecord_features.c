@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * tfrecord_features.c: which features of tf.train.Example messages a source reads, and reading them.
+ * tfrecord_features.c: chooses and reads features of tf.train.Example messages.
  *
- * DESIGN. A config names features and may give their types and shapes; what it leaves out is as in the
- * first record that can be read, at open, because the size of everything is known before anything runs. A
- * record that holds something else later is a bad record. */
+ * DESIGN. A config names features and can give types and shapes. The first readable record decides the
+ * rest at open, so all sizes are known before the run. A later record that differs is a bad record. */
 #include "tfrecord_features.h"
 
 #include <float.h>
@@ -33,15 +32,15 @@ static const char *const types[] = { "auto", "bytes", "int64", "float", NULL };
 static const leat_option feature_table[] = {
     LEAT_OPTION_STRING(feature_options, key, "", "name in the record; default: the tensor's name"),
     LEAT_OPTION_ENUM(feature_options, type, "auto", types,
-                     "kind of list it is; auto: as in the first record"),
+                     "type of its values; auto: as in the first record"),
     LEAT_OPTION_NODE(
         feature_options, shape, "",
-        "dimensions of int64 and float features, [] for a scalar; the first may be -1: "
-        "records differ in it; default: as many values as in the first record"),
-    /* `default` is a word of C. */
+        "dimensions of int64 and float features, [] for a scalar; -1 as the first one: it "
+        "varies between records; default: as many values as in the first record"),
+    /* No macro: `default` is a keyword of C. */
     { "default", LEAT_OPTION_TYPE_STRING, offsetof(feature_options, missing), "", 0, 0, NULL,
-      "number that fills the feature where a record lacks it; needs type int64 or float, and shape "
-      "where it is no scalar" },
+      "number that fills the feature if a record lacks it; needs type int64 or float, and a shape "
+      "unless it is a scalar" },
     LEAT_OPTION_END
 };
 
@@ -55,7 +54,7 @@ static const char *kind_text(int32_t kind)
 
 /* --- open -------------------------------------------------------------------------------------- */
 
-/* "x (float, 24 values), label (int64, 1 value)": all features in an Example, for messages. */
+/* Lists all features of an Example for messages: "x (float, 24 values), label (int64, 1 value)". */
 static void list_features(const uint8_t *example, size_t size, char *text, size_t room)
 {
     leat_feature_key name;
@@ -75,7 +74,7 @@ static void list_features(const uint8_t *example, size_t size, char *text, size_
                  inner.text);
 }
 
-/* kind NONE: it is not there, or has no list. An Example that cannot be read is a bad record. */
+/* Finds a feature. kind NONE: it is missing or has no values. LEAT_E_DATA: the Example is damaged. */
 static int look_up(const uint8_t *example, size_t size, const char *key, leat_feature *out,
                    leat_error *err)
 {
@@ -87,7 +86,7 @@ static int look_up(const uint8_t *example, size_t size, const char *key, leat_fe
     return LEAT_OK;
 }
 
-/* Reads `default`; the feature is then one that a record may lack. */
+/* Reads `default`, which makes a feature optional. */
 static int read_missing(leat_tfrecord_wanted *w, const feature_options *given, bool varies,
                         const leat_node *where, leat_error *err)
 {
@@ -99,10 +98,11 @@ static int read_missing(leat_tfrecord_wanted *w, const feature_options *given, b
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "feature '%s': default needs type: int64 or type: float", w->key);
     if (varies)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "feature '%s': leave default out: where records differ in the first "
-                              "dimension, a missing feature has no values",
-                              w->key);
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "feature '%s': remove default: with -1 as the first dimension, a missing "
+            "feature has no values",
+            w->key);
     const leat_number rc = given->type == TYPE_INT64 ? leat_number_i64(text, &w->missing_i64)
                                                      : leat_number_f64(text, &w->missing_f64);
     if (rc || fabs(w->missing_f64) > (double)FLT_MAX)
@@ -114,7 +114,7 @@ static int read_missing(leat_tfrecord_wanted *w, const feature_options *given, b
     return LEAT_OK;
 }
 
-/* varies: records differ in the number of values. n_given: values of the given shape, 0: none. */
+/* varies: records differ in the number of values. n_given: values in the given shape; 0: no shape. */
 static int add_feature(leat_tfrecord_features *f, const char *name, const feature_options *given,
                        bool varies, uint64_t n_given, const uint8_t *example, size_t size,
                        const leat_node *where, leat_error *err)
@@ -136,8 +136,7 @@ static int add_feature(leat_tfrecord_features *f, const char *name, const featur
         return rc;
     static const int32_t kinds[] = { LEAT_FEATURE_NONE, LEAT_FEATURE_BYTES, LEAT_FEATURE_INT64,
                                      LEAT_FEATURE_FLOAT };
-    if (first.kind == LEAT_FEATURE_NONE &&
-        varies) /* an empty list, of which the type must be given */
+    if (first.kind == LEAT_FEATURE_NONE && varies) /* an empty list: its type must be given */
         first.kind = kinds[given->type];
     if (first.kind == LEAT_FEATURE_NONE && w->has_missing) {
         first.kind = kinds[given->type];
@@ -178,12 +177,12 @@ static int read_shape(const leat_node *node, shape_options *out, leat_error *err
         if (out->dims.values[d] < 1 && !(d == 0 && out->dims.values[d] == -1))
             return leat_node_fail(
                 node, err, LEAT_E_CONFIG,
-                "a dimension is at least 1; only the first may be -1, where records "
-                "differ in it");
+                "a dimension is at least 1; only the first can be -1, if it varies "
+                "between records");
     return rc;
 }
 
-/* Of the feature added last, where records differ in the first dim. */
+/* Sets the shape of the last feature, with a first dim that varies. */
 static int set_varying(leat_tfrecord_features *f, const leat_i64s *dims, const leat_node *node,
                        leat_error *err)
 {
@@ -200,7 +199,7 @@ static int set_varying(leat_tfrecord_features *f, const leat_i64s *dims, const l
     return LEAT_OK;
 }
 
-/* The shape of the feature added last. */
+/* Sets the shape of the last feature. */
 static int set_shape(leat_tfrecord_features *f, const leat_node *node, const shape_options *read,
                      leat_error *err)
 {
@@ -278,7 +277,7 @@ int leat_tfrecord_features_open(leat_tfrecord_features *f, leat_source *base,
     const uint8_t *const example = by->bytes;
     const size_t size = by->size;
     f->base = base;
-    f->base->n_features = 0; /* another record may have been tried */
+    f->base->n_features = 0; /* an earlier call may have failed half-way */
     f->record = by->name;
     if (given)
         return add_given(f, given, example, size, err);
@@ -295,7 +294,7 @@ int leat_tfrecord_features_fail(leat_error *err, const leat_format_error *inner)
     return leat_fail(err, codes[-inner->code], "%s", inner->text);
 }
 
-/* What `default` says, in place of a feature that a record lacks. */
+/* Fills a missing feature with its default. */
 static int fill_missing(const leat_tfrecord_wanted *wanted, leat_scratch *scratch, leat_view *out,
                         leat_error *err)
 {
@@ -310,7 +309,7 @@ static int fill_missing(const leat_tfrecord_wanted *wanted, leat_scratch *scratc
     return LEAT_OK;
 }
 
-/* One feature's values into a view. */
+/* Makes the view of one feature. */
 static int view_of(const leat_tfrecord_wanted *wanted, const leat_feature_info *info,
                    const leat_feature *found, leat_scratch *scratch, leat_view *out,
                    leat_error *err)

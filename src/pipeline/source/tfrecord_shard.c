@@ -13,8 +13,7 @@
 #include "formats/tfrecord.h"
 #include "tfrecord_features.h"
 
-#define VERIFY_BYTES                                                                               \
-    ((uint64_t)1 << 30) /* of data: the index of what lies beyond is checked as it is used */
+#define VERIFY_BYTES ((uint64_t)1 << 30) /* index entries of later data are verified when used */
 
 void leat_tfrecord_shard_close(leat_tfrecord_shard *shard)
 {
@@ -45,7 +44,7 @@ static int open_plain(leat_tfrecord_shard *s, bool lossy, leat_source *source, l
     if (leat_index_open(s->path, flags, &s->index, &why) < 0)
         return leat_tfrecord_features_fail(err, &why);
     leat_jpeg_seek_open(&s->seek, s->path, s->index.data_bytes, s->index.n_records, source);
-    /* The index was made of what has the name; that must be what is open here. */
+    /* The index was made from the path. Check that it belongs to the open file. */
     const leat_file_watch_id id = { s->index.data_bytes, s->index.data_mtime_ns };
     const int rc = leat_file_watch_same(&id, s->fd, s->path, err);
     if (rc < 0)
@@ -66,7 +65,7 @@ static int open_compressed(leat_tfrecord_shard *s, const leat_file_watch_id *id,
     leat_format_error why;
     s->inflated.fd = s->fd;
     int rc = leat_inflate_index_build(s->fd, s->compression, LEAT_INFLATED_CHUNK, index, &why);
-    /* Written to meanwhile: then that is what is wrong with it. */
+    /* If the file was changed meanwhile, report the change: it explains other errors. */
     const int changed = leat_file_watch_same(id, s->fd, s->path, err);
     if (changed < 0)
         return changed;
@@ -92,7 +91,7 @@ int leat_tfrecord_shard_open(leat_tfrecord_shard *s, const char *path, bool loss
     *s = (leat_tfrecord_shard){ .fd = -1, .first = source->n_records };
     if (!(s->path = strdup(path)))
         return leat_fail(err, LEAT_E_NOMEM, "%s", path);
-    s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
+    s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not block */
     if (s->fd < 0 || fstat(s->fd, &status) < 0)
         return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", path, leat_format_open_error(errno));
     if (!S_ISREG(status.st_mode))

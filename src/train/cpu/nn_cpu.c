@@ -50,7 +50,7 @@ static void find_valid(leat_cpu_lane *lane, int64_t first, int64_t rows)
         lane->n_valid += lane->valid[i] != 0;
 }
 
-/* Everything that can fail for want of memory, before the lanes begin to depend on each other. */
+/* Everything that allocates memory, before the lanes depend on each other. */
 static int prepare(leat_cpu_lane *lane, leat_error *err)
 {
     const leat_cpu_job *job = &lane->net->job;
@@ -66,7 +66,7 @@ static int prepare(leat_cpu_lane *lane, leat_error *err)
                                                       : bind_input(lane->plan, err);
 }
 
-/* Goes on after an error, because others wait at the meetings of this list. */
+/* Continues after an error, because other lanes wait at the meetings of this list. */
 static void run_actions(leat_cpu_lane *lane, const leat_cpu_actions *list)
 {
     for (size_t i = 0; i < list->n; i++) {
@@ -134,7 +134,7 @@ static void update(leat_cpu_lane *lane)
         }
 }
 
-/* Two fields, because a lane may fail again while another still looks at the first. */
+/* Two fields, because a lane may fail again while another still reads the first. */
 static bool all_prepared(const leat_net *net)
 {
     for (int32_t i = 0; i < net->job.n_lanes; i++)
@@ -243,7 +243,7 @@ static void cpu_close(leat_net *net)
     free(net);
 }
 
-/* Below some 50 million operations per lane and step, meeting costs more than sharing saves. */
+/* Below about 50 million operations per lane and step, synchronising costs more than sharing saves. */
 static int32_t count_lanes(const leat_model *model)
 {
     const double parts = model->flops_per_sample * (double)model->batch_size / 50e6;
@@ -252,7 +252,7 @@ static int32_t count_lanes(const leat_model *model)
     return n < model->batch_size ? n : (int32_t)model->batch_size;
 }
 
-/* Makes the plan of a full batch at once; lane 0's settles the layouts of the parameters. */
+/* Makes the plan of a full batch at open; lane 0's plan decides the layouts of the parameters. */
 static int open_lane(leat_net *net, int32_t i, leat_error *err)
 {
     leat_cpu_lane *lane = &net->lanes[i];

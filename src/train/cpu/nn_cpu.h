@@ -143,21 +143,26 @@ struct leat_net {
     bool stop;           /* [lock] */
 };
 
-/* One row per layer: makes its actions. Both return LEAT_OK or an error. */
+/* One row per layer: makes its actions. Both functions return LEAT_OK or an error. An activation is one row
+ * here, with its function in `eltwise`. */
 typedef struct leat_cpu_layer {
     const leat_layer *layer;
     /* From plan->at to plan->at. */
     int (*forward)(leat_cpu_plan *plan, int32_t i, leat_error *err);
     /* From plan->grad to plan->grad, where leat_model_needs_gradient(i); NULL: nothing to do. */
     int (*backward)(leat_cpu_plan *plan, int32_t i, leat_error *err);
+    leat_onednn_eltwise eltwise; /* of an activation: its function */
+    leat_onednn_pooling pooling; /* of a pooling layer */
 } leat_cpu_layer;
 
 const leat_cpu_layer *leat_cpu_layer_for(const leat_layer *layer);
+/* The row of layer i of the plan. */
+const leat_cpu_layer *leat_cpu_row(const leat_cpu_plan *plan, int32_t i);
 
 /* --- parameters ------------------------------------------------------------------------------ */
 
 leat_cpu_param *leat_cpu_param_at(leat_net *net, int32_t layer, int32_t param);
-/* Settles a parameter's layout at its first use and draws its initial values. */
+/* Decides a parameter's layout at its first use and draws its initial values. */
 int leat_cpu_param_place(leat_cpu_lane *lane, int32_t layer, int32_t param,
                          const leat_onednn_layout *layout, leat_error *err);
 /* A lane's gradient of it. */
@@ -174,9 +179,9 @@ int leat_cpu_param_write(leat_net *net, int32_t layer, int32_t param, const floa
 /* Starts the threads of lanes 1 … n_lanes - 1, which run leat_cpu_lane_work() for every job. */
 int leat_cpu_lane_start(leat_net *net, leat_error *err);
 void leat_cpu_lane_stop(leat_net *net);
-/* Runs a job on its lanes, the caller being lane 0; returns when all are done. */
+/* Runs a job on its lanes, with the caller as lane 0; returns when all are done. */
 void leat_cpu_lane_run(leat_net *net, const leat_cpu_job *job);
-/* Waits until all lanes of the job are here. */
+/* Waits until all lanes of the job have arrived. */
 void leat_cpu_lane_meet(leat_net *net);
 /* nn_cpu.c: a lane's part of net->job. */
 void leat_cpu_lane_work(leat_cpu_lane *lane);
@@ -187,17 +192,17 @@ int64_t leat_cpu_lane_rows(const leat_cpu_job *job, int32_t lane, int64_t *first
 
 /* LEAT_E_NOMEM with the size; 0: not known. */
 int leat_cpu_no_memory(leat_error *err, size_t bytes);
-/* Zeroed memory of the wanted size in place of what there was. */
+/* Replaces the memory by zeroed memory of the wanted size. */
 int leat_cpu_memory_allocate(leat_cpu_memory *memory, leat_error *err);
 
-/* The plan for a number of rows; a new one takes the place of the one longest unused. */
+/* The plan for a number of rows; a new one replaces the one unused for longest. */
 int leat_cpu_plan_for(leat_cpu_lane *lane, int64_t rows, bool training, leat_cpu_plan **out,
                       leat_error *err);
 void leat_cpu_plan_close(leat_cpu_plan **plan);
 
 /* The next memory of this plan; NULL: out of memory. */
 leat_cpu_memory *leat_cpu_memory_next(leat_cpu_plan *plan, size_t bytes);
-/* The gradient buffer that `not_this` is not in. */
+/* The gradient buffer other than `not_this`. */
 leat_cpu_memory *leat_cpu_memory_grad(leat_cpu_plan *plan, const leat_cpu_memory *not_this,
                                       size_t bytes);
 
@@ -220,7 +225,7 @@ const leat_onednn_layout *leat_cpu_plain(leat_cpu_plan *plan, const leat_shape *
 /* --- what nn_cpu_layers.c gives to layers ---------------------------------------------------- */
 
 const leat_model_layer *leat_cpu_spec(const leat_cpu_plan *plan, int32_t i);
-/* What slides over the plan's images, as oneDNN is told. */
+/* The sliding window over the plan's images, for oneDNN. */
 leat_onednn_window leat_cpu_window(const leat_cpu_plan *plan, const leat_sliding *s,
                                    int64_t in_channels, int64_t out_channels);
 /* A relu is next: this layer's primitive can do it. */
@@ -242,7 +247,7 @@ int leat_cpu_new_grad(leat_cpu_plan *plan, leat_onednn_prim *prim, leat_error *e
     int leat_cpu_##name##_backward(leat_cpu_plan *plan, int32_t i, leat_error *err);
 LEAT_CPU_LAYER_DECLARE(dense)
 LEAT_CPU_LAYER_DECLARE(conv)
-LEAT_CPU_LAYER_DECLARE(map)
+LEAT_CPU_LAYER_DECLARE(eltwise)
 LEAT_CPU_LAYER_DECLARE(pool)
 LEAT_CPU_LAYER_DECLARE(global_pool)
 LEAT_CPU_LAYER_DECLARE(flatten)

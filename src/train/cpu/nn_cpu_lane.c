@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * nn_cpu_lane.c: the threads of the CPU backend: they wait for a job, work on their rows, and meet.
- * Who waits looks for a short while, in which the others normally come, and then sleeps, so that a
- * core is free for whoever was late for want of one. */
+ * A waiting lane spins for a short time, in which the others usually arrive, and then sleeps, so that a
+ * core becomes free for a late lane. */
 #include <stdlib.h>
 
 #include "nn_cpu.h"
@@ -55,8 +55,8 @@ int64_t leat_cpu_lane_rows(const leat_cpu_job *job, int32_t lane, int64_t *first
     return job->rows * (lane + 1) / job->n_lanes - *first;
 }
 
-/* A lane without rows goes back to waiting while the others work, so it looks at the job under the
- * lock: it is that of `seen`, or a later one if it slept through. */
+/* A lane without rows waits again while the others work, so it reads the job under the
+ * lock: the job of `seen`, or a later one if it slept longer. */
 static bool take_part(leat_net *net, int32_t lane, unsigned *seen, bool *stop)
 {
     pthread_mutex_lock(&net->lock);

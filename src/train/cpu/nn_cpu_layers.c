@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * nn_cpu_layers.c: which functions make the actions of a layer, and what they share. See nn_cpu.h. */
+ * nn_cpu_layers.c: the row of each layer, and helpers that the rows share. nn_cpu_plan.c calls the rows. */
+#include "base/check.h"
 #include "nn_cpu.h"
 
 const leat_model_layer *leat_cpu_spec(const leat_cpu_plan *plan, int32_t i)
@@ -24,7 +25,7 @@ leat_onednn_window leat_cpu_window(const leat_cpu_plan *plan, const leat_sliding
     };
 }
 
-/* Follows the next layer, so that this one's primitive can do its relu. */
+/* True if the next layer is a relu that this layer's primitive can compute. */
 bool leat_cpu_relu_follows(const leat_cpu_plan *plan, int32_t i)
 {
     return i + 1 < plan->lane->net->model->n_layers &&
@@ -61,7 +62,7 @@ int leat_cpu_new_output(leat_cpu_plan *plan, leat_onednn_prim *prim, leat_onednn
 {
     *out = (leat_cpu_tensor){ .layout = leat_onednn_wants(prim, arg) };
     if (!out->layout)
-        return leat_fail(err, LEAT_E_INTERNAL, "oneDNN: a primitive without its output");
+        return leat_fail(err, LEAT_E_INTERNAL, "oneDNN: a primitive has no output");
     out->memory = leat_cpu_memory_next(plan, leat_onednn_layout_bytes(out->layout));
     return leat_cpu_bind(plan, prim, arg, out->memory, err);
 }
@@ -78,17 +79,21 @@ int leat_cpu_new_grad(leat_cpu_plan *plan, leat_onednn_prim *prim, leat_error *e
 
 /* --- the rows --------------------------------------------------------------------------------- */
 
+#define ROW(kind, actions)                                                                         \
+    .layer = &leat_layer_##kind, .forward = leat_cpu_##actions##_forward,                          \
+    .backward = leat_cpu_##actions##_backward
+
 static const leat_cpu_layer rows[] = {
-    { &leat_layer_dense, leat_cpu_dense_forward, leat_cpu_dense_backward },
-    { &leat_layer_conv2d, leat_cpu_conv_forward, leat_cpu_conv_backward },
-    { &leat_layer_relu, leat_cpu_map_forward, leat_cpu_map_backward },
-    { &leat_layer_sigmoid, leat_cpu_map_forward, leat_cpu_map_backward },
-    { &leat_layer_max_pool, leat_cpu_pool_forward, leat_cpu_pool_backward },
-    { &leat_layer_avg_pool, leat_cpu_pool_forward, leat_cpu_pool_backward },
-    { &leat_layer_global_avg_pool, leat_cpu_global_pool_forward, leat_cpu_global_pool_backward },
-    { &leat_layer_flatten, leat_cpu_flatten_forward, leat_cpu_flatten_backward },
-    { &leat_layer_dropout, leat_cpu_dropout_forward, leat_cpu_dropout_backward },
-    { &leat_layer_batch_norm, leat_cpu_norm_forward, leat_cpu_norm_backward },
+    { ROW(dense, dense) },
+    { ROW(conv2d, conv) },
+    { ROW(relu, eltwise), .eltwise = LEAT_DN_RELU },
+    { ROW(sigmoid, eltwise), .eltwise = LEAT_DN_SIGMOID },
+    { ROW(max_pool, pool), .pooling = LEAT_DN_POOL_MAX },
+    { ROW(avg_pool, pool), .pooling = LEAT_DN_POOL_MEAN },
+    { ROW(global_avg_pool, global_pool), .pooling = LEAT_DN_POOL_MEAN },
+    { ROW(flatten, flatten) },
+    { ROW(dropout, dropout) },
+    { ROW(batch_norm, norm) },
 };
 
 const leat_cpu_layer *leat_cpu_layer_for(const leat_layer *layer)
@@ -97,4 +102,11 @@ const leat_cpu_layer *leat_cpu_layer_for(const leat_layer *layer)
         if (rows[i].layer == layer)
             return &rows[i];
     return NULL;
+}
+
+const leat_cpu_layer *leat_cpu_row(const leat_cpu_plan *plan, int32_t i)
+{
+    const leat_cpu_layer *const row = leat_cpu_layer_for(leat_cpu_spec(plan, i)->layer);
+    leat_check(row); /* a plan has no layer without a row */
+    return row;
 }

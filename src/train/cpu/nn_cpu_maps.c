@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * nn_cpu_maps.c: relu, sigmoid and dropout on the CPU. See nn_cpu.h. */
+ * nn_cpu_maps.c: activations and dropout on the CPU: layers that map each value by itself. nn_cpu_plan.c calls
+ * them through their rows. */
 #include "nn_cpu.h"
 
-/* --- relu and sigmoid ------------------------------------------------------------------------ */
+/* --- activations --------------------------------------------------------------------------- */
 
-static leat_onednn_map map_of(const leat_cpu_plan *plan, int32_t i)
+static leat_onednn_eltwise eltwise_of(const leat_cpu_plan *plan, int32_t i)
 {
-    return leat_cpu_spec(plan, i)->layer == &leat_layer_relu ? LEAT_DN_RELU : LEAT_DN_SIGMOID;
+    return leat_cpu_row(plan, i)->eltwise;
 }
 
-int leat_cpu_map_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)
+int leat_cpu_eltwise_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)
 {
     leat_cpu_layer_state *state = &plan->layers[i];
     int rc;
-    if (map_of(plan, i) == LEAT_DN_RELU && i > 0 && plan->layers[i - 1].relu_after) {
+    if (eltwise_of(plan, i) == LEAT_DN_RELU && i > 0 && plan->layers[i - 1].relu_after) {
         plan->at.kept = !plan->layers[i - 1].relu_backward;
         return LEAT_OK;
     }
     if ((rc = leat_cpu_want_floats(plan, i, err)) < 0 ||
-        (rc = leat_onednn_elementwise(plan->lane->dn, map_of(plan, i), plan->training,
+        (rc = leat_onednn_elementwise(plan->lane->dn, eltwise_of(plan, i), plan->training,
                                       plan->at.layout, &state->forward, err)) < 0 ||
         (rc = leat_cpu_bind(plan, state->forward, LEAT_DN_SRC, plan->at.memory, err)) < 0)
         return rc;
@@ -31,7 +32,7 @@ int leat_cpu_map_forward(leat_cpu_plan *plan, int32_t i, leat_error *err)
     return rc < 0 ? rc : leat_cpu_push(plan, &plan->forward, state->forward, err);
 }
 
-int leat_cpu_map_backward(leat_cpu_plan *plan, int32_t i, leat_error *err)
+int leat_cpu_eltwise_backward(leat_cpu_plan *plan, int32_t i, leat_error *err)
 {
     const leat_cpu_layer_state *state = &plan->layers[i];
     const leat_onednn_layout *layout = state->out.layout;
@@ -39,14 +40,14 @@ int leat_cpu_map_backward(leat_cpu_plan *plan, int32_t i, leat_error *err)
     int rc;
     if (i > 0 && plan->layers[i - 1].relu_after && plan->layers[i - 1].relu_backward)
         return LEAT_OK;
-    if (!forward) { /* the layer before does it; this one is only the key to the gradient */
-        if ((rc = leat_onednn_elementwise(plan->lane->dn, map_of(plan, i), true, layout, &made,
+    if (!forward) { /* the layer before it computes the relu; only the gradient is made here */
+        if ((rc = leat_onednn_elementwise(plan->lane->dn, eltwise_of(plan, i), true, layout, &made,
                                           err)) < 0)
             return rc;
         forward = made;
     }
-    rc = leat_onednn_elementwise_backward(plan->lane->dn, map_of(plan, i), layout, forward, &prim,
-                                          err);
+    rc = leat_onednn_elementwise_backward(plan->lane->dn, eltwise_of(plan, i), layout, forward,
+                                          &prim, err);
     leat_onednn_free(&made);
     if (rc < 0 || (rc = leat_cpu_want_grad(plan, layout, err)) < 0 ||
         (rc = leat_cpu_bind(plan, prim, LEAT_DN_DST, state->out.memory, err)) < 0 ||

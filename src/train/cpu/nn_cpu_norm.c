@@ -123,7 +123,7 @@ INLINE void normalise_pixels(const int64_t block, int64_t pixels, const float *r
         }
 }
 
-/* The relu's gradient on the way: dy counts where y > 0. */
+/* Includes the relu's gradient: dy counts where y > 0. */
 INLINE void sum_grads(const int64_t block, int64_t pixels, const float *restrict x,
                       const float *restrict y, float *restrict dy, const float *restrict center,
                       bool relu, float *restrict sum, float *restrict dot)
@@ -182,7 +182,7 @@ static int64_t place_of(const norm *n, const run *r)
     return ((r->row * n->blocks + r->block) * n->pixels + r->pixel) * n->block;
 }
 
-/* Adds a run's sums to rows a and b, and begins anew. */
+/* Adds a run's sums to rows a and b, and resets them. */
 static void take_run(const norm *n, const run *r, int32_t a, int32_t b)
 {
     float *sums[] = { floats_of(n, RUN_A), floats_of(n, RUN_B) };
@@ -253,7 +253,7 @@ static double inverse_of(const norm *n, int64_t c, bool training)
     return 1 / sqrt(variance + (double)o->epsilon);
 }
 
-/* What is no channel gets 0 for everything and stays 0. */
+/* Padding channels get 0 for everything and stay 0. */
 static void set_factors(const norm *n, bool training)
 {
     const size_t row = (size_t)(n->blocks * n->block);

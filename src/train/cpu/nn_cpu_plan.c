@@ -11,8 +11,7 @@
 int leat_cpu_no_memory(leat_error *err, size_t bytes)
 {
     return leat_fail(err, LEAT_E_NOMEM,
-                     "training: %zu bytes of memory are not to be had; make the model or the "
-                     "batch smaller",
+                     "training: cannot allocate %zu bytes; make the model or the batch smaller",
                      bytes);
 }
 
@@ -67,7 +66,7 @@ leat_cpu_memory *leat_cpu_memory_grad(leat_cpu_plan *plan, const leat_cpu_memory
     return memory;
 }
 
-/* Gives every memory that has become larger a new place; bound addresses are then out of date. */
+/* Allocates memories that have grown; addresses bound before are then invalid. */
 static int allocate_all(leat_cpu_lane *lane, leat_error *err)
 {
     leat_cpu_memory *single[] = { &lane->grads[0], &lane->grads[1], &lane->scratch };

@@ -7,8 +7,7 @@
 
 static leat_onednn_pooling pooling_of(const leat_cpu_plan *plan, int32_t i)
 {
-    return leat_cpu_spec(plan, i)->layer == &leat_layer_max_pool ? LEAT_DN_POOL_MAX
-                                                                 : LEAT_DN_POOL_MEAN;
+    return leat_cpu_row(plan, i)->pooling;
 }
 
 /* global_avg_pool is one window over the whole image. */
@@ -59,7 +58,7 @@ int leat_cpu_pool_backward(leat_cpu_plan *plan, int32_t i, leat_error *err)
 
 /* --- vectors of images ----------------------------------------------------------------------- */
 
-/* An image with channels innermost is the vector already: only the layout is called otherwise. */
+/* An image with channels innermost already is the vector; only the layout changes. */
 static int as_vector(leat_cpu_plan *plan, const leat_shape *image, const leat_shape *vector,
                      leat_error *err)
 {

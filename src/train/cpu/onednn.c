@@ -2,8 +2,8 @@
  *
  * onednn.c: oneDNN's engine, threads and layouts.
  *
- * DESIGN. Threads are the caller's affair, so oneDNN is kept to one. The OpenMP functions for that are looked
- * up at run time, because which OpenMP library oneDNN was built with (if any) is not ours to choose. A
+ * DESIGN. The caller manages threads, so oneDNN may use only one. The OpenMP functions for that are looked
+ * up at run time, because the OpenMP library of oneDNN (if any) is not known at build time. A
  * layout is kept once, so that the same layout is the same pointer. */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -20,8 +20,9 @@ int leat_onednn_fail(leat_error *err, const char *what, dnnl_status_t status)
         [dnnl_success] = { LEAT_E_INTERNAL, "no error" },
         [dnnl_out_of_memory] = { LEAT_E_NOMEM, "out of memory" },
         [dnnl_invalid_arguments] = { LEAT_E_INTERNAL, "invalid arguments" },
-        [dnnl_unimplemented] = { LEAT_E_UNSUPPORTED, "oneDNN has no such operation here" },
-        [dnnl_iterator_ends] = { LEAT_E_UNSUPPORTED, "oneDNN has no other way to do it" },
+        [dnnl_unimplemented] = { LEAT_E_UNSUPPORTED,
+                                 "oneDNN does not support this operation on this CPU" },
+        [dnnl_iterator_ends] = { LEAT_E_UNSUPPORTED, "oneDNN has no other implementation" },
         [dnnl_runtime_error] = { LEAT_E_INTERNAL, "runtime error" },
         [dnnl_not_required] = { LEAT_E_INTERNAL, "not required" },
     };

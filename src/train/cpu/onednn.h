@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * onednn.h: oneDNN behind a small face. onednn.c, onednn_prim.c and onednn_ops.c are the only files that
- * know its API, which changes between major versions.
+ * onednn.h: a small interface to oneDNN. onednn.c, onednn_prim.c and onednn_ops.c are the only files that
+ * use its API, which changes between major versions.
  *
  * Images are logically [rows, channels, height, width] whatever their place in memory, as oneDNN has
  * it; a layout says where the elements lie.
  * A leat_onednn and everything made from it belong to one thread at a time. It computes on that thread
- * alone: who wants several makes several. */
+ * alone; several threads need several of them. */
 #ifndef LEAT_ONEDNN_H
 #define LEAT_ONEDNN_H
 
@@ -38,7 +38,7 @@ void leat_onednn_leave(leat_onednn *dn);
 const leat_onednn_layout *leat_onednn_dense_layout(leat_onednn *dn, leat_dtype dtype, int32_t rank,
                                                    const int64_t *dims, const int32_t *order);
 size_t leat_onednn_layout_bytes(const leat_onednn_layout *layout);
-/* The same place for every element; NULL is nobody's equal but its own. */
+/* True if every element has the same place; NULL equals only NULL. */
 bool leat_onednn_layout_same(const leat_onednn_layout *a, const leat_onednn_layout *b);
 /* True where the memory is float[rows][blocks][pixels][block], channel c at block c / block, place
  * c % block; of a vector pixels is 1. Both dense image orders and oneDNN's blocked ones are. */
@@ -102,13 +102,13 @@ int leat_onednn_pool_backward(leat_onednn *dn, const leat_onednn_window *w,
                               const leat_onednn_prim *forward, leat_onednn_prim **out,
                               leat_error *err);
 
-typedef enum leat_onednn_map { LEAT_DN_RELU, LEAT_DN_SIGMOID } leat_onednn_map;
+typedef enum leat_onednn_eltwise { LEAT_DN_RELU, LEAT_DN_SIGMOID } leat_onednn_eltwise;
 
 /* Element by element; works in place. The backward form takes the forward's output as DST. */
-int leat_onednn_elementwise(leat_onednn *dn, leat_onednn_map kind, bool training,
+int leat_onednn_elementwise(leat_onednn *dn, leat_onednn_eltwise kind, bool training,
                             const leat_onednn_layout *layout, leat_onednn_prim **out,
                             leat_error *err);
-int leat_onednn_elementwise_backward(leat_onednn *dn, leat_onednn_map kind,
+int leat_onednn_elementwise_backward(leat_onednn *dn, leat_onednn_eltwise kind,
                                      const leat_onednn_layout *layout,
                                      const leat_onednn_prim *forward, leat_onednn_prim **out,
                                      leat_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * onednn_impl.h: what the files share that know oneDNN's API (2.x): onednn.c (engine, threads, layouts),
+ * onednn_impl.h: shared by the files that use oneDNN's API (2.x): onednn.c (engine, threads, layouts),
  * onednn_prim.c (primitives and their memories), onednn_ops.c (a constructor for each operation). */
 #ifndef LEAT_ONEDNN_IMPL_H
 #define LEAT_ONEDNN_IMPL_H
@@ -40,7 +40,7 @@ struct leat_onednn {
 };
 
 /* --- onednn.c ---------------------------------------------------------------------------------- */
-/* Fills *err with oneDNN's word. */
+/* Fills *err with the name of oneDNN's status. */
 int leat_onednn_fail(leat_error *err, const char *what, dnnl_status_t status);
 /* The layout of that description, of which each leat_onednn has one. NULL: out of memory. */
 const leat_onednn_layout *leat_onednn_intern(leat_onednn *dn, const dnnl_memory_desc_t *md);

@@ -3,7 +3,7 @@
  * onednn_ops.c: a constructor for each operation: its shapes and options as oneDNN describes them.
  *
  * DESIGN. Layouts that are not given are left open (`any`), and oneDNN chooses; the rest is the same for
- * all of them and is done by leat_onednn_make(). */
+ * all operations: leat_onednn_make(). */
 #include <string.h>
 
 #include "onednn_impl.h"
@@ -191,29 +191,29 @@ int leat_onednn_pool_backward(leat_onednn *dn, const leat_onednn_window *w,
 
 /* --- element by element --------------------------------------------------------------------- */
 
-static dnnl_alg_kind_t mapping(leat_onednn_map kind)
-{
-    return kind == LEAT_DN_RELU ? dnnl_eltwise_relu_use_dst_for_bwd
-                                : dnnl_eltwise_logistic_use_dst_for_bwd;
-}
+/* Forms whose gradient needs only the output. */
+static const dnnl_alg_kind_t eltwise[] = {
+    [LEAT_DN_RELU] = dnnl_eltwise_relu_use_dst_for_bwd,
+    [LEAT_DN_SIGMOID] = dnnl_eltwise_logistic_use_dst_for_bwd,
+};
 
-int leat_onednn_elementwise(leat_onednn *dn, leat_onednn_map kind, bool training,
+int leat_onednn_elementwise(leat_onednn *dn, leat_onednn_eltwise kind, bool training,
                             const leat_onednn_layout *layout, leat_onednn_prim **out,
                             leat_error *err)
 {
     dnnl_eltwise_desc_t desc;
     const dnnl_status_t made = dnnl_eltwise_forward_desc_init(&desc, forward_kind(training),
-                                                              mapping(kind), &layout->md, 0, 0);
+                                                              eltwise[kind], &layout->md, 0, 0);
     return leat_onednn_make(dn, "elementwise", made, &desc, false, NULL, out, err);
 }
 
-int leat_onednn_elementwise_backward(leat_onednn *dn, leat_onednn_map kind,
+int leat_onednn_elementwise_backward(leat_onednn *dn, leat_onednn_eltwise kind,
                                      const leat_onednn_layout *layout,
                                      const leat_onednn_prim *forward, leat_onednn_prim **out,
                                      leat_error *err)
 {
     dnnl_eltwise_desc_t desc;
     const dnnl_status_t made =
-        dnnl_eltwise_backward_desc_init(&desc, mapping(kind), &layout->md, &layout->md, 0, 0);
+        dnnl_eltwise_backward_desc_init(&desc, eltwise[kind], &layout->md, &layout->md, 0, 0);
     return leat_onednn_make(dn, "elementwise, gradient", made, &desc, false, forward, out, err);
 }

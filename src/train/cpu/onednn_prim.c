@@ -41,7 +41,7 @@ static int find_layouts(leat_onednn_prim *prim, const_dnnl_primitive_desc_t pd)
     return LEAT_OK;
 }
 
-/* Takes pd over. */
+/* Takes ownership of pd. */
 static int wrap(leat_onednn *dn, const char *what, dnnl_primitive_desc_t pd, leat_onednn_prim **out,
                 leat_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * flatten: makes a vector of an image; height outermost, channels innermost. */
+ * flatten: turns an image into a vector, height outermost, channels innermost. */
 #include "train/layers.h"
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
@@ -12,7 +12,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
-/* Images lie in this order already: nothing to do. */
+/* Images have this order already, so there is nothing to do. */
 static void cost(const void *opts, const leat_shape *in, const leat_shape *out, int64_t rows,
                  leat_layer_cost *to)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sliding.h: the arithmetic of a window that slides over an image, of convolution and pooling. */
+ * sliding.h: the geometry of a window that slides over an image, for convolution and pooling. */
 #ifndef LEAT_SLIDING_H
 #define LEAT_SLIDING_H
 

@@ -271,7 +271,7 @@ static void without_a_good_sample_the_first_error_stops_it(void **state)
         const leat_order_place place = leat_order_find(&plan->order, &cache, 0);
         leat_order_row(&plan->order, &cache, &place, 0, &record, &epoch);
         snprintf(want, sizeof want,
-                 "8 samples to replace it failed too; the first error: row %llu in memory: 'x': "
+                 "8 replacements failed too; the first error: row %llu in memory: 'x': "
                  "bad: planted failure at %llu",
                  (unsigned long long)record, (unsigned long long)record);
         assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);

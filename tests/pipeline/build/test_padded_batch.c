@@ -315,7 +315,7 @@ static const struct {
     { "boxes: {shape: [-1, 4]}", "{padded_batch: 4}", "if it is an empty list, give its type" },
     { "tokens: {type: int64, shape: [-1]}, tokens_length: {key: id}", "{padded_batch: 4}",
       "the tensor tokens_length, which the source has already" },
-    { "boxes: {type: float, shape: [-1, -1]}", "{padded_batch: 4}", "only the first may be -1" },
+    { "boxes: {type: float, shape: [-1, -1]}", "{padded_batch: 4}", "only the first can be -1" },
     { "id: {shape: [0]}", "{padded_batch: 4}", "a dimension is at least 1" },
     { "boxes: {type: float, shape: [-1, 1000000000, 1000000000, 1000000000]}", "{padded_batch: 4}",
       "these dimensions are too large" },

@@ -119,6 +119,8 @@ static void refuse_numbers(int where, const char *name, const leat_option *row)
     refuse(where, name, row->name, "99999999999999999999999999");
     snprintf(value, sizeof value, "%lld", (long long)row->low - 1);
     refuse(where, name, row->name, value);
+    if (row->high >= (double)INT64_MAX)
+        return; /* no 64-bit integer is too large; the long number above is */
     snprintf(value, sizeof value, "%lld", (long long)row->high + 1);
     refuse(where, name, row->name, value);
 }

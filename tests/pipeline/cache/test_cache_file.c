@@ -106,7 +106,7 @@ static void another_pipelines_file_is_refused(void **state)
     other.before = "[jitter, shrink]";
     digest_of_parts(&other, 1, NULL);
     other.seed = 6;
-    refused(&other, LEAT_E_CONFIG, "seed 5, here it is 6");
+    refused(&other, LEAT_E_CONFIG, "seed 5; now the seed is 6");
 }
 
 static void a_changed_source_is_seen(void **state)
@@ -121,7 +121,7 @@ static void a_changed_source_is_seen(void **state)
     assert_int_equal(utimensat(AT_FDCWD, data_path, times, 0), 0);
     refused(&parts, LEAT_E_CONFIG, "changed");
     write_records(data_path, 0, N_RECORDS + 1, 300);
-    refused(&parts, LEAT_E_CONFIG, "151 here");
+    refused(&parts, LEAT_E_CONFIG, "151 now");
     write_records(data_path, 0, N_RECORDS, 300);
 }
 
@@ -151,7 +151,7 @@ static void other_files_are_left_alone(void **state)
     leat_loader *loader;
     (void)state;
     write_file("my thesis", 9);
-    refused(&parts, LEAT_E_DATA, "no cache of leat");
+    refused(&parts, LEAT_E_DATA, "not a cache file of leat");
     unlink(cache_path);
     assert_int_equal(mkdir(cache_path, 0777), 0);
     leat_plan *plan = cache_plan(&parts);
@@ -170,9 +170,9 @@ static void places_for_no_file_are_named(void **state)
 {
     static const char *const cases[][2] = {
         { "/nonexistent/folder/file",
-          "/nonexistent/folder/file: cannot make it: folder /nonexistent/folder: No such file or "
-          "directory; make that folder, or " },
-        { "/proc/leat-cache", "/proc/leat-cache: cannot make it in folder /proc: " },
+          "/nonexistent/folder/file: cannot create it: folder /nonexistent/folder: No such file or "
+          "directory; create that folder, or " },
+        { "/proc/leat-cache", "/proc/leat-cache: cannot create it in folder /proc: " },
         { "/proc/leat-cache", "; give the cache a file that this process may write" },
         { "/dev/null/file", "/dev/null/file: cannot open it in folder /dev/null: Not a directory" },
     };
@@ -205,17 +205,17 @@ static void a_file_cut_in_its_header(void **state)
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         write_file(good, cuts[i]);
         if (cuts[i] > 100)
-            refused(&other, LEAT_E_DATA, "cut within its header");
+            refused(&other, LEAT_E_DATA, "cut inside its header");
         assert_true(digest_of_parts(&parts, 1, &cache) == want);
         assert_int_equal(cache.misses, N_RECORDS);
         assert_true(digest_of_parts(&parts, 1, &cache) == want);
         assert_int_equal(cache.hits, N_RECORDS);
     }
     write_file(good, 15);
-    refused(&parts, LEAT_E_DATA, "no cache of leat");
+    refused(&parts, LEAT_E_DATA, "not a cache file of leat");
     memset(good, 0, LEAT_CACHE_HEADER_BYTES);
     write_file(good, size);
-    refused(&parts, LEAT_E_DATA, "its header is zeros");
+    refused(&parts, LEAT_E_DATA, "its header is all zeros");
     free(good);
 }
 
@@ -253,7 +253,7 @@ static void a_file_that_may_not_be_written_is_read(void **state)
     assert_int_equal(chmod(cache_path, 0444), 0);
     assert_true(digest_of_parts(&parts, 1, &cache) == want);
     assert_int_equal(cache.hits, N_RECORDS);
-    assert_non_null(strstr(cache.note, "only read"));
+    assert_non_null(strstr(cache.note, "read-only"));
 }
 
 int main(void)

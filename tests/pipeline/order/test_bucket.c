@@ -274,7 +274,7 @@ static const struct {
     { "repeat, {bucket_by_length: {feature: tokens, boundaries: 40, sizes: 4}}",
       "put repeat after it" },
     { "{shuffle: {window: 20}}, {bucket_by_length: {feature: tokens, boundaries: 40, sizes: 4}}",
-      "a global shuffle; repeat can stand after it" },
+      "a global shuffle may come before it; put repeat after it" },
     { "{batch: 4}, {bucket_by_length: {feature: tokens, boundaries: 40, sizes: 4}}",
       "a second batch stage" },
     { "{bucket_by_length: {feature: tokens, boundaries: 40, sizes: 900, drop_remainder: true}}",
@@ -407,7 +407,7 @@ static void a_trainer_wants_one_shape(void **state)
         assert_int_equal(tags_vary(plan), trained[i].varies);
         const int rc = leat_trainer_open(config, plan, device, &trainer, &err);
         assert_int_equal(rc, trained[i].varies ? LEAT_E_CONFIG : LEAT_OK);
-        if (rc < 0 && (!strstr(err.message, "'tags' is longer in some batches than in others") ||
+        if (rc < 0 && (!strstr(err.message, "the length of 'tags' differs between batches") ||
                        !strstr(err.message, "train.yaml:1:")))
             fail_msg("%s", err.message);
         if (other)

@@ -248,13 +248,13 @@ static void a_window_of_all_is_global(void **state)
     static const struct {
         const char *shuffle, *batch, *note;
     } cases[] = {
-        { "{block: 10}", "32", "shuffle: each window of 160 samples is read from 16 blocks" },
+        { "{block: 10}", "32", "shuffle: each window of 160 samples holds only 16 blocks" },
         { "{block: 59}", "32", "shuffle: each window of 944 samples" },
         { "{block: 63}", "32", "shuffle: one window of 1008 holds all 1003 samples: as random as" },
         { "{block: 5000}", "32", "shuffle: one window of 80000 holds all 1003 samples" },
-        { "{window: 1002}", "32", "shuffle: within a window of 1002 samples, none moves further" },
+        { "{window: 1002}", "32", "shuffle: with a window of 1002 samples, none moves further" },
         { "{window: 1003}", "32", "shuffle: one window of 1003 holds all 1003 samples" },
-        { "{window: 100}", NULL, "shuffle: within a window of 100 batches" },
+        { "{window: 100}", NULL, "shuffle: with a window of 100 batches" },
         { "{window: 101}", NULL, "shuffle: one window of 101 holds all 101 batches" },
     };
     float *const rows = make_rows(N_ROWS);

@@ -91,7 +91,7 @@ static void the_window_fills_to_its_depth(void **state)
             for (done = 0; done < 60; done++) {
                 const leat_slot *const slot = leat_loader_slot(loader, done);
                 const bool full = slot && slot->state == LEAT_SLOT_FULL;
-                if (!full && done >= loader->next &&
+                if (!full && done >= loader->next_batch &&
                     leat_loader_batch(loader, done)->state != LEAT_BATCH_SHIPPED)
                     break;
             }

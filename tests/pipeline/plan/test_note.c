@@ -87,8 +87,7 @@ static void a_batch_that_is_never_full_is_told(void **state)
     (void)state;
     expect_notes("[b, d]", 6, "", 6);
     expect_notes("[b, d]", 7,
-                 "batch: the 6 samples of a pass are one batch; its size of 7 is never reached\n",
-                 6);
+                 "batch: the 6 samples of a pass make one batch, smaller than its size of 7\n", 6);
 }
 
 /* Memory is for the samples that there are. */

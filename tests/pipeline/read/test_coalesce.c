@@ -71,7 +71,7 @@ static void draw_rows(test_run *run, leat_rng *rng, int kind, uint64_t *cursor, 
         row->offset = kind == SEQUENTIAL ? *cursor
                       : kind == CLOSE    ? base + leat_rng_below(rng, 40) * 1000
                                          : leat_rng_below(rng, FILE_BYTES - 1000);
-        total += row->size + (row->size && row->direct ? 3 * LEAT_LAYOUT_ALIGN : 0);
+        total += row->size + (row->size && row->direct ? 3 * LEAT_COALESCE_ALIGN : 0);
         if (i && total > most / 8)
             break;
         *cursor = (*cursor + row->size) % (FILE_BYTES - 1000);
@@ -92,17 +92,17 @@ static uint64_t play(uint64_t seed, int kind, uint64_t bytes, const bool direct[
 {
     static test_run runs[OPEN_MOST];
     leat_rng rng = leat_rng_make(seed, (uint64_t)kind, bytes, 0);
-    leat_coalesce layout = { .bytes = bytes, .end = bytes, .most = bytes / 4 };
+    leat_coalesce coalesce = { .bytes = bytes, .end = bytes, .most = bytes / 4 };
     uint64_t head = 0, tail = 0, used_from = 0, cursor = 0, n_rows = 0, n_reads = 0;
-    if (posix_memalign((void **)&layout.memory, LEAT_LAYOUT_ALIGN, bytes))
+    if (posix_memalign((void **)&coalesce.memory, LEAT_COALESCE_ALIGN, bytes))
         fail();
-    memset(layout.memory, 0, bytes);
+    memset(coalesce.memory, 0, bytes);
     for (int step = 0; step < 400; step++) {
         /* a group */
         const uint64_t first = head;
         const uint64_t window = leat_rng_below(&rng, (uint32_t)bytes); /* that is to be used */
         if (head == tail) /* nothing is open: from the start again */
-            used_from = layout.to = (layout.to + bytes - 1) / bytes * bytes;
+            used_from = coalesce.to = (coalesce.to + bytes - 1) / bytes * bytes;
         test_run *before = NULL;
         while (head - tail < OPEN_MOST && leat_rng_below(&rng, 5)) {
             test_run *const run = &runs[head % OPEN_MOST];
@@ -110,9 +110,9 @@ static uint64_t play(uint64_t seed, int kind, uint64_t bytes, const bool direct[
             run->done = false;
             uint64_t whole = 0;
             for (uint32_t i = 0; i < run->n; i++)
-                whole += 2 * (run->rows[i].size + 3 * LEAT_LAYOUT_ALIGN);
-            layout.end = window > whole ? window : whole < bytes ? whole : bytes;
-            const int n = leat_coalesce_place(&layout, run->rows, run->n, used_from,
+                whole += 2 * (run->rows[i].size + 3 * LEAT_COALESCE_ALIGN);
+            coalesce.end = window > whole ? window : whole < bytes ? whole : bytes;
+            const int n = leat_coalesce_place(&coalesce, run->rows, run->n, used_from,
                                               before ? &before->end : NULL, &run->end);
             if (n < 0) {
                 assert_true(head > tail); /* with nothing under way there is room for any run */
@@ -122,18 +122,18 @@ static uint64_t play(uint64_t seed, int kind, uint64_t bytes, const bool direct[
             before = run;
             head++;
         }
-        leat_coalesce_close(&layout);
+        leat_coalesce_close(&coalesce);
         for (uint64_t i = first; i < head; i++)
             for (uint32_t r = 0; r < runs[i % OPEN_MOST].n; r++) {
                 const leat_row_read *const row = &runs[i % OPEN_MOST].rows[r];
                 assert_int_equal(row->bytes != NULL, row->size > 0);
                 n_rows += row->size > 0;
                 if (row->length) {
-                    assert_true(row->bytes - (row->offset - row->from) >= layout.memory);
+                    assert_true(row->bytes - (row->offset - row->from) >= coalesce.memory);
                     assert_true(row->bytes - (row->offset - row->from) + row->length <=
-                                layout.memory + bytes);
-                    assert_true(!row->direct || (row->from % LEAT_LAYOUT_ALIGN == 0 &&
-                                                 row->length % LEAT_LAYOUT_ALIGN == 0));
+                                coalesce.memory + bytes);
+                    assert_true(!row->direct || (row->from % LEAT_COALESCE_ALIGN == 0 &&
+                                                 row->length % LEAT_COALESCE_ALIGN == 0));
                     carry_out(row);
                 }
             }
@@ -151,7 +151,7 @@ static uint64_t play(uint64_t seed, int kind, uint64_t bytes, const bool direct[
                 runs[tail % OPEN_MOST].done = true;
             }
     }
-    free(layout.memory);
+    free(coalesce.memory);
     assert_true(n_rows > 100);
     return n_rows / n_reads;
 }
@@ -191,7 +191,7 @@ static void what_joins_a_read(void **state)
     static uint8_t memory[65536];
     (void)state;
     for (size_t i = 0; i < sizeof thirds / sizeof *thirds; i++) {
-        leat_coalesce layout = {
+        leat_coalesce coalesce = {
             .memory = memory, .bytes = sizeof memory, .end = sizeof memory, .most = 16384
         };
         leat_row_read rows[3] = {
@@ -200,7 +200,7 @@ static void what_joins_a_read(void **state)
             { .fd = 5, .offset = 200, .size = 100 },
         };
         uint64_t end;
-        assert_int_equal(leat_coalesce_place(&layout, rows, 3, 0, NULL, &end), thirds[i].n_reads);
+        assert_int_equal(leat_coalesce_place(&coalesce, rows, 3, 0, NULL, &end), thirds[i].n_reads);
         assert_ptr_equal(rows[2].bytes, rows[0].bytes + 100);
     }
 }
@@ -209,16 +209,16 @@ static void what_joins_a_read(void **state)
 static void a_part_is_used_again_and_again(void **state)
 {
     static uint8_t memory[1 << 20];
-    leat_coalesce layout = {
+    leat_coalesce coalesce = {
         .memory = memory, .bytes = sizeof memory, .end = 1 << 16, .most = 1 << 14
     };
     uint64_t end, used_from = 0;
     (void)state;
     for (uint64_t i = 0; i < 2000; i++) {
         leat_row_read row = { .fd = 5, .offset = i * 7919 % 100000, .size = 1000 + i % 3000 };
-        assert_int_equal(leat_coalesce_place(&layout, &row, 1, used_from, NULL, &end), 1);
-        assert_true(row.bytes + row.size <= memory + layout.end);
-        leat_coalesce_close(&layout);
+        assert_int_equal(leat_coalesce_place(&coalesce, &row, 1, used_from, NULL, &end), 1);
+        assert_true(row.bytes + row.size <= memory + coalesce.end);
+        leat_coalesce_close(&coalesce);
         used_from = end;
     }
 }

@@ -279,7 +279,7 @@ static void a_file_cut_short_under_the_loader(void **state)
             leat_batch_release(batch);
         while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK);
         assert_int_equal(rc, LEAT_E_DATA);
-        assert_non_null(strstr(err.message, "cut short"));
+        assert_non_null(strstr(err.message, "cut while in use"));
         assert_non_null(strstr(err.message, "shrinks.tfrecord"));
         leat_loader_close(&loader);
         leat_plan_close(&plan);

@@ -118,7 +118,7 @@ static void check_least(const recipe *r, const leat_loader_options *options)
 {
     leat_loader *loader;
     leat_error err;
-    char words[32];
+    char words[48];
     int64_t n_all, n;
     const leat_budget ample = budget_of(r, (int64_t)1 << 40, options);
     leat_plan *plan = plan_of(r, (int64_t)1 << 40);
@@ -136,7 +136,7 @@ static void check_least(const recipe *r, const leat_loader_options *options)
 
     plan = plan_of(r, ample.least_bytes - 1);
     assert_int_equal(leat_loader_open(plan, options, &loader, &err), LEAT_E_CONFIG);
-    snprintf(words, sizeof words, "at least %lld,", (long long)ample.least_bytes);
+    snprintf(words, sizeof words, "at least %lld bytes", (long long)ample.least_bytes);
     assert_non_null(strstr(err.message, words));
     leat_plan_close(&plan);
 

@@ -107,7 +107,7 @@ static void a_plan_with_it(void **state)
     assert_int_equal(link.device, 0);
     assert_int_equal(leat_plan_link(plan, 0, 1, &link), LEAT_OK);
     assert_int_equal(link.device, 1);
-    assert_non_null(strstr(leat_plan_note(plan, 0), "'random_flip' stands before it"));
+    assert_non_null(strstr(leat_plan_note(plan, 0), "'random_flip' before it is random"));
     assert_true(leat_plan_get_info(plan)->digest == leat_plan_get_info(other)->digest);
     assert_int_equal(plan->rows_bytes, (8 * ROW + 63) / 64 * 64 + 64);
     leat_plan_close(&other);

@@ -22,15 +22,15 @@ static void errors_say_what_and_where(void **state)
     refused("{concat: {tfrecord: 'A'}}", "option");
     refused("{concat: [7]}", "each entry is a source");
     refused("{concat: [{pipeline: [shuffle]}]}", "each entry is a source");
-    refused("{concat: [{tfrecord: 'A', images: 'I'}]}", "a dash of its own");
+    refused("{concat: [{tfrecord: 'A', images: 'I'}]}", "own dash");
     refused("{concat: [{tfrecrd: 'A'}]}", "did you mean 'tfrecord'");
     refused("{concat: [" XA ", pipeline: [{batch: 3}]}]}", "batch is not allowed in the pipeline");
     refused("{concat: [" XA ", pipeline: [{map: [cast]}]}]}", "map is not allowed in the pipeline");
     refused("{concat: [" XA ", pipeline: shuffle}]}", "pipeline must be a list");
     refused("{concat: [" XA ", pipeline: [{skip: 99}]}]}", "skip leaves none of the 40");
-    refused("{concat: [" XA ", pipeline: [{repeat: forever}]}, " XB "}]}", "never come up");
+    refused("{concat: [" XA ", pipeline: [{repeat: forever}]}, " XB "}]}", "never be used");
     refused("{interleave: {cycle_length: 1, sources: [" XA ", pipeline: [repeat]}, " XB "}]}}",
-            "never come up");
+            "never be used");
     refused("{mix: {weights: [1], sources: [" XA "}, " XB "}]}}", "a list of 2 numbers");
     refused("{mix: {weights: [1, 0], sources: [" XA "}, " XB "}]}}",
             "a weight is a number above 0");
@@ -48,9 +48,9 @@ static void errors_say_what_and_where(void **state)
     refused("{mix: [" XA "}, {tfrecord: {files: 'B', features: {x: {key: id}, id: {shape: []}}}}]}",
             "'x' as int64[] and source 1");
     refused("{zip: [" XA "}, " XB "}]}", "both have a tensor 'x'");
-    refused("{zip: [" XA ", pipeline: [shuffle]}]}", "may not change from epoch to epoch");
-    refused("{zip: [" XA ", pipeline: [{repeat: 2}]}]}", "may not change from epoch to epoch");
-    refused("{zip: [{concat: [" XA ", pipeline: [shuffle]}]}]}", "may not change");
+    refused("{zip: [" XA ", pipeline: [shuffle]}]}", "must be the same in every epoch");
+    refused("{zip: [" XA ", pipeline: [{repeat: 2}]}]}", "must be the same in every epoch");
+    refused("{zip: [{concat: [" XA ", pipeline: [shuffle]}]}]}", "must be the same");
 }
 
 /* What a source's own pipeline has to say is said with its number. */
@@ -87,9 +87,9 @@ static void every_kind_names_its_parts(void **state)
                  kinds[k]);
         check(combined_try_plan(source, "", "[{batch: 4}]", &plan, &err), &err);
         assert_string_equal(leat_plan_note(plan, 0), kept);
-        assert_ptr_equal(strstr(leat_plan_note(plan, 1), "source 1: shuffle: within a window of 8"),
+        assert_ptr_equal(strstr(leat_plan_note(plan, 1), "source 1: shuffle: with a window of 8"),
                          leat_plan_note(plan, 1));
-        assert_ptr_equal(strstr(leat_plan_note(plan, 2), "source 2: shuffle: within a window of 6"),
+        assert_ptr_equal(strstr(leat_plan_note(plan, 2), "source 2: shuffle: with a window of 6"),
                          leat_plan_note(plan, 2));
         assert_null(leat_plan_note(plan, 3));
         leat_plan_close(&plan);

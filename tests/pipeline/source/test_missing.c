@@ -77,7 +77,7 @@ static void messages_say_what_to_write(void **state)
         { "w: {key: weight, type: int64, default: 1.5}",
           "must be a number of its type (int64), got '1.5'" },
         { "w: {key: weight, type: float, default: 1e39}", "must be a number of its type (float)" },
-        { "w: {key: weight, type: int64, shape: [-1], default: 1}", "leave default out" },
+        { "w: {key: weight, type: int64, shape: [-1], default: 1}", "remove default" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

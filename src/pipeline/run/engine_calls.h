@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine_calls.h: what the files of this folder offer to each other. engine.h includes it.
+ * Invariant: a function that ends in _locked is called with the engine lock held; the others are
+ * called without it. */
+#ifndef LEAT_ENGINE_CALLS_H
+#define LEAT_ENGINE_CALLS_H
+
+#include "engine.h"
+
+/* --- slot.c ----------------------------------------------------------------------------------- */
+int leat_slot_open_all(leat_loader *loader, leat_error *err);
+void leat_slot_close_all(leat_loader *loader);
+/* True when the window needs one more slot than were made. */
+bool leat_slot_can_make_locked(const leat_loader *loader);
+/* Makes a slot. Releases the lock meanwhile. */
+void leat_slot_make_locked(leat_loader *loader);
+void leat_slot_free_locked(leat_slot *slot);
+/* Returns the slot of a batch for writing rows; the first call begins the batch. NULL: there is
+ * none yet. */
+leat_slot *leat_slot_claim_locked(leat_loader *loader, int64_t batch,
+                                  const leat_order_place *place);
+bool leat_slot_can_claim_locked(const leat_loader *loader, int64_t batch);
+/* A row's part of its batch's digest. Rows count by their number in the global batch, so that
+ * the digests of all ranks add up to that batch's. */
+uint64_t leat_slot_digest_row(const leat_plan *plan, const leat_order_place *place, uint8_t *slot,
+                              uint64_t row);
+
+/* --- readahead.c ------------------------------------------------------------------------------ */
+int leat_readahead_open(leat_loader *loader, leat_error *err);
+void leat_readahead_close(leat_loader *loader);
+bool leat_readahead_can_locked(const leat_loader *loader);
+/* readahead_group.c: claims tasks and submits their reads. Takes the read-ahead token, and
+ * releases the lock meanwhile. */
+void leat_readahead_group_locked(leat_loader *loader);
+/* How far the head of the ring of tasks may go now. */
+uint64_t leat_readahead_head_limit_locked(const leat_loader *loader);
+/* Ends all reads that the kernel has not taken, as failed. */
+void leat_readahead_drop_locked(leat_loader *loader);
+/* Books finished reads. */
+void leat_readahead_reap_locked(leat_loader *loader);
+/* The oldest task that is READY and has a slot, of batch `only` or, if that is -1, of any. */
+leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only);
+void leat_readahead_done_locked(leat_loader *loader, leat_task *task);
+
+/* --- ship.c ----------------------------------------------------------------------------------- */
+int leat_ship_open(leat_loader *loader, leat_error *err);
+void leat_ship_close(leat_loader *loader);
+bool leat_ship_can_locked(const leat_loader *loader);
+/* True when a full batch waits for a device buffer and one more may be made. */
+bool leat_ship_can_make_locked(const leat_loader *loader);
+/* Makes a device buffer. Releases the lock meanwhile. */
+void leat_ship_make_locked(leat_loader *loader);
+void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer);
+/* Enqueues the copy of the next full batch. Releases the lock meanwhile. */
+void leat_ship_next_locked(leat_loader *loader);
+/* Puts finished copies into the trace. Releases the lock meanwhile. */
+void leat_ship_note_locked(leat_loader *loader);
+/* Asks the device whether it has failed. Releases the lock meanwhile. */
+void leat_ship_check_locked(leat_loader *loader);
+/* Waits for an event; LEAT_E_AGAIN at until_ns, unless that is 0. Releases the lock meanwhile. */
+int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_ns);
+/* The event that is reached when the batch is complete on the device. */
+leat_event *leat_ship_arrived(const leat_batch *batch);
+/* Fills *err with the device's own explanation of rc. Returns rc. */
+int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
+
+/* --- ship_map.c ------------------------------------------------------------------------------- */
+int leat_ship_map_open(leat_loader *loader, leat_error *err);
+void leat_ship_map_close(leat_loader *loader);
+
+/* --- tune.c ----------------------------------------------------------------------------------- */
+/* A task of n rows took ns. */
+void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns);
+/* The last read of a task came ns after its submission. */
+void leat_tune_read_locked(leat_loader *loader, int64_t ns);
+/* A worker that reads by itself had to wait for the disk. */
+void leat_tune_cache_miss_locked(leat_loader *loader);
+/* A batch is complete. */
+void leat_tune_batch_locked(leat_loader *loader);
+/* A worker found nothing to do. */
+void leat_tune_idle_locked(leat_loader *loader);
+
+/* --- batch_ops.c ------------------------------------------------------------------------------ */
+/* The last row of a slot is done: the slot goes to BATCH_OPS, or to FULL if there is nothing
+ * left to do. */
+void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot);
+bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t only);
+/* Takes a part of the oldest batch that has one; only of batch `only` unless that is -1. */
+bool leat_batch_ops_take_locked(leat_loader *loader, int64_t only, leat_batch_ops_task *out);
+/* Does the part, without the lock. *digest is what it adds to the batch's digest. */
+int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_task *task,
+                       uint64_t *digest, leat_error *err);
+/* failed: NULL, or the error of leat_batch_ops_run(). */
+void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_task *task,
+                                uint64_t digest, const leat_error *failed);
+
+/* --- bad_rows.c ------------------------------------------------------------------------------- */
+int leat_bad_rows_open(leat_loader *loader, leat_error *err);
+void leat_bad_rows_close(leat_loader *loader);
+/* A row failed with *err. Masks or replaces it if the plan says so and the error is the record's
+ * fault. Returns LEAT_OK, or the error that stops the loader. Takes the lock. */
+int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint64_t row,
+                      uint64_t record, uint64_t epoch, leat_error *err);
+/* A slot begins a batch: gives it an empty log. */
+void leat_bad_rows_begin_locked(leat_loader *loader, leat_slot *slot);
+/* The turn of a full slot has come: counts its bad rows, and sets its error when they are too
+ * many. */
+void leat_bad_rows_settle_locked(leat_loader *loader, leat_slot *slot);
+/* Moves the log from the slot to the batch. */
+void leat_bad_rows_move_locked(leat_slot *slot, leat_batch *batch);
+/* A batch is handed out. */
+void leat_bad_rows_count_locked(leat_loader *loader, const leat_batch *batch);
+/* A batch is released. */
+void leat_bad_rows_release_locked(leat_loader *loader, leat_batch *batch);
+
+/* --- batch.c ---------------------------------------------------------------------------------- */
+int leat_batch_open_all(leat_loader *loader, leat_error *err);
+void leat_batch_close_all(leat_loader *loader);
+/* The handle for a batch that gets its slot now: one that nobody holds. */
+leat_batch *leat_batch_renew_locked(leat_loader *loader, int64_t batch);
+/* Copies number, rows, digest and times from a full slot into the handle. */
+void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot);
+/* Fills views and mask of a batch that is handed out. They stay valid when the loader is closed. */
+void leat_batch_settle(leat_batch *batch);
+
+/* --- loader.c, loader_open.c ------------------------------------------------------------------ */
+/* Frees a closed loader after the last batch was released. */
+void leat_loader_free(leat_loader *loader);
+/* The same in a child process after fork(). Takes no lock, waits for nobody, and leaves the
+ * parent's device and threads alone. */
+void leat_loader_free_forked(leat_loader *loader);
+int leat_loader_fail_forked(leat_error *err);
+
+/* --- sched.c ---------------------------------------------------------------------------------- */
+/* The body of worker thread i. */
+void leat_sched_work(void *loader, int i);
+/* The consumer works and sleeps until done(loader) is true or, unless until_ns is 0, until that
+ * time. Returns done(loader). */
+bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *),
+                            int64_t until_ns);
+/* True when rows, or parts of batch ops, can be done now; only of batch `only` unless that is
+ * -1. */
+bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t only);
+bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t only);
+/* Puts what a thread did since start_ns into its trace. Returns the time now. */
+int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
+                         uint64_t row, uint64_t n, uint64_t record);
+
+/* --- wake.c ----------------------------------------------------------------------------------- */
+/* Call it after any change: it wakes the thread that the change concerns. */
+void leat_wake_balance_locked(leat_loader *loader);
+/* Call it instead after a task, when the caller takes the next one at once. It wakes only the
+ * consumer, if its batch is there: waking a worker for work that the caller is about to take
+ * costs more than a short row. */
+void leat_wake_consumer_locked(leat_loader *loader);
+/* The loader closes: wakes everybody. */
+void leat_wake_stop(leat_loader *loader);
+/* A worker found nothing to do: sleeps until there may be something. */
+void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker);
+/* The consumer found nothing to do: sleeps until done(loader) may be true or there is work for
+ * it, or, unless until_ns is 0, until that time. */
+void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
+                           bool (*done)(const leat_loader *), int64_t until_ns);
+
+#endif
