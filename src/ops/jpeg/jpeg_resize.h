@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_resize.h: the horizontal pass and normalising in one function, for several float32 rows at a time.
- * jpeg_resize.c calls it. */
+ * jpeg_resize.h: parts of jpeg_resize.c: the sampler, and the horizontal pass and normalising in one
+ * function, for several float32 rows at a time. */
 #ifndef LEAT_JPEG_RESIZE_H
 #define LEAT_JPEG_RESIZE_H
 
@@ -18,6 +18,11 @@ typedef struct leat_jpeg_floats {
     float shift[LEAT_JPEG_FLOAT_PHASES][16];
     int32_t n_phases; /* 1 … LEAT_JPEG_FLOAT_PHASES: channels of the normalisation */
 } leat_jpeg_floats;
+
+/* Makes the sampler of a row. Leaves it without groups if the image shrinks too much. Returns LEAT_OK or
+ * LEAT_E_NOMEM. */
+int leat_jpeg_sampler_make(leat_jpeg_sampler *s, const leat_axis *across,
+                           const leat_jpeg_target *target, leat_scratch *scratch);
 
 #if defined(__x86_64__)
 /* Writes LEAT_JPEG_FLOAT_ROWS rows of n values. Input rows are in_stride values apart, output rows n. */
