@@ -117,13 +117,14 @@ static int decode_whole(const leat_jpeg *jpeg, const leat_view *in, const leat_i
 }
 
 static int apply(const leat_fused_op *ops, int n, const leat_plan64 *plans, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+                 const leat_view *out, bool streams, leat_scratch *scratch, leat_error *err)
 {
     leat_jpeg jpeg;
     leat_affine affine;
     leat_jpeg_target target = { .height = (int32_t)out->shape.dims[0],
                                 .width = (int32_t)out->shape.dims[1],
-                                .channels = (int32_t)out->shape.dims[2] };
+                                .channels = (int32_t)out->shape.dims[2],
+                                .streams = streams };
     int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
     if (rc < 0)
         return rc;

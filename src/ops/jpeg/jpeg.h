@@ -115,6 +115,7 @@ typedef struct leat_jpeg_target {
     const leat_affine *affine; /* gives float32; NULL: uint8 */
     /* Size of the resized box, and the place of the result in it. 0: the result is the resized box. */
     int32_t resized_height, resized_width, top, left;
+    int32_t streams; /* write around the CPU's caches where a kernel can */
 } leat_jpeg_target;
 
 /* Decodes what the result needs of a box, and processes it to height × width × channels values. Gives the

@@ -49,9 +49,18 @@ static int take_rows(resizer *r, leat_scratch *scratch)
     return LEAT_OK;
 }
 
-static leat_jpeg_floats floats_of(const leat_affine *affine)
+/* Whether rows of n floats from `out` on are whole cache lines. */
+static int are_lines(const void *out, size_t n)
 {
-    leat_jpeg_floats floats = { .n_phases = affine->n_channels };
+    return (uintptr_t)out % 64 == 0 && n % 16 == 0;
+}
+
+static leat_jpeg_floats floats_of(const resizer *r)
+{
+    const leat_affine *affine = r->target->affine;
+    const size_t n = (size_t)r->target->width * (size_t)r->target->channels;
+    leat_jpeg_floats floats = { .n_phases = affine->n_channels,
+                                .streams = r->target->streams && are_lines(r->out, n) };
     for (int32_t i = 0; i < 16 * floats.n_phases; i++) {
         floats.scale[i / 16][i % 16] = affine->scale[i % affine->n_channels];
         floats.shift[i / 16][i % 16] = affine->shift[i % affine->n_channels];
@@ -87,7 +96,7 @@ static int set_up(resizer *r, leat_image_box *box, leat_scratch *scratch)
     r->makes_floats = r->sampler.n_groups && t->height >= LEAT_JPEG_FLOAT_ROWS && t->affine &&
                       t->affine->n_channels <= LEAT_JPEG_FLOAT_PHASES;
     if (r->makes_floats)
-        r->floats = floats_of(t->affine);
+        r->floats = floats_of(r);
     r->n_values = (size_t)box->width * (size_t)t->channels;
     return take_rows(r, scratch);
 }
@@ -142,11 +151,22 @@ static void write_floats(const resizer *r, int32_t y)
     leat_jpeg_sample_floats_avx512((float *)(void *)r->out + (size_t)y * n, n, r->mixed,
                                    r->mixed_stride, &r->sampler, last_shift(r), &r->floats);
 }
+
+static void fence(const resizer *r)
+{
+    if (r->floats.streams)
+        leat_jpeg_fence_avx512();
+}
 #else
 static void write_floats(const resizer *r, int32_t y)
 {
     (void)r;
     (void)y;
+}
+
+static void fence(const resizer *r)
+{
+    (void)r;
 }
 #endif
 
@@ -237,6 +257,7 @@ int leat_jpeg_resize(const leat_jpeg_dsp *kernels, const uint8_t *pixels, size_t
         return no_memory(target, err);
     r.pixels = pixels + (size_t)box.y * stride_bytes + (size_t)box.x * (size_t)target->channels;
     write_ready(&r, box.height);
+    fence(&r);
     return LEAT_OK;
 }
 
@@ -265,6 +286,7 @@ int leat_jpeg_decode_resized(const leat_jpeg *jpeg, const leat_image_box *box,
     rc = leat_jpeg_decode_rows(jpeg, &needed, target->channels, &r.rows, scratch, err);
     if (!rc)
         write_ready(&r, needed.height);
+    fence(&r); /* after an error too: the ops then write the row anew, one by one */
     return rc;
 }
 
