@@ -23,14 +23,20 @@ LEAT_LOSS_LIST(LEAT_LOSS_DECLARE)
 LEAT_OPTIMIZER_LIST(LEAT_OPTIMIZER_DECLARE)
 #undef LEAT_OPTIMIZER_DECLARE
 
+/* A row of an optimiser's table for a field of leat_rate_options, which its struct calls `base`. */
+#define LEAT_RATE_OPTION(type, field, initial, low, high, help)                                    \
+    { #field, LEAT_OPTION_TYPE_F32, offsetof(type, base.field), initial, low, high, NULL, help }
+
 /* The options of the optimisers, for backends. */
 typedef struct leat_sgd_options {
-    float learning_rate, momentum, weight_decay;
+    leat_rate_options base;
+    float momentum;
     int32_t nesterov;
 } leat_sgd_options;
 
 typedef struct leat_adam_options {
-    float learning_rate, beta1, beta2, epsilon;
+    leat_rate_options base;
+    float beta1, beta2, epsilon;
 } leat_adam_options;
 
 /* i-th element of a target of any type. */

@@ -6,8 +6,10 @@
 #include <string.h>
 
 static const leat_layer *const layers[] = {
-#define LEAT_LAYER_ROW(name) &leat_layer_##name,
-    LEAT_LAYER_LIST(LEAT_LAYER_ROW)
+#define LEAT_LAYER_ROW(name)           &leat_layer_##name,
+#define LEAT_ACT_ROW(name, from, help) &leat_layer_##name,
+    LEAT_LAYER_LIST(LEAT_LAYER_ROW) LEAT_ACT_LIST(LEAT_ACT_ROW)
+#undef LEAT_ACT_ROW
 #undef LEAT_LAYER_ROW
 };
 

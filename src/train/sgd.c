@@ -5,27 +5,27 @@
 #include "losses.h"
 
 static const leat_option options[] = {
-    LEAT_OPTION_F32(leat_sgd_options, learning_rate, "0.01", 0, 1e6, "step size"),
+    LEAT_RATE_OPTION(leat_sgd_options, learning_rate, "0.01", 0, 1e6, "step size"),
     LEAT_OPTION_F32(leat_sgd_options, momentum, "0", 0, 1,
                     "share of the last step added to the next"),
-    LEAT_OPTION_F32(leat_sgd_options, weight_decay, "0", 0, 1e6,
+    LEAT_RATE_OPTION(leat_sgd_options, weight_decay, "0", 0, 1e6,
                     "L2 penalty: this times the weight is added to its gradient"),
     LEAT_OPTION_BOOL(leat_sgd_options, nesterov, "false", "use Nesterov momentum"), LEAT_OPTION_END
 };
 
 /* Blocks of fixed length, so that the compiler makes vector code of the inner loop. */
-static void update(const void *opts, int64_t step, float *restrict weight,
+static void update(const void *opts, const leat_update *u, float *restrict weight,
                    const float *restrict grad, float *const states[LEAT_OPTIMIZER_MAX_STATES],
                    size_t n)
 {
     const leat_sgd_options o = *(const leat_sgd_options *)opts;
     float *restrict velocity = states[0];
-    const float of_grad = o.nesterov ? o.learning_rate : 0.0f;
-    const float of_velocity = o.nesterov ? o.learning_rate * o.momentum : o.learning_rate;
-    (void)step;
+    const float rate = (float)u->learning_rate, decay = u->weight_decay, scale = u->grad_scale;
+    const float of_grad = o.nesterov ? rate : 0.0f;
+    const float of_velocity = o.nesterov ? rate * o.momentum : rate;
     for (size_t i = 0; i < n; i += 16)
         for (size_t j = i; j < i + 16; j++) {
-            const float g = grad[j] + o.weight_decay * weight[j];
+            const float g = grad[j] * scale + decay * weight[j];
             const float v = o.momentum * velocity[j] + g;
             velocity[j] = v;
             weight[j] -= of_grad * g + of_velocity * v;

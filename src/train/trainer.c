@@ -119,14 +119,31 @@ static int check_rows(const leat_trainer *trainer, const leat_net_rows *rows, le
         leat_shape_text(x_fits ? &model->target : &model->input, wanted, sizeof wanted));
 }
 
+/* What the next training step does. */
+static leat_net_step next_step(const leat_trainer *trainer)
+{
+    const leat_model *model = &trainer->model;
+    const leat_rate_options *o = model->optimizer_options;
+    const int64_t at = trainer->n_accumulated % model->accumulate;
+    return (leat_net_step){ .train = true,
+                            .first = at == 0,
+                            .last = at + 1 == model->accumulate,
+                            .share = 1.0f / (float)model->accumulate,
+                            .clip = trainer->clip,
+                            .rate = (double)o->learning_rate };
+}
+
 /* Runs a step over checked rows. If all are masked, the optimiser makes no step. */
 static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train, int64_t *busy_ns,
                     leat_error *err)
 {
+    const leat_net_step how = train ? next_step(trainer) : (leat_net_step){ .train = false };
     *busy_ns = 0;
-    return rows->n_valid == 0
-               ? LEAT_OK
-               : trainer->backend->step(trainer->net, trainer->stream, rows, train, busy_ns, err);
+    if (rows->n_valid == 0)
+        return LEAT_OK;
+    const int rc = trainer->backend->step(trainer->net, trainer->stream, rows, &how, busy_ns, err);
+    trainer->n_accumulated += rc == LEAT_OK && train;
+    return rc;
 }
 
 int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, bool train,

@@ -18,7 +18,11 @@ typedef struct leat_train_options {
     int64_t seed; /* LEAT_OPTION_CHOICE(0): the config's own */
     leat_string input, target;
     const leat_node *model, *loss, *optimizer;
-    int64_t threads;    /* LEAT_OPTION_CHOICE(0): auto */
+    int64_t threads;      /* LEAT_OPTION_CHOICE(0): auto */
+    int64_t micro_shards; /* the same */
+    int32_t precision;    /* leat_precision */
+    int64_t accumulate;
+    float clip;
     int64_t sync_every; /* 0: never */
 } leat_train_options;
 
@@ -38,6 +42,8 @@ struct leat_trainer {
     int32_t input_at, target_at; /* tensors of the plan */
     int64_t sync_every;
     leat_net_sums carried;       /* of training, from before an evaluation */
+    int64_t n_accumulated;       /* training steps whose gradients were taken */
+    float clip;                  /* leat_net_step.clip */
     leat_stream *stream, *watch; /* NULL where the device computes in host memory */
     leat_trainer_flight flights[LEAT_TRAINER_IN_FLIGHT];
     uint64_t n_begun, n_done; /* steps; flights holds n_done up to n_begun */

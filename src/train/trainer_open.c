@@ -7,11 +7,17 @@
 #include "trainer.h"
 
 static const char *const autos[] = { "auto", NULL };
+static const char *const precisions[] = {
+#define PRECISION(name, text) text,
+    LEAT_PRECISION_LIST(PRECISION) NULL
+#undef PRECISION
+};
 
 static const leat_option train_table[] = {
     LEAT_OPTION_STRING(leat_train_options, device, "cpu", "cpu, cuda:N or sim:NAME"),
     LEAT_OPTION_I64(leat_train_options, epochs, "1", 1, 1e9, "passes over the pipeline"),
-    LEAT_OPTION_NODE(leat_train_options, model, NULL, "list of layers, in order"),
+    LEAT_OPTION_NODE(leat_train_options, model, NULL,
+                     "list of layers, in order, or a ready-made model"),
     LEAT_OPTION_NODE(leat_train_options, loss, NULL, "loss function to minimise"),
     LEAT_OPTION_NODE(leat_train_options, optimizer, "", "how weights are updated; default: sgd"),
     LEAT_OPTION_STRING(leat_train_options, input, "",
@@ -22,6 +28,17 @@ static const leat_option train_table[] = {
     LEAT_OPTION_I64_OR(leat_train_options, threads, "auto", 1, 1024, autos,
                        "compute threads on the CPU; auto: OMP_NUM_THREADS, else one per 50 million "
                        "operations of a step, up to all CPUs"),
+    LEAT_OPTION_I64_OR(leat_train_options, micro_shards, "auto", 1, 256, autos,
+                       "parts of a batch whose gradients are summed in a fixed order, so that "
+                       "weights do not depend on threads; at most so many threads compute; auto: "
+                       "one per 32 rows, up to 16"),
+    LEAT_OPTION_ENUM(leat_train_options, precision, "fp32", precisions,
+                     "how layers compute; bf16: activations in bfloat16, weights in float32; tf32 "
+                     "is for GPUs"),
+    LEAT_OPTION_I64(leat_train_options, accumulate, "1", 1, 100000,
+                    "batches whose mean gradient makes one update"),
+    LEAT_OPTION_F32(leat_train_options, clip, "0", 0, 1e9,
+                    "longest length of the whole gradient; longer ones are shortened; 0: any"),
     LEAT_OPTION_I64(leat_train_options, sync_every, "0", 0, 1e9,
                     "wait for the device every so many steps, as reading the loss does; 0: never"),
     LEAT_OPTION_END
@@ -63,6 +80,16 @@ int leat_trainer_open_device(const leat_config *config, leat_device **out, leat_
 
 /* --- parts ----------------------------------------------------------------------------------- */
 
+/* Wide dense layers lose speed below 32 rows, and every shard has a gradient of its own. */
+static int32_t count_shards(const leat_train_options *o, int64_t batch_size)
+{
+    int64_t n = o->micro_shards;
+    if (n == LEAT_OPTION_CHOICE(0))
+        n = batch_size / 32 < 16 ? batch_size / 32 : 16;
+    n = n < batch_size ? n : batch_size;
+    return n > 1 ? (int32_t)n : 1;
+}
+
 static int open_model(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
                       const leat_trainer_feed *feed, leat_error *err)
 {
@@ -74,6 +101,10 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     model->n_classes = feed->n_classes;
     model->seed = o->seed == LEAT_OPTION_CHOICE(0) ? feed->seed : (uint64_t)o->seed;
     model->threads = o->threads == LEAT_OPTION_CHOICE(0) ? 0 : (int32_t)o->threads;
+    model->shards = count_shards(o, model->batch_size);
+    model->precision = (leat_precision)o->precision;
+    model->accumulate = (int32_t)o->accumulate;
+    trainer->clip = o->clip;
     return leat_model_init(model, &nodes, err);
 }
 

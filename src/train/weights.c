@@ -70,12 +70,12 @@ static int weights_open(const leat_model *model, weights *w, leat_error *err)
 
 static int read_one(leat_trainer *trainer, int32_t i, int32_t k, float *values, leat_error *err)
 {
-    return trainer->backend->read(trainer->net, i, k, values, err);
+    return trainer->backend->read(trainer->net, i, k, LEAT_SLOT_WEIGHT, values, err);
 }
 
 static int write_one(leat_trainer *trainer, int32_t i, int32_t k, float *values, leat_error *err)
 {
-    return trainer->backend->write(trainer->net, i, k, values, err);
+    return trainer->backend->write(trainer->net, i, k, LEAT_SLOT_WEIGHT, values, err);
 }
 
 static int for_each(leat_trainer *trainer, const weights *w,

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu_loops.h: the inner loops of the CPU backend, compiled for each instruction set from
+ * cpu_loops_impl.h. They compute the same bits on each: no sum is reordered, nothing is contracted.
+ *
+ * Pixels are rows of n_channels floats, one after the other; per-channel arrays have n_channels floats. */
+#ifndef LEAT_CPU_LOOPS_H
+#define LEAT_CPU_LOOPS_H
+
+#include <stddef.h>
+
+#include "train/activations.h"
+
+typedef struct leat_cpu_norm_factors {
+    const float *center, *factor, *addend; /* y = (x - center) * factor + addend */
+} leat_cpu_norm_factors;
+
+typedef struct leat_cpu_loops {
+    /* --- types */
+    void (*floats_of_bf16)(const uint16_t *from, float *to, size_t n);
+    void (*bf16_of_floats)(const float *from, uint16_t *to, size_t n); /* rounds to nearest even */
+    void (*floats_of_bytes)(const uint8_t *from, float *to, size_t n);
+    /* --- element by element */
+    void (*act)(leat_act act, float alpha, const float *x, float *y, size_t n);
+    /* of: the activation's output or input, as LEAT_ACT_LIST says */
+    void (*act_grad)(leat_act act, float alpha, const float *dy, const float *of, float *dx,
+                     size_t n);
+    void (*sum)(const float *a, const float *b, float *y, size_t n);
+    void (*scale)(float factor, const float *x, float *y, size_t n);
+    /* --- per channel */
+    void (*add_channels)(const float *per_channel, float *y, size_t n_channels, size_t pixels);
+    void (*sum_channels)(const float *x, float *per_channel, size_t n_channels, size_t pixels);
+    /* Adds x - origin and its square. */
+    void (*norm_sums)(const float *x, const float *origin, float *sum, float *squares,
+                      size_t n_channels, size_t pixels);
+    void (*norm)(const leat_cpu_norm_factors *f, const float *x, float *y, size_t n_channels,
+                 size_t pixels);
+    /* Adds dz and dz * (x - center). */
+    void (*norm_grad_sums)(const float *x, const float *dz, const float *center, float *sum,
+                           float *dot, size_t n_channels, size_t pixels);
+    /* dx = dz * factor_dz + (x - center) * factor_x + addend */
+    void (*norm_grad)(const float *x, const float *dz, const float *center, const float *factor_dz,
+                      const float *factor_x, const float *addend, float *dx, size_t n_channels,
+                      size_t pixels);
+    /* --- pooling, one tap of one window: n channels */
+    void (*max_tap)(const float *x, int32_t tap, float *best, int32_t *place, size_t n);
+    void (*max_tap_grad)(const float *dy, const uint16_t *place, int32_t tap, float *dx, size_t n);
+} leat_cpu_loops;
+
+extern const leat_cpu_loops leat_cpu_loops_c, leat_cpu_loops_avx2, leat_cpu_loops_avx512;
+
+/* Those of the CPU level in use. */
+const leat_cpu_loops *leat_cpu_loops_get(void);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu_loops_impl.h: the loops of cpu_loops.h. Each of cpu_loops_c.c, cpu_loops_avx2.c, cpu_loops_avx512.c defines
+ * LEAT_CPU_LOOPS, the name of its table, and includes this file. */
+#include "cpu_loops.h"
+
+#include <string.h>
+
+#define R restrict
+
+static void floats_of_bf16(const uint16_t *R from, float *R to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = leat_act_bits((uint32_t)from[i] << 16);
+}
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* A NaN stays a NaN: rounding could carry into its exponent. */
+static void bf16_of_floats(const float *R from, uint16_t *R to, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t bits = bits_of(from[i]);
+        const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+        const uint32_t nan = bits >> 16 | 0x40;
+        to[i] = (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded);
+    }
+}
+
+static void floats_of_bytes(const uint8_t *R from, float *R to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (float)from[i];
+}
+
+/* --- activations ----------------------------------------------------------------------------- */
+
+#define ACT_LOOP(name, from, help)                                                                 \
+    case LEAT_ACT_##name:                                                                          \
+        for (size_t i = 0; i < n; i++)                                                             \
+            y[i] = leat_act_##name(x[i], alpha);                                                   \
+        break;
+
+/* x and y may be the same. */
+static void act(leat_act kind, float alpha, const float *x, float *y, size_t n)
+{
+    switch (kind) {
+        LEAT_ACT_LIST(ACT_LOOP)
+    default:
+        if (x != y)
+            memcpy(y, x, n * sizeof *y);
+    }
+}
+
+#define GRAD_LOOP(name, from, help)                                                                \
+    case LEAT_ACT_##name:                                                                          \
+        for (size_t i = 0; i < n; i++)                                                             \
+            dx[i] = dy[i] * leat_act_##name##_grad(of[i], alpha);                                  \
+        break;
+
+static void act_grad(leat_act kind, float alpha, const float *dy, const float *of, float *dx,
+                     size_t n)
+{
+    switch (kind) {
+        LEAT_ACT_LIST(GRAD_LOOP)
+    default:
+        if (dx != dy)
+            memcpy(dx, dy, n * sizeof *dx);
+    }
+}
+
+/* --- element by element ---------------------------------------------------------------------- */
+
+static void sum(const float *a, const float *b, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] + b[i];
+}
+
+static void scale(float factor, const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] * factor;
+}
+
+/* --- per channel ----------------------------------------------------------------------------- */
+
+static void add_channels(const float *R per_channel, float *R y, size_t n_channels, size_t pixels)
+{
+    for (size_t p = 0; p < pixels; p++, y += n_channels)
+        for (size_t c = 0; c < n_channels; c++)
+            y[c] += per_channel[c];
+}
+
+static void sum_channels(const float *R x, float *R per_channel, size_t n_channels, size_t pixels)
+{
+    for (size_t p = 0; p < pixels; p++, x += n_channels)
+        for (size_t c = 0; c < n_channels; c++)
+            per_channel[c] += x[c];
+}
+
+static void norm_sums(const float *R x, const float *R origin, float *R sums, float *R squares,
+                      size_t n_channels, size_t pixels)
+{
+    for (size_t p = 0; p < pixels; p++, x += n_channels)
+        for (size_t c = 0; c < n_channels; c++) {
+            const float d = x[c] - origin[c];
+            sums[c] += d;
+            squares[c] += d * d;
+        }
+}
+
+static void norm(const leat_cpu_norm_factors *f, const float *x, float *y, size_t n_channels,
+                 size_t pixels)
+{
+    const float *R center = f->center, *R factor = f->factor, *R addend = f->addend;
+    for (size_t p = 0; p < pixels; p++, x += n_channels, y += n_channels)
+        for (size_t c = 0; c < n_channels; c++)
+            y[c] = (x[c] - center[c]) * factor[c] + addend[c];
+}
+
+static void norm_grad_sums(const float *R x, const float *R dz, const float *R center,
+                           float *R sums, float *R dot, size_t n_channels, size_t pixels)
+{
+    for (size_t p = 0; p < pixels; p++, x += n_channels, dz += n_channels)
+        for (size_t c = 0; c < n_channels; c++) {
+            sums[c] += dz[c];
+            dot[c] += dz[c] * (x[c] - center[c]);
+        }
+}
+
+/* dz and dx may be the same. */
+static void norm_grad(const float *R x, const float *dz, const float *R center,
+                      const float *R factor_dz, const float *R factor_x, const float *R addend,
+                      float *dx, size_t n_channels, size_t pixels)
+{
+    for (size_t p = 0; p < pixels; p++, x += n_channels, dz += n_channels, dx += n_channels)
+        for (size_t c = 0; c < n_channels; c++)
+            dx[c] = dz[c] * factor_dz[c] + (x[c] - center[c]) * factor_x[c] + addend[c];
+}
+
+/* --- pooling --------------------------------------------------------------------------------- */
+
+/* A NaN wins, so that it is not lost. */
+static void max_tap(const float *R x, int32_t tap, float *R best, int32_t *R place, size_t n)
+{
+    for (size_t c = 0; c < n; c++) {
+        const int32_t wins = !(x[c] <= best[c]);
+        best[c] = wins ? x[c] : best[c];
+        place[c] = wins ? tap : place[c];
+    }
+}
+
+static void max_tap_grad(const float *R dy, const uint16_t *R place, int32_t tap, float *R dx,
+                         size_t n)
+{
+    for (size_t c = 0; c < n; c++)
+        dx[c] += place[c] == tap ? dy[c] : 0.0f;
+}
+
+const leat_cpu_loops LEAT_CPU_LOOPS = {
+    .floats_of_bf16 = floats_of_bf16,
+    .bf16_of_floats = bf16_of_floats,
+    .floats_of_bytes = floats_of_bytes,
+    .act = act,
+    .act_grad = act_grad,
+    .sum = sum,
+    .scale = scale,
+    .add_channels = add_channels,
+    .sum_channels = sum_channels,
+    .norm_sums = norm_sums,
+    .norm = norm,
+    .norm_grad_sums = norm_grad_sums,
+    .norm_grad = norm_grad,
+    .max_tap = max_tap,
+    .max_tap_grad = max_tap_grad,
+};
