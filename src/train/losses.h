@@ -11,6 +11,8 @@
     X(softmax_cross_entropy)                                                                       \
     X(binary_cross_entropy)
 
+extern const leat_option leat_loss_no_options[]; /* nn_list.c: an empty table */
+
 /* X(name): leat_optimizer_<name> in src/train/<name>.c */
 #define LEAT_OPTIMIZER_LIST(X)                                                                     \
     X(sgd)                                                                                         \

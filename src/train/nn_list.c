@@ -25,6 +25,8 @@ static const leat_optimizer *const optimizers[] = {
 #undef LEAT_OPTIMIZER_ROW
 };
 
+const leat_option leat_loss_no_options[] = { LEAT_OPTION_END };
+
 static const leat_backend *const backends[] = { &leat_backend_cpu, &leat_backend_sim };
 
 enum {

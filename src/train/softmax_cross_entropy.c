@@ -172,7 +172,7 @@ static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, d
 const leat_loss leat_loss_softmax_cross_entropy = {
     .kind = { "softmax_cross_entropy",
               "one class of several; the model ends with one value per class",
-              leat_layer_no_options },
+              leat_loss_no_options },
     .accuracy = true,
     .check = check,
     .classes = classes,

@@ -158,7 +158,7 @@ static double loss_of(leat_trainer *trainer)
 
 /* Two steps (the second from trained parameters) and an evaluation for every number of rows. */
 static void check_model(const char *layers, const leat_shape *input, int64_t batch, int64_t least,
-                        int threads)
+                        int threads, int shards)
 {
     char text[1024];
     fixture f;
@@ -167,9 +167,9 @@ static void check_model(const char *layers, const leat_shape *input, int64_t bat
                                      .batch_size = batch,
                                      .seed = 5 };
     snprintf(text, sizeof text,
-             "train: {threads: %d, model: [%s], loss: softmax_cross_entropy, optimizer: {sgd: "
+             "train: {threads: %d, micro_shards: %d, model: [%s], loss: softmax_cross_entropy, optimizer: {sgd: "
              "{learning_rate: 1}}}",
-             threads, layers);
+             threads, shards, layers);
     fixture_must_open(&f, text, &feed);
     network net = network_open(f.trainer);
     const int64_t rows_of[] = { batch, batch - 1, batch, least };
@@ -289,10 +289,11 @@ enum { N_CASES = sizeof cases / sizeof *cases };
 static void layers_equal_the_reference(void **state)
 {
     (void)state;
-    for (int threads = 1; threads <= 2; threads++)
+    static const int how[][2] = { { 1, 1 }, { 1, 2 }, { 2, 2 }, { 2, 3 }, { 3, 7 } };
+    for (size_t k = 0; k < sizeof how / sizeof *how; k++)
         for (size_t i = 0; i < N_CASES; i++) {
             const leat_shape input = leat_shape_make(LEAT_F32, cases[i].rank, cases[i].dims);
-            check_model(cases[i].layers, &input, MAX_ROWS, cases[i].least, threads);
+            check_model(cases[i].layers, &input, MAX_ROWS, cases[i].least, how[k][0], how[k][1]);
         }
 }
 

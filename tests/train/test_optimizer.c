@@ -18,9 +18,9 @@ static void reference_sgd(const void *options, state *s, int64_t step)
     const leat_sgd_options *o = options;
     (void)step;
     for (int i = 0; i < N; i++) {
-        const double g = s->grad[i] + (double)o->weight_decay * s->weight[i];
+        const double g = s->grad[i] + (double)o->base.weight_decay * s->weight[i];
         s->first[i] = (double)o->momentum * s->first[i] + g;
-        s->weight[i] -= (double)o->learning_rate *
+        s->weight[i] -= (double)o->base.learning_rate *
                         (o->nesterov ? g + (double)o->momentum * s->first[i] : s->first[i]);
     }
 }
@@ -34,7 +34,7 @@ static void reference_adam(const void *options, state *s, int64_t step)
         s->second[i] = b2 * s->second[i] + (1 - b2) * s->grad[i] * s->grad[i];
         const double mean = s->first[i] / (1 - pow(b1, (double)step));
         const double square = s->second[i] / (1 - pow(b2, (double)step));
-        s->weight[i] -= (double)o->learning_rate * mean / (sqrt(square) + (double)o->epsilon);
+        s->weight[i] -= (double)o->base.learning_rate * mean / (sqrt(square) + (double)o->epsilon);
     }
 }
 
@@ -60,6 +60,15 @@ static const struct {
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
+static leat_update update_of(const void *options, int64_t step)
+{
+    const leat_rate_options *o = options;
+    return (leat_update){ .step = step,
+                          .learning_rate = (double)o->learning_rate,
+                          .weight_decay = o->weight_decay,
+                          .grad_scale = 1 };
+}
+
 static void run_case(size_t at)
 {
     const leat_optimizer *optimizer = cases[at].optimizer;
@@ -83,7 +92,8 @@ static void run_case(size_t at)
         float *const states[LEAT_OPTIMIZER_MAX_STATES] = { memory[2], memory[3] };
         for (int i = 0; i < N; i++)
             s.grad[i] = (double)(memory[1][i] = leat_rng_range(&rng, -0.5f, 1));
-        optimizer->update(options, step, memory[0], memory[1], states, N);
+        const leat_update u = update_of(options, step);
+        optimizer->update(options, &u, memory[0], memory[1], states, N);
         cases[at].reference(options, &s, step);
         for (int i = 0; i < N; i++)
             if (!(fabs((double)memory[0][i] - s.weight[i]) <= 2e-6 * (1 + fabs(s.weight[i]))))
@@ -129,8 +139,10 @@ static void padding_stays_zero(void **unused)
         memset(grad, 0, 64);
         memset(a, 0, 64);
         memset(b, 0, 64);
-        for (int64_t step = 1; step < 4; step++)
-            optimizer->update(options, step, zero, grad, states, 16);
+        for (int64_t step = 1; step < 4; step++) {
+            const leat_update u = update_of(options, step);
+            optimizer->update(options, &u, zero, grad, states, 16);
+        }
         for (int i = 0; i < 16; i++)
             assert_true(zero[i] == 0);
         free(zero);
