@@ -167,7 +167,8 @@ static void check_model(const char *layers, const leat_shape *input, int64_t bat
                                      .batch_size = batch,
                                      .seed = 5 };
     snprintf(text, sizeof text,
-             "train: {threads: %d, micro_shards: %d, model: [%s], loss: softmax_cross_entropy, optimizer: {sgd: "
+             "train: {threads: %d, micro_shards: %d, model: [%s], loss: softmax_cross_entropy, "
+             "optimizer: {sgd: "
              "{learning_rate: 1}}}",
              threads, shards, layers);
     fixture_must_open(&f, text, &feed);
