@@ -138,7 +138,7 @@ static int add_begin(leat_event_writer *writer, double wall_s, int64_t first_ste
     begin.session_log = &start;
     start.status = LEAT__SESSION_LOG__SESSION_STATUS__START;
     int rc = add(writer, &version, err);
-    if (rc == LEAT_FORMAT_OK && first_step > 0)
+    if (rc == LEAT_FORMAT_OK)
         rc = add(writer, &begin, err);
     return rc == LEAT_FORMAT_OK ? leat_event_writer_flush(writer, err) : rc;
 }

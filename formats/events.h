@@ -17,8 +17,7 @@ typedef struct leat_event_writer leat_event_writer;
 /* Creates "events.out.tfevents.<time>.<host>.<pid>.<n>" in an existing folder; the name is new.
  *
  * wall_s      seconds since 1970, for the name and the first event
- * first_step  > 0: the run goes on here, and readers forget what earlier files of the folder have from this
- *             step on; 0: nothing is said
+ * first_step  where the run begins: readers forget what earlier files of the folder have from this step on
  * returns     LEAT_FORMAT_OK, _IO or _NOMEM; *out is NULL unless OK */
 int leat_event_writer_open(leat_event_writer **out, const char *folder, double wall_s,
                            int64_t first_step, leat_format_error *err);
@@ -49,7 +48,7 @@ enum { LEAT_EVENT_SCALAR, LEAT_EVENT_IMAGE, LEAT_EVENT_START };
 
 /* Pointers are valid until the next call with the reader. */
 typedef struct leat_event {
-    int kind; /* START: the run goes on at `step`; it has no tag */
+    int kind; /* START: what came before is void from `step` on; it has no tag */
     int64_t step;
     double wall_s;
     const char *tag;

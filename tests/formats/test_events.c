@@ -215,6 +215,7 @@ static void killed_after_a_flush(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
     leat_event_reader *reader = open_reader(leat_event_writer_path(writer));
+    expect(reader, LEAT_EVENT_START, NULL, 0, 1700000000.25);
     for (int i = 0; i < 1000; i++)
         expect_scalar(reader, "x", i, i, (float)i);
     assert_int_equal(leat_event_reader_next(reader, &event, NULL), LEAT_FORMAT_END);
@@ -244,6 +245,7 @@ static void full_disk_keeps_whole_records(void **state)
     assert_non_null(strstr(err.text, "File too large"));
     assert_int_equal(leat_event_writer_flush(writer, &err), LEAT_FORMAT_IO);
     leat_event_reader *reader = open_reader(leat_event_writer_path(writer));
+    expect(reader, LEAT_EVENT_START, NULL, 0, 1700000000.25);
     expect_scalar(reader, "x", 1, 2, 3);
     assert_int_equal(leat_event_reader_next(reader, &event, NULL), LEAT_FORMAT_END);
     leat_event_reader_close(&reader);
