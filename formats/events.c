@@ -15,7 +15,7 @@
 
 enum {
     FLUSH_BYTES = 1 << 20, /* in memory at most, besides one event */
-    NAMES_MOST = 1000,     /* files of one process in one second */
+    NAMES_MOST = 1000,     /* files begun in one second */
     HOST_MOST = 64,
 };
 
@@ -63,8 +63,8 @@ static int create_file(leat_event_writer *writer, const char *folder, double wal
     if (!writer->path)
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory for a name", folder);
     for (int n = 0; n < NAMES_MOST; n++) {
-        snprintf(writer->path, room, "%s/events.out.tfevents.%010lld.%s.%ld.%d", folder,
-                 (long long)wall_s, host, (long)getpid(), n);
+        snprintf(writer->path, room, "%s/events.out.tfevents.%010lld.%s", folder,
+                 (long long)wall_s + n, host);
         writer->fd = open(writer->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
         if (writer->fd >= 0)
             return LEAT_FORMAT_OK;

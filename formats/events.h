@@ -14,7 +14,8 @@
 
 typedef struct leat_event_writer leat_event_writer;
 
-/* Creates "events.out.tfevents.<time>.<host>.<pid>.<n>" in an existing folder; the name is new.
+/* Creates "events.out.tfevents.<time>.<host>" in an existing folder. A name that is taken is passed over for
+ * that of the next second, so that files of one host are in order by name.
  *
  * wall_s      seconds since 1970, for the name and the first event
  * first_step  where the run begins: readers forget what earlier files of the folder have from this step on

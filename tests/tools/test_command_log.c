@@ -205,7 +205,7 @@ static void a_resumed_run_goes_on(void **state)
     assert_int_equal(leat_event_reader_open(&reader, event_file("xl", 1), NULL), 0);
     assert_int_equal(leat_event_reader_next(reader, &event, NULL), 0);
     assert_int_equal(event.kind, LEAT_EVENT_START);
-    assert_int_equal(event.step, 15);
+    assert_int_equal(event.step, 16);
     leat_event_reader_close(&reader);
 }
 

@@ -234,7 +234,7 @@ static void reports_fit_80_columns(void **state)
     }
     for (const char *const *c =
              (const char *const[]){ "convert", "synth", "index", "inspect", "plan", "bench",
-                                    "train", "compare", "ops", "devices", "help", NULL };
+                                    "train", "plot", "compare", "ops", "devices", "help", NULL };
          *c; c++) {
         expect_success(shell("$L %s --help", *c));
         expect_80_columns(*c);

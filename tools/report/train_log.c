@@ -63,10 +63,10 @@ static int open_lines(leat_train_log *log, leat_error *err)
     return LEAT_OK;
 }
 
-static int open_events(leat_train_log *log, const char *folder, int64_t step, leat_error *err)
+static int open_events(leat_train_log *log, const char *folder, int64_t first_step, leat_error *err)
 {
     leat_format_error why;
-    if (leat_event_writer_open(&log->events, folder, now_s(), step, &why) < 0)
+    if (leat_event_writer_open(&log->events, folder, now_s(), first_step, &why) < 0)
         return leat_files_fail(err, &why);
     return LEAT_OK;
 }
@@ -171,7 +171,7 @@ int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, i
     if (rc == LEAT_OK)
         rc = open_lines(log, err);
     if (rc == LEAT_OK)
-        rc = open_events(log, folder, step, err);
+        rc = open_events(log, folder, step + 1, err);
     if (rc == LEAT_OK) {
         leat_json_text(line, "kind", "run");
         leat_json_int(line, "step", step);

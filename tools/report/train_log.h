@@ -24,7 +24,7 @@ typedef struct leat_train_log leat_train_log;
 
 /* Creates the folder and opens its files.
  * run      the line of kind "run"; the rest of it is added here; owned by the callee
- * step     steps before the run; what the folder has from there on is void for readers
+ * step     steps before the run; what the folder has of later steps is void for readers
  * out      NULL unless LEAT_OK
  * returns  LEAT_OK, LEAT_E_IO, LEAT_E_ARGUMENT (log.jsonl is something else), LEAT_E_NOMEM */
 int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, int64_t step,
