@@ -143,7 +143,7 @@ static int run_in(screen *s, int then, const char *line)
 
 static void commands_keep_to_one_line(void **state)
 {
-    static const int widths[][2] = { { 30, 0 }, { 80, 40 }, { 40, 120 } };
+    static const int widths[][2] = { { 30, 0 }, { 80, 40 }, { 40, 120 }, { 160, 0 } };
     (void)state;
     make_pipeline();
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
@@ -154,6 +154,11 @@ static void commands_keep_to_one_line(void **state)
         assert_string_equal(s.line, "");
         if (s.width >= 80)
             expect_in(out, "loss ");
+        for (const char *const *part =
+                 (const char *const[]){ " of 3,000 steps, ", " left, loss ", ", acc. ",
+                                        " samples/s, idle ", " %, epoch ", NULL };
+             s.width == 160 && *part; part++)
+            expect_in(out, *part);
     }
 }
 

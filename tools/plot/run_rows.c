@@ -37,18 +37,21 @@ static json_int_t step_of(const json_t *row)
     return json_integer_value(json_object_get(row, "step"));
 }
 
-/* Removes rows of later steps than `step`. They are in order of steps, so that these are the last ones. */
-static void forget_after(json_t *list, json_int_t step)
+/* Removes the last rows: those of later steps than `step`, and of `step` itself if `also`. */
+static void forget(json_t *list, json_int_t step, bool also)
 {
-    for (size_t n = json_array_size(list); n > 0 && step_of(json_array_get(list, n - 1)) > step;
-         n--)
+    for (size_t n = json_array_size(list); n > 0; n--) {
+        const json_int_t last = step_of(json_array_get(list, n - 1));
+        if (last < step || (last == step && !also))
+            return;
         json_array_remove(list, n - 1);
+    }
 }
 
-static void restart(leat_run_rows *rows, json_int_t step)
+static void restart(leat_run_rows *rows, json_int_t step, bool also)
 {
-    forget_after(rows->steps, step);
-    forget_after(rows->epochs, step);
+    forget(rows->steps, step, also);
+    forget(rows->epochs, step, also);
 }
 
 /* --- log.jsonl -------------------------------------------------------------------------------------*/
@@ -67,9 +70,9 @@ static bool take_line(leat_run_rows *rows, json_t *line)
                          : !strcmp(kind, "epoch") ? rows->epochs
                                                   : NULL;
     if (!strcmp(kind, "run"))
-        restart(rows, json_integer_value(step));
+        restart(rows, json_integer_value(step), false);
     else if (list)
-        forget_after(list, json_integer_value(step) - 1);
+        forget(list, json_integer_value(step), true);
     if (list)
         json_array_append_new(list, line);
     else
@@ -120,7 +123,7 @@ static void take_event(leat_run_rows *rows, const leat_event *event)
     json_t *list = rows->steps;
     note_time(rows, event->wall_s);
     if (event->kind == LEAT_EVENT_START)
-        restart(rows, event->step - (event->step > INT64_MIN));
+        restart(rows, event->step, true);
     if (event->kind != LEAT_EVENT_SCALAR)
         return;
     if (!strncmp(key, of_step, sizeof of_step - 1)) {

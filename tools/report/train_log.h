@@ -35,7 +35,7 @@ int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, i
 void leat_train_log_add(leat_train_log *log, const char *kind, int64_t step, json_t *line);
 
 /* Draws the batch that a run over the plan begins with to batch.png and the event file. It is made by a loader
- * of its own, in host memory. Does nothing if the tensor holds no images.
+ * of its own, in host memory. Does nothing if the tensor holds no images, or if a map runs on a GPU.
  * returns  LEAT_OK, or what that loader or encoding failed with */
 int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t tensor,
                          int64_t first_batch, leat_error *err);

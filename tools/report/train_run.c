@@ -178,7 +178,6 @@ static void begin_epoch(leat_train_run *t)
 {
     t->epoch_steps = 0;
     t->epoch_start_ns = leat_files_now_ns();
-    leat_train_rate_begin(&t->counts, &t->shown);
     leat_train_rate_begin(&t->counts, &t->logged);
 }
 
@@ -186,7 +185,8 @@ static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
 {
     leat_train_epoch e = { .number = number, .steps = t->epoch_steps };
     int rc = leat_trainer_metrics(t->trainer, &e.train, err);
-    e.seconds = (double)(leat_files_now_ns() - t->epoch_start_ns) * 1e-9;
+    const int64_t end_ns = leat_files_now_ns();
+    e.seconds = (double)(end_ns - t->epoch_start_ns) * 1e-9;
     if (rc == LEAT_OK)
         take_meter(t, &e);
     if (rc == LEAT_OK && t->eval_plan)
@@ -208,6 +208,7 @@ static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
     if (rc == LEAT_OK)
         rc = save(t, err);
     begin_epoch(t);
+    t->shown.at_ns += t->epoch_start_ns - end_ns; /* no steps were made in this time */
     return rc;
 }
 
@@ -290,6 +291,7 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
         (leat_train_counts){ .trainer = t->trainer,
                              .loader = t->loader,
                              .is_cpu = !strcmp(leat_device_get_info(t->device)->name, "cpu") };
+    leat_train_rate_begin(&t->counts, &t->shown);
     begin_epoch(t);
     while (rc == LEAT_OK && !end && !leat_files_caught())
         rc = step(t, &end, err);
