@@ -6,14 +6,14 @@
 
 #include "layers.h"
 
-/* X(name): leat_loss_<name> in src/train/<name>.c */
+/* X(name): leat_loss_<name> in src/train/losses/<name>.c */
 #define LEAT_LOSS_LIST(X)                                                                          \
     X(softmax_cross_entropy)                                                                       \
     X(binary_cross_entropy)
 
 extern const leat_option leat_loss_no_options[]; /* nn_list.c: an empty table */
 
-/* X(name): leat_optimizer_<name> in src/train/<name>.c */
+/* X(name): leat_optimizer_<name> in src/train/optimizers/<name>.c */
 #define LEAT_OPTIMIZER_LIST(X)                                                                     \
     X(sgd)                                                                                         \
     X(adam)
@@ -35,7 +35,7 @@ LEAT_OPTIMIZER_LIST(LEAT_OPTIMIZER_DECLARE)
 typedef struct leat_sgd_options {
     leat_rate_options base;
     float momentum;
-    int32_t nesterov;
+    int32_t nesterov, decoupled;
 } leat_sgd_options;
 
 typedef struct leat_adam_options {

@@ -18,7 +18,9 @@ static void reference_sgd(const void *options, state *s, int64_t step)
     const leat_sgd_options *o = options;
     (void)step;
     for (int i = 0; i < N; i++) {
-        const double g = s->grad[i] + (double)o->base.weight_decay * s->weight[i];
+        const double decay = (double)o->base.weight_decay * s->weight[i];
+        const double g = s->grad[i] + (o->decoupled ? 0 : decay);
+        s->weight[i] -= o->decoupled ? (double)o->base.learning_rate * decay : 0;
         s->first[i] = (double)o->momentum * s->first[i] + g;
         s->weight[i] -= (double)o->base.learning_rate *
                         (o->nesterov ? g + (double)o->momentum * s->first[i] : s->first[i]);
@@ -50,6 +52,13 @@ static const struct {
     { &leat_optimizer_sgd,
       reference_sgd,
       { { "momentum", "0.8" }, { "nesterov", "true" }, { "weight_decay", "0.1" } } },
+    { &leat_optimizer_sgd,
+      reference_sgd,
+      { { "momentum", "0.85" },
+        { "nesterov", "true" },
+        { "learning_rate", "0.1" },
+        { "weight_decay", "0.3" },
+        { "decoupled", "true" } } },
     { &leat_optimizer_adam, reference_adam, { { NULL, NULL } } },
     { &leat_optimizer_adam,
       reference_adam,

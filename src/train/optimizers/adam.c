@@ -5,7 +5,7 @@
  *   w -= learning_rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) */
 #include <math.h>
 
-#include "losses.h"
+#include "train/losses.h"
 
 static const leat_option options[] = {
     LEAT_RATE_OPTION(leat_adam_options, learning_rate, "1e-3", 0, 1e6, "step size"),

@@ -5,8 +5,8 @@
  * right when p and t lie on the same side of 1/2. */
 #include <math.h>
 
-#include "losses.h"
-#include "nn_text.h"
+#include "train/losses.h"
+#include "train/nn_text.h"
 
 typedef struct binary_options {
     int32_t with_logits;
