@@ -146,6 +146,7 @@ typedef struct leat_rate_options {
 /* What one update of one parameter needs to know beside the optimiser's options. */
 typedef struct leat_update {
     int64_t step;         /* from 1 */
+    int32_t rank;         /* of the parameter's shape */
     double learning_rate; /* of this step and parameter: option × schedule × multiplier */
     float weight_decay;   /* of this parameter: the option, or 0 where it is excluded */
     float grad_scale; /* gradients are multiplied by it: clipping, accumulation; 1: as they are */

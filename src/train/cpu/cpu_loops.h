@@ -45,7 +45,13 @@ typedef struct leat_cpu_loops {
     /* --- pooling, one tap of one window: n channels */
     void (*max_tap)(const float *x, int32_t tap, float *best, int32_t *place, size_t n);
     void (*max_tap_grad)(const float *dy, const uint16_t *place, int32_t tap, float *dx, size_t n);
+    /* c [m, n] += a b: b [k, n]; element (i, j) of a is a[i * row + j * column]. m is a multiple of
+     * LEAT_CPU_MATMUL_ROWS, n of LEAT_CPU_MATMUL_COLUMNS. */
+    void (*matmul)(const float *a, size_t row, size_t column, const float *b, float *c, size_t m,
+                   size_t n, size_t k);
 } leat_cpu_loops;
+
+enum { LEAT_CPU_MATMUL_ROWS = 4, LEAT_CPU_MATMUL_COLUMNS = 16 };
 
 extern const leat_cpu_loops leat_cpu_loops_c, leat_cpu_loops_avx2, leat_cpu_loops_avx512;
 
