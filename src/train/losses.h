@@ -9,7 +9,8 @@
 /* X(name): leat_loss_<name> in src/train/losses/<name>.c */
 #define LEAT_LOSS_LIST(X)                                                                          \
     X(softmax_cross_entropy)                                                                       \
-    X(binary_cross_entropy)
+    X(binary_cross_entropy)                                                                        \
+    X(mean_squared_error)
 
 extern const leat_option leat_loss_no_options[]; /* nn_list.c: an empty table */
 

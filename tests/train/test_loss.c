@@ -284,6 +284,75 @@ static void class_weights_are_right(void **state)
         }
 }
 
+static void binary_smoothed_and_weighted_is_right(void **state)
+{
+    const leat_loss *loss = &leat_loss_binary_cross_entropy;
+    (void)state;
+    for (int with_logits = 0; with_logits < 2; with_logits++) {
+        void *options = options_of(loss, "label_smoothing", "0.2");
+        float *logits = random_floats(3, ROWS * MOST);
+        int64_t *labels = random_labels(3, ROWS * 2, 2);
+        const leat_view target = { leat_shape_make(LEAT_I64, 2, (int64_t[]){ ROWS, 2 }), labels,
+                                   NULL };
+        double wanted = 0, right;
+        leat_option_set(leat_option_find(loss->kind.options, "positive_weight"), options, "3",
+                        NULL);
+        leat_option_set(leat_option_find(loss->kind.options, "with_logits"), options,
+                        with_logits ? "true" : "false", NULL);
+        for (int i = 0; i < ROWS * 2; i++) {
+            if (!with_logits)
+                logits[i] = 0.5f + 0.4f * logits[i];
+            const double x = (double)logits[i], p = with_logits ? 1 / (1 + exp(-x)) : x;
+            const double t = 0.8 * (double)labels[i] + 0.1;
+            wanted -= (3 * t * log(p) + (1 - t) * log(1 - p)) / 2;
+        }
+        assert_true(fabs(loss_of(loss, options, logits, 2, &target, ROWS, &right) - wanted) < 1e-6);
+        check_gradient(loss, options, logits, 2, &target);
+        free(options);
+        free(logits);
+        free(labels);
+    }
+}
+
+static void squared_error_is_right(void **state)
+{
+    const leat_loss *loss = &leat_loss_mean_squared_error;
+    (void)state;
+    for (int64_t n = 1; n <= MOST; n++) {
+        float *logits = random_floats(1, ROWS * MOST), *targets = random_floats(2, ROWS * MOST);
+        const leat_view target = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ ROWS, n }), targets,
+                                   NULL };
+        double wanted = 0, right;
+        for (int64_t i = 0; i < ROWS * n; i++)
+            wanted += pow((double)logits[i] - (double)targets[i], 2) / (double)n;
+        assert_true(fabs(loss_of(loss, NULL, logits, n, &target, ROWS, &right) - wanted) < 1e-9);
+        assert_true(right == 0);
+        check_gradient(loss, NULL, logits, n, &target);
+        free(logits);
+        free(targets);
+    }
+}
+
+/* The model's values and the targets must be as many; a target must be a number. */
+static void squared_error_refuses(void **state)
+{
+    const leat_loss *loss = &leat_loss_mean_squared_error;
+    const leat_shape three = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 });
+    const leat_shape two = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 2 });
+    float values[6] = { 0, 0, 0, 0, NAN, 0 };
+    uint8_t valid[2] = { 1, 0 };
+    const leat_view target = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ 2, 3 }), values, NULL };
+    leat_loss_rows rows = { .n = 3, .rows = 2, .target = &target, .batch_rows = 2 };
+    leat_error err;
+    (void)state;
+    assert_int_equal(loss->check(NULL, &three, &two, 0, &err), LEAT_E_CONFIG);
+    assert_int_equal(loss->check(NULL, &three, &three, 0, &err), LEAT_OK);
+    assert_int_equal(loss->check_targets(NULL, &three, &rows, &err), LEAT_E_DATA);
+    assert_non_null(strstr(err.message, "row 1"));
+    rows.valid = valid;
+    assert_int_equal(loss->check_targets(NULL, &three, &rows, &err), LEAT_OK);
+}
+
 /* Label smoothing and class weights, for targets of both kinds, against the definition in long double. */
 static void smoothed_and_weighted_is_right(void **state)
 {
@@ -433,6 +502,9 @@ int main(void)
         cmocka_unit_test(softmax_is_right),
         cmocka_unit_test(softmax_bears_large_logits),
         cmocka_unit_test(class_weights_are_right),
+        cmocka_unit_test(binary_smoothed_and_weighted_is_right),
+        cmocka_unit_test(squared_error_is_right),
+        cmocka_unit_test(squared_error_refuses),
         cmocka_unit_test(smoothed_and_weighted_is_right),
         cmocka_unit_test(class_weights_of_a_wrong_kind_are_refused),
         cmocka_unit_test(a_weight_of_one_is_the_class),
