@@ -136,7 +136,8 @@ static void check_least(const recipe *r, const leat_loader_options *options)
 
     plan = plan_of(r, ample.least_bytes - 1);
     assert_int_equal(leat_loader_open(plan, options, &loader, &err), LEAT_E_CONFIG);
-    snprintf(words, sizeof words, "at least %lld bytes", (long long)ample.least_bytes);
+    snprintf(words, sizeof words, "raise engine.memory to %lld or more",
+             (long long)ample.least_bytes);
     assert_non_null(strstr(err.message, words));
     leat_plan_close(&plan);
 
