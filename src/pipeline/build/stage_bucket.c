@@ -214,7 +214,7 @@ static int add_bucket_by_length(leat_build *build, const void *options, const le
                               "bucket_by_length sorts whole records and cannot follow unbatch: use "
                               "batch");
     if (build->batch)
-        return leat_stage_batch(build, 1, false, where, err); /* fails: a second batch stage */
+        return leat_stage_batch_add(build, 1, false, where, err); /* fails: a second batch stage */
     int rc = find_feature(build->plan->source, o->feature.text, where, &feature, err);
     if (rc < 0)
         return rc;

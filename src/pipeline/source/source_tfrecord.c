@@ -15,7 +15,7 @@
 #include "base/scratch.h"
 #include "formats/shard_set.h"
 #include "formats/tfrecord.h"
-#include "source.h"
+#include "source_list.h"
 #include "tfrecord_features.h"
 #include "tfrecord_shard.h"
 
@@ -45,8 +45,6 @@ typedef struct tfrecord_source {
     char *notes;           /* the same as base.notes */
     leat_tfrecord_features features;
 } tfrecord_source;
-
-extern const leat_source_table leat_source_tfrecord;
 
 static void close_tfrecord(leat_source *base)
 {
