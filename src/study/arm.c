@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "median.h"
+
 enum {
     RUN_NS = 300000000, /* long compared to a time slice of the scheduler */
     MIN_STEPS = 20,
@@ -158,19 +160,12 @@ static int take_batch(struct intake *intake, leat_loader *loader, leat_error *er
     return LEAT_OK;
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Uses the median copy time for all batches: if the host was delayed while it enqueued a copy, the start of
  * that copy is too early. */
 static leat_meter meter_of(struct intake *intake)
 {
     const int64_t wall = intake->to_ns - intake->from_ns;
-    qsort(intake->copy_ns, (size_t)intake->n_copies, sizeof *intake->copy_ns, compare_ns);
-    const double each = intake->n_copies ? (double)intake->copy_ns[intake->n_copies / 2] : 0;
+    const double each = leat_median_of(intake->copy_ns, (size_t)intake->n_copies);
     const double copying = each * intake->n / (double)wall;
     return (leat_meter){ .n_steps = (size_t)intake->n,
                          .wall_ns = wall,
