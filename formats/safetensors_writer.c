@@ -71,7 +71,7 @@ static int add_tensor(json_t *header, leat_safetensor *t, uint64_t *at, const ch
     if (!t->name[0] || strcmp(t->name, metadata) == 0)
         return bad(err, path, t->name, "not a valid name");
     if (json_object_get(header, t->name))
-        return bad(err, path, t->name, "the name is there twice");
+        return bad(err, path, t->name, "two tensors have this name");
     json_t *object = describe(t, *at);
     if (!object)
         return no_memory(err, path);

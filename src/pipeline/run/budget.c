@@ -95,12 +95,13 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
 static void decide_scratch(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
+    char room[32];
     if (b->large_bytes)
         decide(
             b, "scratch", b->scratch_bytes, "bytes",
             "the largest sample does not fit in every thread's share of the memory limit: samples "
-            "that need more wait for each other while together they need more than %lld bytes",
-            (long long)b->room_bytes);
+            "that need more wait for each other while together they need more than %s",
+            leat_bytes_text(b->room_bytes, room));
 }
 
 static void decide_all(const leat_budget_division *d, int64_t wanted)

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes_text.h"
 #include "base/scratch.h"
 #include "formats/shard_set.h"
 #include "formats/tfrecord.h"
@@ -284,14 +285,15 @@ static int note_damage(tfrecord_source *source, const leat_tfrecord_shard *s, le
 {
     const leat_index *const index = &s->index;
     uint64_t offset = 0, size = 0;
+    char lost[32];
     if (!index->n_lost)
         return LEAT_OK;
     leat_index_extent(index, index->lost_first, &offset, &size);
     const int rc = leat_source_add_note(
         &source->notes, err,
-        "tfrecord: %.90s is damaged: %llu bytes in %u place%s lost, the first at byte %llu (record "
+        "tfrecord: %.90s is damaged: %s in %u place%s lost, the first at byte %llu (record "
         "%llu); each place is one bad record. `leat repair` writes an intact copy",
-        s->path, (unsigned long long)index->lost_bytes, index->n_lost,
+        s->path, leat_bytes_text((int64_t)index->lost_bytes, lost), index->n_lost,
         index->n_lost == 1 ? "" : "s", (unsigned long long)offset,
         (unsigned long long)index->lost_first);
     source->base.notes = source->notes;
