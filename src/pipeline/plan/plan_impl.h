@@ -16,7 +16,6 @@
 #define LEAT_MAX_CHAIN      32 /* ops on one tensor */
 #define LEAT_MAX_BATCH_OPS  4
 #define LEAT_MAX_NOTES      16
-#define LEAT_NOTE_SIZE      256
 #define LEAT_PREFETCH_FIRST 2 /* auto: the least that hides one slow batch behind another */
 
 /* What only the data know: how large records are, and how much scratch a sample needs (probe.c). */
@@ -202,7 +201,7 @@ struct leat_plan {
         *gpu; /* owned: this plan as `device: auto` cuts it for a GPU; NULL: as it is */
     const struct leat_plan *whole; /* of such a copy: the plan itself, else NULL */
     int32_t n_notes;
-    char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];
+    char *notes[LEAT_MAX_NOTES]; /* owned, but by no copy of the plan; see note.c */
 };
 
 /* The plan itself, of a copy that was cut too. Stages have the same numbers in all copies. */
@@ -212,8 +211,10 @@ static inline const leat_plan *leat_plan_whole(const leat_plan *plan)
 }
 
 /* note.c: something that the plan's user should know, though nothing is wrong: "shuffle: ...". A note is
- * kept once, however often it is given. It is cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES it is left out. */
+ * kept once, however often it is given. Beyond LEAT_MAX_NOTES, or without memory, it is left out. */
 void leat_note_add(leat_plan *plan, const char *format, ...) LEAT_PRINTF(2, 3);
+/* Frees all notes. */
+void leat_note_clear(leat_plan *plan);
 /* gpu_cut.c: makes plan->gpu. Everything else of the plan is settled. */
 int leat_gpu_cut(leat_plan *plan, leat_error *err);
 /* plan_layout.c: lays out a slot. All shapes are settled, and which ops the device runs. May be called

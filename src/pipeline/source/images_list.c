@@ -236,7 +236,7 @@ static int note_left_out(leat_images_list *list, const left_out *what, const cha
 {
     if (what->n == 0)
         return LEAT_OK;
-    return leat_source_add_note(&list->notes, err, "images: left out: %zu %s: %s%.150s", what->n,
+    return leat_source_add_note(&list->notes, err, "images: left out: %zu %s: %s%s", what->n,
                                 what->n == 1 ? one : more, what->n == 1 ? "" : "the first is ",
                                 what->first);
 }
@@ -257,8 +257,8 @@ static int note_empty(const walk *w)
     if (n_empty == 0)
         return LEAT_OK;
     return leat_source_add_note(&list->notes, w->err,
-                                "images: %d of %d classes %s no image: %s%.150s (label %d)",
-                                n_empty, list->n_classes, n_empty == 1 ? "has" : "have",
+                                "images: %d of %d classes %s no image: %s%s (label %d)", n_empty,
+                                list->n_classes, n_empty == 1 ? "has" : "have",
                                 n_empty == 1 ? "" : "the first is ", w->classes[first], first);
 }
 

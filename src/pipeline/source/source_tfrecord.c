@@ -95,7 +95,7 @@ static int open_chunks(tfrecord_source *source, leat_error *err)
     source->base.memory_bytes += leat_inflated_bytes(source->chunks);
     rc = leat_source_add_note(
         &source->notes, err,
-        "tfrecord: %.60s%s %s-compressed: each chunk of %d MiB is decompressed once in file order "
+        "tfrecord: %s%s %s-compressed: each chunk of %d MiB is decompressed once in file order "
         "or with `shuffle: {window: N}`, but once per record with a global shuffle; `leat convert "
         "tfrecord` makes plain files",
         first->path, n_files == 1 ? " is" : " and others are", first->compression,
@@ -264,10 +264,10 @@ static int note_files(tfrecord_source *source, size_t n, const char *path, const
 {
     int rc = LEAT_OK;
     if (n == 1)
-        rc = leat_source_add_note(&source->notes, err, "tfrecord: %.150s %s", path, one);
+        rc = leat_source_add_note(&source->notes, err, "tfrecord: %s %s", path, one);
     else if (n > 1)
-        rc = leat_source_add_note(&source->notes, err, "tfrecord: %zu files %s; the first: %.150s",
-                                  n, more, path);
+        rc = leat_source_add_note(&source->notes, err, "tfrecord: %zu files %s; the first: %s", n,
+                                  more, path);
     source->base.notes = source->notes;
     return rc;
 }
@@ -291,7 +291,7 @@ static int note_damage(tfrecord_source *source, const leat_tfrecord_shard *s, le
     leat_index_extent(index, index->lost_first, &offset, &size);
     const int rc = leat_source_add_note(
         &source->notes, err,
-        "tfrecord: %.90s is damaged: %s in %u place%s lost, the first at byte %llu (record "
+        "tfrecord: %s is damaged: %s in %u place%s lost, the first at byte %llu (record "
         "%llu); each place is one bad record. `leat repair` writes an intact copy",
         s->path, leat_bytes_text((int64_t)index->lost_bytes, lost), index->n_lost,
         index->n_lost == 1 ? "" : "s", (unsigned long long)offset,
