@@ -109,12 +109,11 @@ static int read_tensor(leat_safetensor *t, const char *name, const json_t *objec
     t->name = name;
     if (!json_is_object(object))
         return bad(err, name, "not an object");
-    int rc = read_dtype(t, json_object_get(object, "dtype"), err);
-    if (rc == LEAT_FORMAT_OK)
-        rc = read_shape(t, json_object_get(object, "shape"), err);
-    if (rc == LEAT_FORMAT_OK)
-        rc = read_place(t, json_object_get(object, "data_offsets"), data, data_bytes, err);
-    return rc;
+    int rc;
+    if ((rc = read_dtype(t, json_object_get(object, "dtype"), err)) < 0 ||
+        (rc = read_shape(t, json_object_get(object, "shape"), err)) < 0)
+        return rc;
+    return read_place(t, json_object_get(object, "data_offsets"), data, data_bytes, err);
 }
 
 /* --- the whole header --------------------------------------------------------------------------*/

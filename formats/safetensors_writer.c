@@ -124,11 +124,9 @@ static int write_header(leat_atomic_file *file, const json_t *header, const char
                               path, length);
     leat_store_u64(size, length + padding);
     memset(spaces, ' ', sizeof spaces);
-    if (rc == LEAT_FORMAT_OK)
-        rc = leat_atomic_file_write(file, size, sizeof size, err);
-    if (rc == LEAT_FORMAT_OK)
-        rc = leat_atomic_file_write(file, text, length, err);
-    if (rc == LEAT_FORMAT_OK)
+    if (rc == LEAT_FORMAT_OK &&
+        (rc = leat_atomic_file_write(file, size, sizeof size, err)) == LEAT_FORMAT_OK &&
+        (rc = leat_atomic_file_write(file, text, length, err)) == LEAT_FORMAT_OK)
         rc = leat_atomic_file_write(file, spaces, padding, err);
     free(text);
     return rc;

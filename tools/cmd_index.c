@@ -190,10 +190,9 @@ static int run(const leat_call *call)
         return leat_command_misuse("index", "--feature and --every-mcus are for --jpeg");
     if (o->check && o->rebuild)
         return leat_command_misuse("index", "--check and --rebuild exclude each other");
-    int rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err);
-    if (rc == LEAT_OK)
-        rc = check_lengths(&paths, o->jpeg, &err);
-    if (rc == LEAT_OK)
+    int rc;
+    if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err)) == LEAT_OK &&
+        (rc = check_lengths(&paths, o->jpeg, &err)) == LEAT_OK)
         rc = leat_json_check(o->json, &err);
     json_t *json = leat_json_open("index"), *list = json_array();
     leat_progress progress;

@@ -339,13 +339,14 @@ static int inspect_config(const struct inspect_options *o, const char *path, lea
 {
     leat_config *config = NULL;
     leat_plan *plan = NULL;
-    int rc = leat_setup_config(path, &o->set, &config, err);
-    if (rc == LEAT_OK)
-        rc = leat_plan_open(config, NULL, &plan, err);
-    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
+    int rc;
+    if ((rc = leat_setup_config(path, &o->set, &config, err)) < 0 ||
+        (rc = leat_plan_open(config, NULL, &plan, err)) < 0)
+        goto fail;
+    if (!leat_json_to_stdout(o->json))
         print_plan(plan, path);
-    if (rc == LEAT_OK)
-        rc = leat_json_write(plan_json(plan, path), o->json, err);
+    rc = leat_json_write(plan_json(plan, path), o->json, err);
+fail:
     leat_plan_close(&plan);
     leat_config_close(&config);
     return rc;

@@ -200,19 +200,16 @@ static int run(const leat_call *call)
     leat_error err = { 0 };
     int rc = budget ? leat_setup_config(path, &o->set, &config, &err)
                     : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK)
-        rc = leat_setup_threads(config, o->threads, &err);
-    if (rc == LEAT_OK && o->device)
-        rc = leat_setup_device(config, o->device, &how.device, &err);
-    if (rc == LEAT_OK)
-        rc = leat_plan_open(config, o->section, &plan, &err);
-    if (rc == LEAT_OK)
-        rc = leat_plan_budget(plan, &how, budget, &err);
-    const leat_plan *const on = rc == LEAT_OK ? leat_plan_on(plan, how.device) : NULL;
-    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
+    if (rc < 0 || (rc = leat_setup_threads(config, o->threads, &err)) < 0 ||
+        (o->device && (rc = leat_setup_device(config, o->device, &how.device, &err)) < 0) ||
+        (rc = leat_plan_open(config, o->section, &plan, &err)) < 0 ||
+        (rc = leat_plan_budget(plan, &how, budget, &err)) < 0)
+        goto fail;
+    const leat_plan *const on = leat_plan_on(plan, how.device);
+    if (!leat_json_to_stdout(o->json))
         print_plan(on, budget, path);
-    if (rc == LEAT_OK)
-        rc = leat_json_write(plan_json(on, budget, path), o->json, &err);
+    rc = leat_json_write(plan_json(on, budget, path), o->json, &err);
+fail:
     leat_plan_close(&plan);
     leat_device_close(&how.device);
     leat_config_close(&config);

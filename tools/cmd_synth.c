@@ -113,16 +113,12 @@ static int make_part(struct synth *s, leat_error *err)
 
 static int open_part(struct synth *s, leat_error *err)
 {
-    int rc = remove_empty(s->folder, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_make_parents(s->folder, err);
-    if (rc == LEAT_OK)
-        rc = make_part(s, err);
-    if (rc == LEAT_OK)
-        rc = make_class_folders(s, s->n_test ? "/train" : "", err);
-    if (rc == LEAT_OK && s->n_test)
-        rc = make_class_folders(s, "/test", err);
-    return rc;
+    int rc;
+    if ((rc = remove_empty(s->folder, err)) < 0 ||
+        (rc = leat_files_make_parents(s->folder, err)) < 0 || (rc = make_part(s, err)) < 0 ||
+        (rc = make_class_folders(s, s->n_test ? "/train" : "", err)) < 0)
+        return rc;
+    return s->n_test ? make_class_folders(s, "/test", err) : LEAT_OK;
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -224,12 +220,9 @@ static int run_workers(struct synth *s, leat_error *err)
 
 static int synth(struct synth *s, leat_error *err)
 {
-    int rc = open_part(s, err);
-    if (rc == LEAT_OK)
-        rc = run_workers(s, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_rename(s->part, s->folder, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = open_part(s, err)) < 0 || (rc = run_workers(s, err)) < 0 ||
+        (rc = leat_files_rename(s->part, s->folder, err)) < 0)
         remove_part(s);
     return rc;
 }
