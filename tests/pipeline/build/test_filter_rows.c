@@ -96,6 +96,8 @@ static void limits_of_int64_are_exact(void **state)
         { "max: .inf, min: 1e15", ALL & ~0x1ff },
     };
     static const char *const refused[][2] = {
+        { "min: 9223372036854775807.5", "fits in 64 bits" },
+        { "max: -9223372036854775808.5", "fits in 64 bits" },
         { "min: 9223372036854775808", "min must be a number that fits in 64 bits" },
         { "max: -9223372036854775809", "max must be a number that fits in 64 bits" },
         { "min: 1e17", "min must be written without an exponent, got 1e17" },
