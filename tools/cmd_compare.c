@@ -204,6 +204,8 @@ static void print_result(const leat_compare_result *result)
     putchar('\n');
     for (int32_t i = 0; i < result->n_arms; i++)
         print_sentence(&result->arms[i]);
+    if (result->n_arms == 1) /* the summary is its sentence */
+        return;
     putchar('\n');
     leat_terminal_say(0, "%s", result->summary);
 }

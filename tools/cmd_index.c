@@ -68,10 +68,11 @@ static void print_file(const char *path, const leat_index *index, bool rebuild)
            leat_files_bytes_text((double)index->data_bytes, bytes));
     print_state(index->built, rebuild, index->note);
     if (index->n_lost)
-        printf("; damaged in %u place%s, which count as records: %s lost (leat repair writes an "
-               "intact copy)",
-               index->n_lost, index->n_lost == 1 ? "" : "s",
-               leat_files_bytes_text((double)index->lost_bytes, bytes));
+        printf(
+            "; damaged in %u place%s, which count%s: %s lost (leat repair writes an intact copy)",
+            index->n_lost, index->n_lost == 1 ? "" : "s",
+            index->n_lost == 1 ? "s as a record" : " as records",
+            leat_files_bytes_text((double)index->lost_bytes, bytes));
     putchar('\n');
 }
 

@@ -235,10 +235,10 @@ static int report(struct synth *s, double seconds, leat_error *err)
     const int64_t bytes = atomic_load(&s->bytes);
     char count[32], size[32], rate[32];
     if (!leat_json_to_stdout(o->json))
-        printf("%s images of %lld class%s, %lld x %lld, %s, in %s; %.2f s, %s images/s\n",
-               leat_files_count_text((uint64_t)o->n, count), (long long)o->classes,
-               o->classes == 1 ? "" : "es", (long long)o->size, (long long)o->size,
-               leat_files_bytes_text((double)bytes, size), s->folder, seconds,
+        printf("%s image%s of %lld class%s, %lld x %lld, %s, in %s; %.2f s, %s images/s\n",
+               leat_files_count_text((uint64_t)o->n, count), o->n == 1 ? "" : "s",
+               (long long)o->classes, o->classes == 1 ? "" : "es", (long long)o->size,
+               (long long)o->size, leat_files_bytes_text((double)bytes, size), s->folder, seconds,
                leat_files_count_text((uint64_t)((double)o->n / seconds), rate));
     json_t *json = leat_json_open("synth");
     leat_json_text(json, "folder", s->folder);

@@ -187,6 +187,15 @@ static const struct {
     { "inspect data", { "data is a folder", "data/*.tfrecord" } },
     { "convert images set -o x/", { "-o x/ is a folder", "-o x/NAME" } },
     { "convert set x", { "`leat convert images set -o PREFIX`" } },
+    { "inspect data/t-00000-of-00001.tfrecord --label nope",
+      { "--label nope: no record has such a feature" } },
+    { "plan c.yaml --device sim:{",
+      { "a value is missing here, or a '[' or '{' before it is not closed" } },
+    { "plan c.yaml --set pipeline.batch=[", { "a '[' or '{' before it is not closed" } },
+    { "plan c.yaml --set pipeline.prefetch=AUTOTUNE", { "did you mean 'auto'?" } },
+    { "plan c.yaml --set 'source={images: data/t-labels.txt}'",
+      { "Not a directory", "the source `tfrecord`" } },
+    { "help shuffel", { "did you mean 'shuffle'? leat help --search" } },
     { "inspect https://host/a.tfrecord", { "URLs are not supported yet" } },
 };
 

@@ -94,8 +94,10 @@ static int visit_folder(walk *w, const char *folder, visit_entry *visit)
     int rc = LEAT_OK;
     const int n = scandir(folder, &entries, visible, by_bytes);
     if (n < 0)
-        return leat_node_fail(w->where, w->err, errno == ENOMEM ? LEAT_E_NOMEM : LEAT_E_IO,
-                              "cannot read the folder %s: %s", folder, strerror(errno));
+        return leat_node_fail(
+            w->where, w->err, errno == ENOMEM ? LEAT_E_NOMEM : LEAT_E_IO,
+            "cannot read the folder %s: %s%s", folder, strerror(errno),
+            errno == ENOTDIR && !outer ? " (record files are read by the source `tfrecord`)" : "");
     w->folder = folder;
     for (int i = 0; i < n; i++) {
         if (rc >= 0)

@@ -322,8 +322,8 @@ static int open_shards(tfrecord_source *source, char *const *paths, leat_error *
     }
     const int rc = note_files(source, n_empty, empty, "holds no record", "hold no record", err);
     return rc < 0 ? rc
-                  : note_files(source, n_again, again, "is named again, and read once",
-                               "are named again, and each is read once", err);
+                  : note_files(source, n_again, again, "is listed twice and read once",
+                               "are listed twice and read once", err);
 }
 
 static int stamp(const leat_source *base, uint64_t *out, leat_error *err)

@@ -75,13 +75,13 @@ static void files_that_give_nothing_are_told(void **state)
     expect_notes("[b, d]", 2, "", 6);
     expect_notes("[a, b]", 2, "tfrecord: a holds no record\n", 3);
     expect_notes("[d, c, b, a]", 2, "tfrecord: 2 files hold no record; the first: a\n", 6);
-    expect_notes("[b, d, b]", 2, "tfrecord: b is named again, and read once\n", 6);
+    expect_notes("[b, d, b]", 2, "tfrecord: b is listed twice and read once\n", 6);
     expect_notes("[b, d, '*d', '[ad]']", 2,
                  "tfrecord: a holds no record\n"
-                 "tfrecord: d is named again, and read once\n",
+                 "tfrecord: d is listed twice and read once\n",
                  6);
     expect_notes("[b, d, '[bd]']", 2,
-                 "tfrecord: 2 files are named again, and each is read once; the first: b\n", 6);
+                 "tfrecord: 2 files are listed twice and read once; the first: b\n", 6);
 }
 
 static void a_batch_that_is_never_full_is_told(void **state)

@@ -258,7 +258,9 @@ static void wrong_trees_are_refused(void **state)
     (void)state;
     refuse("nowhere", LEAT_E_IO, "cannot read the folder $/nowhere: No such file or directory");
     put_file("file", "x", 1);
-    refuse("file", LEAT_E_IO, "cannot read the folder $/file: Not a directory");
+    refuse("file", LEAT_E_IO,
+           "cannot read the folder $/file: Not a directory (record files are read by the source "
+           "`tfrecord`)");
     make_sub("bare");
     refuse("bare", LEAT_E_DATA,
            "$/bare has no sub-folders; images are expected as $/bare/CLASS/NAME.jpg");
