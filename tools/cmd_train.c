@@ -61,33 +61,28 @@ struct train {
 static int open_plans(struct train *t, leat_error *err)
 {
     char text[64];
-    int rc = leat_setup_config(t->path, &t->o->set, &t->config, err);
-    if (rc == LEAT_OK)
-        rc = leat_setup_threads(t->config, t->o->threads, err);
-    if (rc == LEAT_OK && t->o->epochs > 0) {
-        snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
-        rc = leat_config_set(t->config, text, err);
-    }
-    if (rc == LEAT_OK)
-        rc = leat_setup_trace(t->config, t->o->trace, err);
-    if (rc == LEAT_OK)
-        rc = leat_plan_open(t->config, NULL, &t->run.plan, err);
-    if (rc == LEAT_OK && leat_config_get(t->config, "eval", text, sizeof text, NULL) == LEAT_OK)
+    int rc;
+    snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
+    if ((rc = leat_setup_config(t->path, &t->o->set, &t->config, err)) < 0 ||
+        (rc = leat_setup_threads(t->config, t->o->threads, err)) < 0 ||
+        (t->o->epochs > 0 && (rc = leat_config_set(t->config, text, err)) < 0) ||
+        (rc = leat_setup_trace(t->config, t->o->trace, err)) < 0 ||
+        (rc = leat_plan_open(t->config, NULL, &t->run.plan, err)) < 0)
+        return rc;
+    if (leat_config_get(t->config, "eval", text, sizeof text, NULL) == LEAT_OK)
         rc = leat_plan_open(t->config, "eval", &t->run.eval_plan, err);
     return rc;
 }
 
 static int open_trainer(struct train *t, leat_error *err)
 {
-    int rc = leat_setup_device(t->config, t->o->device, &t->run.device, err);
-    if (rc == LEAT_OK)
-        rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, err);
-    if (rc == LEAT_OK && t->run.eval_plan &&
-        (rc = leat_trainer_check(t->run.trainer, t->run.eval_plan, err)) < 0)
+    int rc;
+    if ((rc = leat_setup_device(t->config, t->o->device, &t->run.device, err)) < 0 ||
+        (rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, err)) < 0)
+        return rc;
+    if (t->run.eval_plan && (rc = leat_trainer_check(t->run.trainer, t->run.eval_plan, err)) < 0)
         return leat_fail_in(err, rc, "eval: ");
-    if (rc == LEAT_OK && t->o->restore)
-        rc = leat_trainer_restore(t->run.trainer, t->o->restore, err);
-    if (rc < 0)
+    if (t->o->restore && (rc = leat_trainer_restore(t->run.trainer, t->o->restore, err)) < 0)
         return rc;
     t->run.epochs = leat_trainer_get_info(t->run.trainer)->epochs;
     return LEAT_OK;
@@ -128,12 +123,12 @@ static int check_outputs(const struct train *t, leat_error *err)
     if (info->simulated)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--save: device %s is simulated and has no weights to save", info->device);
-    rc = leat_files_make_parents(t->o->save, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_check(t->o->save, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_check_kind(t->o->save, "a file of weights (safetensors)", "{\"", 8, err);
-    return rc < 0 ? leat_fail_in(err, rc, "--save: ") : rc;
+    if ((rc = leat_files_make_parents(t->o->save, err)) < 0 ||
+        (rc = leat_files_check(t->o->save, err)) < 0 ||
+        (rc = leat_files_check_kind(t->o->save, "a file of weights (safetensors)", "{\"", 8, err)) <
+            0)
+        return leat_fail_in(err, rc, "--save: ");
+    return LEAT_OK;
 }
 
 /* The tensor that the model reads. */
@@ -172,25 +167,17 @@ static int open_log(struct train *t, int64_t first_batch, leat_error *err)
 static int open_all(struct train *t, leat_error *err)
 {
     leat_loader_options how = { .epochs = 1 };
-    int rc = open_plans(t, err);
-    if (rc == LEAT_OK)
-        rc = open_trainer(t, err);
-    if (rc == LEAT_OK)
-        rc = first_batch(t, &how.first_batch, err);
-    if (rc == LEAT_OK)
-        rc = check_outputs(t, err);
-    if (rc == LEAT_OK)
-        rc = leat_bad_list_open(&t->run.bad, t->o->errors, err);
-    if (rc == LEAT_OK)
-        rc = open_log(t, how.first_batch, err);
+    int rc;
+    if ((rc = open_plans(t, err)) < 0 || (rc = open_trainer(t, err)) < 0 ||
+        (rc = first_batch(t, &how.first_batch, err)) < 0 || (rc = check_outputs(t, err)) < 0 ||
+        (rc = leat_bad_list_open(&t->run.bad, t->o->errors, err)) < 0 ||
+        (rc = open_log(t, how.first_batch, err)) < 0)
+        return rc;
     how.device = t->run.device;
     how.epochs = t->run.epochs;
+    how.expect = leat_trainer_get_info(t->run.trainer)->expect;
     t->run.first = how.first_batch;
-    if (rc == LEAT_OK) {
-        how.expect = leat_trainer_get_info(t->run.trainer)->expect;
-        rc = leat_loader_open(t->run.plan, &how, &t->run.loader, err);
-    }
-    return rc;
+    return leat_loader_open(t->run.plan, &how, &t->run.loader, err);
 }
 
 /* --- begin and end -----------------------------------------------------------------------------*/

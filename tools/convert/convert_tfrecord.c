@@ -146,29 +146,27 @@ static int take_file(struct job *job, const char *path, unsigned flags, leat_err
 static int take_files(struct job *job, unsigned flags, leat_error *err)
 {
     const bool each = job->left == UINT64_MAX; /* file becomes a shard */
-    int rc = LEAT_OK;
-    for (size_t i = 0; i < job->files.n && rc == LEAT_OK; i++) {
-        if (each && !flags)
-            rc = next_shard(job, UINT64_MAX, err);
-        if (rc == LEAT_OK)
-            rc = take_file(job, job->files.items[i], flags, err);
-    }
-    return rc;
+    int rc;
+    for (size_t i = 0; i < job->files.n; i++)
+        if ((each && !flags && (rc = next_shard(job, UINT64_MAX, err)) < 0) ||
+            (rc = take_file(job, job->files.items[i], flags, err)) < 0)
+            return rc;
+    return LEAT_OK;
 }
 
 static int write_all(struct job *job, leat_error *err)
 {
-    int rc = LEAT_OK;
+    int rc;
     if ((size_t)job->n_shards == job->files.n)
         job->left = UINT64_MAX;
-    else
-        rc = take_files(job, LEAT_TFRECORD_LENGTHS_ONLY, err);
-    if (rc == LEAT_OK && job->left == 0 && job->total < (uint64_t)job->n_shards)
-        rc = leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
-                       job->n_shards, (unsigned long long)job->total);
-    if (rc == LEAT_OK)
-        rc = take_files(job, 0, err);
-    return rc == LEAT_OK ? close_shard(job, err) : rc;
+    else if ((rc = take_files(job, LEAT_TFRECORD_LENGTHS_ONLY, err)) < 0)
+        return rc;
+    if (job->left == 0 && job->total < (uint64_t)job->n_shards)
+        return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
+                         job->n_shards, (unsigned long long)job->total);
+    if ((rc = take_files(job, 0, err)) < 0)
+        return rc;
+    return close_shard(job, err);
 }
 
 static int name_all(struct job *job, leat_error *err)
@@ -176,21 +174,19 @@ static int name_all(struct job *job, leat_error *err)
     int rc = leat_shard_names_begin(job->c->prefix, job->n_shards, err);
     for (int32_t i = 0; i < job->n_shards && rc == LEAT_OK; i++)
         rc = leat_files_rename(job->parts[i], job->names[i], err);
-    if (rc == LEAT_OK)
-        rc = leat_shard_names_end(job->c->prefix, err);
-    return rc == LEAT_OK ? leat_shard_names_index(job->c->prefix, job->n_shards, err) : rc;
+    if (rc < 0 || (rc = leat_shard_names_end(job->c->prefix, err)) < 0)
+        return rc;
+    return leat_shard_names_index(job->c->prefix, job->n_shards, err);
 }
 
 /* Temporary files also belong to PREFIX, so its lock covers them. */
 static int convert_locked(struct job *job, leat_error *err)
 {
     leat_lock lock = { 0 };
-    int rc = leat_lock_open(&lock, job->c->prefix, err);
-    if (rc == LEAT_OK)
-        rc = leat_shard_names_check(job->c->prefix, job->n_shards, err);
-    if (rc == LEAT_OK)
-        rc = write_all(job, err);
-    if (rc == LEAT_OK)
+    int rc;
+    if ((rc = leat_lock_open(&lock, job->c->prefix, err)) == LEAT_OK &&
+        (rc = leat_shard_names_check(job->c->prefix, job->n_shards, err)) == LEAT_OK &&
+        (rc = write_all(job, err)) == LEAT_OK)
         rc = name_all(job, err);
     leat_lock_close(&lock);
     return rc;
@@ -204,16 +200,12 @@ static int convert(struct job *job, leat_error *err)
     if (rc < 0)
         return rc;
     job->n_shards = job->c->n_shards < 0 ? (int32_t)job->files.n : job->c->n_shards;
-    rc = open_names(job, err);
-    if (rc == LEAT_OK)
-        rc = check_apart(job, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_make_parents(job->c->prefix, err);
-    if (rc == LEAT_OK)
-        rc = leat_shard_names_check_length(job->c->prefix, job->n_shards, err);
-    if (rc == LEAT_OK)
-        rc = leat_json_check(job->c->json, err);
-    return rc == LEAT_OK ? convert_locked(job, err) : rc;
+    if ((rc = open_names(job, err)) < 0 || (rc = check_apart(job, err)) < 0 ||
+        (rc = leat_files_make_parents(job->c->prefix, err)) < 0 ||
+        (rc = leat_shard_names_check_length(job->c->prefix, job->n_shards, err)) < 0 ||
+        (rc = leat_json_check(job->c->json, err)) < 0)
+        return rc;
+    return convert_locked(job, err);
 }
 
 static int report(const struct job *job, double seconds, leat_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_jpeg_look.c: which decoder takes what kind of file, and which files can be read in parts. */
+ * test_jpeg_probe.c: which decoder takes what kind of file, and which files can be read in parts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "bench/jpeg_reference.h"
-#include "leat/jpeg_look.h"
+#include "leat/jpeg_probe.h"
 
 static const struct {
     reference_picture picture;
@@ -41,7 +41,7 @@ static void every_kind(void **state)
         uint8_t *bytes;
         picture.quality = 80;
         const size_t size = reference_encode(&picture, 1, &bytes);
-        assert_int_equal(leat_jpeg_look(bytes, size, &info, NULL), LEAT_OK);
+        assert_int_equal(leat_jpeg_probe(bytes, size, &info, NULL), LEAT_OK);
         assert_int_equal(info.width, picture.width);
         assert_int_equal(info.height, picture.height);
         assert_int_equal(info.components, picture.channels);
@@ -66,7 +66,7 @@ static void truncated_anywhere(void **state)
         leat_error err = { 0 };
         uint8_t *copy = malloc(n + (n == 0));
         memcpy(copy, bytes, n);
-        const int rc = leat_jpeg_look(copy, n, &info, &err);
+        const int rc = leat_jpeg_probe(copy, n, &info, &err);
         assert_true(rc == LEAT_OK || rc == LEAT_E_DATA);
         assert_int_equal(rc, err.code);
         n_bad += rc != LEAT_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_look.c: public functions on a JPEG file: which decoder decode_jpeg would use, and the table of a side
+ * jpeg_probe.c: public functions on a JPEG file: which decoder decode_jpeg would use, and the table of a side
  * index. */
-#include "leat/jpeg_look.h"
+#include "leat/jpeg_probe.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 #include "jpeg.h"
 #include "jpeg_turbo.h"
 
-int leat_jpeg_look(const void *bytes, size_t size, leat_jpeg_info *out, leat_error *err)
+int leat_jpeg_probe(const void *bytes, size_t size, leat_jpeg_info *out, leat_error *err)
 {
     if (!bytes || !out)
-        return leat_fail(err, LEAT_E_ARGUMENT, "leat_jpeg_look: bytes and out must be given");
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_jpeg_probe: bytes and out must be given");
     leat_jpeg own;
     leat_jpeg_size stored;
     leat_error why = { 0 };

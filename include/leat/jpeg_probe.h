@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_look.h: reads JPEG headers: which of the two decoders takes a file, and whether parts of it can be
+ * jpeg_probe.h: reads JPEG headers: which of the two decoders takes a file, and whether parts of it can be
  * decoded alone. Also makes the seek table that allows this. */
-#ifndef LEAT_JPEG_LOOK_H
-#define LEAT_JPEG_LOOK_H
+#ifndef LEAT_JPEG_PROBE_H
+#define LEAT_JPEG_PROBE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,7 +30,7 @@ typedef struct leat_jpeg_info {
  *
  * bytes    borrowed during the call
  * returns  LEAT_OK, or LEAT_E_DATA if it is not a JPEG or its header is damaged. Any thread. */
-LEAT_API int leat_jpeg_look(const void *bytes, size_t size, leat_jpeg_info *out, leat_error *err);
+LEAT_API int leat_jpeg_probe(const void *bytes, size_t size, leat_jpeg_info *out, leat_error *err);
 
 /* Makes the table (leat_seek in tensor.h) for decoding parts of a JPEG file without restart markers: the
  * first bit and the DC values of every n-th MCU. Reads the whole file.
