@@ -14,11 +14,16 @@
 #include "formats/pattern.h"
 
 extern const leat_source_table leat_source_tfrecord, leat_source_images, leat_source_concat,
-    leat_source_mix, leat_source_interleave, leat_source_zip;
+    leat_source_mix, leat_source_interleave, leat_source_zip, leat_source_npy, leat_source_csv,
+    leat_source_idx, leat_source_cifar;
 
 /* Every source, one line each. */
 static const leat_source_table *const tables[] = { &leat_source_tfrecord,
                                                    &leat_source_images,
+                                                   &leat_source_npy,
+                                                   &leat_source_csv,
+                                                   &leat_source_idx,
+                                                   &leat_source_cifar,
                                                    &leat_source_concat,
                                                    &leat_source_mix,
                                                    &leat_source_interleave,

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * csv.h: comma-separated values (RFC 4180): where records begin in a file, and the fields of a record. A
+ * field that begins with a quote ends with a quote; two quotes inside stand for one; delimiters and line
+ * ends inside are text. Lines end with LF or CR LF; empty lines are no records. */
+#ifndef LEAT_CSV_H
+#define LEAT_CSV_H
+
+#include "format.h"
+
+/* Position in a file that is read in pieces. Start with { .delimiter = ',' }. */
+typedef struct leat_csv_scan {
+    char delimiter;
+    int state;
+} leat_csv_scan;
+
+/* Reads on from bytes[*at] to the next first byte of a record, and moves *at behind it.
+ * Returns 1; 0: no record begins in the rest of these n bytes, and *at is n. */
+int leat_csv_scan_next(leat_csv_scan *scan, const uint8_t *bytes, size_t n, size_t *at);
+
+/* Position in one record. */
+typedef struct leat_csv_cursor {
+    const uint8_t *at, *end;
+    char delimiter;
+    int done; /* the last field was taken */
+} leat_csv_cursor;
+
+/* Starts at the first field of a record of n bytes; line ends at its end are no part of it. */
+leat_csv_cursor leat_csv_begin(const uint8_t *record, size_t n, char delimiter);
+
+/* Takes the next field without its quotes: at most room - 1 bytes of it and a terminating 0.
+ * *n: all its bytes. Returns 1; 0: quotes that RFC 4180 does not allow. */
+int leat_csv_take(leat_csv_cursor *cursor, char *text, size_t room, size_t *n);
+
+/* Removes spaces and tabs around a text. Returns its new start. */
+char *leat_csv_trim(char *text);
+
+#endif
