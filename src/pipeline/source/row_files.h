@@ -25,8 +25,8 @@ typedef struct leat_row_column {
     int big_endian;
     bool planar;           /* all red, all green, all blue: delivered as height, width, channels */
     int32_t n_classes;     /* the value is a label below this; 0: any value */
-    leat_row_file *file;   /* NULL: in memory */
-    const uint8_t *memory; /* all rows; NULL: in the file */
+    leat_row_file *file;   /* where it comes from */
+    const uint8_t *memory; /* all rows; NULL: read from the file */
     uint64_t offset, stride;
     size_t row_bytes; /* as stored */
 } leat_row_column;
@@ -75,8 +75,7 @@ int leat_row_files_part(leat_row_files *s, const char *path, leat_error *err);
  * adds a feature of this name; in later ones it must be the same as there. Scalars of whole numbers become
  * int64, other values the type of leat that holds them (float64: float32).
  *
- * array   offset: in the file, or in memory
- * file    NULL: `memory` holds the bytes
+ * array   offset: in `memory`, or in the file if memory is NULL
  * out     to set what is special about it; valid until the next part */
 int leat_row_files_column(leat_row_files *s, const char *name, const leat_array *array,
                           leat_row_file *file, const uint8_t *memory, leat_row_column **out,

@@ -224,7 +224,7 @@ int leat_row_files_column(leat_row_files *s, const char *name, const leat_array 
                          "%s: '%s' has %llu rows, '%s' has %llu: every row needs all features%s",
                          part->path, name, (unsigned long long)n, s->base.features[0].name,
                          (unsigned long long)part->n_records,
-                         file == part->file || !file ? "; choose arrays with `features`" : "");
+                         file == part->columns[0].file ? "; choose arrays with `features`" : "");
     part->n_records = n;
     leat_row_column *const column = &part->columns[s->n_columns++];
     const size_t row_bytes =
@@ -246,7 +246,7 @@ static int keep_small(leat_row_files *s, leat_row_part *part, leat_row_column *c
 {
     const uint64_t bytes = part->n_records * column->row_bytes;
     uint8_t *memory;
-    if (!column->file || column->stride != column->row_bytes || bytes > SMALL_BYTES ||
+    if (column->memory || column->stride != column->row_bytes || bytes > SMALL_BYTES ||
         column->row_bytes > sizeof(int64_t) || s->n_columns == 1)
         return LEAT_OK;
     int rc = leat_row_files_memory(s, part->path, bytes, "to keep its labels", &memory, err);

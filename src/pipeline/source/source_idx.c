@@ -114,8 +114,7 @@ static int add_column(leat_row_files *s, const char *name, const idx_file *from,
     leat_array array = from->array;
     if (!strcmp(name, "image") && array.rank == 3) /* gray images have one channel */
         array.dims[array.rank++] = 1;
-    return leat_row_files_column(s, name, &array, from->memory ? NULL : from->file, from->memory,
-                                 &column, err);
+    return leat_row_files_column(s, name, &array, from->file, from->memory, &column, err);
 }
 
 /* Adds the images, and the labels if labels is not NULL. */

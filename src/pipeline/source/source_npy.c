@@ -88,7 +88,7 @@ static int add_deflated(leat_row_files *s, const char *name, leat_row_file *file
     }
     if (array.offset + array.bytes != m->bytes)
         return fail_member_size(file, m, err);
-    return leat_row_files_column(s, name, &array, NULL, bytes, &column, err);
+    return leat_row_files_column(s, name, &array, file, bytes, &column, err);
 }
 
 static int add_member(leat_row_files *s, const char *name, leat_row_file *file,
