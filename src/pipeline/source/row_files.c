@@ -28,7 +28,7 @@ int leat_row_files_locate(const leat_source *source, uint64_t record, leat_exten
 {
     const leat_row_part *const part = leat_row_files_part_of(source, record);
     if (!part->file) {
-        out->fd = -1;
+        *out = (leat_extent){ .fd = -1, .size = part->row_bytes };
         return LEAT_OK;
     }
     *out = (leat_extent){ part->file->fd, part->offset + (record - part->first) * part->stride,

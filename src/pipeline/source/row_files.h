@@ -38,7 +38,7 @@ typedef struct leat_row_part {
     leat_row_column columns[LEAT_MAX_FEATURES];
     leat_row_file *file; /* what the engine reads ahead; NULL: all columns are in memory */
     uint64_t offset, stride;
-    size_t row_bytes;
+    size_t row_bytes; /* of a row there; of all columns if file is NULL */
 } leat_row_part;
 
 typedef struct leat_row_files {

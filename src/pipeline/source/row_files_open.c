@@ -309,6 +309,7 @@ int leat_row_files_end_part(leat_row_files *s, leat_error *err)
         if (rc < 0)
             return rc;
     }
+    part->row_bytes = (size_t)row_bytes;
     choose_read_ahead(part, s->n_columns);
     leat_row_files_count(s, part->n_records * row_bytes);
     return LEAT_OK;
