@@ -47,7 +47,7 @@ static int64_t find_name(const opening *o, const char *name)
     for (int32_t i = 0; i < o->layout->names->n; i++)
         if (!strcmp(o->layout->names->values[i].text, name))
             return i;
-    for (int64_t i = 0; o->header && !o->layout->names->n && !c.done; i++) {
+    for (int64_t i = 0; o->n && !c.done; i++) {
         char text[LEAT_CSV_FIELD];
         size_t n;
         leat_csv_take(&c, text, sizeof text, &n);
@@ -81,9 +81,8 @@ static int find_range(const opening *o, const char *text, const leat_node *where
     if (*first >= 0 && *last >= *first)
         return LEAT_OK;
     char list[400] = "";
-    snprintf(list, sizeof list, "%.*s",
-             (int)(o->header ? strnlen((const char *)o->header, o->n) : 0),
-             o->header ? (const char *)o->header : "");
+    snprintf(list, sizeof list, "%.*s", (int)strnlen((const char *)o->header, o->n),
+             (const char *)o->header);
     list[strcspn(list, "\r\n")] = 0;
     return leat_node_fail(
         where, err, LEAT_E_CONFIG, "there is no column '%s'%s; there are %lld%s%s", text,

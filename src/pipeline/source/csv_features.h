@@ -43,7 +43,7 @@ typedef struct leat_csv_features {
 } leat_csv_features;
 
 /* Reads the config's `features` and adds them to the source.
- * header: the first record of the first file, of n bytes: names of its columns unless layout->names has them.
+ * header: the first record of the first file, of n bytes: names of the columns; n 0: it has none.
  * out: close with leat_csv_features_close(), also after an error */
 int leat_csv_features_open(leat_csv_features *out, leat_source *base, const leat_node *given,
                            const leat_csv_layout *layout, const uint8_t *header, size_t n,

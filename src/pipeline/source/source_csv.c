@@ -121,9 +121,9 @@ static int read_first(csv_source *source, const csv_options *o, const leat_row_f
     const int64_t fields = rc < 0 ? 0 : count_fields(line, n, *o->delimiter.text);
     if (rc >= 0 && is_first) {
         source->layout.n_columns = o->columns.n ? o->columns.n : fields;
+        const bool has_names = o->header && !o->columns.n;
         rc = leat_csv_features_open(&source->features, &source->rows.base, o->features,
-                                    &source->layout, o->header && !o->columns.n ? line : NULL, n,
-                                    err);
+                                    &source->layout, line, has_names ? n : 0, err);
     } else if (rc >= 0 && fields != source->layout.n_columns) {
         rc = leat_node_fail(where, err, LEAT_E_DATA, "%s has %lld columns, %s has %lld", file->path,
                             (long long)fields, source->rows.parts[0].path,
