@@ -65,9 +65,9 @@ static void other_headers_are_refused(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        { "", "damaged" },
-        { "{", "damaged" },
-        { "{}", "lacks descr, fortran_order or shape" },
+        { "", "not a .npy file" },
+        { "{   ", "damaged" },
+        { "{  }", "lacks descr, fortran_order or shape" },
         { "{'descr': '<f4', 'shape': (3,)}", "lacks descr, fortran_order or shape" },
         { "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (3,)}",
           "a key twice" },
