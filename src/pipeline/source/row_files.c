@@ -45,17 +45,15 @@ static void interleave(const uint8_t *from, const leat_shape *shape, uint8_t *to
             *to++ = from[c * n_pixels + i];
 }
 
-/* Whether these bytes are values of the tensor as they stand. */
-static bool is_as_stored(const leat_row_column *column, const leat_shape *shape,
-                         const uint8_t *from)
+/* Whether the file holds the values of the tensor as they stand. */
+static bool is_as_stored(const leat_row_column *column, leat_dtype dtype)
 {
-    const size_t bytes = leat_dtype_bytes(shape->dtype);
-    const bool same = (column->type == LEAT_ARRAY_U8 && shape->dtype == LEAT_U8) ||
-                      (column->type == LEAT_ARRAY_I32 && shape->dtype == LEAT_I32) ||
-                      (column->type == LEAT_ARRAY_I64 && shape->dtype == LEAT_I64) ||
-                      (column->type == LEAT_ARRAY_F32 && shape->dtype == LEAT_F32);
-    return same && !column->planar && (!column->big_endian || bytes == 1) &&
-           (uintptr_t)from % bytes == 0;
+    static const leat_array_type same[] = { [LEAT_U8] = LEAT_ARRAY_U8,
+                                            [LEAT_I32] = LEAT_ARRAY_I32,
+                                            [LEAT_I64] = LEAT_ARRAY_I64,
+                                            [LEAT_F32] = LEAT_ARRAY_F32 };
+    return column->type == same[dtype] && !column->planar &&
+           (!column->big_endian || dtype == LEAT_U8);
 }
 
 static int check_label(const leat_row_column *column, const void *data, leat_error *err)
@@ -72,15 +70,19 @@ static int check_label(const leat_row_column *column, const void *data, leat_err
 static int view_of(const leat_row_column *column, const leat_feature_info *info,
                    const uint8_t *from, leat_scratch *scratch, leat_view *out, leat_error *err)
 {
+    const size_t n = (size_t)leat_shape_elements(&info->shape);
+    const size_t element_bytes = leat_dtype_bytes(info->shape.dtype);
+    const bool as_stored = is_as_stored(column, info->shape.dtype);
     *out = (leat_view){ .shape = info->shape };
-    if (is_as_stored(column, &info->shape, from)) {
+    if (as_stored && (uintptr_t)from % element_bytes == 0) {
         out->data = (void *)(uintptr_t)from; /* the engine writes only to memory it owns */
         return column->n_classes ? check_label(column, from, err) : LEAT_OK;
     }
-    const size_t n = (size_t)leat_shape_elements(&info->shape);
-    if (!(out->data = leat_scratch_take(scratch, n * leat_dtype_bytes(info->shape.dtype))))
+    if (!(out->data = leat_scratch_take(scratch, n * element_bytes)))
         return leat_fail(err, LEAT_E_NOMEM, "feature '%s' does not fit in scratch", info->name);
-    if (column->planar)
+    if (as_stored)
+        memcpy(out->data, from, n * element_bytes);
+    else if (column->planar)
         interleave(from, &info->shape, out->data);
     else if (info->shape.dtype == LEAT_F32)
         leat_array_floats(column->type, column->big_endian, from, n, out->data);
