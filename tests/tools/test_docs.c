@@ -27,7 +27,7 @@ static void image_path(char *path, size_t size, int class, int i)
     snprintf(path, size, "%s/class%d/%d.jpg", folder, class, i);
 }
 
-/* Gray images of MNIST's size with labels, and points in two classes. */
+/* Images of MNIST's and CIFAR's size, and points in two classes. */
 static void make_files(void)
 {
     enum { N = 20, PIXELS = 28 * 28, POINTS = 3300 };
@@ -39,6 +39,10 @@ static void make_files(void)
     put_idx("images.idx", 3, (const uint32_t[]){ N, 28, 28 }, pixels);
     put_idx("labels.idx", 1, (const uint32_t[]){ N }, labels);
     free(pixels);
+    uint8_t *const cifar = calloc(N, 3073); /* all of class 0 */
+    assert_non_null(cifar);
+    put_file("cifar.bin", cifar, N * 3073);
+    free(cifar);
     FILE *file = fopen(in_folder("points.csv"), "wb");
     assert_non_null(file);
     fprintf(file, "x,y,ring\n");
@@ -113,6 +117,8 @@ static void use_images(leat_config *config, const char *section, const char *whe
     if (has(config, section, "source.idx")) {
         set(config, section, "source.idx.images", in_folder("images.idx"), where);
         set(config, section, "source.idx.labels", in_folder("labels.idx"), where);
+    } else if (has(config, section, "source.cifar")) {
+        set(config, section, "source.cifar", in_folder("cifar.bin"), where);
     } else if (has(config, section, "source.csv")) {
         set(config, section, "source.csv.files", in_folder("points.csv"), where);
     } else {
