@@ -347,14 +347,14 @@ static int run_source(const leat_call *call)
     return finish(rc < 0 ? rc : leat_convert_source_run(&convert, &err), &err);
 }
 
-static int run(const leat_call *call)
+/* Checks the arguments. Returns LEAT_EXIT_OK, or the code of what it has reported. */
+static int check_call(const leat_call *call)
 {
-    struct convert c = { .o = call->options, .folder = call->arguments[1] };
+    const struct convert_options *const o = call->options;
     const char *const first = call->arguments[0];
-    const bool is_tfrecord = !strcmp(first, "tfrecord"), is_images = !strcmp(first, "images");
     const bool is_known = !strcmp(first, "config") || leat_convert_source_knows(first);
+    const bool is_images = !strcmp(first, "images");
     char names[200];
-    leat_error err = { 0 };
     if (!is_known && (call->n_arguments == 1 || access(first, F_OK) == 0))
         return leat_command_misuse(
             "convert", "needs the kind of '%s': write `leat convert images %s -o PREFIX`", first,
@@ -367,20 +367,23 @@ static int run(const leat_call *call)
                                    is_images ? "needs images DIR: the folder is missing"
                                              : "needs %s FILES: none is given",
                                    first);
-    if (!c.o->output || !*c.o->output)
+    if (!o->output || !*o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
-    if (c.o->output[strlen(c.o->output) - 1] == '/')
+    if (o->output[strlen(o->output) - 1] == '/')
         return leat_command_misuse(
             "convert",
             "-o %s is a folder: write -o %sNAME for files named NAME-00000-of-00001.tfrecord",
-            c.o->output, c.o->output);
-    if (is_tfrecord)
-        return run_tfrecord(call);
-    if (!is_images)
-        return run_source(call);
-    if (call->n_arguments > 2)
+            o->output, o->output);
+    if (is_images && call->n_arguments > 2)
         return leat_command_misuse("convert", "images takes one folder, not also '%s'",
                                    call->arguments[2]);
+    return LEAT_EXIT_OK;
+}
+
+static int run_images(const leat_call *call)
+{
+    struct convert c = { .o = call->options, .folder = call->arguments[1] };
+    leat_error err = { 0 };
     c.threads =
         (int32_t)(c.o->threads < 0   ? leat_files_cores() * 4 /* threads mostly wait for the disk */
                   : c.o->threads > 0 ? c.o->threads
@@ -403,6 +406,16 @@ static int run(const leat_call *call)
     free(c.labels);
     free(c.labels_part);
     return finish(rc, &err);
+}
+
+static int run(const leat_call *call)
+{
+    const int code = check_call(call);
+    if (code != LEAT_EXIT_OK)
+        return code;
+    return !strcmp(call->arguments[0], "images")     ? run_images(call)
+           : !strcmp(call->arguments[0], "tfrecord") ? run_tfrecord(call)
+                                                     : run_source(call);
 }
 
 const leat_command leat_command_convert = {

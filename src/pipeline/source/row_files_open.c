@@ -110,17 +110,23 @@ int leat_row_files_size(const leat_row_file *file, uint64_t bytes, leat_error *e
                      file->bytes < bytes ? "it is truncated" : "there are bytes after the end");
 }
 
+/* Whether this much more memory is within engine.memory. */
+static bool has_room(const leat_row_files *s, uint64_t bytes)
+{
+    const uint64_t most = s->memory < 0 ? 0 : (uint64_t)s->memory;
+    return bytes <= most && s->base.memory_bytes <= most - bytes;
+}
+
 int leat_row_files_memory(leat_row_files *s, const char *path, uint64_t bytes, const char *why,
                           uint8_t **out, leat_error *err)
 {
-    int rc = grow(&s->blocks, s->n_blocks, sizeof(void *), err);
+    const int rc = grow(&s->blocks, s->n_blocks, sizeof(void *), err);
     if (rc < 0)
         return rc;
-    if (s->memory < 0 || bytes > (uint64_t)s->memory ||
-        s->base.memory_bytes > (uint64_t)s->memory - bytes)
+    if (!has_room(s, bytes))
         return leat_fail(err, LEAT_E_NOMEM,
-                         "%s: %s it needs %llu bytes of memory, beside %llu in use by this source; "
-                         "the limit is %lld: raise engine.memory, or store the file uncompressed",
+                         "%s: %s it needs %llu bytes of memory, beside %llu that this source has; "
+                         "the limit is %lld: raise engine.memory",
                          path, why, (unsigned long long)bytes,
                          (unsigned long long)s->base.memory_bytes, (long long)s->memory);
     if (!(*out = malloc(bytes ? (size_t)bytes : 1)))
@@ -182,12 +188,15 @@ static int match_feature(leat_row_files *s, const char *name, const leat_shape *
     char here[160], there[160];
     const leat_row_part *const part = &s->parts[s->n_parts - 1];
     leat_feature_info *const info = &s->base.features[s->n_columns];
+    if (strlen(name) >= sizeof info->name)
+        return leat_fail(err, LEAT_E_CONFIG, "%s: the name '%.100s' has more than %zu bytes",
+                         part->path, name, sizeof info->name - 1);
     if (s->n_columns == LEAT_MAX_FEATURES)
         return leat_fail(err, LEAT_E_CONFIG,
                          "%s: more than %d features: name only those that the model needs",
                          part->path, LEAT_MAX_FEATURES);
     for (int32_t i = 0; i < s->n_columns; i++)
-        if (!strncmp(s->base.features[i].name, name, sizeof info->name - 1))
+        if (!strcmp(s->base.features[i].name, name))
             return leat_fail(err, LEAT_E_CONFIG, "%s: two features have the name '%s'", part->path,
                              name);
     if (s->n_parts == 1) {
@@ -197,7 +206,7 @@ static int match_feature(leat_row_files *s, const char *name, const leat_shape *
         return LEAT_OK;
     }
     if (s->n_columns < s->base.n_features && leat_shape_equal(&info->shape, shape) &&
-        !strncmp(info->name, name, sizeof info->name - 1))
+        !strcmp(info->name, name))
         return LEAT_OK;
     return leat_fail(err, LEAT_E_DATA, "%s: '%s' is %s, but in %s there is %s, %s", part->path,
                      name, leat_shape_text(shape, here, sizeof here), s->parts[0].path,
@@ -247,7 +256,7 @@ static int keep_small(leat_row_files *s, leat_row_part *part, leat_row_column *c
     const uint64_t bytes = part->n_records * column->row_bytes;
     uint8_t *memory;
     if (column->memory || column->stride != column->row_bytes || bytes > SMALL_BYTES ||
-        column->row_bytes > sizeof(int64_t) || s->n_columns == 1)
+        column->row_bytes > sizeof(int64_t) || s->n_columns == 1 || !has_room(s, bytes))
         return LEAT_OK;
     int rc = leat_row_files_memory(s, part->path, bytes, "to keep its labels", &memory, err);
     if (rc >= 0)

@@ -65,7 +65,8 @@ static int read_inflated(leat_row_files *s, leat_inflate *from, idx_file *out, l
     if (rc >= 0)
         rc = parse(path, header, bytes, &out->array, err);
     if (rc >= 0)
-        rc = leat_row_files_memory(s, path, out->array.bytes, "decompressed", &out->memory, err);
+        rc = leat_row_files_memory(s, path, out->array.bytes,
+                                   "decompressed (a plain file needs none)", &out->memory, err);
     if (rc >= 0)
         rc = inflate(from, path, out->memory, (size_t)out->array.bytes, err);
     if (rc < 0)

@@ -78,7 +78,8 @@ static int add_deflated(leat_row_files *s, const char *name, leat_row_file *file
     leat_row_column *column;
     leat_array array;
     uint8_t *bytes;
-    const int rc = leat_row_files_memory(s, file->path, m->bytes, "decompressed", &bytes, err);
+    const int rc = leat_row_files_memory(s, file->path, m->bytes,
+                                         "decompressed (a plain file needs none)", &bytes, err);
     if (rc < 0)
         return rc;
     if (leat_zip_read(file->fd, m, bytes, &why) < 0 ||
@@ -100,7 +101,7 @@ static int add_member(leat_row_files *s, const char *name, leat_row_file *file,
         return add_deflated(s, name, file, m, err);
     const int rc = read_header(file, m->offset, m->bytes, &array, err);
     if (rc < 0)
-        return rc;
+        return leat_fail_in(err, rc, "array '%.80s' of ", m->name);
     if (array.offset + array.bytes != m->bytes)
         return fail_member_size(file, m, err);
     array.offset += m->offset;
@@ -158,7 +159,7 @@ static int add_all(leat_row_files *s, leat_row_file *file, const leat_zip *zip, 
 {
     int rc = LEAT_OK;
     for (size_t i = 0; i < zip->n_members && rc >= 0; i++) {
-        char name[LEAT_FEATURE_NAME];
+        char name[LEAT_OPTION_STRING_MAX];
         snprintf(name, sizeof name, "%.*s", (int)name_length(&zip->members[i]),
                  zip->members[i].name);
         rc = add_member(s, name, file, &zip->members[i], err);
