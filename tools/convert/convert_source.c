@@ -99,20 +99,15 @@ static int open_config(const leat_convert_source *c, leat_config **out, leat_err
 static int open_plan(struct job *job, leat_error *err)
 {
     leat_config *config = NULL;
-    char stages[200] = "";
-    int rc = open_config(job->c, &config, err);
+    char shuffle[100] = "", pipeline[200];
+    int rc;
     if (job->c->shuffle)
-        snprintf(stages, sizeof stages, "{shuffle: {seed: %.40s}}, ", job->c->shuffle);
-    char *const pipeline = leat_files_text("pipeline=[%s{batch: 32}, {prefetch: 2}]", stages);
-    if (rc == LEAT_OK && !pipeline)
-        rc = leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK)
-        rc = leat_config_set(config, pipeline, err);
-    if (rc == LEAT_OK)
-        rc = leat_setup_threads(config, job->c->threads, err);
-    if (rc == LEAT_OK)
+        snprintf(shuffle, sizeof shuffle, "{shuffle: {seed: %.40s}}, ", job->c->shuffle);
+    snprintf(pipeline, sizeof pipeline, "pipeline=[%s{batch: 32}, {prefetch: 2}]", shuffle);
+    if ((rc = open_config(job->c, &config, err)) >= 0 &&
+        (rc = leat_config_set(config, pipeline, err)) >= 0 &&
+        (rc = leat_setup_threads(config, job->c->threads, err)) >= 0)
         rc = leat_plan_open(config, NULL, &job->plan, err);
-    free(pipeline);
     leat_config_close(&config);
     return rc;
 }
@@ -200,16 +195,13 @@ static int convert(struct job *job, leat_error *err)
     if (job->shards.total < (uint64_t)job->shards.n_shards)
         return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
                          job->shards.n_shards, (unsigned long long)job->shards.total);
-    int rc = open_numbers(job, err);
-    if (rc == LEAT_OK)
-        rc = leat_record_shards_open(&job->shards, err);
-    if (rc == LEAT_OK)
-        rc = leat_json_check(job->c->json, err);
-    if (rc == LEAT_OK)
-        rc = leat_record_shards_lock(&job->shards, err);
-    if (rc == LEAT_OK)
-        rc = write_all(job, err);
-    return rc == LEAT_OK ? leat_record_shards_commit(&job->shards, err) : rc;
+    int rc;
+    if ((rc = open_numbers(job, err)) < 0 ||
+        (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
+        (rc = leat_json_check(job->c->json, err)) < 0 ||
+        (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = write_all(job, err)) < 0)
+        return rc;
+    return leat_record_shards_commit(&job->shards, err);
 }
 
 /* --- report ------------------------------------------------------------------------------------*/

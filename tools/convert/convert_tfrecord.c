@@ -67,30 +67,25 @@ static int take_file(struct job *job, const char *path, unsigned flags, leat_err
 static int take_files(struct job *job, unsigned flags, leat_error *err)
 {
     const bool each = job->shards.left == UINT64_MAX; /* file becomes a shard */
-    int rc = LEAT_OK;
-    for (size_t i = 0; i < job->files.n && rc == LEAT_OK; i++) {
-        if (each && !flags)
-            rc = leat_record_shards_next(&job->shards, UINT64_MAX, err);
-        if (rc == LEAT_OK)
-            rc = take_file(job, job->files.items[i], flags, err);
-    }
-    return rc;
+    int rc;
+    for (size_t i = 0; i < job->files.n; i++)
+        if ((each && !flags && (rc = leat_record_shards_next(&job->shards, UINT64_MAX, err)) < 0) ||
+            (rc = take_file(job, job->files.items[i], flags, err)) < 0)
+            return rc;
+    return LEAT_OK;
 }
 
 static int write_all(struct job *job, leat_error *err)
 {
-    int rc = LEAT_OK;
+    int rc;
     if ((size_t)job->shards.n_shards == job->files.n)
         job->shards.left = UINT64_MAX;
-    else
-        rc = take_files(job, LEAT_TFRECORD_LENGTHS_ONLY, err);
-    if (rc == LEAT_OK && job->shards.left == 0 &&
-        job->shards.total < (uint64_t)job->shards.n_shards)
-        rc = leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
-                       job->shards.n_shards, (unsigned long long)job->shards.total);
-    if (rc == LEAT_OK)
-        rc = take_files(job, 0, err);
-    return rc;
+    else if ((rc = take_files(job, LEAT_TFRECORD_LENGTHS_ONLY, err)) < 0)
+        return rc;
+    if (job->shards.left == 0 && job->shards.total < (uint64_t)job->shards.n_shards)
+        return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
+                         job->shards.n_shards, (unsigned long long)job->shards.total);
+    return take_files(job, 0, err);
 }
 
 static int convert(struct job *job, leat_error *err)
@@ -101,16 +96,11 @@ static int convert(struct job *job, leat_error *err)
     if (rc < 0)
         return rc;
     job->shards.n_shards = job->c->n_shards < 0 ? (int32_t)job->files.n : job->c->n_shards;
-    rc = leat_record_shards_open(&job->shards, err);
-    if (rc == LEAT_OK)
-        rc = check_apart(job, err);
-    if (rc == LEAT_OK)
-        rc = leat_json_check(job->c->json, err);
-    if (rc == LEAT_OK)
-        rc = leat_record_shards_lock(&job->shards, err);
-    if (rc == LEAT_OK)
-        rc = write_all(job, err);
-    return rc == LEAT_OK ? leat_record_shards_commit(&job->shards, err) : rc;
+    if ((rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = check_apart(job, err)) < 0 ||
+        (rc = leat_json_check(job->c->json, err)) < 0 ||
+        (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = write_all(job, err)) < 0)
+        return rc;
+    return leat_record_shards_commit(&job->shards, err);
 }
 
 static int report(const struct job *job, double seconds, leat_error *err)

@@ -23,10 +23,10 @@ static int open_names(leat_record_shards *s, leat_error *err)
 
 int leat_record_shards_open(leat_record_shards *s, leat_error *err)
 {
-    int rc = open_names(s, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_make_parents(s->prefix, err);
-    return rc < 0 ? rc : leat_shard_names_check_length(s->prefix, s->n_shards, err);
+    int rc;
+    if ((rc = open_names(s, err)) < 0 || (rc = leat_files_make_parents(s->prefix, err)) < 0)
+        return rc;
+    return leat_shard_names_check_length(s->prefix, s->n_shards, err);
 }
 
 int leat_record_shards_lock(leat_record_shards *s, leat_error *err)
@@ -81,14 +81,16 @@ int leat_record_shards_write(leat_record_shards *s, const void *record, size_t s
 
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
 {
-    int rc = close_shard(s, err);
-    if (rc == LEAT_OK)
-        rc = leat_shard_names_begin(s->prefix, s->n_shards, err);
-    for (int32_t i = 0; i < s->n_shards && rc == LEAT_OK; i++)
-        rc = leat_files_rename(s->parts[i], s->names[i], err);
-    if (rc == LEAT_OK)
-        rc = leat_shard_names_end(s->prefix, err);
-    return rc == LEAT_OK ? leat_shard_names_index(s->prefix, s->n_shards, err) : rc;
+    int rc;
+    if ((rc = close_shard(s, err)) < 0 ||
+        (rc = leat_shard_names_begin(s->prefix, s->n_shards, err)) < 0)
+        return rc;
+    for (int32_t i = 0; i < s->n_shards; i++)
+        if ((rc = leat_files_rename(s->parts[i], s->names[i], err)) < 0)
+            return rc;
+    if ((rc = leat_shard_names_end(s->prefix, err)) < 0)
+        return rc;
+    return leat_shard_names_index(s->prefix, s->n_shards, err);
 }
 
 void leat_record_shards_close(leat_record_shards *s)

@@ -156,16 +156,15 @@ static int add_feature(opening *o, const leat_node *node, leat_error *err)
                               LEAT_MAX_FEATURES, LEAT_FEATURE_NAME - 1);
     snprintf(what, sizeof what, "feature '%s'", node->key);
     int rc = leat_node_options(node, node, what, table, &given, err);
-    for (int32_t k = 0; rc >= 0 && k < given.columns.n; k++) {
-        rc = find_range(o, given.columns.values[k].text, node, &first, &last, err);
-        if (rc >= 0)
-            rc = add_targets(o, first, last, &n, err);
-    }
-    if (rc >= 0 && !n)
-        rc = leat_node_fail(node, err, LEAT_E_CONFIG, "feature '%s' has no columns", node->key);
-    if (rc >= 0)
-        rc = read_values(&o->f->list[i], &given, node->key, node, err);
     if (rc < 0)
+        return rc;
+    for (int32_t k = 0; k < given.columns.n; k++)
+        if ((rc = find_range(o, given.columns.values[k].text, node, &first, &last, err)) < 0 ||
+            (rc = add_targets(o, first, last, &n, err)) < 0)
+            return rc;
+    if (!n)
+        return leat_node_fail(node, err, LEAT_E_CONFIG, "feature '%s' has no columns", node->key);
+    if ((rc = read_values(&o->f->list[i], &given, node->key, node, err)) < 0)
         return rc;
     leat_feature_info *const info = &o->base->features[o->base->n_features++];
     snprintf(info->name, sizeof info->name, "%s", node->key);
@@ -254,9 +253,11 @@ int leat_csv_features_read(const leat_csv_features *f, const leat_source *base,
 {
     leat_csv_cursor c = leat_csv_begin(record, n, layout->delimiter);
     const leat_csv_target *t = f->targets, *const end = f->targets + f->n_targets;
-    int rc = take_tensors(base, scratch, views, err);
     int64_t column = 0;
-    for (; rc >= 0 && !c.done; column++) {
+    int rc = take_tensors(base, scratch, views, err);
+    if (rc < 0)
+        return rc;
+    for (; !c.done; column++) {
         char text[LEAT_CSV_FIELD];
         size_t size;
         if (!leat_csv_take(&c, text, sizeof text, &size))
@@ -266,15 +267,18 @@ int leat_csv_features_read(const leat_csv_features *f, const leat_source *base,
         if (t == end || t->column != column)
             continue;
         const char *const value = leat_csv_trim(text);
-        for (; rc >= 0 && t < end && t->column == column; t++) {
-            const size_t bytes = leat_dtype_bytes(f->list[t->feature].dtype);
-            rc = read_field(&f->list[t->feature], base->features[t->feature].name, layout, column,
-                            value, size,
-                            (char *)views[t->feature].data + (size_t)t->element * bytes, err);
+        for (; t < end && t->column == column; t++) {
+            const leat_csv_feature *const feature = &f->list[t->feature];
+            char *const to = (char *)views[t->feature].data +
+                             (size_t)t->element * leat_dtype_bytes(feature->dtype);
+            rc = read_field(feature, base->features[t->feature].name, layout, column, value, size,
+                            to, err);
+            if (rc < 0)
+                return rc;
         }
     }
-    if (rc >= 0 && column != layout->n_columns)
-        return leat_fail(err, LEAT_E_DATA, "%lld fields where %lld are expected", (long long)column,
-                         (long long)layout->n_columns);
-    return rc;
+    if (column == layout->n_columns)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_DATA, "%lld fields where %lld are expected", (long long)column,
+                     (long long)layout->n_columns);
 }

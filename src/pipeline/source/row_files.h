@@ -60,6 +60,15 @@ int leat_row_files_open(const leat_source_table *table, const leat_source_settin
 int leat_row_files_end(leat_row_files *s, int rc, leat_source **out);
 void leat_row_files_close(leat_source *source);
 
+/* Opens a source whose parts are files, each with a file of labels if there are any.
+ * labels: NULL or empty: none. add: appends the part of a file; its `labels` is NULL if there are none */
+int leat_row_files_open_all(const leat_source_table *table, const leat_source_setting *setting,
+                            const leat_strings *files, const leat_strings *labels,
+                            int (*add)(leat_row_files *s, const void *options, const char *path,
+                                       const char *labels, leat_error *err),
+                            const void *options, const leat_node *where, leat_source **out,
+                            leat_error *err);
+
 /* Opens a regular file, which belongs to the source. */
 int leat_row_files_file(leat_row_files *s, const char *path, leat_row_file **out, leat_error *err);
 /* Checks that a file has exactly this size. */

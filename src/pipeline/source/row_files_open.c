@@ -57,6 +57,35 @@ int leat_row_files_end(leat_row_files *s, int rc, leat_source **out)
     return rc;
 }
 
+int leat_row_files_open_all(const leat_source_table *table, const leat_source_setting *setting,
+                            const leat_strings *files, const leat_strings *labels,
+                            int (*add)(leat_row_files *s, const void *options, const char *path,
+                                       const char *labels, leat_error *err),
+                            const void *options, const leat_node *where, leat_source **out,
+                            leat_error *err)
+{
+    char **paths = NULL, **label_paths = NULL;
+    size_t n_paths = 0, n_labels = 0;
+    leat_row_files *s = NULL;
+    int rc;
+    if ((rc = leat_source_glob(files, where, &paths, &n_paths, err)) < 0 ||
+        (labels && labels->n &&
+         (rc = leat_source_glob(labels, where, &label_paths, &n_labels, err)) < 0))
+        goto end;
+    if (label_paths && n_paths != n_labels) {
+        rc = leat_node_fail(where, err, LEAT_E_CONFIG,
+                            "%zu files but %zu of labels: each has its own", n_paths, n_labels);
+        goto end;
+    }
+    rc = leat_row_files_open(table, setting, sizeof *s, &s, err);
+    for (size_t i = 0; rc >= 0 && i < n_paths; i++)
+        rc = add(s, options, paths[i], label_paths ? label_paths[i] : NULL, err);
+end:
+    leat_source_free_paths(paths);
+    leat_source_free_paths(label_paths);
+    return leat_row_files_end(s, rc, out);
+}
+
 /* Makes room for one more element. */
 static int grow(void *list, size_t n, size_t size, leat_error *err)
 {
@@ -222,10 +251,9 @@ int leat_row_files_column(leat_row_files *s, const char *name, const leat_array 
 {
     leat_row_part *const part = &s->parts[s->n_parts - 1];
     leat_shape shape;
-    int rc = shape_of(array, part->path, name, &shape, err);
-    if (rc == LEAT_OK)
-        rc = match_feature(s, name, &shape, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = shape_of(array, part->path, name, &shape, err)) < 0 ||
+        (rc = match_feature(s, name, &shape, err)) < 0)
         return rc;
     const uint64_t n = array->dims[0];
     if (s->n_columns && n != part->n_records)
@@ -258,11 +286,11 @@ static int keep_small(leat_row_files *s, leat_row_part *part, leat_row_column *c
     if (column->memory || column->stride != column->row_bytes || bytes > SMALL_BYTES ||
         column->row_bytes > sizeof(int64_t) || s->n_columns == 1 || !has_room(s, bytes))
         return LEAT_OK;
-    int rc = leat_row_files_memory(s, part->path, bytes, "to keep its labels", &memory, err);
-    if (rc >= 0)
-        rc = leat_source_pread(column->file->fd, memory, (size_t)bytes, column->offset,
-                               column->file->path, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = leat_row_files_memory(s, part->path, bytes, "to keep its labels", &memory, err)) <
+            0 ||
+        (rc = leat_source_pread(column->file->fd, memory, (size_t)bytes, column->offset,
+                                column->file->path, err)) < 0)
         return rc;
     column->memory = memory;
     column->offset = 0;

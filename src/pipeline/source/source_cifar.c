@@ -43,30 +43,32 @@ static int add_column(leat_row_files *s, const char *name, leat_row_file *file, 
     return LEAT_OK;
 }
 
-static int add_file(leat_row_files *s, const char *path, leat_error *err)
+static int add_file(leat_row_files *s, const void *opts, const char *path, const char *labels,
+                    leat_error *err)
 {
-    const bool ten = s->base.n_classes == 10;
+    const bool ten = ((const cifar_options *)opts)->classes == SET_10;
     const size_t record_bytes = ten ? 1 + PIXELS : 2 + PIXELS,
                  other = ten ? 2 + PIXELS : 1 + PIXELS;
     leat_row_file *file;
+    (void)labels;
+    s->base.n_classes = ten ? 10 : 100;
     int rc = leat_row_files_file(s, path, &file, err);
-    if (rc >= 0 && (!file->bytes || file->bytes % record_bytes))
-        rc = leat_fail(err, LEAT_E_DATA,
-                       "%s has %llu bytes, which is no multiple of the %zu bytes of a record: %s",
-                       path, (unsigned long long)file->bytes, record_bytes,
-                       file->bytes && file->bytes % other == 0
-                           ? ten ? "for CIFAR-100 give `classes: 100`"
-                                 : "for CIFAR-10 give `classes: 10`"
-                           : "it is truncated, or not a binary file of CIFAR");
-    if (rc >= 0)
-        rc = leat_row_files_part(s, file->path, err);
-    if (rc >= 0)
-        rc = add_column(s, "image", file, ten ? 1 : 2, 0, err);
-    if (rc >= 0)
-        rc = add_column(s, "label", file, ten ? 0 : 1, s->base.n_classes, err);
-    if (rc >= 0 && !ten)
-        rc = add_column(s, "coarse_label", file, 0, COARSE_CLASSES, err);
-    return rc < 0 ? rc : leat_row_files_end_part(s, err);
+    if (rc < 0)
+        return rc;
+    if (!file->bytes || file->bytes % record_bytes)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s has %llu bytes, which is no multiple of the %zu bytes of a record: %s",
+                         path, (unsigned long long)file->bytes, record_bytes,
+                         file->bytes && file->bytes % other == 0
+                             ? ten ? "for CIFAR-100 give `classes: 100`"
+                                   : "for CIFAR-10 give `classes: 10`"
+                             : "it is truncated, or not a binary file of CIFAR");
+    if ((rc = leat_row_files_part(s, file->path, err)) < 0 ||
+        (rc = add_column(s, "image", file, ten ? 1 : 2, 0, err)) < 0 ||
+        (rc = add_column(s, "label", file, ten ? 0 : 1, s->base.n_classes, err)) < 0 ||
+        (!ten && (rc = add_column(s, "coarse_label", file, 0, COARSE_CLASSES, err)) < 0))
+        return rc;
+    return leat_row_files_end_part(s, err);
 }
 
 static int open_cifar(const void *opts, const leat_node *where, const leat_source_setting *setting,
@@ -74,18 +76,8 @@ static int open_cifar(const void *opts, const leat_node *where, const leat_sourc
 {
     extern const leat_source_table leat_source_cifar;
     const cifar_options *const o = opts;
-    char **paths = NULL;
-    size_t n_paths = 0;
-    leat_row_files *s = NULL;
-    int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
-    if (rc >= 0)
-        rc = leat_row_files_open(&leat_source_cifar, setting, sizeof *s, &s, err);
-    if (rc >= 0)
-        s->base.n_classes = o->classes == SET_10 ? 10 : 100;
-    for (size_t i = 0; rc >= 0 && i < n_paths; i++)
-        rc = add_file(s, paths[i], err);
-    leat_source_free_paths(paths);
-    return leat_row_files_end(s, rc, out);
+    return leat_row_files_open_all(&leat_source_cifar, setting, &o->files, NULL, add_file, o, where,
+                                   out, err);
 }
 
 const leat_source_table leat_source_cifar = {

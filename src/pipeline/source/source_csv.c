@@ -118,17 +118,20 @@ static int read_first(csv_source *source, const csv_options *o, const leat_row_f
     uint8_t *line;
     size_t n;
     int rc = read_record(file, found, &line, &n, err);
-    const int64_t fields = rc < 0 ? 0 : count_fields(line, n, *o->delimiter.text);
-    if (rc >= 0 && is_first) {
+    if (rc < 0)
+        goto end;
+    const int64_t fields = count_fields(line, n, *o->delimiter.text);
+    const bool has_names = o->header && !o->columns.n;
+    if (is_first) {
         source->layout.n_columns = o->columns.n ? o->columns.n : fields;
-        const bool has_names = o->header && !o->columns.n;
         rc = leat_csv_features_open(&source->features, &source->rows.base, o->features,
                                     &source->layout, line, has_names ? n : 0, err);
-    } else if (rc >= 0 && fields != source->layout.n_columns) {
+    } else if (fields != source->layout.n_columns) {
         rc = leat_node_fail(where, err, LEAT_E_DATA, "%s has %lld columns, %s has %lld", file->path,
                             (long long)fields, source->rows.parts[0].path,
                             (long long)source->layout.n_columns);
     }
+end:
     free(line);
     return rc;
 }
@@ -139,11 +142,10 @@ static int add_part(csv_source *source, leat_row_file *file, const places *found
 {
     const size_t n = found->n - skipped;
     uint8_t *kept;
-    int rc = leat_row_files_part(&source->rows, file->path, err);
-    if (rc >= 0)
-        rc = leat_row_files_memory(&source->rows, file->path, n * sizeof(uint64_t),
-                                   "for the start of each record", &kept, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = leat_row_files_part(&source->rows, file->path, err)) < 0 ||
+        (rc = leat_row_files_memory(&source->rows, file->path, n * sizeof(uint64_t),
+                                    "for the start of each record", &kept, err)) < 0)
         return rc;
     memcpy(kept, found->at + skipped, n * sizeof(uint64_t));
     source->begins[source->n_begins++] = (const uint64_t *)(const void *)kept;
@@ -160,12 +162,11 @@ static int add_file(csv_source *source, const csv_options *o, const char *path,
     const bool has_header = o->header && !o->columns.n;
     leat_row_file *file;
     places found = { .n = 0 };
-    int rc = leat_row_files_file(&source->rows, path, &file, err);
-    if (rc >= 0)
-        rc = scan_file(file, *o->delimiter.text, &found, err);
-    if (rc >= 0 && found.n > 1)
-        rc = read_first(source, o, file, &found, !source->features.n_targets, where, err);
-    if (rc >= 0)
+    int rc;
+    if ((rc = leat_row_files_file(&source->rows, path, &file, err)) >= 0 &&
+        (rc = scan_file(file, *o->delimiter.text, &found, err)) >= 0 &&
+        (found.n < 2 ||
+         (rc = read_first(source, o, file, &found, !source->features.n_targets, where, err)) >= 0))
         rc = add_part(source, file, &found, has_header && found.n > 1, err);
     free(found.at);
     return rc;

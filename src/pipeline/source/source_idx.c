@@ -59,17 +59,16 @@ static int read_inflated(leat_row_files *s, leat_inflate *from, idx_file *out, l
     leat_format_error why;
     size_t n;
     int rc = inflate(from, path, header, LEAT_IDX_LOOK, err);
-    const size_t bytes = rc < 0 ? 0 : leat_idx_header_bytes(header, LEAT_IDX_LOOK);
-    if (bytes)
-        rc = inflate(from, path, header + LEAT_IDX_LOOK, bytes - LEAT_IDX_LOOK, err);
-    if (rc >= 0)
-        rc = parse(path, header, bytes, &out->array, err);
-    if (rc >= 0)
-        rc = leat_row_files_memory(s, path, out->array.bytes,
-                                   "decompressed (a plain file needs none)", &out->memory, err);
-    if (rc >= 0)
-        rc = inflate(from, path, out->memory, (size_t)out->array.bytes, err);
     if (rc < 0)
+        return rc;
+    const size_t bytes = leat_idx_header_bytes(header, LEAT_IDX_LOOK), more = bytes - LEAT_IDX_LOOK;
+    if ((bytes && (rc = inflate(from, path, header + LEAT_IDX_LOOK, more, err)) < 0) ||
+        (rc = parse(path, header, bytes, &out->array, err)) < 0)
+        return rc;
+    const size_t size = (size_t)out->array.bytes;
+    if ((rc = leat_row_files_memory(s, path, size, "decompressed (a plain file needs none)",
+                                    &out->memory, err)) < 0 ||
+        (rc = inflate(from, path, out->memory, size, err)) < 0)
         return rc;
     out->array.offset = 0;
     if (leat_inflate_read(from, &beyond, 1, &n, &why) < 0) /* checks the checksum */
@@ -118,48 +117,38 @@ static int add_column(leat_row_files *s, const char *name, const idx_file *from,
     return leat_row_files_column(s, name, &array, from->file, from->memory, &column, err);
 }
 
-/* Adds the images, and the labels if labels is not NULL. */
-static int add_pair(leat_row_files *s, const char *images, const char *labels, leat_error *err)
-{
-    idx_file image, label;
-    int rc = open_file(s, images, &image, err);
-    if (rc >= 0 && labels)
-        rc = open_file(s, labels, &label, err);
-    if (rc >= 0 && labels && label.array.rank != 1)
-        rc = leat_fail(err, LEAT_E_DATA, "%s holds %d dimensions where labels have one", labels,
-                       label.array.rank);
-    if (rc >= 0)
-        rc = leat_row_files_part(s, image.file->path, err);
-    if (rc >= 0)
-        rc = add_column(s, "image", &image, err);
-    if (rc >= 0 && labels)
-        rc = add_column(s, "label", &label, err);
-    return rc < 0 ? rc : leat_row_files_end_part(s, err);
-}
-
-/* Counts the classes of labels that are bytes: they are in memory. */
+/* Counts the classes of the labels of the last part, if they are bytes in memory. */
 static void count_classes(leat_row_files *s)
 {
-    int32_t most = -1;
-    for (size_t p = 0; p < s->n_parts && s->n_columns == 2; p++) {
-        const leat_row_column *const column = &s->parts[p].columns[1];
-        if (column->type != LEAT_ARRAY_U8 || !column->memory)
-            return;
-        for (uint64_t i = 0; i < s->parts[p].n_records; i++)
-            most = column->memory[column->offset + i] > most ? column->memory[column->offset + i]
-                                                             : most;
-    }
-    s->base.n_classes = most + 1;
+    const leat_row_part *const part = &s->parts[s->n_parts - 1];
+    const leat_row_column *const column = &part->columns[1];
+    if (column->type != LEAT_ARRAY_U8 || !column->memory)
+        return;
+    for (uint64_t i = 0; i < part->n_records; i++)
+        if (column->memory[column->offset + i] >= s->base.n_classes)
+            s->base.n_classes = column->memory[column->offset + i] + 1;
 }
 
-static int open_all(leat_row_files *s, char *const *images, char *const *labels, leat_error *err)
+static int add_file(leat_row_files *s, const void *opts, const char *images, const char *labels,
+                    leat_error *err)
 {
-    int rc = LEAT_OK;
-    for (size_t i = 0; images[i] && rc >= 0; i++)
-        rc = add_pair(s, images[i], labels ? labels[i] : NULL, err);
-    if (rc >= 0)
+    idx_file image, label;
+    int rc;
+    (void)opts;
+    if ((rc = open_file(s, images, &image, err)) < 0 ||
+        (labels && (rc = open_file(s, labels, &label, err)) < 0))
+        return rc;
+    if (labels && label.array.rank != 1)
+        return leat_fail(err, LEAT_E_DATA, "%s holds %d dimensions where labels have one", labels,
+                         label.array.rank);
+    if ((rc = leat_row_files_part(s, image.file->path, err)) < 0 ||
+        (rc = add_column(s, "image", &image, err)) < 0 ||
+        (labels && (rc = add_column(s, "label", &label, err)) < 0) ||
+        (rc = leat_row_files_end_part(s, err)) < 0)
+        return rc;
+    if (labels)
         count_classes(s);
-    return rc;
+    return LEAT_OK;
 }
 
 static int open_idx(const void *opts, const leat_node *where, const leat_source_setting *setting,
@@ -167,23 +156,8 @@ static int open_idx(const void *opts, const leat_node *where, const leat_source_
 {
     extern const leat_source_table leat_source_idx;
     const idx_options *const o = opts;
-    char **images = NULL, **labels = NULL;
-    size_t n_images = 0, n_labels = 0;
-    leat_row_files *s = NULL;
-    int rc = leat_source_glob(&o->images, where, &images, &n_images, err);
-    if (rc >= 0 && o->labels.n)
-        rc = leat_source_glob(&o->labels, where, &labels, &n_labels, err);
-    if (rc >= 0 && labels && n_images != n_labels)
-        rc = leat_node_fail(where, err, LEAT_E_CONFIG,
-                            "%zu files of images but %zu of labels: each has its own", n_images,
-                            n_labels);
-    if (rc >= 0)
-        rc = leat_row_files_open(&leat_source_idx, setting, sizeof *s, &s, err);
-    if (rc >= 0)
-        rc = open_all(s, images, labels, err);
-    leat_source_free_paths(images);
-    leat_source_free_paths(labels);
-    return leat_row_files_end(s, rc, out);
+    return leat_row_files_open_all(&leat_source_idx, setting, &o->images, &o->labels, add_file, o,
+                                   where, out, err);
 }
 
 const leat_source_table leat_source_idx = {

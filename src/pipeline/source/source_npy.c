@@ -35,18 +35,19 @@ static int read_header(const leat_row_file *file, uint64_t offset, uint64_t most
                        leat_error *err)
 {
     leat_format_error why;
-    uint8_t begin[LEAT_NPY_LOOK], *header = NULL;
-    size_t bytes = 0;
-    int rc = LEAT_OK;
-    if (most >= sizeof begin &&
-        (rc = leat_source_pread(file->fd, begin, sizeof begin, offset, file->path, err)) >= 0)
-        bytes = leat_npy_header_bytes(begin, sizeof begin);
-    if (rc >= 0 && bytes > most)
+    uint8_t begin[LEAT_NPY_LOOK];
+    int rc;
+    if (most < sizeof begin)
+        return leat_fail(err, LEAT_E_DATA, "%s: not a .npy file: it is too short", file->path);
+    if ((rc = leat_source_pread(file->fd, begin, sizeof begin, offset, file->path, err)) < 0)
+        return rc;
+    const size_t bytes = leat_npy_header_bytes(begin, sizeof begin);
+    if (bytes > most)
         return leat_fail(err, LEAT_E_DATA, "%s: truncated inside the .npy header", file->path);
-    if (rc >= 0 && !(header = malloc(bytes ? bytes : 1)))
-        rc = leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", file->path, bytes);
-    if (rc >= 0)
-        rc = leat_source_pread(file->fd, header, bytes, offset, file->path, err);
+    uint8_t *const header = malloc(bytes ? bytes : 1);
+    if (!header)
+        return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", file->path, bytes);
+    rc = leat_source_pread(file->fd, header, bytes, offset, file->path, err);
     if (rc >= 0 && leat_npy_parse(header, bytes, out, &why) < 0)
         rc = leat_row_files_fail(file->path, &why, err);
     free(header);
@@ -58,10 +59,11 @@ static int add_npy(leat_row_files *s, const char *name, leat_row_file *file, lea
 {
     leat_row_column *column;
     leat_array array;
-    int rc = read_header(file, 0, file->bytes, &array, err);
-    if (rc >= 0)
-        rc = leat_row_files_size(file, array.offset + array.bytes, err);
-    return rc < 0 ? rc : leat_row_files_column(s, name, &array, file, NULL, &column, err);
+    int rc;
+    if ((rc = read_header(file, 0, file->bytes, &array, err)) < 0 ||
+        (rc = leat_row_files_size(file, array.offset + array.bytes, err)) < 0)
+        return rc;
+    return leat_row_files_column(s, name, &array, file, NULL, &column, err);
 }
 
 static int fail_member_size(const leat_row_file *file, const leat_zip_member *m, leat_error *err)
@@ -179,24 +181,25 @@ static int add_npz(leat_row_files *s, const npy_options *o, leat_row_file *file,
     return rc;
 }
 
-/* labels: NULL, or the file of the labels. */
-static int add_file(leat_row_files *s, const npy_options *o, const char *path, const char *labels,
+static int add_file(leat_row_files *s, const void *opts, const char *path, const char *labels,
                     leat_error *err)
 {
+    const npy_options *const o = opts;
     uint8_t begin[4];
     leat_row_file *file, *label_file;
-    int rc = leat_row_files_file(s, path, &file, err);
-    const ssize_t n = rc < 0 ? 0 : leat_format_read_first(file->fd, begin, sizeof begin);
+    int rc;
+    if ((rc = leat_row_files_file(s, path, &file, err)) < 0 ||
+        (rc = leat_row_files_part(s, file->path, err)) < 0)
+        return rc;
+    const ssize_t n = leat_format_read_first(file->fd, begin, sizeof begin);
     if (n < 0)
-        rc = leat_fail(err, LEAT_E_IO, "cannot read %s", path);
-    if (rc >= 0)
-        rc = leat_row_files_part(s, file->path, err);
-    if (rc >= 0)
-        rc = leat_zip_begins(begin, (size_t)n) ? add_npz(s, o, file, err)
-                                               : add_npy(s, o->name.text, file, err);
-    if (rc >= 0 && labels && (rc = leat_row_files_file(s, labels, &label_file, err)) >= 0)
-        rc = add_npy(s, "label", label_file, err);
-    return rc < 0 ? rc : leat_row_files_end_part(s, err);
+        return leat_fail(err, LEAT_E_IO, "cannot read %s", path);
+    rc = leat_zip_begins(begin, (size_t)n) ? add_npz(s, o, file, err)
+                                           : add_npy(s, o->name.text, file, err);
+    if (rc < 0 || (labels && ((rc = leat_row_files_file(s, labels, &label_file, err)) < 0 ||
+                              (rc = add_npy(s, "label", label_file, err)) < 0)))
+        return rc;
+    return leat_row_files_end_part(s, err);
 }
 
 static int open_npy(const void *opts, const leat_node *where, const leat_source_setting *setting,
@@ -204,22 +207,8 @@ static int open_npy(const void *opts, const leat_node *where, const leat_source_
 {
     extern const leat_source_table leat_source_npy;
     const npy_options *const o = opts;
-    char **paths = NULL, **labels = NULL;
-    size_t n_paths = 0, n_labels = 0;
-    leat_row_files *s = NULL;
-    int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
-    if (rc >= 0 && o->labels.n)
-        rc = leat_source_glob(&o->labels, where, &labels, &n_labels, err);
-    if (rc >= 0 && labels && n_paths != n_labels)
-        rc = leat_node_fail(where, err, LEAT_E_CONFIG,
-                            "%zu files but %zu of labels: each has its own", n_paths, n_labels);
-    if (rc >= 0)
-        rc = leat_row_files_open(&leat_source_npy, setting, sizeof *s, &s, err);
-    for (size_t i = 0; rc >= 0 && i < n_paths; i++)
-        rc = add_file(s, o, paths[i], labels ? labels[i] : NULL, err);
-    leat_source_free_paths(paths);
-    leat_source_free_paths(labels);
-    return leat_row_files_end(s, rc, out);
+    return leat_row_files_open_all(&leat_source_npy, setting, &o->files, &o->labels, add_file, o,
+                                   where, out, err);
 }
 
 const leat_source_table leat_source_npy = {
