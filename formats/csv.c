@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "csv.h"
 
-#include <string.h>
-
 enum { LINE, FIELD, PLAIN, QUOTED, QUOTE }; /* LINE, FIELD: before the first byte of one */
 
 /* The state after a byte outside of quotes. */
@@ -41,58 +39,63 @@ leat_csv_cursor leat_csv_begin(const uint8_t *record, size_t n, char delimiter)
     return (leat_csv_cursor){ .at = record, .end = record + n, .delimiter = delimiter };
 }
 
-/* The text of a field so far. */
-typedef struct field {
-    char *text;
-    size_t room, n;
-} field;
-
-static inline void put(field *to, uint8_t byte)
-{
-    if (to->n + 1 < to->room)
-        to->text[to->n] = (char)byte;
-    to->n++;
-}
-
-/* Reads from after the opening quote to the closing quote; 0 if that is missing. */
-static int take_quoted(leat_csv_cursor *c, field *out)
+/* Copies the bytes of a quoted field, from after the opening quote to the closing one, as far as there is
+ * room; *n: all of them. 0: the closing quote is missing. */
+static int take_quoted(leat_csv_cursor *c, char *text, size_t room, size_t *n)
 {
     for (; c->at < c->end; c->at++) {
         if (*c->at == '"') {
             c->at++;
             if (c->at == c->end || *c->at != '"')
-                return 1;
+                return c->at == c->end || *c->at == (uint8_t)c->delimiter;
         }
-        put(out, *c->at);
+        if (*n < room)
+            text[*n] = (char)*c->at;
+        ++*n;
     }
     return 0;
 }
 
-int leat_csv_take(leat_csv_cursor *c, char *text, size_t room, size_t *n)
+static int take_plain(leat_csv_cursor *c, char *text, size_t room, size_t *n)
 {
-    field out = { text, room, 0 };
+    const uint8_t *const begin = c->at, *const end = c->end, *at = begin;
+    const uint8_t delimiter = (uint8_t)c->delimiter;
     int good = 1;
-    if (c->at < c->end && *c->at == '"') {
-        c->at++;
-        good = take_quoted(c, &out) && (c->at == c->end || *c->at == (uint8_t)c->delimiter);
-    } else {
-        for (; c->at < c->end && *c->at != (uint8_t)c->delimiter; c->at++) {
-            put(&out, *c->at);
-            good = good && *c->at != '"';
-        }
+    for (; at < end && *at != delimiter; at++) {
+        if ((size_t)(at - begin) < room)
+            text[at - begin] = (char)*at;
+        good &= *at != '"';
     }
-    c->done = c->at == c->end;
-    c->at += !c->done;
-    text[out.n < room ? out.n : room - 1] = 0;
-    *n = out.n;
+    *n = (size_t)(at - begin);
+    c->at = at;
     return good;
 }
 
-char *leat_csv_trim(char *text)
+static int is_space(char byte)
 {
-    size_t n = strlen(text);
-    while (n && (text[n - 1] == ' ' || text[n - 1] == '\t'))
-        n--;
-    text[n] = 0;
-    return text + strspn(text, " \t");
+    return byte == ' ' || byte == '\t';
+}
+
+char *leat_csv_take(leat_csv_cursor *c, char *text, size_t room, size_t *n)
+{
+    const size_t most = room - 1;
+    int good;
+    *n = 0;
+    if (c->at < c->end && *c->at == '"') {
+        c->at++;
+        good = take_quoted(c, text, most, n);
+        while (c->at < c->end && *c->at != (uint8_t)c->delimiter) /* go on after a quote too many */
+            c->at++;
+    } else {
+        good = take_plain(c, text, most, n);
+    }
+    c->done = c->at == c->end;
+    c->at += !c->done;
+    size_t kept = *n < most ? *n : most;
+    while (kept && is_space(text[kept - 1]))
+        kept--;
+    text[kept] = 0;
+    while (is_space(*text))
+        text++;
+    return good ? text : NULL;
 }

@@ -28,11 +28,9 @@ typedef struct leat_csv_cursor {
 /* Starts at the first field of a record of n bytes; line ends at its end are no part of it. */
 leat_csv_cursor leat_csv_begin(const uint8_t *record, size_t n, char delimiter);
 
-/* Takes the next field without its quotes: at most room - 1 bytes of it and a terminating 0.
- * *n: all its bytes. Returns 1; 0: quotes that RFC 4180 does not allow. */
-int leat_csv_take(leat_csv_cursor *cursor, char *text, size_t room, size_t *n);
-
-/* Removes spaces and tabs around a text. Returns its new start. */
-char *leat_csv_trim(char *text);
+/* Takes the next field without its quotes, and without spaces and tabs around it: copies as many bytes as there
+ * is room for, with a terminating 0. *n: all bytes, spaces too. Returns its start in `text`; NULL: quotes that
+ * RFC 4180 does not allow. */
+char *leat_csv_take(leat_csv_cursor *cursor, char *text, size_t room, size_t *n);
 
 #endif

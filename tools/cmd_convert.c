@@ -421,7 +421,7 @@ static int run(const leat_call *call)
 const leat_command leat_command_convert = {
     .name = "convert",
     .summary = "make TFRecord files from images, arrays, CSV or other TFRecord files",
-    .arguments = "images DIR|tfrecord FILE...|npy|csv|idx|cifar FILES|config CONFIG",
+    .arguments = "images DIR|tfrecord FILE...|SOURCE FILE...",
     .text =
         "Makes TFRecord files from a folder with one sub-folder per class. Files are JPEG, PNG, "
         "WebP, BMP, PGM or PPM; their first bytes say which, not their names. Without --jpeg their "
@@ -442,13 +442,14 @@ const leat_command leat_command_convert = {
         "ones, to plain files with indexes, which can be read in any order: one file for each, or "
         "with --shards N files of equal numbers of records. Records keep their order and their "
         "bytes; every CRC is checked.\n\n"
-        "npy, csv, idx and cifar write the records of these sources (see `leat help npy`), one "
-        "feature "
-        "for each tensor: uint8 as bytes, whole numbers as int64, others as float. FILES are files "
-        "or "
-        "patterns, or all options of the source as in a config: '{images: A, labels: B}'. config "
-        "takes "
-        "the source of a config. The report ends with the config that reads the files.\n\n"
+        "SOURCE FILE... writes the records of the source npy, csv, idx or cifar (`leat help npy` "
+        "and "
+        "so on), with one feature for each tensor: uint8 as bytes, whole numbers as int64, others "
+        "as "
+        "float. In place of files there can be all options of the source as in a config: '{images: "
+        "A, labels: B}'. config CONFIG takes the source of a config. The report ends with the "
+        "config "
+        "that reads the new files.\n\n"
         "No file gets its final name before all files are complete and on disk. While one process "
         "writes files of a PREFIX, a second one with the same PREFIX is refused. A process that is "
         "killed leaves hidden files: .PREFIX.lock, and .NAME.part for each file that was complete; "

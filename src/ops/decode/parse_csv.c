@@ -109,13 +109,14 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
     for (; !c.done; n++) {
         char text[MOST_DIGITS + 1];
         size_t size;
-        if (!leat_csv_take(&c, text, sizeof text, &size))
+        const char *const value = leat_csv_take(&c, text, sizeof text, &size);
+        if (!value)
             return leat_fail(err, LEAT_E_DATA,
                              "parse_csv: a quote in field %lld that RFC 4180 does not allow",
                              (long long)n);
         if (n < o->first || n >= o->first + o->columns)
             continue;
-        const int rc = read_number(o, leat_csv_trim(text), size, n, out->data, n - o->first, err);
+        const int rc = read_number(o, value, size, n, out->data, n - o->first, err);
         if (rc < 0)
             return rc;
     }

@@ -50,8 +50,8 @@ static int64_t find_name(const opening *o, const char *name)
     for (int64_t i = 0; o->n && !c.done; i++) {
         char text[LEAT_CSV_FIELD];
         size_t n;
-        leat_csv_take(&c, text, sizeof text, &n);
-        if (!strcmp(leat_csv_trim(text), name))
+        const char *const column = leat_csv_take(&c, text, sizeof text, &n);
+        if (column && !strcmp(column, name))
             return i;
     }
     return -1;
@@ -260,13 +260,13 @@ int leat_csv_features_read(const leat_csv_features *f, const leat_source *base,
     for (; !c.done; column++) {
         char text[LEAT_CSV_FIELD];
         size_t size;
-        if (!leat_csv_take(&c, text, sizeof text, &size))
+        const char *const value = leat_csv_take(&c, text, sizeof text, &size);
+        if (!value)
             return leat_fail(err, LEAT_E_DATA,
                              "a quote in column %lld that RFC 4180 does not allow",
                              (long long)column);
         if (t == end || t->column != column)
             continue;
-        const char *const value = leat_csv_trim(text);
         for (; t < end && t->column == column; t++) {
             const leat_csv_feature *const feature = &f->list[t->feature];
             char *const to = (char *)views[t->feature].data +
