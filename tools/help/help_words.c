@@ -80,8 +80,7 @@ static const char *const examples[] = {
     "tfrecord: data/train-*.tfrecord",
     "images: photos/train",
     "npy: {files: data.npz, features: {image: x_train, label: y_train}}",
-    "csv: {files: flowers.csv, features: {x: [width, height], label: {columns: kind, classes: [a, "
-    "b]}}}",
+    "csv: {files: a.csv, features: {x: [b, c], label: {columns: d, classes: [cat, dog]}}}",
     "idx: {images: train-images-idx3-ubyte.gz, labels: train-labels-idx1-ubyte.gz}",
     "cifar: data_batch_*.bin",
     "concat: [{tfrecord: a-*.tfrecord}, {tfrecord: b-*.tfrecord}]",
