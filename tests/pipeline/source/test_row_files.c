@@ -239,6 +239,45 @@ static void storage_and_engine_do_not_matter(void **state)
     }
 }
 
+/* Each of two ranks gives its half of the rows of every batch. */
+static void ranks_share_the_rows(void **state)
+{
+    static const char *const sources[] = {
+        "npy: {files: $stored.npz, features: {image: pixels, label: label}}",
+        "npy: {files: $deflated.npz, features: {image: pixels, label: label}}",
+        "idx: {images: $images-idx3-ubyte.gz, labels: $labels-idx1-ubyte}",
+        "csv: {files: $table.csv, features: {image: {columns: [id, id], type: uint8}}}",
+        "cifar: $cifar10.bin",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        leat_plan *plans[3];
+        leat_loader *loaders[3];
+        leat_batch *batches[3];
+        char rest[200];
+        for (int k = 0; k < 3; k++) { /* the last: all rows */
+            snprintf(rest, sizeof rest,
+                     "engine: {ranks: %d, rank: %d}\nseed: 2\npipeline: [shuffle, {batch: 2}]",
+                     k < 2 ? 2 : 1, k % 2);
+            plans[k] = plan_of(sources[i], rest);
+            loaders[k] = open_loader(plans[k], NULL);
+            batches[k] = take_all(loaders[k]);
+        }
+        const size_t row = (size_t)leat_shape_bytes(&leat_plan_tensor(plans[0], 0)->shape);
+        const uint8_t *const all = leat_batch_tensor(batches[2], 0).data;
+        for (size_t k = 0; k < 2; k++) {
+            assert_int_equal(leat_batch_get_info(batches[k])->rows, 1);
+            assert_memory_equal(leat_batch_tensor(batches[k], 0).data, all + k * row, row);
+        }
+        assert_true(memcmp(all, all + row, row) != 0);
+        for (int k = 0; k < 3; k++) {
+            leat_batch_release(batches[k]);
+            leat_loader_close(&loaders[k]);
+            leat_plan_close(&plans[k]);
+        }
+    }
+}
+
 static void several_files_follow_each_other(void **state)
 {
     int64_t n_batches;
@@ -440,6 +479,7 @@ int main(void)
         cmocka_unit_test(labels_are_int64),
         cmocka_unit_test(cifar_pixels_are_height_width_channels),
         cmocka_unit_test(storage_and_engine_do_not_matter),
+        cmocka_unit_test(ranks_share_the_rows),
         cmocka_unit_test(several_files_follow_each_other),
         cmocka_unit_test(labels_are_known),
         cmocka_unit_test(refusals_say_what_and_where),
