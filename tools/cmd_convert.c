@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "convert/convert_source.h"
 #include "convert/convert_tfrecord.h"
 #include "convert/left_out.h"
 #include "convert/lock.h"
@@ -314,36 +315,71 @@ static int run_tfrecord(const leat_call *call)
     return finish(leat_convert_tfrecord_run(&convert, &err), &err);
 }
 
-static int run(const leat_call *call)
+static int run_source(const leat_call *call)
 {
-    struct convert c = { .o = call->options, .folder = call->arguments[1] };
-    const bool is_tfrecord = !strcmp(call->arguments[0], "tfrecord");
+    const struct convert_options *const o = call->options;
+    const bool is_config = !strcmp(call->arguments[0], "config");
+    const leat_convert_source convert = { .kind = is_config ? NULL : call->arguments[0],
+                                          .arguments = call->arguments + 1,
+                                          .n_arguments = call->n_arguments - 1,
+                                          .prefix = o->output,
+                                          .n_shards = (int32_t)o->shards,
+                                          .threads = o->threads,
+                                          .shuffle = o->shuffle,
+                                          .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
+                                          .json = o->json };
+    struct convert seed = { .o = o };
     leat_error err = { 0 };
+    if (is_config && call->n_arguments > 2)
+        return leat_command_misuse("convert", "config takes one file, not also '%s'",
+                                   call->arguments[2]);
+    if (o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive)
+        return leat_command_misuse("convert",
+                                   "%s takes --shards, --shuffle, --threads, --quiet, --progress "
+                                   "and --json",
+                                   call->arguments[0]);
+    leat_files_catch();
+    const int rc = parse_seed(&seed, &err);
+    return finish(rc < 0 ? rc : leat_convert_source_run(&convert, &err), &err);
+}
+
+/* Checks the arguments. Returns LEAT_EXIT_OK, or the code of what it has reported. */
+static int check_call(const leat_call *call)
+{
+    const struct convert_options *const o = call->options;
     const char *const first = call->arguments[0];
-    if (!is_tfrecord && strcmp(first, "images") != 0 &&
-        (call->n_arguments == 1 || access(first, F_OK) == 0))
+    const bool is_known = !strcmp(first, "config") || leat_convert_source_knows(first);
+    const bool is_images = !strcmp(first, "images");
+    char names[200];
+    if (!is_known && (call->n_arguments == 1 || access(first, F_OK) == 0))
         return leat_command_misuse(
             "convert", "needs the kind of '%s': write `leat convert images %s -o PREFIX`", first,
             first);
-    if (!is_tfrecord && strcmp(first, "images") != 0)
-        return leat_command_misuse("convert", "cannot convert '%s'; it knows: images, tfrecord",
-                                   first);
+    if (!is_known)
+        return leat_command_misuse("convert", "cannot convert '%s'; it knows: %sconfig", first,
+                                   leat_convert_source_names(names));
     if (call->n_arguments == 1)
-        return leat_command_misuse("convert", is_tfrecord
-                                                  ? "needs tfrecord FILES: none is given"
-                                                  : "needs images DIR: the folder is missing");
-    if (!c.o->output || !*c.o->output)
+        return leat_command_misuse("convert",
+                                   is_images ? "needs images DIR: the folder is missing"
+                                             : "needs %s FILES: none is given",
+                                   first);
+    if (!o->output || !*o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
-    if (c.o->output[strlen(c.o->output) - 1] == '/')
+    if (o->output[strlen(o->output) - 1] == '/')
         return leat_command_misuse(
             "convert",
             "-o %s is a folder: write -o %sNAME for files named NAME-00000-of-00001.tfrecord",
-            c.o->output, c.o->output);
-    if (is_tfrecord)
-        return run_tfrecord(call);
-    if (call->n_arguments > 2)
+            o->output, o->output);
+    if (is_images && call->n_arguments > 2)
         return leat_command_misuse("convert", "images takes one folder, not also '%s'",
                                    call->arguments[2]);
+    return LEAT_EXIT_OK;
+}
+
+static int run_images(const leat_call *call)
+{
+    struct convert c = { .o = call->options, .folder = call->arguments[1] };
+    leat_error err = { 0 };
     c.threads =
         (int32_t)(c.o->threads < 0   ? leat_files_cores() * 4 /* threads mostly wait for the disk */
                   : c.o->threads > 0 ? c.o->threads
@@ -366,10 +402,20 @@ fail:
     return finish(rc, &err);
 }
 
+static int run(const leat_call *call)
+{
+    const int code = check_call(call);
+    if (code != LEAT_EXIT_OK)
+        return code;
+    return !strcmp(call->arguments[0], "images")     ? run_images(call)
+           : !strcmp(call->arguments[0], "tfrecord") ? run_tfrecord(call)
+                                                     : run_source(call);
+}
+
 const leat_command leat_command_convert = {
     .name = "convert",
-    .summary = "make TFRecord files from a folder of images, or from other TFRecord files",
-    .arguments = "images DIR|tfrecord FILE...",
+    .summary = "make TFRecord files from images, arrays, CSV or other TFRecord files",
+    .arguments = "images DIR|tfrecord FILE...|SOURCE FILE...",
     .text =
         "Makes TFRecord files from a folder with one sub-folder per class. Files are JPEG, PNG, "
         "WebP, BMP, PGM or PPM; their first bytes say which, not their names. Without --jpeg their "
@@ -390,6 +436,14 @@ const leat_command leat_command_convert = {
         "ones, to plain files with indexes, which can be read in any order: one file for each, or "
         "with --shards N files of equal numbers of records. Records keep their order and their "
         "bytes; every CRC is checked.\n\n"
+        "SOURCE FILE... writes the records of the source npy, csv, idx or cifar (`leat help npy` "
+        "and "
+        "so on), with one feature for each tensor: uint8 as bytes, whole numbers as int64, others "
+        "as "
+        "float. In place of files there can be all options of the source as in a config: '{images: "
+        "A, labels: B}'. config CONFIG takes the source of a config. The report ends with the "
+        "config "
+        "that reads the new files.\n\n"
         "No file gets its final name before all files are complete and on disk. While one process "
         "writes files of a PREFIX, a second one with the same PREFIX is refused. A process that is "
         "killed leaves hidden files: .PREFIX.lock, and .NAME.part for each file that was complete; "
@@ -399,7 +453,8 @@ const leat_command leat_command_convert = {
         "leat refuses to read the set until the conversion has run again. Existing files of the "
         "same PREFIX and number of shards are replaced at that moment.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"
-               "  leat convert tfrecord 'gzip/train-*' -o data/train",
+               "  leat convert tfrecord 'gzip/train-*' -o data/train\n"
+               "  leat convert cifar 'data_batch_*.bin' -o data/cifar10-train --shuffle 1",
     .n_min = 1,
     .n_max = -1,
     .options_size = sizeof(struct convert_options),

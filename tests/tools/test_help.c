@@ -86,7 +86,7 @@ static bool find_named(const leat_node *node, const char *name, const leat_node 
 
 static void check_example(const leat_kind *kind)
 {
-    static uint64_t values[4096]; /* options of any kind */
+    static uint64_t values[1 << 14]; /* options of any kind */
     leat_error why = { 0 };
     leat_config *config = NULL;
     const leat_node *options = NULL;

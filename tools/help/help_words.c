@@ -80,6 +80,10 @@ static const char *const examples[] = {
     /* sources */
     "tfrecord: data/train-*.tfrecord",
     "images: photos/train",
+    "npy: {files: data.npz, features: {image: x_train, label: y_train}}",
+    "csv: {files: a.csv, features: {x: [b, c], label: {columns: d, classes: [cat, dog]}}}",
+    "idx: {images: train-images-idx3-ubyte.gz, labels: train-labels-idx1-ubyte.gz}",
+    "cifar: data_batch_*.bin",
     "concat: [{tfrecord: a-*.tfrecord}, {tfrecord: b-*.tfrecord}]",
     "mix: {sources: [{tfrecord: a-*.tfrecord}, {tfrecord: b-*.tfrecord}], weights: [3, 1]}",
     "interleave: {sources: [{tfrecord: a-*.tfrecord}, {tfrecord: b-*.tfrecord}], block_length: 16}",

@@ -140,8 +140,9 @@ static void add_plan(const leat_budget_division *d)
     add_row(b, "sets", LEAT_MEMORY_HOST,
             (int64_t)(source->set_bytes + leat_order_set_bytes(&d->plan->order)),
             "of the plan: samples kept by filters, samples in each bucket");
-    add_row(b, "source", LEAT_MEMORY_HOST, (int64_t)source->memory_bytes,
-            "of the plan: file names, and indexes that could not be saved beside the files");
+    add_row(
+        b, "source", LEAT_MEMORY_HOST, (int64_t)source->memory_bytes,
+        "of the plan: file names, decompressed files, labels, and indexes that are not in files");
     add_row(b, "index", LEAT_MEMORY_MAPPED, (int64_t)source->index_bytes,
             "start of each record: mapped files; counts pages in use");
     add_row(b, "JPEG index", LEAT_MEMORY_MAPPED, (int64_t)source->seek_bytes,

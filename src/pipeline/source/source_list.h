@@ -11,6 +11,10 @@
 #define LEAT_SOURCE_LIST(X)                                                                        \
     X(tfrecord)                                                                                    \
     X(images)                                                                                      \
+    X(npy)                                                                                         \
+    X(csv)                                                                                         \
+    X(idx)                                                                                         \
+    X(cifar)                                                                                       \
     X(concat)                                                                                      \
     X(mix)                                                                                         \
     X(interleave)                                                                                  \
