@@ -120,6 +120,16 @@ typedef struct leat_jpeg_window {
     int32_t x0, x1, y0, y1;
 } leat_jpeg_window;
 
+/* Where the rows of a box go, from top to bottom. next() gives the memory of the next row and may process
+ * the rows before it, which are complete. */
+typedef struct leat_jpeg_rows {
+    uint8_t *(*next)(struct leat_jpeg_rows *rows);
+} leat_jpeg_rows;
+
+/* leat_jpeg_decode_box() row by row. */
+int leat_jpeg_decode_rows(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
+                          leat_jpeg_rows *rows, leat_scratch *scratch, leat_error *err);
+
 /* Processes height × width pixels, with rows stride_bytes apart, to `out`. Returns LEAT_OK or
  * LEAT_E_NOMEM. */
 int leat_jpeg_resize(const leat_jpeg_dsp *kernels, const uint8_t *pixels, size_t stride_bytes,
