@@ -138,23 +138,23 @@ static int write_all(struct convert *c, leat_error *err)
     if (rc == LEAT_OK)
         rc = leat_shards_write(&shards, &c->result, err);
     leat_progress_fini(&progress);
-    if (rc == LEAT_OK)
-        rc = leat_files_rename(c->labels_part, c->labels, err);
-    if (rc == LEAT_OK)
-        rc = leat_shard_names_end(c->o->output, err);
-    if (rc < 0 && c->labels_part)
+    if (rc < 0 || (rc = leat_files_rename(c->labels_part, c->labels, err)) < 0 ||
+        (rc = leat_shard_names_end(c->o->output, err)) < 0)
+        goto fail;
+    return leat_shard_names_index(c->o->output, n_shards_of(c), err);
+fail:
+    if (c->labels_part)
         unlink(c->labels_part);
-    return rc < 0 ? rc : leat_shard_names_index(c->o->output, n_shards_of(c), err);
+    return rc;
 }
 
 /* Temporary files, label map and shards all belong to PREFIX, so its lock covers them. */
 static int write_locked(struct convert *c, leat_error *err)
 {
     leat_lock lock = { 0 };
-    int rc = leat_lock_open(&lock, c->o->output, err);
-    if (rc == LEAT_OK)
-        rc = leat_shard_names_check(c->o->output, n_shards_of(c), err);
-    if (rc == LEAT_OK)
+    int rc;
+    if ((rc = leat_lock_open(&lock, c->o->output, err)) == LEAT_OK &&
+        (rc = leat_shard_names_check(c->o->output, n_shards_of(c), err)) == LEAT_OK)
         rc = write_all(c, err);
     leat_lock_close(&lock);
     return rc;
@@ -164,24 +164,20 @@ static int convert(struct convert *c, leat_error *err)
 {
     const int64_t start = leat_files_now_ns();
     const leat_scan_options how = { c->o->recursive, c->o->skip_bad };
-    int rc = leat_scan_open(&c->scan, c->folder, &how, err);
-    if (rc == LEAT_OK)
-        rc = check_labels(&c->scan, err);
-    if (rc == LEAT_OK && (size_t)n_shards_of(c) > c->scan.n_files)
-        rc = leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files",
-                       n_shards_of(c), c->scan.n_files);
-    if (rc == LEAT_OK && c->o->shuffle)
-        rc = shuffle(c, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_make_parents(c->o->output, err);
-    if (rc == LEAT_OK)
-        rc = leat_shard_names_check_length(c->o->output, n_shards_of(c), err);
-    if (rc == LEAT_OK)
-        rc = leat_json_check(c->o->json, err);
-    if (rc == LEAT_OK)
-        rc = write_locked(c, err);
+    int rc;
+    if ((rc = leat_scan_open(&c->scan, c->folder, &how, err)) < 0 ||
+        (rc = check_labels(&c->scan, err)) < 0)
+        return rc;
+    if ((size_t)n_shards_of(c) > c->scan.n_files)
+        return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files",
+                         n_shards_of(c), c->scan.n_files);
+    if ((c->o->shuffle && (rc = shuffle(c, err)) < 0) ||
+        (rc = leat_files_make_parents(c->o->output, err)) < 0 ||
+        (rc = leat_shard_names_check_length(c->o->output, n_shards_of(c), err)) < 0 ||
+        (rc = leat_json_check(c->o->json, err)) < 0 || (rc = write_locked(c, err)) < 0)
+        return rc;
     c->seconds = (double)(leat_files_now_ns() - start) * 1e-9;
-    return rc;
+    return LEAT_OK;
 }
 
 static json_t *jpeg_json(const struct convert *c)
@@ -389,17 +385,15 @@ static int run_images(const leat_call *call)
                   : c.o->threads > 0 ? c.o->threads
                                      : 1);
     leat_files_catch();
-    int rc = parse_seed(&c, &err);
-    if (rc == LEAT_OK)
-        rc = parse_jpeg(&c, &err);
-    if (rc == LEAT_OK)
-        rc = convert(&c, &err);
-    if (rc == LEAT_OK) {
-        leat_left_out_print(c.folder, &c.scan, c.order, &c.result);
-        if (!leat_json_to_stdout(c.o->json))
-            print_summary(&c);
-        rc = write_json(&c, &err);
-    }
+    int rc;
+    if ((rc = parse_seed(&c, &err)) < 0 || (rc = parse_jpeg(&c, &err)) < 0 ||
+        (rc = convert(&c, &err)) < 0)
+        goto fail;
+    leat_left_out_print(c.folder, &c.scan, c.order, &c.result);
+    if (!leat_json_to_stdout(c.o->json))
+        print_summary(&c);
+    rc = write_json(&c, &err);
+fail:
     leat_shards_result_close(&c.result);
     leat_scan_close(&c.scan);
     free(c.order);

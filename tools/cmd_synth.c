@@ -118,16 +118,12 @@ static int make_part(struct synth *s, leat_error *err)
 
 static int open_part(struct synth *s, leat_error *err)
 {
-    int rc = remove_empty(s->folder, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_make_parents(s->folder, err);
-    if (rc == LEAT_OK)
-        rc = make_part(s, err);
-    if (rc == LEAT_OK)
-        rc = make_class_folders(s, s->n_test ? "/train" : "", err);
-    if (rc == LEAT_OK && s->n_test)
-        rc = make_class_folders(s, "/test", err);
-    return rc;
+    int rc;
+    if ((rc = remove_empty(s->folder, err)) < 0 ||
+        (rc = leat_files_make_parents(s->folder, err)) < 0 || (rc = make_part(s, err)) < 0 ||
+        (rc = make_class_folders(s, s->n_test ? "/train" : "", err)) < 0)
+        return rc;
+    return s->n_test ? make_class_folders(s, "/test", err) : LEAT_OK;
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -197,7 +193,7 @@ static int make_image(struct synth *s, int64_t i, uint8_t *pixels, leat_error *e
     if (o->format == FORMAT_CIFAR)
         return write_cifar(s, i, label, pixels, err);
     int rc = o->format == FORMAT_PNG
-                 ? leat_image_encode_png(pixels, size, &bytes, &n, err)
+                 ? leat_image_encode_png(pixels, size, size, &bytes, &n, err)
                  : leat_image_encode_jpeg(pixels, size, (int)o->quality, &bytes, &n, err);
     if (rc < 0)
         return rc;
@@ -258,12 +254,9 @@ static int run_workers(struct synth *s, leat_error *err)
 
 static int synth(struct synth *s, leat_error *err)
 {
-    int rc = open_part(s, err);
-    if (rc == LEAT_OK)
-        rc = run_workers(s, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_rename(s->part, s->folder, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = open_part(s, err)) < 0 || (rc = run_workers(s, err)) < 0 ||
+        (rc = leat_files_rename(s->part, s->folder, err)) < 0)
         remove_part(s);
     return rc;
 }
@@ -276,10 +269,10 @@ static int report(struct synth *s, double seconds, leat_error *err)
     const int64_t bytes = atomic_load(&s->bytes);
     char count[32], size[32], rate[32];
     if (!leat_json_to_stdout(o->json))
-        printf("%s images of %lld class%s, %lld x %lld, %s, in %s; %.2f s, %s images/s\n",
-               leat_files_count_text((uint64_t)o->n, count), (long long)o->classes,
-               o->classes == 1 ? "" : "es", (long long)o->size, (long long)o->size,
-               leat_files_bytes_text((double)bytes, size), s->folder, seconds,
+        printf("%s image%s of %lld class%s, %lld x %lld, %s, in %s; %.2f s, %s images/s\n",
+               leat_files_count_text((uint64_t)o->n, count), o->n == 1 ? "" : "s",
+               (long long)o->classes, o->classes == 1 ? "" : "es", (long long)o->size,
+               (long long)o->size, leat_files_bytes_text((double)bytes, size), s->folder, seconds,
                leat_files_count_text((uint64_t)((double)o->n / seconds), rate));
     json_t *json = leat_json_open("synth");
     leat_json_text(json, "folder", s->folder);

@@ -330,6 +330,7 @@ void leat_plan_close(leat_plan **out)
     for (int32_t i = 0; i < plan->n_batch_ops; i++)
         free(plan->batch_ops[i].options);
     free(plan->gpu);
+    leat_note_clear(plan);
     leat_order_fini(&plan->order);
     leat_cache_close(&plan->cache);
     leat_source_close(&plan->source);

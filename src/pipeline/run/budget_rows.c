@@ -72,15 +72,15 @@ static void add_workers(const leat_budget_division *d)
     else
         snprintf(how, sizeof how, "from the shapes of the ops and the largest record");
     add_row(b, "scratch", LEAT_MEMORY_HOST, n * b->scratch_bytes,
-            "%lld of %s (threads and the consumer): %s", (long long)n,
-            leat_bytes_text(b->scratch_bytes, each), how);
+            "%s for each of %d threads and the consumer: %s",
+            leat_bytes_text(b->scratch_bytes, each), b->threads, how);
     add_row(b, "large samples", LEAT_MEMORY_HOST, b->large_bytes,
             "shared by the threads; the largest of %llu sampled records takes %s",
             (unsigned long long)probe->n_tried,
             leat_bytes_text((int64_t)probe->scratch_bytes, largest));
     add_row(b, "threads", LEAT_MEMORY_HOST,
             n * (WORKER_BYTES + leat_budget_round_up((int64_t)sizeof(leat_worker))),
-            "%lld (threads and the consumer): stack, decoders, stage times", (long long)n);
+            "stacks, decoders and stage times of %d threads and the consumer", b->threads);
 }
 
 static void add_reading(const leat_budget_division *d)
