@@ -218,10 +218,10 @@ static void finish(const arm_arg *a, const picture *p, const uint8_t *pixels, si
 {
     data *d = a->d;
     const leat_jpeg_target target = { .height = SIDE,
-                                          .width = SIDE,
-                                          .channels = 3,
-                                          .is_mirrored = p->is_mirrored,
-                                          .affine = a->n_steps < 4 ? NULL : &d->affine };
+                                      .width = SIDE,
+                                      .channels = 3,
+                                      .is_mirrored = p->is_mirrored,
+                                      .affine = a->n_steps < 4 ? NULL : &d->affine };
     if (a->n_steps >= 3)
         leat_jpeg_resize(leat_jpeg_dsp_at(leat_cpu_level()), pixels, stride_bytes, p->box.height,
                          p->box.width, &target, d->tensor, d->scratch, NULL);
@@ -248,7 +248,7 @@ static int64_t turbo_full(void *arg)
         const picture *p = &d->pictures[i];
         const leat_view pixels = view_of(d->pixels, p->height, p->width);
         leat_scratch_reset(d->scratch);
-        if (leat_jpeg_turbo_decode(p->bytes, p->n_bytes, false, &pixels, d->scratch, NULL))
+        if (leat_jpeg_turbo_decode(p->bytes, p->n_bytes, 1, false, &pixels, d->scratch, NULL))
             return -1;
         finish(a, p, d->pixels + 3 * ((size_t)p->box.y * (size_t)p->width + (size_t)p->box.x),
                3 * (size_t)p->width);
@@ -282,7 +282,7 @@ static int64_t turbo_box(void *arg)
 
 static int scan_all(const leat_jpeg *jpeg, leat_scratch *scratch)
 {
-    const leat_jpeg_window whole = { 0, jpeg->mcus_x, 0, jpeg->mcus_y };
+    const leat_jpeg_window whole = { .x1 = jpeg->mcus_x, .y1 = jpeg->mcus_y };
     leat_jpeg_scan scan;
     int rc = leat_jpeg_scan_open(&scan, jpeg, &whole, scratch, NULL);
     for (int32_t row = 0; !rc && row < jpeg->mcus_y; row++)

@@ -10,6 +10,7 @@
 #include "fused.h"
 #include "normalize.h"
 #include "op_list.h"
+#include "ops/decode/decode.h"
 #include "ops/jpeg/jpeg.h"
 #include "ops/jpeg/jpeg_turbo.h"
 #include "random_flip.h"
@@ -19,6 +20,9 @@ static int match(const leat_fused_op *ops, int n)
     int taken = 2;
     if (n < 2 || (ops[0].op != &leat_op_decode_jpeg && ops[0].op != &leat_op_decode_image) ||
         (ops[1].op != &leat_op_random_resized_crop && ops[1].op != &leat_op_resize))
+        return 0;
+    if (ops[0].op == &leat_op_decode_jpeg &&
+        ((const leat_decode_options *)ops[0].options)->scale != LEAT_DECODE_SCALE_1)
         return 0;
     if (taken < n && ops[1].op == &leat_op_resize && ops[taken].op == &leat_op_center_crop)
         taken++;
@@ -112,7 +116,7 @@ static int decode_whole(const leat_jpeg *jpeg, const leat_view *in, const leat_i
         return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for %d x %d pixels", jpeg->width,
                          jpeg->height);
     const int rc =
-        leat_jpeg_turbo_decode(in->data, (size_t)in->shape.dims[0], false, &whole, scratch, err);
+        leat_jpeg_turbo_decode(in->data, (size_t)in->shape.dims[0], 1, false, &whole, scratch, err);
     return rc < 0 ? rc : leat_jpeg_resize_box(jpeg, whole.data, box, target, out, scratch, err);
 }
 

@@ -6,6 +6,7 @@
 #include "op_list.h"
 #include "ops/image/image.h"
 #include "ops/image/resample.h"
+#include "resize.h"
 
 typedef struct resize_options {
     leat_i64s size;
@@ -19,6 +20,14 @@ static const leat_option options[] = {
                      "size is one number: the shorter side; the longer side follows"),
     LEAT_OPTION_END
 };
+
+int leat_resize_size(const void *opts, int64_t *height, int64_t *width)
+{
+    const resize_options *o = opts;
+    *height = o->size.values[0];
+    *width = o->size.values[o->size.n - 1];
+    return o->keep_aspect;
+}
 
 /* Sets the longer side so that the aspect ratio stays, rounded down. Both sides stay unknown until
  * both input sides are known. */

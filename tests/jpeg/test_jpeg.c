@@ -39,7 +39,7 @@ static void assert_coefficients(const uint8_t *data, size_t size, int level)
     jvirt_barray_ptr *arrays = jpeg_read_coefficients(&info);
     assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
     jpeg.dsp = leat_jpeg_dsp_at(level);
-    const leat_jpeg_window whole = { 0, jpeg.mcus_x, 0, jpeg.mcus_y };
+    const leat_jpeg_window whole = { .x1 = jpeg.mcus_x, .y1 = jpeg.mcus_y };
     leat_scratch_reset(scratch);
     assert_int_equal(leat_jpeg_scan_open(&scan, &jpeg, &whole, scratch, NULL), LEAT_OK);
     for (int32_t row = 0; row < jpeg.mcus_y; row++) {

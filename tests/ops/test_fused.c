@@ -94,6 +94,7 @@ static void one_go_equals_one_by_one(void **state)
           5 },
         { "[decode_image, {resize: {size: 40, keep_aspect: true}}, {center_crop: 33}]", 3 },
         { "[decode_jpeg, {center_crop: 12}, normalize]", 0 },
+        { "[{decode_jpeg: {scale: auto, exact: false}}, {resize: 10}, normalize]", 0 },
         { "[decode_jpeg, {pad: 3}, {resize: 24}, normalize]", 0 },
     };
     (void)state;
@@ -115,6 +116,36 @@ static void one_go_equals_one_by_one(void **state)
                 }
     }
     leat_cpu_use(leat_cpu_best());
+}
+
+/* The size is the smallest that is not smaller than the result. */
+static void scale_follows_resize(void **state)
+{
+    static const struct {
+        const char *ops, *ops_with_scale;
+    } same[] = {
+        { "[{decode_jpeg: {scale: auto, exact: false}}, {resize: 1}]",
+          "[{decode_jpeg: {scale: 8, exact: false}}, {resize: 1}]" },
+        { "[{decode_jpeg: {scale: auto, exact: false}}, {resize: [400, 1]}]",
+          "[decode_jpeg, {resize: [400, 1]}]" },
+        { "[{decode_jpeg: {scale: auto, exact: false}}, {resize: {size: 300, keep_aspect: true}}, "
+          "{center_crop: 300}]",
+          "[decode_jpeg, {resize: {size: 300, keep_aspect: true}}, {center_crop: 300}]" },
+    };
+    int n_fused;
+    (void)state;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        assert_true(digest_of(parts[0], same[i].ops, true, 0, &n_fused) ==
+                    digest_of(parts[0], same[i].ops_with_scale, true, 0, &n_fused));
+    leat_plan *plan;
+    leat_error err;
+    char text[400];
+    snprintf(text, sizeof text,
+             "source: {images: '%s/whole'}\npipeline: [{map: [{decode_jpeg: {scale: auto, exact: "
+             "false}}, {random_resized_crop: 9}]}, {batch: 2}]\n",
+             test_folder);
+    assert_int_equal(open_text(text, &plan, &err), LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "needs a resize right after it"));
 }
 
 /* What lies beside a crop is not looked at, on no level: which files are damaged does not depend on the
@@ -148,6 +179,7 @@ static void damage_is_the_same_on_every_level(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(one_go_equals_one_by_one),
+                                        cmocka_unit_test(scale_follows_resize),
                                         cmocka_unit_test(damage_is_the_same_on_every_level) };
     return cmocka_run_group_tests(tests, make_images, remove_folder);
 }

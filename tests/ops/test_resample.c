@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/cpu.h"
 #include "ops/image/resample.h"
 #include "ops/image/taps.h"
 
@@ -166,7 +167,7 @@ static void check_output(const leat_axis *axis, int32_t i, int16_t *bytes, float
         assert_memory_equal(axis->float_weights + at, floats, stride * sizeof *floats);
 }
 
-static void check_axis(int64_t n_in, int64_t n_out, leat_dtype dtype)
+static void check_axis_here(int64_t n_in, int64_t n_out, leat_dtype dtype)
 {
     leat_axis axis;
     leat_scratch_reset(op_scratch);
@@ -183,6 +184,14 @@ static void check_axis(int64_t n_in, int64_t n_out, leat_dtype dtype)
         check_output(&axis, i, bytes, floats);
     free(bytes);
     free(floats);
+}
+
+static void check_axis(int64_t n_in, int64_t n_out, leat_dtype dtype)
+{
+    for (int level = 0; level <= leat_cpu_best(); level++) {
+        leat_cpu_use(level);
+        check_axis_here(n_in, n_out, dtype);
+    }
 }
 
 /* An axis has the very weights of taps.h: all small sizes, the usual ones, and the extremes. */

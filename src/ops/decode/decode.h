@@ -16,7 +16,19 @@ typedef struct leat_decode_options {
     int32_t lenient;
     int64_t max_pixels;
     double device_share; /* decode_jpeg on the GPU: its share of the rows of a batch */
+    int32_t scale;       /* of decode_jpeg, LEAT_DECODE_SCALE_… */
+    int32_t exact;
+    /* Not an option: the size that the op behind decode_jpeg gives; 0: it is not resize. */
+    int64_t resize_height, resize_width;
+    int32_t resize_keeps_aspect; /* height is the shorter side */
 } leat_decode_options;
+
+/* Values of `scale`: the size is divided by 1 << scale. */
+enum { LEAT_DECODE_SCALE_1, LEAT_DECODE_SCALE_8 = 3, LEAT_DECODE_SCALE_AUTO };
+
+/* Tells decode_jpeg, at open, which op follows it. */
+void leat_decode_jpeg_followed_by(leat_decode_options *options, const leat_op *next,
+                                  const void *next_options);
 
 #define LEAT_DECODE_MAX_PIXELS                                                                     \
     LEAT_OPTION_I64(leat_decode_options, max_pixels, "268435456", 1, 4294836225,                   \

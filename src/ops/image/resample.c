@@ -6,17 +6,14 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/cpu.h"
+#include "resample_impl.h"
 #include "taps.h"
 
-/* The taps of LANES outputs are computed at a time, in loops that compilers vectorise. The arithmetic is
- * that of taps.h. Inputs are counted in doubles, so that all vectors have one type. */
-enum { LANES = 8 };
+enum { LANES = LEAT_RESAMPLE_LANES };
 
-typedef double lanes[LANES];
-
-typedef struct block {
-    _Alignas(64) lanes center, first, end; /* an output weighs inputs first … end - 1 */
-} block;
+typedef leat_resample_lanes lanes;
+typedef leat_resample_block block;
 
 static double scale_of(const leat_axis *axis)
 {
@@ -115,6 +112,12 @@ static void fill_f32(const leat_axis *axis, float *to, lanes *weights, const dou
 static void fill_axis(leat_axis *axis, const block *b, lanes *weights)
 {
     lanes total;
+#if defined(__x86_64__)
+    if (axis->weights && leat_cpu_level() >= LEAT_CPU_AVX512) {
+        leat_resample_fill_avx512(axis, b, support_of(axis), weights);
+        return;
+    }
+#endif
     for (int32_t i = 0; i < axis->n_out; i += LANES, b++) {
         const ptrdiff_t at = (ptrdiff_t)i * axis->stride;
         find_start(axis->start + i, b, axis);

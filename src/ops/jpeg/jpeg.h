@@ -75,6 +75,11 @@ int leat_jpeg_decode(const leat_jpeg *jpeg, int channels, uint8_t *out, leat_scr
 int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
                          uint8_t *out, leat_scratch *scratch, leat_error *err);
 
+/* Decodes the whole image at an eighth of its size, rounded up: each block becomes its mean. If chroma has full
+ * size, the pixels are those of libjpeg-turbo at scale 1/8, else luma is. */
+int leat_jpeg_decode_eighth(const leat_jpeg *jpeg, int channels, uint8_t *out,
+                            leat_scratch *scratch, leat_error *err);
+
 /* The number of marks in an index of every n-th MCU. 0 if the file has restart markers, since these serve
  * the same purpose. */
 uint64_t leat_jpeg_count_marks(const leat_jpeg *jpeg, uint32_t every_mcus);

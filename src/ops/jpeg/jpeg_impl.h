@@ -118,6 +118,7 @@ const leat_jpeg_dsp *leat_jpeg_dsp_at(int level);
 /* MCUs in columns x0 … x1 - 1 and rows y0 … y1 - 1. */
 typedef struct leat_jpeg_window {
     int32_t x0, x1, y0, y1;
+    int32_t dc_only; /* only DC values; other values are undefined */
 } leat_jpeg_window;
 
 /* Where the rows of a box go, from top to bottom. next() gives the memory of the next row and may process

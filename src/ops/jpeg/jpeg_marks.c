@@ -37,7 +37,9 @@ static void set_mark(leat_jpeg_mark *mark, const leat_jpeg_scan *scan, follower 
 int leat_jpeg_make_marks(const leat_jpeg *jpeg, uint32_t every_mcus, leat_jpeg_mark *marks,
                          leat_scratch *scratch, leat_error *err)
 {
-    const leat_jpeg_window last = { 0, jpeg->mcus_x, jpeg->mcus_y - 1, jpeg->mcus_y };
+    const leat_jpeg_window last = { .x1 = jpeg->mcus_x,
+                                    .y0 = jpeg->mcus_y - 1,
+                                    .y1 = jpeg->mcus_y };
     const uint64_t n_across = (uint64_t)jpeg->mcus_x;
     leat_jpeg plain = *jpeg;
     leat_jpeg_scan scan;

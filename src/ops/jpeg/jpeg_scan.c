@@ -38,7 +38,7 @@ static int skips_some(const leat_jpeg_scan *scan)
 {
     const leat_jpeg_window *w = &scan->window;
     const uint32_t n = interval_of(scan->jpeg);
-    return (w->x0 > 0 || w->y0 > 0 || w->x1 < scan->jpeg->mcus_x) && (!n || n > 16);
+    return w->dc_only || ((w->x0 > 0 || w->y0 > 0 || w->x1 < scan->jpeg->mcus_x) && (!n || n > 16));
 }
 
 static const uint8_t *spec_of(const leat_jpeg_scan *scan, int kind, int i)
@@ -364,6 +364,8 @@ int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err)
     }
     if (rc)
         return rc;
+    if (scan->window.dc_only)
+        return decode_mcus(scan, scan->skip_nodes, row_start + n_across, err);
     clear_window(scan);
     rc = decode_mcus(scan, scan->nodes, row_start + (uint64_t)scan->window.x1, err);
     clear_beside(scan);

@@ -286,17 +286,20 @@ static void read_cmyk_rows(decoder *d, const leat_view *out)
 }
 
 /* May longjmp. Returns what is wrong with size or channels, or NULL. */
-static const char *decode(decoder *d, const leat_view *out)
+static const char *decode(decoder *d, int32_t scale, const leat_view *out)
 {
     struct jpeg_decompress_struct *cinfo = &d->cinfo;
     jpeg_read_header(cinfo, TRUE);
-    if (out->shape.dims[0] != cinfo->image_height || out->shape.dims[1] != cinfo->image_width)
+    if (out->shape.dims[0] != leat_jpeg_scaled(cinfo->image_height, scale) ||
+        out->shape.dims[1] != leat_jpeg_scaled(cinfo->image_width, scale))
         return "two frame headers that differ";
     const bool is_cmyk = cinfo->num_components == 4;
     if (is_cmyk && out->shape.dims[2] != 3)
         return "CMYK cannot be read as gray: use channels: 3";
     cinfo->out_color_space = is_cmyk ? JCS_CMYK : out->shape.dims[2] == 1 ? JCS_GRAYSCALE : JCS_RGB;
     cinfo->dct_method = JDCT_ISLOW;
+    cinfo->scale_num = 1;
+    cinfo->scale_denom = (unsigned)scale;
     jpeg_start_decompress(cinfo);
     (is_cmyk ? read_cmyk_rows : read_rows)(d, out);
     jpeg_finish_decompress(cinfo);
@@ -311,8 +314,8 @@ static int fail(decoder *d, leat_error *err)
                             : leat_fail(err, LEAT_E_DATA, "decode_jpeg: %s", text);
 }
 
-int leat_jpeg_turbo_decode(const uint8_t *bytes, size_t n_bytes, bool lenient, const leat_view *out,
-                           leat_scratch *scratch, leat_error *err)
+int leat_jpeg_turbo_decode(const uint8_t *bytes, size_t n_bytes, int32_t scale, bool lenient,
+                           const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     static const char key;
     decoder *d = leat_scratch_keep(scratch, &key, sizeof *d, fini);
@@ -335,7 +338,7 @@ int leat_jpeg_turbo_decode(const uint8_t *bytes, size_t n_bytes, bool lenient, c
     forget_tables(&d->cinfo);
     d->source.next_input_byte = bytes;
     d->source.bytes_in_buffer = n_bytes;
-    const char *wrong = decode(d, out);
+    const char *wrong = decode(d, scale, out);
     jpeg_abort_decompress(&d->cinfo);
     return wrong ? leat_fail(err, LEAT_E_DATA, "decode_jpeg: %s", wrong) : LEAT_OK;
 }

@@ -8,6 +8,8 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "leat/loader.h"
+#include "ops/decode/decode.h"
+#include "ops/op_list.h"
 #include "pipeline/plan/gpu_decode.h"
 #include "stage.h"
 
@@ -185,6 +187,8 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
     if (rc < 0)
         return fail_shape(chain, op, entry, rc, &inner, err);
     chain->shape = shape;
+    if (chain->n_ops > 1 && chain_op[-1].op == &leat_op_decode_jpeg)
+        leat_decode_jpeg_followed_by(chain_op[-1].options, op, chain_op->options);
     if (decodes || after_decode)
         return leat_gpu_decode_add(build->plan, chain, entry, err);
     if (!on_device) {

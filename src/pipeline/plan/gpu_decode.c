@@ -32,10 +32,11 @@ static int add_decode(leat_plan *plan, leat_chain *chain, const leat_node *where
 {
     const leat_decode_options *const o = chain->ops[chain->n_ops - 1].options;
     const int64_t most_px = (int64_t)LEAT_DEVICE_SIDE_MOST * LEAT_DEVICE_SIDE_MOST;
-    if (o->lenient || o->channels == LEAT_DECODE_AS_STORED)
+    if (o->lenient || o->channels == LEAT_DECODE_AS_STORED || o->scale != LEAT_DECODE_SCALE_1)
         return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
                               "decode_jpeg on the GPU: %s: put it in a map with device: cpu",
                               o->lenient ? "there is no lenient decoding"
+                              : o->scale ? "scale is 1"
                                          : "channels is 1 or 3, the same for all pictures");
     chain->is_files = true;
     chain->files.most_px = o->max_pixels < most_px ? o->max_pixels : most_px;

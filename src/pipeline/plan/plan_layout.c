@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "gpu_decode.h"
+#include "ops/decode/decode.h"
+#include "ops/op_list.h"
 #include "plan_impl.h"
 
 static int fail_unsettled(const leat_chain *chain, const char *name, const leat_node *batch,
@@ -134,6 +136,20 @@ static bool varies(const leat_plan *plan, const leat_chain *chain)
     return false;
 }
 
+/* decode_jpeg with scale: auto must know what follows it. */
+static int check_scale(const leat_chain *chain, const leat_node *batch, leat_error *err)
+{
+    for (int32_t i = 0; i < chain->n_ops; i++) {
+        const leat_decode_options *const o = chain->ops[i].options;
+        if (chain->ops[i].op == &leat_op_decode_jpeg && o->scale == LEAT_DECODE_SCALE_AUTO &&
+            !o->resize_height)
+            return leat_node_fail(batch, err, LEAT_E_CONFIG,
+                                  "decode_jpeg with scale: auto needs a resize right after it, "
+                                  "which says how small a picture may be");
+    }
+    return LEAT_OK;
+}
+
 /* What the ops of chain c left to be settled, and its room in the slot from *at on. */
 static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, size_t *at,
                          leat_error *err)
@@ -141,6 +157,9 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     leat_chain *const chain = &plan->chains[c];
     const char *const name = plan->source->features[c].name;
     const int64_t bytes = leat_shape_bytes(&chain->shape);
+    const int rc_scale = check_scale(chain, batch, err);
+    if (rc_scale < 0)
+        return rc_scale;
     if (bytes < 0)
         return fail_unsettled(chain, name, batch, err);
     if (chain->shape.rank == LEAT_MAX_RANK)

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg_eighth.c: decodes an image at an eighth of its size. DESIGN: a block becomes one sample, which is its DC
+ * value, so all other symbols are skipped. Luma is that of libjpeg-turbo at scale 1/8. Chroma of half the size
+ * is repeated, where libjpeg-turbo makes 2 × 2 samples of its blocks. */
+#include "jpeg_impl.h"
+
+enum { LARGEST = 2047 }; /* dequantised values; above it, libjpeg-turbo's samples wrap */
+
+typedef struct picture {
+    const leat_jpeg *jpeg;
+    leat_jpeg_scan scan;
+    uint8_t
+        *rows[3]; /* one row of MCUs: luma h * v samples per MCU, chroma one, repeated h times */
+    ptrdiff_t stride;
+    int n_planes;
+} picture;
+
+static uint8_t sample_of(int32_t value)
+{
+    value += 128;
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
+static int32_t descale(int32_t x, int bits)
+{
+    return (x + (1 << (bits - 1))) >> bits;
+}
+
+/* The DC values of a row of n blocks as samples, each `times` times. Returns 0 if one is too large. */
+static int put_dc(const int16_t *block, int32_t n, int32_t quant, uint8_t *out, int32_t times)
+{
+    int in_range = 1;
+    for (; n; n--, block += 64) {
+        const int32_t dc = leat_jpeg_coefficient(*block) * quant;
+        in_range &= dc >= -LARGEST && dc <= LARGEST;
+        for (int32_t i = 0; i < times; i++)
+            *out++ = sample_of(descale(dc, 3));
+    }
+    return in_range;
+}
+
+/* The samples of one row of MCUs. */
+static int put_plane(const picture *p, int i)
+{
+    const leat_jpeg_component *c = &p->jpeg->component[i];
+    int in_range = 1;
+    for (int32_t y = 0; y < c->v; y++)
+        in_range &=
+            put_dc(p->scan.blocks[i] + 64 * (ptrdiff_t)y * c->n_across, p->jpeg->mcus_x * c->h,
+                   c->quant[0], p->rows[i] + y * p->stride, i ? p->jpeg->chroma_h : 1);
+    return in_range;
+}
+
+static void put_row(const picture *p, int32_t y, int32_t width, int channels, uint8_t *out)
+{
+    const uint8_t *luma = p->rows[0] + y * p->stride;
+    if (p->n_planes == 3) {
+        p->jpeg->dsp->rgb(luma, p->rows[1], p->rows[2], out, width);
+        return;
+    }
+    for (int32_t x = 0; x < width; x++)
+        for (int c = 0; c < channels; c++)
+            *out++ = luma[x];
+}
+
+static int put_all(picture *p, int channels, uint8_t *out, leat_error *err)
+{
+    const int32_t height = (p->jpeg->height + 7) / 8, width = (p->jpeg->width + 7) / 8;
+    const int32_t n_rows = p->jpeg->mcu_height_px / 8;
+    for (int32_t row = 0; row < p->jpeg->mcus_y; row++) {
+        int in_range = 1;
+        const int rc = leat_jpeg_scan_row(&p->scan, row, err);
+        if (rc)
+            return rc;
+        for (int i = 0; i < p->n_planes; i++)
+            in_range &= put_plane(p, i);
+        if (!in_range)
+            return leat_fail(err, LEAT_E_UNSUPPORTED, "jpeg: coefficients out of range");
+        for (int32_t y = 0; y < n_rows && row * n_rows + y < height; y++, out += width * channels)
+            put_row(p, y, width, channels, out);
+    }
+    return leat_jpeg_scan_finish(&p->scan, err);
+}
+
+int leat_jpeg_decode_eighth(const leat_jpeg *jpeg, int channels, uint8_t *out,
+                            leat_scratch *scratch, leat_error *err)
+{
+    picture p = { .jpeg = jpeg, .n_planes = channels == 1 ? 1 : jpeg->n_components };
+    const leat_jpeg_window whole = { .x1 = jpeg->mcus_x, .y1 = jpeg->mcus_y, .dc_only = 1 };
+    const int rc = leat_jpeg_scan_open(&p.scan, jpeg, &whole, scratch, err);
+    if (rc)
+        return rc;
+    p.stride =
+        jpeg->mcus_x * (ptrdiff_t)(jpeg->mcu_width_px / 8) + 64; /* kernels may read past it */
+    for (int i = 0; i < p.n_planes; i++)
+        if (!(p.rows[i] = leat_scratch_take(scratch, 2 * (size_t)p.stride)))
+            return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for %d x %d pixels", jpeg->width,
+                             jpeg->height);
+    return put_all(&p, channels, out, err);
+}

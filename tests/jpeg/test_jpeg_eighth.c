@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_jpeg_eighth.c: pictures at an eighth of their size, by leat's decoder and by the op, beside those of
+ * libjpeg-turbo. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixtures/jpeg_fixture.h"
+#include "leat/op.h"
+#include "ops/jpeg/jpeg_turbo.h"
+
+static leat_view room(int width, int height, int channels, int scale, uint8_t *data)
+{
+    const int64_t dims[] = { leat_jpeg_scaled(height, scale), leat_jpeg_scaled(width, scale),
+                             channels };
+    return (leat_view){ leat_shape_make(LEAT_U8, 3, dims), data, NULL };
+}
+
+/* Sum of the differences between ours, at every level, and libjpeg-turbo's. */
+static uint64_t difference(const uint8_t *data, size_t size, const reference_picture *p,
+                           int channels)
+{
+    const leat_view out = room(p->width, p->height, channels, 8, expected);
+    const size_t n = (size_t)leat_shape_bytes(&out.shape);
+    uint64_t sum = 0;
+    leat_jpeg jpeg;
+    leat_scratch_reset(scratch);
+    assert_int_equal(leat_jpeg_turbo_decode(data, size, 8, false, &out, scratch, NULL), LEAT_OK);
+    assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+    for (int level = 0; level < N_LEVELS; level++) {
+        if (!(jpeg.dsp = leat_jpeg_dsp_at(level)))
+            continue;
+        uint64_t here = 0;
+        memset(got, 0xa5, n + 64);
+        leat_scratch_reset(scratch);
+        assert_int_equal(leat_jpeg_decode_eighth(&jpeg, channels, got, scratch, NULL), LEAT_OK);
+        for (size_t i = 0; i < n; i++)
+            here += (uint64_t)abs(got[i] - expected[i]);
+        for (size_t i = n; i < n + 64; i++)
+            assert_int_equal(got[i], 0xa5);
+        assert_true(level == 0 || here == sum);
+        sum = here;
+    }
+    return sum;
+}
+
+/* Luma is the same everywhere, and so is chroma of full size; other chroma is close. */
+static void all_sizes(void **state)
+{
+    unsigned seed = 3;
+    uint64_t differences = 0, values = 0;
+    (void)state;
+    for (unsigned i = 0; i < 160; i++) {
+        const uint8_t *s = samplings[i % N_SAMPLINGS];
+        const reference_picture p = { .width = 1 + (int)draw(&seed, 300),
+                                      .height = 1 + (int)draw(&seed, 200),
+                                      .channels = i % 9 ? 3 : 1,
+                                      .h = i % 9 ? s[0] : 1,
+                                      .v = i % 9 ? s[1] : 1,
+                                      .quality = 30 + (int)draw(&seed, 70),
+                                      .restart = i % 5 ? 0 : 3 };
+        uint8_t *data;
+        const size_t size = reference_encode(&p, i, &data);
+        assert_int_equal(difference(data, size, &p, 1), 0);
+        const uint64_t in_colour = difference(data, size, &p, 3);
+        if (p.h == 1 && p.v == 1)
+            assert_int_equal(in_colour, 0);
+        differences += in_colour;
+        values +=
+            3 * (uint64_t)leat_jpeg_scaled(p.width, 8) * (uint64_t)leat_jpeg_scaled(p.height, 8);
+        free(data);
+    }
+    assert_true(differences < 8 * values);
+}
+
+static void cut_files(void **state)
+{
+    uint8_t *data;
+    const size_t size = small_file(2, 2, 0, &data);
+    leat_jpeg jpeg;
+    (void)state;
+    for (size_t n = size - 1; n > size - 200; n--)
+        if (leat_jpeg_open(&jpeg, data, n, NULL) == LEAT_OK) {
+            leat_scratch_reset(scratch);
+            assert_int_equal(leat_jpeg_decode_eighth(&jpeg, 3, got, scratch, NULL),
+                             LEAT_E_UNSUPPORTED);
+        }
+    free(data);
+}
+
+static void *options_of(const leat_op *op, const char *scale, const char *exact)
+{
+    void *options = calloc(1, op->options_size);
+    leat_option_init(op->options, options);
+    leat_option_set(leat_option_find(op->options, "scale"), options, scale, NULL);
+    leat_option_set(leat_option_find(op->options, "exact"), options, exact, NULL);
+    return options;
+}
+
+/* Halves and quarters are libjpeg-turbo's. */
+static void the_op_scales(void **state)
+{
+    static const char *const scales[] = { "1", "2", "4", "8" };
+    const reference_picture p = {
+        .width = 77, .height = 50, .channels = 3, .h = 1, .v = 1, .quality = 80
+    };
+    const leat_op *op = leat_op_find("decode_jpeg");
+    uint8_t *data;
+    const size_t size = reference_encode(&p, 1, &data);
+    const leat_view in = { { LEAT_U8, 1, { (int64_t)size } }, data, NULL };
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        void *options = options_of(op, scales[i], "false");
+        const leat_view want = room(p.width, p.height, 3, 1 << i, expected);
+        leat_view out = { .data = got };
+        leat_scratch_reset(scratch);
+        assert_int_equal(op->measure(options, &in, &out.shape, scratch, NULL), LEAT_OK);
+        assert_true(leat_shape_equal(&out.shape, &want.shape));
+        assert_int_equal(op->apply(options, NULL, &in, &out, scratch, NULL), LEAT_OK);
+        assert_int_equal(leat_jpeg_turbo_decode(data, size, 1 << i, false, &want, scratch, NULL),
+                         LEAT_OK);
+        assert_memory_equal(got, expected, (size_t)leat_shape_bytes(&out.shape));
+        free(options);
+    }
+    free(data);
+}
+
+static void a_scale_is_not_exact(void **state)
+{
+    const leat_op *op = leat_op_find("decode_jpeg");
+    const leat_shape in = { LEAT_U8, 1, { LEAT_UNKNOWN_DIM } };
+    void *options = options_of(op, "auto", "true");
+    leat_shape out;
+    leat_error err;
+    (void)state;
+    assert_int_equal(op->shape(options, &in, &out, &err), LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "add exact: false"));
+    free(options);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_sizes),
+        cmocka_unit_test(cut_files),
+        cmocka_unit_test(the_op_scales),
+        cmocka_unit_test(a_scale_is_not_exact),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
