@@ -49,6 +49,7 @@ static bool is(const chain_case *c, const char *name)
 
 static void draw_crop(chain_case *c, leat_rng *rng, const leat_shape *in)
 {
+    static const char *const modes[] = { "constant", "edge", "reflect", "symmetric" };
     char text[64];
     const int64_t pad = is(c, "random_crop") ? leat_rng_below(rng, 6) : 0;
     snprintf(text, sizeof text, "[%u, %u]",
@@ -58,6 +59,8 @@ static void draw_crop(chain_case *c, leat_rng *rng, const leat_shape *in)
     snprintf(text, sizeof text, "%d", (int)pad);
     if (pad)
         set(c, "pad", text);
+    if (pad < in->dims[0] && pad < in->dims[1] && !is(c, "center_crop"))
+        set(c, "mode", modes[leat_rng_below(rng, 4)]);
 }
 
 static void draw_numbers(chain_case *c, leat_rng *rng, const char *name, int64_t n, float low,

@@ -83,6 +83,7 @@ static void one_go_equals_one_by_one(void **state)
         { "[decode_jpeg, {random_resized_crop: 48}, random_flip, {normalize: {std: 0.2}}]", 4 },
         { "[{decode_jpeg: {channels: 1}}, {random_resized_crop: 24}, random_flip, normalize]", 4 },
         { "[decode_image, {random_resized_crop: 24}, random_flip, normalize]", 4 },
+        { "[decode_jpeg, {random_resized_crop: 24}, {random_flip: {alternate: true}}]", 3 },
         { "[decode_jpeg, {random_resized_crop: 24}, {random_flip: {axis: vertical}}]", 2 },
         { "[decode_jpeg, {random_resized_crop: 24}, random_flip, {cast: float32}]", 3 },
         { "[decode_jpeg, {resize: 24}, normalize]", 0 },
