@@ -83,10 +83,14 @@ void leat_image_value(const leat_f32s *values, const leat_shape *shape, uint8_t 
     }
 }
 
+/* Copies what is there to behind it, twice as much each time. */
 void leat_image_repeat(uint8_t *to, const uint8_t *pixel, size_t pixel_bytes, size_t n)
 {
-    for (size_t i = 0; i < n; i++, to += pixel_bytes)
+    const size_t bytes = n * pixel_bytes;
+    if (n)
         memcpy(to, pixel, pixel_bytes);
+    for (size_t done = pixel_bytes; done < bytes; done *= 2)
+        memcpy(to + done, to, done < bytes - done ? done : bytes - done);
 }
 
 size_t leat_image_n_px(const leat_shape *shape)
