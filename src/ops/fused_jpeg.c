@@ -27,16 +27,32 @@ static int match(const leat_fused_op *ops, int n)
     return taken;
 }
 
+/* The size of the result; normalize, the last op, may put its channels first. */
+static leat_jpeg_target target_of(const leat_fused_op *ops, int n, const leat_shape *out)
+{
+    const bool is_planar =
+        ops[n - 1].op == &leat_op_normalize && leat_normalize_is_planar(ops[n - 1].options);
+    const int64_t *const dims = out->dims;
+    return (leat_jpeg_target){ .height = (int32_t)dims[is_planar ? 1 : 0],
+                               .width = (int32_t)dims[is_planar ? 2 : 1],
+                               .channels = (int32_t)dims[is_planar ? 0 : 2] };
+}
+
 /* Adds mirroring and normalising to the target, as the ops' plans and options say. */
 static void set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans,
-                       leat_jpeg_target *target, leat_affine *affine)
+                       leat_jpeg_target *target, leat_output *output)
 {
     for (int i = 2; i < n; i++) {
         if (ops[i].op == &leat_op_random_flip) {
             target->is_mirrored = leat_random_flip_mirrors(&plans[i]);
         } else {
-            leat_normalize_affine(ops[i].options, LEAT_U8, affine);
-            target->affine = affine;
+            const int64_t dims[] = { target->height, target->width, target->channels };
+            const leat_shape shape = leat_shape_make(LEAT_U8, 3, dims);
+            leat_normalize_output(ops[i].options, &shape, output);
+            if (leat_output_is_plain(output))
+                target->affine = &output->affine;
+            else
+                target->output = output;
         }
     }
 }
@@ -83,15 +99,13 @@ static int apply(const leat_fused_op *ops, int n, const leat_plan64 *plans, cons
 {
     leat_jpeg jpeg;
     leat_image_box box;
-    leat_affine affine;
-    leat_jpeg_target target = { .height = (int32_t)out->shape.dims[0],
-                                .width = (int32_t)out->shape.dims[1],
-                                .channels = (int32_t)out->shape.dims[2] };
+    leat_output output;
+    leat_jpeg_target target = target_of(ops, n, &out->shape);
     int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
     if (rc < 0)
         return rc;
     LEAT_PLAN_GET(&plans[1], box);
-    set_target(ops, n, plans, &target, &affine);
+    set_target(ops, n, plans, &target, &output);
     if (leat_cpu_level() < LEAT_CPU_AVX2) {
         const size_t mark = leat_scratch_mark(scratch);
         rc = decode_whole(&jpeg, in, &box, &target, out->data, scratch, err);

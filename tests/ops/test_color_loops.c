@@ -145,6 +145,13 @@ static void check_size(const leat_color_loops *other, size_t n_px, size_t shift,
     leat_color_loops_c.gray(want + CANARY, from, n_px, 1);
     other->gray(got + CANARY, from, n_px, 1);
     assert_memory_equal(got, want, n + 2 * CANARY);
+    for (int i = 0; i < 2; i++) {
+        uint8_t *const to = (i ? got : want) + CANARY;
+        uint8_t *const planes[3] = { to, to + n_px, to + 2 * n_px };
+        memset(i ? got : want, 0xa5, n + 2 * CANARY);
+        (i ? other : &leat_color_loops_c)->split(planes, from, n_px);
+    }
+    assert_memory_equal(got, want, n + 2 * CANARY);
     free(memory);
     free(want);
     free(got);

@@ -99,6 +99,37 @@ static void check_affine_f32(const leat_dsp_table *c, const leat_dsp_table *othe
     free(in);
 }
 
+/* Any bits: NaN, infinite and subnormal numbers too, and those near what 16 bits can hold. */
+static void check_16_bits(void (*plain)(uint16_t *, const float *, size_t),
+                          void (*other)(uint16_t *, const float *, size_t), uint64_t *seed)
+{
+    const size_t n = draw(seed, 100);
+    uint32_t *bits = malloc(4 * n + 1);
+    for (size_t i = 0; i < n; i++) {
+        bits[i] = (uint32_t)op_next(seed);
+        if (i % 2)
+            bits[i] = (bits[i] & 0x80001fff) | (uint32_t)(96 + draw(seed, 50)) << 23 |
+                      (uint32_t)(draw(seed, 1024) << 13);
+        if (i % 5 == 0)
+            bits[i] &= 0xfffff000; /* often halfway between two */
+    }
+    const room a = room_open(2 * n), b = room_open(2 * n);
+    plain(at(a), (const float *)bits, n);
+    other(at(b), (const float *)bits, n);
+    check_and_close(a, b);
+    free(bits);
+}
+
+static void check_f16(const leat_dsp_table *c, const leat_dsp_table *other, uint64_t *seed)
+{
+    check_16_bits(c->f16_of_f32, other->f16_of_f32, seed);
+}
+
+static void check_bf16(const leat_dsp_table *c, const leat_dsp_table *other, uint64_t *seed)
+{
+    check_16_bits(c->bf16_of_f32, other->bf16_of_f32, seed);
+}
+
 static void check_mirror_row(const leat_dsp_table *c, const leat_dsp_table *other, uint64_t *seed)
 {
     static const size_t pixels[] = { 1, 2, 3, 4, 8, 12, 16 };
@@ -186,8 +217,8 @@ static void check_sample_row(const leat_dsp_table *c, const leat_dsp_table *othe
 
 /* In the order of leat_dsp_table, which has nothing but pointers to functions. */
 static check_fn *const checks[] = {
-    check_affine_u8, check_affine_f32, check_mirror_row,
-    check_add_u8,    check_mix_rows,   check_sample_row,
+    check_affine_u8,  check_affine_f32, check_f16,      check_bf16,
+    check_mirror_row, check_add_u8,     check_mix_rows, check_sample_row,
 };
 _Static_assert(sizeof checks / sizeof *checks == sizeof(leat_dsp_table) / sizeof(void (*)(void)),
                "each loop has a check");

@@ -84,6 +84,17 @@ static void one_go_equals_one_by_one(void **state)
         { "[{decode_jpeg: {channels: 1}}, {random_resized_crop: 24}, random_flip, normalize]", 4 },
         { "[decode_image, {random_resized_crop: 24}, random_flip, normalize]", 4 },
         { "[decode_jpeg, {random_resized_crop: 24}, {random_flip: {alternate: true}}]", 3 },
+        { "[decode_jpeg, {random_resized_crop: 24}, random_flip, {normalize: {dtype: bfloat16}}]",
+          4 },
+        { "[decode_jpeg, {random_resized_crop: [24, 31]}, {normalize: {layout: channels_first}}]",
+          3 },
+        { "[decode_jpeg, {random_resized_crop: [31, 24]}, random_flip, {normalize: {mean: [0.4, "
+          "0.5, "
+          "0.6], dtype: float16, layout: channels_first}}]",
+          4 },
+        { "[{decode_jpeg: {channels: 1}}, {random_resized_crop: 24}, {normalize: {layout: "
+          "channels_first}}]",
+          3 },
         { "[decode_jpeg, {random_resized_crop: 24}, {random_flip: {axis: vertical}}]", 2 },
         { "[decode_jpeg, {random_resized_crop: 24}, random_flip, {cast: float32}]", 3 },
         { "[decode_jpeg, {resize: 24}, normalize]", 0 },

@@ -26,6 +26,10 @@ static const struct {
     { "rand_augment", "ops", "5", 0x62df9ba91aefe805 },
     { "rand_augment", "interpolation", "bilinear", 0xf33d4b88fb4e02c5 },
     { "trivial_augment", "bins", "31", 0x03047119759d8f36 },
+    { "normalize", "dtype", "float16", 0x33192257d4d53fb6 },
+    { "normalize", "dtype", "bfloat16", 0xbf78952b073f3eb4 },
+    { "normalize", "layout", "channels_first", 0x57dbaf66faec468b },
+    { "layout", "to", "channels_first", 0x63c3c7db9bad85fd },
     { "scale", "factor", "0.0078125", 0x5dbfeb2fbf07e399 },
 };
 

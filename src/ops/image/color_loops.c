@@ -54,6 +54,13 @@ static void hue(uint8_t *to, const uint8_t *from, size_t n_px, int32_t amount)
         leat_color_turn_pixel(to, from, amount);
 }
 
+static void split(uint8_t *const planes[3], const uint8_t *from, size_t n_px)
+{
+    for (size_t c = 0; c < 3; c++)
+        for (size_t i = 0; i < n_px; i++)
+            planes[c][i] = from[3 * i + c];
+}
+
 static uint64_t sum_gray(const uint8_t *from, size_t n_px)
 {
     uint64_t sum = 0;
@@ -114,6 +121,7 @@ const leat_color_loops leat_color_loops_c = {
     .gray = gray,
     .saturation = saturation,
     .hue = hue,
+    .split = split,
     .sum_gray = sum_gray,
     .sums = sums,
     .range = range,

@@ -19,6 +19,8 @@ typedef struct leat_color_loops {
     /* leat_color_saturation() and leat_color_hue() */
     void (*saturation)(uint8_t *to, const uint8_t *from, size_t n_px, int32_t amount);
     void (*hue)(uint8_t *to, const uint8_t *from, size_t n_px, int32_t amount);
+    /* The values of each channel one after the other. */
+    void (*split)(uint8_t *const planes[3], const uint8_t *from, size_t n_px);
     /* Sums of leat_color_gray() and of each channel; least and largest value of each channel. */
     uint64_t (*sum_gray)(const uint8_t *from, size_t n_px);
     void (*sums)(const uint8_t *from, size_t n_px, uint64_t sums[3]);

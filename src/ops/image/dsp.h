@@ -40,6 +40,10 @@ typedef struct leat_dsp_table {
     void (*affine_u8)(float *out, const uint8_t *in, size_t n, const leat_affine *affine);
     void (*affine_f32)(float *out, const float *in, size_t n, const leat_affine *affine);
 
+    /* half.h of n values */
+    void (*f16_of_f32)(uint16_t *out, const float *in, size_t n);
+    void (*bf16_of_f32)(uint16_t *out, const float *in, size_t n);
+
     /* Reverses the order of n_px pixels. out may be in, but must not overlap it otherwise. */
     void (*mirror_row)(uint8_t *out, const uint8_t *in, size_t n_px, size_t pixel_bytes);
 

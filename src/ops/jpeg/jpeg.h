@@ -12,8 +12,8 @@
 
 #include <stdbool.h>
 
-#include "ops/image/dsp.h"
 #include "ops/image/image.h"
+#include "ops/image/output.h"
 
 struct leat_jpeg_dsp;
 
@@ -112,6 +112,7 @@ typedef struct leat_jpeg_target {
     int32_t height, width, channels; /* channels 1 (gray) or 3 (RGB) */
     int32_t is_mirrored;
     const leat_affine *affine; /* gives float32; NULL: uint8 */
+    const leat_output *output; /* gives what it says, affine is NULL then; NULL: as above */
 } leat_jpeg_target;
 
 /* Decodes a box and processes it to height × width × channels values. Gives the same bits as

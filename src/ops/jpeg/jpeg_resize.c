@@ -170,7 +170,9 @@ static void write_rows(const resizer *r, void *out)
     const size_t n = (size_t)r->target->width * (size_t)r->target->channels;
     for (int32_t y = 0; y < r->target->height; y++) {
         resize_row(r, y);
-        if (r->target->affine)
+        if (r->target->output)
+            leat_output_write(r->target->output, out, (size_t)y * n, r->sampled, n);
+        else if (r->target->affine)
             leat_dsp()->affine_u8((float *)out + (size_t)y * n, r->sampled, n, r->target->affine);
         else
             memcpy((uint8_t *)out + (size_t)y * n, r->sampled, n);
