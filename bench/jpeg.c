@@ -218,7 +218,11 @@ static void finish(const arm_arg *a, const picture *p, const uint8_t *pixels, si
 {
     data *d = a->d;
     const leat_jpeg_target target = {
-        SIDE, SIDE, 3, p->is_mirrored, a->n_steps < 4 ? NULL : &d->affine, NULL
+        .height = SIDE,
+        .width = SIDE,
+        .channels = 3,
+        .is_mirrored = p->is_mirrored,
+        .affine = a->n_steps < 4 ? NULL : &d->affine,
     };
     if (a->n_steps >= 3)
         leat_jpeg_resize(leat_jpeg_dsp_at(leat_cpu_level()), pixels, stride_bytes, p->box.height,
@@ -313,7 +317,11 @@ static int64_t ours_box(void *arg)
     for (size_t i = 0; i < d->n; i++) {
         const picture *p = &d->pictures[i];
         const leat_jpeg_target target = {
-            SIDE, SIDE, 3, p->is_mirrored, a->n_steps < 4 ? NULL : &d->affine, NULL
+            .height = SIDE,
+            .width = SIDE,
+            .channels = 3,
+            .is_mirrored = p->is_mirrored,
+            .affine = a->n_steps < 4 ? NULL : &d->affine,
         };
         leat_jpeg jpeg;
         leat_scratch_reset(d->scratch);

@@ -12,6 +12,7 @@
 #include "ops/jpeg/jpeg.h"
 #include "ops/jpeg/jpeg_turbo.h"
 #include "random_flip.h"
+#include "resizing.h"
 
 static int match(const leat_fused_op *ops, int n)
 {
@@ -42,6 +43,7 @@ static leat_jpeg_target target_of(const leat_fused_op *ops, int n, const leat_sh
 static void set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans,
                        leat_jpeg_target *target, leat_output *output)
 {
+    target->interpolation = leat_random_resized_crop_interpolation(ops[1].options);
     for (int i = 2; i < n; i++) {
         if (ops[i].op == &leat_op_random_flip) {
             target->is_mirrored = leat_random_flip_mirrors(&plans[i]);

@@ -81,12 +81,14 @@ static void draw_options(chain_case *c, leat_rng *rng, const leat_shape *in)
 {
     static const char *const dtypes[] = { "uint8",   "int32",   "int64",
                                           "float32", "float16", "bfloat16" };
+    static const char *const filters[] = { "bilinear", "nearest", "bicubic", "lanczos" };
     char text[64];
     if (is(c, "random_crop") || is(c, "center_crop"))
         draw_crop(c, rng, in);
     if (is(c, "resize") || is(c, "random_resized_crop")) {
         snprintf(text, sizeof text, "[%d, %d]", (int)size_of(rng), (int)size_of(rng));
         set(c, "size", text);
+        set(c, "interpolation", filters[leat_rng_below(rng, 4)]);
     }
     if (is(c, "random_flip")) {
         set(c, "axis", leat_rng_below(rng, 2) ? "vertical" : "horizontal");

@@ -5,6 +5,7 @@
 #include "fixtures/jpeg_fixture.h"
 
 #include "ops/image/resample.h"
+#include "ops/image/taps.h"
 
 static void boxes(void **state)
 {
@@ -122,7 +123,7 @@ static void by_steps(const leat_jpeg *jpeg, const leat_image_box *box, const lea
     };
     const size_t row = (size_t)t->width * (size_t)c;
     leat_scratch_reset(scratch);
-    assert_int_equal(leat_resample(&whole, box, &out, scratch, NULL), LEAT_OK);
+    assert_int_equal(leat_resample(&whole, box, &out, LEAT_BILINEAR, scratch, NULL), LEAT_OK);
     for (int32_t y = 0; t->is_mirrored && y < t->height; y++)
         leat_dsp()->mirror_row(small + (size_t)y * row, small + (size_t)y * row, (size_t)t->width,
                                (size_t)c);

@@ -211,7 +211,9 @@ static void affines_agree(void **state)
     (void)state;
     for (int32_t n = 1; n <= LEAT_AFFINE_MAX; n++) {
         const leat_affine affine = draw_affine(n, &seed);
-        const leat_jpeg_target target = { 9, 37, 3, 0, &affine, NULL };
+        const leat_jpeg_target target = {
+            .height = 9, .width = 37, .channels = 3, .affine = &affine
+        };
         task t = task_open(20, 50, &target, &seed);
         check_task(&t);
     }

@@ -86,6 +86,13 @@ static void one_go_equals_one_by_one(void **state)
         { "[decode_jpeg, {random_resized_crop: 24}, {random_flip: {alternate: true}}]", 3 },
         { "[decode_jpeg, {random_resized_crop: 24}, random_flip, {normalize: {dtype: bfloat16}}]",
           4 },
+        { "[decode_jpeg, {random_resized_crop: {size: 48, interpolation: bicubic}}, random_flip, "
+          "normalize]",
+          4 },
+        { "[decode_jpeg, {random_resized_crop: {size: 20, interpolation: lanczos}}, random_flip]",
+          3 },
+        { "[decode_jpeg, {random_resized_crop: {size: 40, interpolation: nearest}}, normalize]",
+          3 },
         { "[decode_jpeg, {random_resized_crop: [24, 31]}, {normalize: {layout: channels_first}}]",
           3 },
         { "[decode_jpeg, {random_resized_crop: [31, 24]}, random_flip, {normalize: {mean: [0.4, "

@@ -8,6 +8,7 @@
 #include "base/cpu.h"
 #include "dsp_impl.h"
 #include "half.h"
+#include "taps.h"
 
 void leat_dsp_affine_fill(leat_affine *affine)
 {
@@ -108,7 +109,7 @@ static void sample_row(uint8_t *out, const int16_t *in, const leat_axis *axis, i
             int32_t sum = 1 << (shift - 1);
             for (int32_t k = 0; k < axis->n_taps; k++)
                 sum += weights[k] * from[k * channels + c];
-            *out++ = (uint8_t)(sum >> shift);
+            *out++ = leat_taps_clamp(sum >> shift);
         }
     }
 }

@@ -111,6 +111,7 @@ int leat_jpeg_use_table(leat_jpeg *jpeg, const uint8_t *table, size_t size, leat
 typedef struct leat_jpeg_target {
     int32_t height, width, channels; /* channels 1 (gray) or 3 (RGB) */
     int32_t is_mirrored;
+    int32_t interpolation;     /* of taps.h */
     const leat_affine *affine; /* gives float32; NULL: uint8 */
     const leat_output *output; /* gives what it says, affine is NULL then; NULL: as above */
 } leat_jpeg_target;

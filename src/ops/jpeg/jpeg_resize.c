@@ -8,6 +8,7 @@
 
 #include "jpeg_resize.h"
 #include "ops/image/resample.h"
+#include "ops/image/taps.h"
 
 typedef struct resizer {
     const leat_jpeg_dsp *kernels;
@@ -129,8 +130,10 @@ static int set_up(resizer *r, int32_t height, int32_t width, leat_scratch *scrat
 {
     const leat_jpeg_target *t = r->target;
     int rc;
-    if ((rc = leat_resample_axis(&r->down, height, t->height, LEAT_U8, scratch)) < 0 ||
-        (rc = leat_resample_axis(&r->across, width, t->width, LEAT_U8, scratch)) < 0 ||
+    if ((rc = leat_resample_axis(&r->down, height, t->height, LEAT_U8, t->interpolation, scratch)) <
+            0 ||
+        (rc = leat_resample_axis(&r->across, width, t->width, LEAT_U8, t->interpolation, scratch)) <
+            0 ||
         (rc = make_sampler(r, scratch)) < 0)
         return rc;
     return take_rows(r, scratch);
@@ -193,7 +196,8 @@ static leat_jpeg_floats floats_of(const leat_affine *affine)
 static int makes_floats(const resizer *r)
 {
     return r->sampler.n_groups && r->target->height >= LEAT_JPEG_FLOAT_ROWS && r->target->affine &&
-           r->target->affine->n_channels <= LEAT_JPEG_FLOAT_PHASES;
+           r->target->affine->n_channels <= LEAT_JPEG_FLOAT_PHASES &&
+           leat_taps_radius(r->target->interpolation) == 1; /* it does not saturate */
 }
 
 /* As write_rows(), if makes_floats(). */
