@@ -52,7 +52,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
         leat_dsp()->affine_f32(to, in->data, n, &affine);
     else
         for (size_t i = 0; i < n; i++) {
-            const float x = leat_cast_load_f32(in->data, in->shape.dtype, (int64_t)i);
+            const float x = leat_cast_load_f32(in->data, (int32_t)in->shape.dtype, (int64_t)i);
             to[i] = x * o->factor + o->offset;
         }
     return LEAT_OK;

@@ -247,7 +247,7 @@ static bool fits_value(const condition *c, const leat_view *feature)
     case LEAT_I64:
         return fits_integer(c, *(const int64_t *)feature->data);
     default:
-        return fits_number(c, leat_cast_load_f32(feature->data, c->dtype, 0));
+        return fits_number(c, leat_cast_load_f32(feature->data, (int32_t)c->dtype, 0));
     }
 }
 
