@@ -20,7 +20,7 @@
 #include "base/cpu.h"
 #include "base/scratch.h"
 #include "bench_common.h"
-#include "leat/jpeg_look.h"
+#include "leat/jpeg_probe.h"
 #include "leat/rng.h"
 #include "ops/jpeg/jpeg_impl.h"
 #include "ops/jpeg/jpeg_turbo.h"

@@ -58,7 +58,7 @@ int leat_feature_int64s(const leat_feature *feature, int64_t *out, uint64_t n_ma
 int leat_feature_floats(const leat_feature *feature, float *out, uint64_t n_max,
                         leat_format_error *err);
 
-/* Iterates over all features in stored order. A name that is there twice comes twice. */
+/* Iterates over all features in stored order. A name that occurs twice comes twice. */
 typedef struct leat_example_iter {
     const uint8_t *start;             /* of the message, for offsets in errors */
     const uint8_t *outer, *outer_end; /* rest of the message */

@@ -172,7 +172,7 @@ static int map_side(const char *side, leat_index *out, leat_format_error *err)
     const int fd = open(side, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return leat_format_fail(err, LEAT_FORMAT_STALE, 0, "%s: %s", side,
-                                leat_format_open_error(errno));
+                                errno == ENOENT ? "missing" : leat_format_open_error(errno));
     int rc = fstat(fd, &st);
     if (rc < 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
         close(fd);
@@ -363,7 +363,7 @@ static void settle(const char *side, const struct stat *data, leat_index *index)
 static int open_or_build(const char *path, const char *side, const struct stat *data,
                          unsigned flags, leat_index *out, leat_format_error *err)
 {
-    leat_format_error why = { LEAT_FORMAT_STALE, 0, "asked to build it again" };
+    leat_format_error why = { LEAT_FORMAT_STALE, 0, "rebuild requested" };
     struct stat after;
     if (!(flags & LEAT_INDEX_REBUILD)) {
         if (open_side(side, data, flags, out, &why) == LEAT_FORMAT_OK)

@@ -75,14 +75,17 @@ static void begin_member(leat_inflate *inflate)
     struct leat_inflate_point *const now = &inflate->now;
     now->member = now->next - now->state.avail_in;
     isal_inflate_reset(&now->state);
-    now->state.crc_flag = *now->kind == 'G' ? ISAL_GZIP : ISAL_ZLIB;
+    now->state.crc_flag = *now->kind == 'G'   ? ISAL_GZIP
+                          : *now->kind == 'Z' ? ISAL_ZLIB
+                                              : ISAL_DEFLATE;
 }
 
-void leat_inflate_begin(leat_inflate *inflate, int fd, const char *kind)
+void leat_inflate_begin(leat_inflate *inflate, int fd, const char *kind, uint64_t offset)
 {
     inflate->fd = fd;
     memset(&inflate->now, 0, sizeof inflate->now);
     inflate->now.kind = kind;
+    inflate->now.next = offset;
     isal_inflate_init(&inflate->now.state);
     begin_member(inflate);
 }
@@ -114,7 +117,7 @@ static const char *reason_of(int rc)
     case ISAL_INCORRECT_CHECKSUM:
         return "the data does not match its checksum or length: damaged";
     default:
-        return "it needs a dictionary, which TFRecord files do not have";
+        return "it needs a dictionary, which these files do not have";
     }
 }
 
@@ -140,6 +143,10 @@ static int refill(leat_inflate *inflate, size_t *n, leat_format_error *err)
 static int end_member(leat_inflate *inflate, leat_format_error *err)
 {
     struct leat_inflate_point *const now = &inflate->now;
+    if (*now->kind == 'D') { /* other bytes of the container may follow */
+        now->ended = 1;
+        return LEAT_FORMAT_OK;
+    }
     /* After the short trailer of ZLIB, ISA-L can hold bytes that it does not give back. */
     size_t n = now->state.avail_in + (size_t)now->state.read_in_length / 8;
     const int rc = n ? LEAT_FORMAT_OK : refill(inflate, &n, err);

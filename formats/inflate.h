@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * inflate.h: decompresses a file that TensorFlow compressed as a whole: GZIP (RFC 1952, one or several
- * members, as from `cat a.gz b.gz`) or ZLIB (RFC 1950). It reads from the start or from a stored point.
- * tfrecord_reader.c and inflate_index.c use it. */
+ * inflate.h: decompresses a file that was compressed as a whole, as TensorFlow and gzip do: GZIP (RFC 1952,
+ * one or several members, as from `cat a.gz b.gz`) or ZLIB (RFC 1950), or bare DEFLATE data inside a file.
+ * It reads from the start or from a stored point. tfrecord_reader.c, inflate_index.c, zip.c and the source
+ * `idx` use it. */
 #ifndef LEAT_INFLATE_H
 #define LEAT_INFLATE_H
 
@@ -22,8 +23,12 @@ int leat_inflate_open(leat_inflate **out, leat_format_error *err);
 /* Frees it and sets *inflate to NULL. Takes NULL. */
 void leat_inflate_close(leat_inflate **inflate);
 
-/* Moves to the start of a file. The descriptor is borrowed; its position is not used. */
-void leat_inflate_begin(leat_inflate *inflate, int fd, const char *kind);
+/* Moves to compressed data. The descriptor is borrowed; its position is not used.
+ *
+ * kind    "GZIP", "ZLIB", or "DEFLATE" for bare data (RFC 1951), which end by themselves, without a
+ *         checksum
+ * offset  of their first byte in the file */
+void leat_inflate_begin(leat_inflate *inflate, int fd, const char *kind, uint64_t offset);
 
 /* Reads the next bytes.
  *

@@ -138,7 +138,7 @@ int leat_inflate_index_build(int fd, const char *kind, uint64_t chunk_bytes,
     uint8_t *const chunk = malloc((size_t)chunk_bytes);
     int rc = chunk ? leat_inflate_open(&inflate, err) : fail_memory(out, err);
     if (rc == LEAT_FORMAT_OK) {
-        leat_inflate_begin(inflate, fd, kind);
+        leat_inflate_begin(inflate, fd, kind, 0);
         rc = walk_chunks(&walk, inflate, chunk, err);
     }
     leat_inflate_close(&inflate);

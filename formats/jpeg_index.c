@@ -130,7 +130,7 @@ static int map_side(const char *side, leat_jpeg_index *out, leat_format_error *e
     if (fd < 0)
         return leat_format_fail(
             err, errno == ENOENT || errno == ENAMETOOLONG ? LEAT_FORMAT_END : LEAT_FORMAT_IO, 0,
-            "%s: %s", side, leat_format_open_error(errno));
+            "%s: %s", side, errno == ENOENT ? "missing" : leat_format_open_error(errno));
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
         close(fd);
         return stale(err, side, "empty, or not a regular file");

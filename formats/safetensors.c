@@ -109,12 +109,11 @@ static int read_tensor(leat_safetensor *t, const char *name, const json_t *objec
     t->name = name;
     if (!json_is_object(object))
         return bad(err, name, "not an object");
-    int rc = read_dtype(t, json_object_get(object, "dtype"), err);
-    if (rc == LEAT_FORMAT_OK)
-        rc = read_shape(t, json_object_get(object, "shape"), err);
-    if (rc == LEAT_FORMAT_OK)
-        rc = read_place(t, json_object_get(object, "data_offsets"), data, data_bytes, err);
-    return rc;
+    int rc;
+    if ((rc = read_dtype(t, json_object_get(object, "dtype"), err)) < 0 ||
+        (rc = read_shape(t, json_object_get(object, "shape"), err)) < 0)
+        return rc;
+    return read_place(t, json_object_get(object, "data_offsets"), data, data_bytes, err);
 }
 
 /* --- the whole header --------------------------------------------------------------------------*/
@@ -184,26 +183,26 @@ static int read_tensors(leat_safetensors *file, const uint8_t *data, uint64_t da
     return check_places(file, data, data_bytes, err);
 }
 
+#define NOT_ONE "this is no safetensors file, such as `leat train --save FILE` writes: "
+
 static int read_all(leat_safetensors *file, const uint8_t *bytes, size_t size,
                     leat_format_error *err)
 {
     json_error_t why;
     if (size < 8)
         return leat_format_fail(err, LEAT_FORMAT_BAD, size,
-                                "safetensors: %zu bytes are less than the size of a header", size);
+                                NOT_ONE "it is shorter than the length of a header");
     const uint64_t header_bytes = leat_load_u64(bytes);
     if (header_bytes > LEAT_SAFETENSORS_MAX_HEADER)
         return leat_format_fail(err, LEAT_FORMAT_BAD, 0,
-                                "safetensors: a header of %llu bytes, more than the limit of %d: "
-                                "not such a file",
-                                (ull)header_bytes, LEAT_SAFETENSORS_MAX_HEADER);
+                                NOT_ONE "its first 8 bytes are no length of a header");
     if (header_bytes > size - 8)
         return leat_format_fail(err, LEAT_FORMAT_BAD, size,
                                 "safetensors: a header of %llu bytes, but the file ends after %zu",
                                 (ull)header_bytes, size - 8);
     if (header_bytes == 0 || bytes[8] != '{')
         return leat_format_fail(err, LEAT_FORMAT_BAD, 8,
-                                "safetensors: the header does not begin with {");
+                                NOT_ONE "its header does not begin with {");
     file->header =
         json_loadb((const char *)bytes + 8, (size_t)header_bytes, JSON_REJECT_DUPLICATES, &why);
     if (!file->header)

@@ -71,7 +71,7 @@ static int add_tensor(json_t *header, leat_safetensor *t, uint64_t *at, const ch
     if (!t->name[0] || strcmp(t->name, metadata) == 0)
         return bad(err, path, t->name, "not a valid name");
     if (json_object_get(header, t->name))
-        return bad(err, path, t->name, "the name is there twice");
+        return bad(err, path, t->name, "two tensors have this name");
     json_t *object = describe(t, *at);
     if (!object)
         return no_memory(err, path);
@@ -124,11 +124,9 @@ static int write_header(leat_atomic_file *file, const json_t *header, const char
                               path, length);
     leat_store_u64(size, length + padding);
     memset(spaces, ' ', sizeof spaces);
-    if (rc == LEAT_FORMAT_OK)
-        rc = leat_atomic_file_write(file, size, sizeof size, err);
-    if (rc == LEAT_FORMAT_OK)
-        rc = leat_atomic_file_write(file, text, length, err);
-    if (rc == LEAT_FORMAT_OK)
+    if (rc == LEAT_FORMAT_OK &&
+        (rc = leat_atomic_file_write(file, size, sizeof size, err)) == LEAT_FORMAT_OK &&
+        (rc = leat_atomic_file_write(file, text, length, err)) == LEAT_FORMAT_OK)
         rc = leat_atomic_file_write(file, spaces, padding, err);
     free(text);
     return rc;

@@ -55,7 +55,7 @@ static int detect_compression(leat_tfrecord_reader *reader, leat_format_error *e
     const int rc = leat_inflate_open(&reader->inflate, err);
     if (rc < 0)
         return rc;
-    leat_inflate_begin(reader->inflate, reader->fd, reader->compression);
+    leat_inflate_begin(reader->inflate, reader->fd, reader->compression, 0);
     reader->end = INT64_MAX;
     return LEAT_FORMAT_OK;
 }

@@ -122,16 +122,13 @@ static void count_batch(struct bench *b, const leat_batch_info *info)
 
 static int open_plan(struct bench *b, leat_error *err)
 {
-    int rc = leat_setup_config(b->run.path, &b->o->set, &b->config, err);
-    if (rc == LEAT_OK)
-        rc = leat_setup_threads(b->config, b->o->threads, err);
-    if (rc == LEAT_OK && b->o->digest)
-        rc = leat_config_set(b->config, "engine.digest=true", err);
-    if (rc == LEAT_OK)
-        rc = leat_setup_trace(b->config, b->o->trace, err);
-    if (rc == LEAT_OK)
-        rc = leat_plan_open(b->config, NULL, &b->run.plan, err);
-    return rc;
+    int rc;
+    if ((rc = leat_setup_config(b->run.path, &b->o->set, &b->config, err)) < 0 ||
+        (rc = leat_setup_threads(b->config, b->o->threads, err)) < 0 ||
+        (b->o->digest && (rc = leat_config_set(b->config, "engine.digest=true", err)) < 0) ||
+        (rc = leat_setup_trace(b->config, b->o->trace, err)) < 0)
+        return rc;
+    return leat_plan_open(b->config, NULL, &b->run.plan, err);
 }
 
 #define AUTO_NS 2000000000 /* default length of the measurement */
@@ -177,16 +174,12 @@ static int count_total(struct bench *b, leat_error *err)
 
 static int open_loader(struct bench *b, leat_error *err)
 {
-    int rc = open_plan(b, err);
-    if (rc == LEAT_OK)
-        rc = count_total(b, err);
-    if (rc == LEAT_OK && b->o->device)
-        rc = leat_setup_device(b->config, b->o->device, &b->run.device, err);
-    if (rc == LEAT_OK)
-        rc = leat_json_check(b->o->json, err);
-    if (rc == LEAT_OK)
-        rc = leat_bad_list_open(&b->bad, b->o->errors, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = open_plan(b, err)) < 0 || (rc = count_total(b, err)) < 0 ||
+        (b->o->device &&
+         (rc = leat_setup_device(b->config, b->o->device, &b->run.device, err)) < 0) ||
+        (rc = leat_json_check(b->o->json, err)) < 0 ||
+        (rc = leat_bad_list_open(&b->bad, b->o->errors, err)) < 0)
         return rc;
     const leat_loader_options options_ = {
         .device = b->run.device,

@@ -204,6 +204,8 @@ static void print_result(const leat_compare_result *result)
     putchar('\n');
     for (int32_t i = 0; i < result->n_arms; i++)
         print_sentence(&result->arms[i]);
+    if (result->n_arms == 1) /* the summary is its sentence */
+        return;
     putchar('\n');
     leat_terminal_say(0, "%s", result->summary);
 }
@@ -238,14 +240,12 @@ static int run(const leat_call *call)
     leat_compare_result *result = calloc(1, sizeof *result);
     leat_files_stop_at_once("compare");
     int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK)
-        rc = leat_setup_config(path, &o->set, &config, &err);
-    if (rc == LEAT_OK)
-        rc = leat_setup_threads(config, o->threads, &err);
-    if (rc == LEAT_OK)
-        rc = leat_json_check(o->json, &err);
-    if (rc == LEAT_OK)
-        rc = compare(o, path, config, result, &err);
+    if (rc < 0 || (rc = leat_setup_config(path, &o->set, &config, &err)) < 0 ||
+        (rc = leat_setup_threads(config, o->threads, &err)) < 0 ||
+        (rc = leat_json_check(o->json, &err)) < 0)
+        goto fail;
+    rc = compare(o, path, config, result, &err);
+fail:
     leat_config_close(&config);
     free(result);
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("compare", &err);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "convert/convert_source.h"
 #include "convert/convert_tfrecord.h"
 #include "convert/left_out.h"
 #include "convert/lock.h"
@@ -137,23 +138,23 @@ static int write_all(struct convert *c, leat_error *err)
     if (rc == LEAT_OK)
         rc = leat_shards_write(&shards, &c->result, err);
     leat_progress_fini(&progress);
-    if (rc == LEAT_OK)
-        rc = leat_files_rename(c->labels_part, c->labels, err);
-    if (rc == LEAT_OK)
-        rc = leat_shard_names_end(c->o->output, err);
-    if (rc < 0 && c->labels_part)
+    if (rc < 0 || (rc = leat_files_rename(c->labels_part, c->labels, err)) < 0 ||
+        (rc = leat_shard_names_end(c->o->output, err)) < 0)
+        goto fail;
+    return leat_shard_names_index(c->o->output, n_shards_of(c), err);
+fail:
+    if (c->labels_part)
         unlink(c->labels_part);
-    return rc < 0 ? rc : leat_shard_names_index(c->o->output, n_shards_of(c), err);
+    return rc;
 }
 
 /* Temporary files, label map and shards all belong to PREFIX, so its lock covers them. */
 static int write_locked(struct convert *c, leat_error *err)
 {
     leat_lock lock = { 0 };
-    int rc = leat_lock_open(&lock, c->o->output, err);
-    if (rc == LEAT_OK)
-        rc = leat_shard_names_check(c->o->output, n_shards_of(c), err);
-    if (rc == LEAT_OK)
+    int rc;
+    if ((rc = leat_lock_open(&lock, c->o->output, err)) == LEAT_OK &&
+        (rc = leat_shard_names_check(c->o->output, n_shards_of(c), err)) == LEAT_OK)
         rc = write_all(c, err);
     leat_lock_close(&lock);
     return rc;
@@ -163,24 +164,20 @@ static int convert(struct convert *c, leat_error *err)
 {
     const int64_t start = leat_files_now_ns();
     const leat_scan_options how = { c->o->recursive, c->o->skip_bad };
-    int rc = leat_scan_open(&c->scan, c->folder, &how, err);
-    if (rc == LEAT_OK)
-        rc = check_labels(&c->scan, err);
-    if (rc == LEAT_OK && (size_t)n_shards_of(c) > c->scan.n_files)
-        rc = leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files",
-                       n_shards_of(c), c->scan.n_files);
-    if (rc == LEAT_OK && c->o->shuffle)
-        rc = shuffle(c, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_make_parents(c->o->output, err);
-    if (rc == LEAT_OK)
-        rc = leat_shard_names_check_length(c->o->output, n_shards_of(c), err);
-    if (rc == LEAT_OK)
-        rc = leat_json_check(c->o->json, err);
-    if (rc == LEAT_OK)
-        rc = write_locked(c, err);
+    int rc;
+    if ((rc = leat_scan_open(&c->scan, c->folder, &how, err)) < 0 ||
+        (rc = check_labels(&c->scan, err)) < 0)
+        return rc;
+    if ((size_t)n_shards_of(c) > c->scan.n_files)
+        return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files",
+                         n_shards_of(c), c->scan.n_files);
+    if ((c->o->shuffle && (rc = shuffle(c, err)) < 0) ||
+        (rc = leat_files_make_parents(c->o->output, err)) < 0 ||
+        (rc = leat_shard_names_check_length(c->o->output, n_shards_of(c), err)) < 0 ||
+        (rc = leat_json_check(c->o->json, err)) < 0 || (rc = write_locked(c, err)) < 0)
+        return rc;
     c->seconds = (double)(leat_files_now_ns() - start) * 1e-9;
-    return rc;
+    return LEAT_OK;
 }
 
 static json_t *jpeg_json(const struct convert *c)
@@ -318,52 +315,85 @@ static int run_tfrecord(const leat_call *call)
     return finish(leat_convert_tfrecord_run(&convert, &err), &err);
 }
 
-static int run(const leat_call *call)
+static int run_source(const leat_call *call)
 {
-    struct convert c = { .o = call->options, .folder = call->arguments[1] };
-    const bool is_tfrecord = !strcmp(call->arguments[0], "tfrecord");
+    const struct convert_options *const o = call->options;
+    const bool is_config = !strcmp(call->arguments[0], "config");
+    const leat_convert_source convert = { .kind = is_config ? NULL : call->arguments[0],
+                                          .arguments = call->arguments + 1,
+                                          .n_arguments = call->n_arguments - 1,
+                                          .prefix = o->output,
+                                          .n_shards = (int32_t)o->shards,
+                                          .threads = o->threads,
+                                          .shuffle = o->shuffle,
+                                          .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
+                                          .json = o->json };
+    struct convert seed = { .o = o };
     leat_error err = { 0 };
+    if (is_config && call->n_arguments > 2)
+        return leat_command_misuse("convert", "config takes one file, not also '%s'",
+                                   call->arguments[2]);
+    if (o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive)
+        return leat_command_misuse("convert",
+                                   "%s takes --shards, --shuffle, --threads, --quiet, --progress "
+                                   "and --json",
+                                   call->arguments[0]);
+    leat_files_catch();
+    const int rc = parse_seed(&seed, &err);
+    return finish(rc < 0 ? rc : leat_convert_source_run(&convert, &err), &err);
+}
+
+/* Checks the arguments. Returns LEAT_EXIT_OK, or the code of what it has reported. */
+static int check_call(const leat_call *call)
+{
+    const struct convert_options *const o = call->options;
     const char *const first = call->arguments[0];
-    if (!is_tfrecord && strcmp(first, "images") != 0 &&
-        (call->n_arguments == 1 || access(first, F_OK) == 0))
+    const bool is_known = !strcmp(first, "config") || leat_convert_source_knows(first);
+    const bool is_images = !strcmp(first, "images");
+    char names[200];
+    if (!is_known && (call->n_arguments == 1 || access(first, F_OK) == 0))
         return leat_command_misuse(
             "convert", "needs the kind of '%s': write `leat convert images %s -o PREFIX`", first,
             first);
-    if (!is_tfrecord && strcmp(first, "images") != 0)
-        return leat_command_misuse("convert", "cannot convert '%s'; it knows: images, tfrecord",
-                                   first);
+    if (!is_known)
+        return leat_command_misuse("convert", "cannot convert '%s'; it knows: %sconfig", first,
+                                   leat_convert_source_names(names));
     if (call->n_arguments == 1)
-        return leat_command_misuse("convert", is_tfrecord
-                                                  ? "needs tfrecord FILES: none is given"
-                                                  : "needs images DIR: the folder is missing");
-    if (!c.o->output || !*c.o->output)
+        return leat_command_misuse("convert",
+                                   is_images ? "needs images DIR: the folder is missing"
+                                             : "needs %s FILES: none is given",
+                                   first);
+    if (!o->output || !*o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
-    if (c.o->output[strlen(c.o->output) - 1] == '/')
+    if (o->output[strlen(o->output) - 1] == '/')
         return leat_command_misuse(
             "convert",
             "-o %s is a folder: write -o %sNAME for files named NAME-00000-of-00001.tfrecord",
-            c.o->output, c.o->output);
-    if (is_tfrecord)
-        return run_tfrecord(call);
-    if (call->n_arguments > 2)
+            o->output, o->output);
+    if (is_images && call->n_arguments > 2)
         return leat_command_misuse("convert", "images takes one folder, not also '%s'",
                                    call->arguments[2]);
+    return LEAT_EXIT_OK;
+}
+
+static int run_images(const leat_call *call)
+{
+    struct convert c = { .o = call->options, .folder = call->arguments[1] };
+    leat_error err = { 0 };
     c.threads =
         (int32_t)(c.o->threads < 0   ? leat_files_cores() * 4 /* threads mostly wait for the disk */
                   : c.o->threads > 0 ? c.o->threads
                                      : 1);
     leat_files_catch();
-    int rc = parse_seed(&c, &err);
-    if (rc == LEAT_OK)
-        rc = parse_jpeg(&c, &err);
-    if (rc == LEAT_OK)
-        rc = convert(&c, &err);
-    if (rc == LEAT_OK) {
-        leat_left_out_print(c.folder, &c.scan, c.order, &c.result);
-        if (!leat_json_to_stdout(c.o->json))
-            print_summary(&c);
-        rc = write_json(&c, &err);
-    }
+    int rc;
+    if ((rc = parse_seed(&c, &err)) < 0 || (rc = parse_jpeg(&c, &err)) < 0 ||
+        (rc = convert(&c, &err)) < 0)
+        goto fail;
+    leat_left_out_print(c.folder, &c.scan, c.order, &c.result);
+    if (!leat_json_to_stdout(c.o->json))
+        print_summary(&c);
+    rc = write_json(&c, &err);
+fail:
     leat_shards_result_close(&c.result);
     leat_scan_close(&c.scan);
     free(c.order);
@@ -372,10 +402,20 @@ static int run(const leat_call *call)
     return finish(rc, &err);
 }
 
+static int run(const leat_call *call)
+{
+    const int code = check_call(call);
+    if (code != LEAT_EXIT_OK)
+        return code;
+    return !strcmp(call->arguments[0], "images")     ? run_images(call)
+           : !strcmp(call->arguments[0], "tfrecord") ? run_tfrecord(call)
+                                                     : run_source(call);
+}
+
 const leat_command leat_command_convert = {
     .name = "convert",
-    .summary = "make TFRecord files from a folder of images, or from other TFRecord files",
-    .arguments = "images DIR|tfrecord FILE...",
+    .summary = "make TFRecord files from images, arrays, CSV or other TFRecord files",
+    .arguments = "images DIR|tfrecord FILE...|SOURCE FILE...",
     .text =
         "Makes TFRecord files from a folder with one sub-folder per class. Files are JPEG, PNG, "
         "WebP, BMP, PGM or PPM; their first bytes say which, not their names. Without --jpeg their "
@@ -396,6 +436,14 @@ const leat_command leat_command_convert = {
         "ones, to plain files with indexes, which can be read in any order: one file for each, or "
         "with --shards N files of equal numbers of records. Records keep their order and their "
         "bytes; every CRC is checked.\n\n"
+        "SOURCE FILE... writes the records of the source npy, csv, idx or cifar (`leat help npy` "
+        "and "
+        "so on), with one feature for each tensor: uint8 as bytes, whole numbers as int64, others "
+        "as "
+        "float. In place of files there can be all options of the source as in a config: '{images: "
+        "A, labels: B}'. config CONFIG takes the source of a config. The report ends with the "
+        "config "
+        "that reads the new files.\n\n"
         "No file gets its final name before all files are complete and on disk. While one process "
         "writes files of a PREFIX, a second one with the same PREFIX is refused. A process that is "
         "killed leaves hidden files: .PREFIX.lock, and .NAME.part for each file that was complete; "
@@ -405,7 +453,8 @@ const leat_command leat_command_convert = {
         "leat refuses to read the set until the conversion has run again. Existing files of the "
         "same PREFIX and number of shards are replaced at that moment.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"
-               "  leat convert tfrecord 'gzip/train-*' -o data/train",
+               "  leat convert tfrecord 'gzip/train-*' -o data/train\n"
+               "  leat convert cifar 'data_batch_*.bin' -o data/cifar10-train --shuffle 1",
     .n_min = 1,
     .n_max = -1,
     .options_size = sizeof(struct convert_options),

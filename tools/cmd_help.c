@@ -29,9 +29,9 @@ static int explain(const char *word)
         return LEAT_EXIT_OK;
     const char *const near = leat_help_near(word);
     return leat_command_misuse("help",
-                               "there is no '%s'%s%s%s; leat help --search %s searches all texts",
+                               "there is no '%s'%s%s%s leat help --search %s searches all texts",
                                word, near ? "; did you mean '" : "", near ? near : "",
-                               near ? "'?" : "", strchr(word, ' ') ? "TEXT" : word);
+                               near ? "'?" : ";", strchr(word, ' ') ? "TEXT" : word);
 }
 
 static int print_man(const char *name)

@@ -52,20 +52,27 @@ static json_t *file_json(const char *path, const leat_index *index)
     return one;
 }
 
-static void print_file(const char *path, const leat_index *index)
+/* "index fits", "index rebuilt", or "index written" and why. */
+static void print_state(bool built, bool rebuild, const char *note)
+{
+    printf("index %s", !built ? "fits" : rebuild ? "rebuilt" : "written");
+    if (*note && !rebuild)
+        printf(" (%s)", note);
+}
+
+static void print_file(const char *path, const leat_index *index, bool rebuild)
 {
     char records[32], bytes[32];
-    printf("%s: %s record%s, %s, index %s", path, leat_files_count_text(index->n_records, records),
+    printf("%s: %s record%s, %s, ", path, leat_files_count_text(index->n_records, records),
            index->n_records == 1 ? "" : "s",
-           leat_files_bytes_text((double)index->data_bytes, bytes),
-           index->built ? "written" : "fits");
-    if (*index->note)
-        printf(" (before: %s)", index->note);
+           leat_files_bytes_text((double)index->data_bytes, bytes));
+    print_state(index->built, rebuild, index->note);
     if (index->n_lost)
-        printf("; damaged in %u place%s, which count as records: %s lost (leat repair writes an "
-               "intact copy)",
-               index->n_lost, index->n_lost == 1 ? "" : "s",
-               leat_files_bytes_text((double)index->lost_bytes, bytes));
+        printf(
+            "; damaged in %u place%s, which count%s: %s lost (leat repair writes an intact copy)",
+            index->n_lost, index->n_lost == 1 ? "" : "s",
+            index->n_lost == 1 ? "s as a record" : " as records",
+            leat_files_bytes_text((double)index->lost_bytes, bytes));
     putchar('\n');
 }
 
@@ -93,7 +100,7 @@ static void print_reason(uint64_t n, const char *why)
         printf("; %s %s", leat_files_count_text(n, count), why);
 }
 
-static void print_side(const char *path, const leat_jpeg_side *side)
+static void print_side(const char *path, const leat_jpeg_side *side, bool rebuild)
 {
     char count[32], bytes[32];
     printf("%s.jpg.idx: %s of ", path, leat_files_count_text(side->tables, count));
@@ -102,12 +109,9 @@ static void print_side(const char *path, const leat_jpeg_side *side)
     print_reason(side->small, "too small to need it, or damaged");
     print_reason(side->other, "progressive, or only decoded by libjpeg-turbo");
     print_reason(side->none, "no JPEG file");
-    printf("), %s (%.2f %% of the data), index %s",
-           leat_files_bytes_text((double)side->bytes, bytes),
-           side->data_bytes ? 100.0 * (double)side->bytes / (double)side->data_bytes : 0,
-           side->built ? "written" : "fits");
-    if (*side->note)
-        printf(" (before: %s)", side->note);
+    printf("), %s (%.2f %% of the data), ", leat_files_bytes_text((double)side->bytes, bytes),
+           side->data_bytes ? 100.0 * (double)side->bytes / (double)side->data_bytes : 0);
+    print_state(side->built, rebuild, side->note);
     putchar('\n');
 }
 
@@ -123,7 +127,7 @@ static int take_side(const struct index_options *o, const char *path, json_t *fi
         return rc;
     leat_json_add(file, "jpeg", side_json(&side));
     if (!leat_json_to_stdout(o->json))
-        print_side(path, &side);
+        print_side(path, &side, o->rebuild);
     return LEAT_OK;
 }
 
@@ -131,13 +135,14 @@ static int take_side(const struct index_options *o, const char *path, json_t *fi
 static int take_file(const char *path, unsigned flags, leat_index *index, leat_error *err)
 {
     leat_format_error why = { 0 };
+    char bytes[32];
     if (leat_index_open(path, flags, index, &why) < 0)
         return leat_files_fail(err, &why);
     if (index->n_lost && (flags & LEAT_INDEX_NO_BUILD))
-        return leat_fail(
-            err, LEAT_E_DATA,
-            "%s: %llu bytes in %u place%s are damaged; `leat repair` writes an intact copy", path,
-            (unsigned long long)index->lost_bytes, index->n_lost, index->n_lost == 1 ? "" : "s");
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: %s in %u place%s are damaged; `leat repair` writes an intact copy",
+                         path, leat_files_bytes_text((double)index->lost_bytes, bytes),
+                         index->n_lost, index->n_lost == 1 ? "" : "s");
     if (index->built && !index->mapped)
         return leat_fail(err, LEAT_E_IO, "no index was written: %s", index->unwritten);
     return LEAT_OK;
@@ -157,7 +162,7 @@ static int take_both(const struct index_options *o, const char *path, json_t *li
         *records += index.n_records;
         json_array_append(list, file);
         if (!leat_json_to_stdout(o->json))
-            print_file(path, &index);
+            print_file(path, &index, o->rebuild);
         if (o->jpeg)
             rc = take_side(o, path, file, err);
         json_decref(file);
@@ -186,10 +191,9 @@ static int run(const leat_call *call)
         return leat_command_misuse("index", "--feature and --every-mcus are for --jpeg");
     if (o->check && o->rebuild)
         return leat_command_misuse("index", "--check and --rebuild exclude each other");
-    int rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err);
-    if (rc == LEAT_OK)
-        rc = check_lengths(&paths, o->jpeg, &err);
-    if (rc == LEAT_OK)
+    int rc;
+    if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err)) == LEAT_OK &&
+        (rc = check_lengths(&paths, o->jpeg, &err)) == LEAT_OK)
         rc = leat_json_check(o->json, &err);
     json_t *json = leat_json_open("index"), *list = json_array();
     leat_progress progress;

@@ -17,6 +17,8 @@
 #include "report/terminal.h"
 #include "setup.h"
 
+static const char own_label[] = "image/class/label"; /* that `leat convert` writes */
+
 struct inspect_options {
     int64_t record;
     const char *label, *text;
@@ -29,8 +31,7 @@ static const char *const every_record[] = { "all", NULL };
 static const leat_option options[] = {
     LEAT_OPTION_I64_OR(struct inspect_options, record, "all", 0, 9e15, every_record,
                        "show this record, counted from 0 over all files; all: print counts"),
-    LEAT_OPTION_STRING(struct inspect_options, label, "image/class/label",
-                       "feature to count classes by"),
+    LEAT_OPTION_STRING(struct inspect_options, label, own_label, "feature to count classes by"),
     LEAT_OPTION_STRING(struct inspect_options, text, "image/class/text",
                        "feature that holds the name of the class"),
     LEAT_ROW_SET(struct inspect_options),
@@ -259,6 +260,15 @@ static int fail_damaged(const leat_census *census, leat_error *err)
                      leat_files_bytes_text((double)census->lost_bytes, bytes), census->lost_first);
 }
 
+/* Nothing was counted by a feature that the caller named. */
+static int fail_label(const char *label, leat_error *err)
+{
+    return leat_fail(err, LEAT_E_DATA,
+                     "--label %s: no record has such a feature with one int64 value; `features` "
+                     "above lists all",
+                     label);
+}
+
 static int inspect_files(const struct inspect_options *o, const leat_paths *paths, leat_error *err)
 {
     leat_census census;
@@ -269,6 +279,9 @@ static int inspect_files(const struct inspect_options *o, const leat_paths *path
         rc = leat_json_write(census_json(&census, paths, o->label), o->json, err);
     if (rc == LEAT_OK && census.n_lost)
         rc = fail_damaged(&census, err);
+    else if (rc == LEAT_OK && census.records && !census.n_labels &&
+             strcmp(o->label, own_label) != 0)
+        rc = fail_label(o->label, err);
     leat_census_close(&census);
     return rc;
 }
@@ -339,13 +352,14 @@ static int inspect_config(const struct inspect_options *o, const char *path, lea
 {
     leat_config *config = NULL;
     leat_plan *plan = NULL;
-    int rc = leat_setup_config(path, &o->set, &config, err);
-    if (rc == LEAT_OK)
-        rc = leat_plan_open(config, NULL, &plan, err);
-    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
+    int rc;
+    if ((rc = leat_setup_config(path, &o->set, &config, err)) < 0 ||
+        (rc = leat_plan_open(config, NULL, &plan, err)) < 0)
+        goto fail;
+    if (!leat_json_to_stdout(o->json))
         print_plan(plan, path);
-    if (rc == LEAT_OK)
-        rc = leat_json_write(plan_json(plan, path), o->json, err);
+    rc = leat_json_write(plan_json(plan, path), o->json, err);
+fail:
     leat_plan_close(&plan);
     leat_config_close(&config);
     return rc;

@@ -78,15 +78,15 @@ static void print_stages(const leat_plan *plan)
 static void print_tensor(const leat_plan *plan, int32_t t)
 {
     const leat_tensor_info *const tensor = leat_plan_tensor(plan, t);
-    leat_link_info link;
+    leat_chain_op_info op;
     char text[160], bytes[32];
     printf("\ntensor %s: %s per sample, %s\n", tensor->name,
            leat_shape_text(&tensor->shape, text, sizeof text),
            leat_files_bytes_text((double)leat_shape_bytes(&tensor->shape), bytes));
-    for (int32_t i = 0; leat_plan_link(plan, t, i, &link) == LEAT_OK; i++)
-        printf("  %-24s %s%s%s%s%s\n", link.op, leat_shape_text(&link.shape, text, sizeof text),
-               link.random ? " random" : "", link.random && link.fused ? "," : "",
-               link.fused ? " fused" : "", link.device ? " on the device" : "");
+    for (int32_t i = 0; leat_plan_chain_op(plan, t, i, &op) == LEAT_OK; i++)
+        printf("  %-24s %s%s%s%s%s\n", op.name, leat_shape_text(&op.shape, text, sizeof text),
+               op.random ? " random" : "", op.random && op.fused ? "," : "",
+               op.fused ? " fused" : "", op.device ? " on the device" : "");
 }
 
 static void print_plan(const leat_plan *plan, const leat_budget *budget, const char *path)
@@ -147,16 +147,16 @@ static json_t *stages_json(const leat_plan *plan)
 static json_t *tensor_json(const leat_plan *plan, int32_t t)
 {
     const leat_tensor_info *const tensor = leat_plan_tensor(plan, t);
-    leat_link_info link;
+    leat_chain_op_info op;
     char text[160];
     json_t *json = json_object(), *ops = json_array();
-    for (int32_t i = 0; leat_plan_link(plan, t, i, &link) == LEAT_OK; i++) {
+    for (int32_t i = 0; leat_plan_chain_op(plan, t, i, &op) == LEAT_OK; i++) {
         json_t *one = json_object();
-        leat_json_text(one, "op", link.op);
-        leat_json_text(one, "shape", leat_shape_text(&link.shape, text, sizeof text));
-        leat_json_bool(one, "fused", link.fused);
-        leat_json_bool(one, "random", link.random);
-        leat_json_bool(one, "device", link.device);
+        leat_json_text(one, "op", op.name);
+        leat_json_text(one, "shape", leat_shape_text(&op.shape, text, sizeof text));
+        leat_json_bool(one, "fused", op.fused);
+        leat_json_bool(one, "random", op.random);
+        leat_json_bool(one, "device", op.device);
         json_array_append_new(ops, one);
     }
     leat_json_text(json, "name", tensor->name);
@@ -200,19 +200,16 @@ static int run(const leat_call *call)
     leat_error err = { 0 };
     int rc = budget ? leat_setup_config(path, &o->set, &config, &err)
                     : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK)
-        rc = leat_setup_threads(config, o->threads, &err);
-    if (rc == LEAT_OK && o->device)
-        rc = leat_setup_device(config, o->device, &how.device, &err);
-    if (rc == LEAT_OK)
-        rc = leat_plan_open(config, o->section, &plan, &err);
-    if (rc == LEAT_OK)
-        rc = leat_plan_budget(plan, &how, budget, &err);
-    const leat_plan *const on = rc == LEAT_OK ? leat_plan_on(plan, how.device) : NULL;
-    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
+    if (rc < 0 || (rc = leat_setup_threads(config, o->threads, &err)) < 0 ||
+        (o->device && (rc = leat_setup_device(config, o->device, &how.device, &err)) < 0) ||
+        (rc = leat_plan_open(config, o->section, &plan, &err)) < 0 ||
+        (rc = leat_plan_budget(plan, &how, budget, &err)) < 0)
+        goto fail;
+    const leat_plan *const on = leat_plan_on(plan, how.device);
+    if (!leat_json_to_stdout(o->json))
         print_plan(on, budget, path);
-    if (rc == LEAT_OK)
-        rc = leat_json_write(plan_json(on, budget, path), o->json, &err);
+    rc = leat_json_write(plan_json(on, budget, path), o->json, &err);
+fail:
     leat_plan_close(&plan);
     leat_device_close(&how.device);
     leat_config_close(&config);

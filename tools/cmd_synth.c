@@ -25,8 +25,9 @@ struct synth_options {
     const char *json;
 };
 
-enum { FORMAT_JPEG, FORMAT_PNG };
-static const char *const formats[] = { "jpeg", "png", NULL };
+enum { FORMAT_JPEG, FORMAT_PNG, FORMAT_CIFAR };
+static const char *const formats[] = { "jpeg", "png", "cifar", NULL };
+enum { CIFAR_SIDE = 32, CIFAR_BYTES = 1 + 3 * CIFAR_SIDE * CIFAR_SIDE };
 
 static const leat_option options[] = {
     LEAT_OPTION_I64(struct synth_options, n, "10000", 1, 1e9, "number of images"),
@@ -37,7 +38,9 @@ static const leat_option options[] = {
                     "seed of all pictures"),
     LEAT_OPTION_F64(struct synth_options, split, "0", 0, 0.9,
                     "share of the images for DIR/test, the rest go to DIR/train; 0: all go to DIR"),
-    LEAT_OPTION_ENUM(struct synth_options, format, "jpeg", formats, "file format"),
+    LEAT_OPTION_ENUM(struct synth_options, format, "jpeg", formats,
+                     "file format; cifar: all images in DIR/all.bin, or DIR/train.bin and "
+                     "DIR/test.bin; needs --size 32"),
     LEAT_OPTION_I64(struct synth_options, quality, "90", 1, 100, "quality of JPEG files"),
     LEAT_ROW_THREADS(struct synth_options),
     LEAT_ROW_QUIET(struct synth_options),
@@ -70,6 +73,8 @@ static int make_folder(const char *path, leat_error *err)
 
 static int make_class_folders(const struct synth *s, const char *part, leat_error *err)
 {
+    if (s->o->format == FORMAT_CIFAR)
+        return LEAT_OK;
     char *top = leat_files_text("%s%s", s->part, part);
     int rc = top ? make_folder(top, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     for (int64_t i = 0; i < s->o->classes && rc == LEAT_OK; i++) {
@@ -113,16 +118,12 @@ static int make_part(struct synth *s, leat_error *err)
 
 static int open_part(struct synth *s, leat_error *err)
 {
-    int rc = remove_empty(s->folder, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_make_parents(s->folder, err);
-    if (rc == LEAT_OK)
-        rc = make_part(s, err);
-    if (rc == LEAT_OK)
-        rc = make_class_folders(s, s->n_test ? "/train" : "", err);
-    if (rc == LEAT_OK && s->n_test)
-        rc = make_class_folders(s, "/test", err);
-    return rc;
+    int rc;
+    if ((rc = remove_empty(s->folder, err)) < 0 ||
+        (rc = leat_files_make_parents(s->folder, err)) < 0 || (rc = make_part(s, err)) < 0 ||
+        (rc = make_class_folders(s, s->n_test ? "/train" : "", err)) < 0)
+        return rc;
+    return s->n_test ? make_class_folders(s, "/test", err) : LEAT_OK;
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -153,6 +154,33 @@ static int write_image(const char *path, const uint8_t *bytes, size_t n, leat_er
     return LEAT_OK;
 }
 
+/* Writes record i of its file: the label, and a plane for each colour. */
+static int write_cifar(struct synth *s, int64_t i, int label, const uint8_t *pixels,
+                       leat_error *err)
+{
+    enum { PIXELS = CIFAR_SIDE * CIFAR_SIDE };
+    const int64_t n_train = s->o->n - s->n_test;
+    uint8_t record[CIFAR_BYTES] = { (uint8_t)label };
+    for (int k = 0; k < 3 * PIXELS; k++)
+        record[1 + k % 3 * PIXELS + k / 3] = pixels[k];
+    char *path = leat_files_text("%s/%s.bin", s->part,
+                                 s->n_test == 0 ? "all"
+                                 : i < n_train  ? "train"
+                                                : "test");
+    if (!path)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const off_t at = (off_t)(i < n_train ? i : i - n_train) * CIFAR_BYTES;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    int rc = LEAT_OK;
+    if (fd < 0 || pwrite(fd, record, sizeof record, at) != (ssize_t)sizeof record)
+        rc = leat_fail(err, LEAT_E_IO, "%s: cannot write: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    atomic_fetch_add(&s->bytes, CIFAR_BYTES);
+    free(path);
+    return rc;
+}
+
 static int make_image(struct synth *s, int64_t i, uint8_t *pixels, leat_error *err)
 {
     const struct synth_options *o = s->o;
@@ -162,8 +190,10 @@ static int make_image(struct synth *s, int64_t i, uint8_t *pixels, leat_error *e
     uint8_t *bytes;
     size_t n;
     leat_draw((uint64_t)o->seed, (uint64_t)i, label, size, pixels);
+    if (o->format == FORMAT_CIFAR)
+        return write_cifar(s, i, label, pixels, err);
     int rc = o->format == FORMAT_PNG
-                 ? leat_image_encode_png(pixels, size, &bytes, &n, err)
+                 ? leat_image_encode_png(pixels, size, size, &bytes, &n, err)
                  : leat_image_encode_jpeg(pixels, size, (int)o->quality, &bytes, &n, err);
     if (rc < 0)
         return rc;
@@ -224,12 +254,9 @@ static int run_workers(struct synth *s, leat_error *err)
 
 static int synth(struct synth *s, leat_error *err)
 {
-    int rc = open_part(s, err);
-    if (rc == LEAT_OK)
-        rc = run_workers(s, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_rename(s->part, s->folder, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = open_part(s, err)) < 0 || (rc = run_workers(s, err)) < 0 ||
+        (rc = leat_files_rename(s->part, s->folder, err)) < 0)
         remove_part(s);
     return rc;
 }
@@ -242,10 +269,10 @@ static int report(struct synth *s, double seconds, leat_error *err)
     const int64_t bytes = atomic_load(&s->bytes);
     char count[32], size[32], rate[32];
     if (!leat_json_to_stdout(o->json))
-        printf("%s images of %lld class%s, %lld x %lld, %s, in %s; %.2f s, %s images/s\n",
-               leat_files_count_text((uint64_t)o->n, count), (long long)o->classes,
-               o->classes == 1 ? "" : "es", (long long)o->size, (long long)o->size,
-               leat_files_bytes_text((double)bytes, size), s->folder, seconds,
+        printf("%s image%s of %lld class%s, %lld x %lld, %s, in %s; %.2f s, %s images/s\n",
+               leat_files_count_text((uint64_t)o->n, count), o->n == 1 ? "" : "s",
+               (long long)o->classes, o->classes == 1 ? "" : "es", (long long)o->size,
+               (long long)o->size, leat_files_bytes_text((double)bytes, size), s->folder, seconds,
                leat_files_count_text((uint64_t)((double)o->n / seconds), rate));
     json_t *json = leat_json_open("synth");
     leat_json_text(json, "folder", s->folder);
@@ -266,6 +293,8 @@ static int run(const leat_call *call)
     struct synth s = { .o = o };
     leat_error err = { 0 };
     const int64_t start = leat_files_now_ns();
+    if (o->format == FORMAT_CIFAR && o->size != CIFAR_SIDE)
+        return leat_command_misuse("synth", "--format cifar needs --size %d", CIFAR_SIDE);
     atomic_init(&s.next, 0);
     atomic_init(&s.bytes, 0);
     atomic_init(&s.failed, false);
@@ -299,7 +328,9 @@ const leat_command leat_command_synth = {
     .text =
         "Draws images of shapes (circle, square, triangle, ring, cross, star, stripes, crescent, "
         "frame, hourglass) in random colour, place, size and rotation on a noisy background, one "
-        "folder per class, ready for `leat convert images`. The same seed gives the same pictures. "
+        "folder per class, ready for `leat convert images`, or (--format cifar) files for the "
+        "source "
+        "`cifar`. The same seed gives the same pictures. "
         "DIR must not exist or be empty; it appears when it is complete.",
     .example = "  leat synth shapes --n 12000 --size 32 --split 0.2\n"
                "  leat convert images shapes/train -o data/shapes-train --shards 4 --shuffle 1",

@@ -9,7 +9,7 @@
 #include "leat/config.h"
 #include "leat/device.h"
 #include "leat/error.h"
-#include "leat/jpeg_look.h"
+#include "leat/jpeg_probe.h"
 #include "leat/loader.h"
 #include "leat/meter.h"
 #include "leat/op.h"

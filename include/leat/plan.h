@@ -81,13 +81,13 @@ typedef struct leat_stage_info {
     int32_t batches;      /* 1: n_out counts batches */
 } leat_stage_info;
 
-typedef struct leat_link_info {
-    const char *op;
+typedef struct leat_chain_op_info {
+    const char *name; /* of the op */
     leat_shape shape; /* of its output; dims may be unknown */
     int32_t fused;    /* 1: runs as one with the neighbouring fused ops */
     int32_t random;   /* 1: draws random numbers */
     int32_t device;   /* 1: runs on the device; for `device: auto` see leat_plan_on() */
-} leat_link_info;
+} leat_chain_op_info;
 
 /* The source of the plan. */
 LEAT_API void leat_plan_source(const leat_plan *plan, leat_source_info *out);
@@ -101,7 +101,8 @@ LEAT_API const leat_stage_info *leat_plan_stage(const leat_plan *plan, int32_t i
  * threads  any */
 LEAT_API const leat_plan *leat_plan_on(const leat_plan *plan, const leat_device *device);
 /* i-th op of tensor t, from 0. Returns LEAT_OK, or LEAT_E_END past the last. */
-LEAT_API int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *out);
+LEAT_API int leat_plan_chain_op(const leat_plan *plan, int32_t t, int32_t i,
+                                leat_chain_op_info *out);
 
 /* --- stage by stage in C ------------------------------------------------------------------ */
 

@@ -108,3 +108,16 @@ void leat_machine_read(const char *root, leat_machine *out)
         out->address_bytes = (int64_t)address;
     out->stack_bytes = stack_bytes();
 }
+
+int64_t leat_machine_cache_bytes(const char *root)
+{
+    char path[512];
+    long long kb = 0;
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu0/cache/index3/size", root);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    const bool is_read = fscanf(file, "%lldK", &kb) == 1;
+    fclose(file);
+    return is_read && kb > 0 ? kb << 10 : 0;
+}

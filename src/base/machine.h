@@ -21,4 +21,8 @@ typedef struct leat_machine {
  * limit that cannot be read does not count. root: see cores.h. Any thread. */
 void leat_machine_read(const char *root, leat_machine *out);
 
+/* Bytes of the CPU's level 3 cache; 0: it has none, or it is unknown. Linux's own figure: cpuid also counts
+ * the cores that a virtual machine does not have. root: see cores.h. Any thread. */
+int64_t leat_machine_cache_bytes(const char *root);
+
 #endif

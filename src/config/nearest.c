@@ -41,6 +41,7 @@ static const struct {
     { "categorical_crossentropy", "softmax_cross_entropy" },
     { "cross_entropy_loss", "softmax_cross_entropy" },
     { "bce", "binary_cross_entropy" },
+    { "autotune", "auto" },
     { "num_workers", "threads" },
     { "workers", "threads" },
     { "num_parallel_calls", "threads" },

@@ -136,24 +136,3 @@ int leat_node_named(const leat_node *node, const char *what, const char **name,
     *options = leat_node_is_null(entry) ? NULL : entry;
     return LEAT_OK;
 }
-
-int leat_node_keys(const leat_node *node, const char *what, const char *const *keys,
-                   leat_error *err)
-{
-    if (leat_node_is_null(node))
-        return LEAT_OK;
-    if (node->kind != LEAT_NODE_MAP)
-        return leat_node_fail(node, err, LEAT_E_CONFIG, "%s must be a mapping (key: value)", what);
-    for (const leat_node *child = node->first; child; child = child->next) {
-        leat_nearest_word near = leat_nearest_init(child->key);
-        leat_words known = { .length = 0 };
-        size_t i = 0;
-        for (; keys[i] && strcmp(keys[i], child->key); i++) {
-            leat_nearest_offer(&near, keys[i]);
-            leat_nearest_add_word(&known, keys[i]);
-        }
-        if (!keys[i])
-            return leat_node_fail_key(child, err, what, "key", &near, &known);
-    }
-    return LEAT_OK;
-}

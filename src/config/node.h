@@ -67,10 +67,6 @@ int leat_node_named(const leat_node *node, const char *what, const char **name,
 int leat_node_options(const leat_node *node, const leat_node *owner, const char *what,
                       const leat_option *table, void *options, leat_error *err);
 
-/* Checks that a map has only keys of a NULL-terminated list. The node may be NULL. */
-int leat_node_keys(const leat_node *node, const char *what, const char *const *keys,
-                   leat_error *err);
-
 /* Writes a node as one line of flow YAML with its keys in order, cut to fit. Digests of plans and printing
  * use it. Returns the length of the whole text. */
 size_t leat_node_text(const leat_node *node, char *text, size_t size);

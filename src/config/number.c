@@ -83,6 +83,18 @@ leat_number leat_number_f64(const char *text, double *out)
     return LEAT_NUMBER_OK;
 }
 
+leat_number leat_number_f32(const char *text, float *out)
+{
+    double value;
+    const leat_number rc = leat_number_f64(text, &value);
+    if (rc != LEAT_NUMBER_OK)
+        return rc;
+    if (isinf((float)value) && !isinf(value))
+        return LEAT_NUMBER_LARGE;
+    *out = (float)value;
+    return LEAT_NUMBER_OK;
+}
+
 static int64_t unit_bytes(const char *text)
 {
     if (!*text)

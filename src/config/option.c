@@ -138,13 +138,28 @@ static int fail_range(const leat_option *row, const char *name, const char *got,
     return leat_fail(err, LEAT_E_CONFIG, "%s, got %.*s", allowed, GOT_MAX, got);
 }
 
+/* Offers "2 GiB" for "2G" and the like. */
+static void offer_size(const char *got, char *text, size_t size, leat_nearest_word *near)
+{
+    const size_t n = strspn(got, "0123456789.");
+    const char *const unit = got + n + strspn(got + n, " ");
+    int64_t bytes;
+    if (n > 20 || !*unit || !strchr("KMGTkmgt", *unit) || (unit[1] && strcmp(unit + 1, "i") != 0))
+        return;
+    snprintf(text, size, "%.*s %ciB", (int)n, got, *unit == 'k' ? 'K' : *unit & ~0x20);
+    if (leat_number_bytes(text, &bytes) == LEAT_NUMBER_OK)
+        near->best = text;
+}
+
 static int fail_kind(const leat_option *row, const char *name, const char *got, leat_error *err)
 {
-    char allowed[600];
+    char allowed[600], size_text[32];
     leat_nearest_word near = leat_nearest_init(got);
     allowed_text(row, name, noun(row), allowed, sizeof allowed);
     for (size_t k = 0; row->choices && row->choices[k]; k++)
         leat_nearest_offer(&near, row->choices[k]);
+    if (row->type == LEAT_OPTION_TYPE_BYTES)
+        offer_size(got, size_text, sizeof size_text, &near);
     return leat_fail(err, LEAT_E_CONFIG, "%s; got '%.*s'%s%s%s", allowed, GOT_MAX, got,
                      near.best ? ", did you mean '" : "", near.best ? near.best : "",
                      near.best ? "'?" : "");

@@ -188,6 +188,8 @@ static const struct {
     { "document separator", "quoted", true, "this quote is not closed" },
     { "block sequence entries are not allowed", "", false,
       "a list must begin on a line of its own: break the line before this '-'" },
+    { "did not find expected node content", "flow node", false,
+      "a value is missing here, or a '[' or '{' before it is not closed" },
     { "", "alias", true, "text that begins with '*' must stand in quotes" },
     { "", "anchor", true, "text that begins with '&' must stand in quotes" },
     { "<document start>", "", false,

@@ -70,7 +70,7 @@ static int64_t most(int64_t a, int64_t b)
 static int count_memory(const leat_device_map_spec *spec, size_t *n_launches,
                         int64_t *scratch_bytes, int64_t *aux_bytes, leat_error *err)
 {
-    *n_launches = spec->keep ? (size_t)spec->keep->n_parts : 0;
+    *n_launches = spec->device_cache ? (size_t)spec->device_cache->n_parts : 0;
     *scratch_bytes = *aux_bytes = 0;
     for (int32_t c = 0; c < spec->n_chains; c++)
         for (int32_t i = 0; i < spec->chains[c].n_ops; i++) {
@@ -150,20 +150,20 @@ static int add_op(leat_gpu_map *map, const leat_device_chain *chain, int32_t i, 
 }
 
 /* Adds the copies between batch and device cache, one per part of a row. */
-static int add_device_cache(leat_gpu_map *map, const leat_device_keep *keep, leat_error *err)
+static int add_device_cache(leat_gpu_map *map, const leat_device_cache_rows *rows, leat_error *err)
 {
-    for (int32_t i = 0; i < keep->n_parts; i++) {
-        const leat_device_keep_part *const part = &keep->parts[i];
+    for (int32_t i = 0; i < rows->n_parts; i++) {
+        const leat_device_cache_part *const part = &rows->parts[i];
         const size_t word = part->row_bytes % 8 ? 1 : 8;
         launch one = { .args = { .out_bytes = (int64_t)part->row_bytes,
-                                 .aux = part->kept,
+                                 .aux = part->entries,
                                  .aux_bytes = (int64_t)part->row_bytes,
                                  .in_height = 1,
                                  .n_elements = (int64_t)(part->row_bytes / word),
                                  .channels = (int32_t)word },
                        .from = SIZE_MAX,
                        .to = part->at,
-                       .plans = keep->index };
+                       .plans = rows->index };
         const int rc = get_kernel(map, "leat_device_cache", &one.kernel, err);
         if (rc < 0)
             return rc;
@@ -308,8 +308,8 @@ static int fill(leat_gpu_map *map, const leat_device_map_spec *spec, leat_error 
              cudaLibraryLoadData(&map->library, leat_fatbin, NULL, NULL, 0, NULL, NULL, 0),
              "loading the kernels", err)) < 0)
         return rc;
-    if (spec->keep)
-        rc = add_device_cache(map, spec->keep, err);
+    if (spec->device_cache)
+        rc = add_device_cache(map, spec->device_cache, err);
     for (int32_t c = 0; c < spec->n_chains && rc == LEAT_OK; c++)
         for (int32_t i = 0; i < spec->chains[c].n_ops && rc == LEAT_OK; i++)
             rc = add_op(map, &spec->chains[c], i, err);

@@ -24,7 +24,7 @@ static void *open_file(const char *path)
     if (!library) {
         const char *text = dlerror();
         snprintf(plugin.reason, sizeof plugin.reason,
-                 "cannot open the CUDA plugin, which builds with a CUDA toolkit have: %.400s",
+                 "cannot open the CUDA plugin (%.400s); only a build with a CUDA toolkit has it",
                  text ? text : path);
     }
     return library;

@@ -63,30 +63,30 @@ typedef struct leat_device_chain {
     size_t to;    /* output tensor */
 } leat_device_chain;
 
-/* A tensor with rows cached on the device. at: offset of row 0 in the buffer of a batch. kept: device
- * memory with a row for each cache entry. */
-typedef struct leat_device_keep_part {
+/* A tensor with rows cached on the device. at: offset of row 0 in the buffer of a batch. entries: device
+ * memory, one row per cache entry. */
+typedef struct leat_device_cache_part {
     size_t at, row_bytes;
-    uint8_t *kept;
-} leat_device_keep_part;
+    uint8_t *entries;
+} leat_device_cache_part;
 
 /* Rows to copy between a batch and the device cache, before all ops. */
-typedef struct leat_device_keep {
-    const leat_device_keep_part *parts;
+typedef struct leat_device_cache_rows {
+    const leat_device_cache_part *parts;
     int32_t n_parts;
     /* Offset of an int64_t per row. index[r] > 0: load row r from cache entry index[r] - 1. < 0: store
      * row r to cache entry -index[r] - 1. 0: do nothing. */
     size_t index;
-} leat_device_keep;
+} leat_device_cache_rows;
 
 /* The work for every batch of a loader. */
 typedef struct leat_device_map_spec {
     const leat_device_chain *chains;
     int32_t n_chains;
-    int64_t rows;                 /* of a full batch */
-    size_t buffer_bytes;          /* device memory of a batch */
-    int64_t n_buffers;            /* upper limit */
-    const leat_device_keep *keep; /* NULL: no rows stay on the device */
+    int64_t rows;                               /* of a full batch */
+    size_t buffer_bytes;                        /* device memory of a batch */
+    int64_t n_buffers;                          /* upper limit */
+    const leat_device_cache_rows *device_cache; /* NULL: no rows stay on the device */
 } leat_device_map_spec;
 
 typedef struct leat_device_table {

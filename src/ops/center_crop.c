@@ -4,8 +4,8 @@
  * below or to the right. */
 #include <string.h>
 
+#include "center_crop.h"
 #include "op_list.h"
-#include "ops/image/image.h"
 
 typedef struct crop_options {
     leat_i64s size;
@@ -40,15 +40,17 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
+leat_image_box leat_center_crop_box(const leat_shape *in, int32_t height, int32_t width)
+{
+    return (leat_image_box){ (int32_t)(in->dims[0] - height) / 2,
+                             (int32_t)(in->dims[1] - width) / 2, height, width };
+}
+
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    const leat_image_box box = {
-        (int32_t)((in->shape.dims[0] - out->shape.dims[0]) / 2),
-        (int32_t)((in->shape.dims[1] - out->shape.dims[1]) / 2),
-        (int32_t)out->shape.dims[0],
-        (int32_t)out->shape.dims[1],
-    };
+    const leat_image_box box =
+        leat_center_crop_box(&in->shape, (int32_t)out->shape.dims[0], (int32_t)out->shape.dims[1]);
     (void)opts;
     (void)planned;
     (void)scratch;

@@ -6,6 +6,8 @@
 #ifndef LEAT_FUSED_H
 #define LEAT_FUSED_H
 
+#include <stdbool.h>
+
 #include "leat/op.h"
 
 #define LEAT_FUSED_MAX 8 /* ops of one function */
@@ -21,9 +23,10 @@ typedef struct leat_fused {
     /* The number of the chain's first ops that it does, or 0. At open. */
     int (*match)(const leat_fused_op *ops, int n);
     /* Does n ops with their plans, as apply() of an op. Returns the errors of the ops, or
-     * LEAT_E_UNSUPPORTED if this sample needs the ops one by one. */
+     * LEAT_E_UNSUPPORTED if this sample needs the ops one by one.
+     * streams  out->data will leave the CPU's caches before it is read: it may be written around them */
     int (*apply)(const leat_fused_op *ops, int n, const leat_plan64 *plans, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err);
+                 const leat_view *out, bool streams, leat_scratch *scratch, leat_error *err);
 } leat_fused;
 
 /* The first function that does at least two of the ops, and their number. NULL: none. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * fused_jpeg.c: decode_jpeg (or decode_image), random_resized_crop and, if they follow, random_flip and
- * normalize at once. It decodes only the part of the image that the crop needs, and resizes, mirrors and
- * normalises it while writing the batch row. Files that the decoder in jpeg/ does not support go through
- * the ops one by one. */
+ * fused_jpeg.c: decode_jpeg (or decode_image), then random_resized_crop, or resize and perhaps center_crop,
+ * then, if they follow, random_flip and normalize, at once. It decodes only the part of the image that the
+ * result needs, and resizes, mirrors and normalises it while writing the batch row. Files that the decoder
+ * in jpeg/ does not support go through the ops one by one. */
 #include "base/cpu.h"
 #include "base/scratch.h"
+#include "center_crop.h"
 #include "fused.h"
 #include "normalize.h"
 #include "op_list.h"
@@ -18,8 +19,10 @@ static int match(const leat_fused_op *ops, int n)
 {
     int taken = 2;
     if (n < 2 || (ops[0].op != &leat_op_decode_jpeg && ops[0].op != &leat_op_decode_image) ||
-        ops[1].op != &leat_op_random_resized_crop)
+        (ops[1].op != &leat_op_random_resized_crop && ops[1].op != &leat_op_resize))
         return 0;
+    if (taken < n && ops[1].op == &leat_op_resize && ops[taken].op == &leat_op_center_crop)
+        taken++;
     if (taken < n && ops[taken].op == &leat_op_random_flip &&
         leat_random_flip_is_horizontal(ops[taken].options))
         taken++;
@@ -39,15 +42,47 @@ static leat_jpeg_target target_of(const leat_fused_op *ops, int n, const leat_sh
                                .channels = (int32_t)dims[is_planar ? 0 : 2] };
 }
 
-/* Adds mirroring and normalising to the target, as the ops' plans and options say. */
-static void set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans,
-                       leat_jpeg_target *target, leat_output *output)
+/* The part of the image that ops[1] resizes: what it has drawn, or everything. */
+static leat_image_box box_of(const leat_fused_op *ops, const leat_plan64 *plans,
+                             const leat_jpeg *jpeg)
 {
-    target->interpolation = leat_random_resized_crop_interpolation(ops[1].options);
+    leat_image_box box = { 0, 0, jpeg->height, jpeg->width };
+    if (ops[1].op == &leat_op_random_resized_crop)
+        LEAT_PLAN_GET(&plans[1], box);
+    return box;
+}
+
+/* Adds cutting the middle out of what resize gives. */
+static int set_cut(const leat_fused_op *resize, const leat_jpeg *jpeg, leat_jpeg_target *target,
+                   leat_error *err)
+{
+    const int64_t dims[] = { jpeg->height, jpeg->width, target->channels };
+    const leat_shape in = leat_shape_make(LEAT_U8, 3, dims);
+    leat_shape resized;
+    const int rc = resize->op->shape(resize->options, &in, &resized, err);
+    if (rc < 0)
+        return rc;
+    const leat_image_box cut =
+        leat_center_crop_box(&resized, (int32_t)target->height, (int32_t)target->width);
+    target->resized_height = (int32_t)resized.dims[0];
+    target->resized_width = (int32_t)resized.dims[1];
+    target->top = cut.y;
+    target->left = cut.x;
+    return LEAT_OK;
+}
+
+/* Adds cutting, mirroring and normalising to the target, as the ops' plans and options say. */
+static int set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans,
+                      const leat_jpeg *jpeg, leat_jpeg_target *target, leat_output *output,
+                      leat_error *err)
+{
+    target->interpolation =
+        (ops[1].op == &leat_op_resize ? leat_resize_interpolation
+                                      : leat_random_resized_crop_interpolation)(ops[1].options);
     for (int i = 2; i < n; i++) {
         if (ops[i].op == &leat_op_random_flip) {
             target->is_mirrored = leat_random_flip_mirrors(&plans[i]);
-        } else {
+        } else if (ops[i].op == &leat_op_normalize) {
             const int64_t dims[] = { target->height, target->width, target->channels };
             const leat_shape shape = leat_shape_make(LEAT_U8, 3, dims);
             leat_normalize_output(ops[i].options, &shape, output);
@@ -55,8 +90,13 @@ static void set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans
                 target->affine = &output->affine;
             else
                 target->output = output;
+        } else {
+            const int rc = set_cut(&ops[1], jpeg, target, err);
+            if (rc < 0)
+                return rc;
         }
     }
+    return LEAT_OK;
 }
 
 /* Decodes with the source's seek table. Without a table, or if it does not match the file, decodes
@@ -97,17 +137,19 @@ static int decode_whole(const leat_jpeg *jpeg, const leat_view *in, const leat_i
 }
 
 static int apply(const leat_fused_op *ops, int n, const leat_plan64 *plans, const leat_view *in,
-                 const leat_view *out, leat_scratch *scratch, leat_error *err)
+                 const leat_view *out, bool streams, leat_scratch *scratch, leat_error *err)
 {
     leat_jpeg jpeg;
-    leat_image_box box;
     leat_output output;
     leat_jpeg_target target = target_of(ops, n, &out->shape);
     int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
     if (rc < 0)
         return rc;
-    LEAT_PLAN_GET(&plans[1], box);
-    set_target(ops, n, plans, &target, &output);
+    target.streams = streams;
+    const leat_image_box box = box_of(ops, plans, &jpeg);
+    rc = set_target(ops, n, plans, &jpeg, &target, &output, err);
+    if (rc < 0)
+        return rc;
     if (leat_cpu_level() < LEAT_CPU_AVX2) {
         const size_t mark = leat_scratch_mark(scratch);
         rc = decode_whole(&jpeg, in, &box, &target, out->data, scratch, err);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "median.h"
+
 enum {
     RUN_NS = 300000000, /* long compared to a time slice of the scheduler */
     MIN_STEPS = 20,
@@ -113,14 +115,15 @@ int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err)
 {
     leat_loader *loader = NULL;
     const int32_t n = arm->settle + arm->out->steps;
-    int rc = open_loader(arm, &loader, err);
+    int rc;
     arm->n_times = 0;
-    if (rc == LEAT_OK)
-        rc = drive(arm, loader, n, err);
-    if (rc == LEAT_OK)
-        rc = append_times(arm, n, err);
+    if ((rc = open_loader(arm, &loader, err)) < 0 || (rc = drive(arm, loader, n, err)) < 0 ||
+        (rc = append_times(arm, n, err)) < 0)
+        goto fail;
+    rc = account(arm, arm->settle, &arm->runs[round], err);
+fail:
     leat_loader_close(&loader);
-    return rc < 0 ? rc : account(arm, arm->settle, &arm->runs[round], err);
+    return rc;
 }
 
 /* --- the loader alone ------------------------------------------------------------------------ */
@@ -158,19 +161,12 @@ static int take_batch(struct intake *intake, leat_loader *loader, leat_error *er
     return LEAT_OK;
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Uses the median copy time for all batches: if the host was delayed while it enqueued a copy, the start of
  * that copy is too early. */
 static leat_meter meter_of(struct intake *intake)
 {
     const int64_t wall = intake->to_ns - intake->from_ns;
-    qsort(intake->copy_ns, (size_t)intake->n_copies, sizeof *intake->copy_ns, compare_ns);
-    const double each = intake->n_copies ? (double)intake->copy_ns[intake->n_copies / 2] : 0;
+    const double each = leat_median_of(intake->copy_ns, (size_t)intake->n_copies);
     const double copying = each * intake->n / (double)wall;
     return (leat_meter){ .n_steps = (size_t)intake->n,
                          .wall_ns = wall,
@@ -182,14 +178,16 @@ static leat_meter meter_of(struct intake *intake)
 static int take_all(const leat_arm *arm, leat_loader *loader, struct intake *intake,
                     leat_error *err)
 {
-    int rc = LEAT_OK;
-    for (int32_t i = 0; i < arm->settle && rc == LEAT_OK; i++)
-        rc = take_batch(intake, loader, err);
+    int rc;
+    for (int32_t i = 0; i < arm->settle; i++)
+        if ((rc = take_batch(intake, loader, err)) < 0)
+            return rc;
     *intake = (struct intake){ .from_ns = intake->to_ns, .to_ns = intake->to_ns };
-    while (rc == LEAT_OK && intake->n < arm->out->steps &&
+    while (intake->n < arm->out->steps &&
            (intake->n < ALONE_MIN || intake->to_ns - intake->from_ns < ALONE_NS))
-        rc = take_batch(intake, loader, err);
-    return rc;
+        if ((rc = take_batch(intake, loader, err)) < 0)
+            return rc;
+    return LEAT_OK;
 }
 
 int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err)
@@ -200,11 +198,12 @@ int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err)
     if (rc == LEAT_OK)
         rc = take_all(arm, loader, &intake, err);
     leat_loader_close(&loader);
-    if (rc == LEAT_OK && intake.to_ns <= intake.from_ns)
-        rc = leat_fail(err, LEAT_E_INTERNAL, "%d batches took no measurable time", intake.n);
-    if (rc == LEAT_OK)
-        arm->loader[round] = meter_of(&intake);
-    return rc;
+    if (rc < 0)
+        return rc;
+    if (intake.to_ns <= intake.from_ns)
+        return leat_fail(err, LEAT_E_INTERNAL, "%d batches took no measurable time", intake.n);
+    arm->loader[round] = meter_of(&intake);
+    return LEAT_OK;
 }
 
 /* --- the step alone -------------------------------------------------------------------------- */
@@ -230,13 +229,11 @@ static int repeat(leat_arm *arm, int32_t n, leat_error *err)
     leat_loader *loader = NULL;
     leat_batch *batch;
     const leat_loader_options options = last_batch(arm);
-    int rc = leat_loader_open(arm->plan, &options, &loader, err);
+    int rc;
     arm->n_times = 0;
-    if (rc == LEAT_OK)
-        rc = next(loader, &batch, err);
-    if (rc == LEAT_OK)
-        rc = leat_trainer_repeat(arm->trainer, batch, n, err);
-    if (rc == LEAT_OK)
+    if ((rc = leat_loader_open(arm->plan, &options, &loader, err)) == LEAT_OK &&
+        (rc = next(loader, &batch, err)) == LEAT_OK &&
+        (rc = leat_trainer_repeat(arm->trainer, batch, n, err)) == LEAT_OK)
         rc = append_times(arm, n, err);
     leat_loader_close(&loader);
     return rc;
@@ -284,13 +281,13 @@ static bool is_warm(const leat_arm *arm, size_t warm)
 static int warm_alone(leat_arm *arm, leat_error *err)
 {
     leat_meter meter;
-    int rc = repeat(arm, ALONE_SETTLE + ALONE_MIN, err);
-    if (rc == LEAT_OK)
-        rc = account(arm, ALONE_SETTLE, &meter, err);
-    if (rc == LEAT_OK)
-        arm->steps_alone = steps_within(ALONE_NS, meter.step_p50_ns, ALONE_MIN,
-                                        arm->out->steps > ALONE_MIN ? arm->out->steps : ALONE_MIN);
-    return rc;
+    int rc;
+    if ((rc = repeat(arm, ALONE_SETTLE + ALONE_MIN, err)) < 0 ||
+        (rc = account(arm, ALONE_SETTLE, &meter, err)) < 0)
+        return rc;
+    arm->steps_alone = steps_within(ALONE_NS, meter.step_p50_ns, ALONE_MIN,
+                                    arm->out->steps > ALONE_MIN ? arm->out->steps : ALONE_MIN);
+    return LEAT_OK;
 }
 
 int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
@@ -299,14 +296,14 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
     size_t warm = 0;
     int rc = open_loader(arm, &loader, err);
     arm->n_times = 0;
+    if (rc < 0)
+        return rc;
     do {
-        if (rc == LEAT_OK)
-            rc = drive(arm, loader, WARM_CHUNK, err);
-        if (rc == LEAT_OK)
-            rc = append_times(arm, WARM_CHUNK, err);
-        if (rc == LEAT_OK)
-            warm = leat_meter_warm(arm->times, arm->n_times);
-    } while (rc == LEAT_OK && !is_warm(arm, warm));
+        if ((rc = drive(arm, loader, WARM_CHUNK, err)) < 0 ||
+            (rc = append_times(arm, WARM_CHUNK, err)) < 0)
+            break;
+        warm = leat_meter_warm(arm->times, arm->n_times);
+    } while (!is_warm(arm, warm));
     leat_loader_close(&loader);
     if (rc < 0)
         return rc;

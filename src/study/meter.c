@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "median.h"
+
 enum { MEDIAN_OF = 10 };
 #define STEADY_WITHIN 0.05
 
@@ -18,12 +20,6 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t most(int64_t a, int64_t b)
 {
     return a > b ? a : b;
-}
-
-static int compare_ns(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
 }
 
 /* The value that a share p of sorted values does not exceed (nearest rank). */
@@ -78,7 +74,7 @@ int leat_meter_account(const leat_step_times *steps, size_t first, size_t n, lea
     int64_t *times = step_times(steps, first, n);
     if (!times)
         return LEAT_E_NOMEM;
-    qsort(times, n - first, sizeof *times, compare_ns);
+    leat_median_sort(times, n - first);
     *out = (leat_meter){
         .n_steps = n - first,
         .wall_ns = wall,
@@ -95,19 +91,13 @@ int leat_meter_account(const leat_step_times *steps, size_t first, size_t n, lea
     return LEAT_OK;
 }
 
-static double median(int64_t *values, size_t n)
-{
-    qsort(values, n, sizeof *values, compare_ns);
-    return (double)(values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 /* True if the median of the MEDIAN_OF times up to times[last] is near the goal. */
 static bool near(const int64_t *times, size_t last, double goal)
 {
     int64_t window[MEDIAN_OF];
     for (size_t i = 0; i < MEDIAN_OF; i++)
         window[i] = times[last - i];
-    const double away = median(window, MEDIAN_OF) - goal;
+    const double away = leat_median_of(window, MEDIAN_OF) - goal;
     return (away < 0 ? -away : away) <= STEADY_WITHIN * goal;
 }
 
@@ -119,7 +109,7 @@ size_t leat_meter_warm(const leat_step_times *steps, size_t n)
     int64_t *times = step_times(steps, 1, n), *half = step_times(steps, 1 + n_times / 2, n);
     size_t steady = n;
     if (times && half) {
-        const double goal = median(half, n_times - n_times / 2);
+        const double goal = leat_median_of(half, n_times - n_times / 2);
         while (steady > MEDIAN_OF && near(times, steady - 2, goal))
             steady--;
     }

@@ -3,9 +3,8 @@
  * rounds.c: computes the figures of an arm from its rounds. compare.c calls it once per arm. */
 #include "rounds.h"
 
-#include <stdlib.h>
-
 #include "bootstrap.h"
+#include "median.h"
 
 static double idle_of(const void *arg, const size_t *rounds, size_t n)
 {
@@ -39,18 +38,6 @@ static double speedup_of(const void *arg, const size_t *rounds, size_t n)
     return rate_of(pair->arm, rounds, n) / rate_of(pair->base, rounds, n);
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static int64_t median_ns(int64_t *values, size_t n)
-{
-    qsort(values, n, sizeof *values, compare_ns);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 /* All rounds as one window: shares of the summed time. */
 static leat_meter pool(const leat_meter *rounds, size_t n)
 {
@@ -72,8 +59,8 @@ static leat_meter pool(const leat_meter *rounds, size_t n)
     all.exposed_copy /= (double)all.wall_ns;
     all.samples_per_s /= (double)all.wall_ns;
     all.other = 1 - all.busy - all.input_wait - all.exposed_copy;
-    all.step_p50_ns = median_ns(p50, n);
-    all.step_p95_ns = median_ns(p95, n);
+    all.step_p50_ns = (int64_t)leat_median_of(p50, n);
+    all.step_p95_ns = (int64_t)leat_median_of(p95, n);
     return all;
 }
 

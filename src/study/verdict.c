@@ -196,15 +196,19 @@ static bool differs(const leat_compare_arm *arm)
     return arm->speedup_low > 1 || arm->speedup_high < 1;
 }
 
-/* ": device idle falls from 41 % to 2 %", or "" if the intervals overlap. */
+/* ": device idle falls from 41 % to 2 %". It does not change if the intervals overlap or both read the same. */
 static void say_idle(const leat_compare_arm *from, const leat_compare_arm *to, char *text,
                      size_t size)
 {
     const bool falls = to->idle_high<from->idle_low, rises = to->idle_low> from->idle_high;
-    text[0] = 0;
-    if (falls || rises)
+    const percent before = percent_of(from->idle), after = percent_of(to->idle);
+    if (!strcmp(before.text, after.text))
+        snprintf(text, size, ": device idle stays at %s", after.text);
+    else if (falls || rises)
         snprintf(text, size, ": device idle %s from %s to %s", falls ? "falls" : "rises",
-                 percent_of(from->idle).text, percent_of(to->idle).text);
+                 before.text, after.text);
+    else
+        snprintf(text, size, ": device idle does not change measurably");
 }
 
 /* Lists the arms whose intervals overlap with that of the named arm. */

@@ -7,49 +7,96 @@
 #include "nn.h"
 #include "train/layers/sliding.h"
 
-/* X(name): leat_layer_<name> in src/train/layers/<name>.c; help and tests use this order. */
+/* X(name): leat_layer_<name> in src/train/layers/<name>.c; help and tests use this order. Activations follow:
+ * LEAT_ACT_LIST has their rows. */
 #define LEAT_LAYER_LIST(X)                                                                         \
     X(dense)                                                                                       \
     X(conv2d)                                                                                      \
-    X(relu)                                                                                        \
-    X(sigmoid)                                                                                     \
+    X(batch_norm)                                                                                  \
+    X(layer_norm)                                                                                  \
     X(max_pool)                                                                                    \
     X(avg_pool)                                                                                    \
     X(global_avg_pool)                                                                             \
     X(flatten)                                                                                     \
     X(dropout)                                                                                     \
-    X(batch_norm)
+    X(softmax)                                                                                     \
+    X(multiply)                                                                                    \
+    X(add)                                                                                         \
+    X(concat)
 
-#define LEAT_LAYER_DECLARE(name) extern const leat_layer leat_layer_##name;
+#define LEAT_LAYER_DECLARE(name)           extern const leat_layer leat_layer_##name;
+#define LEAT_ACT_DECLARE(name, from, help) LEAT_LAYER_DECLARE(name)
 LEAT_LAYER_LIST(LEAT_LAYER_DECLARE)
+LEAT_ACT_LIST(LEAT_ACT_DECLARE)
+#undef LEAT_ACT_DECLARE
 #undef LEAT_LAYER_DECLARE
 
+/* The last rows of every layer's table; `type` is its options struct. */
+#define LEAT_LAYER_COMMON(type)                                                                    \
+    { "name",                                                                                      \
+      LEAT_OPTION_TYPE_STRING,                                                                     \
+      offsetof(type, base.name),                                                                   \
+      "",                                                                                          \
+      0,                                                                                           \
+      0,                                                                                           \
+      NULL,                                                                                        \
+      "by which `from` of other layers and files of weights call it; default: INDEX.KIND" },       \
+    {                                                                                              \
+        "from", LEAT_OPTION_TYPE_NODE, offsetof(type, base.from), "", 0, 0, NULL,                  \
+            "name of the layer whose output it reads, or `input`; a list where a layer takes "     \
+            "several; "                                                                            \
+            "default: the layer before"                                                            \
+    }
+
 typedef struct leat_dense_options {
+    leat_layer_common base;
     int64_t units;
     int32_t bias;
+    int32_t init; /* leat_init - LEAT_INIT_AUTO */
+    int32_t frozen;
 } leat_dense_options;
 
 typedef struct leat_conv2d_options {
-    int64_t filters;
-    leat_i64s kernel, stride;
-    int32_t padding; /* leat_padding */
+    leat_layer_common base;
+    int64_t filters, groups;
+    leat_i64s kernel, stride, dilation;
+    int64_t padding; /* pixels, or leat_padding_words */
     int32_t bias;
+    int32_t init; /* leat_init - LEAT_INIT_AUTO */
+    int32_t frozen;
 } leat_conv2d_options;
 
 /* max_pool and avg_pool */
 typedef struct leat_pool_options {
+    leat_layer_common base;
     leat_i64s size, stride;
-    int32_t padding; /* leat_padding */
+    int64_t padding; /* pixels, or leat_padding_words */
 } leat_pool_options;
 
 typedef struct leat_dropout_options {
+    leat_layer_common base;
     float rate;
 } leat_dropout_options;
 
 typedef struct leat_batch_norm_options {
+    leat_layer_common base;
     float momentum, epsilon;
+    int32_t scale, shift; /* learned ones */
+    float scale_initial;
 } leat_batch_norm_options;
 
+typedef struct leat_layer_norm_options {
+    leat_layer_common base;
+    float epsilon;
+} leat_layer_norm_options;
+
+typedef struct leat_multiply_options {
+    leat_layer_common base;
+    float factor;
+} leat_multiply_options;
+
+/* Choices of an option: leat_init from AUTO on. */
+extern const char *const leat_init_names[];
 /* Windows of layers whose shape() has accepted the input. */
 int leat_conv2d_sliding(const leat_conv2d_options *o, const leat_shape *in, leat_sliding *out,
                         leat_error *err);
@@ -61,8 +108,12 @@ int leat_pool_shape(const leat_pool_options *o, const leat_shape *in, const char
                     leat_shape *out, leat_error *err);
 extern const leat_option leat_pool_table[];
 /* For layers that accept and keep any shape. */
-int leat_layer_same_shape(const void *options, const leat_shape *in, leat_shape *out,
+int leat_layer_same_shape(const void *options, const leat_shape *in, int32_t n, leat_shape *out,
                           leat_error *err);
 extern const leat_option leat_layer_no_options[];
+/* True if the activation's gradient is computed from its output, false: from its input. */
+bool leat_act_from_output(leat_act act);
+/* The slope of leaky_relu; 0 for other layers. */
+float leat_layer_act_slope(const leat_model_layer *layer);
 
 #endif

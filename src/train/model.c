@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * model.c: makes a checked chain of layers from the `model`, `loss` and `optimizer` nodes of a config. */
-#include <math.h>
+ * model.c: makes a checked list of layers from the `model`, `loss` and `optimizer` nodes of a config. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "losses.h"
+#include "nn_kind.h"
 #include "nn_text.h"
+#include "preset.h"
 
 /* --- cost ------------------------------------------------------------------------------------ */
 
@@ -38,66 +39,20 @@ static double flops_per_sample(const leat_model *model)
         leat_layer_cost cost;
         leat_layer_cost_of(l->layer, l->options, &l->in, &l->out, 1, &cost);
         flops += cost.forward.flops + cost.backward_weights.flops;
-        if (leat_model_needs_gradient(model, i))
+        if (leat_model_passes_gradient(model, i))
             flops += cost.backward_data.flops;
     }
     return flops;
-}
-
-/* --- names ----------------------------------------------------------------------------------- */
-
-typedef const leat_kind *kind_fn(size_t i);
-
-static int unknown(const leat_node *node, const char *what, const char *name, kind_fn *kind,
-                   leat_error *err)
-{
-    leat_nearest_word near = leat_nearest_init(name);
-    leat_words known = { .length = 0 };
-    for (size_t i = 0; kind(i); i++) {
-        leat_nearest_offer(&near, kind(i)->name);
-        leat_nearest_add_word(&known, kind(i)->name);
-    }
-    if (!strcmp(name, "softmax"))
-        return leat_node_fail(
-            node, err, LEAT_E_CONFIG,
-            "there is no %s 'softmax': leave it out, the loss softmax_cross_entropy includes it",
-            what);
-    return leat_node_fail(node, err, LEAT_E_CONFIG, "no %s '%s'%s%s%s (there are: %s)", what, name,
-                          near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'" : "", known.text);
-}
-
-static int find_kind(const leat_node *node, const char *what, kind_fn *kind, size_t *at,
-                     const leat_node **options, leat_error *err)
-{
-    const char *name;
-    const int rc = leat_node_named(node, what, &name, options, err);
-    if (rc < 0)
-        return rc;
-    for (*at = 0; kind(*at); ++*at)
-        if (!strcmp(kind(*at)->name, name))
-            return LEAT_OK;
-    return unknown(node, what, name, kind, err);
-}
-
-/* Memory for an options struct, filled; size 0 is allowed. */
-static int read_options(const leat_node *node, const leat_node *owner, const char *what,
-                        const leat_kind *kind, size_t size, void **out, leat_error *err)
-{
-    char whole[96];
-    *out = calloc(1, size ? size : 1);
-    if (!*out)
-        return leat_fail(err, LEAT_E_NOMEM, "%s '%s': %zu bytes", what, kind->name, size);
-    snprintf(whole, sizeof whole, "%s '%s'", what, kind->name);
-    return leat_node_options(node, owner, whole, kind->options, *out, err);
 }
 
 /* --- layers ---------------------------------------------------------------------------------- */
 
 static int count_params(leat_model *model, leat_model_layer *l, leat_error *err)
 {
+    l->first_param = model->n_params;
     if (l->layer->params)
         l->n_params = l->layer->params(l->options, &l->in, &l->out, l->params);
+    model->n_params += l->n_params;
     for (int32_t i = 0; i < l->n_params; i++) {
         const int64_t bytes = leat_shape_bytes(&l->params[i].shape);
         if (bytes < 0 || bytes > INT64_C(1) << 40)
@@ -108,30 +63,104 @@ static int count_params(leat_model *model, leat_model_layer *l, leat_error *err)
     return LEAT_OK;
 }
 
-/* in: shape of the layer before, or the model's input. */
-static int read_layer(leat_model *model, const leat_node *node, const leat_shape *in,
+/* Index of the layer of that name before the last one; -1: the input; -2: there is none. */
+static int32_t find_layer(const leat_model *model, const char *name)
+{
+    if (!strcmp(name, "input"))
+        return -1;
+    for (int32_t i = model->n_layers - 2; i >= 0; i--)
+        if (!strcmp(model->layers[i].name, name))
+            return i;
+    return -2;
+}
+
+static int add_input(leat_model *model, leat_model_layer *l, const leat_node *node, leat_error *err)
+{
+    const int32_t at = node->text ? find_layer(model, node->text) : -2;
+    leat_nearest_word near = leat_nearest_init(node->text ? node->text : "");
+    if (at >= -1 && l->n_inputs < LEAT_LAYER_MAX_INPUTS) {
+        l->inputs[l->n_inputs++] = at;
+        return LEAT_OK;
+    }
+    if (at >= -1)
+        return leat_node_fail(node, err, LEAT_E_CONFIG, "from: a layer takes at most %d inputs",
+                              LEAT_LAYER_MAX_INPUTS);
+    leat_nearest_offer(&near, "input");
+    for (int32_t i = 0; i + 1 < model->n_layers; i++)
+        leat_nearest_offer(&near, model->layers[i].name);
+    return leat_node_fail(node, err, LEAT_E_CONFIG,
+                          "from: no layer '%s' stands before this one%s%s%s; give layers names "
+                          "with `name: …`",
+                          node->text ? node->text : "", near.best ? "; did you mean '" : "",
+                          near.best ? near.best : "", near.best ? "'" : "");
+}
+
+/* Name and inputs of the last layer. */
+static int connect(leat_model *model, leat_model_layer *l, const leat_node *node, leat_error *err)
+{
+    const leat_layer_common *common = l->options;
+    const int32_t i = model->n_layers - 1;
+    const leat_node *from = common->from;
+    int rc = LEAT_OK;
+    if (*common->name.text && find_layer(model, common->name.text) != -2)
+        return leat_node_fail(node, err, LEAT_E_CONFIG, "another layer is named '%s'",
+                              common->name.text);
+    if (*common->name.text)
+        snprintf(l->name, sizeof l->name, "%.63s", common->name.text);
+    else
+        snprintf(l->name, sizeof l->name, "%d.%s", i, l->layer->kind.name);
+    if (leat_node_is_null(from)) {
+        l->inputs[l->n_inputs++] = i - 1;
+        return LEAT_OK;
+    }
+    if (from->kind == LEAT_NODE_SCALAR)
+        rc = add_input(model, l, from, err);
+    for (const leat_node *one = from->first; one && rc == LEAT_OK; one = one->next)
+        rc = add_input(model, l, one, err);
+    if (rc == LEAT_OK && l->n_inputs != 1 && !l->layer->merges)
+        rc = leat_node_fail(from, err, LEAT_E_CONFIG, "%s reads one layer, not %d",
+                            l->layer->kind.name, l->n_inputs);
+    return rc;
+}
+
+static int shape_layer(leat_model *model, leat_model_layer *l, const leat_shape *input,
+                       leat_error *err)
+{
+    leat_shape in[LEAT_LAYER_MAX_INPUTS];
+    for (int32_t k = 0; k < l->n_inputs; k++)
+        in[k] = l->inputs[k] < 0 ? *input : model->layers[l->inputs[k]].out;
+    l->in = in[0];
+    const int rc = l->layer->shape(l->options, in, l->n_inputs, &l->out, err);
+    if (rc < 0)
+        return rc;
+    const int64_t bytes = leat_shape_bytes(&l->out);
+    if (bytes < 0 || bytes > INT64_C(1) << 40)
+        return leat_fail(err, LEAT_E_CONFIG, "%s: its output would be larger than 1 TiB",
+                         l->layer->kind.name);
+    return count_params(model, l, err);
+}
+
+/* input: shape of the model's. */
+static int read_layer(leat_model *model, const leat_node *node, const leat_shape *input,
                       leat_error *err)
 {
     leat_model_layer *l = &model->layers[model->n_layers];
     const leat_node *options;
     size_t at;
-    int rc = find_kind(node, "layer", leat_layer_kind, &at, &options, err);
+    int rc = leat_nn_kind_find(node, "layer", leat_layer_kind, &at, &options, err);
     if (rc < 0)
         return rc;
-    *l = (leat_model_layer){ .layer = leat_layer_at(at), .in = *in };
+    *l = (leat_model_layer){ .layer = leat_layer_at(at) };
     model->n_layers++;
-    rc = read_options(options, node, "layer", &l->layer->kind, l->layer->options_size, &l->options,
-                      err);
-    if (rc < 0)
+    if (!strcmp(l->layer->kind.options->name, "name") && !leat_node_is_null(options) &&
+        options->kind != LEAT_NODE_MAP)
+        return leat_node_fail(options, err, LEAT_E_CONFIG, "layer '%s' takes no options",
+                              l->layer->kind.name);
+    if ((rc = leat_nn_kind_options(options, node, "layer", &l->layer->kind, l->layer->options_size,
+                                   &l->options, err)) < 0 ||
+        (rc = connect(model, l, node, err)) < 0)
         return rc;
-    if ((rc = l->layer->shape(l->options, &l->in, &l->out, err)) == LEAT_OK) {
-        const int64_t bytes = leat_shape_bytes(&l->out);
-        if (bytes < 0 || bytes > INT64_C(1) << 40)
-            rc = leat_fail(err, LEAT_E_CONFIG, "%s: its output would be larger than 1 TiB",
-                           l->layer->kind.name);
-    }
-    if (rc == LEAT_OK)
-        rc = count_params(model, l, err);
+    rc = shape_layer(model, l, input, err);
     return rc < 0 ? leat_node_fail_in(node, err, rc) : rc;
 }
 
@@ -155,29 +184,31 @@ static int first_shape(const leat_model *model, leat_shape *out, leat_error *err
 
 static int read_layers(leat_model *model, const leat_model_nodes *nodes, leat_error *err)
 {
-    const size_t n = leat_node_count(nodes->layers);
-    leat_shape in = { 0 };
-    int rc;
-    if (leat_node_is_null(nodes->layers) || nodes->layers->kind != LEAT_NODE_LIST || n == 0)
+    const leat_node *list = nodes->layers;
+    int rc = leat_preset_expand(model, list, &list, err);
+    const size_t n = rc == LEAT_OK ? leat_node_count(list) : 0;
+    leat_shape input = { 0 };
+    if (rc < 0)
+        return rc;
+    if (leat_node_is_null(list) || list->kind != LEAT_NODE_LIST || n == 0)
         return leat_node_fail(nodes->layers ? nodes->layers : nodes->owner, err, LEAT_E_CONFIG,
-                              "train.model must be a list of layers, such as [flatten, dense: 10]");
+                              "train.model must be a list of layers, such as [flatten, dense: 10], "
+                              "or a ready-made model, such as resnet18");
     if (n > 10000)
-        return leat_node_fail(nodes->layers, err, LEAT_E_CONFIG,
-                              "train.model: %zu layers, at most 10000", n);
-    if ((rc = first_shape(model, &in, err)) < 0)
+        return leat_node_fail(list, err, LEAT_E_CONFIG, "train.model: %zu layers, at most 10000",
+                              n);
+    if ((rc = first_shape(model, &input, err)) < 0)
         return rc < 0 ? leat_node_fail_in(nodes->owner, err, rc) : rc;
     model->layers = calloc(n, sizeof *model->layers);
     if (!model->layers)
         return leat_fail(err, LEAT_E_NOMEM, "train.model: %zu layers", n);
-    for (const leat_node *node = nodes->layers->first; node; node = node->next) {
-        if ((rc = read_layer(model, node, &in, err)) < 0)
+    for (const leat_node *node = list->first; node; node = node->next)
+        if ((rc = read_layer(model, node, &input, err)) < 0)
             return rc;
-        in = model->layers[model->n_layers - 1].out;
-    }
     if (model->n_parameters == 0)
-        return leat_node_fail(nodes->layers, err, LEAT_E_CONFIG,
+        return leat_node_fail(list, err, LEAT_E_CONFIG,
                               "train.model has nothing to learn: add a dense or conv2d layer");
-    return LEAT_OK;
+    return leat_model_params(model, err);
 }
 
 /* --- loss, optimiser ------------------------------------------------------------------------- */
@@ -190,15 +221,22 @@ static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_erro
     if (leat_node_is_null(nodes->loss))
         return leat_node_fail(nodes->owner, err, LEAT_E_CONFIG,
                               "train.loss is missing, such as: loss: softmax_cross_entropy");
-    if ((rc = find_kind(nodes->loss, "loss", leat_loss_kind, &at, &options, err)) < 0)
+    if ((rc = leat_nn_kind_find(nodes->loss, "loss", leat_loss_kind, &at, &options, err)) < 0)
         return rc;
     model->loss = leat_loss_at(at);
-    rc = read_options(options, nodes->loss, "loss", &model->loss->kind, model->loss->options_size,
-                      &model->loss_options, err);
+    rc = leat_nn_kind_options(options, nodes->loss, "loss", &model->loss->kind,
+                              model->loss->options_size, &model->loss_options, err);
     if (rc < 0)
         return rc;
+    if (model->layers[model->n_layers - 1].layer == &leat_layer_softmax &&
+        model->loss == &leat_loss_softmax_cross_entropy)
+        return leat_node_fail(nodes->loss, err, LEAT_E_CONFIG,
+                              "the model ends with softmax: leave it out, softmax_cross_entropy "
+                              "includes it");
     rc = model->loss->check(model->loss_options, &model->layers[model->n_layers - 1].out,
                             &model->target, model->n_classes, err);
+    if (rc == LEAT_OK && model->loss->open)
+        rc = model->loss->open(model->loss_options, &model->layers[model->n_layers - 1].out, err);
     return rc < 0 ? leat_node_fail_in(nodes->loss, err, rc) : rc;
 }
 
@@ -207,13 +245,13 @@ static int read_optimizer(leat_model *model, const leat_model_nodes *nodes, leat
     const leat_node *options = NULL;
     size_t at = 0;
     int rc;
-    if (nodes->optimizer && (rc = find_kind(nodes->optimizer, "optimizer", leat_optimizer_kind, &at,
-                                            &options, err)) < 0)
+    if (nodes->optimizer && (rc = leat_nn_kind_find(nodes->optimizer, "optimizer",
+                                                    leat_optimizer_kind, &at, &options, err)) < 0)
         return rc;
     model->optimizer = leat_optimizer_at(at);
-    return read_options(options, nodes->optimizer ? nodes->optimizer : nodes->owner, "optimizer",
-                        &model->optimizer->kind, model->optimizer->options_size,
-                        &model->optimizer_options, err);
+    return leat_nn_kind_options(options, nodes->optimizer ? nodes->optimizer : nodes->owner,
+                                "optimizer", &model->optimizer->kind,
+                                model->optimizer->options_size, &model->optimizer_options, err);
 }
 
 int leat_model_init(leat_model *model, const leat_model_nodes *nodes, leat_error *err)
@@ -233,52 +271,11 @@ void leat_model_fini(leat_model *model)
     for (int32_t i = 0; i < model->n_layers; i++)
         free(model->layers[i].options);
     free(model->layers);
+    free(model->params);
+    leat_config_close(&model->preset);
+    if (model->loss && model->loss->close && model->loss_options)
+        model->loss->close(model->loss_options);
     free(model->loss_options);
     free(model->optimizer_options);
     *model = (leat_model){ 0 };
-}
-
-/* --- parameters ------------------------------------------------------------------------------ */
-
-bool leat_model_needs_gradient(const leat_model *model, int32_t i)
-{
-    while (--i >= 0)
-        for (int32_t k = 0; k < model->layers[i].n_params; k++)
-            if (model->layers[i].params[k].trained)
-                return true;
-    return false;
-}
-
-void leat_model_param_name(const leat_model *model, int32_t layer, int32_t param, char *text,
-                           size_t size)
-{
-    const leat_model_layer *l = &model->layers[layer];
-    snprintf(text, size, "%d.%s.%s", layer, l->layer->kind.name, l->params[param].part);
-}
-
-/* A relu makes half of the values 0. Layers in between that keep zeros do not matter. */
-static bool relu_follows(const leat_model *model, int32_t layer)
-{
-    for (int32_t i = layer + 1; i < model->n_layers; i++) {
-        const leat_layer *next = model->layers[i].layer;
-        if (next == &leat_layer_relu)
-            return true;
-        if (next != &leat_layer_batch_norm && next != &leat_layer_dropout &&
-            next != &leat_layer_max_pool && next != &leat_layer_avg_pool)
-            return false;
-    }
-    return false;
-}
-
-void leat_model_draw(const leat_model *model, int32_t layer, int32_t param, float *values)
-{
-    const leat_param *p = &model->layers[layer].params[param];
-    const int64_t n = leat_shape_elements(&p->shape);
-    leat_rng rng = leat_rng_make(model->seed, (uint64_t)layer, 0, (uint32_t)param);
-    const int64_t fan = p->fan_in + (relu_follows(model, layer) ? 0 : p->fan_out);
-    const float bound = sqrtf(6.0f / (float)(fan > 0 ? fan : 1));
-    for (int64_t i = 0; i < n; i++)
-        values[i] = p->init == LEAT_INIT_WEIGHT ? leat_rng_range(&rng, -bound, bound)
-                    : p->init == LEAT_INIT_ONE  ? 1.0f
-                                                : 0.0f;
 }

@@ -3,13 +3,13 @@
  * nn.h: what a model is, apart from the device that runs it: layers, losses, optimisers, and the
  * table a training backend fills.
  *
- * DESIGN: a layer is pure description: options, output shape, parameters, cost. A model is a checked
- * chain of layers with a loss and an optimiser. A backend turns a model into work on its device; it
- * has one row per layer of its own. So one list says what exists, and a simulated device needs no
- * arithmetic at all.
+ * DESIGN: a layer is pure description: options, output shape, parameters, cost, and the primitives that it
+ * consists of (program.h). A model is a checked list of layers, each reading the outputs of layers before
+ * it, with a loss and an optimiser. A backend runs the primitives of prim.h on its device. So one list says
+ * what exists, a new layer of known primitives runs everywhere, and a simulated device needs no arithmetic.
  *
  * Tensors are as in include/leat/tensor.h: images are [height, width, channels], one sample's shape
- * has no batch dimension, activations are float32. */
+ * has no batch dimension. */
 #ifndef LEAT_NN_H
 #define LEAT_NN_H
 
@@ -17,23 +17,48 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "activations.h"
 #include "config/node.h"
 #include "device/device_table.h"
 #include "leat/train.h"
 
-enum { LEAT_LAYER_MAX_PARAMS = 4, LEAT_OPTIMIZER_MAX_STATES = 2 };
+enum { LEAT_LAYER_MAX_PARAMS = 4, LEAT_LAYER_MAX_INPUTS = 8, LEAT_OPTIMIZER_MAX_STATES = 2 };
+
+typedef struct leat_program leat_program;
+
+/* How layers compute. Weights, their gradients, statistics and losses are always float32 or wider.
+ * TF32: float32 in memory, products of 10-bit fractions (GPUs). BF16: activations and their gradients. */
+#define LEAT_PRECISION_LIST(X) X(FP32, "fp32") X(TF32, "tf32") X(BF16, "bf16")
+typedef enum leat_precision {
+#define LEAT_PRECISION_ENUM(name, text) LEAT_PRECISION_##name,
+    LEAT_PRECISION_LIST(LEAT_PRECISION_ENUM)
+#undef LEAT_PRECISION_ENUM
+} leat_precision;
 
 /* --- layers ---------------------------------------------------------------------------------- */
 
-typedef enum leat_init { LEAT_INIT_ZERO, LEAT_INIT_ONE, LEAT_INIT_WEIGHT } leat_init;
+/* HE: uniform in ±sqrt(6 / fan_in). GLOROT: uniform in ±sqrt(6 / (fan_in + fan_out)). AUTO: HE where an
+ * activation of the relu family follows (batch_norm, dropout and pooling may lie between), else GLOROT.
+ * DIRAC: the first filters pass their input channel on, the others are drawn as HE. WHITEN: HE, until the
+ * first batch replaces it (whiten.h). */
+typedef enum leat_init {
+    LEAT_INIT_ZERO,
+    LEAT_INIT_ONE,
+    LEAT_INIT_AUTO,
+    LEAT_INIT_HE,
+    LEAT_INIT_GLOROT,
+    LEAT_INIT_DIRAC,
+    LEAT_INIT_WHITEN
+} leat_init;
 
 /* A parameter in its plain layout, which is what files hold and initial values are drawn in. */
 typedef struct leat_param {
     const char *part; /* "weight", "bias", …; its name in a file is LAYER.KIND.PART */
-    leat_shape shape; /* conv2d weight: [kernel height, kernel width, in, out]; dense: [in, out] */
-    leat_init init;   /* WEIGHT: drawn, see leat_model_init() */
+    leat_shape
+        shape; /* conv2d weight: [kernel height, kernel width, in / groups, out]; dense: [in, out] */
+    leat_init init;
     int64_t fan_in, fan_out;
-    bool trained; /* false: a running statistic, which no optimiser touches */
+    bool trained; /* false: a running statistic or frozen; no optimiser touches it */
 } leat_param;
 
 /* Arithmetic and memory traffic of one kernel. */
@@ -48,18 +73,28 @@ typedef struct leat_layer_cost {
     leat_cost backward_weights;
 } leat_layer_cost;
 
+/* Activations that the op of a layer can compute with its own work. */
+typedef enum leat_fuse { LEAT_FUSE_NONE, LEAT_FUSE_RELU, LEAT_FUSE_ALL } leat_fuse;
+
 typedef struct leat_layer {
     leat_kind kind; /* name as written in configs, help, options */
     size_t options_size;
-    /* Output shape from the input's, one sample; also checks options against the shape.
+    bool merges;    /* it takes several inputs, `from: [a, b]`; others take one */
+    leat_fuse fuse; /* FUSE_ALL: its gradient op computes the activation's gradient too */
+    leat_act act;   /* that it is; NONE: no activation */
+    /* Output shape from the shapes of n inputs, one sample; also checks options against them.
      * Returns LEAT_OK or LEAT_E_CONFIG with what is expected and what to do. */
-    int (*shape)(const void *options, const leat_shape *in, leat_shape *out, leat_error *err);
+    int (*shape)(const void *options, const leat_shape *in, int32_t n, leat_shape *out,
+                 leat_error *err);
     /* Fills the parameters, returns how many; NULL: none. */
     int32_t (*params)(const void *options, const leat_shape *in, const leat_shape *out,
                       leat_param params[LEAT_LAYER_MAX_PARAMS]);
-    /* NULL: one operation per element of the input; input and output move once each way. */
+    /* NULL: one operation per element of the input; inputs and output move once each way. */
     void (*cost)(const void *options, const leat_shape *in, const leat_shape *out, int64_t rows,
                  leat_layer_cost *cost);
+    /* Appends the primitives of layer i of the model to a program; see program.h. */
+    int (*forward)(leat_program *program, int32_t i);
+    int (*backward)(leat_program *program, int32_t i);
 } leat_layer;
 
 /* Bytes of `rows` samples as float32. */
@@ -87,6 +122,9 @@ typedef struct leat_loss {
     /* Checks the model's output and the target's shape (one sample). n_classes: 0 = unknown. */
     int (*check)(const void *options, const leat_shape *logits, const leat_shape *target,
                  int32_t n_classes, leat_error *err);
+    /* Reads what its options hold as nodes, after check(); close() frees it. Both may be NULL. */
+    int (*open)(void *options, const leat_shape *logits, leat_error *err);
+    void (*close)(void *options);
     /* Of targets that are whole numbers: how many classes they may be. NULL: any number. */
     int64_t (*classes)(const leat_shape *logits);
     /* LEAT_OK, or LEAT_E_DATA naming the first row that counts whose target is impossible. Of the rows
@@ -100,14 +138,38 @@ typedef struct leat_loss {
 
 /* --- optimisers ------------------------------------------------------------------------------ */
 
+/* Every optimiser's options begin with these. Updates read leat_update instead. */
+typedef struct leat_rate_options {
+    float learning_rate, weight_decay;
+} leat_rate_options;
+
+/* What one update of one parameter needs to know beside the optimiser's options. */
+typedef struct leat_update {
+    int64_t step;         /* from 1 */
+    int32_t rank;         /* of the parameter's shape */
+    double learning_rate; /* of this step and parameter: option × schedule × multiplier */
+    float weight_decay;   /* of this parameter: the option, or 0 where it is excluded */
+    float grad_scale; /* gradients are multiplied by it: clipping, accumulation; 1: as they are */
+    double weight_norm, grad_norm; /* Euclidean, of the whole parameter; grad_norm after grad_scale.
+                                      Set only for optimisers with `norms` */
+} leat_update;
+
 typedef struct leat_optimizer {
     leat_kind kind;
     size_t options_size;
     int32_t n_states; /* floats kept per weight, all 0 at the start */
     double flops;     /* per weight; its bytes are 4 * (3 + 2 * n_states) */
-    /* Updates n weights (a multiple of 16; memory 64-byte aligned). step counts from 1. */
-    void (*update)(const void *options, int64_t step, float *weight, const float *grad,
+    bool norms;       /* it wants weight_norm and grad_norm */
+    /* Updates n weights (a multiple of 16; memory 64-byte aligned). Any thread; ranges of one parameter may
+     * be updated by different threads. */
+    void (*update)(const void *options, const leat_update *u, float *weight, const float *grad,
                    float *const states[LEAT_OPTIMIZER_MAX_STATES], size_t n);
+    /* Parameters of rank 2 and more, as a matrix [rows, columns] (all dims but the last are rows). NULL:
+     * update() does all. scratch: matrix_scratch(rows, columns) floats. */
+    void (*update_matrix)(const void *options, const leat_update *u, float *weight,
+                          const float *grad, float *const states[LEAT_OPTIMIZER_MAX_STATES],
+                          int64_t rows, int64_t columns, float *scratch);
+    size_t (*matrix_scratch)(int64_t rows, int64_t columns);
 } leat_optimizer;
 
 /* --- what exists: nn_list.c ------------------------------------------------------------------ */
@@ -118,18 +180,43 @@ const leat_optimizer *leat_optimizer_at(size_t i);
 
 /* --- a model --------------------------------------------------------------------------------- */
 
+/* Every layer's options begin with these; LEAT_LAYER_COMMON ends its option table. */
+typedef struct leat_layer_common {
+    leat_string name;      /* "": INDEX.KIND */
+    const leat_node *from; /* names of the layers that it reads; NULL: the layer before */
+} leat_layer_common;
+
 typedef struct leat_model_layer {
-    const leat_layer *layer;
+    const leat_layer *layer; /* [const after open] */
     void *options;
-    leat_shape in, out; /* of one sample, float32 */
+    char name[64]; /* its own, or INDEX.KIND */
+    bool learns;   /* it, or a layer that it reads at any distance, has trained parameters */
+    int32_t n_inputs;
+    int32_t inputs[LEAT_LAYER_MAX_INPUTS]; /* indexes of layers; -1: the model's input */
+    leat_shape in, out;                    /* of one sample, float32; `in` of the first input */
     int32_t n_params;
+    int32_t first_param; /* in leat_model.params */
     leat_param params[LEAT_LAYER_MAX_PARAMS];
 } leat_model_layer;
+
+/* A parameter in the arena of all: float[leat_model.n_floats], in plain layouts. The trained ones come
+ * first. Between parameters lie zeros. */
+typedef struct leat_model_param {
+    const leat_param *spec;
+    float rate;           /* factor of the learning rate */
+    bool decays;          /* weight decay applies */
+    int32_t layer, index; /* params[index] of that layer */
+    size_t at;            /* floats before it, a multiple of 16 */
+    size_t n;             /* floats */
+} leat_model_param;
 
 /* [const after open] */
 typedef struct leat_model {
     int32_t n_layers;
     leat_model_layer *layers;
+    int32_t n_params;
+    leat_model_param *params;
+    size_t n_floats, n_trained_floats; /* multiples of 16 */
     const leat_loss *loss;
     void *loss_options;
     const leat_optimizer *optimizer;
@@ -138,9 +225,13 @@ typedef struct leat_model {
     int64_t batch_size;
     int32_t n_classes; /* of the source; 0 = unknown */
     uint64_t seed;
-    int32_t threads;      /* of the CPU backend; 0: it decides */
+    int32_t threads;    /* of the CPU backend; 0: it decides */
+    int32_t shards;     /* the batch's rows are cut into; see micro_shards */
+    int32_t accumulate; /* batches whose gradients are summed for one update */
+    leat_precision precision;
     int64_t n_parameters; /* trained ones */
     double flops_per_sample;
+    leat_config *preset; /* the config that a ready-made model was written as; NULL: none */
 } leat_model;
 
 /* The parts of a config that make a model; nodes may be NULL (missing). */
@@ -149,23 +240,28 @@ typedef struct leat_model_nodes {
     const leat_node *layers, *loss, *optimizer;
 } leat_model_nodes;
 
-/* Fills *model, whose input, target, batch_size, n_classes, seed and threads are set, from a
- * config. leat_model_fini() takes half-built ones.
+/* Fills *model, whose input, target, batch_size, n_classes, seed, threads, shards, accumulate and precision are set, from
+ * a config. leat_model_fini() takes half-built ones.
  * Returns LEAT_OK, LEAT_E_CONFIG with the place and the shapes, LEAT_E_NOMEM. */
 int leat_model_init(leat_model *model, const leat_model_nodes *nodes, leat_error *err);
 void leat_model_fini(leat_model *model);
 
-/* Initial values of one parameter in its plain layout. Weights are uniform in ±sqrt(6 / fan_in)
- * (He) where the next layer but batch_norm, dropout and pooling is a relu, and in
- * ±sqrt(6 / (fan_in + fan_out)) (Glorot) elsewhere; a function of seed, layer and element. */
+/* Initial values of one parameter in its plain layout: a function of seed, layer and element. */
 void leat_model_draw(const leat_model *model, int32_t layer, int32_t param, float *values);
 
 /* "0.conv2d.weight" */
 void leat_model_param_name(const leat_model *model, int32_t layer, int32_t param, char *text,
                            size_t size);
 
-/* True where a layer with trained parameters lies before layer i: then i owes it a gradient. */
+/* True where the output of layer i needs a gradient: it or a layer that it reads, at any distance, has
+ * trained parameters. -1 is the model's input, which needs none. */
 bool leat_model_needs_gradient(const leat_model *model, int32_t i);
+/* True where layer i owes the layers that it reads a gradient. */
+bool leat_model_passes_gradient(const leat_model *model, int32_t i);
+/* model_params.c: fills params, n_floats, n_trained_floats. */
+int leat_model_params(leat_model *model, leat_error *err);
+/* The shard's rows of a batch of `rows`: [*first, *first + returned). */
+int64_t leat_model_shard(const leat_model *model, int64_t rows, int32_t shard, int64_t *first);
 
 /* --- backends -------------------------------------------------------------------------------- */
 
@@ -185,21 +281,49 @@ typedef struct leat_net_rows {
     int64_t n_valid;      /* of them that count, at least 1 */
 } leat_net_rows;
 
+/* What a step does with them. */
+typedef struct leat_net_step {
+    bool train;    /* false: forward only, as in evaluation */
+    bool first;    /* its gradient begins a new sum of gradients … */
+    bool last;     /* … and the weights are updated by the sum. Both true: no accumulation */
+    float share;   /* the sum is multiplied by it before the update: 1 / batches in it */
+    float clip;    /* longest Euclidean length of the whole gradient; 0: any */
+    double rate;   /* learning rate of this step, after the schedule */
+    float *logits; /* [rows, n], host memory, for the model's output; NULL: not wanted */
+} leat_net_step;
+
+/* Which values of a parameter: the weights, a state of the optimiser, the average (leat_backend.blend). */
+typedef enum leat_slot {
+    LEAT_SLOT_WEIGHT,
+    LEAT_SLOT_STATE, /* and LEAT_SLOT_STATE + 1 */
+    LEAT_SLOT_AVERAGE = LEAT_SLOT_STATE + LEAT_OPTIMIZER_MAX_STATES,
+    LEAT_N_SLOTS
+} leat_slot;
+
 typedef struct leat_backend {
     const char *kind; /* of the devices it runs on: leat_device_table.kind */
     int (*open)(const leat_model *model, leat_device *device, leat_net **out, leat_error *err);
     void (*close)(leat_net *net);
     /* One step over a batch. Rows that do not count give nothing to loss, sums, gradients and the
-     * statistics of batch_norm: as if they were not there. train: also backward and update. Devices
-     * with host memory are done on return (stream is NULL), others enqueue. *busy_ns: device time of
-     * the work, 0 = unknown. */
-    int (*step)(leat_net *net, leat_stream *stream, const leat_net_rows *rows, bool train,
-                int64_t *busy_ns, leat_error *err);
+     * statistics of batch_norm: as if they were not there. Devices with host memory are done on return
+     * (stream is NULL), others enqueue. *busy_ns: device time of the work, 0 = unknown. */
+    int (*step)(leat_net *net, leat_stream *stream, const leat_net_rows *rows,
+                const leat_net_step *how, int64_t *busy_ns, leat_error *err);
     /* Sums of the steps done (the caller has waited for them); `anew`: they start again from 0. */
     int (*sums)(leat_net *net, bool anew, leat_net_sums *out, leat_error *err);
-    /* One parameter in its plain layout, host memory. */
-    int (*read)(leat_net *net, int32_t layer, int32_t param, float *to, leat_error *err);
-    int (*write)(leat_net *net, int32_t layer, int32_t param, const float *from, leat_error *err);
+    /* One parameter in its plain layout, host memory. The caller has waited for all steps. */
+    int (*read)(leat_net *net, int32_t layer, int32_t param, leat_slot slot, float *to,
+                leat_error *err);
+    int (*write)(leat_net *net, int32_t layer, int32_t param, leat_slot slot, const float *from,
+                 leat_error *err);
+    /* All parameters, also those that are not trained: to += share * (from - to); share 1 copies. On
+     * devices that enqueue, both follow the steps enqueued before. */
+    int (*blend)(leat_net *net, leat_slot to, leat_slot from, double share, leat_error *err);
+    /* Exchanges the values of two slots of all parameters. */
+    int (*swap)(leat_net *net, leat_slot a, leat_slot b, leat_error *err);
+    /* Number of updates done; steps of dropout and of Adam count from it. */
+    int64_t (*updates)(const leat_net *net);
+    void (*set_updates)(leat_net *net, int64_t n);
 } leat_backend;
 
 extern const leat_backend leat_backend_cpu, leat_backend_sim;

@@ -6,8 +6,10 @@
 #include <string.h>
 
 static const leat_layer *const layers[] = {
-#define LEAT_LAYER_ROW(name) &leat_layer_##name,
-    LEAT_LAYER_LIST(LEAT_LAYER_ROW)
+#define LEAT_LAYER_ROW(name)           &leat_layer_##name,
+#define LEAT_ACT_ROW(name, from, help) &leat_layer_##name,
+    LEAT_LAYER_LIST(LEAT_LAYER_ROW) LEAT_ACT_LIST(LEAT_ACT_ROW)
+#undef LEAT_ACT_ROW
 #undef LEAT_LAYER_ROW
 };
 
@@ -22,6 +24,8 @@ static const leat_optimizer *const optimizers[] = {
     LEAT_OPTIMIZER_LIST(LEAT_OPTIMIZER_ROW)
 #undef LEAT_OPTIMIZER_ROW
 };
+
+const leat_option leat_loss_no_options[] = { LEAT_OPTION_END };
 
 static const leat_backend *const backends[] = { &leat_backend_cpu, &leat_backend_sim };
 

@@ -12,6 +12,7 @@
 struct leat_net {
     const leat_model *model;
     uint64_t samples; /* since the sums were last reset */
+    int64_t updates;
 };
 
 static int sim_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err)
@@ -64,7 +65,7 @@ static int backward(const leat_model *model, leat_stream *stream, int64_t rows)
     for (int32_t i = model->n_layers - 1; i >= 0 && rc == LEAT_OK; i--) {
         const leat_layer_cost cost = cost_of(model, i, rows);
         rc = launch(stream, cost.backward_weights);
-        if (rc == LEAT_OK && leat_model_needs_gradient(model, i))
+        if (rc == LEAT_OK && leat_model_passes_gradient(model, i))
             rc = launch(stream, cost.backward_data);
     }
     return rc;
@@ -84,19 +85,21 @@ static int update(const leat_model *model, leat_stream *stream)
     return rc;
 }
 
-static int sim_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch, bool train,
-                    int64_t *busy_ns, leat_error *err)
+static int sim_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch,
+                    const leat_net_step *how, int64_t *busy_ns, leat_error *err)
 {
     const int64_t before = leat_device_sim_work_ns(stream), rows = batch->rows;
     int rc = forward(net->model, stream, rows);
     if (rc == LEAT_OK)
         rc = loss(net->model, stream, rows);
-    if (rc == LEAT_OK && train && (rc = backward(net->model, stream, rows)) == LEAT_OK)
+    if (rc == LEAT_OK && how->train && (rc = backward(net->model, stream, rows)) == LEAT_OK &&
+        how->last)
         rc = update(net->model, stream);
     if (rc < 0)
         return leat_fail(err, rc, "sim: cannot enqueue a step: %s", leat_code_text(rc));
     *busy_ns = leat_device_sim_work_ns(stream) - before;
     net->samples += (uint64_t)batch->n_valid;
+    net->updates += how->train && how->last;
     return LEAT_OK;
 }
 
@@ -109,22 +112,55 @@ static int sim_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *er
     return LEAT_OK;
 }
 
-static int sim_read(leat_net *net, int32_t layer, int32_t param, float *to, leat_error *err)
+static int no_weights(leat_error *err)
 {
-    (void)net;
-    (void)layer;
-    (void)param;
-    (void)to;
     return leat_fail(
         err, LEAT_E_UNSUPPORTED,
         "a simulated device computes nothing, so it has no weights to save or restore");
 }
 
-static int sim_write(leat_net *net, int32_t layer, int32_t param, const float *from,
+static int sim_read(leat_net *net, int32_t layer, int32_t param, leat_slot slot, float *to,
+                    leat_error *err)
+{
+    (void)net;
+    (void)layer;
+    (void)param;
+    (void)slot;
+    (void)to;
+    return no_weights(err);
+}
+
+static int sim_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot, const float *from,
                      leat_error *err)
 {
     (void)from;
-    return sim_read(net, layer, param, NULL, err);
+    return sim_read(net, layer, param, slot, NULL, err);
+}
+
+/* There is nothing to average; a run with averages is simulated without them. */
+static int sim_blend(leat_net *net, leat_slot to, leat_slot from, double share, leat_error *err)
+{
+    (void)net;
+    (void)to;
+    (void)from;
+    (void)share;
+    (void)err;
+    return LEAT_OK;
+}
+
+static int sim_swap(leat_net *net, leat_slot a, leat_slot b, leat_error *err)
+{
+    return sim_blend(net, a, b, 1, err);
+}
+
+static int64_t sim_updates(const leat_net *net)
+{
+    return net->updates;
+}
+
+static void sim_set_updates(leat_net *net, int64_t n)
+{
+    net->updates = n;
 }
 
 const leat_backend leat_backend_sim = {
@@ -135,4 +171,8 @@ const leat_backend leat_backend_sim = {
     .sums = sim_sums,
     .read = sim_read,
     .write = sim_write,
+    .blend = sim_blend,
+    .swap = sim_swap,
+    .updates = sim_updates,
+    .set_updates = sim_set_updates,
 };

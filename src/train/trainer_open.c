@@ -4,16 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules.h"
 #include "trainer.h"
+#include "whiten.h"
 
 static const char *const autos[] = { "auto", NULL };
+static const char *const precisions[] = {
+#define PRECISION(name, text) text,
+    LEAT_PRECISION_LIST(PRECISION) NULL
+#undef PRECISION
+};
 
 static const leat_option train_table[] = {
     LEAT_OPTION_STRING(leat_train_options, device, "cpu", "cpu, cuda:N or sim:NAME"),
     LEAT_OPTION_I64(leat_train_options, epochs, "1", 1, 1e9, "passes over the pipeline"),
-    LEAT_OPTION_NODE(leat_train_options, model, NULL, "list of layers, in order"),
+    LEAT_OPTION_NODE(leat_train_options, model, NULL,
+                     "list of layers, in order, or a ready-made model"),
     LEAT_OPTION_NODE(leat_train_options, loss, NULL, "loss function to minimise"),
     LEAT_OPTION_NODE(leat_train_options, optimizer, "", "how weights are updated; default: sgd"),
+    LEAT_OPTION_NODE(leat_train_options, schedule, "",
+                     "how the learning rate changes during the run; default: constant"),
+    LEAT_OPTION_NODE(leat_train_options, average, "",
+                     "averages of the weights over updates; default: none"),
+    LEAT_OPTION_NODE(leat_train_options, multipliers, "",
+                     "factors of the learning rate of single parameters, such as "
+                     "{bias: 2, batch_norm.shift: 64, fc.weight: 0.1}"),
+    LEAT_OPTION_STRINGS(leat_train_options, no_decay, "[]",
+                        "parameters without weight decay, such as [bias, batch_norm.scale]"),
     LEAT_OPTION_STRING(leat_train_options, input, "",
                        "tensor that the model reads; default: image, or the first tensor"),
     LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),
@@ -22,6 +39,17 @@ static const leat_option train_table[] = {
     LEAT_OPTION_I64_OR(leat_train_options, threads, "auto", 1, 1024, autos,
                        "compute threads on the CPU; auto: OMP_NUM_THREADS, else one per 50 million "
                        "operations of a step, up to all CPUs"),
+    LEAT_OPTION_I64_OR(leat_train_options, micro_shards, "auto", 1, 256, autos,
+                       "parts of a batch whose gradients are summed in a fixed order, so that "
+                       "weights do not depend on threads; at most so many threads compute; auto: "
+                       "one per 32 rows, up to 16"),
+    LEAT_OPTION_ENUM(leat_train_options, precision, "fp32", precisions,
+                     "how layers compute; bf16: activations in bfloat16, weights in float32; tf32 "
+                     "is for GPUs"),
+    LEAT_OPTION_I64(leat_train_options, accumulate, "1", 1, 100000,
+                    "batches whose mean gradient makes one update"),
+    LEAT_OPTION_F32(leat_train_options, clip, "0", 0, 1e9,
+                    "longest length of the whole gradient; longer ones are shortened; 0: any"),
     LEAT_OPTION_I64(leat_train_options, sync_every, "0", 0, 1e9,
                     "wait for the device every so many steps, as reading the loss does; 0: never"),
     LEAT_OPTION_END
@@ -63,6 +91,16 @@ int leat_trainer_open_device(const leat_config *config, leat_device **out, leat_
 
 /* --- parts ----------------------------------------------------------------------------------- */
 
+/* Wide dense layers lose speed below 32 rows, and every shard has a gradient of its own. */
+static int32_t count_shards(const leat_train_options *o, int64_t batch_size)
+{
+    int64_t n = o->micro_shards;
+    if (n == LEAT_OPTION_CHOICE(0))
+        n = batch_size / 32 < 16 ? batch_size / 32 : 16;
+    n = n < batch_size ? n : batch_size;
+    return n > 1 ? (int32_t)n : 1;
+}
+
 static int open_model(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
                       const leat_trainer_feed *feed, leat_error *err)
 {
@@ -74,7 +112,20 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     model->n_classes = feed->n_classes;
     model->seed = o->seed == LEAT_OPTION_CHOICE(0) ? feed->seed : (uint64_t)o->seed;
     model->threads = o->threads == LEAT_OPTION_CHOICE(0) ? 0 : (int32_t)o->threads;
-    return leat_model_init(model, &nodes, err);
+    model->shards = count_shards(o, model->batch_size);
+    model->precision = (leat_precision)o->precision;
+    model->accumulate = (int32_t)o->accumulate;
+    trainer->clip = o->clip;
+    const int rc = leat_model_init(model, &nodes, err);
+    return rc < 0 ? rc : leat_rules_set(model, node, o->multipliers, &o->no_decay, err);
+}
+
+static int open_run(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
+                    const leat_trainer_feed *feed, leat_error *err)
+{
+    const leat_run_length run = { o->epochs, feed->batches, o->accumulate };
+    const int rc = leat_schedule_open(o->schedule, node, &run, &trainer->schedule, err);
+    return rc < 0 ? rc : leat_average_init(&trainer->average, o->average, &run, err);
 }
 
 static int open_events(leat_trainer *trainer, leat_error *err)
@@ -160,6 +211,8 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
                         : leat_fail(err, LEAT_E_NOMEM, "trainer: %zu bytes of step times",
                                     LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
     if (rc == LEAT_OK)
+        rc = open_run(trainer, node, &options, feed, err);
+    if (rc == LEAT_OK)
         rc = open_events(trainer, err);
     if (rc == LEAT_OK)
         rc = open_net(trainer, err);
@@ -168,6 +221,7 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
         return rc;
     }
     fill_info(trainer, &options);
+    trainer->whiten = leat_whiten_wanted(&trainer->model) && !trainer->info.simulated;
     *out = trainer;
     return LEAT_OK;
 }
@@ -180,6 +234,7 @@ void leat_trainer_close(leat_trainer **out)
     close_events(trainer);
     if (trainer->net)
         trainer->backend->close(trainer->net);
+    leat_schedule_close(&trainer->schedule);
     leat_model_fini(&trainer->model);
     free(trainer->times);
     free(trainer);
@@ -271,6 +326,7 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
                          "leat_trainer_open: config, plan, device and out must be given");
     const leat_plan_info *info = leat_plan_get_info(plan);
     leat_trainer_feed feed = { .batch_size = info->batch_size,
+                               .batches = info->n_batches,
                                .n_classes = info->n_classes,
                                .seed = info->seed };
     leat_train_options options;

@@ -79,11 +79,22 @@ static void cores_on_several_nodes_are_told(void **state)
     assert_non_null(strstr(m.cores_why, "on 2 NUMA nodes"));
 }
 
+static void the_cache_has_the_kernels_size(void **state)
+{
+    (void)state;
+    assert_int_equal(leat_machine_cache_bytes(test_folder), 0);
+    put_text("sys/devices/system/cpu/cpu0/cache/index3/size", "32768K\n");
+    assert_int_equal(leat_machine_cache_bytes(test_folder), 32 << 20);
+    put_text("sys/devices/system/cpu/cpu0/cache/index3/size", "many\n");
+    assert_int_equal(leat_machine_cache_bytes(test_folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(memory_has_the_least_of_all_limits, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(the_cache_has_the_kernels_size, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(cores_on_several_nodes_are_told, make_folder,
                                         remove_folder),
     };

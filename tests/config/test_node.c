@@ -284,26 +284,6 @@ static void named_values_with_options_set(void **state)
     leat_config_close(&config);
 }
 
-static void known_keys(void **state)
-{
-    (void)state;
-    static const char *const keys[] = { "source", "pipeline", "train", NULL };
-    leat_error err;
-    leat_config *config = parse("source: 1\npipelin: 2\n");
-    const leat_node *root = leat_config_root(config);
-    assert_int_equal(leat_node_keys(root, "the config", keys, &err), LEAT_E_CONFIG);
-    assert_string_equal(err.message,
-                        "config.yaml:2:1: the config has no key 'pipelin'; did you mean "
-                        "'pipeline'? It has: source, pipeline, train");
-    assert_int_equal(leat_node_keys(root->first, "the source", keys, &err), LEAT_E_CONFIG);
-    assert_string_equal(err.message, "config.yaml:1:9: the source must be a mapping (key: value)");
-    assert_int_equal(leat_node_keys(NULL, "x", keys, &err), LEAT_OK);
-    leat_config_close(&config);
-    config = parse("{train: , source: 1}");
-    assert_int_equal(leat_node_keys(leat_config_root(config), "x", keys, &err), LEAT_OK);
-    leat_config_close(&config);
-}
-
 /* Different spellings of one value are one text, different values never are; and a text reads back
  * as the same node. */
 static void canonical_texts(void **state)
@@ -390,7 +370,6 @@ int main(void)
         cmocka_unit_test(named_entries),
         cmocka_unit_test(bad_named_entries),
         cmocka_unit_test(named_values_with_options_set),
-        cmocka_unit_test(known_keys),
         cmocka_unit_test(canonical_texts),
         cmocka_unit_test(texts_are_cut),
     };

@@ -37,13 +37,13 @@ static leat_plan *open_plan(const char *const *stages, const char *engine)
 /* The first op of a tensor that this device does; how many ops there are if it does none. */
 static int32_t first_on(const leat_plan *plan, const leat_device *device, int32_t tensor)
 {
-    leat_link_info link;
+    leat_chain_op_info op;
     int32_t i = 0;
-    while (leat_plan_link(leat_plan_on(plan, device), tensor, i, &link) == LEAT_OK && !link.device)
+    while (leat_plan_chain_op(leat_plan_on(plan, device), tensor, i, &op) == LEAT_OK && !op.device)
         i++;
-    for (int32_t k = i; leat_plan_link(leat_plan_on(plan, device), tensor, k, &link) == LEAT_OK;
+    for (int32_t k = i; leat_plan_chain_op(leat_plan_on(plan, device), tensor, k, &op) == LEAT_OK;
          k++)
-        assert_int_equal(link.device, 1);
+        assert_int_equal(op.device, 1);
     return i;
 }
 

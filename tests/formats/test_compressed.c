@@ -226,7 +226,7 @@ static void expect_error(const char *name, const char *part)
     char text[400];
     leat_plan *plan;
     leat_error err;
-    snprintf(text, sizeof text, "{source: {tfrecord: '%s'}, pipeline: [batch: 8]}",
+    snprintf(text, sizeof text, "{source: {tfrecord: '%s'}, pipeline: [on_error: mask, batch: 8]}",
              in_folder(name));
     assert_int_equal(open_text(text, &plan, &err), LEAT_E_DATA);
     assert_non_null(strstr(err.message, in_folder(name)));
@@ -244,6 +244,8 @@ static void damage_is_said_at_open(void **state)
     bytes[size - 2] ^= 1;
     write_whole(in_folder("x.tfrecord"), bytes, size);
     expect_error("x.tfrecord", "checksum or length");
+    expect_error("x.tfrecord",
+                 "on_error cannot leave out a part of a compressed file: `leat repair`");
     free(bytes);
 }
 

@@ -78,7 +78,7 @@ static void made_once(void **state)
     assert_non_null(strstr(said, "\"neither\": 1"));
     assert_non_null(strstr(said, "\"other_kind\": 1"));
     assert_non_null(strstr(said, "\"too_small\": 0"));
-    expect(0, "$L index --jpeg --rebuild --every-mcus 1 *d", "index written (before: asked");
+    expect(0, "$L index --jpeg --rebuild --every-mcus 1 *d", "index rebuilt");
     expect(0, "$L index --jpeg --feature image/format --rebuild *d", ": 0 of 5 records");
     expect(0, "$L index --jpeg *d", "it was made for feature 'image/format'");
     expect(1, "$L index --jpeg --feature image/height *d", "no bytes feature 'image/height'");

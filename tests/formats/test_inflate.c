@@ -50,7 +50,7 @@ static int inflate_all(const char *path, const char *kind, size_t piece, const u
     int rc;
     assert_true(fd >= 0 && to);
     assert_int_equal(leat_inflate_open(&inflate, NULL), LEAT_FORMAT_OK);
-    leat_inflate_begin(inflate, fd, kind);
+    leat_inflate_begin(inflate, fd, kind, 0);
     *came = 0;
     do {
         rc = leat_inflate_read(inflate, to, piece, &n, err);

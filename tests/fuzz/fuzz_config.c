@@ -47,7 +47,6 @@ static void require_message(int rc, const leat_error *err)
 
 static void use(const leat_node *node)
 {
-    static const char *const keys[] = { "source", "pipeline", "train", NULL };
     static any_options options;
     const char *name;
     const leat_node *given;
@@ -58,7 +57,6 @@ static void use(const leat_node *node)
         EXPECT(name && *name);
     rc = leat_node_options(node, node, "op 'any'", table, &options, &err);
     require_message(rc, &err);
-    require_message(leat_node_keys(node, "the config", keys, &err), &err);
     for (const leat_node *child = node->first; child; child = child->next)
         use(child);
 }

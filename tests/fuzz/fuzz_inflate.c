@@ -21,7 +21,7 @@ static int read_through(int fd, const char *kind, uint8_t *to, size_t *size)
     size_t n, piece = 1;
     int rc;
     EXPECT(leat_inflate_open(&inflate, NULL) == LEAT_FORMAT_OK);
-    leat_inflate_begin(inflate, fd, kind);
+    leat_inflate_begin(inflate, fd, kind, 0);
     *size = 0;
     do {
         piece = (piece * 37 + 11) % 70000;

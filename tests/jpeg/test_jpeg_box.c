@@ -110,23 +110,37 @@ static void wrong_index(void **state)
     free(other);
 }
 
-/* The ops one after the other, from the whole picture in `expected`. */
-static void by_steps(const leat_jpeg *jpeg, const leat_image_box *box, const leat_jpeg_target *t,
-                     uint8_t *small)
+/* A new picture of bytes with the target's channels. */
+static leat_view picture_open(int64_t height, int64_t width, const leat_jpeg_target *t)
 {
-    const int64_t c = t->channels;
-    const leat_view whole = { leat_shape_make(LEAT_U8, 3,
-                                              (const int64_t[]){ jpeg->height, jpeg->width, c }),
-                              expected, NULL };
-    const leat_view out = {
-        leat_shape_make(LEAT_U8, 3, (const int64_t[]){ t->height, t->width, c }), small, NULL
+    const int64_t dims[] = { height, width, t->channels };
+    leat_view view = { .shape = leat_shape_make(LEAT_U8, 3, dims) };
+    view.data = malloc((size_t)leat_shape_bytes(&view.shape));
+    return view;
+}
+
+/* The ops one after the other, from the whole picture in `expected`. The caller frees. */
+static uint8_t *by_steps(const leat_jpeg *jpeg, const leat_image_box *box,
+                         const leat_jpeg_target *t)
+{
+    const leat_view whole = {
+        leat_shape_make(LEAT_U8, 3, (const int64_t[]){ jpeg->height, jpeg->width, t->channels }),
+        expected, NULL
     };
-    const size_t row = (size_t)t->width * (size_t)c;
+    const leat_view resized = picture_open(t->resized_height ? t->resized_height : t->height,
+                                           t->resized_width ? t->resized_width : t->width, t);
+    const leat_view out = picture_open(t->height, t->width, t);
+    const leat_image_box cut = { t->top, t->left, t->height, t->width };
+    const size_t row = (size_t)t->width * (size_t)t->channels;
+    uint8_t *pixels = out.data;
     leat_scratch_reset(scratch);
-    assert_int_equal(leat_resample(&whole, box, &out, LEAT_BILINEAR, scratch, NULL), LEAT_OK);
-    for (int32_t y = 0; t->is_mirrored && y < t->height; y++)
-        leat_dsp()->mirror_row(small + (size_t)y * row, small + (size_t)y * row, (size_t)t->width,
-                               (size_t)c);
+    assert_int_equal(leat_resample(&whole, box, &resized, t->interpolation, scratch, NULL),
+                     LEAT_OK);
+    leat_image_cut(&resized, &out, &cut, LEAT_PAD_CONSTANT);
+    for (int32_t y = 0; t->is_mirrored && y < t->height; y++, pixels += row)
+        leat_dsp()->mirror_row(pixels, pixels, (size_t)t->width, (size_t)t->channels);
+    free(resized.data);
+    return out.data;
 }
 
 static void check_resized(const uint8_t *data, size_t size, const leat_image_box *box,
@@ -134,12 +148,11 @@ static void check_resized(const uint8_t *data, size_t size, const leat_image_box
 {
     leat_jpeg jpeg;
     const size_t n = (size_t)t.height * (size_t)t.width * (size_t)t.channels;
-    uint8_t *small = malloc(n);
     float *floats = malloc(n * sizeof *floats);
     leat_affine affine = { .n_channels = 1, .scale = { 0.017f }, .shift = { -2.1f } };
     leat_dsp_affine_fill(&affine);
     assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
-    by_steps(&jpeg, box, &t, small);
+    uint8_t *small = by_steps(&jpeg, box, &t);
     leat_dsp()->affine_u8(floats, small, n, &affine);
     for (int level = 0; level < N_LEVELS; level++) {
         if (!(jpeg.dsp = leat_jpeg_dsp_at(level)))
@@ -161,10 +174,11 @@ static void resized(void **state)
 {
     unsigned seed = 5;
     (void)state;
-    for (int i = 0; i < 120; i++) {
+    for (int i = 0; i < 200; i++) {
         const unsigned s = draw(&seed, N_SAMPLINGS);
-        const reference_picture p = { .width = 1 + (int)draw(&seed, 300),
-                                      .height = 1 + (int)draw(&seed, 200),
+        const int is_large = i % 20 == 19; /* larger than the window of rows */
+        const reference_picture p = { .width = 1 + 700 * is_large + (int)draw(&seed, 300),
+                                      .height = 1 + 400 * is_large + (int)draw(&seed, 200),
                                       .channels = 3,
                                       .h = samplings[s][0],
                                       .v = samplings[s][1],
@@ -175,10 +189,18 @@ static void resized(void **state)
                                (int32_t)draw(&seed, (unsigned)p.width), 0, 0 };
         box.height = 1 + (int32_t)draw(&seed, (unsigned)(p.height - box.y));
         box.width = 1 + (int32_t)draw(&seed, (unsigned)(p.width - box.x));
-        const leat_jpeg_target t = { .height = 1 + (int32_t)draw(&seed, 100),
-                                     .width = 1 + (int32_t)draw(&seed, i % 2 ? 300 : 40),
-                                     .channels = i % 7 ? 3 : 1,
-                                     .is_mirrored = i % 2 };
+        if (is_large)
+            box = (leat_image_box){ 1, 2, p.height - 2, p.width - 3 };
+        leat_jpeg_target t = { .height = 1 + (int32_t)draw(&seed, 100),
+                               .width = 1 + (int32_t)draw(&seed, i % 2 ? 300 : 40),
+                               .channels = i % 7 ? 3 : 1,
+                               .is_mirrored = i % 2 };
+        if (i % 3) { /* a part of the resized box */
+            t.top = (int32_t)draw(&seed, 50);
+            t.left = (int32_t)draw(&seed, 50);
+            t.resized_height = t.top + t.height + (int32_t)draw(&seed, 50);
+            t.resized_width = t.left + t.width + (int32_t)draw(&seed, 50);
+        }
         assert_int_equal(reference_decode(data, size, t.channels, expected, ROOM), 0);
         check_resized(data, size, &box, t);
         free(data);

@@ -4,7 +4,7 @@
  * table, some files have none, and a table of any bytes is refused at worst. */
 #include "fixtures/jpeg_fixture.h"
 
-#include "leat/jpeg_look.h"
+#include "leat/jpeg_probe.h"
 
 /* Packs, unpacks and compares marks of a picture of that many MCUs. */
 static size_t check_packing(leat_jpeg jpeg, const leat_jpeg_mark *marks, uint64_t n, uint32_t every)

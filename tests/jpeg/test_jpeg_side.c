@@ -9,7 +9,7 @@
 #include "base/cpu.h"
 #include "fixtures/format_test.h"
 #include "formats/jpeg_index.h"
-#include "leat/jpeg_look.h"
+#include "leat/jpeg_probe.h"
 
 enum { N_RECORDS = 24, EPOCHS = 3 };
 

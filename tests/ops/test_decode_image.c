@@ -282,7 +282,7 @@ static void runs_in_one_go_with_a_crop(void **state)
         }
         leat_view out = op_image(LEAT_F32, 8, 9, 3);
         leat_scratch_reset(op_scratch);
-        const int rc = fused->apply(ops, 4, plans, &bytes, &out, op_scratch, &err);
+        const int rc = fused->apply(ops, 4, plans, &bytes, &out, false, op_scratch, &err);
         assert_int_equal(rc, kind == 0 ? LEAT_OK : LEAT_E_UNSUPPORTED);
         if (rc == LEAT_OK)
             assert_memory_equal(out.data, at.data, (size_t)leat_shape_bytes(&at.shape));

@@ -104,7 +104,24 @@ static void one_go_equals_one_by_one(void **state)
           3 },
         { "[decode_jpeg, {random_resized_crop: 24}, {random_flip: {axis: vertical}}]", 2 },
         { "[decode_jpeg, {random_resized_crop: 24}, random_flip, {cast: float32}]", 3 },
-        { "[decode_jpeg, {resize: 24}, normalize]", 0 },
+        { "[decode_jpeg, {resize: 24}, normalize]", 3 },
+        { "[decode_jpeg, {resize: [31, 40]}, {random_flip: {p: 0.7}}]", 3 },
+        { "[decode_jpeg, {resize: {size: 26, keep_aspect: true}}, {center_crop: 24}, normalize]",
+          4 },
+        { "[decode_jpeg, {resize: {size: 90, keep_aspect: true}}, {center_crop: [17, 90]}]", 3 },
+        { "[{decode_jpeg: {channels: 1}}, {resize: 29}, {center_crop: 20}, random_flip, normalize]",
+          5 },
+        { "[decode_image, {resize: {size: 40, keep_aspect: true}}, {center_crop: 33}]", 3 },
+        { "[decode_jpeg, {resize: {size: 40, keep_aspect: true, interpolation: bicubic}}, "
+          "{center_crop: "
+          "32}, {normalize: {dtype: float16, layout: channels_first}}]",
+          4 },
+        { "[decode_jpeg, {resize: {size: 40, keep_aspect: true, interpolation: nearest}}, "
+          "{center_crop: "
+          "[32, 40]}, normalize]",
+          4 },
+        { "[decode_jpeg, {center_crop: 12}, normalize]", 0 },
+        { "[decode_jpeg, {pad: 3}, {resize: 24}, normalize]", 0 },
     };
     (void)state;
     for (size_t c = 0; c < sizeof chains / sizeof *chains; c++) {
@@ -136,6 +153,7 @@ static void damage_is_the_same_on_every_level(void **state)
         "[{decode_jpeg: {lenient: true}}, {random_resized_crop: 24}, random_flip, normalize]",
         "[{decode_jpeg: {channels: 1}}, {random_resized_crop: {size: 24, scale: [0.1, 0.2]}}]",
         "[decode_jpeg, {resize: 24}]",
+        "[decode_jpeg, {resize: {size: 24, keep_aspect: true}}, {center_crop: 16}]",
     };
     (void)state;
     for (size_t c = 0; c < sizeof chains / sizeof *chains; c++)

@@ -81,8 +81,9 @@ static void lists(void **state)
     assert_null(leat_op_find(NULL));
     assert_non_null(leat_ops());
     const leat_kind *(*const kinds[])(
-        size_t) = { leat_batch_op_kind, leat_stage_kind, leat_source_kind,    leat_engine_kind,
-                    leat_layer_kind,    leat_loss_kind,  leat_optimizer_kind, leat_train_kind };
+        size_t) = { leat_batch_op_kind, leat_stage_kind,  leat_source_kind,    leat_engine_kind,
+                    leat_layer_kind,    leat_loss_kind,   leat_optimizer_kind, leat_train_kind,
+                    leat_schedule_kind, leat_average_kind };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         assert_null(kinds[k](1000));
         assert_null(kinds[k](SIZE_MAX));
@@ -160,7 +161,7 @@ static void plans(void **state)
     static leat_budget budget;
     leat_plan *plan = make_plan(), *none = NULL;
     leat_source_info source = { .n_records = 7 };
-    leat_link_info link;
+    leat_chain_op_info op;
     leat_error err;
     (void)state;
     REFUSED(leat_plan_open(NULL, NULL, &none, &err));
@@ -177,14 +178,14 @@ static void plans(void **state)
     leat_plan_source(NULL, &source);
     assert_int_equal(source.n_records, 0);
     leat_plan_source(plan, NULL);
-    REFUSED(leat_plan_link(NULL, 0, 0, &link));
-    REFUSED(leat_plan_link(plan, 0, 0, NULL));
+    REFUSED(leat_plan_chain_op(NULL, 0, 0, &op));
+    REFUSED(leat_plan_chain_op(plan, 0, 0, NULL));
     for (size_t i = 0; i < sizeof far_off / sizeof *far_off; i++) {
         assert_null(leat_plan_tensor(plan, far_off[i]));
         assert_null(leat_plan_note(plan, far_off[i]));
         assert_null(leat_plan_stage(plan, far_off[i]));
-        assert_int_equal(leat_plan_link(plan, far_off[i], 0, &link), LEAT_E_END);
-        assert_int_equal(leat_plan_link(plan, 0, far_off[i], &link), LEAT_E_END);
+        assert_int_equal(leat_plan_chain_op(plan, far_off[i], 0, &op), LEAT_E_END);
+        assert_int_equal(leat_plan_chain_op(plan, 0, far_off[i], &op), LEAT_E_END);
     }
     REFUSED(leat_plan_budget(NULL, NULL, &budget, &err));
     REFUSED(leat_plan_budget(plan, NULL, NULL, &err));
@@ -307,8 +308,8 @@ static void trainers(void **state)
     leat_trainer_close(&trainer);
     leat_trainer_close(NULL);
     REFUSED(leat_compare(NULL, NULL, 0, NULL, &result, &err));
-    REFUSED(leat_jpeg_look(NULL, 0, &jpeg, &err));
-    REFUSED(leat_jpeg_look("x", 1, NULL, &err));
+    REFUSED(leat_jpeg_probe(NULL, 0, &jpeg, &err));
+    REFUSED(leat_jpeg_probe("x", 1, NULL, &err));
     REFUSED(leat_jpeg_make_table(NULL, 0, 0, NULL, &table, &n, &err));
 }
 

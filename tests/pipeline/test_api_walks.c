@@ -10,8 +10,8 @@
  * LEAT_TEST_WALKS: how many (default 300, at most 10 s); LEAT_TEST_SEED; LEAT_TEST_FIRST: the first one's
  * number; LEAT_TEST_SAY=1 names each walk before it begins. */
 #include "fixtures/random_plan.h"
+#include "fixtures/walk_jobs.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -26,7 +26,6 @@
 #define HOLD        8
 #define MOST        200 /* batches of a run that are looked at */
 #define RECENT      64  /* batches whose info stays readable */
-#define JOBS        32
 
 static uint64_t walk_seed, walk_number;
 
@@ -38,25 +37,7 @@ static uint64_t walk_seed, walk_number;
         fail_msg(__VA_ARGS__);                                                                     \
     } while (0)
 
-/* --- what a batch is ------------------------------------------------------------------------------ */
-
-/* Bytes of all tensors, and which rows are valid. */
-static uint64_t digest_contents(const leat_batch *batch, int32_t n_tensors)
-{
-    const uint8_t *const valid = leat_batch_valid(batch);
-    uint64_t digest = 0;
-    for (int32_t i = 0; i < n_tensors; i++) {
-        const leat_view view = leat_batch_tensor(batch, i);
-        const size_t bytes = (size_t)leat_shape_bytes(&view.shape);
-        digest = leat_digest_chain(
-            digest, leat_digest_row(&view.shape.dims[0], sizeof view.shape.dims[0], 0));
-        digest = leat_digest_chain(digest, leat_digest_row(view.data, bytes, (uint64_t)i));
-        if (valid && i == 0)
-            digest =
-                leat_digest_chain(digest, leat_digest_row(valid, (size_t)view.shape.dims[0], 99));
-    }
-    return digest;
-}
+/* --- a plain run ---------------------------------------------------------------------------------- */
 
 /* What a plain run gives, as far as it was asked for. */
 typedef struct plain_run {
@@ -81,7 +62,7 @@ static bool plain_has(plain_run *plain, int64_t b)
         }
         plain->info[plain->n] = batch_digest(batch);
         plain->contents[plain->n++] =
-            digest_contents(batch, leat_plan_get_info(plain->plan)->n_tensors);
+            walk_digest(batch, leat_plan_get_info(plain->plan)->n_tensors);
         leat_batch_release(batch);
     }
     return b < plain->n;
@@ -102,7 +83,7 @@ typedef struct one_loader {
     int64_t first, next; /* batches */
     int code;            /* that it ended with; LEAT_OK: goes on */
     holding held[HOLD];
-    int lent; /* batches that the helper releases, and has not yet [jobs.lock] */
+    int lent;                     /* see walk_jobs.h */
     leat_batch *released[RECENT]; /* by number; NULL: its info is not to be looked at */
 } one_loader;
 
@@ -130,120 +111,9 @@ static void look(const walk *w, leat_batch *batch, int64_t number, const char *w
 {
     while (leat_batch_get_info(batch)->sent_ns && !leat_batch_get_info(batch)->copy_end_ns)
         pause_ns(20000);
-    if (digest_contents(batch, w->n_tensors) != w->plain.contents[number] ||
+    if (walk_digest(batch, w->n_tensors) != w->plain.contents[number] ||
         batch_digest(batch) != w->plain.info[number])
         walk_fail("batch %lld is another one %s", (long long)number, when);
-}
-
-/* --- the other thread ----------------------------------------------------------------------------- */
-
-typedef enum job_kind { JOB_RELEASE, JOB_LOOK } job_kind;
-
-typedef struct job {
-    job_kind kind;
-    one_loader *of;
-    leat_loader *loader;
-    leat_batch *batch;
-    int32_t n_tensors;
-    uint64_t contents;
-    long wait_ns;
-} job;
-
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t moved;
-    pthread_t thread;
-    job ring[JOBS];
-    uint64_t head, tail; /* tail: the one that is being done, or the next */
-    bool stop;
-    const char *failed; /* what was wrong */
-} jobs = { .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER };
-
-static const char *do_job(const job *j)
-{
-    leat_loader_stats_info stats;
-    leat_loader_state state;
-    leat_row_error bad[4];
-    if (j->wait_ns)
-        pause_ns(j->wait_ns);
-    if (j->kind == JOB_RELEASE) {
-        const bool same = digest_contents(j->batch, j->n_tensors) == j->contents;
-        leat_batch_release(j->batch);
-        return same ? NULL : "a batch is another one in another thread";
-    }
-    leat_loader_stats(j->loader, &stats);
-    leat_loader_get_state(j->loader, &state);
-    const int32_t n = leat_loader_errors(j->loader, bad, 4);
-    return n < 0 || n > 4 || (stats.samples && !stats.batches) || state.next_batch < 0
-               ? "what a loader says of itself cannot be"
-               : NULL;
-}
-
-static void *help(void *arg)
-{
-    (void)arg;
-    pthread_mutex_lock(&jobs.lock);
-    for (;;) {
-        while (jobs.head == jobs.tail && !jobs.stop)
-            pthread_cond_wait(&jobs.moved, &jobs.lock);
-        if (jobs.head == jobs.tail)
-            break;
-        const job j = jobs.ring[jobs.tail % JOBS];
-        pthread_mutex_unlock(&jobs.lock);
-        const char *const failed = do_job(&j);
-        pthread_mutex_lock(&jobs.lock);
-        jobs.failed = failed ? failed : jobs.failed;
-        j.of->lent -= j.kind == JOB_RELEASE;
-        jobs.tail++;
-        pthread_cond_broadcast(&jobs.moved);
-    }
-    pthread_mutex_unlock(&jobs.lock);
-    return NULL;
-}
-
-static void give_job(const job *j)
-{
-    pthread_mutex_lock(&jobs.lock);
-    while (jobs.head - jobs.tail == JOBS)
-        pthread_cond_wait(&jobs.moved, &jobs.lock);
-    jobs.ring[jobs.head++ % JOBS] = *j;
-    j->of->lent += j->kind == JOB_RELEASE;
-    pthread_cond_broadcast(&jobs.moved);
-    pthread_mutex_unlock(&jobs.lock);
-}
-
-static void wait_for_jobs(void)
-{
-    pthread_mutex_lock(&jobs.lock);
-    while (jobs.head != jobs.tail)
-        pthread_cond_wait(&jobs.moved, &jobs.lock);
-    const char *const failed = jobs.failed;
-    pthread_mutex_unlock(&jobs.lock);
-    if (failed)
-        walk_fail("%s", failed);
-}
-
-/* Jobs that look at this loader are done; those that release may go on. */
-static void wait_for_looks(const leat_loader *loader)
-{
-    bool looks = true;
-    pthread_mutex_lock(&jobs.lock);
-    while (looks) {
-        looks = false;
-        for (uint64_t i = jobs.tail; i < jobs.head; i++)
-            looks = looks || jobs.ring[i % JOBS].loader == loader;
-        if (looks)
-            pthread_cond_wait(&jobs.moved, &jobs.lock);
-    }
-    pthread_mutex_unlock(&jobs.lock);
-}
-
-static int n_lent(const one_loader *of)
-{
-    pthread_mutex_lock(&jobs.lock);
-    const int n = of->lent;
-    pthread_mutex_unlock(&jobs.lock);
-    return n;
 }
 
 /* --- opening -------------------------------------------------------------------------------------- */
@@ -383,7 +253,7 @@ static void take(walk *w, one_loader *one)
     leat_error err;
     if (!one->loader || one->next >= MOST)
         return;
-    const int lent = n_lent(one); /* may be fewer by now: more is not to be had */
+    const int lent = walk_jobs_lent(&one->lent); /* may be fewer by now: more is not to be had */
     const bool full = n_held(one) >= one->hold;
     const int rc = call_next(w, one->loader, &batch, &err);
     if (rc < 0) {
@@ -410,12 +280,12 @@ static void release(walk *w, one_loader *one, holding *h)
         look(w, batch, h->number, "when it was released");
     if (way == 0) {
         look(w, batch, h->number, "when it was given to another thread");
-        give_job(&(job){ .kind = JOB_RELEASE,
-                         .of = one,
-                         .batch = batch,
-                         .n_tensors = w->n_tensors,
-                         .contents = w->plain.contents[h->number],
-                         .wait_ns = below(w, 2) ? (long)below(w, 300000) : 0 });
+        walk_jobs_give(&(walk_job){ .kind = WALK_JOB_RELEASE,
+                                    .lent = &one->lent,
+                                    .batch = batch,
+                                    .n_tensors = w->n_tensors,
+                                    .contents = w->plain.contents[h->number],
+                                    .wait_ns = below(w, 2) ? (long)below(w, 300000) : 0 });
         return;
     }
     if (way < 3 && one->on_sim && w->stream) {
@@ -464,7 +334,8 @@ static void ask(walk *w, one_loader *one)
             walk_fail("trace: %s", err.message);
     }
     if (below(w, 2))
-        give_job(&(job){ .kind = JOB_LOOK, .of = one, .loader = one->loader });
+        walk_jobs_give(
+            &(walk_job){ .kind = WALK_JOB_LOOK, .lent = &one->lent, .loader = one->loader });
 }
 
 /* A state says where a run stands; the other loader, if it is closed and empty, goes on from there. */
@@ -477,7 +348,7 @@ static void go_on_from_state(walk *w, one_loader *one, one_loader *other)
     if (state.next_batch != one->next)
         walk_fail("the state says %lld, not %lld", (long long)state.next_batch,
                   (long long)one->next);
-    if (other->loader || n_held(other) || n_lent(other))
+    if (other->loader || n_held(other) || walk_jobs_lent(&other->lent))
         return;
     const bool anew = w->has_policy || one->next >= MOST || below(w, 4) == 0;
     open_one(w, other, anew ? NULL : &state);
@@ -485,7 +356,7 @@ static void go_on_from_state(walk *w, one_loader *one, one_loader *other)
 
 static void close_one(one_loader *one)
 {
-    wait_for_looks(one->loader);
+    walk_jobs_wait_for_looks(one->loader);
     leat_loader_close(&one->loader);
 }
 
@@ -563,7 +434,9 @@ static void end(walk *w)
 {
     while (close_something(w)) {
     }
-    wait_for_jobs();
+    const char *const failed = walk_jobs_wait();
+    if (failed)
+        walk_fail("%s", failed);
     leat_loader_close(&w->plain.loader);
     leat_plan_close(&w->plain.plan);
     leat_reader_fault = (leat_reader_faults){ 0 };
@@ -619,7 +492,7 @@ static void every_legal_walk_gives_the_plain_batches(void **state)
     walk_number = number_from("LEAT_TEST_FIRST", 0);
     const uint64_t first = walk_number;
     signal(SIGALRM, say_who_hangs);
-    assert_int_equal(pthread_create(&jobs.thread, NULL, help, NULL), 0);
+    assert_int_equal(walk_jobs_begin(), 0);
     for (; n_run < n_walks && leat_clock_ns() < until; walk_number++) {
         alarm(WATCHDOG);
         if (getenv("LEAT_TEST_SAY"))
@@ -627,11 +500,7 @@ static void every_legal_walk_gives_the_plain_batches(void **state)
         n_run += go(walk_seed, walk_number, &n_taken);
     }
     alarm(0);
-    pthread_mutex_lock(&jobs.lock);
-    jobs.stop = true;
-    pthread_cond_broadcast(&jobs.moved);
-    pthread_mutex_unlock(&jobs.lock);
-    pthread_join(jobs.thread, NULL);
+    walk_jobs_end();
     printf("%llu walks, %llu batches; %llu plans were refused\n", (unsigned long long)n_run,
            (unsigned long long)n_taken, (unsigned long long)(walk_number - first - n_run));
     assert_true(n_taken > n_run);

@@ -194,10 +194,11 @@ static bool check_pair(size_t n, const struct random_stage *a, const struct rand
         n_kinds++;
     const size_t k = n % (n_kinds + 1);
     const char *name = k < n_kinds ? leat_source_kind(k)->name : "rows";
-    name = strcmp(name, "images") ? name : "rows"; /* those need a decoder */
+    if (!strcmp(name, "images") || random_is_pixels(name))
+        name = "rows"; /* those have other features */
     const struct random_stage *const batch = batch_row(n);
     const bool lists = batch->examples[0] && strstr(batch->examples[0], "list");
-    name = lists && !strcmp(name, "rows") ? "tfrecord" : name;
+    name = lists && random_is_rows(name) ? "tfrecord" : name;
     snprintf(plan.source.name, sizeof plan.source.name, "%s", name);
     /* unbatch needs as many rows of all tensors */
     const bool parts = !strcmp(a->name, "unbatch") || !strcmp(b->name, "unbatch");

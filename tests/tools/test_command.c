@@ -55,7 +55,7 @@ static void usage_errors_exit_2_and_help(void **state)
         { "qqqqqqq", "unknown command 'qqqqqqq'" },
         { "convert", "needs images DIR" },
         { "convert images", "needs images DIR" },
-        { "convert imags d -o x", "it knows: images" },
+        { "convert imags d -o x", "it knows: tfrecord, images, npy" },
         { "convert images d", "needs -o PREFIX" },
         { "convert images a b -o x", "one folder, not also 'b'" },
         { "convert images images -o", "-o needs a value: PREFIX" },
@@ -74,6 +74,7 @@ static void usage_errors_exit_2_and_help(void **state)
         { "bench", "needs CONFIG" },
         { "train", "needs CONFIG" },
         { "compare", "needs CONFIG" },
+        { "plot", "needs RUN" },
         { "inspect", "needs FILE" },
         { "devices cpu", "'cpu' is one argument too many" },
     };

@@ -2,6 +2,7 @@
  *
  * test_command_synth.c: `leat synth`. */
 #include "fixtures/command_fixture.h"
+#include "fixtures/engine_fixture.h"
 
 static void synth_is_a_function_of_the_seed(void **state)
 {
@@ -43,12 +44,57 @@ static void synth_takes_nothing_over(void **state)
     assert_int_equal(count_files(".xfull*"), 0);
 }
 
+/* Compares record 0 of both: the first circle. @: the folder of the test. */
+static void first_pixels_are_the_same(const char *cifar, const char *png)
+{
+    char text[1000], *to = text;
+    leat_plan *plan;
+    leat_batch *batch;
+    leat_error error;
+    to += sprintf(to, "source: {zip: [{");
+    for (const char *c = cifar; *c; c++)
+        to += sprintf(to, *c == '@' ? "%s" : "%.1s", *c == '@' ? folder : c);
+    to += sprintf(to, "}, {");
+    for (const char *c = png; *c; c++)
+        to += sprintf(to, *c == '@' ? "%s" : "%.1s", *c == '@' ? folder : c);
+    sprintf(to, "}]}\npipeline: [{take: 1}, {map: {tensor: png, ops: [decode_png, {resize: [32, "
+                "32]}]}}, {batch: 1}]\n");
+    check(open_text(text, &plan, &error), &error);
+    leat_loader *loader = open_loader(plan, NULL);
+    check(leat_loader_next(loader, &batch, &error), &error);
+    const leat_view a = leat_batch_tensor(batch, leat_plan_tensor_index(plan, "image"));
+    const leat_view b = leat_batch_tensor(batch, leat_plan_tensor_index(plan, "png"));
+    assert_true(leat_shape_equal(&a.shape, &b.shape));
+    assert_memory_equal(a.data, b.data, 32 * 32 * 3);
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+/* The files of CIFAR hold the same pixels as the PNG files of the same seed. */
+static void synth_writes_cifar_files(void **state)
+{
+    (void)state;
+    expect_success(shell("$L synth x --n 50 --size 32 --split 0.2 --format cifar --threads 3 -q && "
+                         "stat -c %%s x/train.bin x/test.bin"));
+    assert_string_equal(strstr(out, "122920"), "122920\n30730\n"); /* 40 and 10 of 3073 */
+    expect_success(shell("$L synth xp --n 50 --size 32 --format png -q && "
+                         "$L synth xc --n 50 --size 32 --format cifar -q && "
+                         "cat x/train.bin x/test.bin | cmp - xc/all.bin && "
+                         "$L convert images xp -o xp -q && $L convert cifar xc/all.bin -o xc -q"));
+    first_pixels_are_the_same("cifar: @/xc/all.bin",
+                              "tfrecord: {files: @/xp-*.tfrecord, features: {png: {key: "
+                              "image/encoded}}}");
+    expect_failure(shell("$L synth xd --n 3 --format cifar"), 2, "needs --size 32");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(synth_is_a_function_of_the_seed, clean),
         cmocka_unit_test_teardown(synth_splits, clean),
         cmocka_unit_test_teardown(synth_takes_nothing_over, clean),
+        cmocka_unit_test_teardown(synth_writes_cifar_files, clean),
     };
     return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }

@@ -81,7 +81,7 @@ static void what_is_refused(void **state)
     expect_failure(shell("$L convert tfrecord a.gz -o x --jpeg restart"), 2,
                    "records are written as they are");
     expect_failure(shell("$L convert images set a -o x"), 2, "images takes one folder");
-    expect_failure(shell("$L convert video a -o x"), 2, "it knows: images, tfrecord");
+    expect_failure(shell("$L convert video a -o x"), 2, "it knows: tfrecord, images, npy");
     expect_failure(shell("$L convert tfrecord missing -o x"), 1, "missing");
     expect_success(shell("cp a.gz x-00000-of-00001.tfrecord"));
     expect_failure(shell("$L convert tfrecord x-00000-of-00001.tfrecord -o x"), 2,

@@ -2,9 +2,10 @@
  *
  * test_docs.c: every config that README.md, docs/ and examples/ show is one that this build accepts:
  * its pipelines make plans and its model fits the batches. The data are replaced by a folder of
- * small images, because nobody else has those of the reader. */
+ * small images, or by small IDX and CSV files, because nobody else has those of the reader. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fixtures/array_files.h"
 #include "fixtures/op_test.h"
 #include "leat/leat.h"
 
@@ -25,9 +27,35 @@ static void image_path(char *path, size_t size, int class, int i)
     snprintf(path, size, "%s/class%d/%d.jpg", folder, class, i);
 }
 
+/* Images of MNIST's and CIFAR's size, and points in two classes. */
+static void make_files(void)
+{
+    enum { N = 20, PIXELS = 28 * 28, POINTS = 3300 };
+    uint8_t *const pixels = calloc(N, PIXELS);
+    uint8_t labels[N];
+    assert_non_null(pixels);
+    for (int i = 0; i < N; i++)
+        labels[i] = (uint8_t)(i % N_CLASSES);
+    put_idx("images.idx", 3, (const uint32_t[]){ N, 28, 28 }, pixels);
+    put_idx("labels.idx", 1, (const uint32_t[]){ N }, labels);
+    free(pixels);
+    uint8_t *const cifar = calloc(N, 3073); /* all of class 0 */
+    assert_non_null(cifar);
+    put_file("cifar.bin", cifar, N * 3073);
+    free(cifar);
+    FILE *file = fopen(in_folder("points.csv"), "wb");
+    assert_non_null(file);
+    fprintf(file, "x,y,ring\n");
+    for (int i = 0; i < POINTS; i++)
+        fprintf(file, "%d.5,-%d,%s\n", i, i, i % 2 ? "inner" : "outer");
+    assert_int_equal(fclose(file), 0);
+}
+
 static int make_images(void **state)
 {
-    (void)state;
+    if (make_folder(state) < 0)
+        return -1;
+    make_files();
     char path[128];
     const leat_view image = op_drawing(SIDE, SIDE, 3);
     const leat_view jpeg = op_jpeg(image, (op_jpeg_how){ 0 });
@@ -51,7 +79,7 @@ static int make_images(void **state)
 
 static int remove_images(void **state)
 {
-    (void)state;
+    remove_folder(state);
     char path[128];
     for (int c = 0; c < N_CLASSES; c++) {
         for (int i = 0; i < PER_CLASS; i++) {
@@ -64,17 +92,39 @@ static int remove_images(void **state)
     return rmdir(folder);
 }
 
-/* Points the source of a section at the images; keeps batches small enough for them. */
+static void set(leat_config *config, const char *section, const char *path, const char *value,
+                const char *where)
+{
+    char text[300];
+    leat_error err;
+    snprintf(text, sizeof text, "%s%s=%s", section, path, value);
+    if (leat_config_set(config, text, &err))
+        fail_msg("%s: %s", where, err.message);
+}
+
+static bool has(const leat_config *config, const char *section, const char *path)
+{
+    char text[100], value[16];
+    snprintf(text, sizeof text, "%s%s", section, path);
+    return leat_config_get(config, text, value, sizeof value, NULL) == LEAT_OK;
+}
+
+/* Points the source of a section at the data; keeps batches small enough for them. */
 static void use_images(leat_config *config, const char *section, const char *where)
 {
-    char text[256];
-    leat_error err;
-    snprintf(text, sizeof text, "%ssource={images: %s}", section, folder);
-    if (leat_config_set(config, text, &err))
-        fail_msg("%s: %s", where, err.message);
-    snprintf(text, sizeof text, "%spipeline.batch.size=%d", section, N_CLASSES);
-    if (leat_config_set(config, text, &err))
-        fail_msg("%s: %s", where, err.message);
+    char images[100];
+    snprintf(images, sizeof images, "{images: %s}", folder);
+    if (has(config, section, "source.idx")) {
+        set(config, section, "source.idx.images", in_folder("images.idx"), where);
+        set(config, section, "source.idx.labels", in_folder("labels.idx"), where);
+    } else if (has(config, section, "source.cifar")) {
+        set(config, section, "source.cifar", in_folder("cifar.bin"), where);
+    } else if (has(config, section, "source.csv")) {
+        set(config, section, "source.csv.files", in_folder("points.csv"), where);
+    } else {
+        set(config, section, "source", images, where);
+    }
+    set(config, section, "pipeline.batch.size", "10", where);
 }
 
 static leat_plan *open_plan(const leat_config *config, const char *section, const char *where)
@@ -160,7 +210,7 @@ static void documents(void **state)
 {
     (void)state;
     assert_int_equal(run_blocks("README.md"), 1);
-    assert_int_equal(run_blocks("docs/config.md"), 1);
+    assert_int_equal(run_blocks("docs/config.md"), 2);
     assert_int_equal(run_blocks("docs/first-steps.md"), 1);
 }
 

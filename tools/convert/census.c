@@ -12,7 +12,7 @@
 #include "formats/jpeg_index.h"
 #include "formats/tfrecord.h"
 #include "image_header.h"
-#include "leat/jpeg_look.h"
+#include "leat/jpeg_probe.h"
 
 enum { FEATURES_MAX = 4096, LABELS_MAX = 1 << 20 };
 
@@ -76,7 +76,7 @@ static void count_jpeg(const struct taker *taker, leat_census_feature *to, const
                        size_t size)
 {
     leat_jpeg_info info;
-    if (leat_jpeg_look(data, size, &info, NULL) < 0)
+    if (leat_jpeg_probe(data, size, &info, NULL) < 0)
         count_reason(to, "damaged header");
     else if (!info.is_own)
         count_reason(to, info.why_not);

@@ -8,7 +8,7 @@
 #include "files.h"
 #include "formats/example.h"
 #include "formats/tfrecord.h"
-#include "leat/jpeg_look.h"
+#include "leat/jpeg_probe.h"
 
 #define SCRATCH_BYTES ((size_t)1 << 34) /* address space: pictures may be very large */
 
@@ -70,7 +70,7 @@ static void count(side_maker *m, const uint8_t *jpeg, size_t size, size_t n)
         side->tables++;
         return;
     }
-    const bool is_jpeg = jpeg && leat_jpeg_look(jpeg, size, &info, NULL) == LEAT_OK;
+    const bool is_jpeg = jpeg && leat_jpeg_probe(jpeg, size, &info, NULL) == LEAT_OK;
     if (info.restart_mcus) {
         side->restart_markers++;
         return;

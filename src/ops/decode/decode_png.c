@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_png: PNG bytes to a uint8 image, by libspng. 16-bit images keep the high byte. Gray from colour is
+ * decode_png: PNG bytes to a uint8 image. The decoder in png/ does common files, libspng all others; the pixels
+ * are the same. 16-bit images keep the high byte. Gray from colour is
  * Rec. 601 luma, (19595 R + 38470 G + 7471 B + 32768) >> 16.
  *
  * libspng's allocation hooks have no user pointer. So their scratch is a thread-local variable that is
@@ -10,9 +11,11 @@
 
 #include <spng.h>
 
+#include "base/scratch.h"
 #include "decode.h"
 #include "ops/image/color.h"
 #include "ops/op_list.h"
+#include "ops/png/png.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", "4", NULL };
 
@@ -165,7 +168,7 @@ static int decode_image(spng_ctx *ctx, const png_header *header, const leat_view
     return rc;
 }
 
-static int decode(const leat_view *in, const png_header *header, const leat_view *out)
+static int decode_by_spng(const leat_view *in, const png_header *header, const leat_view *out)
 {
     static struct spng_alloc hooks = { arena_malloc, arena_realloc, arena_calloc, arena_free };
     spng_ctx *ctx = spng_ctx_new2(&hooks, 0);
@@ -182,6 +185,27 @@ done:
     return rc;
 }
 
+/* By the decoder in png/. */
+static int decode_common(const leat_view *in, const leat_view *out, leat_scratch *scratch)
+{
+    leat_png png;
+    const int rc = leat_png_open(&png, in->data, (size_t)in->shape.dims[0]);
+    return rc ? rc : leat_png_decode(&png, (int32_t)out->shape.dims[2], out->data, scratch);
+}
+
+/* Returns a code of libspng. */
+static int decode(const leat_view *in, const png_header *header, const leat_view *out,
+                  leat_scratch *scratch)
+{
+    const size_t mark = leat_scratch_mark(scratch);
+    const int rc = decode_common(in, out, scratch);
+    if (rc != LEAT_E_UNSUPPORTED)
+        return rc == LEAT_E_NOMEM ? SPNG_EMEM : rc;
+    leat_scratch_rewind(scratch, mark);
+    arena_is_full = false;
+    return decode_by_spng(in, header, out);
+}
+
 static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
@@ -193,7 +217,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
         return rc;
     arena = scratch;
     arena_is_full = false;
-    rc = decode(in, &header, out);
+    rc = decode(in, &header, out, scratch);
     arena = NULL;
     if (rc == SPNG_EMEM || (rc && arena_is_full))
         return leat_fail(err, LEAT_E_NOMEM, "decode_png: not enough scratch memory");

@@ -2,11 +2,11 @@
  *
  * parse_csv: parses one line of comma-separated values into a vector of numbers. Fields follow RFC 4180: a
  * field that begins with a quote ends with a quote, and two quotes inside stand for one. */
-#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "config/number.h"
+#include "formats/csv.h"
 #include "ops/op_list.h"
 
 #define MOST_DIGITS 63 /* longest text of a number in bytes */
@@ -36,83 +36,12 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-/* --- a field ------------------------------------------------------------------------------------- */
-
-/* Position of the next field in a line. */
-typedef struct cursor {
-    const uint8_t *at, *end;
-    char delimiter;
-    bool done; /* the last field was taken */
-} cursor;
-
-/* The text of a field without quotes. Bytes after MOST_DIGITS are counted but not stored. */
-typedef struct field {
-    char text[MOST_DIGITS + 1];
-    size_t n;
-} field;
-
-static void put(field *to, uint8_t byte)
-{
-    if (to->n < MOST_DIGITS)
-        to->text[to->n] = (char)byte;
-    to->n++;
-}
-
-/* Reads from after the opening quote to the closing quote; false if that is missing. */
-static bool take_quoted(cursor *c, field *out)
-{
-    for (; c->at < c->end; c->at++) {
-        if (*c->at == '"') {
-            c->at++;
-            if (c->at == c->end || *c->at != '"')
-                return true;
-        }
-        put(out, *c->at);
-    }
-    return false;
-}
-
-/* Reads the next field; false if RFC 4180 does not allow its quotes. */
-static bool take_field(cursor *c, field *out)
-{
-    bool good = true;
-    out->n = 0;
-    if (c->at < c->end && *c->at == '"') {
-        c->at++;
-        good = take_quoted(c, out) && (c->at == c->end || *c->at == (uint8_t)c->delimiter);
-    } else {
-        for (; c->at < c->end && *c->at != (uint8_t)c->delimiter; c->at++) {
-            put(out, *c->at);
-            good = good && *c->at != '"';
-        }
-    }
-    c->done = c->at == c->end;
-    c->at += !c->done;
-    out->text[out->n < MOST_DIGITS ? out->n : MOST_DIGITS] = 0;
-    return good;
-}
-
-/* Removes spaces and tabs around a number. */
-static const char *trim(field *f)
-{
-    size_t n = f->n < MOST_DIGITS ? f->n : MOST_DIGITS;
-    while (n && (f->text[n - 1] == ' ' || f->text[n - 1] == '\t'))
-        n--;
-    f->text[n] = 0;
-    return f->text + strspn(f->text, " \t");
-}
-
 /* --- a number ------------------------------------------------------------------------------------ */
 
 static bool convert(int32_t dtype, const char *text, void *out, int64_t i)
 {
-    double value;
-    if (dtype == DTYPE_INT64)
-        return leat_number_i64(text, (int64_t *)out + i) == LEAT_NUMBER_OK;
-    if (leat_number_f64(text, &value) != LEAT_NUMBER_OK || (isinf((float)value) && !isinf(value)))
-        return false;
-    ((float *)out)[i] = (float)value;
-    return true;
+    return (dtype == DTYPE_INT64 ? leat_number_i64(text, (int64_t *)out + i)
+                                 : leat_number_f32(text, (float *)out + i)) == LEAT_NUMBER_OK;
 }
 
 static bool is_missing(const csv_options *o, const char *text)
@@ -123,20 +52,20 @@ static bool is_missing(const csv_options *o, const char *text)
     return !*text;
 }
 
-static int read_number(const csv_options *o, field *from, int64_t number, void *out, int64_t i,
-                       leat_error *err)
+/* size: bytes of the field, of which `text` holds MOST_DIGITS at most. */
+static int read_number(const csv_options *o, const char *text, size_t size, int64_t number,
+                       void *out, int64_t i, leat_error *err)
 {
-    const char *const text = trim(from);
     if (is_missing(o, text) && *o->fill.text)
         return convert(o->dtype, o->fill.text, out, i) ? LEAT_OK : LEAT_E_DATA;
-    if (from->n <= MOST_DIGITS && convert(o->dtype, text, out, i))
+    if (size <= MOST_DIGITS && convert(o->dtype, text, out, i))
         return LEAT_OK;
     if (is_missing(o, text))
         return leat_fail(err, LEAT_E_DATA,
                          "parse_csv: field %lld is %s%s: give `fill` a number for such fields",
                          (long long)number, *text ? "the missing value " : "empty", text);
     return leat_fail(err, LEAT_E_DATA, "parse_csv: field %lld is no %s: '%s'%s", (long long)number,
-                     dtypes[o->dtype], text, from->n > MOST_DIGITS ? "…" : "");
+                     dtypes[o->dtype], text, size > MOST_DIGITS ? "…" : "");
 }
 
 /* --- the op -------------------------------------------------------------------------------------- */
@@ -173,22 +102,21 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
     const csv_options *const o = opts;
     const uint8_t *const bytes = in->data ? in->data : (const uint8_t *)"";
     const int64_t wanted = o->fields ? o->fields : o->first + o->columns;
-    size_t size = (size_t)in->shape.dims[0];
+    leat_csv_cursor c = leat_csv_begin(bytes, (size_t)in->shape.dims[0], *o->delimiter.text);
     int64_t n = 0;
     (void)plan;
     (void)scratch;
-    size -= size && bytes[size - 1] == '\n';
-    size -= size && bytes[size - 1] == '\r';
-    cursor c = { .at = bytes, .end = bytes + size, .delimiter = *o->delimiter.text };
     for (; !c.done; n++) {
-        field f;
-        if (!take_field(&c, &f))
+        char text[MOST_DIGITS + 1];
+        size_t size;
+        const char *const value = leat_csv_take(&c, text, sizeof text, &size);
+        if (!value)
             return leat_fail(err, LEAT_E_DATA,
                              "parse_csv: a quote in field %lld that RFC 4180 does not allow",
                              (long long)n);
         if (n < o->first || n >= o->first + o->columns)
             continue;
-        const int rc = read_number(o, &f, n, out->data, n - o->first, err);
+        const int rc = read_number(o, value, size, n, out->data, n - o->first, err);
         if (rc < 0)
             return rc;
     }

@@ -185,6 +185,19 @@ int leat_resample_axis(leat_axis *axis, int64_t n_in, int64_t n_out, leat_dtype 
     return LEAT_OK;
 }
 
+int32_t leat_resample_cut(leat_axis *axis, int32_t first, int32_t n)
+{
+    leat_check(first >= 0 && n >= 1 && n <= axis->n_out - first && axis->weights);
+    axis->start += first;
+    axis->weights += (ptrdiff_t)first * axis->stride;
+    axis->n_out = n;
+    const int32_t from = axis->start[0]; /* starts ascend */
+    for (int32_t i = 0; i < n; i++)
+        axis->start[i] -= from;
+    axis->n_in = axis->start[n - 1] + axis->n_taps;
+    return from;
+}
+
 int32_t leat_resample_fraction_bits(const leat_axis *horizontal)
 {
     return leat_taps_fraction_bits(horizontal->bits, horizontal->interpolation);

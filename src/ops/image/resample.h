@@ -24,6 +24,10 @@ extern const char *const leat_resample_names[];
 int leat_resample_axis(leat_axis *axis, int64_t n_in, int64_t n_out, leat_dtype dtype,
                        int32_t interpolation, leat_scratch *scratch);
 
+/* Keeps only the n outputs from `first` on. Their inputs are counted from the first that they need, which
+ * is returned; axis->n_in is the number of inputs that they need. */
+int32_t leat_resample_cut(leat_axis *axis, int32_t first, int32_t n);
+
 /* Bits of fraction kept between the passes, from the bits of the horizontal axis. */
 int32_t leat_resample_fraction_bits(const leat_axis *horizontal);
 

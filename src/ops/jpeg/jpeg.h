@@ -107,17 +107,22 @@ size_t leat_jpeg_pack_marks(const leat_jpeg_mark *marks, uint64_t n_marks, uint3
 int leat_jpeg_use_table(leat_jpeg *jpeg, const uint8_t *table, size_t size, leat_scratch *scratch,
                         leat_error *err);
 
-/* How to process a box: resize as resample.h, mirror left to right, then x * scale + shift. */
+/* How to process a box: resize as resample.h, cut a part out of that, mirror left to right, then
+ * x * scale + shift. */
 typedef struct leat_jpeg_target {
-    int32_t height, width, channels; /* channels 1 (gray) or 3 (RGB) */
+    int32_t height, width, channels; /* of the result; channels 1 (gray) or 3 (RGB) */
     int32_t is_mirrored;
     int32_t interpolation;     /* of taps.h */
     const leat_affine *affine; /* gives float32; NULL: uint8 */
     const leat_output *output; /* gives what it says, affine is NULL then; NULL: as above */
+    /* Size of the resized box, and the place of the result in it. 0: the result is the resized box. */
+    int32_t resized_height, resized_width, top, left;
+    int32_t streams; /* write around the CPU's caches where a kernel can */
 } leat_jpeg_target;
 
-/* Decodes a box and processes it to height × width × channels values. Gives the same bits as
- * leat_jpeg_decode(), leat_resample(), mirroring and normalising one after the other. */
+/* Decodes what the result needs of a box, and processes it to height × width × channels values. Gives the
+ * same bits as leat_jpeg_decode(), leat_resample(), cutting, mirroring and normalising one after the
+ * other. */
 int leat_jpeg_decode_resized(const leat_jpeg *jpeg, const leat_image_box *box,
                              const leat_jpeg_target *target, void *out, leat_scratch *scratch,
                              leat_error *err);

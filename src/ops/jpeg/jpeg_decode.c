@@ -146,7 +146,7 @@ static void carry_rows(painter *p)
     }
 }
 
-static int paint(painter *p, int channels, uint8_t *out, leat_error *err)
+static int paint(painter *p, int channels, leat_jpeg_rows *rows, leat_error *err)
 {
     const leat_jpeg *jpeg = p->jpeg;
     const leat_jpeg_window *w = &p->scan.window;
@@ -162,16 +162,15 @@ static int paint(painter *p, int channels, uint8_t *out, leat_error *err)
         const int32_t ready =
             row == jpeg->mcus_y - 1 ? jpeg->height : (row + 1) * jpeg->mcu_height_px - late;
         for (; y < least(ready, bottom); y++)
-            paint_row(p, y, channels,
-                      out + (size_t)(y - p->box.y) * (size_t)p->box.width * (size_t)channels);
+            paint_row(p, y, channels, rows->next(rows));
         if (late)
             carry_rows(p);
     }
     return leat_jpeg_scan_finish(&p->scan, err);
 }
 
-int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
-                         uint8_t *out, leat_scratch *scratch, leat_error *err)
+int leat_jpeg_decode_rows(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
+                          leat_jpeg_rows *rows, leat_scratch *scratch, leat_error *err)
 {
     painter p = { .jpeg = jpeg, .box = *box };
     if (box->x < 0 || box->y < 0 || box->width < 1 || box->height < 1 ||
@@ -186,7 +185,29 @@ int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int c
     if (take_memory(&p, scratch))
         return leat_fail(err, LEAT_E_NOMEM, "jpeg: no memory for %d x %d pixels", jpeg->width,
                          jpeg->height);
-    return paint(&p, channels, out, err);
+    return paint(&p, channels, rows, err);
+}
+
+/* Rows one after the other in memory. */
+typedef struct memory_rows {
+    leat_jpeg_rows rows;
+    uint8_t *next;
+    size_t stride_bytes;
+} memory_rows;
+
+static uint8_t *next_in_memory(leat_jpeg_rows *rows)
+{
+    memory_rows *m = (memory_rows *)rows;
+    uint8_t *row = m->next;
+    m->next += m->stride_bytes;
+    return row;
+}
+
+int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
+                         uint8_t *out, leat_scratch *scratch, leat_error *err)
+{
+    memory_rows m = { { next_in_memory }, out, (size_t)box->width * (size_t)channels };
+    return leat_jpeg_decode_rows(jpeg, box, channels, &m.rows, scratch, err);
 }
 
 int leat_jpeg_decode(const leat_jpeg *jpeg, int channels, uint8_t *out, leat_scratch *scratch,

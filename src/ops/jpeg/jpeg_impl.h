@@ -8,9 +8,9 @@
 #include "jpeg.h"
 
 enum {
-    LEAT_JPEG_LOOKUP_BITS = 10, /* longest code that one look-up finds */
-    LEAT_JPEG_FAST_BITS = 18,   /* longest code with value that one look-up finds */
-    LEAT_JPEG_PAD = 64          /* readable bytes after a segment */
+    LEAT_JPEG_PROBEUP_BITS = 10, /* longest code that one look-up finds */
+    LEAT_JPEG_FAST_BITS = 18,    /* longest code with value that one look-up finds */
+    LEAT_JPEG_PAD = 64           /* readable bytes after a segment */
 };
 
 /* Zigzag position to natural order. */
@@ -26,8 +26,8 @@ extern const uint8_t leat_jpeg_natural[64];
  * from the start of the look-up. */
 enum { LEAT_JPEG_EOB = 64, LEAT_JPEG_MISS = 254 };
 typedef struct leat_jpeg_table {
-    uint64_t fast[1 << LEAT_JPEG_LOOKUP_BITS];
-    uint64_t single[1 << LEAT_JPEG_LOOKUP_BITS]; /* only AC tables: one symbol per entry */
+    uint64_t fast[1 << LEAT_JPEG_PROBEUP_BITS];
+    uint64_t single[1 << LEAT_JPEG_PROBEUP_BITS]; /* only AC tables: one symbol per entry */
     int32_t limit[18];  /* first code longer than n bits, left-aligned to 16; [17]: sentinel */
     int32_t offset[17]; /* index of a symbol minus its code */
     uint8_t symbols[256];
@@ -119,6 +119,16 @@ const leat_jpeg_dsp *leat_jpeg_dsp_at(int level);
 typedef struct leat_jpeg_window {
     int32_t x0, x1, y0, y1;
 } leat_jpeg_window;
+
+/* Where the rows of a box go, from top to bottom. next() gives the memory of the next row and may process
+ * the rows before it, which are complete. */
+typedef struct leat_jpeg_rows {
+    uint8_t *(*next)(struct leat_jpeg_rows *rows);
+} leat_jpeg_rows;
+
+/* leat_jpeg_decode_box() row by row. */
+int leat_jpeg_decode_rows(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
+                          leat_jpeg_rows *rows, leat_scratch *scratch, leat_error *err);
 
 /* Processes height × width pixels, with rows stride_bytes apart, to `out`. Returns LEAT_OK or
  * LEAT_E_NOMEM. */

@@ -14,8 +14,10 @@ typedef __m512i V;
 /* Four weights (below 2^15 - 128: see fill_u8() in resample.c) as bytes: w = 256 · high + low with low in
  * [-128, 127]. Products of bytes are summed four at a time, and the sum is exact. */
 typedef struct four_weights {
-    V high, low;
+    uint32_t high, low;
 } four_weights;
+
+enum { MOST_FOURS = 64 };
 
 static inline four_weights split(const int16_t *weights, int32_t n)
 {
@@ -25,7 +27,7 @@ static inline four_weights split(const int16_t *weights, int32_t n)
         low |= (uint32_t)(l & 255) << 8 * k;
         high |= (uint32_t)((weights[k] - l) >> 8 & 255) << 8 * k;
     }
-    return (four_weights){ _mm512_set1_epi32((int)high), _mm512_set1_epi32((int)low) };
+    return (four_weights){ high, low };
 }
 
 /* Sums of 64 columns. Part j holds columns 4j … 4j + 3 of each quarter of a vector. */
@@ -33,25 +35,26 @@ typedef struct sums_64 {
     V high[4], low[4];
 } sums_64;
 
-static inline void add_parts(sums_64 *s, V ab, V cd, int j, four_weights w)
+static inline void add_parts(sums_64 *s, V ab, V cd, int j, V w_high, V w_low)
 {
     const V first = _mm512_unpacklo_epi16(ab, cd), second = _mm512_unpackhi_epi16(ab, cd);
-    s->high[j] = _mm512_dpbusd_epi32(s->high[j], first, w.high);
-    s->low[j] = _mm512_dpbusd_epi32(s->low[j], first, w.low);
-    s->high[j + 1] = _mm512_dpbusd_epi32(s->high[j + 1], second, w.high);
-    s->low[j + 1] = _mm512_dpbusd_epi32(s->low[j + 1], second, w.low);
+    s->high[j] = _mm512_dpbusd_epi32(s->high[j], first, w_high);
+    s->low[j] = _mm512_dpbusd_epi32(s->low[j], first, w_low);
+    s->high[j + 1] = _mm512_dpbusd_epi32(s->high[j + 1], second, w_high);
+    s->low[j + 1] = _mm512_dpbusd_epi32(s->low[j + 1], second, w_low);
 }
 
 /* Adds n = 1 … 4 rows. */
 static inline void add_rows(sums_64 *s, const uint8_t *in, size_t in_stride, int32_t n,
                             four_weights w)
 {
+    const V high = _mm512_set1_epi32((int)w.high), low = _mm512_set1_epi32((int)w.low);
     const V zero = _mm512_setzero_si512(), a = _mm512_loadu_si512(in);
     const V b = n > 1 ? _mm512_loadu_si512(in + in_stride) : zero;
     const V c = n > 2 ? _mm512_loadu_si512(in + 2 * in_stride) : zero;
     const V d = n > 3 ? _mm512_loadu_si512(in + 3 * in_stride) : zero;
-    add_parts(s, _mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d), 0, w);
-    add_parts(s, _mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d), 2, w);
+    add_parts(s, _mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d), 0, high, low);
+    add_parts(s, _mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d), 2, high, low);
 }
 
 static inline V finish(const sums_64 *s, int j, __m128i count)
@@ -76,14 +79,14 @@ static inline sums_64 begin(int32_t shift)
     return (sums_64){ { zero, zero, zero, zero }, { half, half, half, half } };
 }
 
-static void mix_64(int16_t *out, const uint8_t *in, size_t in_stride, const int16_t *weights,
+static void mix_64(int16_t *out, const uint8_t *in, size_t in_stride, const four_weights *weights,
                    int32_t n_taps, int32_t shift)
 {
     sums_64 s = begin(shift);
-    for (int32_t k = 0; k < n_taps; k += 4) {
-        const int32_t n = n_taps - k < 4 ? n_taps - k : 4;
-        add_rows(&s, in + (size_t)k * in_stride, in_stride, n, split(weights + k, n));
-    }
+    for (; n_taps >= 4; n_taps -= 4, in += 4 * in_stride)
+        add_rows(&s, in, in_stride, 4, *weights++);
+    if (n_taps)
+        add_rows(&s, in, in_stride, n_taps, *weights);
     store_64(out, &s, shift);
 }
 
@@ -166,7 +169,7 @@ __attribute__((always_inline)) static inline void mix_few_words(int16_t *out, co
 void leat_jpeg_mix_rows_avx512(int16_t *out, const uint8_t *in, size_t in_stride, size_t n,
                                const int16_t *weights, int32_t n_taps, int32_t shift)
 {
-    if (n < 64) {
+    if (n < 64 || n_taps > 4 * MOST_FOURS) {
         leat_dsp()->mix_rows(out, in, in_stride, n, weights, n_taps, shift);
         return;
     }
@@ -180,8 +183,11 @@ void leat_jpeg_mix_rows_avx512(int16_t *out, const uint8_t *in, size_t in_stride
             mix_few_words(out, in, in_stride, n, &w, 4);
         return;
     }
+    four_weights fours[MOST_FOURS];
+    for (int32_t k = 0; k < n_taps; k += 4)
+        fours[k / 4] = split(weights + k, n_taps - k < 4 ? n_taps - k : 4);
     for (size_t i = 0;; i = i + 128 <= n ? i + 64 : n - 64) {
-        mix_64(out + i, in + i, in_stride, weights, n_taps, shift);
+        mix_64(out + i, in + i, in_stride, fours, n_taps, shift);
         if (i + 64 == n)
             break;
     }

@@ -51,6 +51,7 @@ void leat_jpeg_sample_row_avx512(uint8_t *out, const int16_t *in, const leat_jpe
 typedef struct group_end {
     __m512 scale, shift;
     __mmask16 mask; /* values inside the row */
+    int streams;
 } group_end;
 
 /* Weighted values at `from` for a pair of taps. */
@@ -68,7 +69,11 @@ __attribute__((always_inline)) static inline V weigh(V sum, const int16_t *from,
 static inline void store_floats(float *out, V sum, V count, const group_end *end)
 {
     const __m512 x = _mm512_cvtepi32_ps(_mm512_srav_epi32(sum, count));
-    _mm512_mask_storeu_ps(out, end->mask, _mm512_add_ps(_mm512_mul_ps(x, end->scale), end->shift));
+    const __m512 y = _mm512_add_ps(_mm512_mul_ps(x, end->scale), end->shift);
+    if (end->streams)
+        _mm512_stream_ps(out, y);
+    else
+        _mm512_mask_storeu_ps(out, end->mask, y);
 }
 
 /* Alternates between four rows, so that they share the loads of the sampler. */
@@ -85,7 +90,8 @@ sample_floats(float *out, size_t n, const int16_t *in, size_t in_stride, const l
         V a = half, b = half, c = half, d = half;
         const group_end end = { _mm512_loadu_ps(floats->scale[phase]),
                                 _mm512_loadu_ps(floats->shift[phase]),
-                                (__mmask16)(n - i < 16 ? (1 << (n - i)) - 1 : 0xffff) };
+                                (__mmask16)(n - i < 16 ? (1 << (n - i)) - 1 : 0xffff),
+                                floats->streams };
         for (int32_t p = 0; p < n_pairs; p++, place += 32, weight += 32) {
             const int16_t *from = in + *base++;
             const V at = _mm512_loadu_si512(place), w = _mm512_loadu_si512(weight);
@@ -100,6 +106,11 @@ sample_floats(float *out, size_t n, const int16_t *in, size_t in_stride, const l
         store_floats(out + 3 * n + i, d, count, &end);
         phase = phase + 1 < floats->n_phases ? phase + 1 : 0;
     }
+}
+
+void leat_jpeg_fence_avx512(void)
+{
+    _mm_sfence();
 }
 
 void leat_jpeg_sample_floats_avx512(float *out, size_t n, const int16_t *in, size_t in_stride,

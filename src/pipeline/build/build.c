@@ -193,6 +193,7 @@ int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
         return rc;
     const leat_source_setting setting = { .seed = plan->seed,
                                           .threads = plan->engine.threads,
+                                          .memory = plan->engine.memory,
                                           .lossy = leat_stage_on_error_is_lossy(parts->pipeline),
                                           .arrange = leat_nested_pipeline_add };
     if (!plan->source && (rc = leat_source_open(parts->source, &setting, &plan->source, err)) < 0)
@@ -329,6 +330,7 @@ void leat_plan_close(leat_plan **out)
     for (int32_t i = 0; i < plan->n_batch_ops; i++)
         free(plan->batch_ops[i].options);
     free(plan->gpu);
+    leat_note_clear(plan);
     leat_order_fini(&plan->order);
     leat_cache_close(&plan->cache);
     leat_source_close(&plan->source);

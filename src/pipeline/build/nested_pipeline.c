@@ -33,6 +33,7 @@ int leat_nested_pipeline_add(leat_source *source, const leat_node *pipeline,
     *order = build.plan->order;
     for (int32_t i = 0; i < build.plan->n_notes && rc >= 0; i++)
         rc = leat_source_add_note(notes, err, "%s", build.plan->notes[i]);
+    leat_note_clear(build.plan);
     free(build.plan);
     return rc;
 }

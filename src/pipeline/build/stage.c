@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage.c: the list of stages, and leat_stage_add(), which build.c calls for each entry of `pipeline`. Names
+ * stage.c: finds stages, and leat_stage_add(), which build.c calls for each entry of `pipeline`. Names
  * and meanings are those of tf.data. */
-#include "stage.h"
+#include "stage_list.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of `leat help --reference`. */
 static const leat_stage_table *const stages[] = {
-    &leat_stage_shuffle,      &leat_stage_repeat,
-    &leat_stage_take,         &leat_stage_skip,
-    &leat_stage_shard,        &leat_stage_batches,
-    &leat_stage_prefetch,     &leat_stage_map,
-    &leat_stage_filter,       &leat_stage_cache,
-    &leat_stage_unbatch,      &leat_stage_on_error,
-    &leat_stage_padded_batch, &leat_stage_bucket_by_length
+#define LEAT_STAGE_ROW(name) &leat_stage_##name,
+    LEAT_STAGE_LIST(LEAT_STAGE_ROW)
+#undef LEAT_STAGE_ROW
 };
 
 static const leat_stage_table *stage_at(size_t i)

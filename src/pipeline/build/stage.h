@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * stage.h: a stage is one entry of `pipeline`: a name, an option table, and a function that adds it to a plan.
- * A new stage is one file stage_*.c and one row in stage.c's list. */
+ * A new stage is one file stage_*.c and one line in stage_list.h. */
 #ifndef LEAT_STAGE_H
 #define LEAT_STAGE_H
 
@@ -30,15 +30,7 @@ typedef struct leat_stage_table {
 /* Adds one entry of `pipeline`. */
 int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
 
-extern const leat_stage_table leat_stage_shuffle;  /* stage_shuffle.c */
-extern const leat_stage_table leat_stage_batches;  /* stage_batch.c */
-extern const leat_stage_table leat_stage_prefetch; /* stage_prefetch.c */
-extern const leat_stage_table leat_stage_unbatch;  /* stage_unbatch.c */
-/* stage_count.c */
-extern const leat_stage_table leat_stage_repeat, leat_stage_take, leat_stage_skip, leat_stage_shard;
-
 /* stage_on_error.c */
-extern const leat_stage_table leat_stage_on_error;
 /* Computes the limit of bad records. Call it when batches are known. */
 void leat_stage_on_error_settle(leat_plan *plan);
 /* Whether the pipeline has an on_error that continues after bad records. The source must know it, and is
@@ -50,12 +42,8 @@ int leat_stage_fail_second(const leat_node *first, const leat_node *where, const
                            leat_error *err);
 
 /* stage_batch.c: for every stage that makes batches: refuses a second one, and counts batches. */
-int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const leat_node *where,
-                     leat_error *err);
-
-/* stage_filter.c, stage_padded_batch.c, stage_bucket.c */
-extern const leat_stage_table leat_stage_filter, leat_stage_padded_batch,
-    leat_stage_bucket_by_length;
+int leat_stage_batch_add(leat_build *build, int64_t size, bool drop_remainder,
+                         const leat_node *where, leat_error *err);
 
 /* padding_settle.c: finds the row size of all tensors whose samples differ in size. */
 typedef struct leat_padding_options {
@@ -67,7 +55,6 @@ int leat_padding_settle(leat_build *build, const leat_padding_options *options,
                         const leat_node *where, leat_error *err);
 
 /* stage_map.c */
-extern const leat_stage_table leat_stage_map;
 /* The chain of a tensor ("": the first one), NULL if there is none of that name. */
 leat_chain *leat_stage_map_find_chain(leat_plan *plan, const char *tensor);
 /* The stream of random numbers of an op's n-th occurrence. */
@@ -90,7 +77,6 @@ typedef struct leat_parts {
 int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err);
 
 /* stage_cache.c */
-extern const leat_stage_table leat_stage_cache;
 /* Tells the cache its contents. Call it when all stages and shapes are known. */
 int leat_stage_cache_settle(const leat_build *build, const leat_parts *parts, leat_error *err);
 

@@ -15,8 +15,8 @@ static const leat_option batch_table[] = {
     LEAT_OPTION_END
 };
 
-int leat_stage_batch(leat_build *build, int64_t size, bool drop_remainder, const leat_node *where,
-                     leat_error *err)
+int leat_stage_batch_add(leat_build *build, int64_t size, bool drop_remainder,
+                         const leat_node *where, leat_error *err)
 {
     if (build->batch)
         return leat_stage_fail_second(build->batch, where, "batch", err);
@@ -39,10 +39,10 @@ static int add_batch(leat_build *build, const void *options, const leat_node *wh
                      leat_error *err)
 {
     const batch_options *const o = options;
-    return leat_stage_batch(build, o->size, o->drop_remainder, where, err);
+    return leat_stage_batch_add(build, o->size, o->drop_remainder, where, err);
 }
 
-const leat_stage_table leat_stage_batches = {
+const leat_stage_table leat_stage_batch = {
     { "batch", "stack samples; stages after it count batches", batch_table },
     sizeof(batch_options),
     add_batch

@@ -132,9 +132,9 @@ static int sort_all(leat_build *build, sorting *s, int32_t feature, leat_error *
     int rc = LEAT_OK;
     if (!leat_combine_is_fixed(&fixed) || fixed.n_samples == LEAT_ENDLESS)
         return leat_fail(err, LEAT_E_CONFIG,
-                         "it reads every sample once, when the plan is opened: only take, skip, "
-                         "shard, filter and, last, a global shuffle may come before it; put repeat "
-                         "after it");
+                         "it reads every sample once when the plan is opened, so only take, skip, "
+                         "shard and filter may come before it, and a global shuffle as the last "
+                         "of them; put repeat after it");
     for (uint32_t k = 0; k < s->buckets->n && rc >= 0; k++)
         rc = leat_bitset_open(&s->buckets->list[k].members, fixed.n_samples, err);
     if (rc >= 0)
@@ -214,7 +214,7 @@ static int add_bucket_by_length(leat_build *build, const void *options, const le
                               "bucket_by_length sorts whole records and cannot follow unbatch: use "
                               "batch");
     if (build->batch)
-        return leat_stage_batch(build, 1, false, where, err); /* fails: a second batch stage */
+        return leat_stage_batch_add(build, 1, false, where, err); /* fails: a second batch stage */
     int rc = find_feature(build->plan->source, o->feature.text, where, &feature, err);
     if (rc < 0)
         return rc;

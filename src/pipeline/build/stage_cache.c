@@ -173,8 +173,8 @@ int leat_stage_cache_settle(const leat_build *build, const leat_parts *parts, le
     if (leat_cache_is_file(plan->cache)) {
         if (!plan->source->table->stamp)
             return leat_node_fail(build->cache, err, LEAT_E_UNSUPPORTED,
-                                  "cache: a file is kept after these records are gone, and nothing "
-                                  "tells whether later ones are the same: use cache: memory");
+                                  "cache: this source cannot tell whether its records are still "
+                                  "those in a cache file; use `cache: memory`");
         const int rc = plan->source->table->stamp(plan->source, &stamp, err);
         if (rc < 0)
             return rc;

@@ -131,9 +131,9 @@ static leat_number round_limit(const char *text, bool is_min, int64_t *out)
     const leat_number rc = leat_number_i64(whole, out);
     if (rc != LEAT_NUMBER_OK || !text[n + strspn(text + n, ".0")])
         return rc;
-    if (minus != is_min) /* cutting the fraction has rounded towards 0 */
-        *out += is_min ? 1 : -1;
-    return LEAT_NUMBER_OK;
+    if (minus == is_min) /* cutting the fraction has rounded towards 0 */
+        return LEAT_NUMBER_OK;
+    return __builtin_add_overflow(*out, is_min ? 1 : -1, out) ? LEAT_NUMBER_LARGE : LEAT_NUMBER_OK;
 }
 
 static int read_integer_limit(const char *name, const char *text, bool is_min, int64_t *out,

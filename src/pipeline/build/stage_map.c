@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "leat/loader.h"
 #include "pipeline/plan/gpu_decode.h"
 #include "stage.h"
@@ -60,10 +61,24 @@ static const leat_op *find_op(const leat_build *build, const char *name)
     return leat_op_find(name);
 }
 
+/* Ops of other libraries, and what to write here. */
+static const struct {
+    const char *name, *advice;
+} elsewhere[] = {
+    { "to_tensor", "samples are tensors already; write `- cast: float32`, or `- normalize: …`" },
+    { "totensor", "samples are tensors already; write `- cast: float32`, or `- normalize: …`" },
+    { "to_float", "write `- cast: float32`, or `- normalize: {mean: …, std: …}`" },
+    { "rescale", "write `- scale: {factor: …}`" },
+};
+
 static int unknown(const leat_build *build, const leat_node *entry, const char *name,
                    leat_error *err)
 {
     leat_nearest_word near = leat_nearest_init(name);
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (leat_text_same(elsewhere[i].name, name))
+            return leat_node_fail(entry, err, LEAT_E_CONFIG, "there is no op '%s': %s", name,
+                                  elsewhere[i].advice);
     for (size_t i = 0; leat_stage_kind(i); i++)
         if (!strcmp(leat_stage_kind(i)->name, name))
             return leat_node_fail(entry, err, LEAT_E_CONFIG,

@@ -34,7 +34,7 @@ static int add_padded_batch(leat_build *build, const void *options, const leat_n
         return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
                               "padded_batch pads whole records and cannot follow unbatch: use "
                               "batch");
-    const int rc = leat_stage_batch(build, o->size, o->drop_remainder, where, err);
+    const int rc = leat_stage_batch_add(build, o->size, o->drop_remainder, where, err);
     return rc < 0 ? rc : leat_padding_settle(build, &padding, where, err);
 }
 

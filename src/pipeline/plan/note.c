@@ -2,7 +2,7 @@
  *
  * note.c: what a plan says about itself that is no error. */
 #include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -10,16 +10,29 @@
 
 void leat_note_add(leat_plan *plan, const char *format, ...)
 {
-    char text[LEAT_NOTE_SIZE] = "";
     va_list args;
     va_start(args, format);
-    leat_text_v(text, sizeof text, format, args);
+    const int length = leat_text_v(NULL, 0, format, args);
     va_end(args);
-    for (int32_t i = 0; i < plan->n_notes; i++)
-        if (!strcmp(plan->notes[i], text))
-            return;
-    if (plan->n_notes < LEAT_MAX_NOTES)
-        memcpy(plan->notes[plan->n_notes++], text, sizeof text);
+    char *const text = length >= 0 ? malloc((size_t)length + 1) : NULL;
+    if (!text)
+        return;
+    va_start(args, format);
+    leat_text_v(text, (size_t)length + 1, format, args);
+    va_end(args);
+    bool is_new = plan->n_notes < LEAT_MAX_NOTES;
+    for (int32_t i = 0; i < plan->n_notes && is_new; i++)
+        is_new = strcmp(plan->notes[i], text) != 0;
+    if (is_new)
+        plan->notes[plan->n_notes++] = text;
+    else
+        free(text);
+}
+
+void leat_note_clear(leat_plan *plan)
+{
+    while (plan->n_notes)
+        free(plan->notes[--plan->n_notes]);
 }
 
 const char *leat_plan_note(const leat_plan *plan, int32_t i)

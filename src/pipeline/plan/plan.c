@@ -61,7 +61,7 @@ const leat_plan *leat_plan_on(const leat_plan *plan, const leat_device *device)
     return plan && plan->gpu && device && device->table->map_open ? plan->gpu : plan;
 }
 
-int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *out)
+int leat_plan_chain_op(const leat_plan *plan, int32_t t, int32_t i, leat_chain_op_info *out)
 {
     if (!plan || !out)
         return LEAT_E_ARGUMENT;
@@ -69,11 +69,12 @@ int leat_plan_link(const leat_plan *plan, int32_t t, int32_t i, leat_link_info *
         return LEAT_E_END;
     const leat_chain *const chain = &plan->chains[t];
     const leat_op *const op = chain->ops[i].op;
-    *out = (leat_link_info){ .op = op->name,
-                             .shape = leat_plan_shape_before(plan, chain, i + 1),
-                             .fused = chain->fused && i < chain->n_host && i >= chain->fused_from &&
-                                      i < chain->fused_from + chain->n_fused,
-                             .random = (op->flags & LEAT_OP_RANDOM) != 0,
-                             .device = i >= chain->n_host };
+    *out = (leat_chain_op_info){ .name = op->name,
+                                 .shape = leat_plan_shape_before(plan, chain, i + 1),
+                                 .fused = chain->fused && i < chain->n_host &&
+                                          i >= chain->fused_from &&
+                                          i < chain->fused_from + chain->n_fused,
+                                 .random = (op->flags & LEAT_OP_RANDOM) != 0,
+                                 .device = i >= chain->n_host };
     return LEAT_OK;
 }

@@ -16,23 +16,23 @@
 #define LEAT_MAX_CHAIN      32 /* ops on one tensor */
 #define LEAT_MAX_BATCH_OPS  4
 #define LEAT_MAX_NOTES      16
-#define LEAT_NOTE_SIZE      256
 #define LEAT_PREFETCH_FIRST 2 /* auto: the least that hides one slow batch behind another */
 
-/* What only the data know: how large records are, and how much scratch a sample needs (probe.c). */
+/* Properties of the data, found by probe.c: sizes of records, and scratch that a sample needs. */
 typedef struct leat_probe {
     uint64_t mean_bytes;    /* of a record as stored; 0: unknown */
-    uint64_t most_bytes;    /* the largest of those looked at */
+    uint64_t most_bytes;    /* the largest of n_sizes records */
     uint64_t n_sizes;       /* records whose size was looked up */
-    uint64_t scratch_bytes; /* what a sample takes of a worker's scratch, all ops one by one */
-    uint64_t usual_bytes;   /* the same of the one tried that takes least: others are rare, maybe */
-    uint64_t most_record;   /* which of those tried took scratch_bytes */
-    uint64_t n_tried; /* records that were carried through all ops to know that; 0: by shapes */
+    uint64_t scratch_bytes; /* largest scratch of a sample, with all ops computed one by one */
+    uint64_t usual_bytes; /* smallest scratch of a sample that was tried: large ones may be rare */
+    uint64_t most_record; /* the record that took scratch_bytes */
+    uint64_t
+        n_tried; /* records that were run through all ops; 0: scratch_bytes is from the shapes */
 } leat_probe;
 
-/* Runtime options: they never change what is in a batch. */
+/* Runtime options: they never change the content of a batch. */
 typedef struct leat_engine_options {
-    int64_t memory;     /* bytes of all that is planned; -1 = auto */
+    int64_t memory;     /* budget in bytes; -1 = auto */
     int64_t threads;    /* -1 = auto */
     int32_t reader;     /* leat_reader_choice */
     int32_t io;         /* leat_io_choice */
@@ -46,7 +46,7 @@ typedef struct leat_engine_options {
     int64_t rank, ranks;
 } leat_engine_options;
 
-/* What becomes of a record that cannot be read, parsed, decoded or sent through its ops. */
+/* What to do with a record that cannot be read, parsed, decoded or computed. */
 typedef enum leat_on_error {
     LEAT_ON_ERROR_FAIL,
     LEAT_ON_ERROR_MASK,
@@ -60,7 +60,7 @@ enum { LEAT_JPEG_INDEX_AUTO, LEAT_JPEG_INDEX_OFF, LEAT_JPEG_INDEX_REQUIRE };
 enum { LEAT_IO_BUFFERED, LEAT_IO_DIRECT };
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
 
-/* Where a map says that its ops run. */
+/* The option `device` of a map. */
 enum { LEAT_ASKED_AUTO, LEAT_ASKED_CPU, LEAT_ASKED_GPU };
 
 /* One op of a map, with its options as parsed. */
@@ -71,32 +71,30 @@ typedef struct leat_chain_op {
     int32_t asked;
 } leat_chain_op;
 
-/* A tensor of the batch: a feature of the record, sent through a chain of ops. */
+/* A tensor of the batch: a feature of the record and the ops on it, in order. */
 typedef struct leat_chain {
     int32_t feature;
     int32_t n_ops;
     leat_chain_op ops[LEAT_MAX_CHAIN];
-    const leat_fused *fused; /* does n_fused ops from fused_from on in one go; NULL: none */
+    const leat_fused *fused; /* computes n_fused ops from fused_from on in one step; NULL: none */
     int32_t fused_from, n_fused;
-    int32_t
-        cut; /* ops before it run once per record, as the cache keeps what they give; 0 without */
-    leat_shape cut_shape; /* there; dims may be unknown */
-    int32_t unbatch_at;   /* ops before it run once per record, those after it on its parts */
+    int32_t cut; /* ops before it run once per record: the cache stores their output; 0: no cache */
+    leat_shape cut_shape; /* shape at the cut; dims may be unknown */
+    int32_t unbatch_at;   /* ops before it run once per record, later ops on each of its samples */
     leat_shape shape;     /* of one row; no unknown dims */
     size_t row_bytes;
-    size_t offset; /* of row 0 in a slot; in a device's buffer if the device has ops to do */
-    /* What workers write: the same unless the device has ops to do. */
-    int32_t n_host; /* ops that workers do */
+    size_t offset; /* of row 0 in a slot, or in a device buffer if ops run on the device */
+    /* What workers write: the same unless ops run on the device. */
+    int32_t n_host; /* ops that workers compute */
     leat_shape host_shape;
     size_t host_bytes, host_offset; /* of a row; of row 0 in a slot */
     size_t plans_offset;            /* of row 0's plans for the device's ops, in a slot */
-    /* The device's first op is decode_jpeg: workers write files, behind all that is copied, and the
+    /* The device's first op is decode_jpeg: workers write files, after all other copied bytes. The
      * device has no plans and no kernel for that op. */
     bool is_files;
     leat_device_files files;
-    leat_shape files_shape; /* of a row behind the op that follows */
-    uint32_t
-        files_share; /* of 2^16 rows so many are the device's to decode; the CPU does the others */
+    leat_shape files_shape; /* of a row after the next op */
+    uint32_t files_share;   /* the device decodes this many of 2^16 rows, the CPU the others */
     leat_pad pad;
 } leat_chain;
 
@@ -124,14 +122,14 @@ static inline size_t leat_chain_row_bytes(const leat_chain *chain, const leat_or
            (size_t)order->buckets->list[bucket].room;
 }
 
-/* The same as workers write them. Padded rows are finished on the host. */
+/* The same as workers write them. Rows are padded on the host. */
 static inline size_t leat_chain_host_bytes(const leat_chain *chain, const leat_order *order,
                                            uint32_t bucket)
 {
     return chain->pad.by_bucket ? leat_chain_row_bytes(chain, order, bucket) : chain->host_bytes;
 }
 
-/* plan.c: the shape that op n of a chain gets, or, behind the last one, gives; dimensions that are
+/* plan.c: the input shape of op n of a chain; for n after the last op, the output shape. Dimensions are those
  * known at open. */
 leat_shape leat_plan_shape_before(const leat_plan *plan, const leat_chain *chain, int32_t n);
 
@@ -147,10 +145,10 @@ static inline int64_t *leat_chain_lengths(const leat_chain *chain, uint8_t *slot
     return (int64_t *)(void *)(slot + chain->pad.lengths_at) + row * (uint64_t)chain->pad.n_lengths;
 }
 
-/* fuse.c: ops `from` to `to` - 1 of a chain as a fused run takes them; returns their number. */
+/* fuse.c: writes ops `from` to `to` - 1 of a chain in the form for fused ops; returns their number. */
 int leat_fuse_ops(const leat_chain *chain, int32_t from, int32_t to,
                   leat_fused_op out[LEAT_FUSED_MAX]);
-/* All ops of the chain are known: looks for a run of them that can be done in one go. */
+/* Call it when all ops of the chain are known: finds ops that can be computed in one step. */
 void leat_fuse_chain(leat_chain *chain);
 
 #define LEAT_MAX_STAGE_INFOS 64
@@ -160,17 +158,17 @@ typedef struct leat_plan_batch_op {
     const leat_batch_op *op;
     void *options; /* owned */
     uint32_t stream;
-    int32_t chain, label; /* what is mixed; label -1: none */
+    int32_t chain, label; /* tensors that are mixed; label -1: none */
 } leat_plan_batch_op;
 
 struct leat_plan {
     leat_plan_info info;
     leat_source *source; /* owned */
     leat_order order;
-    leat_cache *cache;    /* owned; NULL: none. What is in it changes, under its own rules */
+    leat_cache *cache;    /* owned; NULL: none. Its content changes, see cache.h */
     bool is_cache_random; /* an op before it draws random numbers */
     uint64_t seed;
-    int64_t prefetch; /* batches; where it is auto: to begin with */
+    int64_t prefetch; /* batches; if auto: the initial number */
     bool has_prefetch, prefetch_auto;
     leat_probe probe;
     int32_t n_stages;
@@ -179,7 +177,7 @@ struct leat_plan {
     bool unbatches; /* into order.parts samples */
     int32_t n_chains;
     leat_chain chains[LEAT_MAX_FEATURES];
-    /* Tensor i is chain i; behind them come the lengths of padded chains, lengths_of[i] their chain. */
+    /* Tensor i is chain i; then come the lengths of padded chains, whose chain is lengths_of[i]. */
     int32_t n_tensors;
     leat_tensor_info tensors[2 * LEAT_MAX_FEATURES];
     int32_t lengths_of[2 * LEAT_MAX_FEATURES];
@@ -190,19 +188,19 @@ struct leat_plan {
     int64_t max_errors;  /* in leat_order_epoch_batches() batches; INT64_MAX: no limit */
     size_t valid_offset; /* of a byte per row in a slot, where rows can be masked */
     size_t slot_bytes;
-    size_t wire_bytes;     /* of a slot: what is copied to a device */
-    size_t buffer_bytes;   /* of a batch on a device: a slot, and what the device's ops put out */
-    bool on_device;        /* some chain has ops for the device */
-    bool has_files;        /* and some of these are read by it from the slot, after the copy */
-    bool caches_on_device; /* cache: device: rows as they are at the cut stay there */
-    size_t rows_bytes;     /* of a slot: what workers write of samples, at its start */
-    size_t index_offset;   /* of the word of row 0, in a slot, where rows are kept */
+    size_t wire_bytes;   /* part of a slot that is copied to a device */
+    size_t buffer_bytes; /* of a batch on a device: a slot and the outputs of the device's ops */
+    bool on_device;      /* some chain has ops for the device */
+    bool has_files;      /* some chain has files that the device decodes, see leat_chain.is_files */
+    bool caches_on_device; /* `cache: device`: rows at the cut stay on the device */
+    size_t rows_bytes;     /* part of a slot that workers write, at its start */
+    size_t index_offset;   /* of the word of row 0 in a slot, if rows are cached on the device */
     bool pageable;         /* slots are not pinned */
     struct leat_plan
-        *gpu; /* owned: this plan as `device: auto` cuts it for a GPU; NULL: as it is */
-    const struct leat_plan *whole; /* of such a copy: the plan itself, else NULL */
+        *gpu; /* owned: a copy with the ops that `device: auto` moves to a GPU; NULL: none move */
+    const struct leat_plan *whole; /* in such a copy: the original plan, else NULL */
     int32_t n_notes;
-    char notes[LEAT_MAX_NOTES][LEAT_NOTE_SIZE];
+    char *notes[LEAT_MAX_NOTES]; /* owned, but by no copy of the plan; see note.c */
 };
 
 /* The plan itself, of a copy that was cut too. Stages have the same numbers in all copies. */
@@ -211,9 +209,11 @@ static inline const leat_plan *leat_plan_whole(const leat_plan *plan)
     return plan->whole ? plan->whole : plan;
 }
 
-/* note.c: something that the plan's user should know, though nothing is wrong: "shuffle: ...". A note is
- * kept once, however often it is given. It is cut to LEAT_NOTE_SIZE; beyond LEAT_MAX_NOTES it is left out. */
+/* note.c: adds something that the user of the plan should know but that is no error: "shuffle: ...". A note
+ * that exists already is not added again. After LEAT_MAX_NOTES, or without memory, it is left out. */
 void leat_note_add(leat_plan *plan, const char *format, ...) LEAT_PRINTF(2, 3);
+/* Frees all notes. */
+void leat_note_clear(leat_plan *plan);
 /* gpu_cut.c: makes plan->gpu. Everything else of the plan is settled. */
 int leat_gpu_cut(leat_plan *plan, leat_error *err);
 /* plan_layout.c: lays out a slot. All shapes are settled, and which ops the device runs. May be called

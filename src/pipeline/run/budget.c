@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes_text.h"
 #include "base/text.h"
 #include "engine.h"
 
@@ -94,12 +95,13 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
 static void decide_scratch(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
+    char room[32];
     if (b->large_bytes)
         decide(
             b, "scratch", b->scratch_bytes, "bytes",
             "the largest sample does not fit in every thread's share of the memory limit: samples "
-            "that need more wait for each other while together they need more than %lld bytes",
-            (long long)b->room_bytes);
+            "that need more wait for each other while together they need more than %s",
+            leat_bytes_text(b->room_bytes, room));
 }
 
 static void decide_all(const leat_budget_division *d, int64_t wanted)
@@ -238,31 +240,45 @@ static const char *decoder_of(const leat_plan *plan)
     return NULL;
 }
 
-/* What to do about a record that needs too much memory. */
-static void blame_record(const leat_plan *plan, char *text, size_t size)
+/* "; RECORD needs 192 MB or more", if large samples are what the memory is for; or "". */
+static const char *record_text(const leat_plan *plan, bool is_large, char *text, size_t size)
+{
+    char where[400], bytes[32];
+    text[0] = 0;
+    if (!is_large)
+        return text;
+    plan->source->table->describe(plan->source, plan->probe.most_record, where, sizeof where);
+    snprintf(text, size, "; %s needs %s or more", where,
+             leat_bytes_text((int64_t)plan->probe.scratch_bytes, bytes));
+    return text;
+}
+
+/* What to lower instead of raising the limit. */
+static const char *lower_text(const leat_plan *plan, bool is_large, char *text, size_t size)
 {
     const char *const decoder = decoder_of(plan);
-    char where[400];
-    plan->source->table->describe(plan->source, plan->probe.most_record, where, sizeof where);
-    snprintf(text, size, "; %s, needs %llu bytes or more: raise engine.memory%s%s%s", where,
-             (unsigned long long)plan->probe.scratch_bytes,
-             decoder ? ", or lower max_pixels of " : "", decoder ? decoder : "",
-             decoder ? ", which makes it a bad record (see on_error)" : "");
+    if (!is_large)
+        return ", or lower batch.size, prefetch.batches, engine.read_bytes or engine.threads";
+    if (!decoder)
+        return "";
+    snprintf(text, size, ", or lower max_pixels of %s, which makes it a bad record (see on_error)",
+             decoder);
+    return text;
 }
 
 static int refuse(const leat_budget_division *d, leat_error *err)
 {
     const leat_budget *const b = d->out;
     const leat_budget_row *const most = most_of(b);
-    char what[700] = "; raise engine.memory, or lower batch.size, prefetch.batches, "
-                     "engine.read_bytes or engine.threads";
-    if (d->plan->probe.n_tried && !strcmp(most->name, "large samples"))
-        blame_record(d->plan, what, sizeof what);
+    const bool is_large = d->plan->probe.n_tried && !strcmp(most->name, "large samples");
+    char least[32], part[32], limit[32], record[500], lower[160];
     return leat_fail(err, LEAT_E_CONFIG,
-                     "this pipeline needs at least %lld bytes of memory, %lld of them for %s (%s); "
-                     "the limit is %lld (%s)%s",
-                     (long long)b->least_bytes, (long long)most->bytes, most->name, most->text,
-                     (long long)b->limit_bytes, b->limit_reason, what);
+                     "this pipeline needs at least %s of memory; the limit is %s (%s); the largest "
+                     "part, %s, is for %s (%s)%s; raise engine.memory to %lld or more%s",
+                     leat_bytes_text(b->least_bytes, least), leat_bytes_text(b->limit_bytes, limit),
+                     b->limit_reason, leat_bytes_text(most->bytes, part), most->name, most->text,
+                     record_text(d->plan, is_large, record, sizeof record),
+                     (long long)b->least_bytes, lower_text(d->plan, is_large, lower, sizeof lower));
 }
 
 static void set_numbers(const leat_budget_division *d)

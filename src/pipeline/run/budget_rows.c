@@ -72,15 +72,15 @@ static void add_workers(const leat_budget_division *d)
     else
         snprintf(how, sizeof how, "from the shapes of the ops and the largest record");
     add_row(b, "scratch", LEAT_MEMORY_HOST, n * b->scratch_bytes,
-            "%lld of %s (threads and the consumer): %s", (long long)n,
-            leat_bytes_text(b->scratch_bytes, each), how);
+            "%s for each of %d threads and the consumer: %s",
+            leat_bytes_text(b->scratch_bytes, each), b->threads, how);
     add_row(b, "large samples", LEAT_MEMORY_HOST, b->large_bytes,
             "shared by the threads; the largest of %llu sampled records takes %s",
             (unsigned long long)probe->n_tried,
             leat_bytes_text((int64_t)probe->scratch_bytes, largest));
     add_row(b, "threads", LEAT_MEMORY_HOST,
             n * (WORKER_BYTES + leat_budget_round_up((int64_t)sizeof(leat_worker))),
-            "%lld (threads and the consumer): stack, decoders, stage times", (long long)n);
+            "stacks, decoders and stage times of %d threads and the consumer", b->threads);
 }
 
 static void add_reading(const leat_budget_division *d)
@@ -140,8 +140,9 @@ static void add_plan(const leat_budget_division *d)
     add_row(b, "sets", LEAT_MEMORY_HOST,
             (int64_t)(source->set_bytes + leat_order_set_bytes(&d->plan->order)),
             "of the plan: samples kept by filters, samples in each bucket");
-    add_row(b, "source", LEAT_MEMORY_HOST, (int64_t)source->memory_bytes,
-            "of the plan: file names, and indexes that could not be saved beside the files");
+    add_row(
+        b, "source", LEAT_MEMORY_HOST, (int64_t)source->memory_bytes,
+        "of the plan: file names, decompressed files, labels, and indexes that are not in files");
     add_row(b, "index", LEAT_MEMORY_MAPPED, (int64_t)source->index_bytes,
             "start of each record: mapped files; counts pages in use");
     add_row(b, "JPEG index", LEAT_MEMORY_MAPPED, (int64_t)source->seek_bytes,

@@ -155,14 +155,14 @@ typedef struct leat_tune {
 } leat_tune;
 
 struct leat_loader {
-    /* --- What runs, and on what. [const after open] ------------------------------------------ */
+    /* --- Plan, device and range. [const after open] ------------------------------------------ */
     const leat_plan *plan;
     leat_device *device;            /* NULL: batches stay in host memory and are not copied */
     int64_t first_batch, end_batch; /* end_batch is INT64_MAX when endless */
     int64_t opened_ns;
     unsigned n_forks; /* leat_forked_count() at open */
 
-    /* --- How much of it there is. [const after open] ----------------------------------------- */
+    /* --- Sizes. [const after open] ----------------------------------------------------------- */
     leat_budget budget;
     int64_t hold;               /* batches that the consumer may hold at once */
     int64_t prefetch_most;      /* upper bound of prefetch */
@@ -172,7 +172,7 @@ struct leat_loader {
     int64_t fixed_task_rows;    /* engine.run; 0: tuned */
     bool pinned;                /* slots are in pinned memory */
 
-    /* --- Threads and what they own. [const after open] --------------------------------------- */
+    /* --- Threads, scratch and traces. [const after open] ------------------------------------- */
     int n_threads;
     leat_worker *workers; /* n_threads + 1: the last is the consumer's */
     leat_pool *pool;
@@ -182,75 +182,78 @@ struct leat_loader {
 
     /* --- The device's queues. [const after open] --------------------------------------------- */
     leat_stream *copy_stream;
-    leat_stream *map_stream;         /* NULL: the device has no ops to do */
-    leat_device_map *map;            /* NULL: likewise */
-    leat_device_cache *device_cache; /* rows that stay on the device; NULL: none do */
+    leat_stream *map_stream;         /* NULL: no op runs on the device */
+    leat_device_map *map;            /* NULL: no op runs on the device */
+    leat_device_cache *device_cache; /* rows cached on the device; NULL: none */
 
-    pthread_mutex_t lock; /* guards all that follows, unless a field says otherwise */
+    pthread_mutex_t lock; /* guards all fields below, unless a comment says otherwise */
     pthread_cond_t work;  /* workers sleep here */
     pthread_cond_t ready; /* the consumer sleeps here */
 
-    /* --- Handing out, in batch order. -------------------------------------------------------- */
-    int64_t next_batch; /* the next to hand out */
+    /* --- Delivery, in batch order. ----------------------------------------------------------- */
+    int64_t next_batch; /* the next to deliver */
     int64_t asked;      /* threads may compute batches below asked + prefetch */
     int64_t held;       /* batches that the consumer holds */
     bool taking;        /* a thread is in leat_loader_next */
-    bool stop;          /* all threads end */
+    bool stop;          /* workers must end */
     bool closed;        /* the loader is closed; the release of the last held batch frees it */
-    leat_error failure; /* code < 0: handed out already; every later call returns it again */
+    leat_error failure; /* code < 0: was returned once; every later call returns it again */
     leat_error device_failure; /* code < 0: the device failed while copies were under way */
 
     /* --- Handles, slots and device buffers. -------------------------------------------------- */
     leat_batch *batches; /* n_handles of them [const after open] */
     leat_view *views;    /* of all handles [const after open] */
     leat_batch **ring;   /* batch b is ring[b % n_batches] while in the window or just before it */
-    leat_batch *spare;   /* handles outside the ring that nobody holds */
-    leat_slot *slots, *free_slots; /* the free ones are a stack */
+    leat_batch *spare;   /* list of unused handles outside the ring */
+    leat_slot *slots, *free_slots; /* free_slots: a stack */
     int64_t n_slots_made, n_slots_free;
-    leat_buffer *buffers, *free_buffers, **last_buffer; /* the free ones are a queue */
+    leat_buffer *buffers, *free_buffers, **last_buffer; /* free_buffers: a queue */
     int64_t n_buffers_made;
-    bool making;          /* a thread makes a slot or a buffer */
-    bool short_of_memory; /* making one failed: the loader continues with those it has */
+    bool making;          /* a thread allocates a slot or a buffer */
+    bool short_of_memory; /* an allocation failed: the loader continues with those it has */
 
-    /* --- The way of a batch: each cursor moves in batch order. ------------------------------- */
-    leat_readahead readahead; /* reads; unused when workers read by themselves */
-    char reader_reason[160];  /* why reading is not what was asked for; "": it is */
-    int64_t reserve_batch;    /* the first batch without a slot */
-    int64_t claim_batch;      /* the next rows to compute, without read-ahead */
+    /* --- Stages of a batch: each cursor moves in batch order. -------------------------------- */
+    leat_readahead readahead; /* unused when workers read the records */
+    char reader_reason
+        [160]; /* why another reader is in use than the config asks for; "": it is not */
+    int64_t reserve_batch; /* the first batch without a slot */
+    int64_t claim_batch;   /* the next rows to compute when there is no read-ahead */
     uint64_t claim_row;
     leat_order_cache claim_order;
     int64_t n_in_batch_ops; /* slots in that state */
     int64_t ship_batch;     /* the next to copy */
     bool shipping;          /* a thread copies, or notes copies in the trace */
-    int64_t traced_batch;   /* the next whose copy is not in the trace yet [who ships] */
+    int64_t
+        traced_batch; /* the next batch whose copy goes into the trace [thread with `shipping`] */
 
-    /* --- Who sleeps. ------------------------------------------------------------------------- */
-    int n_sleepers;                         /* workers asleep on `work` that nobody has signalled */
-    int n_wakeups;                          /* signals that no worker has answered yet */
-    bool (*waits_for)(const leat_loader *); /* what the consumer sleeps for; NULL: it is awake */
-    bool deadline_near;                     /* the consumer has no time to compute */
+    /* --- Sleeping threads. ------------------------------------------------------------------- */
+    int n_sleepers; /* workers that wait on `work` and were not signalled */
+    int n_wakeups;  /* signals after which no worker has run yet */
+    bool (*waits_for)(
+        const leat_loader *); /* condition that the consumer sleeps for; NULL: it is awake */
+    bool deadline_near;       /* the consumer has no time to compute */
 
     /* --- Bad rows, counted in batch order. --------------------------------------------------- */
-    leat_bad_log *logs, *free_logs; /* all logs [const after open]; those given back */
+    leat_bad_log *logs, *free_logs; /* all logs [const after open]; released ones */
     int64_t n_logs_used;            /* logs[n_logs_used] and later were never used */
     int64_t bad_epoch;              /* the epoch that n_bad counts */
     int64_t n_bad;
     leat_row_error *errors; /* the first ones of the loader [pointer const after open] */
     int32_t n_errors;
 
-    /* --- What adapts (tune.c). --------------------------------------------------------------- */
-    int64_t prefetch;   /* batches ahead, now; 0 stays 0 */
-    uint64_t task_rows; /* rows per task, now */
+    /* --- Values that tune.c adapts. ---------------------------------------------------------- */
+    int64_t prefetch;   /* current number of batches ahead; 0 stays 0 */
+    uint64_t task_rows; /* current number of rows per task */
     double sample_ns;   /* running median of a row's cost; 0: unknown */
     leat_tune tune;
-    size_t n_decisions; /* ever made; the last of them are in the ring */
+    size_t n_decisions; /* of all decisions; the ring has the last ones */
     leat_decision decisions[LEAT_DECISIONS];
 
     /* --- Totals for leat_loader_stats. ------------------------------------------------------- */
     uint64_t n_batches_out, n_samples_out, n_bytes_out;
-    uint64_t n_masked, n_replaced; /* rows in batches that were handed out */
+    uint64_t n_masked, n_replaced; /* rows in delivered batches */
     uint64_t n_reads, n_reads_rows, n_bytes_read;
-    uint64_t n_reads_again;     /* rows that a worker reads again because their read failed */
+    uint64_t n_reads_again;     /* rows that a worker read again because their read failed */
     int64_t wait_ns;            /* of the consumer in leat_loader_next */
     int64_t busy_ns;            /* of all threads, computing */
     int64_t help_ns;            /* the consumer's part of busy_ns */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "base/scratch.h"
 #include "engine.h"
 #include "resume_state.h"
@@ -71,6 +72,16 @@ static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
     return loader;
 }
 
+/* Whether a row leaves the CPU's caches before it is read: if the batches that wait and those in use fill more
+ * than half of the last one. A digest reads each row at once. */
+static bool rows_stream(const leat_loader *loader)
+{
+    const int64_t cache = leat_machine_cache_bytes("");
+    const int64_t n = loader->prefetch + loader->hold;
+    return cache && !loader->plan->engine.digest &&
+           (int64_t)loader->plan->slot_bytes > cache / 2 / n;
+}
+
 /* Sets all sizes from the budget. */
 static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_error *err)
 {
@@ -91,8 +102,11 @@ static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_err
     loader->workers = calloc((size_t)loader->n_threads + 1, sizeof *loader->workers);
     if (!loader->workers)
         return leat_fail(err, LEAT_E_NOMEM, "loader: %d workers", loader->n_threads);
-    for (int i = 0; i <= loader->n_threads; i++)
+    const bool streams = rows_stream(loader);
+    for (int i = 0; i <= loader->n_threads; i++) {
         loader->workers[i].expect = o->expect;
+        loader->workers[i].streams = streams;
+    }
     return LEAT_OK;
 }
 

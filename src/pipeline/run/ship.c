@@ -19,8 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bytes_text.h"
 #include "base/clock.h"
-#include "base/text.h"
 #include "engine.h"
 
 #define POLL_NS 50000 /* how often to ask the device for an event */
@@ -54,14 +54,16 @@ static int fail_memory(const leat_loader *loader, leat_error *err)
 {
     const leat_device_table *const t = table_of(loader);
     size_t n_free = 0, total = 0;
-    char there[96] = "";
+    char there[96] = "", bytes[32], free_text[32], total_text[32];
     if (t->memory_info && t->memory_info(loader->device, &n_free, &total) == LEAT_OK)
-        leat_text(there, sizeof there, " (%.1f of %.1f MiB are free)", (double)n_free / 0x1p20,
-                  (double)total / 0x1p20);
+        snprintf(there, sizeof there, " (%s of %s are free)",
+                 leat_bytes_text((int64_t)n_free, free_text),
+                 leat_bytes_text((int64_t)total, total_text));
     return leat_fail(err, LEAT_E_NOMEM,
-                     "buffer %lld of %lld: %zu bytes on %s%s: lower batch.size or prefetch.batches",
+                     "buffer %lld of %lld: %s on %s%s: lower batch.size or prefetch.batches",
                      (long long)loader->n_buffers_made + 1, (long long)loader->n_buffers,
-                     loader->plan->buffer_bytes, loader->device->info.name, there);
+                     leat_bytes_text((int64_t)loader->plan->buffer_bytes, bytes),
+                     loader->device->info.name, there);
 }
 
 static void empty_buffer(leat_loader *loader, leat_buffer *buffer)

@@ -65,7 +65,7 @@ int leat_ship_map_open(leat_loader *loader, leat_error *err)
                                   .rows = (int64_t)leat_order_slot_rows(&plan->order),
                                   .buffer_bytes = plan->buffer_bytes,
                                   .n_buffers = loader->n_buffers };
-    leat_device_keep keep = { .index = plan->index_offset };
+    leat_device_cache_rows rows = { .index = plan->index_offset };
     if (!plan->on_device)
         return LEAT_OK;
     leat_device_op *const ops = calloc((size_t)plan->n_chains * LEAT_MAX_CHAIN, sizeof *ops);
@@ -77,9 +77,9 @@ int leat_ship_map_open(leat_loader *loader, leat_error *err)
     if (plan->caches_on_device) {
         if ((rc = leat_device_cache_open(&loader->device_cache, plan, loader->device, err)) < 0)
             goto end;
-        keep.parts = loader->device_cache->parts;
-        keep.n_parts = loader->device_cache->n_parts;
-        spec.keep = &keep;
+        rows.parts = loader->device_cache->parts;
+        rows.n_parts = loader->device_cache->n_parts;
+        spec.device_cache = &rows;
         for (int i = 0; i <= loader->n_threads; i++)
             loader->workers[i].device_cache = loader->device_cache;
     }

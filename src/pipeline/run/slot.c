@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes_text.h"
 #include "base/digest.h"
 #include "engine.h"
 
@@ -51,6 +52,7 @@ static void add_locked(leat_loader *loader, uint8_t *memory)
 int leat_slot_open_all(leat_loader *loader, leat_error *err)
 {
     const int64_t n = loader->prefetch + loader->n_slots - loader->prefetch_most;
+    char bytes[32];
     loader->pinned = loader->device && !loader->plan->pageable;
     loader->slots = calloc((size_t)loader->n_slots, sizeof *loader->slots);
     if (!loader->slots)
@@ -59,9 +61,10 @@ int leat_slot_open_all(leat_loader *loader, leat_error *err)
         uint8_t *const memory = take_memory(loader);
         if (!memory)
             return leat_fail(err, LEAT_E_NOMEM,
-                             "slot %lld of %lld: %zu bytes of %smemory: lower batch.size or "
+                             "slot %lld of %lld: %s of %smemory: lower batch.size or "
                              "prefetch.batches",
-                             (long long)i + 1, (long long)n, loader->plan->slot_bytes,
+                             (long long)i + 1, (long long)n,
+                             leat_bytes_text((int64_t)loader->plan->slot_bytes, bytes),
                              loader->pinned ? "pinned " : "");
         add_locked(loader, memory);
     }

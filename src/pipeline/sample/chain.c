@@ -112,7 +112,9 @@ static int run_fused(leat_sample *s, leat_error *err)
     if (rc < 0)
         return rc;
     const size_t inner = leat_scratch_mark(s->worker->scratch);
-    rc = chain->fused->apply(ops, chain->n_fused, plans, &s->view, &out, s->worker->scratch, err);
+    const bool streams = s->worker->streams && is_last(s, from + chain->n_fused - 1);
+    rc = chain->fused->apply(ops, chain->n_fused, plans, &s->view, &out, streams,
+                             s->worker->scratch, err);
     leat_scratch_rewind(s->worker->scratch, rc == LEAT_OK ? inner : mark);
     if (rc == LEAT_OK) {
         s->view = out;

@@ -50,13 +50,13 @@ int leat_device_cache_open(leat_device_cache **out, const leat_plan *plan, leat_
     if (!cache->there)
         return leat_fail(err, LEAT_E_NOMEM, "cache: %llu words", (unsigned long long)n_words);
     for (int32_t c = 0; c < plan->n_chains; c++) {
-        leat_device_keep_part *const part = &cache->parts[cache->n_parts];
+        leat_device_cache_part *const part = &cache->parts[cache->n_parts];
         if (!plan->chains[c].host_bytes)
             continue;
         part->at = plan->chains[c].host_offset;
         part->row_bytes = plan->chains[c].host_bytes;
-        part->kept = device->table->device_alloc(device, part_bytes(plan, c));
-        if (!part->kept)
+        part->entries = device->table->device_alloc(device, part_bytes(plan, c));
+        if (!part->entries)
             return fail_memory(plan, device, err);
         cache->n_parts++;
     }
@@ -70,7 +70,7 @@ void leat_device_cache_close(leat_device_cache **out, leat_device *device)
     if (!cache)
         return;
     for (int32_t i = 0; i < cache->n_parts; i++)
-        device->table->device_free(device, cache->parts[i].kept);
+        device->table->device_free(device, cache->parts[i].entries);
     free(cache->there);
     free(cache);
 }

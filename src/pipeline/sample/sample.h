@@ -25,6 +25,7 @@ typedef struct leat_worker {
     uint64_t first_row;                           /* of that batch: this rank's first row */
     leat_expect expect;                           /* of samples */
     const struct leat_device_cache *device_cache; /* cache: device; NULL: none */
+    bool streams;         /* rows leave the CPU's caches before they are read [const after open] */
     bool read_waited;     /* a record that it read was not in the page cache */
     int64_t batch;        /* whose rows it computes; for spans */
     uint32_t until_timed; /* samples until the next timed one */

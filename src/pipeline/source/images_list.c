@@ -94,8 +94,10 @@ static int visit_folder(walk *w, const char *folder, visit_entry *visit)
     int rc = LEAT_OK;
     const int n = scandir(folder, &entries, visible, by_bytes);
     if (n < 0)
-        return leat_node_fail(w->where, w->err, errno == ENOMEM ? LEAT_E_NOMEM : LEAT_E_IO,
-                              "cannot read the folder %s: %s", folder, strerror(errno));
+        return leat_node_fail(
+            w->where, w->err, errno == ENOMEM ? LEAT_E_NOMEM : LEAT_E_IO,
+            "cannot read the folder %s: %s%s", folder, strerror(errno),
+            errno == ENOTDIR && !outer ? " (record files are read by the source `tfrecord`)" : "");
     w->folder = folder;
     for (int i = 0; i < n; i++) {
         if (rc >= 0)
@@ -236,7 +238,7 @@ static int note_left_out(leat_images_list *list, const left_out *what, const cha
 {
     if (what->n == 0)
         return LEAT_OK;
-    return leat_source_add_note(&list->notes, err, "images: left out: %zu %s: %s%.150s", what->n,
+    return leat_source_add_note(&list->notes, err, "images: left out: %zu %s: %s%s", what->n,
                                 what->n == 1 ? one : more, what->n == 1 ? "" : "the first is ",
                                 what->first);
 }
@@ -257,8 +259,8 @@ static int note_empty(const walk *w)
     if (n_empty == 0)
         return LEAT_OK;
     return leat_source_add_note(&list->notes, w->err,
-                                "images: %d of %d classes %s no image: %s%.150s (label %d)",
-                                n_empty, list->n_classes, n_empty == 1 ? "has" : "have",
+                                "images: %d of %d classes %s no image: %s%s (label %d)", n_empty,
+                                list->n_classes, n_empty == 1 ? "has" : "have",
                                 n_empty == 1 ? "" : "the first is ", w->classes[first], first);
 }
 

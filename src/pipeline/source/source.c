@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "source.h"
+#include "source_list.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -13,17 +13,12 @@
 #include "base/digest.h"
 #include "formats/pattern.h"
 
-extern const leat_source_table leat_source_tfrecord, leat_source_images, leat_source_concat,
-    leat_source_mix, leat_source_interleave, leat_source_zip;
-
-/* Every source, one line each. */
-static const leat_source_table *const tables[] = { &leat_source_tfrecord,
-                                                   &leat_source_images,
-                                                   &leat_source_concat,
-                                                   &leat_source_mix,
-                                                   &leat_source_interleave,
-                                                   &leat_source_zip,
-                                                   NULL };
+static const leat_source_table *const tables[] = {
+#define LEAT_SOURCE_ROW(name) &leat_source_##name,
+    LEAT_SOURCE_LIST(LEAT_SOURCE_ROW)
+#undef LEAT_SOURCE_ROW
+        NULL
+};
 
 const leat_kind *leat_source_kind(size_t i)
 {

@@ -37,6 +37,7 @@ typedef struct leat_source_setting leat_source_setting;
 struct leat_source_setting {
     uint64_t seed;
     int64_t threads; /* for reading at open: engine.threads; -1: auto */
+    int64_t memory;  /* most bytes to keep of files: engine.memory; -1: what the machine has */
     bool lossy; /* on_error is not `fail`: a damaged file loses records, and can still be opened */
     /* Applies the `pipeline` of a nested source to its order. *notes: from leat_source_add_note(); the
      * caller frees them, also after an error. */

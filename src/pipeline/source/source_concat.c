@@ -2,6 +2,7 @@
  *
  * source_concat.c: several sources, one after another. */
 #include "combined.h"
+#include "source_list.h"
 
 typedef struct concat_options {
     const leat_node *sources;
@@ -20,7 +21,6 @@ static int settle(leat_combine *combine, const void *opts, const leat_node **bad
 static int open_concat(const void *opts, const leat_node *where, const leat_source_setting *setting,
                        leat_source **out, leat_error *err)
 {
-    extern const leat_source_table leat_source_concat;
     const concat_options *const o = opts;
     return leat_combined_open(&leat_source_concat, o->sources, where, setting, settle, o, out, err);
 }

@@ -14,7 +14,7 @@
 #include "file_watch.h"
 #include "formats/format.h"
 #include "images_list.h"
-#include "source.h"
+#include "source_list.h"
 
 typedef struct images_options {
     leat_string path;
@@ -50,7 +50,6 @@ static uint64_t digest_of(const leat_images_list *list, size_t root_length)
 static int open_images(const void *opts, const leat_node *where, const leat_source_setting *setting,
                        leat_source **out, leat_error *err)
 {
-    extern const leat_source_table leat_source_images;
     const char *const root = ((const images_options *)opts)->path.text;
     images_source *source = calloc(1, sizeof *source);
     if (!source)

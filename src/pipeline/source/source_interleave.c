@@ -3,6 +3,7 @@
  * source_interleave.c: takes blocks of several sources in turn until all have ended, like tf.data's
  * interleave over a list of data sets. */
 #include "combined.h"
+#include "source_list.h"
 
 typedef struct interleave_options {
     const leat_node *sources;
@@ -33,7 +34,6 @@ static int settle(leat_combine *combine, const void *opts, const leat_node **bad
 static int open_interleave(const void *opts, const leat_node *where,
                            const leat_source_setting *setting, leat_source **out, leat_error *err)
 {
-    extern const leat_source_table leat_source_interleave;
     const interleave_options *const o = opts;
     return leat_combined_open(&leat_source_interleave, o->sources, where, setting, settle, o, out,
                               err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "combined.h"
+#include "source_list.h"
 
 typedef struct mix_options {
     const leat_node *sources, *weights;
@@ -114,7 +115,6 @@ static int settle(leat_combine *combine, const void *opts, const leat_node **bad
 static int open_mix(const void *opts, const leat_node *where, const leat_source_setting *setting,
                     leat_source **out, leat_error *err)
 {
-    extern const leat_source_table leat_source_mix;
     const mix_options *const o = opts;
     return leat_combined_open(&leat_source_mix, o->sources, where, setting, settle, o, out, err);
 }

@@ -12,10 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes_text.h"
 #include "base/scratch.h"
 #include "formats/shard_set.h"
 #include "formats/tfrecord.h"
-#include "source.h"
+#include "source_list.h"
 #include "tfrecord_features.h"
 #include "tfrecord_shard.h"
 
@@ -45,8 +46,6 @@ typedef struct tfrecord_source {
     char *notes;           /* the same as base.notes */
     leat_tfrecord_features features;
 } tfrecord_source;
-
-extern const leat_source_table leat_source_tfrecord;
 
 static void close_tfrecord(leat_source *base)
 {
@@ -96,7 +95,7 @@ static int open_chunks(tfrecord_source *source, leat_error *err)
     source->base.memory_bytes += leat_inflated_bytes(source->chunks);
     rc = leat_source_add_note(
         &source->notes, err,
-        "tfrecord: %.60s%s %s-compressed: each chunk of %d MiB is decompressed once in file order "
+        "tfrecord: %s%s %s-compressed: each chunk of %d MiB is decompressed once in file order "
         "or with `shuffle: {window: N}`, but once per record with a global shuffle; `leat convert "
         "tfrecord` makes plain files",
         first->path, n_files == 1 ? " is" : " and others are", first->compression,
@@ -265,10 +264,10 @@ static int note_files(tfrecord_source *source, size_t n, const char *path, const
 {
     int rc = LEAT_OK;
     if (n == 1)
-        rc = leat_source_add_note(&source->notes, err, "tfrecord: %.150s %s", path, one);
+        rc = leat_source_add_note(&source->notes, err, "tfrecord: %s %s", path, one);
     else if (n > 1)
-        rc = leat_source_add_note(&source->notes, err, "tfrecord: %zu files %s; the first: %.150s",
-                                  n, more, path);
+        rc = leat_source_add_note(&source->notes, err, "tfrecord: %zu files %s; the first: %s", n,
+                                  more, path);
     source->base.notes = source->notes;
     return rc;
 }
@@ -286,14 +285,15 @@ static int note_damage(tfrecord_source *source, const leat_tfrecord_shard *s, le
 {
     const leat_index *const index = &s->index;
     uint64_t offset = 0, size = 0;
+    char lost[32];
     if (!index->n_lost)
         return LEAT_OK;
     leat_index_extent(index, index->lost_first, &offset, &size);
     const int rc = leat_source_add_note(
         &source->notes, err,
-        "tfrecord: %.90s is damaged: %llu bytes in %u place%s lost, the first at byte %llu (record "
+        "tfrecord: %s is damaged: %s in %u place%s lost, the first at byte %llu (record "
         "%llu); each place is one bad record. `leat repair` writes an intact copy",
-        s->path, (unsigned long long)index->lost_bytes, index->n_lost,
+        s->path, leat_bytes_text((int64_t)index->lost_bytes, lost), index->n_lost,
         index->n_lost == 1 ? "" : "s", (unsigned long long)offset,
         (unsigned long long)index->lost_first);
     source->base.notes = source->notes;
@@ -322,8 +322,8 @@ static int open_shards(tfrecord_source *source, char *const *paths, leat_error *
     }
     const int rc = note_files(source, n_empty, empty, "holds no record", "hold no record", err);
     return rc < 0 ? rc
-                  : note_files(source, n_again, again, "is named again, and read once",
-                               "are named again, and each is read once", err);
+                  : note_files(source, n_again, again, "is listed twice and read once",
+                               "are listed twice and read once", err);
 }
 
 static int stamp(const leat_source *base, uint64_t *out, leat_error *err)

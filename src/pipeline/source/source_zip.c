@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "combined.h"
 #include "nested.h"
+#include "source_list.h"
 
 typedef struct zip_options {
     const leat_node *sources;
@@ -138,7 +139,6 @@ static int add_part(const leat_source_parts *parts, size_t i, leat_source *whole
 static int open_zip(const void *opts, const leat_node *where, const leat_source_setting *setting,
                     leat_source **out, leat_error *err)
 {
-    extern const leat_source_table leat_source_zip;
     const zip_options *const o = opts;
     zip_source *source = calloc(1, sizeof *source);
     if (!source)

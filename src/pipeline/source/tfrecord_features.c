@@ -129,10 +129,9 @@ static int add_feature(leat_tfrecord_features *f, const char *name, const featur
     snprintf(info->name, sizeof info->name, "%s", name);
     snprintf(w->key, sizeof w->key, "%s", given->key.text[0] ? given->key.text : name);
     leat_feature first;
-    int rc = read_missing(w, given, varies, where, err);
-    if (rc == LEAT_OK)
-        rc = look_up(example, size, w->key, &first, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = read_missing(w, given, varies, where, err)) < 0 ||
+        (rc = look_up(example, size, w->key, &first, err)) < 0)
         return rc;
     static const int32_t kinds[] = { LEAT_FEATURE_NONE, LEAT_FEATURE_BYTES, LEAT_FEATURE_INT64,
                                      LEAT_FEATURE_FLOAT };
@@ -240,6 +239,35 @@ static int add_default(leat_tfrecord_features *f, const char *name, const char *
     return add_feature(f, name, &given, false, 0, example, size, where, err);
 }
 
+/* Number of values in a shape whose dimensions are all known; 0: they are not, or overflow. */
+static uint64_t values_in(const shape_options *shape)
+{
+    uint64_t n = 1;
+    for (int32_t d = 0; d < shape->dims.n; d++)
+        if (shape->dims.values[d] < 0 ||
+            __builtin_mul_overflow(n, (uint64_t)shape->dims.values[d], &n))
+            return 0;
+    return n;
+}
+
+/* node: one entry of `features`. */
+static int add_one(leat_tfrecord_features *f, const leat_node *node, const uint8_t *example,
+                   size_t size, leat_error *err)
+{
+    feature_options given;
+    shape_options shape;
+    char what[300];
+    int rc;
+    snprintf(what, sizeof what, "feature '%s'", node->key);
+    if ((rc = leat_node_options(node, node, what, feature_table, &given, err)) < 0 ||
+        (rc = read_shape(given.shape, &shape, err)) < 0)
+        return rc;
+    const bool varies = shape.dims.n && shape.dims.values[0] < 0;
+    const uint64_t n = given.shape ? values_in(&shape) : 0;
+    rc = add_feature(f, node->key, &given, varies, n, example, size, node, err);
+    return rc < 0 ? rc : set_shape(f, given.shape, &shape, err);
+}
+
 static int add_given(leat_tfrecord_features *f, const leat_node *features, const uint8_t *example,
                      size_t size, leat_error *err)
 {
@@ -247,24 +275,8 @@ static int add_given(leat_tfrecord_features *f, const leat_node *features, const
     if (features->kind != LEAT_NODE_MAP)
         return leat_node_fail(features, err, LEAT_E_CONFIG,
                               "features is a mapping, such as `x: {key: my/x, type: float}`");
-    for (const leat_node *node = features->first; node && rc >= 0; node = node->next) {
-        feature_options given;
-        shape_options shape;
-        char what[300];
-        snprintf(what, sizeof what, "feature '%s'", node->key);
-        rc = leat_node_options(node, node, what, feature_table, &given, err);
-        if (rc >= 0)
-            rc = read_shape(given.shape, &shape, err);
-        const bool varies = rc >= 0 && shape.dims.n && shape.dims.values[0] < 0;
-        uint64_t n = rc >= 0 && given.shape ? 1 : 0;
-        for (int32_t d = 0; rc >= 0 && d < shape.dims.n && !varies; d++)
-            if (__builtin_mul_overflow(n, (uint64_t)shape.dims.values[d], &n))
-                n = 0;
-        if (rc >= 0)
-            rc = add_feature(f, node->key, &given, varies, n, example, size, node, err);
-        if (rc >= 0)
-            rc = set_shape(f, given.shape, &shape, err);
-    }
+    for (const leat_node *node = features->first; node && rc >= 0; node = node->next)
+        rc = add_one(f, node, example, size, err);
     return rc;
 }
 

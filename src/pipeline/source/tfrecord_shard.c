@@ -70,6 +70,11 @@ static int open_compressed(leat_tfrecord_shard *s, const leat_file_watch_id *id,
     if (changed < 0)
         return changed;
     if (rc < 0) {
+        if (why.code == LEAT_FORMAT_BAD)
+            return leat_fail(err, LEAT_E_DATA,
+                             "%s: %s; on_error cannot leave out a part of a compressed file: "
+                             "`leat repair` writes a plain copy of the intact records",
+                             s->path, why.text);
         rc = leat_tfrecord_features_fail(err, &why);
         return leat_fail_in(err, rc, "%s: ", s->path);
     }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * onednn.c: oneDNN's engine, threads and layouts.
+ * onednn.c: oneDNN's engine, threads, layouts and products of matrices. See onednn.h.
  *
  * DESIGN. The caller manages threads, so oneDNN may use only one. The OpenMP functions for that are looked
- * up at run time, because the OpenMP library of oneDNN (if any) is not known at build time. A
- * layout is kept once, so that the same layout is the same pointer. */
+ * up at run time, because the OpenMP library of oneDNN (if any) is not known at build time. */
 #include <dlfcn.h>
 #include <stdlib.h>
 
 #include "base/cores.h"
 #include "onednn_impl.h"
 
-int leat_onednn_fail(leat_error *err, const char *what, dnnl_status_t status)
+int leat_dn_fail(leat_error *err, const char *what, dnnl_status_t status)
 {
     static const struct {
         int code;
@@ -33,7 +32,7 @@ int leat_onednn_fail(leat_error *err, const char *what, dnnl_status_t status)
 
 /* --- open, close, threads -------------------------------------------------------------------- */
 
-static void find_openmp(leat_onednn *dn)
+static void find_openmp(leat_dn *dn)
 {
     *(void **)&dn->omp_get_max = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
     *(void **)&dn->omp_set = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
@@ -41,44 +40,47 @@ static void find_openmp(leat_onednn *dn)
         dn->omp_set = NULL;
 }
 
-int leat_onednn_open(leat_onednn **out, leat_error *err)
+int leat_dn_open(int32_t n_threads, leat_dn **out, leat_error *err)
 {
     dnnl_status_t status;
     *out = NULL;
-    leat_onednn *dn = calloc(1, sizeof *dn);
+    leat_dn *dn = calloc(1, sizeof *dn);
     if (!dn)
         return leat_fail(err, LEAT_E_NOMEM, "oneDNN: %zu bytes", sizeof *dn);
     find_openmp(dn);
-    if ((status = dnnl_engine_create(&dn->engine, dnnl_cpu, 0)) == dnnl_success)
-        status = dnnl_stream_create(&dn->stream, dn->engine, dnnl_stream_in_order);
+    dn->streams = calloc((size_t)n_threads, sizeof *dn->streams);
+    status = dn->streams ? dnnl_engine_create(&dn->engine, dnnl_cpu, 0) : dnnl_out_of_memory;
+    while (status == dnnl_success && dn->n_threads < n_threads) {
+        status = dnnl_stream_create(&dn->streams[dn->n_threads], dn->engine, dnnl_stream_in_order);
+        dn->n_threads += status == dnnl_success;
+    }
     if (status != dnnl_success) {
-        leat_onednn_close(&dn);
-        return leat_onednn_fail(err, "CPU engine", status);
+        leat_dn_close(&dn);
+        return leat_dn_fail(err, "CPU engine", status);
     }
     *out = dn;
     return LEAT_OK;
 }
 
-void leat_onednn_close(leat_onednn **out)
+void leat_dn_close(leat_dn **out)
 {
-    leat_onednn *dn = *out;
+    leat_dn *dn = *out;
     if (!dn)
         return;
-    for (leat_onednn_prim *prim; (prim = dn->prims);)
-        leat_onednn_free(&prim);
-    for (leat_onednn_layout *layout; (layout = dn->layouts);) {
+    for (leat_dn_layout *layout; (layout = dn->layouts);) {
         dn->layouts = layout->next;
         free(layout);
     }
-    if (dn->stream)
-        dnnl_stream_destroy(dn->stream);
+    for (int32_t i = 0; i < dn->n_threads; i++)
+        dnnl_stream_destroy(dn->streams[i]);
     if (dn->engine)
         dnnl_engine_destroy(dn->engine);
+    free(dn->streams);
     free(dn);
     *out = NULL;
 }
 
-int32_t leat_onednn_threads(int32_t most)
+int32_t leat_dn_threads(int32_t most)
 {
     const char *asked = getenv("OMP_NUM_THREADS");
     const int32_t threads = asked ? (int32_t)strtol(asked, NULL, 10) : 0;
@@ -87,29 +89,41 @@ int32_t leat_onednn_threads(int32_t most)
     return leat_cores_count() < most ? leat_cores_count() : most;
 }
 
-void leat_onednn_enter(leat_onednn *dn)
+int leat_dn_enter(const leat_dn *dn)
 {
     if (!dn->omp_set)
-        return;
-    dn->outer_threads = dn->omp_get_max();
-    if (dn->outer_threads != 1)
+        return 1;
+    const int was = dn->omp_get_max();
+    if (was != 1)
         dn->omp_set(1);
+    return was;
 }
 
-void leat_onednn_leave(leat_onednn *dn)
+void leat_dn_leave(const leat_dn *dn, int was)
 {
-    if (dn->omp_set && dn->outer_threads != 1)
-        dn->omp_set(dn->outer_threads);
+    if (dn->omp_set && was != 1)
+        dn->omp_set(was);
+}
+
+bool leat_dn_has_bf16(void)
+{
+    switch (dnnl_get_effective_cpu_isa()) {
+    case dnnl_cpu_isa_avx512_core_bf16:
+    case dnnl_cpu_isa_avx512_core_amx:
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* --- layouts --------------------------------------------------------------------------------- */
 
-const leat_onednn_layout *leat_onednn_intern(leat_onednn *dn, const dnnl_memory_desc_t *md)
+const leat_dn_layout *leat_dn_intern(leat_dn *dn, const dnnl_memory_desc_t *md)
 {
-    for (leat_onednn_layout *layout = dn->layouts; layout; layout = layout->next)
+    for (leat_dn_layout *layout = dn->layouts; layout; layout = layout->next)
         if (dnnl_memory_desc_equal(&layout->md, md))
             return layout;
-    leat_onednn_layout *layout = calloc(1, sizeof *layout);
+    leat_dn_layout *layout = calloc(1, sizeof *layout);
     if (!layout)
         return NULL;
     layout->md = *md;
@@ -118,54 +132,33 @@ const leat_onednn_layout *leat_onednn_intern(leat_onednn *dn, const dnnl_memory_
     return layout;
 }
 
-static dnnl_data_type_t data_type(leat_dtype dtype)
+/* Logically [groups,] out, in, height, width, as oneDNN has it. */
+const leat_dn_layout *leat_dn_layout_plain(leat_dn *dn, const leat_shape *weight, int64_t groups)
 {
-    return dtype == LEAT_U8 ? dnnl_u8 : dtype == LEAT_I32 ? dnnl_s32 : dnnl_f32;
-}
-
-const leat_onednn_layout *leat_onednn_dense_layout(leat_onednn *dn, leat_dtype dtype, int32_t rank,
-                                                   const int64_t *dims, const int32_t *order)
-{
+    const int64_t height = weight->dims[0], width = weight->dims[1], in = weight->dims[2];
+    const int64_t out = weight->dims[3];
+    const dnnl_dims_t dims = { groups, out / groups, in, height, width };
+    const dnnl_dims_t strides = { out / groups, 1, out, width * in * out, in * out };
+    const int one = groups == 1;
     dnnl_memory_desc_t md;
-    dnnl_dims_t strides = { 0 };
-    int64_t stride = 1;
-    for (int32_t i = rank - 1; i >= 0; i--) {
-        strides[order[i]] = stride;
-        stride *= dims[order[i]];
-    }
-    if (dnnl_memory_desc_init_by_strides(&md, rank, dims, data_type(dtype), strides) !=
+    if (dnnl_memory_desc_init_by_strides(&md, 5 - one, dims + one, dnnl_f32, strides + one) !=
         dnnl_success)
         return NULL;
-    return leat_onednn_intern(dn, &md);
+    return leat_dn_intern(dn, &md);
 }
 
-size_t leat_onednn_layout_bytes(const leat_onednn_layout *layout)
+size_t leat_dn_layout_bytes(const leat_dn_layout *layout)
 {
     return dnnl_memory_desc_get_size(&layout->md);
 }
 
-bool leat_onednn_layout_same(const leat_onednn_layout *a, const leat_onednn_layout *b)
-{
-    return a == b || (a && b && dnnl_memory_desc_equal(&a->md, &b->md));
-}
+/* --- products of matrices -------------------------------------------------------------------- */
 
-bool leat_onednn_layout_blocks(const leat_onednn_layout *layout, int64_t *blocks, int64_t *block)
+int leat_dn_matmul(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                   const float *a, const float *b, float *c, leat_error *err)
 {
-    const dnnl_memory_desc_t *md = &layout->md;
-    const dnnl_blocking_desc_t *b = &md->format_desc.blocking;
-    int64_t pixels = 1;
-    if (md->format_kind != dnnl_blocked || md->ndims < 2 || md->offset0 != 0 ||
-        md->data_type != dnnl_f32 || b->inner_nblks > 1 ||
-        (b->inner_nblks == 1 && b->inner_idxs[0] != 1))
-        return false;
-    const bool innermost = b->inner_nblks == 0 && (md->dims[1] == 1 || b->strides[1] == 1);
-    *block = b->inner_nblks == 1 ? b->inner_blks[0] : innermost ? md->dims[1] : 1;
-    *blocks = md->padded_dims[1] / *block;
-    for (int i = md->ndims - 1; i >= 2; i--) {
-        if (md->dims[i] > 1 && b->strides[i] != *block * pixels)
-            return false;
-        pixels *= md->dims[i];
-    }
-    return (*blocks == 1 || b->strides[1] == *block * pixels) &&
-           (md->dims[0] == 1 || b->strides[0] == *blocks * *block * pixels);
+    const dnnl_status_t status =
+        dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, 1.0f, a,
+                   transpose_a ? m : k, b, transpose_b ? k : n, 0.0f, c, n);
+    return status == dnnl_success ? LEAT_OK : leat_dn_fail(err, "product of matrices", status);
 }

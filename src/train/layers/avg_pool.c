@@ -1,15 +1,87 @@
 /* SPDX-License-Identifier: MIT
  *
  * avg_pool: the mean of each window, per channel; what lies outside the image does not count. */
-#include "train/layers.h"
+#include "train/program.h"
 
-static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+const leat_option leat_pool_table[] = {
+    LEAT_OPTION_I64S(leat_pool_options, size, "2", 1, 255, "window, [height, width] in px"),
+    LEAT_OPTION_I64S(leat_pool_options, stride, "[]", 1, 1024,
+                     "step, [height, width] in px; empty: the window's size"),
+    LEAT_OPTION_I64_OR(
+        leat_pool_options, padding, "valid", 0, 255, leat_padding_words,
+        "how far windows reach over the edge: valid: not at all; same: so that every "
+        "pixel is used; or px on every side"),
+    LEAT_LAYER_COMMON(leat_pool_options), LEAT_OPTION_END
+};
+
+int leat_pool_sliding(const leat_pool_options *o, const leat_shape *in, const char *what,
+                      leat_sliding *out, leat_error *err)
 {
+    return leat_sliding_make(in, &o->size, &o->stride, NULL, o->padding, what, out, err);
+}
+
+int leat_pool_shape(const leat_pool_options *o, const leat_shape *in, const char *what,
+                    leat_shape *out, leat_error *err)
+{
+    leat_sliding s;
+    const int rc = leat_pool_sliding(o, in, what, &s, err);
+    if (rc == LEAT_OK)
+        *out = leat_shape_make(LEAT_F32, 3, (int64_t[]){ s.out[0], s.out[1], in->dims[2] });
+    return rc;
+}
+
+/* max_pool also writes the place of each maximum. */
+int leat_pool_forward(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window)
+{
+    const leat_model_layer *l = &p->model->layers[i];
+    const int32_t y = leat_program_tensor_new(p, &l->out);
+    const int32_t places =
+        prim == LEAT_PRIM_MAX_POOL ? leat_program_tensor_typed(p, &l->out, LEAT_PRIM_U16) : -1;
+    leat_prim_op *op = leat_program_op(p, prim, i, leat_program_in(p, i, 0), -1, -1, y);
+    op->out[1] = places;
+    op->window = *window;
+    leat_program_set_out(p, i, y);
+    return LEAT_OK;
+}
+
+int leat_pool_backward(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window)
+{
+    const int32_t dx = leat_program_tensor_new(p, &p->model->layers[i].in);
+    const int32_t places =
+        prim == LEAT_PRIM_MAX_POOL_GRAD ? leat_program_out(p, i) + 1 : -1; /* see forward */
+    leat_prim_op *op = leat_program_op(p, prim, i, leat_program_grad(p, i), places, -1, dx);
+    op->window = *window;
+    leat_program_give(p, i, 0, dx);
+    return LEAT_OK;
+}
+
+static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *out,
+                 leat_error *err)
+{
+    (void)n;
     return leat_pool_shape(opts, in, "avg_pool", out, err);
+}
+
+static int forward(leat_program *p, int32_t i)
+{
+    const leat_model_layer *l = &p->model->layers[i];
+    leat_sliding s;
+    (void)leat_pool_sliding(l->options, &l->in, "avg_pool", &s, NULL);
+    return leat_pool_forward(p, i, LEAT_PRIM_AVG_POOL, &s);
+}
+
+static int backward(leat_program *p, int32_t i)
+{
+    const leat_model_layer *l = &p->model->layers[i];
+    leat_sliding s;
+    (void)leat_pool_sliding(l->options, &l->in, "avg_pool", &s, NULL);
+    return leat_pool_backward(p, i, LEAT_PRIM_AVG_POOL_GRAD, &s);
 }
 
 const leat_layer leat_layer_avg_pool = {
     .kind = { "avg_pool", "the mean of each window", leat_pool_table },
     .options_size = sizeof(leat_pool_options),
     .shape = shape,
+    .forward = forward,
+    .backward = backward,
 };

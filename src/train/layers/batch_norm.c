@@ -3,23 +3,40 @@
  * batch_norm: (x - mean) / sqrt(variance + epsilon) * scale + shift, per channel. In training mean
  * and variance are those of the batch's rows (the variance divides by their number), and
  * running = momentum * running + (1 - momentum) * batch; evaluation uses the running ones. */
-#include "train/layers.h"
+#include "train/program.h"
 
 static const leat_option options[] = {
     LEAT_OPTION_F32(leat_batch_norm_options, momentum, "0.9", 0, 1,
                     "share of the running statistics kept at each step"),
     LEAT_OPTION_F32(leat_batch_norm_options, epsilon, "1e-5", 1e-12, 1, "added to the variance"),
+    LEAT_OPTION_BOOL(leat_batch_norm_options, scale, "true", "learn the scale; false: it stays"),
+    LEAT_OPTION_BOOL(leat_batch_norm_options, shift, "true", "learn the shift; false: it stays 0"),
+    LEAT_OPTION_F32(leat_batch_norm_options, scale_initial, "1", 0, 1,
+                    "initial scale, 0 or 1; 0 in the last batch_norm of a residual block makes the "
+                    "block begin as the identity"),
+    LEAT_LAYER_COMMON(leat_batch_norm_options),
     LEAT_OPTION_END
 };
+
+static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *out,
+                 leat_error *err)
+{
+    const leat_batch_norm_options *o = opts;
+    if (o->scale_initial > 0 && o->scale_initial < 1)
+        return leat_fail(err, LEAT_E_CONFIG, "batch_norm: scale_initial is 0 or 1, not %g",
+                         (double)o->scale_initial);
+    return leat_layer_same_shape(opts, in, n, out, err);
+}
 
 static int32_t params(const void *opts, const leat_shape *in, const leat_shape *out,
                       leat_param to[LEAT_LAYER_MAX_PARAMS])
 {
+    const leat_batch_norm_options *o = opts;
     const leat_shape channels = leat_shape_make(LEAT_F32, 1, &in->dims[in->rank - 1]);
-    (void)opts;
     (void)out;
-    to[0] = (leat_param){ "scale", channels, LEAT_INIT_ONE, 0, 0, true };
-    to[1] = (leat_param){ "shift", channels, LEAT_INIT_ZERO, 0, 0, true };
+    to[0] = (leat_param){ "scale", channels, o->scale_initial > 0 ? LEAT_INIT_ONE : LEAT_INIT_ZERO,
+                          0,       0,        o->scale };
+    to[1] = (leat_param){ "shift", channels, LEAT_INIT_ZERO, 0, 0, o->shift };
     to[2] = (leat_param){ "mean", channels, LEAT_INIT_ZERO, 0, 0, false };
     to[3] = (leat_param){ "variance", channels, LEAT_INIT_ONE, 0, 0, false };
     return 4;
@@ -37,13 +54,41 @@ static void cost(const void *opts, const leat_shape *in, const leat_shape *out, 
     to->backward_data = (leat_cost){ 11 * bytes / 4, 5 * bytes };
 }
 
+static int forward(leat_program *p, int32_t i)
+{
+    const leat_shape *shape_ = &p->model->layers[i].out;
+    const int32_t x = leat_program_in(p, i, 0), y = leat_program_tensor_new(p, shape_);
+    leat_prim_op *op =
+        leat_program_op(p, p->training ? LEAT_PRIM_NORM : LEAT_PRIM_NORM_FIXED, i, x, -1, -1, y);
+    leat_program_fuse(p, i, op);
+    if (p->training)
+        op->saved = leat_program_save(p, shape_->dims[shape_->rank - 1]);
+    leat_program_set_out(p, i, y);
+    return LEAT_OK;
+}
+
+static int backward(leat_program *p, int32_t i)
+{
+    const leat_shape *in = &p->model->layers[i].in;
+    const int32_t dx = leat_program_tensor_new(p, in);
+    leat_prim_op *op = leat_program_op(p, LEAT_PRIM_NORM_GRAD, i, leat_program_grad(p, i),
+                                       leat_program_in(p, i, 0), leat_program_out(p, i), dx);
+    leat_program_fuse(p, i, op);
+    op->saved = leat_program_saved(p, i);
+    leat_program_give(p, i, 0, dx);
+    return LEAT_OK;
+}
+
 const leat_layer leat_layer_batch_norm = {
     .kind = { "batch_norm",
               "normalize each channel to mean 0 and variance 1, then apply a learned scale and "
               "shift",
               options },
     .options_size = sizeof(leat_batch_norm_options),
-    .shape = leat_layer_same_shape,
+    .fuse = LEAT_FUSE_ALL,
+    .shape = shape,
     .params = params,
     .cost = cost,
+    .forward = forward,
+    .backward = backward,
 };

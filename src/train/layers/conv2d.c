@@ -1,33 +1,72 @@
 /* SPDX-License-Identifier: MIT
  *
- * conv2d: slides `filters` learned windows over an image (cross-correlation, as everywhere). */
-#include "train/layers.h"
+ * conv2d: slides `filters` learned windows over an image (cross-correlation, as everywhere). With groups,
+ * each group of filters reads its own part of the channels; groups = channels is a depthwise convolution. */
+#include "train/program.h"
 
 static const leat_option options[] = {
     LEAT_OPTION_I64(leat_conv2d_options, filters, NULL, 1, 1 << 20, "channels of the output"),
     LEAT_OPTION_I64S(leat_conv2d_options, kernel, "3", 1, 1024, "window, [height, width] in px"),
     LEAT_OPTION_I64S(leat_conv2d_options, stride, "1", 1, 1024, "step, [height, width] in px"),
-    LEAT_OPTION_ENUM(leat_conv2d_options, padding, "valid", leat_padding_names,
-                     "same: pad with zeros, so that the output size is the input size / stride"),
+    LEAT_OPTION_I64_OR(leat_conv2d_options, padding, "valid", 0, 1024, leat_padding_words,
+                       "zeros around the image: valid: none; same: so many that the output size is "
+                       "the input size / stride; or px on every side"),
+    LEAT_OPTION_I64S(leat_conv2d_options, dilation, "1", 1, 1024,
+                     "distance between taps of the window, [height, width] in px"),
+    LEAT_OPTION_I64(leat_conv2d_options, groups, "1", 1, 1 << 20,
+                    "parts of the channels that are convolved separately"),
     LEAT_OPTION_BOOL(leat_conv2d_options, bias, "true",
                      "add a learned number per channel; not needed before batch_norm"),
+    LEAT_OPTION_ENUM(leat_conv2d_options, init, "auto", leat_init_names,
+                     "initial weights; auto: he before an activation of the relu family, else "
+                     "glorot; dirac: pass the first channels on; whiten: decorrelate patches of "
+                     "the first training batch"),
+    LEAT_OPTION_BOOL(leat_conv2d_options, frozen, "false",
+                     "keep the weight (not the bias) as it is"),
+    LEAT_LAYER_COMMON(leat_conv2d_options),
     LEAT_OPTION_END
 };
 
 int leat_conv2d_sliding(const leat_conv2d_options *o, const leat_shape *in, leat_sliding *out,
                         leat_error *err)
 {
-    return leat_sliding_make(in, &o->kernel, &o->stride, (leat_padding)o->padding, "conv2d", out,
+    return leat_sliding_make(in, &o->kernel, &o->stride, &o->dilation, o->padding, "conv2d", out,
                              err);
 }
 
-static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+static int check_groups(const leat_conv2d_options *o, const leat_shape *in, leat_error *err)
+{
+    if (in->dims[2] % o->groups == 0 && o->filters % o->groups == 0)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "conv2d: %lld groups do not divide %lld input channels and %lld filters",
+                     (long long)o->groups, (long long)in->dims[2], (long long)o->filters);
+}
+
+static int check_init(const leat_conv2d_options *o, const leat_sliding *s, const leat_shape *in,
+                      leat_error *err)
+{
+    const int64_t directions = s->size[0] * s->size[1] * in->dims[2];
+    if (o->init + LEAT_INIT_AUTO != LEAT_INIT_WHITEN)
+        return LEAT_OK;
+    if (o->groups == 1 && o->filters <= 2 * directions)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "conv2d: init: whiten needs groups: 1 and at most %lld filters (two for each "
+                     "of the %lld values of a window)",
+                     (long long)(2 * directions), (long long)directions);
+}
+
+static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *out,
+                 leat_error *err)
 {
     const leat_conv2d_options *o = opts;
     leat_sliding s;
-    const int rc = leat_conv2d_sliding(o, in, &s, err);
-    if (rc == LEAT_OK)
-        *out = leat_shape_make(LEAT_F32, 3, (int64_t[]){ s.out[0], s.out[1], o->filters });
+    int rc = leat_conv2d_sliding(o, in, &s, err);
+    (void)n;
+    if (rc < 0 || (rc = check_groups(o, in, err)) < 0 || (rc = check_init(o, &s, in, err)) < 0)
+        return rc;
+    *out = leat_shape_make(LEAT_F32, 3, (int64_t[]){ s.out[0], s.out[1], o->filters });
     return rc;
 }
 
@@ -39,13 +78,17 @@ static int32_t params(const void *opts, const leat_shape *in, const leat_shape *
     (void)out;
     if (leat_conv2d_sliding(o, in, &s, NULL) < 0)
         return 0;
-    const int64_t dims[4] = { s.size[0], s.size[1], in->dims[2], o->filters };
+    const int64_t dims[4] = { s.size[0], s.size[1], in->dims[2] / o->groups, o->filters };
     const int64_t window = dims[0] * dims[1];
-    to[0] = (leat_param){ "weight",         leat_shape_make(LEAT_F32, 4, dims),
-                          LEAT_INIT_WEIGHT, window * dims[2],
-                          window * dims[3], true };
-    to[1] = (leat_param){ "bias", leat_shape_make(LEAT_F32, 1, &o->filters), LEAT_INIT_ZERO, 0, 0,
-                          true };
+    to[0] = (leat_param){ .part = "weight",
+                          .shape = leat_shape_make(LEAT_F32, 4, dims),
+                          .init = (leat_init)(o->init + LEAT_INIT_AUTO),
+                          .fan_in = window * dims[2],
+                          .fan_out = window * dims[3] / o->groups,
+                          .trained = !o->frozen };
+    to[1] = (leat_param){ .part = "bias",
+                          .shape = leat_shape_make(LEAT_F32, 1, &o->filters),
+                          .trained = true };
     return o->bias ? 2 : 1;
 }
 
@@ -56,16 +99,53 @@ static void cost(const void *opts, const leat_shape *in, const leat_shape *out, 
     leat_sliding s;
     if (leat_conv2d_sliding(o, in, &s, NULL) < 0)
         return;
-    const double weights = (double)(s.size[0] * s.size[1] * in->dims[2]) * (double)o->filters;
+    const double weights =
+        (double)(s.size[0] * s.size[1] * in->dims[2] / o->groups) * (double)o->filters;
     const double flops = 2.0 * (double)rows * (double)(s.out[0] * s.out[1]) * weights;
     const double bytes = 4 * weights + leat_layer_bytes(in, rows) + leat_layer_bytes(out, rows);
     to->forward = to->backward_data = to->backward_weights = (leat_cost){ flops, bytes };
+    if (o->frozen)
+        to->backward_weights = (leat_cost){ 0 };
+}
+
+static leat_prim_op *append(leat_program *p, leat_prim prim, int32_t i, int32_t in0, int32_t in1,
+                            int32_t out)
+{
+    const leat_model_layer *l = &p->model->layers[i];
+    leat_prim_op *op = leat_program_op(p, prim, i, in0, in1, -1, out);
+    (void)leat_conv2d_sliding(l->options, &l->in, &op->window, NULL);
+    return op;
+}
+
+static int forward(leat_program *p, int32_t i)
+{
+    const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
+    leat_program_fuse(p, i, append(p, LEAT_PRIM_CONV, i, leat_program_in(p, i, 0), -1, y));
+    leat_program_set_out(p, i, y);
+    return LEAT_OK;
+}
+
+static int backward(leat_program *p, int32_t i)
+{
+    const leat_model_layer *l = &p->model->layers[i];
+    const int32_t x = leat_program_in(p, i, 0), dy = leat_program_grad(p, i);
+    if (l->params[0].trained || l->n_params > 1)
+        append(p, LEAT_PRIM_CONV_GRAD_WEIGHTS, i, dy, x, -1);
+    if (leat_program_wants(p, i, 0)) {
+        const int32_t dx = leat_program_tensor_new(p, &l->in);
+        append(p, LEAT_PRIM_CONV_GRAD_DATA, i, dy, -1, dx);
+        leat_program_give(p, i, 0, dx);
+    }
+    return LEAT_OK;
 }
 
 const leat_layer leat_layer_conv2d = {
     .kind = { "conv2d", "convolution over an image", options },
     .options_size = sizeof(leat_conv2d_options),
+    .fuse = LEAT_FUSE_RELU,
     .shape = shape,
     .params = params,
     .cost = cost,
+    .forward = forward,
+    .backward = backward,
 };

@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
  * dense: y = x W + b. */
-#include "train/layers.h"
-
 #include "train/nn_text.h"
+#include "train/program.h"
 
 static const leat_option options[] = {
     LEAT_OPTION_I64(leat_dense_options, units, NULL, 1, 1 << 24, "length of the output"),
-    LEAT_OPTION_BOOL(leat_dense_options, bias, "true", "add a learned vector"), LEAT_OPTION_END
+    LEAT_OPTION_BOOL(leat_dense_options, bias, "true", "add a learned vector"),
+    LEAT_OPTION_ENUM(leat_dense_options, init, "auto", leat_init_names,
+                     "initial weights; auto: he before an activation of the relu family, else "
+                     "glorot"),
+    LEAT_OPTION_BOOL(leat_dense_options, frozen, "false",
+                     "keep the weight (not the bias) as it is"),
+    LEAT_LAYER_COMMON(leat_dense_options),
+    LEAT_OPTION_END
 };
 
-static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *out,
+                 leat_error *err)
 {
     const leat_dense_options *o = opts;
+    (void)n;
     *out = leat_shape_make(LEAT_F32, 1, &o->units);
+    if (o->init + LEAT_INIT_AUTO > LEAT_INIT_GLOROT)
+        return leat_fail(err, LEAT_E_CONFIG, "dense: init: %s is for conv2d",
+                         leat_init_names[o->init]);
     return leat_nn_want_vector(in, "dense", err);
 }
 
@@ -22,27 +33,56 @@ static int32_t params(const void *opts, const leat_shape *in, const leat_shape *
 {
     const leat_dense_options *o = opts;
     const int64_t dims[2] = { in->dims[0], o->units };
-    to[0] = (leat_param){ "weight",         leat_shape_make(LEAT_F32, 2, dims),
-                          LEAT_INIT_WEIGHT, dims[0],
-                          dims[1],          true };
-    to[1] = (leat_param){ "bias", *out, LEAT_INIT_ZERO, 0, 0, true };
+    to[0] = (leat_param){ .part = "weight",
+                          .shape = leat_shape_make(LEAT_F32, 2, dims),
+                          .init = (leat_init)(o->init + LEAT_INIT_AUTO),
+                          .fan_in = dims[0],
+                          .fan_out = dims[1],
+                          .trained = !o->frozen };
+    to[1] = (leat_param){ .part = "bias", .shape = *out, .trained = true };
     return o->bias ? 2 : 1;
 }
 
 static void cost(const void *opts, const leat_shape *in, const leat_shape *out, int64_t rows,
                  leat_layer_cost *to)
 {
+    const leat_dense_options *o = opts;
     const double weights = 4.0 * (double)in->dims[0] * (double)out->dims[0];
     const double flops = 2.0 * (double)rows * (double)in->dims[0] * (double)out->dims[0];
     const double bytes = weights + leat_layer_bytes(in, rows) + leat_layer_bytes(out, rows);
-    (void)opts;
     to->forward = to->backward_data = to->backward_weights = (leat_cost){ flops, bytes };
+    if (o->frozen)
+        to->backward_weights = (leat_cost){ 0 };
+}
+
+static int forward(leat_program *p, int32_t i)
+{
+    const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
+    leat_program_fuse(p, i,
+                      leat_program_op(p, LEAT_PRIM_DENSE, i, leat_program_in(p, i, 0), -1, -1, y));
+    leat_program_set_out(p, i, y);
+    return LEAT_OK;
+}
+
+static int backward(leat_program *p, int32_t i)
+{
+    const int32_t x = leat_program_in(p, i, 0), dy = leat_program_grad(p, i);
+    leat_program_op(p, LEAT_PRIM_DENSE_GRAD_WEIGHTS, i, dy, x, -1, -1);
+    if (leat_program_wants(p, i, 0)) {
+        const int32_t dx = leat_program_tensor_new(p, &p->model->layers[i].in);
+        leat_program_op(p, LEAT_PRIM_DENSE_GRAD_DATA, i, dy, -1, -1, dx);
+        leat_program_give(p, i, 0, dx);
+    }
+    return LEAT_OK;
 }
 
 const leat_layer leat_layer_dense = {
     .kind = { "dense", "weighted sums of all inputs", options },
     .options_size = sizeof(leat_dense_options),
+    .fuse = LEAT_FUSE_RELU,
     .shape = shape,
     .params = params,
     .cost = cost,
+    .forward = forward,
+    .backward = backward,
 };

@@ -1,18 +1,36 @@
 /* SPDX-License-Identifier: MIT
  *
- * flatten: turns an image into a vector, height outermost, channels innermost. */
-#include "train/layers.h"
+ * flatten: turns an image into a vector, height outermost, channels innermost. Images have this order
+ * already, so there is nothing to do. */
+#include "train/program.h"
 
-static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+typedef struct common_only {
+    leat_layer_common base;
+} common_only;
+
+const leat_option leat_layer_no_options[] = { LEAT_LAYER_COMMON(common_only), LEAT_OPTION_END };
+
+int leat_layer_same_shape(const void *options, const leat_shape *in, int32_t n, leat_shape *out,
+                          leat_error *err)
 {
-    const int64_t n = leat_shape_elements(in);
-    (void)opts;
+    (void)options;
+    (void)n;
     (void)err;
-    *out = leat_shape_make(LEAT_F32, 1, &n);
+    *out = *in;
     return LEAT_OK;
 }
 
-/* Images have this order already, so there is nothing to do. */
+static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *out,
+                 leat_error *err)
+{
+    const int64_t elements = leat_shape_elements(in);
+    (void)opts;
+    (void)n;
+    (void)err;
+    *out = leat_shape_make(LEAT_F32, 1, &elements);
+    return LEAT_OK;
+}
+
 static void cost(const void *opts, const leat_shape *in, const leat_shape *out, int64_t rows,
                  leat_layer_cost *to)
 {
@@ -23,8 +41,23 @@ static void cost(const void *opts, const leat_shape *in, const leat_shape *out, 
     *to = (leat_layer_cost){ 0 };
 }
 
+static int forward(leat_program *p, int32_t i)
+{
+    leat_program_set_out(p, i, leat_program_in(p, i, 0));
+    return LEAT_OK;
+}
+
+static int backward(leat_program *p, int32_t i)
+{
+    leat_program_give(p, i, 0, leat_program_grad(p, i));
+    return LEAT_OK;
+}
+
 const leat_layer leat_layer_flatten = {
     .kind = { "flatten", "an image as a vector", leat_layer_no_options },
+    .options_size = sizeof(leat_layer_common),
     .shape = shape,
     .cost = cost,
+    .forward = forward,
+    .backward = backward,
 };

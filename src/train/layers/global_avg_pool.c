@@ -1,17 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
  * global_avg_pool: the mean of each channel over the whole image; gives a vector. */
-#include "train/layers.h"
 #include "train/nn_text.h"
+#include "train/program.h"
 
-static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
+static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *out,
+                 leat_error *err)
 {
     (void)opts;
+    (void)n;
     *out = leat_shape_make(LEAT_F32, 1, &in->dims[2]);
     return leat_nn_want_image(in, "global_avg_pool", err);
 }
 
+static int forward(leat_program *p, int32_t i)
+{
+    const leat_sliding s = leat_sliding_whole(&p->model->layers[i].in);
+    return leat_pool_forward(p, i, LEAT_PRIM_AVG_POOL, &s);
+}
+
+static int backward(leat_program *p, int32_t i)
+{
+    const leat_sliding s = leat_sliding_whole(&p->model->layers[i].in);
+    return leat_pool_backward(p, i, LEAT_PRIM_AVG_POOL_GRAD, &s);
+}
+
 const leat_layer leat_layer_global_avg_pool = {
     .kind = { "global_avg_pool", "the mean of each channel, as a vector", leat_layer_no_options },
+    .options_size = sizeof(leat_layer_common),
     .shape = shape,
+    .forward = forward,
+    .backward = backward,
 };

@@ -1,9 +1,11 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * sliding.c: the functions of sliding.h, which describes them. Layers call them. */
 #include "sliding.h"
 
 #include "train/nn_text.h"
 
-const char *const leat_padding_names[] = { "same", "valid", NULL };
+const char *const leat_padding_words[] = { "same", "valid", NULL };
 
 static int64_t at(const leat_i64s *list, int axis)
 {
@@ -24,21 +26,34 @@ static int check_lists(const leat_i64s *size, const leat_i64s *stride, const cha
     return LEAT_OK;
 }
 
-static void place(leat_sliding *s, int axis, leat_padding padding)
+static void place(leat_sliding *s, int axis, int64_t padding)
 {
-    const int64_t in = s->in[axis], size = s->size[axis], stride = s->stride[axis];
-    if (padding == LEAT_PADDING_VALID) {
-        s->out[axis] = in < size ? 0 : (in - size) / stride + 1;
+    const int64_t in = s->in[axis], stride = s->stride[axis];
+    const int64_t reach = (s->size[axis] - 1) * s->dilation[axis] + 1;
+    if (padding == LEAT_PADDING_SAME) {
+        s->out[axis] = (in + stride - 1) / stride;
+        const int64_t pad = (s->out[axis] - 1) * stride + reach - in;
+        s->pad_low[axis] = pad > 0 ? pad / 2 : 0;
+        s->pad_high[axis] = pad > 0 ? pad - pad / 2 : 0;
         return;
     }
-    s->out[axis] = (in + stride - 1) / stride;
-    const int64_t pad = (s->out[axis] - 1) * stride + size - in;
-    s->pad_low[axis] = pad > 0 ? pad / 2 : 0;
-    s->pad_high[axis] = pad > 0 ? pad - pad / 2 : 0;
+    const int64_t pad = padding > 0 ? padding : 0;
+    s->out[axis] = in + 2 * pad < reach ? 0 : (in + 2 * pad - reach) / stride + 1;
+    s->pad_low[axis] = pad;
+    const int64_t high = (s->out[axis] - 1) * stride + reach - in - pad;
+    s->pad_high[axis] = high > 0 ? high : 0;
+}
+
+leat_sliding leat_sliding_whole(const leat_shape *in)
+{
+    const int64_t *d = in->dims;
+    return (leat_sliding){ { d[0], d[1] }, { 1, 1 }, { d[0], d[1] }, { 1, 1 },
+                           { 1, 1 },       { 0 },    { 0 } };
 }
 
 int leat_sliding_make(const leat_shape *in, const leat_i64s *size, const leat_i64s *stride,
-                      leat_padding padding, const char *what, leat_sliding *out, leat_error *err)
+                      const leat_i64s *dilation, int64_t padding, const char *what,
+                      leat_sliding *out, leat_error *err)
 {
     int rc = leat_nn_want_image(in, what, err);
     if (rc < 0 || (rc = check_lists(size, stride, what, err)) < 0)
@@ -48,6 +63,13 @@ int leat_sliding_make(const leat_shape *in, const leat_i64s *size, const leat_i6
         out->in[i] = in->dims[i];
         out->size[i] = at(size, i);
         out->stride[i] = stride->n ? at(stride, i) : out->size[i];
+        out->dilation[i] = dilation && dilation->n ? at(dilation, i) : 1;
+        if (padding >= out->size[i] * out->dilation[i])
+            return leat_fail(
+                err, LEAT_E_CONFIG,
+                "%s: padding %lld is not smaller than its window of %lld: some outputs "
+                "would see no pixel",
+                what, (long long)padding, (long long)out->size[i]);
         place(out, i, padding);
     }
     if (out->out[0] < 1 || out->out[1] < 1)

@@ -323,7 +323,7 @@ static void wrong_configs_are_refused(void **state)
         { "{cache: ''}, {batch: 2}", "is empty" },
         { "{cache: {bytes: -1}}, {batch: 2}", "bytes" },
         { "{cache: {files: x}}, {batch: 2}", "did you mean 'file'" },
-        { "{cache: /tmp/leat-never-made}, {batch: 2}", "a file is kept after" },
+        { "{cache: /tmp/leat-never-made}, {batch: 2}", "cannot tell whether its records" },
     };
     float *rows = make_rows(4);
     const int64_t n = ROW_FLOATS;

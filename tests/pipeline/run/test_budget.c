@@ -136,7 +136,8 @@ static void check_least(const recipe *r, const leat_loader_options *options)
 
     plan = plan_of(r, ample.least_bytes - 1);
     assert_int_equal(leat_loader_open(plan, options, &loader, &err), LEAT_E_CONFIG);
-    snprintf(words, sizeof words, "at least %lld bytes", (long long)ample.least_bytes);
+    snprintf(words, sizeof words, "raise engine.memory to %lld or more",
+             (long long)ample.least_bytes);
     assert_non_null(strstr(err.message, words));
     leat_plan_close(&plan);
 
@@ -293,7 +294,7 @@ static void a_plan_tells_what_it_came_to(void **state)
 {
     leat_plan *plan = plan_of(&(recipe){ PHOTOS, "7", "auto", "threads: 1" }, -1);
     leat_source_info source;
-    leat_link_info link;
+    leat_chain_op_info op;
     (void)state;
     leat_plan_source(plan, &source);
     assert_string_equal(source.name, "images");
@@ -306,12 +307,12 @@ static void a_plan_tells_what_it_came_to(void **state)
     assert_true(!leat_plan_stage(plan, 1)->batches && leat_plan_stage(plan, 2)->batches);
     assert_null(leat_plan_stage(plan, 4));
     assert_null(leat_plan_stage(plan, -1));
-    assert_int_equal(leat_plan_link(plan, 0, 1, &link), LEAT_OK);
-    assert_string_equal(link.op, "random_resized_crop");
-    assert_true(link.random);
-    assert_int_equal(leat_shape_bytes(&link.shape), 64 * 64 * 3);
-    assert_int_equal(leat_plan_link(plan, 0, 3, &link), LEAT_E_END);
-    assert_int_equal(leat_plan_link(plan, 2, 0, &link), LEAT_E_END);
+    assert_int_equal(leat_plan_chain_op(plan, 0, 1, &op), LEAT_OK);
+    assert_string_equal(op.name, "random_resized_crop");
+    assert_true(op.random);
+    assert_int_equal(leat_shape_bytes(&op.shape), 64 * 64 * 3);
+    assert_int_equal(leat_plan_chain_op(plan, 0, 3, &op), LEAT_E_END);
+    assert_int_equal(leat_plan_chain_op(plan, 2, 0, &op), LEAT_E_END);
     leat_plan_close(&plan);
 }
 

@@ -98,15 +98,15 @@ static void a_plan_with_it(void **state)
     static const char *const in_memory[] = { "map",     "[random_flip]", "cache", "memory", "map",
                                              "[scale]", "batch",         "8",     NULL };
     leat_plan *plan, *other;
-    leat_link_info link;
+    leat_chain_op_info op;
     leat_error err;
     (void)state;
     check(try_plan(stages, "{}", &plan, &err), &err);
     check(try_plan(in_memory, "{}", &other, &err), &err);
-    assert_int_equal(leat_plan_link(plan, 0, 0, &link), LEAT_OK);
-    assert_int_equal(link.device, 0);
-    assert_int_equal(leat_plan_link(plan, 0, 1, &link), LEAT_OK);
-    assert_int_equal(link.device, 1);
+    assert_int_equal(leat_plan_chain_op(plan, 0, 0, &op), LEAT_OK);
+    assert_int_equal(op.device, 0);
+    assert_int_equal(leat_plan_chain_op(plan, 0, 1, &op), LEAT_OK);
+    assert_int_equal(op.device, 1);
     assert_non_null(strstr(leat_plan_note(plan, 0), "'random_flip' before it is random"));
     assert_true(leat_plan_get_info(plan)->digest == leat_plan_get_info(other)->digest);
     assert_int_equal(plan->rows_bytes, (8 * ROW + 63) / 64 * 64 + 64);

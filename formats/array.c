@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "array.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} types[] = {
+#define TYPE_ROW(name, text, bytes) { text, bytes },
+    LEAT_ARRAY_TYPE_LIST(TYPE_ROW)
+#undef TYPE_ROW
+};
+
+const char *leat_array_type_name(leat_array_type type)
+{
+    return types[type].name;
+}
+
+size_t leat_array_type_bytes(leat_array_type type)
+{
+    return types[type].bytes;
+}
+
+int leat_array_measure(leat_array *array)
+{
+    uint64_t bytes = types[array->type].bytes, end;
+    for (int32_t d = 0; d < array->rank; d++)
+        if (__builtin_mul_overflow(bytes, array->dims[d], &bytes))
+            return LEAT_FORMAT_BAD;
+    if (__builtin_add_overflow(bytes, array->offset, &end) || end > INT64_MAX)
+        return LEAT_FORMAT_BAD;
+    array->bytes = bytes;
+    return LEAT_FORMAT_OK;
+}
+
+/* The bits of one value, as many as it has. */
+static inline uint64_t load(const uint8_t *from, size_t bytes, int big_endian)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < bytes; i++)
+        bits |= (uint64_t)from[big_endian ? bytes - 1 - i : i] << (8 * i);
+    return bits;
+}
+
+static inline int64_t whole(leat_array_type type, uint64_t bits)
+{
+    switch (type) {
+    case LEAT_ARRAY_I8:
+        return (int8_t)bits;
+    case LEAT_ARRAY_I16:
+        return (int16_t)bits;
+    case LEAT_ARRAY_I32:
+        return (int32_t)bits;
+    default:
+        return (int64_t)bits;
+    }
+}
+
+void leat_array_int32s(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
+                       int32_t *to)
+{
+    const size_t bytes = types[type].bytes;
+    for (size_t i = 0; i < n; i++)
+        to[i] = (int32_t)whole(type, load(from + i * bytes, bytes, big_endian));
+}
+
+void leat_array_int64s(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
+                       int64_t *to)
+{
+    const size_t bytes = types[type].bytes;
+    for (size_t i = 0; i < n; i++)
+        to[i] = whole(type, load(from + i * bytes, bytes, big_endian));
+}
+
+static inline float real(leat_array_type type, uint64_t bits)
+{
+    if (type == LEAT_ARRAY_F32) {
+        const uint32_t half = (uint32_t)bits;
+        float value;
+        memcpy(&value, &half, sizeof value);
+        return value;
+    }
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return (float)value;
+}
+
+void leat_array_floats(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
+                       float *to)
+{
+    const size_t bytes = types[type].bytes;
+    for (size_t i = 0; i < n; i++)
+        to[i] = real(type, load(from + i * bytes, bytes, big_endian));
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "csv.h"
+
+enum { LINE, FIELD, PLAIN, QUOTED, QUOTE }; /* LINE, FIELD: before the first byte of one */
+
+/* The state after a byte outside of quotes. */
+static inline int after(uint8_t byte, char delimiter)
+{
+    return byte == (uint8_t)delimiter ? FIELD : byte == '\n' ? LINE : PLAIN;
+}
+
+int leat_csv_scan_next(leat_csv_scan *scan, const uint8_t *bytes, size_t n, size_t *at)
+{
+    const char delimiter = scan->delimiter;
+    int state = scan->state, begins = 0;
+    size_t i = *at;
+    for (; i < n && !begins; i++) {
+        const uint8_t byte = bytes[i];
+        if (state == PLAIN) {
+            state = after(byte, delimiter);
+        } else if (state == QUOTED) {
+            state = byte == '"' ? QUOTE : QUOTED;
+        } else if (state == LINE && (byte == '\n' || byte == '\r')) {
+            continue;
+        } else { /* a quote opens a field, or stands for one after another quote */
+            begins = state == LINE;
+            state = byte == '"' ? QUOTED : after(byte, delimiter);
+        }
+    }
+    scan->state = state;
+    *at = i;
+    return begins;
+}
+
+leat_csv_cursor leat_csv_begin(const uint8_t *record, size_t n, char delimiter)
+{
+    while (n && (record[n - 1] == '\n' || record[n - 1] == '\r'))
+        n--;
+    return (leat_csv_cursor){ .at = record, .end = record + n, .delimiter = delimiter };
+}
+
+/* Copies the bytes of a quoted field, from after the opening quote to the closing one, as far as there is
+ * room; *n: all of them. 0: the closing quote is missing. */
+static int take_quoted(leat_csv_cursor *c, char *text, size_t room, size_t *n)
+{
+    for (; c->at < c->end; c->at++) {
+        if (*c->at == '"') {
+            c->at++;
+            if (c->at == c->end || *c->at != '"')
+                return c->at == c->end || *c->at == (uint8_t)c->delimiter;
+        }
+        if (*n < room)
+            text[*n] = (char)*c->at;
+        ++*n;
+    }
+    return 0;
+}
+
+static int take_plain(leat_csv_cursor *c, char *text, size_t room, size_t *n)
+{
+    const uint8_t *const begin = c->at, *const end = c->end, *at = begin;
+    const uint8_t delimiter = (uint8_t)c->delimiter;
+    int good = 1;
+    for (; at < end && *at != delimiter; at++) {
+        if ((size_t)(at - begin) < room)
+            text[at - begin] = (char)*at;
+        good &= *at != '"';
+    }
+    *n = (size_t)(at - begin);
+    c->at = at;
+    return good;
+}
+
+static int is_space(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+char *leat_csv_take(leat_csv_cursor *c, char *text, size_t room, size_t *n)
+{
+    const size_t most = room - 1;
+    int good;
+    *n = 0;
+    if (c->at < c->end && *c->at == '"') {
+        c->at++;
+        good = take_quoted(c, text, most, n);
+        while (c->at < c->end && *c->at != (uint8_t)c->delimiter) /* go on after a quote too many */
+            c->at++;
+    } else {
+        good = take_plain(c, text, most, n);
+    }
+    c->done = c->at == c->end;
+    c->at += !c->done;
+    size_t kept = *n < most ? *n : most;
+    while (kept && is_space(text[kept - 1]))
+        kept--;
+    text[kept] = 0;
+    while (is_space(*text))
+        text++;
+    return good ? text : NULL;
+}

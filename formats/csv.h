@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * csv.h: comma-separated values (RFC 4180): where records begin in a file, and the fields of a record. A
+ * field that begins with a quote ends with a quote; two quotes inside stand for one; delimiters and line
+ * ends inside are text. Lines end with LF or CR LF; empty lines are no records. */
+#ifndef LEAT_CSV_H
+#define LEAT_CSV_H
+
+#include "format.h"
+
+/* Position in a file that is read in pieces. Start with { .delimiter = ',' }. */
+typedef struct leat_csv_scan {
+    char delimiter;
+    int state;
+} leat_csv_scan;
+
+/* Reads on from bytes[*at] to the next first byte of a record, and moves *at behind it.
+ * Returns 1; 0: no record begins in the rest of these n bytes, and *at is n. */
+int leat_csv_scan_next(leat_csv_scan *scan, const uint8_t *bytes, size_t n, size_t *at);
+
+/* Position in one record. */
+typedef struct leat_csv_cursor {
+    const uint8_t *at, *end;
+    char delimiter;
+    int done; /* the last field was taken */
+} leat_csv_cursor;
+
+/* Starts at the first field of a record of n bytes; line ends at its end are no part of it. */
+leat_csv_cursor leat_csv_begin(const uint8_t *record, size_t n, char delimiter);
+
+/* Takes the next field without its quotes, and without spaces and tabs around it: copies as many bytes as there
+ * is room for, with a terminating 0. *n: all bytes, spaces too. Returns its start in `text`; NULL: quotes that
+ * RFC 4180 does not allow. */
+char *leat_csv_take(leat_csv_cursor *cursor, char *text, size_t room, size_t *n);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source_csv.c: lines of CSV files. The files are read once when the source opens, to find where each record
+ * begins (a quoted field can hold line ends); these places are kept in memory, 8 bytes for each record. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "csv_features.h"
+#include "row_files.h"
+
+typedef struct csv_options {
+    leat_strings files;
+    const leat_node *features;
+    int32_t header;
+    leat_strings columns;
+    leat_string delimiter;
+    leat_strings na;
+} csv_options;
+
+static const leat_option options[] = {
+    LEAT_OPTION_STRINGS(csv_options, files, NULL,
+                        "files, or patterns with * and ?; read in byte order of their names"),
+    LEAT_OPTION_NODE(csv_options, features, NULL,
+                     "tensor name: {columns, type, classes, default} for each feature; `x: [a, b]` "
+                     "is `x: {columns: [a, b]}`"),
+    LEAT_OPTION_BOOL(csv_options, header, "true",
+                     "the first line of each file has the names of the columns"),
+    LEAT_OPTION_STRINGS(csv_options, columns, "[]",
+                        "names of the columns of files without such a line"),
+    LEAT_OPTION_STRING(csv_options, delimiter, ",", "byte between two fields"),
+    LEAT_OPTION_STRINGS(csv_options, na, "[]", "words that mean a missing value, as empty does"),
+    LEAT_OPTION_END
+};
+
+/* The files are parts without columns. */
+typedef struct csv_source {
+    leat_row_files rows;
+    const uint64_t **begins; /* of each part: where its records begin; one more: the end */
+    size_t n_begins;
+    leat_csv_layout layout;
+    leat_csv_features features;
+} csv_source;
+
+static void close_csv(leat_source *base)
+{
+    csv_source *const source = (csv_source *)base;
+    leat_csv_features_close(&source->features);
+    free(source->begins);
+    leat_row_files_close(base);
+}
+
+/* --- where records begin ------------------------------------------------------------------------- */
+
+enum { PIECE = 1 << 18 };
+
+/* A list that grows. */
+typedef struct places {
+    uint64_t *at;
+    size_t n, room;
+} places;
+
+static int add_place(places *p, uint64_t at, leat_error *err)
+{
+    if (p->n == p->room) {
+        const size_t room = p->room ? 2 * p->room : 1024;
+        uint64_t *const more = realloc(p->at, room * sizeof *more);
+        if (!more)
+            return leat_fail(err, LEAT_E_NOMEM, "the starts of %zu records", p->n);
+        p->at = more;
+        p->room = room;
+    }
+    p->at[p->n++] = at;
+    return LEAT_OK;
+}
+
+/* Lists the start of each record, and the end of the file. */
+static int scan_file(const leat_row_file *file, char delimiter, places *out, leat_error *err)
+{
+    leat_csv_scan scan = { .delimiter = delimiter };
+    uint8_t *const piece = malloc(PIECE);
+    int rc = piece ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "%d bytes", PIECE);
+    for (uint64_t from = 0; from < file->bytes && rc >= 0; from += PIECE) {
+        const uint64_t left = file->bytes - from;
+        const size_t n = left < PIECE ? (size_t)left : PIECE;
+        rc = leat_source_pread(file->fd, piece, n, from, file->path, err);
+        size_t at = rc >= 0 && from == 0 && n >= 3 && !memcmp(piece, "\xef\xbb\xbf", 3) ? 3 : 0;
+        while (rc >= 0 && leat_csv_scan_next(&scan, piece, n, &at))
+            rc = add_place(out, from + at - 1, err);
+    }
+    free(piece);
+    return rc < 0 ? rc : add_place(out, file->bytes, err);
+}
+
+/* Reads the first record to new memory. */
+static int read_record(const leat_row_file *file, const places *found, uint8_t **out, size_t *n,
+                       leat_error *err)
+{
+    *n = (size_t)(found->at[1] - found->at[0]);
+    *out = malloc(*n);
+    return *out ? leat_source_pread(file->fd, *out, *n, found->at[0], file->path, err)
+                : leat_fail(err, LEAT_E_NOMEM, "%s: a line of %zu bytes", file->path, *n);
+}
+
+static int64_t count_fields(const uint8_t *record, size_t n, char delimiter)
+{
+    leat_csv_cursor c = leat_csv_begin(record, n, delimiter);
+    char text[1];
+    int64_t fields = 0;
+    for (size_t size; !c.done; fields++)
+        leat_csv_take(&c, text, sizeof text, &size);
+    return fields;
+}
+
+/* Reads what the first line of a file says. */
+static int read_first(csv_source *source, const csv_options *o, const leat_row_file *file,
+                      const places *found, bool is_first, const leat_node *where, leat_error *err)
+{
+    uint8_t *line;
+    size_t n;
+    int rc = read_record(file, found, &line, &n, err);
+    if (rc < 0)
+        goto end;
+    const int64_t fields = count_fields(line, n, *o->delimiter.text);
+    const bool has_names = o->header && !o->columns.n;
+    if (is_first) {
+        source->layout.n_columns = o->columns.n ? o->columns.n : fields;
+        rc = leat_csv_features_open(&source->features, &source->rows.base, o->features,
+                                    &source->layout, line, has_names ? n : 0, err);
+    } else if (fields != source->layout.n_columns) {
+        rc = leat_node_fail(where, err, LEAT_E_DATA, "%s has %lld columns, %s has %lld", file->path,
+                            (long long)fields, source->rows.parts[0].path,
+                            (long long)source->layout.n_columns);
+    }
+end:
+    free(line);
+    return rc;
+}
+
+/* Adds a part with these records. */
+static int add_part(csv_source *source, leat_row_file *file, const places *found, size_t skipped,
+                    leat_error *err)
+{
+    const size_t n = found->n - skipped;
+    uint8_t *kept;
+    int rc;
+    if ((rc = leat_row_files_part(&source->rows, file->path, err)) < 0 ||
+        (rc = leat_row_files_memory(&source->rows, file->path, n * sizeof(uint64_t),
+                                    "for the start of each record", &kept, err)) < 0)
+        return rc;
+    memcpy(kept, found->at + skipped, n * sizeof(uint64_t));
+    source->begins[source->n_begins++] = (const uint64_t *)(const void *)kept;
+    leat_row_part *const part = &source->rows.parts[source->rows.n_parts - 1];
+    part->file = file;
+    part->n_records = n - 1;
+    leat_row_files_count(&source->rows, found->at[found->n - 1] - found->at[skipped]);
+    return LEAT_OK;
+}
+
+static int add_file(csv_source *source, const csv_options *o, const char *path,
+                    const leat_node *where, leat_error *err)
+{
+    const bool has_header = o->header && !o->columns.n;
+    leat_row_file *file;
+    places found = { .n = 0 };
+    int rc;
+    if ((rc = leat_row_files_file(&source->rows, path, &file, err)) >= 0 &&
+        (rc = scan_file(file, *o->delimiter.text, &found, err)) >= 0 &&
+        (found.n < 2 ||
+         (rc = read_first(source, o, file, &found, !source->features.n_targets, where, err)) >= 0))
+        rc = add_part(source, file, &found, has_header && found.n > 1, err);
+    free(found.at);
+    return rc;
+}
+
+/* --- the source ---------------------------------------------------------------------------------- */
+
+static int open_all(csv_source *source, const csv_options *o, char *const *paths, size_t n_paths,
+                    const leat_node *where, leat_error *err)
+{
+    int rc = LEAT_OK;
+    source->begins = calloc(n_paths, sizeof *source->begins);
+    if (!source->begins)
+        return leat_fail(err, LEAT_E_NOMEM, "%zu files", n_paths);
+    source->layout = (leat_csv_layout){ .delimiter = *o->delimiter.text, .names = &o->columns };
+    source->layout.na = o->na;
+    for (size_t i = 0; i < n_paths && rc >= 0; i++)
+        rc = add_file(source, o, paths[i], where, err);
+    source->layout.names = NULL;
+    if (rc >= 0 && !source->rows.base.n_records)
+        rc = leat_node_fail(where, err, LEAT_E_DATA, "no record in %zu file%s (first: %s)", n_paths,
+                            n_paths == 1 ? "" : "s", paths[0]);
+    return rc;
+}
+
+static int open_csv(const void *opts, const leat_node *where, const leat_source_setting *setting,
+                    leat_source **out, leat_error *err)
+{
+    extern const leat_source_table leat_source_csv;
+    const csv_options *const o = opts;
+    char **paths = NULL;
+    size_t n_paths = 0;
+    leat_row_files *rows;
+    if (strlen(o->delimiter.text) != 1 || strchr("\"\r\n", *o->delimiter.text))
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "csv: delimiter is one byte, and no quote or line end");
+    int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_row_files_open(&leat_source_csv, setting, sizeof(csv_source), &rows, err);
+    if (rc >= 0)
+        rc = open_all((csv_source *)rows, o, paths, n_paths, where, err);
+    leat_source_free_paths(paths);
+    return leat_row_files_end(rows, rc, out);
+}
+
+/* Where a record begins and ends. */
+static const uint64_t *place_of(const leat_source *base, uint64_t record,
+                                const leat_row_part **part)
+{
+    const csv_source *const source = (const csv_source *)base;
+    *part = leat_row_files_part_of(base, record);
+    return source->begins[*part - source->rows.parts] + (record - (*part)->first);
+}
+
+static int locate(const leat_source *base, uint64_t record, leat_extent *out, leat_error *err)
+{
+    const leat_row_part *part;
+    const uint64_t *const place = place_of(base, record, &part);
+    *out = (leat_extent){ part->file->fd, place[0], (size_t)(place[1] - place[0]) };
+    return leat_file_watch_check(&part->file->watch, part->file->fd, "", err);
+}
+
+static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
+                 leat_scratch *scratch, leat_view *features, leat_error *err)
+{
+    const csv_source *const source = (const csv_source *)base;
+    leat_error why;
+    const int rc = leat_csv_features_read(&source->features, base, &source->layout, bytes, size,
+                                          scratch, features, &why);
+    if (rc >= 0)
+        return rc;
+    /* If the file was changed while in use, report the change: it explains the error. */
+    leat_row_file *const file = leat_row_files_part_of(base, record)->file;
+    const int changed = leat_file_watch_check_now(&file->watch, file->fd, "", err);
+    return changed < 0 ? changed : leat_fail(err, rc, "%s", why.message);
+}
+
+static void describe(const leat_source *base, uint64_t record, char *text, size_t size)
+{
+    const leat_row_part *part;
+    const uint64_t *const place = place_of(base, record, &part);
+    snprintf(text, size, "%s, record %llu (byte %llu)", part->path,
+             (unsigned long long)(record - part->first), (unsigned long long)*place);
+}
+
+const leat_source_table leat_source_csv = {
+    .kind = { "csv", "lines of comma-separated values (RFC 4180), with typed columns", options },
+    .options_size = sizeof(csv_options),
+    .open = open_csv,
+    .close = close_csv,
+    .locate = locate,
+    .parse = parse,
+    .stamp = leat_row_files_stamp,
+    .describe = describe,
+};

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu_loops_avx2.c: the loops compiled for AVX2. */
+#if defined(__x86_64__)
+#define LEAT_CPU_LOOPS leat_cpu_loops_avx2
+#include "cpu_loops_impl.h"
+#else
+typedef int leat_cpu_loops_avx2; /* ISO C wants a declaration */
+#endif

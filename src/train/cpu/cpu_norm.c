@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu_norm.c: batch_norm and layer_norm on the CPU. prim.h has the contracts.
+ *
+ * Statistics are of the whole batch: each shard sums over its rows, then the sums of all are combined in shard
+ * order. Sums are taken of x - K, K being the shard's first pixel, and combined as Chan, Golub and LeVeque do
+ * ("Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979), so that a large
+ * mean costs no digits. Sums of floats are taken over pieces, those of pieces in double.
+ *
+ * Rows that do not count are normalised with the others, but are in no sum, and their gradient is 0. */
+#include <math.h>
+#include <string.h>
+
+#include "net_cpu.h"
+
+enum { SCALE, SHIFT, MEAN, VARIANCE };
+enum { ORIGIN, SUM, SQUARES, N_SUMS }; /* SUM and SQUARES of gradients: of dz, of dz * (x - mean) */
+
+/* One op: its channels, pixels of a row, and memory. */
+typedef struct norm {
+    const leat_cpu_call *call;
+    leat_cpu_saved *saved;
+    size_t n, wide, pixels, step; /* channels, see cpu_loops.h; pixels of a row, of a piece */
+    leat_prim_type type;
+} norm;
+
+static norm norm_of(const leat_cpu_call *call)
+{
+    const leat_shape *in = &call->layer->in;
+    norm out = { .call = call,
+                 .n = (size_t)in->dims[in->rank - 1],
+                 .type = call->out_spec[0]->type };
+    out.wide = leat_cpu_wide(out.n);
+    out.pixels = (size_t)leat_shape_elements(in) / out.n;
+    out.step = leat_cpu_piece(out.n);
+    if (call->op->saved >= 0)
+        out.saved = &call->net->saved[call->op->saved];
+    return out;
+}
+
+static double *sums_of(const leat_cpu_saved *s, int32_t shard, int32_t which)
+{
+    return s->sums + (shard * N_SUMS + which) * s->n_channels;
+}
+
+enum { CENTER, FACTOR, ADDEND, GRAD_FACTOR, GRAD_FACTOR_X, GRAD_ADDEND };
+
+static float *factor_row(const leat_cpu_saved *s, int row)
+{
+    return s->factors + (size_t)row * leat_cpu_wide((size_t)s->n_channels);
+}
+
+static leat_cpu_norm_factors factors_of(const leat_cpu_saved *s)
+{
+    return (leat_cpu_norm_factors){ .center = factor_row(s, CENTER),
+                                    .factor = factor_row(s, FACTOR),
+                                    .addend = factor_row(s, ADDEND) };
+}
+
+static leat_cpu_norm_factors grad_factors_of(const leat_cpu_saved *s)
+{
+    return (leat_cpu_norm_factors){ .center = factor_row(s, CENTER),
+                                    .factor = factor_row(s, GRAD_FACTOR),
+                                    .factor_x = factor_row(s, GRAD_FACTOR_X),
+                                    .addend = factor_row(s, GRAD_ADDEND) };
+}
+
+/* Repeats the channels up to the width that the loops want. */
+static void widen(float *row, size_t n)
+{
+    for (size_t i = n; i < leat_cpu_wide(n); i++)
+        row[i] = row[i - n];
+}
+
+/* Pieces of a shard: pixels from `pixel` on of one row. */
+typedef struct piece {
+    int64_t row;
+    size_t pixel, n, at; /* at: elements before it in the tensor */
+    bool counts;
+} piece;
+
+static bool next_piece(const norm *o, piece *p)
+{
+    p->pixel += p->n;
+    if (p->pixel == o->pixels) {
+        p->pixel = 0;
+        p->row++;
+    }
+    if (p->row >= o->call->rows)
+        return false;
+    p->n = o->pixels - p->pixel < o->step ? o->pixels - p->pixel : o->step;
+    p->at = ((size_t)p->row * o->pixels + p->pixel) * o->n;
+    p->counts = !o->call->valid || o->call->valid[p->row];
+    return true;
+}
+
+static const float *in_piece(const norm *o, int k, const piece *p, int room)
+{
+    return leat_cpu_floats(o->call->net, o->call->in[k], o->call->in_spec[k]->type, p->at,
+                           p->n * o->n, leat_cpu_room(o->call, room));
+}
+
+static float *out_piece(const norm *o, const piece *p, int room)
+{
+    return leat_cpu_floats_out(o->call->out[0], o->type, p->at, leat_cpu_room(o->call, room));
+}
+
+static void put_piece(const norm *o, const piece *p, const float *y)
+{
+    leat_cpu_put(o->call->net, o->call->out[0], o->type, p->at, p->n * o->n, y);
+}
+
+/* Adds the float sums of some pieces to the shard's and sets them to 0. */
+static void take_sums(const norm *o, float *sum, float *squares)
+{
+    double *to[] = { sums_of(o->saved, o->call->shard, SUM),
+                     sums_of(o->saved, o->call->shard, SQUARES) };
+    float *from[] = { sum, squares };
+    for (int k = 0; k < 2; k++) {
+        for (size_t at = 0; at < o->wide; at += o->n)
+            for (size_t c = 0; c < o->n; c++)
+                to[k][c] += (double)from[k][at + c];
+        memset(from[k], 0, o->wide * sizeof *from[k]);
+    }
+}
+
+enum { FLOAT_PIXELS = 1024 }; /* pixels whose sums may be float */
+
+/* --- forward --------------------------------------------------------------------------------- */
+
+int leat_cpu_norm_run(const leat_cpu_call *call)
+{
+    const norm o = norm_of(call);
+    float *sum = leat_cpu_room(call, 3), *squares = leat_cpu_room(call, 4);
+    float *origin = leat_cpu_room(call, 5);
+    double *sums = sums_of(o.saved, call->shard, 0);
+    size_t pixels = 0;
+    const float *first =
+        leat_cpu_floats(call->net, call->in[0], call->in_spec[0]->type, 0, o.n, origin);
+    memset(sums, 0, N_SUMS * o.n * sizeof *sums);
+    memset(sum, 0, o.wide * sizeof *sum);
+    memset(squares, 0, o.wide * sizeof *squares);
+    if (first != origin)
+        memcpy(origin, first, o.n * sizeof *origin);
+    for (size_t c = 0; c < o.n; c++)
+        sums[c] = (double)origin[c];
+    widen(origin, o.n);
+    for (piece p = { 0 }; next_piece(&o, &p);) {
+        if (!p.counts)
+            continue;
+        call->net->loops->norm_sums(in_piece(&o, 0, &p, 0), origin, sum, squares, o.wide,
+                                    p.n * o.n);
+        if ((pixels += p.n) >= FLOAT_PIXELS) {
+            take_sums(&o, sum, squares);
+            pixels = 0;
+        }
+    }
+    take_sums(&o, sum, squares);
+    return LEAT_OK;
+}
+
+static int64_t valid_rows(const leat_net *net, int32_t shard)
+{
+    int64_t first, n = 0;
+    const int64_t rows = leat_model_shard(net->model, net->job.batch->rows, shard, &first);
+    const uint8_t *valid = net->job.batch->valid;
+    for (int64_t i = 0; valid && i < rows; i++)
+        n += valid[first + i] != 0;
+    return valid ? n : rows;
+}
+
+static float *weight_of(const leat_net *net, const leat_model_layer *l, int32_t k)
+{
+    return net->slots[LEAT_SLOT_WEIGHT] + net->model->params[l->first_param + k].at;
+}
+
+static double pixels_of(const leat_model_layer *l, const leat_cpu_saved *s)
+{
+    return (double)leat_shape_elements(&l->in) / (double)s->n_channels;
+}
+
+/* Mean and variance over all shards; the running ones; factors for finish(). */
+void leat_cpu_norm_combine(leat_net *net, const leat_prim_op *op)
+{
+    const leat_model_layer *l = &net->model->layers[op->layer];
+    const leat_batch_norm_options *o = l->options;
+    leat_cpu_saved *s = &net->saved[op->saved];
+    const int64_t n = s->n_channels;
+    for (int64_t c = 0; c < n; c++) {
+        double mean = 0, squares = 0, count = 0;
+        for (int32_t i = 0; i < net->job.n_shards; i++) {
+            const double m = (double)valid_rows(net, i) * pixels_of(l, s);
+            if (m == 0)
+                continue;
+            const double sum = sums_of(s, i, SUM)[c];
+            const double around = sums_of(s, i, SQUARES)[c] - sum * sum / m;
+            const double apart = sums_of(s, i, ORIGIN)[c] + sum / m - mean;
+            squares += (around > 0 ? around : 0) + apart * apart * count * m / (count + m);
+            mean += apart * m / (count + m);
+            count += m;
+        }
+        const double variance = squares / count;
+        float *running_mean = weight_of(net, l, MEAN) + c;
+        float *running_variance = weight_of(net, l, VARIANCE) + c;
+        *running_mean = o->momentum * *running_mean + (1 - o->momentum) * (float)mean;
+        *running_variance = o->momentum * *running_variance + (1 - o->momentum) * (float)variance;
+        s->inverse[c] = 1 / sqrt(variance + (double)o->epsilon);
+        factor_row(s, CENTER)[c] = (float)mean;
+        factor_row(s, FACTOR)[c] = (float)((double)weight_of(net, l, SCALE)[c] * s->inverse[c]);
+        factor_row(s, ADDEND)[c] = weight_of(net, l, SHIFT)[c];
+    }
+    for (int row = CENTER; row <= ADDEND; row++)
+        widen(factor_row(s, row), (size_t)n);
+}
+
+static int normalise(const norm *o, const leat_cpu_norm_factors *f)
+{
+    const leat_cpu_call *call = o->call;
+    for (piece p = { 0 }; next_piece(o, &p);) {
+        float *y = out_piece(o, &p, 1);
+        call->net->loops->norm(f, in_piece(o, 0, &p, 0), y, o->wide, p.n * o->n);
+        if (call->op->act != LEAT_ACT_NONE)
+            call->net->loops->act(call->op->act, call->op->alpha, y, y, p.n * o->n);
+        put_piece(o, &p, y);
+    }
+    return LEAT_OK;
+}
+
+int leat_cpu_norm_finish(const leat_cpu_call *call)
+{
+    const norm o = norm_of(call);
+    const leat_cpu_norm_factors f = factors_of(o.saved);
+    return normalise(&o, &f);
+}
+
+int leat_cpu_norm_fixed(const leat_cpu_call *call)
+{
+    const norm o = norm_of(call);
+    const leat_batch_norm_options *options = call->layer->options;
+    float *center = leat_cpu_room(call, 3), *factor = leat_cpu_room(call, 4);
+    float *addend = leat_cpu_room(call, 5);
+    const leat_cpu_norm_factors f = { .center = center, .factor = factor, .addend = addend };
+    memcpy(center, leat_cpu_weight(call, MEAN), o.n * sizeof *center);
+    memcpy(addend, leat_cpu_weight(call, SHIFT), o.n * sizeof *addend);
+    for (size_t c = 0; c < o.n; c++)
+        factor[c] =
+            (float)((double)leat_cpu_weight(call, SCALE)[c] /
+                    sqrt((double)leat_cpu_weight(call, VARIANCE)[c] + (double)options->epsilon));
+    widen(center, o.n);
+    widen(factor, o.n);
+    widen(addend, o.n);
+    return normalise(&o, &f);
+}
+
+/* --- backward -------------------------------------------------------------------------------- */
+
+/* The gradient before the activation. Where the activation's gradient is computed from its input or from an
+ * output that is not kept, the normalised values are computed again. */
+static const float *before_act(const norm *o, const piece *p, const float *x, const float *dy,
+                               const leat_cpu_norm_factors *f)
+{
+    const leat_cpu_call *call = o->call;
+    const leat_act act = call->op->act;
+    const size_t n = p->n * o->n;
+    float *dz = out_piece(o, p, 3);
+    if (act == LEAT_ACT_NONE) {
+        if (dz != dy)
+            memcpy(dz, dy, n * sizeof *dz);
+        return dz;
+    }
+    const float *of = leat_act_from_output(act) ? in_piece(o, 2, p, 2) : NULL;
+    if (!of) {
+        float *z = leat_cpu_room(call, 2);
+        call->net->loops->norm(f, x, z, o->wide, n);
+        of = z;
+    }
+    call->net->loops->act_grad(act, call->op->alpha, dy, of, dz, n);
+    return dz;
+}
+
+int leat_cpu_norm_grad_run(const leat_cpu_call *call)
+{
+    const norm o = norm_of(call);
+    const leat_cpu_norm_factors f = factors_of(o.saved);
+    float *sum = leat_cpu_room(call, 4), *dot = leat_cpu_room(call, 5);
+    size_t pixels = 0;
+    memset(sums_of(o.saved, call->shard, SUM), 0, 2 * o.n * sizeof(double));
+    memset(sum, 0, o.wide * sizeof *sum);
+    memset(dot, 0, o.wide * sizeof *dot);
+    for (piece p = { 0 }; next_piece(&o, &p);) {
+        const float *x = in_piece(&o, 1, &p, 0);
+        const float *dz = before_act(&o, &p, x, in_piece(&o, 0, &p, 1), &f);
+        put_piece(&o, &p, dz);
+        if (!p.counts)
+            continue;
+        call->net->loops->norm_grad_sums(x, dz, f.center, sum, dot, o.wide, p.n * o.n);
+        if ((pixels += p.n) >= FLOAT_PIXELS) {
+            take_sums(&o, sum, dot);
+            pixels = 0;
+        }
+    }
+    take_sums(&o, sum, dot);
+    return LEAT_OK;
+}
+
+/* The gradients of scale and shift go to shard 0; those of the others stay 0. */
+void leat_cpu_norm_grad_combine(leat_net *net, const leat_prim_op *op)
+{
+    const leat_model_layer *l = &net->model->layers[op->layer];
+    leat_cpu_saved *s = &net->saved[op->saved];
+    const int64_t n = s->n_channels;
+    const double all = (double)net->job.batch->n_valid * pixels_of(l, s);
+    float *grads[2];
+    for (int k = 0; k < 2; k++)
+        grads[k] = l->params[k].trained ? net->grads[0] + net->grad[l->first_param + k].at : NULL;
+    for (int64_t c = 0; c < n; c++) {
+        const double factor = (double)weight_of(net, l, SCALE)[c] * s->inverse[c];
+        double sum = 0, dot = 0;
+        for (int32_t i = 0; i < net->job.n_shards; i++)
+            if (valid_rows(net, i) > 0) {
+                sum += sums_of(s, i, SUM)[c];
+                dot += sums_of(s, i, SQUARES)[c];
+            }
+        factor_row(s, GRAD_FACTOR)[c] = (float)factor;
+        factor_row(s, GRAD_FACTOR_X)[c] =
+            (float)(-factor * s->inverse[c] * s->inverse[c] * dot / all);
+        factor_row(s, GRAD_ADDEND)[c] = (float)(-factor * sum / all);
+        if (grads[SCALE])
+            grads[SCALE][c] = (float)(dot * s->inverse[c]);
+        if (grads[SHIFT])
+            grads[SHIFT][c] = (float)sum;
+    }
+    for (int row = GRAD_FACTOR; row <= GRAD_ADDEND; row++)
+        widen(factor_row(s, row), (size_t)n);
+}
+
+/* out[0] holds dz. */
+int leat_cpu_norm_grad_finish(const leat_cpu_call *call)
+{
+    const norm o = norm_of(call);
+    const leat_cpu_norm_factors f = grad_factors_of(o.saved);
+    for (piece p = { 0 }; next_piece(&o, &p);) {
+        const float *dz = leat_cpu_floats(call->net, call->out[0], o.type, p.at, p.n * o.n,
+                                          leat_cpu_room(call, 1));
+        float *dx = out_piece(&o, &p, 2);
+        if (p.counts)
+            call->net->loops->norm_grad(in_piece(&o, 1, &p, 0), dz, &f, dx, o.wide, p.n * o.n);
+        else
+            memset(dx, 0, p.n * o.n * sizeof *dx);
+        put_piece(&o, &p, dx);
+    }
+    return LEAT_OK;
+}
+
+/* --- layer_norm ------------------------------------------------------------------------------ */
+
+static void pixel_statistics(const float *x, size_t n, double epsilon, double *mean,
+                             double *inverse)
+{
+    double sum = 0, squares = 0;
+    for (size_t c = 0; c < n; c++)
+        sum += (double)x[c];
+    *mean = sum / (double)n;
+    for (size_t c = 0; c < n; c++)
+        squares += ((double)x[c] - *mean) * ((double)x[c] - *mean);
+    *inverse = 1 / sqrt(squares / (double)n + epsilon);
+}
+
+static double epsilon_of(const leat_cpu_call *call)
+{
+    return (double)((const leat_layer_norm_options *)call->layer->options)->epsilon;
+}
+
+int leat_cpu_layer_norm(const leat_cpu_call *call)
+{
+    const norm o = norm_of(call);
+    const float *scale = leat_cpu_weight(call, SCALE), *shift = leat_cpu_weight(call, SHIFT);
+    for (piece p = { 0 }; next_piece(&o, &p);) {
+        const float *x = in_piece(&o, 0, &p, 0);
+        float *y = out_piece(&o, &p, 1);
+        for (size_t i = 0; i < p.n * o.n; i += o.n) {
+            double mean, inverse;
+            pixel_statistics(x + i, o.n, epsilon_of(call), &mean, &inverse);
+            for (size_t c = 0; c < o.n; c++)
+                y[i + c] = (x[i + c] - (float)mean) * (float)inverse * scale[c] + shift[c];
+        }
+        put_piece(&o, &p, y);
+    }
+    return LEAT_OK;
+}
+
+/* dx = inverse * (g - mean(g) - z * mean(g * z)), g = dy * scale, z = (x - mean) * inverse */
+static void layer_norm_grad_pixel(const float *x, const float *dy, const float *scale, size_t n,
+                                  double epsilon, float *dx, float *dscale, float *dshift)
+{
+    double mean, inverse, sum = 0, dot = 0;
+    pixel_statistics(x, n, epsilon, &mean, &inverse);
+    for (size_t c = 0; c < n; c++) {
+        const float z = (x[c] - (float)mean) * (float)inverse;
+        dscale[c] += dy[c] * z;
+        dshift[c] += dy[c];
+        sum += (double)(dy[c] * scale[c]);
+        dot += (double)(dy[c] * scale[c] * z);
+    }
+    for (size_t c = 0; c < n; c++) {
+        const float z = (x[c] - (float)mean) * (float)inverse;
+        dx[c] = (float)inverse *
+                (dy[c] * scale[c] - (float)(sum / (double)n) - z * (float)(dot / (double)n));
+    }
+}
+
+int leat_cpu_layer_norm_grad(const leat_cpu_call *call)
+{
+    const norm o = norm_of(call);
+    float *dscale = leat_cpu_gradient(call, SCALE), *dshift = leat_cpu_gradient(call, SHIFT);
+    memset(dscale, 0, o.n * sizeof *dscale);
+    memset(dshift, 0, o.n * sizeof *dshift);
+    for (piece p = { 0 }; next_piece(&o, &p);) {
+        const float *dy = in_piece(&o, 0, &p, 0), *x = in_piece(&o, 1, &p, 1);
+        float *dx = out_piece(&o, &p, 2);
+        for (size_t i = 0; i < p.n * o.n; i += o.n)
+            layer_norm_grad_pixel(x + i, dy + i, leat_cpu_weight(call, SCALE), o.n,
+                                  epsilon_of(call), dx + i, dscale, dshift);
+        put_piece(&o, &p, dx);
+    }
+    return LEAT_OK;
+}

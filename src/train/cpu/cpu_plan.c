@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu_plan.c: compiles programs for a number of rows, and owns the packed copies of weights. See net_cpu.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "net_cpu.h"
+
+int leat_cpu_no_memory(leat_error *err, size_t bytes)
+{
+    return leat_fail(err, LEAT_E_NOMEM,
+                     "training: cannot allocate %zu bytes; make the model or the batch smaller",
+                     bytes);
+}
+
+void *leat_cpu_alloc(size_t bytes, leat_error *err)
+{
+    bytes = (bytes + 63) / 64 * 64;
+    void *memory = aligned_alloc(64, bytes ? bytes : 64);
+    if (memory)
+        memset(memory, 0, bytes);
+    else
+        leat_cpu_no_memory(err, bytes);
+    return memory;
+}
+
+/* --- packed weights -------------------------------------------------------------------------- */
+
+leat_cpu_pack *leat_cpu_pack_find(const leat_net *net, int32_t param, const leat_dn_layout *layout)
+{
+    for (int32_t i = 0; i < net->n_packs; i++)
+        if (net->packs[i].param == param && net->packs[i].layout == layout)
+            return &net->packs[i];
+    return NULL;
+}
+
+static int64_t groups_of(const leat_net *net, int32_t param)
+{
+    const leat_conv2d_options *o = net->model->layers[net->model->params[param].layer].options;
+    return o->groups;
+}
+
+static void want_scratch(leat_net *net, size_t bytes)
+{
+    if (net->dn_bytes < bytes)
+        net->dn_bytes = bytes;
+}
+
+/* Memory for the copy of a parameter in a layout, if it is new. */
+static int add_pack(leat_net *net, int32_t param, const leat_dn_layout *layout, leat_error *err)
+{
+    if (leat_cpu_pack_find(net, param, layout))
+        return LEAT_OK;
+    const leat_dn_layout *plain = leat_dn_layout_plain(
+        net->dn, &net->model->params[param].spec->shape, groups_of(net, param));
+    leat_cpu_pack *packs = realloc(net->packs, (size_t)(net->n_packs + 1) * sizeof *packs);
+    if (!packs || !plain)
+        return leat_cpu_no_memory(err, sizeof *packs);
+    net->packs = packs;
+    leat_cpu_pack *pack = &packs[net->n_packs];
+    *pack = (leat_cpu_pack){ .param = param, .layout = layout };
+    const int rc = leat_dn_copy_open(net->dn, plain, layout, &pack->copy, err);
+    if (rc < 0)
+        return rc;
+    net->n_packs++;
+    want_scratch(net, leat_dn_copy_scratch(pack->copy));
+    net->packs_stale = true;
+    pack->data = leat_cpu_alloc(leat_dn_layout_bytes(layout), err);
+    return pack->data ? LEAT_OK : LEAT_E_NOMEM;
+}
+
+/* --- plans ----------------------------------------------------------------------------------- */
+
+static leat_dn_pass pass_of(leat_prim prim)
+{
+    return prim == LEAT_PRIM_CONV             ? LEAT_DN_FORWARD
+           : prim == LEAT_PRIM_CONV_GRAD_DATA ? LEAT_DN_GRAD_DATA
+                                              : LEAT_DN_GRAD_WEIGHTS;
+}
+
+/* The layout in which a gradient is summed; the first plan decides it. */
+static int place_grad(leat_net *net, int32_t param, const leat_dn_layout *layout, leat_error *err)
+{
+    leat_cpu_grad *grad = &net->grad[param];
+    if (grad->layout)
+        return LEAT_OK;
+    const leat_dn_layout *plain = leat_dn_layout_plain(
+        net->dn, &net->model->params[param].spec->shape, groups_of(net, param));
+    if (!plain)
+        return leat_cpu_no_memory(err, 0);
+    const int rc = leat_dn_copy_open(net->dn, layout, plain, &grad->copy, err);
+    if (rc < 0)
+        return rc;
+    grad->layout = layout;
+    want_scratch(net, leat_dn_copy_scratch(grad->copy));
+    return LEAT_OK;
+}
+
+static int make_conv(leat_net *net, const leat_prim_op *op, int64_t rows, leat_dn_conv **out,
+                     leat_error *err)
+{
+    const leat_model_layer *l = &net->model->layers[op->layer];
+    const leat_conv2d_options *o = l->options;
+    const leat_dn_pass pass = pass_of(op->prim);
+    const int32_t param = l->first_param;
+    if (pass == LEAT_DN_GRAD_WEIGHTS && !l->params[0].trained)
+        return LEAT_OK; /* only the gradient of the bias is wanted */
+    const leat_dn_conv_spec spec = {
+        .pass = pass,
+        .rows = rows,
+        .in_channels = l->in.dims[2],
+        .out_channels = l->out.dims[2],
+        .groups = o->groups,
+        .window = op->window,
+        .bias = o->bias && pass != LEAT_DN_GRAD_DATA,
+        .relu = op->act == LEAT_ACT_relu,
+        .bf16 = net->model->precision == LEAT_PRECISION_BF16,
+        .weights = pass == LEAT_DN_GRAD_WEIGHTS ? net->grad[param].layout : NULL,
+    };
+    const int rc = leat_dn_conv_open(net->dn, &spec, out, err);
+    if (rc < 0)
+        return leat_fail_in(err, rc, "%s: ", l->name);
+    want_scratch(net, leat_dn_conv_scratch(*out));
+    return pass == LEAT_DN_GRAD_WEIGHTS ? place_grad(net, param, leat_dn_conv_weights(*out), err)
+                                        : add_pack(net, param, leat_dn_conv_weights(*out), err);
+}
+
+static void plan_close(leat_cpu_plan *plan, int32_t n_ops)
+{
+    for (int32_t i = 0; plan->convs && i < n_ops; i++)
+        leat_dn_conv_close(&plan->convs[i]);
+    free(plan->convs);
+    *plan = (leat_cpu_plan){ 0 };
+}
+
+static int plan_open(leat_net *net, const leat_program *program, int64_t rows, leat_cpu_plan *plan,
+                     leat_error *err)
+{
+    plan->convs = calloc((size_t)program->n_ops + 1, sizeof(leat_dn_conv *));
+    int rc = plan->convs ? LEAT_OK : leat_cpu_no_memory(err, 0);
+    for (int32_t i = 0; i < program->n_ops && rc == LEAT_OK; i++) {
+        const leat_prim_op *op = &program->ops[i];
+        if (op->prim == LEAT_PRIM_CONV || op->prim == LEAT_PRIM_CONV_GRAD_DATA ||
+            op->prim == LEAT_PRIM_CONV_GRAD_WEIGHTS)
+            rc = make_conv(net, op, rows, &plan->convs[i], err);
+    }
+    if (rc < 0)
+        plan_close(plan, program->n_ops);
+    else
+        plan->rows = rows;
+    return rc;
+}
+
+/* Threads' scratch for what has been made so far. */
+static int grow_scratch(leat_net *net, size_t had, leat_error *err)
+{
+    for (int32_t i = 0; i < net->team.n_threads && net->dn_bytes > had; i++) {
+        free(net->scratch[i].dn);
+        if (!(net->scratch[i].dn = leat_cpu_alloc(net->dn_bytes, err))) {
+            net->dn_bytes = 0;
+            return LEAT_E_NOMEM;
+        }
+    }
+    return LEAT_OK;
+}
+
+int leat_cpu_plan_for(leat_net *net, leat_cpu_program *p, int64_t rows, leat_cpu_plan **out,
+                      leat_error *err)
+{
+    leat_cpu_plan *plan = &p->plans[0];
+    const size_t had = net->dn_bytes;
+    for (int i = 0; i < LEAT_CPU_MAX_PLANS; i++) {
+        if (p->plans[i].rows == rows) {
+            *out = &p->plans[i];
+            p->plans[i].last_use = ++p->uses;
+            return LEAT_OK;
+        }
+        if (p->plans[i].last_use < plan->last_use)
+            plan = &p->plans[i];
+    }
+    plan_close(plan, p->program->n_ops);
+    int rc = plan_open(net, p->program, rows, plan, err);
+    if (rc == LEAT_OK)
+        rc = grow_scratch(net, had, err);
+    plan->last_use = ++p->uses;
+    *out = plan;
+    return rc;
+}
+
+/* --- programs -------------------------------------------------------------------------------- */
+
+static int find_segments(leat_cpu_program *p, leat_error *err)
+{
+    const leat_program *program = p->program;
+    p->segments = calloc((size_t)program->n_ops + 1, sizeof *p->segments);
+    if (!p->segments)
+        return leat_cpu_no_memory(err, 0);
+    p->segments[p->n_segments++] = (leat_cpu_segment){ 0, -1 };
+    for (int32_t i = 0; i < program->n_ops; i++)
+        if (leat_cpu_prims[program->ops[i].prim].combine) {
+            p->segments[p->n_segments - 1].meets = i;
+            p->segments[p->n_segments++] = (leat_cpu_segment){ i, -1 };
+        }
+    return LEAT_OK;
+}
+
+int leat_cpu_program_open(leat_net *net, leat_cpu_program *p, bool training, int64_t most_rows,
+                          leat_error *err)
+{
+    int rc = leat_program_open(net->model, training, &p->program, err);
+    p->most_rows = most_rows;
+    if (rc == LEAT_OK && (rc = leat_program_place(p->program, most_rows, err)) == LEAT_OK)
+        rc = find_segments(p, err);
+    return rc;
+}
+
+void leat_cpu_program_close(leat_cpu_program *p)
+{
+    for (int i = 0; i < LEAT_CPU_MAX_PLANS && p->program; i++)
+        plan_close(&p->plans[i], p->program->n_ops);
+    leat_program_close(&p->program);
+    free(p->segments);
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu_prims.c: the table of primitives on the CPU, and those that are not in a file of their own. prim.h has
+ * the contracts; net_cpu.c calls the table. */
+#include <string.h>
+
+#include "base/check.h"
+#include "leat/rng.h"
+#include "net_cpu.h"
+#include "train/losses.h"
+
+/* --- tensors as floats ----------------------------------------------------------------------- */
+
+const float *leat_cpu_floats(const leat_net *net, const void *tensor, leat_prim_type type,
+                             size_t at, size_t n, float *to)
+{
+    switch (type) {
+    case LEAT_PRIM_BF16:
+        net->loops->floats_of_bf16((const uint16_t *)tensor + at, to, n);
+        return to;
+    case LEAT_PRIM_U8:
+        net->loops->floats_of_bytes((const uint8_t *)tensor + at, to, n);
+        return to;
+    default:
+        return (const float *)tensor + at;
+    }
+}
+
+float *leat_cpu_floats_out(void *tensor, leat_prim_type type, size_t at, float *to)
+{
+    return type == LEAT_PRIM_F32 ? (float *)tensor + at : to;
+}
+
+void leat_cpu_put(const leat_net *net, void *tensor, leat_prim_type type, size_t at, size_t n,
+                  const float *from)
+{
+    if (type == LEAT_PRIM_BF16)
+        net->loops->bf16_of_floats(from, (uint16_t *)tensor + at, n);
+}
+
+float *leat_cpu_room(const leat_cpu_call *call, int k)
+{
+    return call->net->scratch[call->thread].floats + (size_t)k * call->net->scratch_floats;
+}
+
+float *leat_cpu_weight(const leat_cpu_call *call, int32_t k)
+{
+    const int32_t param = call->layer->first_param + k;
+    return call->net->slots[LEAT_SLOT_WEIGHT] + call->net->model->params[param].at;
+}
+
+float *leat_cpu_gradient(const leat_cpu_call *call, int32_t k)
+{
+    const int32_t param = call->layer->first_param + k;
+    return call->net->grads[call->shard] + call->net->grad[param].at;
+}
+
+/* --- element by element ---------------------------------------------------------------------- */
+
+/* a: piece of in[0]; b: of in[1], or NULL. y may be a. */
+typedef void element_fn(const leat_cpu_call *call, const float *a, const float *b, float *y,
+                        size_t n);
+
+/* Piece by piece, so that a piece stays in the nearest cache. */
+static int each(const leat_cpu_call *call, element_fn *fn)
+{
+    const size_t n = (size_t)(call->out_spec[0]->n * call->rows);
+    const leat_prim_type to = call->out_spec[0]->type;
+    for (size_t at = 0; at < n; at += LEAT_CPU_PIECE) {
+        const size_t here = n - at < LEAT_CPU_PIECE ? n - at : LEAT_CPU_PIECE;
+        const float *a = leat_cpu_floats(call->net, call->in[0], call->in_spec[0]->type, at, here,
+                                         leat_cpu_room(call, 0));
+        const float *b = call->in[1]
+                             ? leat_cpu_floats(call->net, call->in[1], call->in_spec[1]->type, at,
+                                               here, leat_cpu_room(call, 1))
+                             : NULL;
+        float *y = leat_cpu_floats_out(call->out[0], to, at, leat_cpu_room(call, 2));
+        fn(call, a, b, y, here);
+        leat_cpu_put(call->net, call->out[0], to, at, here, y);
+    }
+    return LEAT_OK;
+}
+
+static void convert_piece(const leat_cpu_call *call, const float *a, const float *b, float *y,
+                          size_t n)
+{
+    (void)call;
+    (void)b;
+    if (y != a)
+        memcpy(y, a, n * sizeof *y);
+}
+
+static int convert(const leat_cpu_call *call)
+{
+    return each(call, convert_piece);
+}
+
+static void act_piece(const leat_cpu_call *call, const float *a, const float *b, float *y, size_t n)
+{
+    (void)b;
+    call->net->loops->act(call->op->act, call->op->alpha, a, y, n);
+}
+
+static int act(const leat_cpu_call *call)
+{
+    return each(call, act_piece);
+}
+
+static void act_grad_piece(const leat_cpu_call *call, const float *a, const float *b, float *y,
+                           size_t n)
+{
+    call->net->loops->act_grad(call->op->act, call->op->alpha, a, b, y, n);
+}
+
+static int act_grad(const leat_cpu_call *call)
+{
+    return each(call, act_grad_piece);
+}
+
+static void sum_piece(const leat_cpu_call *call, const float *a, const float *b, float *y, size_t n)
+{
+    call->net->loops->sum(a, b, y, n);
+    if (call->op->act != LEAT_ACT_NONE)
+        call->net->loops->act(call->op->act, call->op->alpha, y, y, n);
+}
+
+static int sum(const leat_cpu_call *call)
+{
+    return each(call, sum_piece);
+}
+
+static void scale_piece(const leat_cpu_call *call, const float *a, const float *b, float *y,
+                        size_t n)
+{
+    (void)b;
+    call->net->loops->scale(call->op->alpha, a, y, n);
+}
+
+static int scale(const leat_cpu_call *call)
+{
+    return each(call, scale_piece);
+}
+
+/* --- dropout --------------------------------------------------------------------------------- */
+
+/* Eight values share one block of the generator, 16 bits each: counter = (block, layer, row of the batch,
+ * update). y is 0 or x * factor. */
+static void drop(const leat_cpu_call *call, int64_t row, const float *x, float *y, size_t n,
+                 size_t at)
+{
+    const leat_net *net = call->net;
+    const float rate = call->op->alpha, factor = 1 / (1 - rate);
+    const uint32_t limit = (uint32_t)((double)rate * 65536.0 + 0.5);
+    const uint32_t key[2] = { (uint32_t)net->model->seed, (uint32_t)(net->model->seed >> 32) };
+    for (size_t i = 0; i < n; i += 8) {
+        const uint32_t counter[4] = { (uint32_t)((at + i) / 8),
+                                      0x64726f70u ^ (uint32_t)call->op->layer, (uint32_t)row,
+                                      (uint32_t)net->updates };
+        uint32_t words[4];
+        leat_philox(key, counter, words);
+        for (size_t j = 0; j < 8 && i + j < n; j++) {
+            const uint32_t word = words[j / 2] >> 16 * (j & 1) & 0xffff;
+            y[i + j] = word >= limit ? x[i + j] * factor : 0.0f;
+        }
+    }
+}
+
+static int dropout(const leat_cpu_call *call)
+{
+    const size_t n = (size_t)call->out_spec[0]->n;
+    const leat_prim_type type = call->out_spec[0]->type;
+    for (int64_t row = 0; row < call->rows; row++)
+        for (size_t at = 0; at < n; at += LEAT_CPU_PIECE) {
+            const size_t here = n - at < LEAT_CPU_PIECE ? n - at : LEAT_CPU_PIECE;
+            const size_t from = (size_t)row * n + at;
+            const float *x =
+                leat_cpu_floats(call->net, call->in[0], type, from, here, leat_cpu_room(call, 0));
+            float *y = leat_cpu_floats_out(call->out[0], type, from, leat_cpu_room(call, 1));
+            drop(call, call->first_row + row, x, y, here, at);
+            leat_cpu_put(call->net, call->out[0], type, from, here, y);
+        }
+    return LEAT_OK;
+}
+
+/* --- softmax --------------------------------------------------------------------------------- */
+
+static void softmax_pixel(const float *x, float *y, size_t n)
+{
+    float most = x[0], total = 0;
+    for (size_t c = 1; c < n; c++)
+        most = x[c] > most ? x[c] : most;
+    for (size_t c = 0; c < n; c++)
+        total += y[c] = leat_act_exp(x[c] - most);
+    for (size_t c = 0; c < n; c++)
+        y[c] /= total;
+}
+
+/* dx = y * (dy - sum of dy * y) */
+static void softmax_grad_pixel(const float *dy, const float *y, float *dx, size_t n)
+{
+    float dot = 0;
+    for (size_t c = 0; c < n; c++)
+        dot += dy[c] * y[c];
+    for (size_t c = 0; c < n; c++)
+        dx[c] = y[c] * (dy[c] - dot);
+}
+
+static int softmax(const leat_cpu_call *call)
+{
+    const leat_shape *shape = &call->layer->out;
+    const size_t n = (size_t)shape->dims[shape->rank - 1];
+    const size_t pixels = (size_t)(call->out_spec[0]->n * call->rows) / n;
+    const leat_prim_type type = call->out_spec[0]->type;
+    for (size_t p = 0; p < pixels; p++) {
+        const float *x =
+            leat_cpu_floats(call->net, call->in[0], type, p * n, n, leat_cpu_room(call, 0));
+        const float *of = call->in[1] ? leat_cpu_floats(call->net, call->in[1], type, p * n, n,
+                                                        leat_cpu_room(call, 1))
+                                      : NULL;
+        float *y = leat_cpu_floats_out(call->out[0], type, p * n, leat_cpu_room(call, 2));
+        if (of)
+            softmax_grad_pixel(x, of, y, n);
+        else
+            softmax_pixel(x, y, n);
+        leat_cpu_put(call->net, call->out[0], type, p * n, n, y);
+    }
+    return LEAT_OK;
+}
+
+/* --- channels side by side ------------------------------------------------------------------- */
+
+/* JOIN writes a part of wider pixels, PART reads one. */
+static int move_channels(const leat_cpu_call *call, bool join)
+{
+    const leat_shape *in = &call->in_spec[0]->shape, *out = &call->out_spec[0]->shape;
+    const size_t bytes = leat_prim_type_bytes(call->out_spec[0]->type);
+    const size_t from = (size_t)in->dims[in->rank - 1] * bytes;
+    const size_t to = (size_t)out->dims[out->rank - 1] * bytes;
+    const size_t at = (size_t)call->op->channel * bytes, n = from < to ? from : to;
+    const size_t pixels = (size_t)(call->out_spec[0]->n * call->rows) * bytes / to;
+    const char *x = (const char *)call->in[0] + (join ? 0 : at);
+    char *y = (char *)call->out[0] + (join ? at : 0);
+    for (size_t p = 0; p < pixels; p++, x += from, y += to)
+        memcpy(y, x, n);
+    return LEAT_OK;
+}
+
+static int join(const leat_cpu_call *call)
+{
+    return move_channels(call, true);
+}
+
+static int part(const leat_cpu_call *call)
+{
+    return move_channels(call, false);
+}
+
+/* --- convolution ----------------------------------------------------------------------------- */
+
+enum { WEIGHT, BIAS };
+
+static void *packed(const leat_cpu_call *call)
+{
+    return leat_cpu_pack_find(call->net, call->layer->first_param, leat_dn_conv_weights(call->conv))
+        ->data;
+}
+
+static int conv(const leat_cpu_call *call)
+{
+    const leat_dn_conv_args args = {
+        .src = call->in[0],
+        .weights = packed(call),
+        .bias = call->layer->n_params > 1 ? leat_cpu_weight(call, BIAS) : NULL,
+        .dst = call->out[0],
+        .scratch = call->net->scratch[call->thread].dn,
+    };
+    return leat_dn_conv_run(call->conv, call->thread, &args, call->err);
+}
+
+static int conv_grad_data(const leat_cpu_call *call)
+{
+    const leat_dn_conv_args args = { .dst = call->in[0],
+                                     .weights = packed(call),
+                                     .src = call->out[0],
+                                     .scratch = call->net->scratch[call->thread].dn };
+    return leat_dn_conv_run(call->conv, call->thread, &args, call->err);
+}
+
+/* Sums of in[0] over its pixels. */
+static void bias_grad(const leat_cpu_call *call, size_t n_channels)
+{
+    const size_t pixels = (size_t)(call->in_spec[0]->n * call->rows) / n_channels;
+    const size_t step = leat_cpu_piece(n_channels);
+    float *sums = leat_cpu_gradient(call, BIAS);
+    memset(sums, 0, n_channels * sizeof *sums);
+    for (size_t p = 0; p < pixels; p += step) {
+        const size_t here = pixels - p < step ? pixels - p : step;
+        const float *dy =
+            leat_cpu_floats(call->net, call->in[0], call->in_spec[0]->type, p * n_channels,
+                            here * n_channels, leat_cpu_room(call, 0));
+        call->net->loops->sum_channels(dy, sums, n_channels, here);
+    }
+}
+
+static int conv_grad_weights(const leat_cpu_call *call)
+{
+    if (!call->conv) { /* the weight is frozen */
+        bias_grad(call, (size_t)call->layer->out.dims[2]);
+        return LEAT_OK;
+    }
+    const leat_dn_conv_args args = {
+        .dst = call->in[0],
+        .src = call->in[1],
+        .weights = leat_cpu_gradient(call, WEIGHT),
+        .bias = call->layer->n_params > 1 ? leat_cpu_gradient(call, BIAS) : NULL,
+        .scratch = call->net->scratch[call->thread].dn,
+    };
+    return leat_dn_conv_run(call->conv, call->thread, &args, call->err);
+}
+
+/* --- dense ----------------------------------------------------------------------------------- */
+
+/* A whole tensor of vectors as floats. */
+static const float *whole(const leat_cpu_call *call, int k)
+{
+    return leat_cpu_floats(call->net, call->in[k], call->in_spec[k]->type, 0,
+                           (size_t)(call->in_spec[k]->n * call->rows), leat_cpu_room(call, k));
+}
+
+static int dense(const leat_cpu_call *call)
+{
+    const int64_t n_in = call->layer->in.dims[0], n_out = call->layer->out.dims[0];
+    const leat_prim_type type = call->out_spec[0]->type;
+    const size_t n = (size_t)(n_out * call->rows);
+    float *y = leat_cpu_floats_out(call->out[0], type, 0, leat_cpu_room(call, 2));
+    const int rc = leat_dn_matmul(false, false, call->rows, n_out, n_in, whole(call, 0),
+                                  leat_cpu_weight(call, WEIGHT), y, call->err);
+    if (rc < 0)
+        return rc;
+    if (call->layer->n_params > 1)
+        call->net->loops->add_channels(leat_cpu_weight(call, BIAS), y, (size_t)n_out,
+                                       (size_t)call->rows);
+    if (call->op->act != LEAT_ACT_NONE)
+        call->net->loops->act(call->op->act, call->op->alpha, y, y, n);
+    leat_cpu_put(call->net, call->out[0], type, 0, n, y);
+    return LEAT_OK;
+}
+
+static int dense_grad_data(const leat_cpu_call *call)
+{
+    const int64_t n_in = call->layer->in.dims[0], n_out = call->layer->out.dims[0];
+    const leat_prim_type type = call->out_spec[0]->type;
+    float *dx = leat_cpu_floats_out(call->out[0], type, 0, leat_cpu_room(call, 2));
+    const int rc = leat_dn_matmul(false, true, call->rows, n_in, n_out, whole(call, 0),
+                                  leat_cpu_weight(call, WEIGHT), dx, call->err);
+    if (rc == LEAT_OK)
+        leat_cpu_put(call->net, call->out[0], type, 0, (size_t)(n_in * call->rows), dx);
+    return rc;
+}
+
+static int dense_grad_weights(const leat_cpu_call *call)
+{
+    const int64_t n_in = call->layer->in.dims[0], n_out = call->layer->out.dims[0];
+    if (call->layer->n_params > 1)
+        bias_grad(call, (size_t)n_out);
+    if (!call->layer->params[WEIGHT].trained)
+        return LEAT_OK;
+    return leat_dn_matmul(true, false, n_in, n_out, call->rows, whole(call, 1), whole(call, 0),
+                          leat_cpu_gradient(call, WEIGHT), call->err);
+}
+
+/* --- loss ------------------------------------------------------------------------------------ */
+
+void leat_cpu_loss_sums(const leat_cpu_call *call, const float *logits, float *grad)
+{
+    const leat_model *model = call->net->model;
+    const leat_net_rows *batch = call->net->job.batch;
+    leat_net_sums *sums = &call->net->shard_sums[call->shard];
+    leat_view y = batch->y;
+    y.shape.dims[0] = 1;
+    y.data = (char *)y.data + call->first_row * leat_shape_bytes(&y.shape);
+    y.shape.dims[0] = call->rows;
+    const leat_loss_rows rows = {
+        .logits = logits,
+        .n = model->layers[model->n_layers - 1].out.dims[0],
+        .rows = call->rows,
+        .target = &y,
+        .valid = call->valid,
+        .batch_rows = batch->n_valid,
+        .grad = grad,
+    };
+    sums->samples += (uint64_t)call->n_valid;
+    model->loss->eval(model->loss_options, &rows, &sums->loss, &sums->right);
+}
+
+static int loss(const leat_cpu_call *call)
+{
+    leat_cpu_loss_sums(call, call->in[0], call->out[0]);
+    return LEAT_OK;
+}
+
+/* --- the table ------------------------------------------------------------------------------- */
+
+const leat_cpu_prim leat_cpu_prims[LEAT_N_PRIMS] = {
+    [LEAT_PRIM_CONVERT] = { .run = convert },
+    [LEAT_PRIM_CONV] = { .run = conv },
+    [LEAT_PRIM_CONV_GRAD_DATA] = { .run = conv_grad_data },
+    [LEAT_PRIM_CONV_GRAD_WEIGHTS] = { .run = conv_grad_weights },
+    [LEAT_PRIM_DENSE] = { .run = dense },
+    [LEAT_PRIM_DENSE_GRAD_DATA] = { .run = dense_grad_data },
+    [LEAT_PRIM_DENSE_GRAD_WEIGHTS] = { .run = dense_grad_weights },
+    [LEAT_PRIM_NORM] = { leat_cpu_norm_run, leat_cpu_norm_combine, leat_cpu_norm_finish },
+    [LEAT_PRIM_NORM_FIXED] = { .run = leat_cpu_norm_fixed },
+    [LEAT_PRIM_NORM_GRAD] = { leat_cpu_norm_grad_run, leat_cpu_norm_grad_combine,
+                              leat_cpu_norm_grad_finish },
+    [LEAT_PRIM_LAYER_NORM] = { .run = leat_cpu_layer_norm },
+    [LEAT_PRIM_LAYER_NORM_GRAD] = { .run = leat_cpu_layer_norm_grad },
+    [LEAT_PRIM_ACT] = { .run = act },
+    [LEAT_PRIM_ACT_GRAD] = { .run = act_grad },
+    [LEAT_PRIM_MAX_POOL] = { .run = leat_cpu_max_pool },
+    [LEAT_PRIM_MAX_POOL_GRAD] = { .run = leat_cpu_max_pool_grad },
+    [LEAT_PRIM_AVG_POOL] = { .run = leat_cpu_avg_pool },
+    [LEAT_PRIM_AVG_POOL_GRAD] = { .run = leat_cpu_avg_pool_grad },
+    [LEAT_PRIM_DROPOUT] = { .run = dropout },
+    [LEAT_PRIM_SOFTMAX] = { .run = softmax },
+    [LEAT_PRIM_SOFTMAX_GRAD] = { .run = softmax },
+    [LEAT_PRIM_SUM] = { .run = sum },
+    [LEAT_PRIM_SCALE] = { .run = scale },
+    [LEAT_PRIM_JOIN] = { .run = join },
+    [LEAT_PRIM_PART] = { .run = part },
+    [LEAT_PRIM_LOSS] = { .run = loss },
+};

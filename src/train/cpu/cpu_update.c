@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu_update.c: sums the gradients of all shards and updates the weights. net_cpu.c calls it at the end of a
+ * training step, on all threads.
+ *
+ * DESIGN: the sum over shards is a fixed tree, split at the largest power of two: with four shards
+ * (g0 + g1) + (g2 + g3). It depends on the number of shards alone, and several machines could compute parts
+ * of it. Work is cut into pieces of fixed length that threads claim, and norms are summed piece by piece in
+ * double, so nothing depends on the number of threads. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net_cpu.h"
+
+enum { REDUCE_FLOATS = 2048, BLOCK_FLOATS = 16384 };
+
+/* --- the tree -------------------------------------------------------------------------------- */
+
+static int32_t largest_power_below(int32_t n)
+{
+    int32_t p = 1;
+    while (2 * p < n)
+        p *= 2;
+    return p;
+}
+
+/* to = sum over shards first … first + n - 1 of floats [at, at + length); rooms: length floats per level. */
+static void tree(const leat_net *net, int32_t first, int32_t n, size_t at, size_t length, float *to,
+                 float *rooms)
+{
+    if (n == 1) {
+        if (to != net->grads[first] + at)
+            memcpy(to, net->grads[first] + at, length * sizeof *to);
+        return;
+    }
+    const int32_t left = largest_power_below(n);
+    tree(net, first, left, at, length, to, rooms);
+    const float *right = net->grads[first + left] + at;
+    if (n - left > 1) {
+        tree(net, first + left, n - left, at, length, rooms, rooms + length);
+        right = rooms;
+    }
+    net->loops->sum(to, right, to, length);
+}
+
+/* Of floats [at, at + length). */
+static void reduce(leat_net *net, int32_t thread, size_t at, size_t length)
+{
+    float *rooms = net->scratch[thread].floats;
+    if (!net->accumulated) {
+        tree(net, 0, net->job.n_shards, at, length, net->grads[0] + at, rooms);
+        return;
+    }
+    float *sum = net->accumulated + at;
+    if (net->job.how->first) {
+        tree(net, 0, net->job.n_shards, at, length, sum, rooms);
+        return;
+    }
+    tree(net, 0, net->job.n_shards, at, length, rooms, rooms + length);
+    net->loops->sum(sum, rooms, sum, length);
+}
+
+/* --- gradients in the plain layout ----------------------------------------------------------- */
+
+static float *summed(const leat_net *net)
+{
+    return net->accumulated ? net->accumulated : net->grads[0];
+}
+
+/* The gradient of a parameter in its plain layout. */
+static const float *gradient_of(const leat_net *net, int32_t param)
+{
+    return net->grad[param].copy ? net->gradient + net->model->params[param].at
+                                 : summed(net) + net->grad[param].at;
+}
+
+static void unpack(leat_net *net, int32_t thread)
+{
+    leat_cpu_scratch *mine = &net->scratch[thread];
+    for (int32_t i; (i = leat_cpu_team_claim(&net->team)) < net->model->n_params;) {
+        const leat_cpu_grad *grad = &net->grad[i];
+        if (!grad->copy || mine->rc < 0)
+            continue;
+        mine->rc =
+            leat_dn_copy_run(grad->copy, thread, summed(net) + grad->at,
+                             net->gradient + net->model->params[i].at, mine->dn, &mine->error);
+    }
+    leat_cpu_team_meet(&net->team, NULL);
+}
+
+/* --- norms ----------------------------------------------------------------------------------- */
+
+static double squares(const float *x, size_t n)
+{
+    double parts[8] = { 0 }, sum = 0;
+    for (size_t i = 0; i < n; i += 8)
+        for (size_t j = 0; j < 8; j++)
+            parts[j] += (double)x[i + j] * (double)x[i + j];
+    for (size_t j = 0; j < 8; j++)
+        sum += parts[j];
+    return sum;
+}
+
+static void measure(leat_net *net)
+{
+    for (int32_t i; (i = leat_cpu_team_claim(&net->team)) < net->n_blocks;) {
+        const leat_cpu_block *b = &net->blocks[i];
+        const size_t at = net->model->params[b->param].at + b->from;
+        net->norms[2 * i] = squares(gradient_of(net, b->param) + b->from, b->n);
+        net->norms[2 * i + 1] = squares(net->slots[LEAT_SLOT_WEIGHT] + at, b->n);
+    }
+}
+
+static void set_scale(void *owner)
+{
+    leat_net *net = owner;
+    const leat_net_step *how = net->job.how;
+    double all = 0;
+    for (int32_t i = 0; i < net->n_blocks; i++)
+        all += net->norms[2 * i];
+    const double length = sqrt(all) * (double)how->share;
+    net->grad_scale = how->share;
+    if (how->clip > 0 && length > (double)how->clip)
+        net->grad_scale = (float)((double)how->share * (double)how->clip / length);
+}
+
+/* --- the update ------------------------------------------------------------------------------ */
+
+static double norm_of(const leat_net *net, int32_t param, int which)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < net->n_blocks; i++)
+        if (net->blocks[i].param == param)
+            sum += net->norms[2 * i + which];
+    return sqrt(sum);
+}
+
+static leat_update update_of(const leat_net *net, int32_t param)
+{
+    const leat_model_param *p = &net->model->params[param];
+    const leat_rate_options *o = net->model->optimizer_options;
+    const bool norms = net->model->optimizer->norms;
+    leat_update u = { .step = net->updates + 1,
+                      .rank = p->spec->shape.rank,
+                      .learning_rate = net->job.how->rate * (double)p->rate,
+                      .weight_decay = p->decays ? o->weight_decay : 0,
+                      .grad_scale = net->grad_scale };
+    if (norms) {
+        u.grad_norm = norm_of(net, param, 0) * (double)net->grad_scale;
+        u.weight_norm = norm_of(net, param, 1);
+    }
+    return u;
+}
+
+static bool as_matrix(const leat_model *model, int32_t param)
+{
+    return model->optimizer->update_matrix && model->params[param].spec->shape.rank >= 2;
+}
+
+static void update_block(leat_net *net, int32_t thread, const leat_cpu_block *b)
+{
+    const leat_model *model = net->model;
+    const leat_model_param *p = &model->params[b->param];
+    const leat_update u = update_of(net, b->param);
+    const float *grad = gradient_of(net, b->param) + b->from;
+    float *states[LEAT_OPTIMIZER_MAX_STATES] = { 0 };
+    float *weight = net->slots[LEAT_SLOT_WEIGHT] + p->at + b->from;
+    for (int32_t i = 0; i < model->optimizer->n_states; i++)
+        states[i] = net->slots[LEAT_SLOT_STATE + i] + p->at + b->from;
+    if (!as_matrix(model, b->param)) {
+        model->optimizer->update(model->optimizer_options, &u, weight, grad, states, b->n);
+        return;
+    }
+    const int64_t columns = p->spec->shape.dims[p->spec->shape.rank - 1];
+    model->optimizer->update_matrix(model->optimizer_options, &u, weight, grad, states,
+                                    (int64_t)p->n / columns, columns,
+                                    net->matrix + (size_t)thread * net->matrix_floats);
+}
+
+static bool wants_norms(const leat_net *net)
+{
+    return net->model->optimizer->norms || net->job.how->clip > 0;
+}
+
+static bool has_copies(const leat_net *net)
+{
+    for (int32_t i = 0; i < net->model->n_params; i++)
+        if (net->grad[i].copy)
+            return true;
+    return false;
+}
+
+void leat_cpu_update(leat_net *net, int32_t thread)
+{
+    if (net->job.n_shards > 1 || net->accumulated) {
+        const size_t n = net->n_grad_floats;
+        for (size_t at; (at = (size_t)leat_cpu_team_claim(&net->team) * REDUCE_FLOATS) < n;)
+            reduce(net, thread, at, n - at < REDUCE_FLOATS ? n - at : REDUCE_FLOATS);
+        leat_cpu_team_meet(&net->team, NULL);
+    }
+    if (!net->job.how->last)
+        return;
+    if (has_copies(net))
+        unpack(net, thread);
+    net->grad_scale = net->job.how->share;
+    if (wants_norms(net)) {
+        measure(net);
+        leat_cpu_team_meet(&net->team, set_scale);
+    }
+    for (int32_t i; (i = leat_cpu_team_claim(&net->team)) < net->n_blocks;)
+        update_block(net, thread, &net->blocks[i]);
+}
+
+/* --- open ------------------------------------------------------------------------------------ */
+
+static void place_grads(leat_net *net)
+{
+    for (int32_t i = 0; i < net->model->n_params; i++) {
+        const leat_model_param *p = &net->model->params[i];
+        leat_cpu_grad *grad = &net->grad[i];
+        if (!p->spec->trained)
+            continue;
+        const size_t n = grad->layout ? leat_dn_layout_bytes(grad->layout) / sizeof(float) : p->n;
+        grad->at = net->n_grad_floats;
+        grad->n = (n + 15) / 16 * 16;
+        net->n_grad_floats += grad->n;
+    }
+}
+
+/* Only counts where `to` is NULL. */
+static int32_t list_blocks(const leat_net *net, leat_cpu_block *to)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < net->model->n_params; i++) {
+        const leat_model_param *p = &net->model->params[i];
+        const size_t padded = (p->n + 15) / 16 * 16;
+        const size_t most = as_matrix(net->model, i) ? padded : BLOCK_FLOATS;
+        for (size_t at = 0; p->spec->trained && at < padded; at += most, n++)
+            if (to)
+                to[n] = (leat_cpu_block){ i, at, padded - at < most ? padded - at : most };
+    }
+    return n;
+}
+
+static size_t matrix_floats(const leat_model *model)
+{
+    size_t most = 0;
+    for (int32_t i = 0; i < model->n_params; i++) {
+        const leat_shape *s = &model->params[i].spec->shape;
+        if (!as_matrix(model, i) || !model->params[i].spec->trained)
+            continue;
+        const int64_t columns = s->dims[s->rank - 1];
+        const size_t n =
+            model->optimizer->matrix_scratch((int64_t)model->params[i].n / columns, columns);
+        most = n > most ? n : most;
+    }
+    return (most + 15) / 16 * 16;
+}
+
+int leat_cpu_update_open(leat_net *net, leat_error *err)
+{
+    const leat_model *model = net->model;
+    place_grads(net);
+    net->n_blocks = list_blocks(net, NULL);
+    net->matrix_floats = matrix_floats(model);
+    net->blocks = calloc((size_t)net->n_blocks, sizeof *net->blocks);
+    net->norms = calloc((size_t)net->n_blocks, 2 * sizeof *net->norms);
+    net->grads = calloc((size_t)model->shards, sizeof *net->grads);
+    if (!net->blocks || !net->norms || !net->grads)
+        return leat_cpu_no_memory(err, 0);
+    list_blocks(net, net->blocks);
+    for (int32_t i = 0; i < model->shards; i++)
+        if (!(net->grads[i] = leat_cpu_alloc(net->n_grad_floats * sizeof(float), err)))
+            return LEAT_E_NOMEM;
+    net->gradient = leat_cpu_alloc(model->n_trained_floats * sizeof(float), err);
+    net->matrix =
+        leat_cpu_alloc(net->matrix_floats * (size_t)net->team.n_threads * sizeof(float), err);
+    if (!net->gradient || !net->matrix)
+        return LEAT_E_NOMEM;
+    if (model->accumulate > 1 &&
+        !(net->accumulated = leat_cpu_alloc(net->n_grad_floats * sizeof(float), err)))
+        return LEAT_E_NOMEM;
+    return LEAT_OK;
+}

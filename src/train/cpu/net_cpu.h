@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * net_cpu.h: inside of the CPU backend. net_cpu.c runs steps, cpu_team.c has the threads, cpu_plan.c compiles
+ * programs, cpu_prims.c, cpu_norm.c and cpu_pool.c are the primitives, cpu_update.c sums gradients and updates
+ * weights.
+ *
+ * DESIGN: a training batch is cut into shards of rows, whose number belongs to the model and not to the
+ * machine. A thread takes a shard and runs ops over it; its oneDNN work stays on that thread. The gradient
+ * of the batch is a fixed tree of sums over the shards, and the statistics of batch_norm are combined in shard
+ * order, so weights are the same bits for any number of threads. Threads meet only where the mathematics does:
+ * at batch_norm and before gradients are summed. So there is no barrier per layer, and who waits sleeps.
+ *
+ * Weights, gradients and optimiser states are arenas of floats in the plain layouts of leat_param. Convolutions read
+ * packed copies in the layout that oneDNN chose (in bfloat16 where the model computes in it), renewed when
+ * weights have changed. All other tensors have one layout: channels innermost.
+ *
+ * A program without batch_norm uses one memory per thread, others one per shard: a shard then waits in the
+ * middle of its work while the thread works on another. */
+#ifndef LEAT_NET_CPU_H
+#define LEAT_NET_CPU_H
+
+#include "cpu_loops.h"
+#include "cpu_team.h"
+#include "onednn.h"
+#include "train/program.h"
+
+/* A program compiled for a number of rows of a shard. */
+typedef struct leat_cpu_plan {
+    int64_t rows; /* 0: none */
+    uint64_t last_use;
+    leat_dn_conv **convs; /* of each op; NULL: it is no convolution */
+} leat_cpu_plan;
+
+enum { LEAT_CPU_MAX_PLANS = 4 };
+
+/* Ops from `first` on, until the threads meet in the middle of op `meets` or at the end (-1). */
+typedef struct leat_cpu_segment {
+    int32_t first, meets;
+} leat_cpu_segment;
+
+typedef struct leat_cpu_program {
+    leat_program *program;
+    leat_cpu_segment *segments;
+    int32_t n_segments;
+    int64_t most_rows; /* of a shard */
+    uint64_t uses;
+    leat_cpu_plan plans[LEAT_CPU_MAX_PLANS];
+} leat_cpu_program;
+
+/* A packed copy of a convolution's weights. */
+typedef struct leat_cpu_pack {
+    int32_t param;
+    const leat_dn_layout *layout;
+    leat_dn_copy *copy;
+    void *data;
+} leat_cpu_pack;
+
+/* Where the gradient of a trained parameter lies in the arenas of the shards. */
+typedef struct leat_cpu_grad {
+    size_t at, n; /* floats, multiples of 16 */
+    const leat_dn_layout *layout;
+    leat_dn_copy *copy; /* to the plain layout; NULL: it is plain */
+} leat_cpu_grad;
+
+/* A range of a trained parameter, at most one parameter long. */
+typedef struct leat_cpu_block {
+    int32_t param;
+    size_t from, n;
+} leat_cpu_block;
+
+/* What NORM and NORM_GRAD share. */
+typedef struct leat_cpu_saved {
+    int64_t n_channels;
+    double
+        *sums; /* [shard][3 rows of n_channels]: origin, sum, squares; of gradients: -, sum, dot */
+    double *inverse; /* 1 / sqrt(variance + epsilon) */
+    float *
+        factors; /* rows of leat_cpu_wide(n_channels): center, factor, addend of the forward pass; factor,
+                        factor_x, addend of the backward pass */
+} leat_cpu_saved;
+
+/* One thread's scratch memory. */
+typedef struct leat_cpu_scratch {
+    char *dn;      /* of oneDNN */
+    float *floats; /* leat_net.scratch_floats */
+    int rc;        /* of this job */
+    leat_error error;
+} leat_cpu_scratch;
+
+/* What threads do together. */
+typedef struct leat_cpu_job {
+    const leat_net_rows *batch;
+    const leat_net_step *how;
+    leat_cpu_program *program;
+    int32_t n_shards;
+} leat_cpu_job;
+
+struct leat_net {
+    const leat_model *model;
+    const leat_cpu_loops *loops;
+    leat_dn *dn;
+    leat_cpu_team team;
+    leat_cpu_scratch *scratch; /* of each thread */
+    size_t scratch_floats, dn_bytes;
+    leat_cpu_program train, even; /* even: evaluation */
+    char **memory;                /* of each shard, or of each thread */
+    size_t memory_bytes;
+    bool by_thread;             /* of `train`; evaluation always uses one memory per thread */
+    float *slots[LEAT_N_SLOTS]; /* arenas as leat_model.params has it; the average on demand */
+    float *gradient;            /* plain gradients of convolutions, the same places */
+    float **grads;              /* of each shard */
+    float *accumulated;         /* sum over several batches; NULL: no accumulation */
+    size_t n_grad_floats;
+    leat_cpu_grad *grad; /* of each parameter */
+    leat_cpu_block *blocks;
+    int32_t n_blocks;
+    leat_cpu_pack *packs;
+    int32_t n_packs;
+    bool packs_stale;
+    leat_cpu_saved *saved; /* of train.program */
+    double *norms;         /* of each block: squares of gradient and of weight */
+    float *matrix;         /* scratch of update_matrix, matrix_floats for each thread */
+    size_t matrix_floats;
+    float grad_scale; /* of this update */
+    int64_t updates;
+    leat_net_sums sums, *shard_sums;
+    leat_cpu_job job;
+    int32_t segment; /* of the job, where all threads are */
+};
+
+/* One op over one shard. */
+typedef struct leat_cpu_call {
+    leat_net *net;
+    const leat_prim_op *op;
+    const leat_model_layer *layer; /* NULL where op->layer is -1 */
+    const leat_cpu_plan *plan;
+    leat_dn_conv *conv;
+    int32_t shard, thread;
+    int64_t rows, first_row;
+    const uint8_t *valid; /* of its rows; NULL: all count */
+    int64_t n_valid;
+    const leat_program_tensor *in_spec[LEAT_PRIM_MAX_IN], *out_spec[LEAT_PRIM_MAX_OUT];
+    void *in[LEAT_PRIM_MAX_IN], *out[LEAT_PRIM_MAX_OUT];
+    leat_error *err;
+} leat_cpu_call;
+
+/* A row of the table of primitives. Returns LEAT_OK or an error. */
+typedef struct leat_cpu_prim {
+    int (*run)(const leat_cpu_call *call);
+    /* Of primitives that look at the whole batch: run() over all shards, then combine() once, then finish()
+     * over all shards. */
+    void (*combine)(leat_net *net, const leat_prim_op *op);
+    int (*finish)(const leat_cpu_call *call);
+} leat_cpu_prim;
+
+extern const leat_cpu_prim leat_cpu_prims[LEAT_N_PRIMS];
+
+/* --- helpers of primitives ------------------------------------------------------------------- */
+
+/* Pieces of at most LEAT_CPU_PIECE floats, or one pixel: of this many pixels. */
+enum { LEAT_CPU_PIECE = 4096 };
+static inline size_t leat_cpu_piece(size_t n_channels)
+{
+    return n_channels < LEAT_CPU_PIECE ? LEAT_CPU_PIECE / n_channels : 1;
+}
+/* n elements of a tensor from element `at` on as floats: in place, or converted into `to`. */
+const float *leat_cpu_floats(const leat_net *net, const void *tensor, leat_prim_type type,
+                             size_t at, size_t n, float *to);
+/* Where n floats that belong at `at` shall be written: in place or in `to`; and then puts them there. */
+float *leat_cpu_floats_out(void *tensor, leat_prim_type type, size_t at, float *to);
+void leat_cpu_put(const leat_net *net, void *tensor, leat_prim_type type, size_t at, size_t n,
+                  const float *from);
+/* The k-th room of LEAT_CPU_PIECE floats (or one pixel's) of a thread's scratch. */
+enum { LEAT_CPU_ROOMS = 6 };
+float *leat_cpu_room(const leat_cpu_call *call, int k);
+/* Values of parameter k of the op's layer, and the shard's gradient of it. */
+float *leat_cpu_weight(const leat_cpu_call *call, int32_t k);
+float *leat_cpu_gradient(const leat_cpu_call *call, int32_t k);
+
+/* Adds the losses of the shard's rows to its sums, and writes the gradient unless NULL. */
+void leat_cpu_loss_sums(const leat_cpu_call *call, const float *logits, float *grad);
+
+int leat_cpu_norm_run(const leat_cpu_call *call);
+void leat_cpu_norm_combine(leat_net *net, const leat_prim_op *op);
+int leat_cpu_norm_finish(const leat_cpu_call *call);
+int leat_cpu_norm_fixed(const leat_cpu_call *call);
+int leat_cpu_norm_grad_run(const leat_cpu_call *call);
+void leat_cpu_norm_grad_combine(leat_net *net, const leat_prim_op *op);
+int leat_cpu_norm_grad_finish(const leat_cpu_call *call);
+int leat_cpu_layer_norm(const leat_cpu_call *call);
+int leat_cpu_layer_norm_grad(const leat_cpu_call *call);
+int leat_cpu_max_pool(const leat_cpu_call *call);
+int leat_cpu_max_pool_grad(const leat_cpu_call *call);
+int leat_cpu_avg_pool(const leat_cpu_call *call);
+int leat_cpu_avg_pool_grad(const leat_cpu_call *call);
+
+/* --- cpu_plan.c ------------------------------------------------------------------------------ */
+
+int leat_cpu_no_memory(leat_error *err, size_t bytes);
+/* Zeroed memory at 64 bytes; NULL and an error. */
+void *leat_cpu_alloc(size_t bytes, leat_error *err);
+int leat_cpu_program_open(leat_net *net, leat_cpu_program *p, bool training, int64_t most_rows,
+                          leat_error *err);
+void leat_cpu_program_close(leat_cpu_program *p);
+/* The plan for a number of rows; a new one replaces the one unused for longest. Not while threads work. */
+int leat_cpu_plan_for(leat_net *net, leat_cpu_program *p, int64_t rows, leat_cpu_plan **out,
+                      leat_error *err);
+/* The packed copy of a parameter in a layout; NULL: none yet. */
+leat_cpu_pack *leat_cpu_pack_find(const leat_net *net, int32_t param, const leat_dn_layout *layout);
+
+/* --- cpu_update.c ---------------------------------------------------------------------------- */
+
+/* Places of gradients and the list of blocks; after the full batch's plan is made. */
+int leat_cpu_update_open(leat_net *net, leat_error *err);
+/* A thread's part of summing gradients and updating weights. */
+void leat_cpu_update(leat_net *net, int32_t thread);
+
+#endif

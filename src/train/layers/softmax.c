@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * softmax: exp(x) / sum of exp(x) over the channels. Losses that need it include it. */
+#include "train/program.h"
+
+static int forward(leat_program *p, int32_t i)
+{
+    const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
+    leat_program_op(p, LEAT_PRIM_SOFTMAX, i, leat_program_in(p, i, 0), -1, -1, y);
+    leat_program_set_out(p, i, y);
+    return LEAT_OK;
+}
+
+static int backward(leat_program *p, int32_t i)
+{
+    const int32_t dx = leat_program_tensor_new(p, &p->model->layers[i].in);
+    leat_program_op(p, LEAT_PRIM_SOFTMAX_GRAD, i, leat_program_grad(p, i), leat_program_out(p, i),
+                    -1, dx);
+    leat_program_give(p, i, 0, dx);
+    return LEAT_OK;
+}
+
+const leat_layer leat_layer_softmax = {
+    .kind = { "softmax", "shares of exp(x) over the channels (softmax_cross_entropy includes it)",
+              leat_layer_no_options },
+    .options_size = sizeof(leat_layer_common),
+    .shape = leat_layer_same_shape,
+    .forward = forward,
+    .backward = backward,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * binary_cross_entropy: -t log p - (1 - t) log(1 - p), mean over a sample's values, t in [0, 1].
+ * p = sigmoid(logit), or the model's output itself where its last layer is a sigmoid. A value is
+ * right when p and t lie on the same side of 1/2. With label_smoothing e, t becomes (1 - e) t + e / 2; with
+ * positive_weight c, the loss is -c t log p - (1 - t) log(1 - p). */
+#include <math.h>
+
+#include "train/losses.h"
+#include "train/nn_text.h"
+
+typedef struct binary_options {
+    int32_t with_logits;
+    float label_smoothing, positive_weight;
+} binary_options;
+
+static const leat_option options[] = { LEAT_OPTION_BOOL(
+                                           binary_options, with_logits, "true",
+                                           "true: the model ends without sigmoid; false: with one"),
+                                       LEAT_OPTION_F32(binary_options, label_smoothing, "0", 0, 1,
+                                                       "share of the target that is moved to 1/2"),
+                                       LEAT_OPTION_F32(binary_options, positive_weight, "1", 0, 1e9,
+                                                       "factor of the loss of positive targets"),
+                                       LEAT_OPTION_END };
+
+static int check(const void *opts, const leat_shape *logits, const leat_shape *target,
+                 int32_t n_classes, leat_error *err)
+{
+    char got[160], wanted[160];
+    (void)opts;
+    if (logits->rank != 1)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "binary_cross_entropy needs a vector, the model gives %s: end it with "
+                         "flatten and dense: 1",
+                         leat_nn_dims_text(logits, got, sizeof got));
+    if (leat_shape_elements(target) != logits->dims[0])
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "binary_cross_entropy compares the model's %s with the target's %s: give "
+                         "the last layer as many units as a sample has targets",
+                         leat_nn_dims_text(logits, got, sizeof got),
+                         leat_nn_dims_text(target, wanted, sizeof wanted));
+    if (target->dtype == LEAT_F16 || target->dtype == LEAT_BF16)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "binary_cross_entropy needs targets of integers or float32, got %s: add "
+                         "the op cast to the pipeline",
+                         leat_dtype_name(target->dtype));
+    if (n_classes > 2 && logits->dims[0] == 1)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "binary_cross_entropy with one value has 2 classes, the source has %d: "
+                         "use softmax_cross_entropy",
+                         n_classes);
+    return LEAT_OK;
+}
+
+static int64_t classes(const leat_shape *logits)
+{
+    (void)logits;
+    return 2;
+}
+
+static int check_targets(const void *opts, const leat_shape *logits, const leat_loss_rows *rows,
+                         leat_error *err)
+{
+    const int64_t n = logits->dims[0];
+    (void)opts;
+    for (int64_t i = 0; i < rows->rows * n; i++) {
+        const float t = leat_target_f32(rows->target, i);
+        if (!(t >= 0 && t <= 1) && leat_loss_counts(rows, i / n))
+            return leat_fail(err, LEAT_E_DATA,
+                             "row %lld of the batch has target %g, but binary_cross_entropy needs "
+                             "targets from 0 to 1 (2 classes)",
+                             (long long)(i / n), (double)t);
+    }
+    return LEAT_OK;
+}
+
+/* Loss of a value: -positive log p - negative log(1 - p), and its slope. From the logit x, log p is
+ * min(x, 0) - log(1 + exp(-|x|)) and log(1 - p) is log p - x, which neither overflow nor lose digits. */
+static double from_logit(double x, double positive, double negative, double *slope)
+{
+    const double e = exp(-fabs(x)), p = x >= 0 ? 1 / (1 + e) : e / (1 + e);
+    const double log_p = (x < 0 ? x : 0) - log1p(e);
+    *slope = negative * p - positive * (x >= 0 ? e / (1 + e) : 1 / (1 + e));
+    return negative * (x - log_p) - positive * log_p;
+}
+
+/* From the probability, kept 1e-7 away from 0 and 1, the resolution of float32 there. */
+static double from_probability(double p, double positive, double negative, double *slope)
+{
+    const double q = p < 1e-7 ? 1e-7 : p > 1 - 1e-7 ? 1 - 1e-7 : p;
+    *slope = negative / (1 - q) - positive / q;
+    return -positive * log(q) - negative * log(1 - q);
+}
+
+static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, double *right)
+{
+    const binary_options *o = opts;
+    const double middle = o->with_logits ? 0 : 0.5, n = (double)in->n;
+    const double smooth = (double)o->label_smoothing, weight = (double)o->positive_weight;
+    double sum = 0, hits = 0;
+    for (int64_t i = 0; i < in->rows * in->n; i++) {
+        const double x = (double)in->logits[i], t = (double)leat_target_f32(in->target, i);
+        const double positive = (1 - smooth) * t + smooth / 2, negative = 1 - positive;
+        const bool counts = leat_loss_counts(in, i / in->n);
+        double slope = 0;
+        if (counts) {
+            sum += o->with_logits ? from_logit(x, weight * positive, negative, &slope)
+                                  : from_probability(x, weight * positive, negative, &slope);
+            hits += (x > middle) == (t > 0.5);
+        }
+        if (in->grad)
+            in->grad[i] = counts ? (float)(slope / ((double)in->batch_rows * n)) : 0;
+    }
+    *loss_sum += sum / n;
+    *right += hits / n;
+}
+
+const leat_loss leat_loss_binary_cross_entropy = {
+    .kind = { "binary_cross_entropy",
+              "yes or no, per value; the model ends with one value per target", options },
+    .options_size = sizeof(binary_options),
+    .accuracy = true,
+    .check = check,
+    .classes = classes,
+    .check_targets = check_targets,
+    .eval = eval,
+};

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * prim.h: the primitives that layers consist of. A backend fills a table with one row per primitive; this is
+ * the contract that every filling keeps.
+ *
+ * DESIGN: a tensor is rows of one sample each, dense, channels innermost: [rows, height, width, channels] or
+ * [rows, n]. Its type is float32 or bfloat16 unless a contract says otherwise; all tensors of one primitive
+ * have the same type unless it says otherwise. Weights, their gradients and statistics are float32. Sums
+ * are taken in float32 or wider. `in` and `out` never overlap, except that a primitive marked "in place"
+ * may be given out[0] = in[0]. Nothing else is read or written.
+ *
+ * C is the number of channels: the last dim. P is the number of elements of a sample divided by C. */
+#ifndef LEAT_PRIM_H
+#define LEAT_PRIM_H
+
+#include "layers.h"
+
+/* X(name)
+ *
+ * CONVERT            out[0] = in[0] in the type of out[0]. in[0]: uint8, float32 or bfloat16.
+ * CONV               out[0] = act(conv(in[0], weight) + bias). `window`, `groups`, `dilation` as in layers.h.
+ * CONV_GRAD_DATA     out[0] = gradient of CONV's in[0], from in[0] = gradient of the output before act.
+ * CONV_GRAD_WEIGHTS  gradients of weight and bias, from in[0] = the same, in[1] = CONV's in[0].
+ * DENSE, DENSE_GRAD_DATA, DENSE_GRAD_WEIGHTS   the same for in[0] [rows, n] × weight [n, units] + bias.
+ * NORM               batch_norm in training: out[0] = act((in[0] - mean) / sqrt(variance + epsilon) * scale
+ *                    + shift), statistics per channel over all rows that count of the whole batch. Stores
+ *                    in `saved` what NORM_GRAD needs and updates the running statistics.
+ * NORM_FIXED         batch_norm in evaluation: the same with the running statistics. In place.
+ * NORM_GRAD          out[0] = gradient of NORM's in[0], from in[0] = gradient of NORM's out[0], in[1] =
+ *                    NORM's in[0], in[2] = NORM's out[0]; gradients of scale and shift. Rows that do not
+ *                    count get 0. In place.
+ * LAYER_NORM, LAYER_NORM_GRAD   each pixel over its C values; inputs as NORM_GRAD's.
+ * ACT                out[0] = act(in[0]). In place.
+ * ACT_GRAD           out[0] = in[0] × act'(in[1]); in[1] is ACT's out[0] or in[0], as LEAT_ACT_LIST says. In
+ *                    place.
+ * MAX_POOL           out[0], and out[1] = uint16 place of the maximum in its window, row by row; the first
+ *                    of equal values.
+ * MAX_POOL_GRAD      out[0] from in[0] = gradient of out[0], in[1] = out[1] of MAX_POOL.
+ * AVG_POOL, AVG_POOL_GRAD   mean of the window's pixels inside the image.
+ * DROPOUT            out[0] = in[0] × mask / (1 - alpha); the mask is a function of seed, step, layer, row of
+ *                    the batch and element, so the gradient is the same primitive. In place.
+ * SOFTMAX            out[0] = softmax over C of in[0]. In place.
+ * SOFTMAX_GRAD       out[0] from in[0] = gradient of out[0], in[1] = out[0] of SOFTMAX. In place.
+ * SUM                out[0] = act(in[0] + in[1]). In place.
+ * SCALE              out[0] = alpha × in[0]. In place.
+ * JOIN               channels [channel, channel + C of in[0]) of out[0] = in[0]; the others stay.
+ * PART               out[0] = channels [channel, channel + C of out[0]) of in[0].
+ * LOSS               out[0] = gradient of the batch's mean loss by in[0], the logits (float32), of the rows
+ *                    that count; adds to the sums of losses and right predictions.
+ */
+#define LEAT_PRIM_LIST(X)                                                                          \
+    X(CONVERT)                                                                                     \
+    X(CONV)                                                                                        \
+    X(CONV_GRAD_DATA)                                                                              \
+    X(CONV_GRAD_WEIGHTS)                                                                           \
+    X(DENSE)                                                                                       \
+    X(DENSE_GRAD_DATA)                                                                             \
+    X(DENSE_GRAD_WEIGHTS)                                                                          \
+    X(NORM)                                                                                        \
+    X(NORM_FIXED)                                                                                  \
+    X(NORM_GRAD)                                                                                   \
+    X(LAYER_NORM)                                                                                  \
+    X(LAYER_NORM_GRAD)                                                                             \
+    X(ACT)                                                                                         \
+    X(ACT_GRAD)                                                                                    \
+    X(MAX_POOL)                                                                                    \
+    X(MAX_POOL_GRAD)                                                                               \
+    X(AVG_POOL)                                                                                    \
+    X(AVG_POOL_GRAD)                                                                               \
+    X(DROPOUT)                                                                                     \
+    X(SOFTMAX)                                                                                     \
+    X(SOFTMAX_GRAD)                                                                                \
+    X(SUM)                                                                                         \
+    X(SCALE)                                                                                       \
+    X(JOIN)                                                                                        \
+    X(PART)                                                                                        \
+    X(LOSS)
+
+typedef enum leat_prim {
+#define LEAT_PRIM_ENUM(name) LEAT_PRIM_##name,
+    LEAT_PRIM_LIST(LEAT_PRIM_ENUM)
+#undef LEAT_PRIM_ENUM
+        LEAT_N_PRIMS
+} leat_prim;
+
+const char *leat_prim_name(leat_prim prim);
+
+typedef enum leat_prim_type {
+    LEAT_PRIM_F32,
+    LEAT_PRIM_BF16,
+    LEAT_PRIM_U8,
+    LEAT_PRIM_U16
+} leat_prim_type;
+size_t leat_prim_type_bytes(leat_prim_type type);
+
+enum { LEAT_PRIM_MAX_IN = 3, LEAT_PRIM_MAX_OUT = 2 };
+
+/* One primitive of a program. [const after the program is made] */
+typedef struct leat_prim_op {
+    leat_prim prim;
+    int32_t layer;                /* that it belongs to; -1: the loss, or the input's conversion */
+    int32_t in[LEAT_PRIM_MAX_IN]; /* tensors of the program; -1: none */
+    int32_t out[LEAT_PRIM_MAX_OUT]; /* the same */
+    leat_act act;        /* of what CONV, DENSE, NORM, NORM_GRAD, SUM, ACT, ACT_GRAD say */
+    float alpha;         /* of the activation, DROPOUT's rate, SCALE's factor */
+    int32_t channel;     /* JOIN, PART */
+    int32_t saved;       /* NORM, NORM_GRAD, LAYER_NORM: which memory of the program; -1: none */
+    leat_sliding window; /* CONV…, …POOL… */
+} leat_prim_op;
+
+#endif

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_row_files.c: the sources npy, idx and cifar: the values of files that NumPy and Python wrote
+ * (tests/golden/make_arrays.py), what is refused, files cut at every byte, and labels out of range. */
+#include "fixtures/array_files.h"
+#include "fixtures/engine_fixture.h"
+
+#include <math.h>
+
+#define GOLDEN SOURCE_DIR "/tests/golden/arrays/"
+enum { ROWS = 7, ROW = 6 };
+
+/* Replaces each $ by the folder of golden files, each @ by the test's folder. */
+static const char *expand(const char *text, char out[2000])
+{
+    size_t used = 0;
+    for (; *text; text++)
+        used +=
+            (size_t)snprintf(out + used, 2000 - used, *text == '$' || *text == '@' ? "%s" : "%.1s",
+                             *text == '$'   ? GOLDEN
+                             : *text == '@' ? in_folder("")
+                                            : text);
+    return out;
+}
+
+static int open_source(const char *source, const char *rest, leat_plan **plan, leat_error *err)
+{
+    char text[2500], expanded[2000];
+    snprintf(text, sizeof text, "source: {%s}\n%s\n", expand(source, expanded), rest);
+    return open_text(text, plan, err);
+}
+
+static leat_plan *plan_of(const char *source, const char *rest)
+{
+    leat_plan *plan;
+    leat_error err;
+    check(open_source(source, rest, &plan, &err), &err);
+    return plan;
+}
+
+/* What make_arrays.py wrote as value k. */
+static double value(size_t k, bool is_signed, bool real)
+{
+    return (double)(k * 37 % 101) - (is_signed ? 50 : 0) + (real ? 0.25 : 0);
+}
+
+static double element(const leat_view *view, size_t k)
+{
+    switch (view->shape.dtype) {
+    case LEAT_U8:
+        return ((const uint8_t *)view->data)[k];
+    case LEAT_I32:
+        return ((const int32_t *)view->data)[k];
+    case LEAT_I64:
+        return (double)((const int64_t *)view->data)[k];
+    default:
+        return (double)((const float *)view->data)[k];
+    }
+}
+
+/* The one batch of a plan. */
+static leat_batch *take_all(leat_loader *loader)
+{
+    leat_batch *batch;
+    leat_error err;
+    check(leat_loader_next(loader, &batch, &err), &err);
+    return batch;
+}
+
+#define ALL "pipeline: [{batch: 7}]"
+
+/* --- values -------------------------------------------------------------------------------------- */
+
+static void check_file(const char *source, const char *shape, bool is_signed, bool real,
+                       bool boolean)
+{
+    char text[160];
+    leat_plan *plan = plan_of(source, ALL);
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_batch *const batch = take_all(loader);
+    const leat_view view = leat_batch_tensor(batch, 0);
+    assert_string_equal(leat_plan_tensor(plan, 0)->name, "image");
+    assert_string_equal(leat_shape_text(&leat_plan_tensor(plan, 0)->shape, text, sizeof text),
+                        shape);
+    assert_int_equal(leat_plan_get_info(plan)->n_records, ROWS);
+    for (size_t k = 0; k < ROWS * ROW; k++) {
+        const double want = boolean ? (double)(k * 37 % 101 % 2) : value(k, is_signed, real);
+        if (element(&view, k) != want)
+            fail_msg("%s: value %zu is %g, not %g", source, k, element(&view, k), want);
+    }
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+static void npy_of_every_type(void **state)
+{
+    static const struct {
+        const char *name, *shape;
+    } files[] = {
+        { "u1", "uint8[3, 2]" },   { "i1", "int32[3, 2]" }, { "b1", "uint8[3, 2]" },
+        { "u2", "int32[3, 2]" },   { "i2", "int32[3, 2]" }, { "u4", "int64[3, 2]" },
+        { "i4", "int32[3, 2]" },   { "i8", "int64[3, 2]" }, { "f4", "float32[3, 2]" },
+        { "f8", "float32[3, 2]" },
+    };
+    static const char *const orders[] = { "le_", "be_" };
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        for (int order = 0; order < (files[i].name[1] == '1' ? 1 : 2); order++) {
+            char source[200];
+            const char kind = *files[i].name;
+            snprintf(source, sizeof source, "npy: '$%s%s.npy'",
+                     files[i].name[1] == '1' ? "" : orders[order], files[i].name);
+            check_file(source, files[i].shape, kind == 'i' || kind == 'f', kind == 'f',
+                       kind == 'b');
+        }
+    check_file("npy: $version2.npy", "float32[3, 2]", true, true, false);
+    check_file("npy: $version3.npy", "float32[3, 2]", true, true, false);
+    check_file("npy: {files: $stored.npz, features: {image: x}}", "float32[3, 2]", true, true,
+               false);
+    check_file("npy: {files: $deflated.npz, features: {image: x}}", "float32[3, 2]", true, true,
+               false);
+}
+
+static void idx_of_every_type(void **state)
+{
+    static const struct {
+        const char *name, *shape;
+    } files[] = { { "i1", "int32[3, 2, 1]" },
+                  { "i2", "int32[3, 2, 1]" },
+                  { "i4", "int32[3, 2, 1]" },
+                  { "f4", "float32[3, 2, 1]" },
+                  { "f8", "float32[3, 2, 1]" } };
+    char source[200];
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        for (int gz = 0; gz < 2; gz++) {
+            snprintf(source, sizeof source, "idx: '$%s-idx3%s'", files[i].name, gz ? ".gz" : "");
+            check_file(source, files[i].shape, true, *files[i].name == 'f', false);
+        }
+}
+
+/* Labels of one source, and its number of classes. */
+static void check_labels(const char *source, int32_t n_classes, const int64_t *want, size_t n,
+                         const char *name)
+{
+    leat_plan *plan = plan_of(source, "pipeline: [{batch: 7}]");
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_batch *const batch = take_all(loader);
+    const leat_view view = leat_batch_tensor(batch, leat_plan_tensor_index(plan, name));
+    assert_int_equal(leat_plan_get_info(plan)->n_classes, n_classes);
+    assert_int_equal(view.shape.dtype, LEAT_I64);
+    assert_int_equal(view.shape.dims[0], n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(((const int64_t *)view.data)[i], want[i]);
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+static void labels_are_int64(void **state)
+{
+    int64_t u1[ROWS], i4[ROWS], digits[ROWS];
+    (void)state;
+    for (size_t i = 0; i < ROWS; i++) {
+        u1[i] = (int64_t)value(i, false, false);
+        i4[i] = (int64_t)value(i, true, false);
+        digits[i] = u1[i] % 10;
+    }
+    check_labels("npy: {files: $le_f8.npy, labels: $labels.npy}", 0, u1, ROWS, "label");
+    check_labels("npy: {files: $le_f8.npy, labels: $wide_labels.npy}", 0, i4, ROWS, "label");
+    check_labels("npy: $equal.npz", 0, u1, ROWS, "label");
+    check_labels("idx: {images: $images-idx3-ubyte, labels: $labels-idx1-ubyte}", 8, digits, ROWS,
+                 "label");
+    check_labels("idx: {images: $images-idx3-ubyte.gz, labels: $labels-idx1-ubyte.gz}", 8, digits,
+                 ROWS, "label");
+    check_labels("idx: {images: $images-idx3-ubyte.gz, labels: $labels-idx1-ubyte}", 8, digits,
+                 ROWS, "label");
+    check_labels("cifar: $cifar10.bin", 10, (const int64_t[]){ 0, 4, 8 }, 3, "label");
+    check_labels("cifar: {files: $cifar100.bin, classes: 100}", 100, (const int64_t[]){ 0, 49, 98 },
+                 3, "label");
+    check_labels("cifar: {files: $cifar100.bin, classes: 100}", 100, (const int64_t[]){ 0, 9, 18 },
+                 3, "coarse_label");
+}
+
+static void cifar_pixels_are_height_width_channels(void **state)
+{
+    leat_plan *plan = plan_of("cifar: $cifar10.bin", "pipeline: [{batch: 3}]");
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_batch *const batch = take_all(loader);
+    const leat_view view = leat_batch_tensor(batch, 0);
+    (void)state;
+    for (size_t n = 0; n < 3; n++)
+        for (size_t at = 0; at < 32 * 32; at++)
+            for (size_t c = 0; c < 3; c++)
+                assert_int_equal(((const uint8_t *)view.data)[(n * 1024 + at) * 3 + c],
+                                 (int)value((n * 3 + c) * 1024 + at, false, false));
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+/* --- the same rows by other ways ----------------------------------------------------------------- */
+
+static uint64_t digest_of(const char *source, const char *engine)
+{
+    char rest[300];
+    int64_t n_batches;
+    snprintf(rest, sizeof rest, "engine: %s\nseed: 3\npipeline: [shuffle, {repeat: 3}, {batch: 4}]",
+             engine);
+    leat_plan *plan = plan_of(source, rest);
+    const uint64_t digest = run_digest(plan, NULL, &n_batches);
+    assert_int_equal(n_batches, 6);
+    leat_plan_close(&plan);
+    return digest;
+}
+
+static void storage_and_engine_do_not_matter(void **state)
+{
+    static const char *const same[][3] = {
+        { "npy: {files: $stored.npz, features: {image: pixels, x: x, label: label}}",
+          "npy: {files: $deflated.npz, features: {image: pixels, x: x, label: label}}",
+          "npy: {files: $equal.npz, features: {image: pixels, x: x, label: label}}" },
+        { "idx: {images: $images-idx3-ubyte, labels: $labels-idx1-ubyte}",
+          "idx: {images: $images-idx3-ubyte.gz, labels: $labels-idx1-ubyte.gz}",
+          "idx: {images: $images-idx3-ubyte.gz, labels: $labels-idx1-ubyte}" },
+        { "npy: {files: $le_f4.npy, labels: $labels.npy}",
+          "npy: {files: $be_f4.npy, labels: $labels.npy}",
+          "npy: {files: $be_f8.npy, labels: $labels.npy}" },
+    };
+    static const char *const engines[] = { "{threads: 0, reader: pread, digest: true}",
+                                           "{threads: 3, digest: true}",
+                                           "{threads: 2, reader: pread, digest: true}" };
+    (void)state;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        const uint64_t first = digest_of(same[i][0], engines[0]);
+        for (int k = 0; k < 9; k++)
+            assert_int_equal(digest_of(same[i][k / 3], engines[k % 3]), first);
+    }
+}
+
+/* Each of two ranks gives its half of the rows of every batch. */
+static void ranks_share_the_rows(void **state)
+{
+    static const char *const sources[] = {
+        "npy: {files: $stored.npz, features: {image: pixels, label: label}}",
+        "npy: {files: $deflated.npz, features: {image: pixels, label: label}}",
+        "idx: {images: $images-idx3-ubyte.gz, labels: $labels-idx1-ubyte}",
+        "csv: {files: $table.csv, features: {image: {columns: [id, id], type: uint8}}}",
+        "cifar: $cifar10.bin",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        leat_plan *plans[3];
+        leat_loader *loaders[3];
+        leat_batch *batches[3];
+        char rest[200];
+        for (int k = 0; k < 3; k++) { /* the last: all rows */
+            snprintf(rest, sizeof rest,
+                     "engine: {ranks: %d, rank: %d}\nseed: 2\npipeline: [shuffle, {batch: 2}]",
+                     k < 2 ? 2 : 1, k % 2);
+            plans[k] = plan_of(sources[i], rest);
+            loaders[k] = open_loader(plans[k], NULL);
+            batches[k] = take_all(loaders[k]);
+        }
+        const size_t row = (size_t)leat_shape_bytes(&leat_plan_tensor(plans[0], 0)->shape);
+        const uint8_t *const all = leat_batch_tensor(batches[2], 0).data;
+        for (size_t k = 0; k < 2; k++) {
+            assert_int_equal(leat_batch_get_info(batches[k])->rows, 1);
+            assert_memory_equal(leat_batch_tensor(batches[k], 0).data, all + k * row, row);
+        }
+        assert_true(memcmp(all, all + row, row) != 0);
+        for (int k = 0; k < 3; k++) {
+            leat_batch_release(batches[k]);
+            leat_loader_close(&loaders[k]);
+            leat_plan_close(&plans[k]);
+        }
+    }
+}
+
+static void several_files_follow_each_other(void **state)
+{
+    int64_t n_batches;
+    float rows[3 * 2] = { 1, 2, 3, 4, 5, 6 };
+    const array_of first = { NULL, "<f4", ", 2", 2, 8, rows };
+    const array_of second = { NULL, "<f4", ", 2", 1, 8, rows + 4 };
+    (void)state;
+    put_npy("part-0.npy", &first);
+    put_npy("part-1.npy", &second);
+    leat_plan *plan = plan_of("npy: '@part-*.npy'", "pipeline: [{batch: 3}]");
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_batch *const batch = take_all(loader);
+    const leat_view view = leat_batch_tensor(batch, 0);
+    assert_memory_equal(view.data, rows, sizeof rows);
+    leat_batch_release(batch);
+    (void)take_digest(loader, &n_batches);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+/* A filter of labels in memory reads no row. */
+static void labels_are_known(void **state)
+{
+    leat_plan *plan = plan_of("idx: {images: $images-idx3-ubyte, labels: $labels-idx1-ubyte}",
+                              "pipeline: [{filter: {feature: label, equals: [4]}}, {batch: 7}]");
+    (void)state;
+    assert_int_equal(leat_plan_get_info(plan)->n_samples, 2); /* 74, 84... of value() */
+    leat_plan_close(&plan);
+}
+
+/* --- what is refused ----------------------------------------------------------------------------- */
+
+static void refuse(const char *source, const char *rest, int code, const char *message)
+{
+    leat_plan *plan;
+    leat_error err = { 0 };
+    const int rc = open_source(source, rest, &plan, &err);
+    leat_plan_close(&plan);
+    if (rc != code || !strstr(err.message, message))
+        fail_msg("%s: %s: %s\nexpected: %s", source, leat_code_name(rc), err.message, message);
+}
+
+static void refusals_say_what_and_where(void **state)
+{
+    static const struct {
+        const char *source;
+        int code;
+        const char *message;
+    } cases[] = {
+        { "npy: $fortran.npy", LEAT_E_DATA, "fortran.npy: the array is in Fortran order" },
+        { "npy: $struct.npy", LEAT_E_DATA, "struct.npy: the array has a structured type" },
+        { "npy: $object.npy", LEAT_E_DATA, "holds Python objects (NumPy type '|O')" },
+        { "npy: $text.npy", LEAT_E_DATA, "holds text or raw bytes" },
+        { "npy: $complex.npy", LEAT_E_DATA, "holds complex numbers" },
+        { "npy: $dates.npy", LEAT_E_DATA, "holds dates" },
+        { "npy: $half.npy", LEAT_E_DATA, "NumPy type '<f2'" },
+        { "npy: $scalar.npy", LEAT_E_DATA, "is one value" },
+        { "npy: $no_values.npy", LEAT_E_DATA, "hold no value" },
+        { "npy: $table.csv", LEAT_E_DATA, "not a .npy file" },
+        { "npy: $nothing-*.npy", LEAT_E_IO, "no file matches" },
+        { "npy: $stored.npz", LEAT_E_DATA,
+          "'other' has 8 rows, 'x' has 7: every row needs all "
+          "features; choose arrays with `features`" },
+        { "npy: {files: $stored.npz, features: {image: y}}", LEAT_E_CONFIG, "test.yaml:1:" },
+        { "npy: {files: $stored.npz, features: {image: y}}", LEAT_E_CONFIG,
+          "has no array 'y'; it has: x, pixels, label, other" },
+        { "npy: {files: $stored.npz, features: [x]}", LEAT_E_CONFIG, "features is a mapping" },
+        { "npy: {files: $equal.npz, labels: $labels.npy}", LEAT_E_CONFIG,
+          "two features have the name 'label'" },
+        { "npy: {files: [$le_f4.npy, $le_i4.npy]}", LEAT_E_DATA, "is int32[3, 2], but in" },
+        { "npy: {files: $le_f4.npy, labels: [$labels.npy, $wide_labels.npy]}", LEAT_E_CONFIG,
+          "1 files but 2 of labels" },
+        { "idx: $le_f4.npy", LEAT_E_DATA, "not an IDX file" },
+        { "idx: {images: $images-idx3-ubyte, labels: $images-idx3-ubyte}", LEAT_E_DATA,
+          "holds 3 dimensions where labels have one" },
+        { "cifar: $cifar100.bin", LEAT_E_DATA, "give `classes: 100`" },
+        { "cifar: {files: $cifar10.bin, classes: 100}", LEAT_E_DATA, "give `classes: 10`" },
+        { "cifar: $table.csv", LEAT_E_DATA, "truncated, or not a binary file of CIFAR" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refuse(cases[i].source, ALL, cases[i].code, cases[i].message);
+}
+
+static void compressed_files_stay_in_the_budget(void **state)
+{
+    static const char *const sources[] = {
+        "idx: $images-idx3-ubyte.gz",
+        "npy: {files: $deflated.npz, features: {image: pixels}}",
+    };
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        refuse(sources[i], "engine: {memory: 200}\n" ALL, LEAT_E_NOMEM, "raise engine.memory");
+}
+
+/* Every prefix of a file is refused, or (cifar) has fewer records. */
+static void cut_everywhere(const char *golden, const char *name, const char *source, size_t step)
+{
+    char path[300];
+    size_t size;
+    snprintf(path, sizeof path, GOLDEN "%s", golden);
+    uint8_t *const bytes = read_whole(path, &size);
+    assert_non_null(bytes);
+    for (size_t n = 0; n < size; n += n + step < size || n == size - 1 ? step : size - 1 - n) {
+        leat_plan *plan;
+        leat_error err = { 0 };
+        put_file(name, bytes, n);
+        const int rc = open_source(source, ALL, &plan, &err);
+        leat_plan_close(&plan);
+        if ((rc != LEAT_E_DATA && rc != LEAT_E_CONFIG) || !strstr(err.message, name))
+            fail_msg("%s with %zu of %zu bytes: %s: %s", golden, n, size, leat_code_name(rc),
+                     err.message);
+    }
+    free(bytes);
+}
+
+static void files_cut_at_every_byte_are_refused(void **state)
+{
+    (void)state;
+    cut_everywhere("le_f4.npy", "cut.npy", "npy: '@cut.npy'", 1);
+    cut_everywhere("stored.npz", "cut.npz", "npy: {files: '@cut.npz', features: {x: x}}", 1);
+    cut_everywhere("deflated.npz", "cut.npz", "npy: {files: '@cut.npz', features: {x: x}}", 1);
+    cut_everywhere("images-idx3-ubyte", "cut.idx", "idx: '@cut.idx'", 1);
+    cut_everywhere("images-idx3-ubyte.gz", "cut.gz", "idx: '@cut.gz'", 1);
+    cut_everywhere("cifar10.bin", "cut.bin", "cifar: {files: '@cut.bin', classes: 100}", 7);
+}
+
+static void bytes_after_the_end_are_refused(void **state)
+{
+    static const char *const files[][2] = { { "le_f4.npy", "npy: '@more'" },
+                                            { "images-idx3-ubyte", "idx: '@more'" },
+                                            { "images-idx3-ubyte.gz", "idx: '@more'" } };
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char path[300];
+        size_t size;
+        snprintf(path, sizeof path, GOLDEN "%s", files[i][0]);
+        uint8_t *bytes = read_whole(path, &size);
+        bytes = realloc(bytes, size + 1);
+        bytes[size] = 7;
+        put_file("more", bytes, size + 1);
+        refuse(files[i][1], ALL, LEAT_E_DATA, "more");
+        free(bytes);
+    }
+}
+
+/* A file that is cut while a loader reads it ends the run with an error. */
+static void a_file_cut_in_use_is_an_error(void **state)
+{
+    float rows[400] = { 0 };
+    const array_of array = { NULL, "<f4", ", 4", 100, 16, rows };
+    leat_batch *batch;
+    leat_error err;
+    (void)state;
+    put_npy("shrinks.npy", &array);
+    leat_plan *plan =
+        plan_of("npy: '@shrinks.npy'", "engine: {threads: 1}\npipeline: [{batch: 10}]");
+    assert_int_equal(truncate(in_folder("shrinks.npy"), 700), 0);
+    leat_loader *loader = open_loader(plan, NULL);
+    int rc;
+    while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK)
+        leat_batch_release(batch);
+    assert_int_equal(rc, LEAT_E_DATA);
+    assert_non_null(strstr(err.message, "shrinks.npy, row"));
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+static void labels_out_of_range_are_bad_records(void **state)
+{
+    uint8_t bytes[2 * 3073] = { 3 };
+    leat_batch *batch;
+    leat_error err;
+    (void)state;
+    bytes[3073] = 10;
+    put_file("bad.bin", bytes, sizeof bytes);
+    leat_plan *plan = plan_of("cifar: '@bad.bin'", "pipeline: [{batch: 2}]");
+    leat_loader *loader = open_loader(plan, NULL);
+    assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
+    assert_non_null(strstr(err.message, "bad.bin, row 1"));
+    assert_non_null(strstr(err.message, "label 10 where the classes are 0 to 9"));
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+
+    plan = plan_of("cifar: '@bad.bin'", "pipeline: [{on_error: mask}, {batch: 2}]");
+    loader = open_loader(plan, NULL);
+    check(leat_loader_next(loader, &batch, &err), &err);
+    assert_int_equal(leat_batch_get_info(batch)->n_masked, 1);
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(npy_of_every_type),
+        cmocka_unit_test(idx_of_every_type),
+        cmocka_unit_test(labels_are_int64),
+        cmocka_unit_test(cifar_pixels_are_height_width_channels),
+        cmocka_unit_test(storage_and_engine_do_not_matter),
+        cmocka_unit_test(ranks_share_the_rows),
+        cmocka_unit_test(several_files_follow_each_other),
+        cmocka_unit_test(labels_are_known),
+        cmocka_unit_test(refusals_say_what_and_where),
+        cmocka_unit_test(compressed_files_stay_in_the_budget),
+        cmocka_unit_test(files_cut_at_every_byte_are_refused),
+        cmocka_unit_test(bytes_after_the_end_are_refused),
+        cmocka_unit_test(a_file_cut_in_use_is_an_error),
+        cmocka_unit_test(labels_out_of_range_are_bad_records),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

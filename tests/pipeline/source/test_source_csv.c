@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_source_csv.c: the source csv: files that Python's csv module wrote (tests/golden/make_arrays.py),
+ * columns by name, number and range, missing values, classes, and what is said about other files. */
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
+
+#define GOLDEN SOURCE_DIR "/tests/golden/arrays/"
+enum { ROWS = 7 };
+
+static int open_csv(const char *path, const char *options, const char *rest, leat_plan **plan,
+                    leat_error *err)
+{
+    char text[3000];
+    snprintf(text, sizeof text, "source: {csv: {files: '%s', %s}}\n%s\n", path, options, rest);
+    return open_text(text, plan, err);
+}
+
+#define ALL     "pipeline: [{batch: 7}]"
+#define CLASSES "classes: [ant, bee, 'cat, big']"
+
+/* A plan, its loader and its first batch. */
+typedef struct first {
+    leat_plan *plan;
+    leat_loader *loader;
+    leat_batch *batch;
+} first;
+
+static first open_first(const char *path, const char *options, const char *rest)
+{
+    first f = { 0 };
+    leat_error err;
+    check(open_csv(path, options, rest, &f.plan, &err), &err);
+    f.loader = open_loader(f.plan, NULL);
+    check(leat_loader_next(f.loader, &f.batch, &err), &err);
+    return f;
+}
+
+static void close_first(first *f)
+{
+    leat_batch_release(f->batch);
+    leat_loader_close(&f->loader);
+    leat_plan_close(&f->plan);
+}
+
+static leat_view tensor(const first *f, const char *name)
+{
+    return leat_batch_tensor(f->batch, leat_plan_tensor_index(f->plan, name));
+}
+
+static void columns_become_tensors(void **state)
+{
+    static const char *const ways[][2] = {
+        { "table.csv",
+          "na: [NA], features: {x: [width, height], count: {columns: count, default: -1, "
+          "type: int64}, id: {columns: id, type: uint8}, label: {columns: kind, " CLASSES "}}" },
+        { "table_crlf.csv",
+          "na: [NA], features: {x: [0, 1], count: {columns: 4, default: -1, type: "
+          "int64}, id: {columns: 5, type: uint8}, label: {columns: 3, " CLASSES "}}" },
+        { "table.csv",
+          "na: [NA], features: {x: width..height, count: {columns: count, default: -1, "
+          "type: int64}, id: {columns: id..5, type: uint8}, label: {columns: kind, " CLASSES "}}" },
+        { "table.tsv",
+          "na: [NA], delimiter: \"\\t\", header: false, features: {x: 0..1, count: {columns: 4, "
+          "default: -1, type: int64}, id: {columns: 5, type: uint8}, label: {columns: 3, " CLASSES
+          "}}" },
+        { "table.tsv",
+          "na: [NA], delimiter: \"\\t\", columns: [a, b, c, d, e, f], features: {x: [a, b], count: "
+          "{columns: e, default: -1, type: int64}, id: {columns: f, type: uint8}, label: {columns: "
+          "d, " CLASSES "}}" },
+    };
+    (void)state;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        char path[300], text[100];
+        snprintf(path, sizeof path, GOLDEN "%s", ways[w][0]);
+        first f = open_first(path, ways[w][1], ALL);
+        const leat_view x = tensor(&f, "x"), count = tensor(&f, "count"), id = tensor(&f, "id"),
+                        label = tensor(&f, "label");
+        assert_int_equal(leat_plan_get_info(f.plan)->n_records, ROWS);
+        assert_int_equal(leat_plan_get_info(f.plan)->n_classes, 3);
+        assert_string_equal(leat_shape_text(&x.shape, text, sizeof text), "float32[7, 2]");
+        assert_string_equal(leat_shape_text(&id.shape, text, sizeof text), "uint8[7]");
+        for (int i = 0; i < ROWS; i++) {
+            assert_true(((const float *)x.data)[2 * i] == (float)i + 0.5f);
+            assert_true(((const float *)x.data)[2 * i + 1] == (float)(-3 * i));
+            assert_int_equal(((const int64_t *)count.data)[i], i == 2 || i == 3 ? -1 : i * 10);
+            assert_int_equal(((const uint8_t *)id.data)[i], i);
+            assert_int_equal(((const int64_t *)label.data)[i], i % 3);
+        }
+        close_first(&f);
+    }
+}
+
+/* One column of numbers, written in several ways. */
+static void check_numbers(const char *text, const char *options, const int64_t *want, int n)
+{
+    put_text("n.csv", text);
+    first f = open_first(in_folder("n.csv"), options, "pipeline: [{batch: 100}]");
+    const leat_view view = leat_batch_tensor(f.batch, 0);
+    assert_int_equal(leat_plan_get_info(f.plan)->n_records, n);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(((const int64_t *)view.data)[i], want[i]);
+    close_first(&f);
+}
+
+#define ONE "features: {n: {columns: n, type: int64}}"
+
+static void lines_are_records(void **state)
+{
+    (void)state;
+    check_numbers("n\n1\n2\n", ONE, (const int64_t[]){ 1, 2 }, 2);
+    check_numbers("n\n1\n2", ONE, (const int64_t[]){ 1, 2 }, 2);
+    check_numbers("\n\nn\r\n\r\n 1 \r\n\n\n\"2\"\r\n\r\n", ONE, (const int64_t[]){ 1, 2 }, 2);
+    check_numbers("\xef\xbb\xbfn,m\n1,\"\n\n\"\n2,\"\"\"\n\"", ONE, (const int64_t[]){ 1, 2 }, 2);
+    check_numbers("\"n\",m\n1,x\n2,y\n", ONE, (const int64_t[]){ 1, 2 }, 2);
+    check_numbers("3\n4\n", "header: false, features: {n: {columns: 0, type: int64}}",
+                  (const int64_t[]){ 3, 4 }, 2);
+    check_numbers("a,n\n,\"-9223372036854775808\"\n", ONE, (const int64_t[]){ INT64_MIN }, 1);
+}
+
+/* Records longer than a piece of the scan, and quotes across its border. */
+static void large_records_are_found(void **state)
+{
+    enum { LONG = 300000, N = 5 };
+    char *const text = malloc((LONG + 40) * N), *at = text;
+    int64_t want[N];
+    (void)state;
+    assert_non_null(text);
+    at += sprintf(at, "note,n\n");
+    for (int i = 0; i < N; i++) {
+        *at++ = '"';
+        for (int k = 0; k < LONG; k++)
+            *at++ = k % 7 ? 'x' : '\n';
+        at += sprintf(at, "\"\"\",%d\n", i);
+        want[i] = i;
+    }
+    check_numbers(text, ONE, want, N);
+    free(text);
+}
+
+static uint64_t digest_of(const char *path, const char *options, const char *engine)
+{
+    char rest[300];
+    int64_t n_batches;
+    leat_plan *plan;
+    leat_error err;
+    snprintf(rest, sizeof rest, "engine: %s\nseed: 5\npipeline: [shuffle, {repeat: 2}, {batch: 3}]",
+             engine);
+    check(open_csv(path, options, rest, &plan, &err), &err);
+    const uint64_t digest = run_digest(plan, NULL, &n_batches);
+    assert_int_equal(n_batches, 5);
+    leat_plan_close(&plan);
+    return digest;
+}
+
+static void engine_and_line_ends_do_not_matter(void **state)
+{
+    static const char options[] = "features: {x: [width, height, id]}";
+    static const char *const engines[] = { "{threads: 0, reader: pread, digest: true}",
+                                           "{threads: 3, digest: true}" };
+    (void)state;
+    const uint64_t want = digest_of(GOLDEN "table.csv", options, engines[0]);
+    assert_int_equal(digest_of(GOLDEN "table.csv", options, engines[1]), want);
+    assert_int_equal(digest_of(GOLDEN "table_crlf.csv", options, engines[1]), want);
+}
+
+/* The message of the first bad record, or of opening. */
+static void fails_with(const char *text, const char *options, int code, const char *message)
+{
+    leat_plan *plan;
+    leat_loader *loader = NULL;
+    leat_batch *batch;
+    leat_error err = { 0 };
+    put_text("bad.csv", text);
+    int rc = open_csv(in_folder("bad.csv"), options, "pipeline: [{batch: 7}]", &plan, &err);
+    if (rc >= 0) {
+        loader = open_loader(plan, NULL);
+        rc = leat_loader_next(loader, &batch, &err);
+    }
+    if (rc != code || !strstr(err.message, message))
+        fail_msg("%s: %s: %s\nexpected: %s", options, leat_code_name(rc), err.message, message);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+static void errors_say_what_and_where(void **state)
+{
+    static const char one[] = "features: {x: a}";
+    (void)state;
+    fails_with("a,b\n1,2\nx,2\n", one, LEAT_E_DATA,
+               "bad.csv, record 1 (byte 8): column 0 (feature 'x') is no float32: 'x'");
+    fails_with("a,b\n1,2\n,2\n", one, LEAT_E_DATA, "is empty: give the feature a `default`");
+    fails_with("a,b\n1,2\nNA,2\n", "na: NA, features: {x: a}", LEAT_E_DATA,
+               "is the missing value NA: give the feature a `default`");
+    fails_with("a,b\n1,2\n1\n", one, LEAT_E_DATA, "1 fields where 2 are expected");
+    fails_with("a,b\n1,2\n1,2,3\n", one, LEAT_E_DATA, "3 fields where 2 are expected");
+    fails_with("a,b\n1,2\n1,2\"\n", one, LEAT_E_DATA, "a quote in column 1 that RFC 4180 does not");
+    fails_with("a,b\n1,2\n1,\"2", one, LEAT_E_DATA, "a quote in column 1 that RFC 4180 does not");
+    fails_with("a,b\nant,2\nwasp,2\n", "features: {x: {columns: a, classes: [ant]}}", LEAT_E_DATA,
+               "is no name of its `classes`: 'wasp'");
+    fails_with("a\n256\n", "features: {x: {columns: a, type: uint8}}", LEAT_E_DATA,
+               "is no uint8: '256'");
+    fails_with("a\n1.5\n", "features: {x: {columns: a, type: int64}}", LEAT_E_DATA,
+               "is no int64: '1.5'");
+    fails_with("a,b\n1,2\n", "features: {x: c}", LEAT_E_CONFIG,
+               "test.yaml:1:"); /* and the columns that there are */
+    fails_with("a,b\n1,2\n", "features: {x: c}", LEAT_E_CONFIG,
+               "there is no column 'c'; there are 2, in the first line: a,b");
+    fails_with("a,b\n1,2\n", "features: {x: b..a}", LEAT_E_CONFIG, "it ends before it begins");
+    fails_with("a,b\n1,2\n", "features: {x: 2}", LEAT_E_CONFIG, "there is no column '2'");
+    fails_with("a,b\n1,2\n", "features: {x: []}", LEAT_E_CONFIG, "feature 'x' has no columns");
+    fails_with("a,b\n1,2\n", "features: [a]", LEAT_E_CONFIG, "features is a mapping");
+    fails_with("a,b\n1,2\n", "features: {x: {columns: a, default: y}}", LEAT_E_CONFIG,
+               "default is no float32: 'y'");
+    fails_with("a,b\n1,2\n", "delimiter: ', ', features: {x: a}", LEAT_E_CONFIG,
+               "delimiter is one byte");
+    fails_with("a,b\n", one, LEAT_E_DATA, "no record in 1 file");
+    fails_with("", one, LEAT_E_DATA, "no record in 1 file");
+}
+
+static void files_have_the_same_columns(void **state)
+{
+    leat_plan *plan;
+    leat_error err;
+    (void)state;
+    put_text("many-0.csv", "a,b\n1,2\n");
+    put_text("many-1.csv", "");
+    put_text("many-2.csv", "a,b\n3,4\n5,6\n");
+    first f = open_first(in_folder("many-*.csv"), "features: {x: [b]}", ALL);
+    const leat_view x = leat_batch_tensor(f.batch, 0);
+    assert_int_equal(x.shape.dims[0], 3);
+    for (int i = 0; i < 3; i++)
+        assert_true(((const float *)x.data)[i] == (float)(2 * i + 2));
+    close_first(&f);
+    put_text("many-3.csv", "a,b,c\n1,2,3\n");
+    assert_int_equal(open_csv(in_folder("many-*.csv"), "features: {x: [b]}", ALL, &plan, &err),
+                     LEAT_E_DATA);
+    assert_non_null(strstr(err.message, "many-3.csv has 3 columns"));
+}
+
+/* Every prefix either opens, with records that are whole or bad, or says what is wrong. */
+static void prefixes_are_read_or_refused(void **state)
+{
+    size_t size;
+    uint8_t *const bytes = read_whole(GOLDEN "table.csv", &size);
+    (void)state;
+    for (size_t n = 0; n < size; n++) {
+        leat_plan *plan;
+        leat_error err = { 0 };
+        put_file("cut.csv", bytes, n);
+        const int rc =
+            open_csv(in_folder("cut.csv"),
+                     "features: {x: [width, height], label: {columns: kind, " CLASSES "}}",
+                     "pipeline: [{on_error: {policy: mask, max_errors: unlimited}}, "
+                     "{batch: 7}]",
+                     &plan, &err);
+        if (rc < 0 && (!strstr(err.message, "cut.csv") && !strstr(err.message, "test.yaml:1:")))
+            fail_msg("%zu bytes: %s: %s", n, leat_code_name(rc), err.message);
+        if (rc >= 0) {
+            leat_loader *loader = open_loader(plan, NULL);
+            leat_batch *batch;
+            check(leat_loader_next(loader, &batch, &err), &err);
+            assert_true(leat_batch_get_info(batch)->n_masked <= 1);
+            leat_batch_release(batch);
+            leat_loader_close(&loader);
+        }
+        leat_plan_close(&plan);
+    }
+    free(bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_become_tensors),
+        cmocka_unit_test(lines_are_records),
+        cmocka_unit_test(large_records_are_found),
+        cmocka_unit_test(engine_and_line_ends_do_not_matter),
+        cmocka_unit_test(errors_say_what_and_where),
+        cmocka_unit_test(files_have_the_same_columns),
+        cmocka_unit_test(prefixes_are_read_or_refused),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

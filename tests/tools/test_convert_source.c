@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_convert_source.c: `leat convert npy|csv|idx|cifar|config`: the config that it prints reads the same
+ * batches as the source that was converted. */
+#include "fixtures/command_fixture.h"
+#include "fixtures/engine_fixture.h"
+
+#define GOLDEN SOURCE_DIR "/tests/golden/arrays/"
+#define IDX    "idx: {images: " GOLDEN "images-idx3-ubyte.gz, labels: " GOLDEN "labels-idx1-ubyte}"
+#define CSV                                                                                        \
+    "csv: {files: " GOLDEN                                                                         \
+    "table.csv, na: NA, features: {x: [width, height], count: {columns: count, "                   \
+    "type: int64, default: -1}, label: {columns: kind, classes: [ant, bee, \"cat, big\"]}}}"
+
+/* Digest of a run over the config of a file, whose relative paths start from the test's folder. */
+static uint64_t digest_of(const char *name)
+{
+    char path[200], here[400];
+    int64_t n_batches;
+    leat_plan *plan;
+    leat_error error;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(folder), 0);
+    check(leat_plan_load(path, &plan, &error), &error);
+    assert_int_equal(chdir(here), 0);
+    const uint64_t digest = run_digest(plan, NULL, &n_batches);
+    leat_plan_close(&plan);
+    return digest;
+}
+
+/* The source as a config, and the arguments of convert that read it. */
+static void check_source(const char *source, const char *stages, const char *arguments)
+{
+    expect_success(shell("cat >direct.yaml <<'end'\n  source: {%s}\n  engine: {digest: true}\n"
+                         "  pipeline: [%s{batch: 32}]\nend",
+                         source, stages));
+    expect_success(shell("rm -f out-*; $L convert %s -o out --shards 3 -q | "
+                         "sed 1,2d >back.yaml && echo '  engine: {digest: true}' >>back.yaml",
+                         arguments));
+    expect_success(shell("$L index --check out-*-of-00003.tfrecord"));
+    assert_int_equal(digest_of("back.yaml"), digest_of("direct.yaml"));
+}
+
+static void the_printed_config_reads_the_same(void **state)
+{
+    (void)state;
+    check_source("npy: " GOLDEN "be_f8.npy", "", "npy " GOLDEN "be_f8.npy");
+    check_source("npy: " GOLDEN "equal.npz", "", "npy " GOLDEN "equal.npz");
+    check_source("npy: [" GOLDEN "le_f4.npy, " GOLDEN "be_f4.npy]", "",
+                 "npy " GOLDEN "be_f4.npy " GOLDEN "le_f4.npy");
+    check_source("cifar: " GOLDEN "cifar10.bin", "", "cifar " GOLDEN "cifar10.bin");
+    check_source("cifar: {files: " GOLDEN "cifar100.bin, classes: 100}", "",
+                 "cifar '{files: " GOLDEN "cifar100.bin, classes: 100}'");
+    check_source(IDX, "",
+                 "idx '{images: " GOLDEN "images-idx3-ubyte.gz, labels: " GOLDEN
+                 "labels-idx1-ubyte}'");
+    check_source(IDX, "{shuffle: {seed: 4}}, ",
+                 "idx '{images: " GOLDEN "images-idx3-ubyte.gz, labels: " GOLDEN
+                 "labels-idx1-ubyte}' --shuffle 4 --threads 3");
+}
+
+static void the_source_of_a_config_is_taken_alone(void **state)
+{
+    (void)state;
+    expect_success(shell("cat >train.yaml <<'end'\nsource: {%s}\n"
+                         "pipeline: [shuffle, {repeat: 3}, {batch: 2}, {prefetch: 1}]\nend",
+                         CSV));
+    check_source(CSV, "", "config train.yaml");
+}
+
+static void errors_leave_nothing(void **state)
+{
+    (void)state;
+    expect_failure(shell("$L convert cifar " GOLDEN "table.csv -o bad"), 1, "no multiple");
+    expect_failure(shell("$L convert npy " GOLDEN "fortran.npy -o bad"), 1, "Fortran order");
+    expect_failure(
+        shell("$L convert csv '{files: " GOLDEN "table.csv, features: {x: count}}' -o bad"), 1,
+        "record 2");
+    expect_failure(shell("$L convert npy " GOLDEN "le_f4.npy -o bad --shards 8"), 2,
+                   "--shards 8: there are only 7 records");
+    expect_failure(shell("$L convert npy " GOLDEN "le_f4.npy -o bad --shuffle x"), 2, "no seed");
+    expect_failure(shell("$L convert npy " GOLDEN "le_f4.npy -o bad --recursive"), 2,
+                   "npy takes --shards");
+    expect_failure(shell("$L convert config a.yaml b.yaml -o bad"), 2, "config takes one file");
+    expect_failure(shell("$L convert config none.yaml -o bad"), 1, "none.yaml");
+    assert_int_equal(count_files("bad*"), 0);
+    assert_int_equal(count_files(".bad*"), 0);
+}
+
+static void json_says_what_was_written(void **state)
+{
+    (void)state;
+    expect_success(shell("$L convert npy " GOLDEN "le_f4.npy -o j --shards 2 --json -"));
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "records"), 7);
+    assert_true(number(json, "bytes_out") > 7 * 24);
+    assert_int_equal(json_array_size(json_object_get(json, "shards")), 2);
+    json_decref(json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_printed_config_reads_the_same),
+        cmocka_unit_test(the_source_of_a_config_is_taken_alone),
+        cmocka_unit_test(errors_leave_nothing),
+        cmocka_unit_test(json_says_what_was_written),
+    };
+    return cmocka_run_group_tests(tests, command_make_folder, command_remove_folder);
+}

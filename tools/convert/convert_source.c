@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * convert_source.c: runs a plan of the source alone, and writes the rows of its batches. */
+#include "convert_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "files.h"
+#include "formats/example.h"
+#include "record_shards.h"
+#include "report/json.h"
+#include "setup.h"
+#include "shard_names.h"
+
+struct job {
+    const leat_convert_source *c;
+    leat_plan *plan;
+    leat_loader *loader;
+    leat_example_builder *builder;
+    int64_t *numbers; /* int32 and uint8 values of one record; the builder borrows them */
+    leat_progress progress;
+    leat_record_shards shards;
+};
+
+/* Sources that are not made of others. */
+static int is_plain(const leat_kind *kind)
+{
+    return !leat_option_find(kind->options, "sources");
+}
+
+int leat_convert_source_knows(const char *kind)
+{
+    for (size_t i = 0; leat_source_kind(i); i++)
+        if (!strcmp(leat_source_kind(i)->name, kind))
+            return is_plain(leat_source_kind(i));
+    return 0;
+}
+
+const char *leat_convert_source_names(char text[200])
+{
+    size_t n = 0;
+    *text = 0;
+    for (size_t i = 0; leat_source_kind(i); i++)
+        if (is_plain(leat_source_kind(i)) && n < 200)
+            n += (size_t)snprintf(text + n, 200 - n, "%s, ", leat_source_kind(i)->name);
+    return text;
+}
+
+/* --- the plan ----------------------------------------------------------------------------------*/
+
+/* Appends a text in single quotes. */
+static void put_quoted(FILE *to, const char *text)
+{
+    fputc('\'', to);
+    for (; *text; text++)
+        fprintf(to, *text == '\'' ? "''" : "%c", *text);
+    fputc('\'', to);
+}
+
+/* "source: {NAME: …}" from the command line: options as YAML, or names of files. */
+static char *source_text(const leat_convert_source *c)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *const to = open_memstream(&text, &size);
+    if (!to)
+        return NULL;
+    fprintf(to, "source:\n  %s: ", c->kind);
+    if (c->n_arguments == 1 && strchr("{[", c->arguments[0][0])) {
+        fputs(c->arguments[0], to);
+    } else {
+        for (int i = 0; i < c->n_arguments; i++) {
+            fputs(i ? ", " : "[", to);
+            put_quoted(to, c->arguments[i]);
+        }
+        fputc(']', to);
+    }
+    fputc('\n', to);
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int open_config(const leat_convert_source *c, leat_config **out, leat_error *err)
+{
+    if (!c->kind)
+        return leat_config_load(c->arguments[0], out, err);
+    char *const text = source_text(c);
+    if (!text)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const int rc = leat_config_parse(text, "command line", out, err);
+    free(text);
+    return rc;
+}
+
+static int open_plan(struct job *job, leat_error *err)
+{
+    leat_config *config = NULL;
+    char shuffle[100] = "", pipeline[200];
+    int rc;
+    if (job->c->shuffle)
+        snprintf(shuffle, sizeof shuffle, "{shuffle: {seed: %.40s}}, ", job->c->shuffle);
+    snprintf(pipeline, sizeof pipeline, "pipeline=[%s{batch: 32}, {prefetch: 2}]", shuffle);
+    if ((rc = open_config(job->c, &config, err)) >= 0 &&
+        (rc = leat_config_set(config, pipeline, err)) >= 0 &&
+        (rc = leat_setup_threads(config, job->c->threads, err)) >= 0)
+        rc = leat_plan_open(config, NULL, &job->plan, err);
+    leat_config_close(&config);
+    return rc;
+}
+
+/* --- records -----------------------------------------------------------------------------------*/
+
+/* Whether a tensor is written as bytes. */
+static int is_bytes(const leat_shape *shape)
+{
+    return shape->dtype == LEAT_U8 && shape->rank > 0;
+}
+
+static int open_numbers(struct job *job, leat_error *err)
+{
+    int64_t n = 1;
+    for (int32_t t = 0; leat_plan_tensor(job->plan, t); t++)
+        n += leat_shape_elements(&leat_plan_tensor(job->plan, t)->shape);
+    job->builder = leat_example_builder_open();
+    job->numbers = calloc((size_t)n, sizeof *job->numbers);
+    return job->builder && job->numbers ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+}
+
+/* Adds a row of a tensor. *numbers: room for its values, and moves behind them. */
+static int add_feature(const struct job *job, const leat_tensor_info *tensor, const void *row,
+                       int64_t **numbers, leat_format_error *why)
+{
+    const leat_shape *const shape = &tensor->shape;
+    const size_t n = (size_t)leat_shape_elements(shape);
+    int64_t *const to = *numbers;
+    if (is_bytes(shape))
+        return leat_example_add_bytes(job->builder, tensor->name, row, n, why);
+    if (shape->dtype == LEAT_F32)
+        return leat_example_add_floats(job->builder, tensor->name, row, n, why);
+    if (shape->dtype == LEAT_I64)
+        return leat_example_add_int64s(job->builder, tensor->name, row, n, why);
+    for (size_t i = 0; i < n; i++)
+        to[i] = shape->dtype == LEAT_I32 ? ((const int32_t *)row)[i] : ((const uint8_t *)row)[i];
+    *numbers += n;
+    return leat_example_add_int64s(job->builder, tensor->name, to, n, why);
+}
+
+static int write_row(struct job *job, leat_batch *batch, int64_t r, leat_error *err)
+{
+    leat_format_error why;
+    int64_t *numbers = job->numbers;
+    const uint8_t *record;
+    size_t size;
+    int rc = LEAT_FORMAT_OK;
+    leat_example_builder_clear(job->builder);
+    for (int32_t t = 0; leat_plan_tensor(job->plan, t) && rc == LEAT_FORMAT_OK; t++) {
+        const leat_tensor_info *const tensor = leat_plan_tensor(job->plan, t);
+        const uint8_t *const rows = leat_batch_tensor(batch, t).data;
+        rc = add_feature(job, tensor, rows + r * leat_shape_bytes(&tensor->shape), &numbers, &why);
+    }
+    if (rc == LEAT_FORMAT_OK)
+        rc = leat_example_builder_pack(job->builder, &record, &size, &why);
+    return rc < 0 ? leat_files_fail(err, &why)
+                  : leat_record_shards_write(&job->shards, record, size, err);
+}
+
+static int write_batch(struct job *job, leat_batch *batch, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int64_t r = 0; r < leat_batch_get_info(batch)->rows && rc == LEAT_OK; r++)
+        rc = write_row(job, batch, r, err);
+    if (rc == LEAT_OK && leat_files_caught())
+        rc = leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was left behind");
+    return rc;
+}
+
+static int write_all(struct job *job, leat_error *err)
+{
+    leat_batch *batch;
+    int rc = leat_loader_open(job->plan, NULL, &job->loader, err);
+    while (rc == LEAT_OK && (rc = leat_loader_next(job->loader, &batch, err)) == LEAT_OK) {
+        rc = write_batch(job, batch, err);
+        leat_batch_release(batch);
+    }
+    return rc == LEAT_E_END ? LEAT_OK : rc;
+}
+
+static int convert(struct job *job, leat_error *err)
+{
+    job->shards.total = (uint64_t)leat_plan_get_info(job->plan)->n_samples;
+    if (job->shards.total < (uint64_t)job->shards.n_shards)
+        return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
+                         job->shards.n_shards, (unsigned long long)job->shards.total);
+    int rc;
+    if ((rc = open_numbers(job, err)) < 0 ||
+        (rc = leat_record_shards_open(&job->shards, err)) < 0 ||
+        (rc = leat_json_check(job->c->json, err)) < 0 ||
+        (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = write_all(job, err)) < 0)
+        return rc;
+    return leat_record_shards_commit(&job->shards, err);
+}
+
+/* --- report ------------------------------------------------------------------------------------*/
+
+/* "[3, 2]" */
+static const char *dims_text(const leat_shape *shape, char text[200])
+{
+    size_t n = 0;
+    for (int32_t d = 0; d < shape->rank; d++)
+        n += (size_t)snprintf(text + n, 200 - n, d ? ", %lld" : "%lld", (long long)shape->dims[d]);
+    text[n] = 0;
+    return text;
+}
+
+/* Prints the config that reads the records as the tensors that they were. */
+static void print_config(const struct job *job)
+{
+    char dims[200];
+    printf("to read them:\n  source:\n    tfrecord:\n      files: %s-*.tfrecord\n"
+           "      features:\n",
+           job->c->prefix);
+    for (int32_t t = 0; leat_plan_tensor(job->plan, t); t++) {
+        const leat_tensor_info *const tensor = leat_plan_tensor(job->plan, t);
+        if (is_bytes(&tensor->shape))
+            printf("        %s: {}\n", tensor->name);
+        else
+            printf("        %s: {shape: [%s]}\n", tensor->name, dims_text(&tensor->shape, dims));
+    }
+    printf("  pipeline:\n");
+    for (int32_t t = 0; leat_plan_tensor(job->plan, t); t++) {
+        const leat_tensor_info *const tensor = leat_plan_tensor(job->plan, t);
+        if (is_bytes(&tensor->shape))
+            printf("    - map: {tensor: %s, ops: [{decode_raw: {shape: [%s]}}]}\n", tensor->name,
+                   dims_text(&tensor->shape, dims));
+    }
+    printf("    - batch: 32\n");
+}
+
+static int report(const struct job *job, double seconds, leat_error *err)
+{
+    const leat_record_shards *const s = &job->shards;
+    char records[32], bytes[32];
+    if (!leat_json_to_stdout(job->c->json)) {
+        printf("%s record%s, %s, in %d file%s %s-*-of-%05d.tfrecord\n",
+               leat_files_count_text(s->records, records), s->records == 1 ? "" : "s",
+               leat_files_bytes_text((double)s->bytes, bytes), s->n_shards,
+               s->n_shards == 1 ? "" : "s", s->prefix, s->n_shards);
+        print_config(job);
+    }
+    json_t *json = leat_json_open("convert");
+    leat_json_int(json, "records", (int64_t)s->records);
+    leat_json_int(json, "bytes_out", (int64_t)s->bytes);
+    leat_json_real(json, "seconds", seconds);
+    leat_json_add(json, "shards", leat_shard_names_json(s->prefix, s->n_shards));
+    return leat_json_write(json, job->c->json, err);
+}
+
+int leat_convert_source_run(const leat_convert_source *how, leat_error *err)
+{
+    const int64_t start = leat_files_now_ns();
+    struct job job = { .c = how };
+    job.shards.prefix = how->prefix;
+    job.shards.n_shards = how->n_shards < 0 ? 1 : how->n_shards;
+    job.shards.progress = &job.progress;
+    int rc = open_plan(&job, err);
+    if (rc == LEAT_OK) {
+        leat_progress_init(&job.progress, "convert", "records",
+                           leat_plan_get_info(job.plan)->n_records, how->progress);
+        rc = convert(&job, err);
+        leat_progress_fini(&job.progress);
+    }
+    if (rc == LEAT_OK)
+        rc = report(&job, (double)(leat_files_now_ns() - start) * 1e-9, err);
+    leat_loader_close(&job.loader);
+    leat_record_shards_close(&job.shards);
+    leat_example_builder_close(&job.builder);
+    leat_plan_close(&job.plan);
+    free(job.numbers);
+    return rc;
+}
