@@ -11,6 +11,7 @@
 #include "leat/op.h"
 #include "ops/image/dsp.h"
 #include "ops/image/resample.h"
+#include "ops/image/taps.h"
 
 enum { ROWS = 224, WIDTH = 224, CHANNELS = 3, VALUES = WIDTH * CHANNELS, WIDE = 500, TALL = 375 };
 
@@ -94,8 +95,8 @@ static void fill(data *d, leat_scratch *scratch)
                                .scale = { 0.017f, 0.018f, 0.019f },
                                .shift = { -2.1f, -2.0f, -1.8f } };
     leat_dsp_affine_fill(&d->affine);
-    if (leat_resample_axis(&d->down, TALL, ROWS, LEAT_U8, scratch) != LEAT_OK ||
-        leat_resample_axis(&d->across, WIDE, WIDTH, LEAT_U8, scratch) != LEAT_OK)
+    if (leat_resample_axis(&d->down, TALL, ROWS, LEAT_U8, LEAT_BILINEAR, scratch) != LEAT_OK ||
+        leat_resample_axis(&d->across, WIDE, WIDTH, LEAT_U8, LEAT_BILINEAR, scratch) != LEAT_OK)
         exit(1);
 }
 

@@ -20,6 +20,7 @@
 #include "base/scratch.h"
 #include "bench_common.h"
 #include "ops/image/resample.h"
+#include "ops/image/taps.h"
 #include "ops/jpeg/jpeg_impl.h"
 
 enum {
@@ -178,7 +179,7 @@ static int64_t resize(void *arg)
     leat_cpu_use(a->level);
     for (int i = 0; i < TIMES; i++) {
         leat_scratch_reset(a->d->scratch);
-        if (leat_resample(&in, &whole, &out, a->d->scratch, NULL) < 0)
+        if (leat_resample(&in, &whole, &out, LEAT_BILINEAR, a->d->scratch, NULL) < 0)
             return -1;
         bench_keep(a->d->out);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * tensor.h: element types, shapes and views. All tensors are contiguous and row-major; images are
- * height, width, channels. */
+ * height, width, channels, until an op (normalize, layout) puts the channels first. */
 #ifndef LEAT_TENSOR_H
 #define LEAT_TENSOR_H
 
@@ -19,7 +19,9 @@ extern "C" {
     X(U8, "uint8", 1)                                                                              \
     X(I32, "int32", 4)                                                                             \
     X(I64, "int64", 8)                                                                             \
-    X(F32, "float32", 4)
+    X(F32, "float32", 4)                                                                           \
+    X(F16, "float16", 2)   /* IEEE 754 */                                                          \
+    X(BF16, "bfloat16", 2) /* the upper half of float32 */
 
 typedef enum leat_dtype {
 #define LEAT_DTYPE_ENUM(name, text, bytes) LEAT_##name,
@@ -57,6 +59,8 @@ typedef struct leat_view {
 LEAT_API const char *leat_dtype_name(leat_dtype dtype);
 /* Bytes of one element. */
 LEAT_API size_t leat_dtype_bytes(leat_dtype dtype);
+/* 1 for float32, float16 and bfloat16, else 0. */
+LEAT_API int leat_dtype_is_float(leat_dtype dtype);
 /* The type of that name, or LEAT_N_DTYPES. */
 LEAT_API leat_dtype leat_dtype_of(const char *name);
 

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 static const char *const names[] = {
 #define LEAT_CPU_NAME(name, text) text,
     LEAT_CPU_LIST(LEAT_CPU_NAME)
@@ -13,11 +17,20 @@ static const char *const names[] = {
 
 static atomic_int in_use = -1; /* -1: not decided yet; every thread decides the same */
 
+#if defined(__x86_64__)
+/* Some compilers do not know this word in __builtin_cpu_supports(). */
+static int has_f16c(void)
+{
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 int leat_cpu_best(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2"))
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !has_f16c())
         return LEAT_CPU_C;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&

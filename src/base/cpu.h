@@ -20,7 +20,7 @@ enum {
 
 /* Returns the value of LEAT_CPU if it is not one of these words, otherwise NULL. Any thread. */
 const char *leat_cpu_misnamed(void);
-/* Returns the highest level of this machine. AVX2 includes BMI2; AVX512 is F, BW, VL, DQ, VBMI and
+/* Returns the highest level of this machine. AVX2 includes BMI2 and F16C; AVX512 is F, BW, VL, DQ, VBMI and
  * VNNI. */
 int leat_cpu_best(void);
 /* Returns the level in use. Any thread. */

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "check.h"
+#include "perm_impl.h"
 
 #include "leat/rng.h"
 
@@ -73,32 +74,6 @@ leat_perm leat_perm_make(uint64_t n, uint64_t seed, uint64_t epoch, uint32_t pur
         perm.keys[i] = high << 32 | leat_rng_u32(&rng);
     }
     return perm;
-}
-
-/* Returns the high half of h · m, m ≤ 2^32. */
-static inline uint64_t high_half(uint64_t h, uint64_t m)
-{
-#ifdef __SIZEOF_INT128__
-    __extension__ typedef unsigned __int128 wide; /* one instruction */
-    return (uint64_t)((wide)h * m >> 64);
-#else
-    return ((h >> 32) * m + ((h & 0xffffffffu) * m >> 32)) >> 32;
-#endif
-}
-
-/* Returns a keyed hash of `half`, below m. */
-static inline uint64_t keyed(uint64_t key, uint64_t half, uint64_t m)
-{
-    uint64_t h = (half ^ key) * 0x9e3779b97f4a7c15u;
-    h ^= h >> 32;
-    h *= 0xd6e8feb86659fd93u;
-    return high_half(h, m);
-}
-
-static inline uint64_t add_modulo(uint64_t x, uint64_t y, uint64_t m)
-{
-    const uint64_t sum = x + y;
-    return sum >= m ? sum - m : sum;
 }
 
 static uint64_t rounds(const leat_perm *perm, uint64_t x)

@@ -22,6 +22,8 @@ typedef struct leat_perm {
 leat_perm leat_perm_make(uint64_t n, uint64_t seed, uint64_t epoch, uint32_t purpose);
 /* Returns the record at position i < n. */
 uint64_t leat_perm_at(const leat_perm *perm, uint64_t i);
+/* Writes the records at n_out positions from i on, as leat_perm_at() gives them, but several at a time. */
+void leat_perm_span(const leat_perm *perm, uint64_t i, uint64_t n_out, uint64_t *out);
 /* Returns the position of a record < n. */
 uint64_t leat_perm_inverse(const leat_perm *perm, uint64_t record);
 

@@ -35,6 +35,18 @@ leat_rng leat_rng_make(uint64_t seed, uint64_t record, uint64_t epoch, uint32_t 
     };
 }
 
+uint64_t leat_rng_epoch(const leat_rng *rng)
+{
+    return (rng->counter[1] & 0xffff0000u) | rng->counter[3] >> 16;
+}
+
+leat_rng leat_rng_in_epoch(const leat_rng *rng, uint64_t epoch)
+{
+    const uint64_t seed = rng->key[0] | (uint64_t)rng->key[1] << 32;
+    const uint64_t record = rng->counter[2] | (uint64_t)(rng->counter[3] & 0xffff) << 32;
+    return leat_rng_make(seed, record, epoch, rng->counter[1] & 0xffff);
+}
+
 uint32_t leat_rng_u32(leat_rng *rng)
 {
     if (rng->n_left == 0) {

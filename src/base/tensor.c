@@ -22,6 +22,11 @@ size_t leat_dtype_bytes(leat_dtype dtype)
     return dtype < LEAT_N_DTYPES ? dtypes[dtype].bytes : 0;
 }
 
+int leat_dtype_is_float(leat_dtype dtype)
+{
+    return dtype == LEAT_F32 || dtype == LEAT_F16 || dtype == LEAT_BF16;
+}
+
 leat_dtype leat_dtype_of(const char *name)
 {
     for (int i = 0; name && i < LEAT_N_DTYPES; i++)

@@ -42,6 +42,8 @@ static const struct {
     { "cross_entropy_loss", "softmax_cross_entropy" },
     { "bce", "binary_cross_entropy" },
     { "autotune", "auto" },
+    { "skip", "mask" },
+    { "resume", "restore" },
     { "num_workers", "threads" },
     { "workers", "threads" },
     { "num_parallel_calls", "threads" },

@@ -32,9 +32,11 @@ int64_t leat_gpu_launch_elements(const leat_shape *shape)
 
 static int64_t bytes_of(const leat_shape *shape)
 {
-    return leat_gpu_launch_elements(shape) * (shape->dtype == LEAT_U8    ? 1
-                                              : shape->dtype == LEAT_I64 ? 8
-                                                                         : 4);
+    return leat_gpu_launch_elements(shape) *
+           (shape->dtype == LEAT_U8                                 ? 1
+            : shape->dtype == LEAT_F16 || shape->dtype == LEAT_BF16 ? 2
+            : shape->dtype == LEAT_I64                              ? 8
+                                                                    : 4);
 }
 
 leat_kernel_args leat_gpu_launch_args(const leat_device_op *op, const leat_kernel_op *kernel,
@@ -74,8 +76,8 @@ int64_t leat_gpu_launch_count(const leat_kernel_args *args, leat_kernel_grain gr
         return args->out_height + args->out_width;
     case LEAT_PER_PIXEL:
         return n_out;
-    case LEAT_PER_VALUE:
-        return n_out * args->channels;
+    case LEAT_PER_VALUE: /* as many as the input has; the channels may come first in the output */
+        return n_in * args->channels;
     default:
         return 1;
     }

@@ -14,6 +14,7 @@
 #include "ops/jpeg/jpeg.h"
 #include "ops/jpeg/jpeg_turbo.h"
 #include "random_flip.h"
+#include "resizing.h"
 
 static int match(const leat_fused_op *ops, int n)
 {
@@ -32,6 +33,17 @@ static int match(const leat_fused_op *ops, int n)
     if (taken < n && ops[taken].op == &leat_op_normalize)
         taken++;
     return taken;
+}
+
+/* The size of the result; normalize, the last op, may put its channels first. */
+static leat_jpeg_target target_of(const leat_fused_op *ops, int n, const leat_shape *out)
+{
+    const bool is_planar =
+        ops[n - 1].op == &leat_op_normalize && leat_normalize_is_planar(ops[n - 1].options);
+    const int64_t *const dims = out->dims;
+    return (leat_jpeg_target){ .height = (int32_t)dims[is_planar ? 1 : 0],
+                               .width = (int32_t)dims[is_planar ? 2 : 1],
+                               .channels = (int32_t)dims[is_planar ? 0 : 2] };
 }
 
 /* The part of the image that ops[1] resizes: what it has drawn, or everything. */
@@ -65,15 +77,23 @@ static int set_cut(const leat_fused_op *resize, const leat_jpeg *jpeg, leat_jpeg
 
 /* Adds cutting, mirroring and normalising to the target, as the ops' plans and options say. */
 static int set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans,
-                      const leat_jpeg *jpeg, leat_jpeg_target *target, leat_affine *affine,
+                      const leat_jpeg *jpeg, leat_jpeg_target *target, leat_output *output,
                       leat_error *err)
 {
+    target->interpolation =
+        (ops[1].op == &leat_op_resize ? leat_resize_interpolation
+                                      : leat_random_resized_crop_interpolation)(ops[1].options);
     for (int i = 2; i < n; i++) {
         if (ops[i].op == &leat_op_random_flip) {
             target->is_mirrored = leat_random_flip_mirrors(&plans[i]);
         } else if (ops[i].op == &leat_op_normalize) {
-            leat_normalize_affine(ops[i].options, LEAT_U8, affine);
-            target->affine = affine;
+            const int64_t dims[] = { target->height, target->width, target->channels };
+            const leat_shape shape = leat_shape_make(LEAT_U8, 3, dims);
+            leat_normalize_output(ops[i].options, &shape, output);
+            if (leat_output_is_plain(output))
+                target->affine = &output->affine;
+            else
+                target->output = output;
         } else {
             const int rc = set_cut(&ops[1], jpeg, target, err);
             if (rc < 0)
@@ -124,16 +144,14 @@ static int apply(const leat_fused_op *ops, int n, const leat_plan64 *plans, cons
                  const leat_view *out, bool streams, leat_scratch *scratch, leat_error *err)
 {
     leat_jpeg jpeg;
-    leat_affine affine;
-    leat_jpeg_target target = { .height = (int32_t)out->shape.dims[0],
-                                .width = (int32_t)out->shape.dims[1],
-                                .channels = (int32_t)out->shape.dims[2],
-                                .streams = streams };
+    leat_output output;
+    leat_jpeg_target target = target_of(ops, n, &out->shape);
     int rc = leat_jpeg_open(&jpeg, in->data, (size_t)in->shape.dims[0], err);
     if (rc < 0)
         return rc;
+    target.streams = streams;
     const leat_image_box box = box_of(ops, plans, &jpeg);
-    rc = set_target(ops, n, plans, &jpeg, &target, &affine, err);
+    rc = set_target(ops, n, plans, &jpeg, &target, &output, err);
     if (rc < 0)
         return rc;
     if (leat_cpu_level() < LEAT_CPU_AVX2) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "op_list.h"
-#include "ops/image/color.h"
+#include "ops/image/color_loops.h"
 #include "ops/image/image.h"
 
 enum { ONE, THREE };
@@ -72,8 +72,11 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
         memcpy(to, from, n_px * n_in);
         return LEAT_OK;
     }
-    for (size_t i = 0; i < n_px; i++, from += n_in, to += n_out)
-        memset(to, n_in == 3 ? leat_color_gray(from) : *from, n_out);
+    if (n_in == 3)
+        leat_color_loops_now()->gray(to, from, n_px, n_out);
+    else
+        for (size_t i = 0; i < n_px; i++, to += n_out)
+            memset(to, from[i], n_out);
     return LEAT_OK;
 }
 

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * normalize: (x - mean) / std per channel, as float32. uint8 is scaled to 0 … 1 first:
+ * normalize: (x - mean) / std per channel, as a float type, with channels last or first. uint8 is scaled to 0 … 1 first:
  * (x / 255 - mean) / std. It computes x * scale + shift in float32 and rounds after each step;
  * scale = 1 / (255 std) and shift = -mean / std come from float64. So all CPU levels and devices give the
- * same bits, within a few units in the last place of the formula. */
+ * same bits, within a few units in the last place of the formula. float16 and bfloat16 round that once
+ * more. */
 #include "normalize.h"
 
 #include "op_list.h"
 
+static const leat_dtype dtypes[] = { LEAT_F32, LEAT_F16, LEAT_BF16 };
+static const char *const dtype_names[] = { "float32", "float16", "bfloat16", NULL };
+static const char *const layouts[] = { "channels_last", "channels_first", NULL };
+
 typedef struct normalize_options {
     leat_f32s mean, std;
+    int32_t dtype, layout;
 } normalize_options;
 
 static const leat_option options[] = {
@@ -17,6 +23,11 @@ static const leat_option options[] = {
                      "mean of each channel (uint8 pixels count as 0 to 1), or one for all"),
     LEAT_OPTION_F32S(normalize_options, std, "1", 1e-6, 1e6,
                      "standard deviation of each channel, or one for all"),
+    LEAT_OPTION_ENUM(normalize_options, dtype, "float32", dtype_names,
+                     "element type of the result; rounded to the nearest"),
+    LEAT_OPTION_ENUM(normalize_options, layout, "channels_last", layouts,
+                     "order of an image's result: height, width, channels; or channels, height, "
+                     "width"),
     LEAT_OPTION_END
 };
 
@@ -43,55 +54,69 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     if (n > 1 && last != n && last != LEAT_UNKNOWN_DIM)
         return leat_fail(err, LEAT_E_CONFIG, "normalize: mean and std are for %d channels, got %s",
                          (int)n, leat_shape_text(in, text, sizeof text));
+    if (o->layout && in->rank != 3)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "normalize: layout channels_first needs an image [height, width, "
+                         "channels], got %s",
+                         leat_shape_text(in, text, sizeof text));
     *out = *in;
-    out->dtype = LEAT_F32;
+    out->dtype = dtypes[o->dtype];
+    if (o->layout)
+        leat_output_planar_dims(in, out);
     return LEAT_OK;
 }
 
-void leat_normalize_affine(const void *options_, leat_dtype dtype, leat_affine *out)
+bool leat_normalize_is_planar(const void *options_)
+{
+    return ((const normalize_options *)options_)->layout != 0;
+}
+
+void leat_normalize_output(const void *options_, const leat_shape *in, leat_output *out)
 {
     const normalize_options *o = options_;
-    const double unit = dtype == LEAT_U8 ? 255.0 : 1.0;
-    out->n_channels = channels_of(o);
-    for (int32_t c = 0; c < out->n_channels; c++) {
+    const double unit = in->dtype == LEAT_U8 ? 255.0 : 1.0;
+    out->in = in->dtype;
+    out->out = dtypes[o->dtype];
+    out->is_planar = o->layout != 0;
+    out->channels = out->is_planar ? (size_t)in->dims[2] : 0;
+    out->n_px = out->is_planar ? (size_t)in->dims[0] * (size_t)in->dims[1] : 0;
+    out->affine.n_channels = channels_of(o);
+    for (int32_t c = 0; c < out->affine.n_channels; c++) {
         const double mean = (double)o->mean.values[o->mean.n > 1 ? c : 0];
         const double std = (double)o->std.values[o->std.n > 1 ? c : 0];
-        out->scale[c] = (float)(1.0 / (unit * std));
-        out->shift[c] = (float)(-mean / std);
+        out->affine.scale[c] = (float)(1.0 / (unit * std));
+        out->affine.shift[c] = (float)(-mean / std);
     }
-    leat_dsp_affine_fill(out);
+    leat_output_fill(out);
 }
 
 static void constants(const void *opts, const leat_shape *in, leat_op_constants *out)
 {
-    leat_affine affine;
-    leat_normalize_affine(opts, in->dtype, &affine);
-    out->words[0] = affine.n_channels;
-    for (int32_t c = 0; c < affine.n_channels; c++) {
-        out->values[c] = affine.scale[c];
-        out->values[LEAT_AFFINE_MAX + c] = affine.shift[c];
+    leat_output output;
+    leat_normalize_output(opts, in, &output);
+    out->words[0] = output.affine.n_channels;
+    out->words[1] = (int32_t)output.n_px;
+    for (int32_t c = 0; c < output.affine.n_channels; c++) {
+        out->values[c] = output.affine.scale[c];
+        out->values[LEAT_AFFINE_MAX + c] = output.affine.shift[c];
     }
 }
 
 static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    const size_t n = (size_t)leat_shape_elements(&in->shape);
-    leat_affine affine;
+    leat_output output;
     (void)plan;
     (void)scratch;
     (void)err;
-    leat_normalize_affine(opts, in->shape.dtype, &affine);
-    if (in->shape.dtype == LEAT_U8)
-        leat_dsp()->affine_u8(out->data, in->data, n, &affine);
-    else
-        leat_dsp()->affine_f32(out->data, in->data, n, &affine);
+    leat_normalize_output(opts, &in->shape, &output);
+    leat_output_write(&output, out->data, 0, in->data, (size_t)leat_shape_elements(&in->shape));
     return LEAT_OK;
 }
 
 const leat_op leat_op_normalize = {
     .name = "normalize",
-    .help = "subtract the mean and divide by the standard deviation, per channel; gives float32",
+    .help = "subtract the mean and divide by the standard deviation, per channel; gives floats",
     .options_size = sizeof(normalize_options),
     .options = options,
     .flags = LEAT_OP_KERNEL,

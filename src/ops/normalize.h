@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * normalize.h: the constants of normalize, for fused functions that normalise too. */
+ * normalize.h: the options of normalize, for fused functions that normalise too. */
 #ifndef LEAT_NORMALIZE_H
 #define LEAT_NORMALIZE_H
 
-#include "leat/tensor.h"
-#include "ops/image/dsp.h"
+#include <stdbool.h>
 
-/* Computes scale and shift of each channel for inputs of a type. */
-void leat_normalize_affine(const void *options, leat_dtype dtype, leat_affine *out);
+#include "leat/tensor.h"
+#include "ops/image/output.h"
+
+/* Fills scale, shift, element type and layout for inputs of a shape. Images need a known shape if the
+ * channels come first. */
+void leat_normalize_output(const void *options, const leat_shape *in, leat_output *out);
+/* Whether the channels come first. */
+bool leat_normalize_is_planar(const void *options);
 
 #endif

@@ -22,7 +22,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
 {
     const one_hot_options *o = opts;
     char text[128];
-    if (in->dtype == LEAT_F32 || in->rank >= LEAT_MAX_RANK)
+    if (leat_dtype_is_float(in->dtype) || in->rank >= LEAT_MAX_RANK)
         return leat_fail(err, LEAT_E_CONFIG, "one_hot expects class numbers (integers), got %s",
                          leat_shape_text(in, text, sizeof text));
     *out = *in;

@@ -36,6 +36,7 @@
     X(trivial_augment)                                                                             \
     X(cast)                                                                                        \
     X(normalize)                                                                                   \
+    X(layout)                                                                                      \
     X(scale)                                                                                       \
     X(one_hot)                                                                                     \
     X(sleep)

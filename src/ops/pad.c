@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * pad: adds rows and columns around an image: one value, the pixels of the edge, or the image mirrored
- * without its edge (reflect: c b | a b c | b a) or with it (symmetric: b a | a b c | c b). The names of
- * the modes are those of numpy.pad, tf.pad and torchvision's Pad. */
+ * (image.h has the modes). */
 #include <string.h>
 
 #include "op_list.h"
 #include "ops/image/image.h"
-
-enum { CONSTANT, EDGE, REFLECT, SYMMETRIC };
-static const char *const modes[] = { "constant", "edge", "reflect", "symmetric", NULL };
 
 typedef struct pad_options {
     leat_i64s pixels;
@@ -21,7 +17,7 @@ static const leat_option options[] = {
     LEAT_OPTION_I64S(pad_options, pixels, NULL, 0, 65535,
                      "pixels on each side; or [above and below, left and right]; or [above, below, "
                      "left, right]"),
-    LEAT_OPTION_ENUM(pad_options, mode, "constant", modes,
+    LEAT_OPTION_ENUM(pad_options, mode, "constant", leat_image_pad_modes,
                      "what is added: value, the edge, or the image mirrored"),
     LEAT_OPTION_F32S(pad_options, value, "0", -1e6, 1e6,
                      "value of constant padding: one, or one per channel"),
@@ -43,7 +39,6 @@ static sides sides_of(const leat_i64s *pixels)
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {
     const pad_options *o = opts;
-    char text[128];
     if (o->pixels.n != 1 && o->pixels.n != 2 && o->pixels.n != 4)
         return leat_fail(err, LEAT_E_CONFIG, "pad: pixels is 1, 2 or 4 numbers, got %d",
                          (int)o->pixels.n);
@@ -55,31 +50,13 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     const sides s = sides_of(&o->pixels);
     for (int i = 0; i < 2; i++) {
         const int64_t most = s.before[i] > s.after[i] ? s.before[i] : s.after[i];
-        if (in->dims[i] == LEAT_UNKNOWN_DIM)
-            continue;
-        if (o->mode >= REFLECT && most > in->dims[i] - (o->mode == REFLECT))
-            return leat_fail(err, LEAT_E_CONFIG, "pad: %lld pixels are more than %s has to mirror",
-                             (long long)most, leat_shape_text(in, text, sizeof text));
-        out->dims[i] = in->dims[i] + s.before[i] + s.after[i];
+        rc = leat_image_expect_pad("pad", most, o->mode, in, i, err);
+        if (rc != LEAT_OK)
+            return rc;
+        if (in->dims[i] != LEAT_UNKNOWN_DIM)
+            out->dims[i] = in->dims[i] + s.before[i] + s.after[i];
     }
     return LEAT_OK;
-}
-
-/* The input row or column that output position i shows (i from -before); -1: padding value. */
-static int64_t source_of(int64_t i, int64_t n, int mode)
-{
-    if (i >= 0 && i < n)
-        return i;
-    switch (mode) {
-    case EDGE:
-        return i < 0 ? 0 : n - 1;
-    case REFLECT:
-        return i < 0 ? -i : 2 * (n - 1) - i;
-    case SYMMETRIC:
-        return i < 0 ? -i - 1 : 2 * n - 1 - i;
-    default:
-        return -1;
-    }
 }
 
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
@@ -95,7 +72,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     (void)err;
     leat_image_value(&o->value, &in->shape, value);
     for (int64_t y = -s.before[0]; y < height + s.after[0]; y++) {
-        const int64_t row = source_of(y, height, o->mode);
+        const int64_t row = leat_image_pad_source(y, height, o->mode);
         if (row < 0) {
             leat_image_repeat(to, value, pixel, (size_t)out->shape.dims[1]);
             to += (size_t)out->shape.dims[1] * pixel;
@@ -103,7 +80,7 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
         }
         const uint8_t *from = (const uint8_t *)in->data + (size_t)(row * width) * pixel;
         for (int64_t x = -s.before[1]; x < width + s.after[1]; x++, to += pixel) {
-            const int64_t column = source_of(x, width, o->mode);
+            const int64_t column = leat_image_pad_source(x, width, o->mode);
             memcpy(to, column < 0 ? value : from + (size_t)column * pixel, pixel);
             if (x == 0) { /* copy the whole input row at once */
                 memcpy(to, from, (size_t)width * pixel);

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "op_list.h"
-#include "ops/image/color.h"
+#include "ops/image/color_loops.h"
 #include "ops/image/image.h"
 #include "ops/image/op_plans.h"
 
@@ -44,6 +44,14 @@ static void contrast_u8(uint8_t *to, const uint8_t *from, size_t n_px, size_t ch
 {
     uint64_t sums[4] = { 0 };
     uint8_t tables[4][256];
+    if (channels == 3) {
+        int64_t means[3];
+        leat_color_loops_now()->sums(from, n_px, sums);
+        for (size_t c = 0; c < 3; c++)
+            means[c] = leat_color_mean(sums[c], n_px);
+        leat_color_contrast_3(to, from, n_px, means, factor_q16);
+        return;
+    }
     for (size_t i = 0; i < n_px; i++)
         for (size_t c = 0; c < channels; c++)
             sums[c] += from[i * channels + c];

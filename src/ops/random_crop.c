@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * random_crop: cuts a box of fixed size from a random place, after padding with zeros. */
+ * random_crop: cuts a box of fixed size from a random place, after padding with zeros or with the
+ * image itself (image.h has the modes). */
 #include <string.h>
 
 #include "op_list.h"
@@ -9,13 +10,16 @@
 typedef struct crop_options {
     leat_i64s size;
     int64_t pad;
+    int32_t mode;
 } crop_options;
 
 static const leat_option options[] = {
     LEAT_OPTION_I64S(crop_options, size, NULL, 1, 65535,
                      "height and width of the result in pixels; one number for both"),
     LEAT_OPTION_I64(crop_options, pad, "0", 0, 65535,
-                    "zeros added on each side of the image first, in pixels"),
+                    "pixels added on each side of the image first"),
+    LEAT_OPTION_ENUM(crop_options, mode, "constant", leat_image_pad_modes,
+                     "what is added: zeros, the edge, or the image mirrored"),
     LEAT_OPTION_END
 };
 
@@ -28,7 +32,10 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
         rc = leat_image_size("random_crop", "size", &o->size, &size[0], &size[1], err);
     if (rc != LEAT_OK)
         return rc;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        rc = leat_image_expect_pad("random_crop", o->pad, o->mode, in, i, err);
+        if (rc != LEAT_OK)
+            return rc;
         if (in->dims[i] != LEAT_UNKNOWN_DIM && in->dims[i] + 2 * o->pad < size[i]) {
             char text[128];
             return leat_fail(err, LEAT_E_CONFIG,
@@ -37,6 +44,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
                              (long long)size[0], (long long)size[1],
                              leat_shape_text(in, text, sizeof text), (long long)o->pad);
         }
+    }
     *out = *in;
     memcpy(out->dims, size, sizeof size);
     return LEAT_OK;
@@ -53,25 +61,31 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     LEAT_PLAN_PUT(out, box);
 }
 
+static void constants(const void *opts, const leat_shape *in, leat_op_constants *out)
+{
+    (void)in;
+    out->words[0] = ((const crop_options *)opts)->mode;
+}
+
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     leat_image_box box;
-    (void)opts;
     (void)scratch;
     (void)err;
     LEAT_PLAN_GET(planned, box);
-    leat_image_cut(in, out, &box);
+    leat_image_cut(in, out, &box, ((const crop_options *)opts)->mode);
     return LEAT_OK;
 }
 
 const leat_op leat_op_random_crop = {
     .name = "random_crop",
-    .help = "cut a box of fixed size from a random place, with zero padding",
+    .help = "cut a box of fixed size from a random place, after padding",
     .options_size = sizeof(crop_options),
     .options = options,
     .flags = LEAT_OP_RANDOM | LEAT_OP_KERNEL,
     .shape = shape,
     .plan = plan,
     .apply = apply,
+    .constants = constants,
 };

@@ -81,9 +81,11 @@ static int apply(const void *opts, const leat_plan64 *planned, const leat_view *
     if (out->data != in->data)
         memcpy(out->data, in->data, stride * (size_t)in->shape.dims[0]);
     leat_image_value(&o->value, &in->shape, value);
-    uint8_t *to = (uint8_t *)out->data + (size_t)box.y * stride + (size_t)box.x * pixel;
-    for (int32_t y = 0; y < box.height; y++, to += stride)
+    uint8_t *const to = (uint8_t *)out->data + (size_t)box.y * stride + (size_t)box.x * pixel;
+    if (box.height)
         leat_image_repeat(to, value, pixel, (size_t)box.width);
+    for (int32_t y = 1; y < box.height; y++)
+        memcpy(to + (size_t)y * stride, to, (size_t)box.width * pixel);
     return LEAT_OK;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * random_flip: mirrors an image left to right (or top to bottom) with probability p. */
+ * random_flip: mirrors an image left to right (or top to bottom) with probability p; or, with `alternate`,
+ * each record in every second epoch, as in Jordan, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU",
+ * 2024. */
 #include "random_flip.h"
 
 #include <string.h>
@@ -16,12 +18,16 @@ static const char *const axes[] = { "horizontal", "vertical", NULL };
 typedef struct flip_options {
     float p;
     int32_t axis;
+    int32_t alternate;
 } flip_options;
 
 static const leat_option options[] = {
     LEAT_OPTION_F32(flip_options, p, "0.5", 0, 1, "probability of mirroring"),
     LEAT_OPTION_ENUM(flip_options, axis, "horizontal", axes,
                      "horizontal swaps left and right, vertical swaps top and bottom"),
+    LEAT_OPTION_BOOL(flip_options, alternate, "false",
+                     "mirror each record in every second epoch; p is the probability that it is "
+                     "mirrored in the first"),
     LEAT_OPTION_END
 };
 
@@ -34,7 +40,10 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
 static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_plan64 *out)
 {
     const flip_options *o = opts;
-    const leat_flip_plan drawn = { .mirror = leat_rng_f32(rng) < o->p };
+    leat_rng first = leat_rng_in_epoch(rng, 0);
+    const bool is_turned = o->alternate && leat_rng_epoch(rng) % 2;
+    const leat_flip_plan drawn = { .mirror = (leat_rng_f32(o->alternate ? &first : rng) < o->p) !=
+                                             is_turned };
     (void)in;
     LEAT_PLAN_PUT(out, drawn);
 }

@@ -8,12 +8,14 @@
 
 #include "op_list.h"
 #include "ops/image/resample.h"
+#include "resizing.h"
 
 enum { N_TRIES = 10 };
 
 typedef struct crop_options {
     leat_i64s size;
     leat_f32s scale, ratio;
+    int32_t interpolation;
 } crop_options;
 
 static const leat_option options[] = {
@@ -23,6 +25,8 @@ static const leat_option options[] = {
                      "smallest and largest area of the box, as a share of the image"),
     LEAT_OPTION_F32S(crop_options, ratio, "[0.75, 1.3333334]", 0.01, 100,
                      "smallest and largest width / height of the box"),
+    LEAT_OPTION_ENUM(crop_options, interpolation, "bilinear", leat_resample_names,
+                     "Pillow's filters; antialiased when the box shrinks, unless nearest"),
     LEAT_OPTION_END
 };
 
@@ -90,13 +94,23 @@ static void plan(const void *opts, leat_rng *rng, const leat_shape *in, leat_pla
     LEAT_PLAN_PUT(out, box);
 }
 
+int32_t leat_random_resized_crop_interpolation(const void *options_)
+{
+    return ((const crop_options *)options_)->interpolation;
+}
+
+static void constants(const void *opts, const leat_shape *in, leat_op_constants *out)
+{
+    (void)in;
+    out->words[0] = leat_random_resized_crop_interpolation(opts);
+}
+
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     leat_image_box box;
-    (void)opts;
     LEAT_PLAN_GET(planned, box);
-    return leat_resample(in, &box, out, scratch, err);
+    return leat_resample(in, &box, out, leat_random_resized_crop_interpolation(opts), scratch, err);
 }
 
 const leat_op leat_op_random_resized_crop = {
@@ -108,4 +122,5 @@ const leat_op leat_op_random_resized_crop = {
     .shape = shape,
     .plan = plan,
     .apply = apply,
+    .constants = constants,
 };

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * resize: resizes by bilinear interpolation, with antialiasing when it shrinks (resample.h). */
+ * resize: resizes by one of four filters, with antialiasing when it shrinks (resample.h). */
 #include <string.h>
 
 #include "op_list.h"
 #include "ops/image/image.h"
 #include "ops/image/resample.h"
-#include "resize.h"
+#include "resizing.h"
 
 typedef struct resize_options {
     leat_i64s size;
     int32_t keep_aspect;
+    int32_t interpolation;
 } resize_options;
 
 static const leat_option options[] = {
@@ -18,6 +19,8 @@ static const leat_option options[] = {
                      "height and width of the result in pixels; one number for both"),
     LEAT_OPTION_BOOL(resize_options, keep_aspect, "false",
                      "size is one number: the shorter side; the longer side follows"),
+    LEAT_OPTION_ENUM(resize_options, interpolation, "bilinear", leat_resample_names,
+                     "Pillow's filters; antialiased when the image shrinks, unless nearest"),
     LEAT_OPTION_END
 };
 
@@ -62,21 +65,32 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     return LEAT_OK;
 }
 
+int32_t leat_resize_interpolation(const void *options_)
+{
+    return ((const resize_options *)options_)->interpolation;
+}
+
+static void constants(const void *opts, const leat_shape *in, leat_op_constants *out)
+{
+    (void)in;
+    out->words[0] = leat_resize_interpolation(opts);
+}
+
 static int apply(const void *opts, const leat_plan64 *planned, const leat_view *in,
                  const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     const leat_image_box whole = { 0, 0, (int32_t)in->shape.dims[0], (int32_t)in->shape.dims[1] };
-    (void)opts;
     (void)planned;
-    return leat_resample(in, &whole, out, scratch, err);
+    return leat_resample(in, &whole, out, leat_resize_interpolation(opts), scratch, err);
 }
 
 const leat_op leat_op_resize = {
     .name = "resize",
-    .help = "resize by bilinear interpolation, antialiased when it shrinks",
+    .help = "resize, antialiased when it shrinks",
     .options_size = sizeof(resize_options),
     .options = options,
     .flags = LEAT_OP_KERNEL,
     .shape = shape,
     .apply = apply,
+    .constants = constants,
 };

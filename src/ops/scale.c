@@ -3,6 +3,7 @@
  * scale: x * factor + offset as float32, for numbers of any type (like Keras' Rescaling). Integers are
  * rounded to float32 first. Product and sum are rounded once each. */
 #include "op_list.h"
+#include "ops/image/cast_value.h"
 #include "ops/image/dsp.h"
 
 typedef struct scale_options {
@@ -51,8 +52,7 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
         leat_dsp()->affine_f32(to, in->data, n, &affine);
     else
         for (size_t i = 0; i < n; i++) {
-            const float x = in->shape.dtype == LEAT_I32 ? (float)((const int32_t *)in->data)[i]
-                                                        : (float)((const int64_t *)in->data)[i];
+            const float x = leat_cast_load_f32(in->data, (int32_t)in->shape.dtype, (int64_t)i);
             to[i] = x * o->factor + o->offset;
         }
     return LEAT_OK;

@@ -172,7 +172,7 @@ static int first_shape(const leat_model *model, leat_shape *out, leat_error *err
     if (n < 1)
         return leat_fail(err, LEAT_E_CONFIG, "train: the input %s is empty or of unknown shape",
                          leat_shape_text(&model->input, text, sizeof text));
-    if (model->input.dtype == LEAT_I32 || model->input.dtype == LEAT_I64)
+    if (model->input.dtype != LEAT_F32 && model->input.dtype != LEAT_U8)
         return leat_fail(err, LEAT_E_CONFIG,
                          "train: the input is %s; models compute on float32 (uint8 is converted): "
                          "add the op cast to the pipeline",

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/cpu.h"
 #include "base/perm.h"
 
 static void check_bijection(uint64_t n, uint64_t seed)
@@ -83,6 +84,46 @@ static void large_numbers(void **state)
         }
         assert_true(fabs(mean - 0.5) < 4 / sqrt(12 * n_asked));
     }
+}
+
+/* Several positions at a time are what they are one by one: on every CPU level, at both ends and in the
+ * middle, for small n all of them. */
+static void check_span(const leat_perm *perm, uint64_t i, uint64_t n)
+{
+    uint64_t records[300];
+    assert_true(n <= 300);
+    leat_perm_span(perm, i, n, records);
+    for (uint64_t k = 0; k < n; k++)
+        if (records[k] != leat_perm_at(perm, i + k))
+            fail_msg("n = %llu, i = %llu at %s", (unsigned long long)perm->n,
+                     (unsigned long long)(i + k), leat_cpu_name(leat_cpu_level()));
+}
+
+static void spans_are_single_positions(void **state)
+{
+    static const uint64_t sizes[] = { 1000,
+                                      65536,
+                                      1281167,
+                                      ((uint64_t)1 << 32) + 1,
+                                      ((uint64_t)1 << 62) + 12345,
+                                      UINT64_MAX - ((uint64_t)1 << 33),
+                                      UINT64_MAX };
+    (void)state;
+    for (int level = 0; level <= leat_cpu_best(); level++) {
+        leat_cpu_use(level);
+        for (uint64_t n = 0; n <= 300; n++) {
+            const leat_perm perm = leat_perm_make(n, n, 1, 0);
+            check_span(&perm, 0, n);
+            check_span(&perm, n / 3, n - n / 3);
+        }
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+            const leat_perm perm = leat_perm_make(sizes[k], 5, 2, 0);
+            for (uint64_t part = 0; part < 50; part++)
+                check_span(&perm, sizes[k] / 51 * part, 17 + part);
+            check_span(&perm, sizes[k] - 300, 300);
+        }
+    }
+    leat_cpu_use(leat_cpu_best());
 }
 
 /* --- is it random? Sums of squares against their expectation, as a number of deviations -------- */
@@ -240,6 +281,7 @@ int main(void)
         cmocka_unit_test(every_record_once),
         cmocka_unit_test(around_squares_and_powers),
         cmocka_unit_test(large_numbers),
+        cmocka_unit_test(spans_are_single_positions),
         cmocka_unit_test(every_record_is_as_likely_at_every_place),
         cmocka_unit_test(neighbours_differ_by_anything),
         cmocka_unit_test(all_orders_are_as_likely),

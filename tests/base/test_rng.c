@@ -70,6 +70,11 @@ static void streams_differ(void **state)
             for (size_t c = 0; c < 7; c++)
                 for (size_t d = 0; d < 5; d++) {
                     leat_rng rng = leat_rng_make(seeds[a], records[b], epochs[c], streams[d]);
+                    const leat_rng other = leat_rng_in_epoch(&rng, epochs[a]);
+                    const leat_rng made =
+                        leat_rng_make(seeds[a], records[b], epochs[a], streams[d]);
+                    assert_memory_equal(&other, &made, sizeof made);
+                    assert_int_equal(leat_rng_epoch(&rng), epochs[c]);
                     const uint64_t high = leat_rng_u32(&rng);
                     seen[n++] = high << 32 | leat_rng_u32(&rng);
                 }

@@ -15,12 +15,15 @@
 static void types_have_names_and_sizes(void **state)
 {
     (void)state;
-    static const size_t bytes[] = { 1, 4, 8, 4 };
-    static const char *const names[] = { "uint8", "int32", "int64", "float32" };
+    static const size_t bytes[] = { 1, 4, 8, 4, 2, 2 };
+    static const char *const names[] = {
+        "uint8", "int32", "int64", "float32", "float16", "bfloat16"
+    };
     for (int i = 0; i < LEAT_N_DTYPES; i++) {
         assert_string_equal(leat_dtype_name((leat_dtype)i), names[i]);
         assert_int_equal(leat_dtype_bytes((leat_dtype)i), bytes[i]);
         assert_int_equal(leat_dtype_of(names[i]), i);
+        assert_int_equal(leat_dtype_is_float((leat_dtype)i), i >= LEAT_F32);
     }
     assert_int_equal(leat_dtype_of("float64"), LEAT_N_DTYPES);
     assert_int_equal(leat_dtype_of(""), LEAT_N_DTYPES);

@@ -7,6 +7,7 @@
 
 static const char *const parts[] = { "{random_resized_crop: {size: 20}}, random_flip",
                                      "{random_crop: {size: 24, pad: 9}}",
+                                     "{random_crop: {size: 13, pad: 11, mode: reflect}}",
                                      "{center_crop: {size: [20, 26]}}, {normalize: {mean: 0.5}}" };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 

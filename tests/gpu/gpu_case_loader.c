@@ -127,6 +127,8 @@ gpu_verdict gpu_case_loader(gpu_run *run)
 {
     static const char *const chains[][2] = {
         { "", "[random_flip]" },
+        { "",
+          "[{random_flip: {alternate: true}}, {random_crop: {size: 14, pad: 4, mode: reflect}}]" },
         { "[random_crop: {size: [20, 20], pad: 2}]", "[random_flip, normalize: {mean: 0.5}]" },
         { "",
           "[random_crop: {size: [18, 16], pad: 3}, random_flip, color_jitter: {brightness: 0.4, "

@@ -49,6 +49,7 @@ static bool is(const chain_case *c, const char *name)
 
 static void draw_crop(chain_case *c, leat_rng *rng, const leat_shape *in)
 {
+    static const char *const modes[] = { "constant", "edge", "reflect", "symmetric" };
     char text[64];
     const int64_t pad = is(c, "random_crop") ? leat_rng_below(rng, 6) : 0;
     snprintf(text, sizeof text, "[%u, %u]",
@@ -58,6 +59,8 @@ static void draw_crop(chain_case *c, leat_rng *rng, const leat_shape *in)
     snprintf(text, sizeof text, "%d", (int)pad);
     if (pad)
         set(c, "pad", text);
+    if (pad < in->dims[0] && pad < in->dims[1] && !is(c, "center_crop"))
+        set(c, "mode", modes[leat_rng_below(rng, 4)]);
 }
 
 static void draw_numbers(chain_case *c, leat_rng *rng, const char *name, int64_t n, float low,
@@ -76,13 +79,16 @@ static void draw_numbers(chain_case *c, leat_rng *rng, const char *name, int64_t
 /* Options that fit an image of this shape. */
 static void draw_options(chain_case *c, leat_rng *rng, const leat_shape *in)
 {
-    static const char *const dtypes[] = { "uint8", "int32", "int64", "float32" };
+    static const char *const dtypes[] = { "uint8",   "int32",   "int64",
+                                          "float32", "float16", "bfloat16" };
+    static const char *const filters[] = { "bilinear", "nearest", "bicubic", "lanczos" };
     char text[64];
     if (is(c, "random_crop") || is(c, "center_crop"))
         draw_crop(c, rng, in);
     if (is(c, "resize") || is(c, "random_resized_crop")) {
         snprintf(text, sizeof text, "[%d, %d]", (int)size_of(rng), (int)size_of(rng));
         set(c, "size", text);
+        set(c, "interpolation", filters[leat_rng_below(rng, 4)]);
     }
     if (is(c, "random_flip")) {
         set(c, "axis", leat_rng_below(rng, 2) ? "vertical" : "horizontal");
@@ -102,10 +108,12 @@ static void draw_options(chain_case *c, leat_rng *rng, const leat_shape *in)
         set(c, "saturation", "0.9");
         set(c, "hue", "0.5");
     } else if (is(c, "cast")) {
-        set(c, "dtype", dtypes[leat_rng_below(rng, 4)]);
+        set(c, "dtype", dtypes[leat_rng_below(rng, 6)]);
     } else if (is(c, "normalize")) {
         draw_numbers(c, rng, "mean", leat_rng_below(rng, 2) ? in->dims[2] : 1, -1, 1);
         draw_numbers(c, rng, "std", leat_rng_below(rng, 2) ? in->dims[2] : 1, 0.01f, 3);
+        set(c, "dtype", dtypes[3 + leat_rng_below(rng, 3)]);
+        set(c, "layout", leat_rng_below(rng, 2) ? "channels_first" : "channels_last");
     } else if (is(c, "scale")) {
         snprintf(text, sizeof text, "%.6g", (double)uniform(rng, -2, 2));
         set(c, "factor", text);
@@ -178,6 +186,8 @@ static void draw_pixels(uint8_t *to, const leat_shape *shape, leat_rng *rng)
             memcpy(to + i * 4, &x, 4);
         else if (shape->dtype == LEAT_F32)
             memcpy(to + i * 4, &f, 4);
+        else if (leat_dtype_is_float(shape->dtype)) /* finite in both types */
+            memcpy(to + i * 2, &(uint16_t){ (uint16_t)(x & 0xbfff) }, 2);
         else
             memcpy(to + i * 8, &(uint64_t){ (uint64_t)x << leat_rng_below(rng, 33) }, 8);
     }

@@ -5,6 +5,7 @@
 #include "fixtures/jpeg_fixture.h"
 
 #include "ops/image/resample.h"
+#include "ops/image/taps.h"
 
 static void boxes(void **state)
 {
@@ -133,8 +134,9 @@ static uint8_t *by_steps(const leat_jpeg *jpeg, const leat_image_box *box,
     const size_t row = (size_t)t->width * (size_t)t->channels;
     uint8_t *pixels = out.data;
     leat_scratch_reset(scratch);
-    assert_int_equal(leat_resample(&whole, box, &resized, scratch, NULL), LEAT_OK);
-    leat_image_cut(&resized, &out, &cut);
+    assert_int_equal(leat_resample(&whole, box, &resized, t->interpolation, scratch, NULL),
+                     LEAT_OK);
+    leat_image_cut(&resized, &out, &cut, LEAT_PAD_CONSTANT);
     for (int32_t y = 0; t->is_mirrored && y < t->height; y++, pixels += row)
         leat_dsp()->mirror_row(pixels, pixels, (size_t)t->width, (size_t)t->channels);
     free(resized.data);

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "base/cpu.h"
+
 /* --- crops ----------------------------------------------------------------------------------- */
 
 static void crop_with_pad(void **state)
@@ -42,6 +44,41 @@ static void crop_with_pad(void **state)
     free(options);
 }
 
+/* Padding with a mode equals the op pad before a crop without padding, at every place and CPU level. */
+static void crop_with_mode_is_pad_and_crop(void **state)
+{
+    (void)state;
+    static const char *const modes[] = { "constant", "edge", "reflect", "symmetric" };
+    enum { HEIGHT = 7, WIDTH = 6, PAD = 5, TALL = 4, BROAD = 3, N = 2500 };
+    for (uint64_t seed = 0; seed < N; seed++) {
+        const char *const mode = modes[seed % 4];
+        void *crop = op_options(leat_op_find("random_crop"), "size", "[4, 3]", "pad", "5", "mode",
+                                mode, NULL);
+        void *pad = op_options(leat_op_find("pad"), "pixels", "5", "mode", mode, NULL);
+        leat_view in = op_noise(seed % 3 ? LEAT_U8 : LEAT_F32, HEIGHT, WIDTH, 1 + seed % 4, seed);
+        op_result padded = op_run_ok("pad", pad, in, 0);
+        const size_t pixel = (size_t)in.shape.dims[2] * leat_dtype_bytes(in.shape.dtype);
+        for (int level = 0; level <= leat_cpu_best(); level++) {
+            int32_t box[4]; /* y, x, height, width */
+            leat_cpu_use(level);
+            op_result r = op_run_ok("random_crop", crop, in, seed);
+            memcpy(box, &r.plan, sizeof box);
+            for (int y = 0; y < TALL; y++)
+                assert_memory_equal(
+                    op_u8(r.out) + (size_t)(y * BROAD) * pixel,
+                    op_u8(padded.out) +
+                        (size_t)((box[0] + PAD + y) * (WIDTH + 2 * PAD) + box[1] + PAD) * pixel,
+                    BROAD * pixel);
+            free(r.out.data);
+        }
+        free(padded.out.data);
+        free(in.data);
+        free(pad);
+        free(crop);
+    }
+    leat_cpu_use(leat_cpu_best());
+}
+
 static void crop_too_large_is_refused(void **state)
 {
     (void)state;
@@ -60,6 +97,10 @@ static void crop_too_large_is_refused(void **state)
                       (leat_shape){ LEAT_I64, 0, { 0 } },
                       "center_crop expects a uint8 or float32 image [height, width, 1 to 4 "
                       "channels], got int64[]");
+    op_expect_refusal("random_crop",
+                      op_options(leat_op_find("random_crop"), "size", "[8, 8]", "pad", "30", "mode",
+                                 "reflect", NULL),
+                      in, "random_crop: 30 pixels are more than uint8[32, 30, 3] has to mirror");
 }
 
 static void center_crop_is_the_middle(void **state)
@@ -125,6 +166,34 @@ static void flip_has_its_probability(void **state)
             n += (int)plan.words[0];
         }
         assert_in_range(n, percent ? percent * 100 - 250 : 0, percent * 100 + percent * 2);
+        free(options);
+    }
+}
+
+/* `alternate`: the side of epoch 0 has probability p; then a record changes its side in every epoch. */
+static void flip_alternates(void **state)
+{
+    (void)state;
+    static const uint64_t epochs[] = { 0, 1, 2, 3, 7, 0xffff, 0x10000, 0x10001 };
+    const leat_op *op = leat_op_find("random_flip");
+    const leat_shape in = { LEAT_U8, 3, { 2, 2, 3 } };
+    for (int percent = 0; percent <= 100; percent += 25) {
+        char text[16];
+        int n = 0;
+        snprintf(text, sizeof text, "%g", percent / 100.0);
+        void *options = op_options(op, "p", text, "alternate", "true", NULL);
+        for (uint64_t record = 0; record < 4000; record++) {
+            uint64_t first = 2;
+            for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
+                leat_rng rng = leat_rng_make(1, record, epochs[i], 3);
+                leat_plan64 plan = { 0 };
+                op->plan(options, &rng, &in, &plan);
+                first = i ? first : plan.words[0];
+                assert_int_equal(plan.words[0], first ^ (epochs[i] & 1));
+            }
+            n += (int)first;
+        }
+        assert_in_range(n, percent ? percent * 40 - 160 : 0, percent * 40 + percent * 2);
         free(options);
     }
 }
@@ -211,10 +280,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crop_with_pad),
+        cmocka_unit_test(crop_with_mode_is_pad_and_crop),
         cmocka_unit_test(crop_too_large_is_refused),
         cmocka_unit_test(center_crop_is_the_middle),
         cmocka_unit_test(flip_mirrors_and_twice_is_identity),
         cmocka_unit_test(flip_has_its_probability),
+        cmocka_unit_test(flip_alternates),
         cmocka_unit_test(brightness_adds_one_number),
         cmocka_unit_test(contrast_keeps_the_mean),
     };

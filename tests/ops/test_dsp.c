@@ -4,6 +4,7 @@
 #include "fixtures/op_test.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "base/cpu.h"
 #include "ops/image/dsp.h"
@@ -99,6 +100,37 @@ static void check_affine_f32(const leat_dsp_table *c, const leat_dsp_table *othe
     free(in);
 }
 
+/* Any bits: NaN, infinite and subnormal numbers too, and those near what 16 bits can hold. */
+static void check_16_bits(void (*plain)(uint16_t *, const float *, size_t),
+                          void (*other)(uint16_t *, const float *, size_t), uint64_t *seed)
+{
+    const size_t n = draw(seed, 100);
+    uint32_t *bits = malloc(4 * n + 1);
+    for (size_t i = 0; i < n; i++) {
+        bits[i] = (uint32_t)op_next(seed);
+        if (i % 2)
+            bits[i] = (bits[i] & 0x80001fff) | (uint32_t)(96 + draw(seed, 50)) << 23 |
+                      (uint32_t)(draw(seed, 1024) << 13);
+        if (i % 5 == 0)
+            bits[i] &= 0xfffff000; /* often halfway between two */
+    }
+    const room a = room_open(2 * n), b = room_open(2 * n);
+    plain(at(a), (const float *)bits, n);
+    other(at(b), (const float *)bits, n);
+    check_and_close(a, b);
+    free(bits);
+}
+
+static void check_f16(const leat_dsp_table *c, const leat_dsp_table *other, uint64_t *seed)
+{
+    check_16_bits(c->f16_of_f32, other->f16_of_f32, seed);
+}
+
+static void check_bf16(const leat_dsp_table *c, const leat_dsp_table *other, uint64_t *seed)
+{
+    check_16_bits(c->bf16_of_f32, other->bf16_of_f32, seed);
+}
+
 static void check_mirror_row(const leat_dsp_table *c, const leat_dsp_table *other, uint64_t *seed)
 {
     static const size_t pixels[] = { 1, 2, 3, 4, 8, 12, 16 };
@@ -134,8 +166,9 @@ static leat_axis random_axis(uint64_t *seed, int64_t n_in)
 {
     leat_axis axis;
     leat_scratch_reset(op_scratch);
-    assert_int_equal(
-        leat_resample_axis(&axis, n_in, 1 + (int64_t)draw(seed, 90), LEAT_U8, op_scratch), LEAT_OK);
+    assert_int_equal(leat_resample_axis(&axis, n_in, 1 + (int64_t)draw(seed, 90), LEAT_U8,
+                                        (int32_t)draw(seed, 4), op_scratch),
+                     LEAT_OK);
     return axis;
 }
 
@@ -144,7 +177,8 @@ static void check_mix_rows(const leat_dsp_table *c, const leat_dsp_table *other,
     const int64_t height = 1 + (int64_t)draw(seed, 60);
     const leat_axis axis = random_axis(seed, height);
     const size_t n = draw(seed, 150), stride = n + draw(seed, 9);
-    const int32_t shift = axis.bits - (int32_t)draw(seed, 8);
+    const size_t most_bits = leat_taps_radius(axis.interpolation) > 1 ? 6 : 7; /* of fraction */
+    const int32_t shift = axis.bits - (int32_t)draw(seed, most_bits + 1);
     /* White everywhere, now and then: the largest sums. */
     uint8_t *in = noise((size_t)height * stride, seed);
     if (draw(seed, 4) == 0)
@@ -174,9 +208,12 @@ static void check_sample_row(const leat_dsp_table *c, const leat_dsp_table *othe
     const size_t n_out = (size_t)axis.n_out * (size_t)channels;
     const int white = draw(seed, 4) == 0;
     int16_t *in = malloc((n + LEAT_DSP_ROW_SLACK) * sizeof *in);
-    for (size_t i = 0; i < n + LEAT_DSP_ROW_SLACK; i++)
-        in[i] =
-            (int16_t)(white ? (size_t)255 << fraction : draw(seed, ((size_t)255 << fraction) + 1));
+    const int32_t overshoot = leat_taps_radius(axis.interpolation) > 1 ? 100 : 0;
+    for (size_t i = 0; i < n + LEAT_DSP_ROW_SLACK; i++) {
+        const int32_t value = (int32_t)draw(seed, 256 + 2 * (size_t)overshoot) - overshoot;
+        const int32_t part = value < 255 + overshoot ? (int32_t)draw(seed, 1u << fraction) : 0;
+        in[i] = (int16_t)(white ? 255 << fraction : value * (1 << fraction) + part);
+    }
     const room a = room_open(n_out), b = room_open(n_out);
     c->sample_row(at(a), in, &axis, channels, axis.bits + fraction);
     other->sample_row(at(b), in, &axis, channels, axis.bits + fraction);
@@ -186,8 +223,8 @@ static void check_sample_row(const leat_dsp_table *c, const leat_dsp_table *othe
 
 /* In the order of leat_dsp_table, which has nothing but pointers to functions. */
 static check_fn *const checks[] = {
-    check_affine_u8, check_affine_f32, check_mirror_row,
-    check_add_u8,    check_mix_rows,   check_sample_row,
+    check_affine_u8,  check_affine_f32, check_f16,      check_bf16,
+    check_mirror_row, check_add_u8,     check_mix_rows, check_sample_row,
 };
 _Static_assert(sizeof checks / sizeof *checks == sizeof(leat_dsp_table) / sizeof(void (*)(void)),
                "each loop has a check");
@@ -219,53 +256,70 @@ static void level_can_be_chosen(void **state)
     assert_string_equal(leat_cpu_name(99), "?");
 }
 
-/* The weights of every output sum to one, exactly, and none is negative. */
+/* The weights of every output sum to one, exactly. None is negative, or the filter is a wide one, whose
+ * sums still fit (resample.h, and the bytes of jpeg_resize_avx512.c). */
+static void check_weights(const leat_axis *axis)
+{
+    const bool is_wide = leat_taps_radius(axis->interpolation) > 1;
+    for (int64_t i = 0; i < axis->n_out; i++) {
+        int64_t sum = 0, size = 0;
+        assert_in_range(axis->start[i], 0, axis->n_in - axis->n_taps);
+        for (int32_t k = 0; k < axis->stride; k++) {
+            const int16_t weight = axis->weights[i * axis->stride + k];
+            assert_true(weight >= 0 || is_wide);
+            assert_true(weight < 32768 - 128);
+            assert_true(k < axis->n_taps || weight == 0);
+            sum += weight;
+            size += abs(weight);
+        }
+        assert_int_equal(sum, (int64_t)1 << axis->bits);
+        assert_true((double)size < 1.8 * (double)sum);
+    }
+}
+
 static void weights_sum_to_one(void **state)
 {
     (void)state;
-    for (int64_t n_in = 1; n_in < 3000; n_in += n_in / 7 + 1)
-        for (int64_t n_out = 1; n_out < 300; n_out += n_out / 5 + 1) {
-            leat_axis axis;
-            leat_scratch_reset(op_scratch);
-            assert_int_equal(leat_resample_axis(&axis, n_in, n_out, LEAT_U8, op_scratch), LEAT_OK);
-            assert_in_range(axis.n_taps, 1, n_in);
-            for (int64_t i = 0; i < n_out; i++) {
-                int64_t sum = 0;
-                assert_in_range(axis.start[i], 0, n_in - axis.n_taps);
-                for (int32_t k = 0; k < axis.stride; k++) {
-                    const int16_t weight = axis.weights[i * axis.stride + k];
-                    assert_true(weight >= 0);
-                    assert_true(k < axis.n_taps || weight == 0);
-                    sum += weight;
-                }
-                assert_int_equal(sum, (int64_t)1 << axis.bits);
+    for (int32_t filter = LEAT_BILINEAR; filter <= LEAT_LANCZOS; filter++)
+        for (int64_t n_in = 1; n_in < 3000; n_in += n_in / 7 + 1)
+            for (int64_t n_out = 1; n_out < 300; n_out += n_out / 5 + 1) {
+                leat_axis axis;
+                leat_scratch_reset(op_scratch);
+                assert_int_equal(
+                    leat_resample_axis(&axis, n_in, n_out, LEAT_U8, filter, op_scratch), LEAT_OK);
+                assert_in_range(axis.n_taps, 1, n_in);
+                check_weights(&axis);
             }
-        }
 }
 
 /* Each weight is what the rounded running sum grows by, as if all were worked out anew each time. */
+static void check_steps(const leat_taps *taps, int32_t bits)
+{
+    int16_t weights[2700];
+    double total = 0, sum = 0;
+    int32_t before = 0;
+    assert_in_range(taps->n, 1, 2700);
+    for (int32_t k = 0; k < taps->n; k++)
+        total += leat_taps_weight(taps, k);
+    leat_taps_fill_u8(taps, bits, weights);
+    for (int32_t k = 0; k < taps->n; k++) {
+        sum += leat_taps_weight(taps, k);
+        const int32_t upto = (int32_t)(sum / total * (double)(1 << bits) + 0.5);
+        assert_int_equal(weights[k], upto - before);
+        before = upto;
+    }
+}
+
 static void weights_are_steps_of_a_sum(void **state)
 {
-    int16_t weights[900];
     (void)state;
-    for (int64_t n_in = 1; n_in < 1200; n_in += n_in / 9 + 1)
-        for (int64_t n_out = 3; n_out < 400; n_out += n_out / 2)
-            for (int32_t i = 0; i < n_out; i++) {
-                const leat_taps taps = leat_taps_of(n_in, n_out, i);
-                const int32_t bits = leat_taps_bits(n_in, n_out);
-                double total = 0, sum = 0;
-                int32_t before = 0;
-                assert_in_range(taps.n, 1, 900);
-                for (int32_t k = 0; k < taps.n; k++)
-                    total += leat_taps_weight(&taps, k);
-                leat_taps_fill_u8(&taps, bits, weights);
-                for (int32_t k = 0; k < taps.n; k++) {
-                    sum += leat_taps_weight(&taps, k);
-                    const int32_t upto = (int32_t)(sum / total * (double)(1 << bits) + 0.5);
-                    assert_int_equal(weights[k], upto - before);
-                    before = upto;
+    for (int32_t filter = LEAT_BILINEAR; filter <= LEAT_LANCZOS; filter++)
+        for (int64_t n_in = 1; n_in < 1200; n_in += n_in / 9 + 1)
+            for (int64_t n_out = 3; n_out < 400; n_out += n_out / 2)
+                for (int32_t i = 0; i < n_out; i++) {
+                    const leat_taps taps = leat_taps_of(n_in, n_out, i, filter);
+                    check_steps(&taps, leat_taps_bits(n_in, n_out, filter));
                 }
-            }
 }
 
 int main(void)

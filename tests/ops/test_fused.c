@@ -83,6 +83,25 @@ static void one_go_equals_one_by_one(void **state)
         { "[decode_jpeg, {random_resized_crop: 48}, random_flip, {normalize: {std: 0.2}}]", 4 },
         { "[{decode_jpeg: {channels: 1}}, {random_resized_crop: 24}, random_flip, normalize]", 4 },
         { "[decode_image, {random_resized_crop: 24}, random_flip, normalize]", 4 },
+        { "[decode_jpeg, {random_resized_crop: 24}, {random_flip: {alternate: true}}]", 3 },
+        { "[decode_jpeg, {random_resized_crop: 24}, random_flip, {normalize: {dtype: bfloat16}}]",
+          4 },
+        { "[decode_jpeg, {random_resized_crop: {size: 48, interpolation: bicubic}}, random_flip, "
+          "normalize]",
+          4 },
+        { "[decode_jpeg, {random_resized_crop: {size: 20, interpolation: lanczos}}, random_flip]",
+          3 },
+        { "[decode_jpeg, {random_resized_crop: {size: 40, interpolation: nearest}}, normalize]",
+          3 },
+        { "[decode_jpeg, {random_resized_crop: [24, 31]}, {normalize: {layout: channels_first}}]",
+          3 },
+        { "[decode_jpeg, {random_resized_crop: [31, 24]}, random_flip, {normalize: {mean: [0.4, "
+          "0.5, "
+          "0.6], dtype: float16, layout: channels_first}}]",
+          4 },
+        { "[{decode_jpeg: {channels: 1}}, {random_resized_crop: 24}, {normalize: {layout: "
+          "channels_first}}]",
+          3 },
         { "[decode_jpeg, {random_resized_crop: 24}, {random_flip: {axis: vertical}}]", 2 },
         { "[decode_jpeg, {random_resized_crop: 24}, random_flip, {cast: float32}]", 3 },
         { "[decode_jpeg, {resize: 24}, normalize]", 3 },
@@ -93,6 +112,14 @@ static void one_go_equals_one_by_one(void **state)
         { "[{decode_jpeg: {channels: 1}}, {resize: 29}, {center_crop: 20}, random_flip, normalize]",
           5 },
         { "[decode_image, {resize: {size: 40, keep_aspect: true}}, {center_crop: 33}]", 3 },
+        { "[decode_jpeg, {resize: {size: 40, keep_aspect: true, interpolation: bicubic}}, "
+          "{center_crop: "
+          "32}, {normalize: {dtype: float16, layout: channels_first}}]",
+          4 },
+        { "[decode_jpeg, {resize: {size: 40, keep_aspect: true, interpolation: nearest}}, "
+          "{center_crop: "
+          "[32, 40]}, normalize]",
+          4 },
         { "[decode_jpeg, {center_crop: 12}, normalize]", 0 },
         { "[{decode_jpeg: {scale: auto, exact: false}}, {resize: 10}, normalize]", 0 },
         { "[decode_jpeg, {pad: 3}, {resize: 24}, normalize]", 0 },

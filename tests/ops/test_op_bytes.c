@@ -5,6 +5,8 @@
  * train on other data: say so in the changelog. */
 #include "fixtures/op_test.h"
 
+#include <stdbool.h>
+
 #include <xxhash.h>
 
 #include "base/cpu.h"
@@ -26,6 +28,13 @@ static const struct {
     { "rand_augment", "ops", "5", 0x62df9ba91aefe805 },
     { "rand_augment", "interpolation", "bilinear", 0xf33d4b88fb4e02c5 },
     { "trivial_augment", "bins", "31", 0x03047119759d8f36 },
+    { "resize", "interpolation", "nearest", 0x020be8a9589329c1 },
+    { "resize", "interpolation", "bicubic", 0xc81cc7f320f3fb7b },
+    { "resize", "interpolation", "lanczos", 0x23e1b82884a8f767 },
+    { "normalize", "dtype", "float16", 0x33192257d4d53fb6 },
+    { "normalize", "dtype", "bfloat16", 0xbf78952b073f3eb4 },
+    { "normalize", "layout", "channels_first", 0x57dbaf66faec468b },
+    { "layout", "to", "channels_first", 0x63c3c7db9bad85fd },
     { "scale", "factor", "0.0078125", 0x5dbfeb2fbf07e399 },
 };
 
@@ -52,7 +61,9 @@ static void bytes_are_constants(void **state)
     int n_wrong = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int level = 0; level <= leat_cpu_best(); level++) {
-            void *options = op_options_of(cases[i].op, cases[i].option, cases[i].value);
+            const bool is_resize = !strcmp(cases[i].op, "resize");
+            void *options = op_options(leat_op_find(cases[i].op), cases[i].option, cases[i].value,
+                                       is_resize ? "size" : NULL, "[15, 21]", NULL);
             leat_cpu_use(level);
             const uint64_t hash = hash_of(cases[i].op, options);
             if (hash != cases[i].hash)

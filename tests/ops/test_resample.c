@@ -21,49 +21,73 @@ static double pixel(const leat_view *view, int64_t y, int64_t x, int64_t c)
                                         : (double)((const float *)view->data)[at];
 }
 
-/* The weight of input k for output i: a triangle as wide as the scale, and at least one pixel. */
-static double triangle(double scale, int64_t i, int64_t k)
+static const char *const names[] = { "bilinear", "nearest", "bicubic", "lanczos" };
+enum { N_FILTERS = sizeof names / sizeof *names };
+
+static double sinc(double x)
 {
-    const double support = scale > 1 ? scale : 1;
-    const double distance = fabs((double)k + 0.5 - ((double)i + 0.5) * scale) / support;
-    return distance < 1 ? 1 - distance : 0;
+    return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x);
+}
+
+/* Pillow's filters (its source, Resample.c), written as in the literature. */
+static double filter_at(int filter, double x)
+{
+    switch (filter) {
+    case LEAT_BICUBIC:
+        return x < 1 ? 1.5 * x * x * x - 2.5 * x * x + 1
+                     : (x < 2 ? -0.5 * x * x * x + 2.5 * x * x - 4 * x + 2 : 0);
+    case LEAT_LANCZOS:
+        return x < 3 ? sinc(x) * sinc(x / 3) : 0;
+    default:
+        return x < 1 ? 1 - x : 0;
+    }
+}
+
+/* The weight of input k for output i: the filter as wide as the scale, and at least one pixel. */
+static double weight_of(int filter, double scale, int64_t i, int64_t k)
+{
+    const double width = scale > 1 ? scale : 1, center = ((double)i + 0.5) * scale;
+    if (filter == LEAT_NEAREST)
+        return k == (int64_t)center;
+    return filter_at(filter, fabs((double)k + 0.5 - center) / width);
 }
 
 /* Straight from the definition, both axes at once. */
-static double reference(const leat_view *in, box b, const leat_shape *out, int64_t y, int64_t x,
-                        int64_t c)
+static double reference(int filter, const leat_view *in, box b, const leat_shape *out, int64_t y,
+                        int64_t x, int64_t c)
 {
     const double sy = (double)b.height / (double)out->dims[0];
     const double sx = (double)b.width / (double)out->dims[1];
     double sum = 0, total = 0;
     for (int64_t j = 0; j < b.height; j++) {
-        const double wy = triangle(sy, y, j);
-        for (int64_t i = 0; wy > 0 && i < b.width; i++) {
-            const double w = wy * triangle(sx, x, i);
-            sum += w > 0 ? w * pixel(in, b.y + j, b.x + i, c) : 0;
+        const double wy = weight_of(filter, sy, y, j);
+        for (int64_t i = 0; wy != 0 && i < b.width; i++) {
+            const double w = wy * weight_of(filter, sx, x, i);
+            sum += w != 0 ? w * pixel(in, b.y + j, b.x + i, c) : 0;
             total += w;
         }
     }
-    return sum / total;
+    sum /= total;
+    return in->shape.dtype == LEAT_U8 ? fmin(fmax(sum, 0), 255) : sum;
 }
 
-static double worst_difference(const leat_view *in, box b, const leat_view *out)
+static double worst_difference(int filter, const leat_view *in, box b, const leat_view *out)
 {
     double worst = 0;
     for (int64_t y = 0; y < out->shape.dims[0]; y++)
         for (int64_t x = 0; x < out->shape.dims[1]; x++)
             for (int64_t c = 0; c < out->shape.dims[2]; c++)
-                worst =
-                    fmax(worst, fabs(pixel(out, y, x, c) - reference(in, b, &out->shape, y, x, c)));
+                worst = fmax(worst, fabs(pixel(out, y, x, c) -
+                                         reference(filter, in, b, &out->shape, y, x, c)));
     return worst;
 }
 
-static op_result resize(leat_view in, int64_t height, int64_t width)
+static op_result resize_by(int filter, leat_view in, int64_t height, int64_t width)
 {
     char size[48];
     const leat_op *op = leat_op_find("resize");
     snprintf(size, sizeof size, "[%d, %d]", (int)height, (int)width);
-    void *options = op_options(op, "size", size, NULL);
+    void *options = op_options(op, "size", size, "interpolation", names[filter], NULL);
     op_result r = op_run(op, options, in, 0);
     free(options);
     if (r.rc != LEAT_OK)
@@ -82,14 +106,16 @@ static void within_one_level_of_double(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (int64_t channels = 1; channels <= 4; channels++) {
-            leat_view in = op_noise(LEAT_U8, sizes[i][0], sizes[i][1], channels, i);
+        for (int64_t k = 0; k < 4 * N_FILTERS; k++) {
+            const int filter = (int)k / 4;
+            leat_view in = op_noise(LEAT_U8, sizes[i][0], sizes[i][1], 1 + k % 4, i);
             const box whole = { 0, 0, (int32_t)sizes[i][0], (int32_t)sizes[i][1] };
-            op_result r = resize(in, sizes[i][2], sizes[i][3]);
-            /* Half a level of rounding, and what is lost between the passes: 2^-8 of a level, more in
-             * rows that shrink so much that there are fewer bits of fraction. */
-            const double allowed = sizes[i][1] > 32 * sizes[i][3] ? 0.65 : 0.51;
-            assert_true(worst_difference(&in, whole, &r.out) < allowed);
+            op_result r = resize_by(filter, in, sizes[i][2], sizes[i][3]);
+            /* Half a level of rounding, what is lost between the passes (2^-8 of a level, more in rows
+             * that shrink so much that there are fewer bits of fraction), and rounded weights. */
+            const double most = leat_taps_radius(filter) > 1 ? 0.55 : 0.51;
+            const double allowed = sizes[i][1] > 32 * sizes[i][3] ? 0.65 : most;
+            assert_true(worst_difference(filter, &in, whole, &r.out) < allowed);
             free(r.out.data);
             free(in.data);
         }
@@ -98,11 +124,13 @@ static void within_one_level_of_double(void **state)
 static void float_images_too(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        leat_view in = op_noise(LEAT_F32, sizes[i][0], sizes[i][1], 3, i);
-        const box whole = { 0, 0, (int32_t)sizes[i][0], (int32_t)sizes[i][1] };
-        op_result r = resize(in, sizes[i][2], sizes[i][3]);
-        assert_true(worst_difference(&in, whole, &r.out) < 1e-5);
+    for (size_t i = 0; i < N_FILTERS * sizeof sizes / sizeof *sizes; i++) {
+        const int64_t *const size = sizes[i / N_FILTERS];
+        const int filter = (int)(i % N_FILTERS);
+        leat_view in = op_noise(LEAT_F32, size[0], size[1], 3, i);
+        const box whole = { 0, 0, (int32_t)size[0], (int32_t)size[1] };
+        op_result r = resize_by(filter, in, size[2], size[3]);
+        assert_true(worst_difference(filter, &in, whole, &r.out) < 1e-5);
         free(r.out.data);
         free(in.data);
     }
@@ -115,7 +143,7 @@ static void same_size_is_identity(void **state)
     for (int64_t n = 1; n < 70; n += 3)
         for (int d = 0; d < 2; d++) {
             leat_view in = op_noise(dtypes[d], n, 71 - n, 3, (uint64_t)n);
-            op_result r = resize(in, n, 71 - n);
+            op_result r = resize_by((int)(n / 3 % N_FILTERS), in, n, 71 - n);
             assert_memory_equal(r.out.data, in.data, (size_t)leat_shape_bytes(&in.shape));
             free(r.out.data);
             free(in.data);
@@ -129,7 +157,7 @@ static void one_colour_stays(void **state)
         leat_view in = op_image(LEAT_U8, 83, 61, 3);
         memset(in.data, value, (size_t)leat_shape_bytes(&in.shape));
         for (int64_t n = 1; n < 200; n += 13) {
-            op_result r = resize(in, n, 200 - n);
+            op_result r = resize_by((int)(n / 13 % N_FILTERS), in, n, 200 - n);
             for (int64_t i = 0; i < leat_shape_elements(&r.out.shape); i++)
                 assert_int_equal(((uint8_t *)r.out.data)[i], value);
             free(r.out.data);
@@ -138,11 +166,11 @@ static void one_colour_stays(void **state)
     }
 }
 
-static int32_t most_taps(int64_t n_in, int64_t n_out)
+static int32_t most_taps(int64_t n_in, int64_t n_out, int32_t filter)
 {
     int32_t most = 0;
     for (int32_t i = 0; i < n_out; i++) {
-        const int32_t n = leat_taps_of(n_in, n_out, i).n;
+        const int32_t n = leat_taps_of(n_in, n_out, i, filter).n;
         most = n > most ? n : most;
     }
     return most;
@@ -152,7 +180,7 @@ static int32_t most_taps(int64_t n_in, int64_t n_out)
 static void check_output(const leat_axis *axis, int32_t i, int16_t *bytes, float *floats)
 {
     const size_t stride = (size_t)axis->stride, at = (size_t)i * stride;
-    const leat_taps taps = leat_taps_of(axis->n_in, axis->n_out, i);
+    const leat_taps taps = leat_taps_of(axis->n_in, axis->n_out, i, axis->interpolation);
     const int32_t start = axis->start[i];
     assert_int_equal(start, taps.first < axis->n_in - axis->n_taps ? taps.first
                                                                    : axis->n_in - axis->n_taps);
@@ -167,14 +195,14 @@ static void check_output(const leat_axis *axis, int32_t i, int16_t *bytes, float
         assert_memory_equal(axis->float_weights + at, floats, stride * sizeof *floats);
 }
 
-static void check_axis_here(int64_t n_in, int64_t n_out, leat_dtype dtype)
+static void check_axis_here(int64_t n_in, int64_t n_out, leat_dtype dtype, int32_t filter)
 {
     leat_axis axis;
     leat_scratch_reset(op_scratch);
-    assert_int_equal(leat_resample_axis(&axis, n_in, n_out, dtype, op_scratch), LEAT_OK);
-    assert_int_equal(axis.n_taps, most_taps(n_in, n_out));
+    assert_int_equal(leat_resample_axis(&axis, n_in, n_out, dtype, filter, op_scratch), LEAT_OK);
+    assert_int_equal(axis.n_taps, most_taps(n_in, n_out, filter));
     assert_int_equal(axis.stride, (axis.n_taps + 1) / 2 * 2);
-    assert_int_equal(axis.bits, leat_taps_bits(n_in, n_out));
+    assert_int_equal(axis.bits, leat_taps_bits(n_in, n_out, filter));
     assert_true(dtype == LEAT_U8 ? axis.weights && !axis.float_weights
                                  : axis.float_weights && !axis.weights);
     int16_t *bytes = malloc((size_t)axis.stride * sizeof *bytes);
@@ -186,11 +214,11 @@ static void check_axis_here(int64_t n_in, int64_t n_out, leat_dtype dtype)
     free(floats);
 }
 
-static void check_axis(int64_t n_in, int64_t n_out, leat_dtype dtype)
+static void check_axis(int64_t n_in, int64_t n_out, leat_dtype dtype, int32_t filter)
 {
     for (int level = 0; level <= leat_cpu_best(); level++) {
         leat_cpu_use(level);
-        check_axis_here(n_in, n_out, dtype);
+        check_axis_here(n_in, n_out, dtype, filter);
     }
 }
 
@@ -202,13 +230,13 @@ static void axes_are_those_of_taps(void **state)
     (void)state;
     for (int64_t n_in = 1; n_in <= 40; n_in++)
         for (int64_t n_out = 1; n_out <= 40; n_out++)
-            for (int d = 0; d < 2; d++)
-                check_axis(n_in, n_out, d ? LEAT_F32 : LEAT_U8);
+            for (int d = 0; d < 2 * N_FILTERS; d++)
+                check_axis(n_in, n_out, d % 2 ? LEAT_F32 : LEAT_U8, d / 2);
     for (size_t kind = 0; kind < sizeof most / sizeof *most; kind++)
         for (int i = 0; i < (kind ? 60 : 3000); i++) {
             const int64_t n_in = 1 + (int64_t)(op_next(&seed) % (uint64_t)most[kind][0]);
             const int64_t n_out = 1 + (int64_t)(op_next(&seed) % (uint64_t)most[kind][1]);
-            check_axis(n_in, i % 9 ? n_out : 224, i % 4 ? LEAT_U8 : LEAT_F32);
+            check_axis(n_in, i % 9 ? n_out : 224, i % 4 ? LEAT_U8 : LEAT_F32, i % 7 % N_FILTERS);
         }
 }
 
@@ -240,18 +268,19 @@ static void crop_pixels_are_resized_box(void **state)
 {
     (void)state;
     const leat_op *op = leat_op_find("random_resized_crop");
-    void *options = op_options(op, "size", "[12, 9]", NULL);
     leat_view in = op_noise(LEAT_U8, 50, 70, 3, 1);
-    for (uint64_t seed = 0; seed < 40; seed++) {
+    for (uint64_t seed = 0; seed < 80; seed++) {
+        const int filter = (int)(seed % N_FILTERS);
+        void *options = op_options(op, "size", "[12, 9]", "interpolation", names[filter], NULL);
         op_result r = op_run(op, options, in, seed);
         box b;
         memcpy(&b, &r.plan, sizeof b);
         assert_int_equal(r.rc, LEAT_OK);
-        assert_true(worst_difference(&in, b, &r.out) < 0.51);
+        assert_true(worst_difference(filter, &in, b, &r.out) < 0.55);
         free(r.out.data);
+        free(options);
     }
     free(in.data);
-    free(options);
 }
 
 static box draw_box(const leat_op *op, const void *options, const leat_shape *in, uint64_t record)

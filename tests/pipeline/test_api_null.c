@@ -44,6 +44,7 @@ static void values(void **state)
     leat_error_print(&(leat_error){ 0 }, NULL);
     assert_string_equal(leat_dtype_name((leat_dtype)99), "?");
     assert_int_equal(leat_dtype_bytes((leat_dtype)99), 0);
+    assert_int_equal(leat_dtype_is_float((leat_dtype)99), 0);
     assert_int_equal(leat_dtype_of(NULL), LEAT_N_DTYPES);
     wrong.rank = 1000;
     assert_int_equal(leat_shape_elements(NULL), -1);
@@ -316,7 +317,8 @@ static void trainers(void **state)
 
 /* These run for every number or sample, and look at nothing; api.h says so. */
 static const char trusting[] = "leat_philox leat_rng_make leat_rng_u32 leat_rng_f32 leat_rng_range "
-                               "leat_rng_below leat_rng_normal leat_scratch_take leat_scratch_keep "
+                               "leat_rng_below leat_rng_normal leat_rng_epoch leat_rng_in_epoch "
+                               "leat_scratch_take leat_scratch_keep "
                                "leat_scratch_open leat_scratch_close leat_scratch_reset";
 
 static char *read_text(const char *path)

@@ -51,6 +51,8 @@ static void a_run_is_a_constant(void **state)
         uint64_t digest;
     } cases[] = {
         { "[random_flip, {random_crop: {size: [20, 20], pad: 3}}]", 0x1067ef5c12098bb9 },
+        { "[{random_flip: {alternate: true}}, {random_crop: {size: 24, pad: 4, mode: reflect}}]",
+          0xa9fee866acd028fb },
         { "[{random_brightness: 0.3}, {random_contrast: {lower: 0.6, upper: 1.4}}]",
           0x62730f43a4b70afe },
         { "[{resize: [17, 31]}, {center_crop: [16, 16]}, {normalize: {mean: [0.4], std: [0.3]}}]",
@@ -81,8 +83,46 @@ static void a_run_is_a_constant(void **state)
     free(images);
 }
 
+/* A shuffled run of four epochs: each record is mirrored in exactly every second one. */
+static void an_alternating_flip_takes_turns(void **state)
+{
+    enum { EPOCHS = 4 };
+    uint8_t *images = calloc(N_IMAGES, SIZE * SIZE * 3);
+    int64_t labels[N_IMAGES];
+    (void)state;
+    for (int64_t i = 0; i < N_IMAGES; i++) {
+        labels[i] = i;
+        images[i * SIZE * SIZE * 3] = 1; /* upper left, or upper right once mirrored */
+    }
+    for (int threads = 0; threads <= 2; threads++) {
+        int mirrored[EPOCHS][N_IMAGES] = { { 0 } }, n_first = 0;
+        const leat_loader_options options = { .epochs = EPOCHS };
+        leat_plan *plan = plan_of(images, labels, "[{random_flip: {alternate: true}}]", threads, 2);
+        leat_loader *loader = open_loader(plan, &options);
+        leat_batch *batch;
+        while (leat_loader_next(loader, &batch, NULL) == LEAT_OK) {
+            const leat_batch_info *info = leat_batch_get_info(batch);
+            const uint8_t *image = leat_batch_tensor(batch, 0).data;
+            const int64_t *label = leat_batch_tensor(batch, 1).data;
+            for (int64_t j = 0; j < info->rows; j++)
+                mirrored[info->epoch][label[j]] += 1 + !image[j * SIZE * SIZE * 3];
+            leat_batch_release(batch);
+        }
+        for (int i = 0; i < N_IMAGES; i++) {
+            n_first += mirrored[0][i] == 2;
+            for (int e = 1; e < EPOCHS; e++)
+                assert_int_equal(mirrored[e][i], 3 - mirrored[e - 1][i]);
+        }
+        assert_in_range(n_first, N_IMAGES / 3, 2 * N_IMAGES / 3);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+    }
+    free(images);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_run_is_a_constant) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(a_run_is_a_constant),
+                                        cmocka_unit_test(an_alternating_flip_takes_turns) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

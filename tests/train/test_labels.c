@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "ops/image/half.h"
+
 static leat_view vector(leat_dtype dtype, int64_t n, const int64_t *values)
 {
     leat_view view = { .shape = { dtype, 1, { n } } };
@@ -20,6 +22,12 @@ static leat_view vector(leat_dtype dtype, int64_t n, const int64_t *values)
             break;
         case LEAT_I64:
             ((int64_t *)view.data)[i] = values[i];
+            break;
+        case LEAT_F16:
+            ((uint16_t *)view.data)[i] = leat_half_f16((float)values[i]);
+            break;
+        case LEAT_BF16:
+            ((uint16_t *)view.data)[i] = leat_half_bf16((float)values[i]);
             break;
         default:
             ((float *)view.data)[i] = (float)values[i];

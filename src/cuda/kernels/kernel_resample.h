@@ -3,7 +3,8 @@
  * kernel_resample.h: resampling of one pixel, for the kernels of resize and random_resized_crop. The
  * first pass computes the weights of each line and column. The second does the vertical and the
  * horizontal sum of a pixel at once: neighbours repeat vertical sums in the same order and with the same
- * rounding, so that no intermediate image goes through memory. */
+ * rounding, so that no intermediate image goes through memory. The first word of the constants is the
+ * filter. */
 #ifndef LEAT_KERNEL_RESAMPLE_H
 #define LEAT_KERNEL_RESAMPLE_H
 
@@ -21,7 +22,8 @@ LEAT_HOST_DEVICE int32_t leat_resample_most_taps(const leat_kernel_args *args)
 {
     const int32_t down = args->in_height / args->out_height;
     const int32_t across = args->in_width / args->out_width;
-    return 2 * ((down > across ? down : across) + 1) + 2;
+    return 2 * leat_taps_radius(args->constants.words[0]) * ((down > across ? down : across) + 1) +
+           2;
 }
 LEAT_HOST_DEVICE int64_t leat_resample_line_bytes(const leat_kernel_args *args)
 {
@@ -42,18 +44,19 @@ LEAT_HOST_DEVICE leat_resample_line *leat_resample_at(const leat_kernel_args *ar
 LEAT_HOST_DEVICE void leat_resample_weigh(const leat_kernel_args *args, int64_t row, int64_t i,
                                           const leat_image_box *box)
 {
+    const int32_t filter = args->constants.words[0];
     const int is_line = i < args->out_height;
     const int32_t n_in = is_line ? box->height : box->width;
     const int32_t n_out = is_line ? args->out_height : args->out_width;
     const int32_t at = (int32_t)(is_line ? i : i - args->out_height);
-    const leat_taps taps = leat_taps_of(n_in, n_out, at);
+    const leat_taps taps = leat_taps_of(n_in, n_out, at, filter);
     leat_resample_line *const line = leat_resample_at(args, row, i);
     line->first = taps.first;
     line->n = taps.n;
     if (args->in_dtype == LEAT_F32)
         leat_taps_fill_f32(&taps, (float *)(line + 1));
     else
-        leat_taps_fill_u8(&taps, leat_taps_bits(n_in, n_out), (int16_t *)(line + 1));
+        leat_taps_fill_u8(&taps, leat_taps_bits(n_in, n_out, filter), (int16_t *)(line + 1));
 }
 
 LEAT_HOST_DEVICE void leat_resample_pixel_u8(const leat_kernel_args *args,
@@ -62,9 +65,10 @@ LEAT_HOST_DEVICE void leat_resample_pixel_u8(const leat_kernel_args *args,
                                              const leat_resample_line *down,
                                              const leat_resample_line *across)
 {
-    const int32_t down_bits = leat_taps_bits(box->height, args->out_height);
-    const int32_t across_bits = leat_taps_bits(box->width, args->out_width);
-    const int32_t fraction = leat_taps_fraction_bits(across_bits);
+    const int32_t filter = args->constants.words[0];
+    const int32_t down_bits = leat_taps_bits(box->height, args->out_height, filter);
+    const int32_t across_bits = leat_taps_bits(box->width, args->out_width, filter);
+    const int32_t fraction = leat_taps_fraction_bits(across_bits, filter);
     const int32_t shift = down_bits - fraction, last_shift = across_bits + fraction;
     const int16_t *const rows = (const int16_t *)(down + 1);
     const int16_t *const columns = (const int16_t *)(across + 1);
@@ -77,7 +81,7 @@ LEAT_HOST_DEVICE void leat_resample_pixel_u8(const leat_kernel_args *args,
                 inner += rows[j] * *from;
             sum += columns[k] * (int16_t)(inner >> shift);
         }
-        to[c] = (uint8_t)(sum >> last_shift);
+        to[c] = leat_taps_clamp(sum >> last_shift);
     }
 }
 

@@ -7,7 +7,7 @@
 #include "ops/jpeg/jpeg.h"
 #include "ops/jpeg/jpeg_turbo.h"
 #include "ops/op_list.h"
-#include "ops/resize.h"
+#include "ops/resizing.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", NULL };
 static const char *const scale_choices[] = { "1", "2", "4", "8", "auto", NULL };

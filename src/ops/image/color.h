@@ -50,6 +50,10 @@ void leat_color_map_all(uint8_t *to, const uint8_t *from, size_t n_px, size_t ch
 /* table[x] = (x - mean) * factor + mean. The mean has 16 bits of fraction too. */
 void leat_color_contrast_table(uint8_t table[256], int64_t mean, int64_t factor);
 
+/* contrast_value with one mean per channel of RGB pixels. */
+void leat_color_contrast_3(uint8_t *to, const uint8_t *from, size_t n_px, const int64_t means[3],
+                           int32_t factor);
+
 /* Channels that are not alpha: 1 or 3. */
 LEAT_HOST_DEVICE size_t leat_color_n_colors(size_t channels)
 {
@@ -111,6 +115,12 @@ LEAT_HOST_DEVICE uint8_t leat_color_contrast_value(int64_t x, int64_t mean, int6
 {
     const int64_t q32 = (x * 65536 - mean) * factor + mean * 65536;
     return leat_color_clamp((q32 + ((int64_t)1 << 31)) >> 32);
+}
+
+/* contrast_value is (x * factor + this) >> 16, saturated: the bits of q32 below 2^16 never carry. */
+LEAT_HOST_DEVICE int32_t leat_color_contrast_add(int64_t mean, int64_t factor)
+{
+    return (int32_t)((mean * (65536 - factor) + ((int64_t)1 << 31)) >> 16);
 }
 
 #endif

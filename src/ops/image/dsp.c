@@ -7,6 +7,8 @@
 
 #include "base/cpu.h"
 #include "dsp_impl.h"
+#include "half.h"
+#include "taps.h"
 
 void leat_dsp_affine_fill(leat_affine *affine)
 {
@@ -107,14 +109,28 @@ static void sample_row(uint8_t *out, const int16_t *in, const leat_axis *axis, i
             int32_t sum = 1 << (shift - 1);
             for (int32_t k = 0; k < axis->n_taps; k++)
                 sum += weights[k] * from[k * channels + c];
-            *out++ = (uint8_t)(sum >> shift);
+            *out++ = leat_taps_clamp(sum >> shift);
         }
     }
+}
+
+static void f16_of_f32(uint16_t *out, const float *in, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = leat_half_f16(in[i]);
+}
+
+static void bf16_of_f32(uint16_t *out, const float *in, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = leat_half_bf16(in[i]);
 }
 
 const leat_dsp_table leat_dsp_c = {
     .affine_u8 = affine_u8,
     .affine_f32 = affine_f32,
+    .f16_of_f32 = f16_of_f32,
+    .bf16_of_f32 = bf16_of_f32,
     .mirror_row = mirror_row,
     .add_u8 = add_u8,
     .mix_rows = mix_rows,

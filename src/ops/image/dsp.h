@@ -22,12 +22,14 @@ typedef struct leat_affine {
 void leat_dsp_affine_fill(leat_affine *affine);
 
 /* One axis of a resampling. Output i is the sum of n_taps inputs from start[i], weighted by
- * weights[i * stride …] / 2^bits. The weights of an output are not negative and sum to 2^bits. */
+ * weights[i * stride …] / 2^bits. The weights of an output sum to 2^bits; those of wider filters may be
+ * negative. */
 typedef struct leat_axis {
     int32_t n_in, n_out;
     int32_t n_taps;
     int32_t stride; /* n_taps rounded up to even; an added weight is 0 */
     int32_t bits;
+    int32_t interpolation; /* of taps.h */
     int32_t *start;
     int16_t *weights;     /* uint8 images */
     float *float_weights; /* float32 images */
@@ -39,6 +41,10 @@ typedef struct leat_dsp_table {
     /* out[i] = in[i] * scale + shift of its channel; n elements, from channel 0 on */
     void (*affine_u8)(float *out, const uint8_t *in, size_t n, const leat_affine *affine);
     void (*affine_f32)(float *out, const float *in, size_t n, const leat_affine *affine);
+
+    /* half.h of n values */
+    void (*f16_of_f32)(uint16_t *out, const float *in, size_t n);
+    void (*bf16_of_f32)(uint16_t *out, const float *in, size_t n);
 
     /* Reverses the order of n_px pixels. out may be in, but must not overlap it otherwise. */
     void (*mirror_row)(uint8_t *out, const uint8_t *in, size_t n_px, size_t pixel_bytes);
@@ -52,7 +58,7 @@ typedef struct leat_dsp_table {
                      const int16_t *weights, int32_t n_taps, int32_t shift);
 
     /* Horizontal pass: out[i * channels + c] = (Σ weight k of i * in[(start[i] + k) * channels + c]
-     * + half) >> shift. Reads up to LEAT_DSP_ROW_SLACK values past the row. */
+     * + half) >> shift, saturating. Reads up to LEAT_DSP_ROW_SLACK values past the row. */
     void (*sample_row)(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t channels,
                        int32_t shift);
 } leat_dsp_table;

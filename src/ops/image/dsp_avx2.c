@@ -57,6 +57,33 @@ static void affine_f32(float *out, const float *in, size_t n, const leat_affine 
     leat_dsp_c.affine_f32(out, in, n, affine);
 }
 
+/* --- 16 bits --------------------------------------------------------------------------------- */
+
+static void f16_of_f32(uint16_t *out, const float *in, size_t n)
+{
+    for (; n >= 8; n -= 8, in += 8, out += 8)
+        store_half(out, _mm256_cvtps_ph(_mm256_loadu_ps(in), _MM_FROUND_TO_NEAREST_INT));
+    leat_dsp_c.f16_of_f32(out, in, n);
+}
+
+static __m256i bf16_8(const float *in)
+{
+    const __m256i bits = load(in), upper = _mm256_srli_epi32(bits, 16);
+    const __m256i odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));
+    const __m256i near = _mm256_add_epi32(_mm256_add_epi32(bits, odd), _mm256_set1_epi32(0x7fff));
+    const __m256 x = _mm256_castsi256_ps(bits), is_nan = _mm256_cmp_ps(x, x, _CMP_UNORD_Q);
+    return _mm256_blendv_epi8(_mm256_srli_epi32(near, 16),
+                              _mm256_or_si256(upper, _mm256_set1_epi32(0x40)),
+                              _mm256_castps_si256(is_nan));
+}
+
+static void bf16_of_f32(uint16_t *out, const float *in, size_t n)
+{
+    for (; n >= 16; n -= 16, in += 16, out += 16)
+        store(out, _mm256_permute4x64_epi64(_mm256_packus_epi32(bf16_8(in), bf16_8(in + 8)), 0xd8));
+    leat_dsp_c.bf16_of_f32(out, in, n);
+}
+
 /* --- mirror_row ------------------------------------------------------------------------------ */
 
 typedef struct vectors {
@@ -306,6 +333,8 @@ static void sample_row(uint8_t *out, const int16_t *in, const leat_axis *axis, i
 const leat_dsp_table leat_dsp_avx2 = {
     .affine_u8 = affine_u8,
     .affine_f32 = affine_f32,
+    .f16_of_f32 = f16_of_f32,
+    .bf16_of_f32 = bf16_of_f32,
     .mirror_row = mirror_row,
     .add_u8 = add_u8,
     .mix_rows = mix_rows,

@@ -83,10 +83,14 @@ void leat_image_value(const leat_f32s *values, const leat_shape *shape, uint8_t 
     }
 }
 
+/* Copies what is there to behind it, twice as much each time. */
 void leat_image_repeat(uint8_t *to, const uint8_t *pixel, size_t pixel_bytes, size_t n)
 {
-    for (size_t i = 0; i < n; i++, to += pixel_bytes)
+    const size_t bytes = n * pixel_bytes;
+    if (n)
         memcpy(to, pixel, pixel_bytes);
+    for (size_t done = pixel_bytes; done < bytes; done *= 2)
+        memcpy(to + done, to, done < bytes - done ? done : bytes - done);
 }
 
 size_t leat_image_n_px(const leat_shape *shape)
@@ -108,25 +112,52 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-void leat_image_cut(const leat_view *in, const leat_view *out, const leat_image_box *box)
+const char *const leat_image_pad_modes[] = { "constant", "edge", "reflect", "symmetric", NULL };
+
+int leat_image_expect_pad(const char *op, int64_t pad, int32_t mode, const leat_shape *in, int side,
+                          leat_error *err)
 {
+    char text[128];
+    if (in->dims[side] == LEAT_UNKNOWN_DIM || mode < LEAT_PAD_REFLECT ||
+        pad <= in->dims[side] - (mode == LEAT_PAD_REFLECT))
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_CONFIG, "%s: %lld pixels are more than %s has to mirror", op,
+                     (long long)pad, leat_shape_text(in, text, sizeof text));
+}
+
+/* Columns `at` to `at + n` - 1 of a row, all of them outside of it. */
+static void cut_outside(uint8_t *to, const uint8_t *row, int64_t at, int64_t n, int64_t width,
+                        size_t pixel, int32_t mode)
+{
+    if (mode == LEAT_PAD_CONSTANT)
+        memset(to, 0, (size_t)n * pixel);
+    else
+        for (int64_t x = at; x < at + n; x++, to += pixel)
+            memcpy(to, row + (size_t)leat_image_pad_source(x, width, mode) * pixel, pixel);
+}
+
+void leat_image_cut(const leat_view *in, const leat_view *out, const leat_image_box *box,
+                    int32_t mode)
+{
+    const int64_t height = in->shape.dims[0], width = in->shape.dims[1];
     const size_t pixel = leat_image_pixel_bytes(&in->shape);
-    const size_t in_stride = (size_t)in->shape.dims[1] * pixel;
-    const size_t out_stride = (size_t)box->width * pixel;
+    const size_t in_stride = (size_t)width * pixel, out_stride = (size_t)box->width * pixel;
     const int64_t left = clamp(-(int64_t)box->x, 0, box->width);
-    const int64_t right = clamp(in->shape.dims[1] - box->x, left, box->width);
+    const int64_t right = clamp(width - box->x, left, box->width);
     uint8_t *to = out->data;
     leat_check(out->shape.dims[0] == box->height && out->shape.dims[1] == box->width);
     for (int64_t row = 0; row < box->height; row++, to += out_stride) {
-        const int64_t y = box->y + row;
-        if (y < 0 || y >= in->shape.dims[0] || left == right) {
+        const int64_t y = leat_image_pad_source(box->y + row, height, mode);
+        if (y < 0) {
             memset(to, 0, out_stride);
             continue;
         }
         const uint8_t *from = (const uint8_t *)in->data + (size_t)y * in_stride;
-        memset(to, 0, (size_t)left * pixel);
-        memcpy(to + (size_t)left * pixel, from + (size_t)(box->x + left) * pixel,
-               (size_t)(right - left) * pixel);
-        memset(to + (size_t)right * pixel, 0, (size_t)(box->width - right) * pixel);
+        cut_outside(to, from, box->x, left, width, pixel, mode);
+        if (left < right)
+            memcpy(to + (size_t)left * pixel, from + (size_t)(box->x + left) * pixel,
+                   (size_t)(right - left) * pixel);
+        cut_outside(to + (size_t)right * pixel, from, box->x + right, box->width - right, width,
+                    pixel, mode);
     }
 }

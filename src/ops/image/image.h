@@ -4,6 +4,7 @@
 #ifndef LEAT_IMAGE_H
 #define LEAT_IMAGE_H
 
+#include "host_device.h"
 #include "leat/op.h"
 
 enum { LEAT_IMAGE_U8 = 1, LEAT_IMAGE_F32 = 2, LEAT_IMAGE_U8_F32 = 3 };
@@ -48,7 +49,37 @@ size_t leat_image_n_px(const leat_shape *shape);
 int leat_image_same(const char *op, unsigned allowed, const leat_shape *in, leat_shape *out,
                     leat_error *err);
 
-/* Copies a box of `in` to `out`, which has the size of the box. Pixels outside of `in` become 0. */
-void leat_image_cut(const leat_view *in, const leat_view *out, const leat_image_box *box);
+/* What stands outside of an image: one value, its edge, or the image mirrored without its edge (reflect:
+ * c b | a b c | b a) or with it (symmetric: b a | a b c | c b). The names are those of numpy.pad, tf.pad
+ * and torchvision's Pad; the list ends with NULL. */
+enum { LEAT_PAD_CONSTANT, LEAT_PAD_EDGE, LEAT_PAD_REFLECT, LEAT_PAD_SYMMETRIC };
+extern const char *const leat_image_pad_modes[];
+
+/* The row (or column) of n that position i shows, i from -pad to n - 1 + pad; -1: the constant value. */
+LEAT_HOST_DEVICE int64_t leat_image_pad_source(int64_t i, int64_t n, int32_t mode)
+{
+    if (i >= 0 && i < n)
+        return i;
+    switch (mode) {
+    case LEAT_PAD_EDGE:
+        return i < 0 ? 0 : n - 1;
+    case LEAT_PAD_REFLECT:
+        return i < 0 ? -i : 2 * (n - 1) - i;
+    case LEAT_PAD_SYMMETRIC:
+        return i < 0 ? -i - 1 : 2 * n - 1 - i;
+    default:
+        return -1;
+    }
+}
+
+/* LEAT_OK if side `side` of an image (0: height, 1: width) is long enough, or unknown, to be padded with
+ * `pad` pixels; LEAT_E_CONFIG if a mode that mirrors needs more. */
+int leat_image_expect_pad(const char *op, int64_t pad, int32_t mode, const leat_shape *in, int side,
+                          leat_error *err);
+
+/* Copies a box of `in` to `out`, which has the size of the box. Pixels outside of `in` are those of the
+ * padding mode; the constant is 0. */
+void leat_image_cut(const leat_view *in, const leat_view *out, const leat_image_box *box,
+                    int32_t mode);
 
 #endif

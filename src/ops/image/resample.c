@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * resample.c: bilinear resizing with antialiasing (resample.h), and the taps of its axes. */
+ * resample.c: resizing with antialiasing (resample.h), and the taps of its axes. */
 #include "resample.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/cpu.h"
 #include "resample_impl.h"
 #include "taps.h"
+
+const char *const leat_resample_names[] = { "bilinear", "nearest", "bicubic", "lanczos", NULL };
 
 enum { LANES = LEAT_RESAMPLE_LANES };
 
@@ -20,7 +23,8 @@ static double scale_of(const leat_axis *axis)
     return (double)axis->n_in / (double)axis->n_out;
 }
 
-static double support_of(const leat_axis *axis)
+/* Of the filter: it gets wider when the image shrinks. */
+static double width_of(const leat_axis *axis)
 {
     return scale_of(axis) > 1 ? scale_of(axis) : 1;
 }
@@ -28,7 +32,9 @@ static double support_of(const leat_axis *axis)
 /* Fills the blocks; lanes past the end repeat the last output. Returns the largest number of taps. */
 static int32_t find_taps(block *b, const leat_axis *axis)
 {
-    const double scale = scale_of(axis), support = support_of(axis), n_in = axis->n_in;
+    const double scale = scale_of(axis), n_in = axis->n_in;
+    const double support = width_of(axis) * leat_taps_radius(axis->interpolation);
+    const bool is_nearest = axis->interpolation == LEAT_NEAREST;
     lanes most = { 0 };
     double all = 0;
     for (int32_t i = 0; i < axis->n_out; i += LANES, b++) {
@@ -39,6 +45,10 @@ static int32_t find_taps(block *b, const leat_axis *axis)
             b->center[j] = center;
             b->first[j] = low > 0 ? low : 0;
             b->end[j] = high < n_in ? high : n_in;
+        }
+        for (int32_t j = 0; is_nearest && j < LANES; j++) {
+            b->first[j] = (int32_t)b->center[j];
+            b->end[j] = b->first[j] + 1;
         }
         for (int32_t j = 0; j < LANES; j++) {
             b->first[j] = (int32_t)b->first[j];
@@ -61,10 +71,12 @@ static void find_start(int32_t *restrict start, const block *b, const leat_axis 
 }
 
 /* Weights of the taps and their totals. Taps that an output does not need weigh 0. */
-static void weigh_taps(lanes *restrict weights, double *restrict total, const block *b,
-                       const leat_axis *axis, const int32_t *start)
+__attribute__((always_inline)) static inline void weigh(lanes *restrict weights,
+                                                        double *restrict total, const block *b,
+                                                        const leat_axis *axis, const int32_t *start,
+                                                        int32_t interpolation)
 {
-    const double support = support_of(axis);
+    const double width = width_of(axis);
     lanes at;
     for (int32_t j = 0; j < LANES; j++) {
         at[j] = start[j];
@@ -72,14 +84,32 @@ static void weigh_taps(lanes *restrict weights, double *restrict total, const bl
     }
     for (int32_t k = 0; k < axis->n_taps; k++)
         for (int32_t j = 0; j < LANES; j++) {
-            double weight = 1 - fabs(at[j] - b->center[j] + 0.5) / support;
-            weight = weight > 0 ? weight : 0;
+            double weight =
+                leat_taps_filter(interpolation, fabs(at[j] - b->center[j] + 0.5) / width);
             weight = at[j] >= b->first[j] ? weight : 0;
             weight = at[j] < b->end[j] ? weight : 0;
             weights[k][j] = weight;
             total[j] += weight;
             at[j] += 1;
         }
+}
+
+static void weigh_taps(lanes *restrict weights, double *restrict total, const block *b,
+                       const leat_axis *axis, const int32_t *start)
+{
+    switch (axis->interpolation) {
+    case LEAT_BICUBIC:
+        weigh(weights, total, b, axis, start, LEAT_BICUBIC);
+        break;
+    case LEAT_LANCZOS:
+        weigh(weights, total, b, axis, start, LEAT_LANCZOS);
+        break;
+    case LEAT_NEAREST:
+        weigh(weights, total, b, axis, start, LEAT_NEAREST);
+        break;
+    default:
+        weigh(weights, total, b, axis, start, LEAT_BILINEAR);
+    }
 }
 
 /* Rounds the running sum, not each weight, so that the weights of an output sum to 1 << bits. */
@@ -113,8 +143,9 @@ static void fill_axis(leat_axis *axis, const block *b, lanes *weights)
 {
     lanes total;
 #if defined(__x86_64__)
-    if (axis->weights && leat_cpu_level() >= LEAT_CPU_AVX512) {
-        leat_resample_fill_avx512(axis, b, support_of(axis), weights);
+    if (axis->weights && axis->interpolation == LEAT_BILINEAR &&
+        leat_cpu_level() >= LEAT_CPU_AVX512) {
+        leat_resample_fill_avx512(axis, b, width_of(axis), weights);
         return;
     }
 #endif
@@ -130,13 +161,14 @@ static void fill_axis(leat_axis *axis, const block *b, lanes *weights)
 }
 
 int leat_resample_axis(leat_axis *axis, int64_t n_in, int64_t n_out, leat_dtype dtype,
-                       leat_scratch *scratch)
+                       int32_t interpolation, leat_scratch *scratch)
 {
     const size_t n_blocks = ((size_t)n_out + LANES - 1) / LANES;
     block *blocks = leat_scratch_take(scratch, n_blocks * sizeof *blocks);
     *axis = (leat_axis){ .n_in = (int32_t)n_in,
                          .n_out = (int32_t)n_out,
-                         .bits = leat_taps_bits(n_in, n_out) };
+                         .bits = leat_taps_bits(n_in, n_out, interpolation),
+                         .interpolation = interpolation };
     if (!blocks)
         return LEAT_E_NOMEM;
     axis->n_taps = find_taps(blocks, axis);
@@ -172,7 +204,7 @@ int32_t leat_resample_cut(leat_axis *axis, int32_t first, int32_t n)
 
 int32_t leat_resample_fraction_bits(const leat_axis *horizontal)
 {
-    return leat_taps_fraction_bits(horizontal->bits);
+    return leat_taps_fraction_bits(horizontal->bits, horizontal->interpolation);
 }
 
 /* Both axes and the start of the box. */
@@ -243,7 +275,7 @@ static int resample_f32(const job *j, float *out, leat_scratch *scratch)
 }
 
 int leat_resample(const leat_view *in, const leat_image_box *box, const leat_view *out,
-                  leat_scratch *scratch, leat_error *err)
+                  int32_t interpolation, leat_scratch *scratch, leat_error *err)
 {
     const size_t pixel = leat_image_pixel_bytes(&in->shape);
     const leat_dtype dtype = in->shape.dtype;
@@ -256,8 +288,10 @@ int leat_resample(const leat_view *in, const leat_image_box *box, const leat_vie
                box->x + box->width <= in->shape.dims[1]);
     j.from = (const uint8_t *)in->data + (size_t)box->y * j.stride_bytes + (size_t)box->x * pixel;
     int rc;
-    if ((rc = leat_resample_axis(&j.down, box->height, out->shape.dims[0], dtype, scratch)) < 0 ||
-        (rc = leat_resample_axis(&j.across, box->width, out->shape.dims[1], dtype, scratch)) < 0 ||
+    if ((rc = leat_resample_axis(&j.down, box->height, out->shape.dims[0], dtype, interpolation,
+                                 scratch)) < 0 ||
+        (rc = leat_resample_axis(&j.across, box->width, out->shape.dims[1], dtype, interpolation,
+                                 scratch)) < 0 ||
         (rc = dtype == LEAT_F32 ? resample_f32(&j, out->data, scratch)
                                 : resample_u8(&j, out->data, scratch)) < 0)
         leat_fail(err, rc, "resize: not enough scratch memory for %d x %d to %d x %d pixels",

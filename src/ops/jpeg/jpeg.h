@@ -12,8 +12,8 @@
 
 #include <stdbool.h>
 
-#include "ops/image/dsp.h"
 #include "ops/image/image.h"
+#include "ops/image/output.h"
 
 struct leat_jpeg_dsp;
 
@@ -117,7 +117,9 @@ int leat_jpeg_use_table(leat_jpeg *jpeg, const uint8_t *table, size_t size, leat
 typedef struct leat_jpeg_target {
     int32_t height, width, channels; /* of the result; channels 1 (gray) or 3 (RGB) */
     int32_t is_mirrored;
+    int32_t interpolation;     /* of taps.h */
     const leat_affine *affine; /* gives float32; NULL: uint8 */
+    const leat_output *output; /* gives what it says, affine is NULL then; NULL: as above */
     /* Size of the resized box, and the place of the result in it. 0: the result is the resized box. */
     int32_t resized_height, resized_width, top, left;
     int32_t streams; /* write around the CPU's caches where a kernel can */

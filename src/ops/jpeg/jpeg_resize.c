@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "jpeg_resize.h"
 #include "ops/image/resample.h"
+#include "ops/image/taps.h"
 
 enum { WINDOW_BYTES = 256 << 10 }; /* more if an output needs more rows */
 
@@ -75,8 +76,10 @@ static int make_axes(resizer *r, leat_image_box *box, leat_scratch *scratch)
     const int32_t height = t->resized_height ? t->resized_height : t->height;
     const int32_t width = t->resized_width ? t->resized_width : t->width;
     int rc;
-    if ((rc = leat_resample_axis(&r->down, box->height, height, LEAT_U8, scratch)) < 0 ||
-        (rc = leat_resample_axis(&r->across, box->width, width, LEAT_U8, scratch)) < 0)
+    if ((rc = leat_resample_axis(&r->down, box->height, height, LEAT_U8, t->interpolation,
+                                 scratch)) < 0 ||
+        (rc = leat_resample_axis(&r->across, box->width, width, LEAT_U8, t->interpolation,
+                                 scratch)) < 0)
         return rc;
     box->y += leat_resample_cut(&r->down, t->top, t->height);
     box->x += leat_resample_cut(&r->across, t->left, t->width);
@@ -94,7 +97,8 @@ static int set_up(resizer *r, leat_image_box *box, leat_scratch *scratch)
     if (rc)
         return rc;
     r->makes_floats = r->sampler.n_groups && t->height >= LEAT_JPEG_FLOAT_ROWS && t->affine &&
-                      t->affine->n_channels <= LEAT_JPEG_FLOAT_PHASES;
+                      t->affine->n_channels <= LEAT_JPEG_FLOAT_PHASES &&
+                      leat_taps_radius(t->interpolation) == 1; /* it does not saturate */
     if (r->makes_floats)
         r->floats = floats_of(r);
     r->n_values = (size_t)box->width * (size_t)t->channels;
@@ -134,7 +138,9 @@ static void write_row(const resizer *r, int32_t y)
 {
     const size_t n = (size_t)r->target->width * (size_t)r->target->channels;
     resize_row(r, y);
-    if (r->target->affine)
+    if (r->target->output)
+        leat_output_write(r->target->output, r->out, (size_t)y * n, r->sampled, n);
+    else if (r->target->affine)
         leat_dsp()->affine_u8((float *)(void *)r->out + (size_t)y * n, r->sampled, n,
                               r->target->affine);
     else

@@ -33,7 +33,8 @@ sample(uint8_t *out, const int16_t *in, const leat_jpeg_sampler *sampler, int32_
         V sum = half;
         for (int32_t p = 0; p < sampler->n_pairs; p++, place += 32, weight += 32)
             sum = _mm512_dpwssd_epi32(sum, take(in + *base++, place), _mm512_loadu_si512(weight));
-        _mm_storeu_si128((__m128i *)out, _mm512_cvtepi32_epi8(_mm512_srav_epi32(sum, count)));
+        const V x = _mm512_max_epi32(_mm512_srav_epi32(sum, count), _mm512_setzero_si512());
+        _mm_storeu_si128((__m128i *)out, _mm512_cvtusepi32_epi8(x));
     }
 }
 

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "config/number.h"
 #include "feature_scan.h"
+#include "ops/image/half.h"
 #include "stage.h"
 
 /* --- the largest stored sample --------------------------------------------------------------------- */
@@ -112,20 +113,23 @@ static int set_value(leat_chain *chain, const char *name, const leat_node *node,
     int64_t integer = 0;
     double real = 0;
     leat_number rc = LEAT_NUMBER_BAD;
-    if (node->kind == LEAT_NODE_SCALAR && type == LEAT_F32)
+    if (node->kind == LEAT_NODE_SCALAR && leat_dtype_is_float(type))
         rc = leat_number_f64(node->text, &real);
     else if (node->kind == LEAT_NODE_SCALAR)
         rc = leat_number_i64(node->text, &integer);
-    if (rc != LEAT_NUMBER_OK || (type != LEAT_F32 && (integer < low[type] || integer > high[type])))
+    if (rc != LEAT_NUMBER_OK ||
+        (!leat_dtype_is_float(type) && (integer < low[type] || integer > high[type])))
         return leat_node_fail(node, err, LEAT_E_CONFIG, "values: '%s' is filled up with one %s",
                               name, leat_dtype_name(type));
     const float single = (float)real;
     const int32_t word = (int32_t)integer;
     const uint8_t byte = (uint8_t)integer;
-    const void *const from = type == LEAT_F32   ? (const void *)&single
-                             : type == LEAT_I64 ? (const void *)&integer
-                             : type == LEAT_I32 ? (const void *)&word
-                                                : (const void *)&byte;
+    const uint16_t half = type == LEAT_F16 ? leat_half_f16(single) : leat_half_bf16(single);
+    const void *const from = type == LEAT_F32            ? (const void *)&single
+                             : leat_dtype_is_float(type) ? (const void *)&half
+                             : type == LEAT_I64          ? (const void *)&integer
+                             : type == LEAT_I32          ? (const void *)&word
+                                                         : (const void *)&byte;
     memcpy(chain->pad.value, from, leat_dtype_bytes(type));
     return LEAT_OK;
 }

@@ -10,6 +10,7 @@
 
 #include "config/number.h"
 #include "feature_scan.h"
+#include "ops/image/cast_value.h"
 #include "pipeline/order/bitset.h"
 #include "pipeline/order/combine.h"
 #include "stage.h"
@@ -76,16 +77,16 @@ static int read_value(condition *c, const leat_node *node, size_t i, leat_error 
         rc = LEAT_NUMBER_BAD;
     else if (holds_texts(c))
         c->equals.texts[i] = node->text;
-    else if (c->dtype == LEAT_F32)
+    else if (leat_dtype_is_float(c->dtype))
         rc = leat_number_f64(node->text, &c->equals.numbers[i]);
     else
         rc = leat_number_i64(node->text, &c->equals.integers[i]);
     if (rc == LEAT_NUMBER_OK)
         return LEAT_OK;
     return leat_node_fail(node, err, LEAT_E_CONFIG, "filter: equals must be %s%s, got %s",
-                          holds_texts(c)         ? "texts"
-                          : c->dtype == LEAT_F32 ? "numbers"
-                                                 : "integers",
+                          holds_texts(c)                  ? "texts"
+                          : leat_dtype_is_float(c->dtype) ? "numbers"
+                                                          : "integers",
                           rc == LEAT_NUMBER_LARGE ? " that fit in 64 bits" : "",
                           node->kind == LEAT_NODE_SCALAR ? node->text : "a list or mapping");
 }
@@ -162,7 +163,7 @@ static int read_limit(const condition *c, const char *name, const char *text, bo
                       limit *out, const leat_node *where, leat_error *err)
 {
     double value;
-    if (c->dtype != LEAT_F32)
+    if (!leat_dtype_is_float(c->dtype))
         return read_integer_limit(name, text, is_min, &out->integer, where, err);
     if (leat_number_f64(text, &value) != LEAT_NUMBER_OK)
         return fail_limit(name, text, "a number", where, err);
@@ -246,7 +247,7 @@ static bool fits_value(const condition *c, const leat_view *feature)
     case LEAT_I64:
         return fits_integer(c, *(const int64_t *)feature->data);
     default:
-        return fits_number(c, *(const float *)feature->data);
+        return fits_number(c, leat_cast_load_f32(feature->data, (int32_t)c->dtype, 0));
     }
 }
 

@@ -261,6 +261,21 @@ void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat
     leat_order_walk(order, cache, cache->before, 0, record, epoch);
 }
 
+void leat_order_rows(const leat_order *order, leat_order_cache *cache,
+                     const leat_order_place *place, uint64_t j, uint64_t n, uint64_t *records)
+{
+    const leat_order_step *const step = &order->before[0];
+    const bool is_plain = !order->buckets && !order->combine && order->parts == 1;
+    uint64_t epoch;
+    leat_check(place->first_row + j + n <= place->global_rows);
+    if (is_plain && order->n_before == 1 && step->kind == LEAT_ORDER_SHUFFLE)
+        leat_shuffle_span(&step->shuffle, step->n_in, 0, place->epoch, &cache->before[0],
+                          leat_order_position(order, place, j), n, records);
+    else
+        for (uint64_t i = 0; i < n; i++)
+            leat_order_row(order, cache, place, j + i, &records[i], &epoch);
+}
+
 uint64_t leat_order_epoch_batches(const leat_order *order)
 {
     if (order->n_batches != LEAT_ENDLESS)

@@ -16,9 +16,9 @@ typedef struct mixing {
     leat_shuffle_cache *cache;
 } mixing;
 
-/* Applies the permutation of one part to i. slot: its place in the cache. */
-static uint64_t permuted(const mixing *m, int slot, uint32_t purpose, uint64_t part, uint64_t n,
-                         uint64_t i)
+/* The permutation of one part, of n elements. slot: its place in the cache. */
+static const leat_perm *perm_of(const mixing *m, int slot, uint32_t purpose, uint64_t part,
+                                uint64_t n)
 {
     leat_shuffle_perm *const last = &m->cache->perms[slot];
     const uint64_t epoch = m->shuffle->reshuffle ? m->epoch : 0;
@@ -29,7 +29,18 @@ static uint64_t permuted(const mixing *m, int slot, uint32_t purpose, uint64_t p
             (leat_shuffle_perm){ .valid = true, .purpose = whole, .epoch = epoch, .part = part };
         last->perm = leat_perm_make(n, part ? leat_digest_chain(seed, part) : seed, epoch, whole);
     }
-    return leat_perm_at(&last->perm, i);
+    return &last->perm;
+}
+
+static uint64_t permuted(const mixing *m, int slot, uint32_t purpose, uint64_t part, uint64_t n,
+                         uint64_t i)
+{
+    return leat_perm_at(perm_of(m, slot, purpose, part, n), i);
+}
+
+static bool is_global(const leat_shuffle *shuffle, uint64_t n)
+{
+    return shuffle->window == 0 || (shuffle->window >= n && !shuffle->block) || shuffle->block >= n;
 }
 
 static uint64_t lesser(uint64_t a, uint64_t b)
@@ -73,10 +84,21 @@ uint64_t leat_shuffle_at(const leat_shuffle *shuffle, uint64_t n, uint32_t purpo
     const mixing m = { shuffle, n, epoch, purpose, cache };
     const uint64_t window = shuffle->window;
     leat_check(p < n && purpose < BLOCKS);
-    if (window == 0 || (window >= n && !shuffle->block) || shuffle->block >= n)
+    if (is_global(shuffle, n))
         return permuted(&m, 0, 0, 0, n, p);
     if (shuffle->block)
         return in_blocks(&m, p);
     p = one_pass(&m, SECOND_PASS, window / 2, p);
     return one_pass(&m, FIRST_PASS, window, p);
+}
+
+void leat_shuffle_span(const leat_shuffle *shuffle, uint64_t n, uint32_t purpose, uint64_t epoch,
+                       leat_shuffle_cache *cache, uint64_t p, uint64_t n_out, uint64_t *out)
+{
+    const mixing m = { shuffle, n, epoch, purpose, cache };
+    if (is_global(shuffle, n))
+        leat_perm_span(perm_of(&m, 0, 0, 0, n), p, n_out, out);
+    else
+        for (uint64_t i = 0; i < n_out; i++)
+            out[i] = leat_shuffle_at(shuffle, n, purpose, epoch, cache, p + i);
 }

@@ -45,4 +45,8 @@ typedef struct leat_shuffle_cache {
 uint64_t leat_shuffle_at(const leat_shuffle *shuffle, uint64_t n, uint32_t purpose, uint64_t epoch,
                          leat_shuffle_cache *cache, uint64_t p);
 
+/* Writes the input elements at n_out output positions from p on. */
+void leat_shuffle_span(const leat_shuffle *shuffle, uint64_t n, uint32_t purpose, uint64_t epoch,
+                       leat_shuffle_cache *cache, uint64_t p, uint64_t n_out, uint64_t *out);
+
 #endif

@@ -5,8 +5,11 @@
  * row costs.
  *
  * DESIGN. Records are looked up some rows ahead, then each row goes all the way through
- * sample.c. Few enough samples are timed that timing costs less than one percent. */
+ * sample.c. Rows that are copies of records take a shorter way (gather.c). Few enough samples are
+ * timed that timing costs less than one percent. */
 #include "task.h"
+
+#include <string.h>
 
 #include "base/clock.h"
 
@@ -15,7 +18,8 @@
 #define CPU_NS      400   /* cost of reading the thread's CPU time */
 #define CPU_SHARE   0.001 /* part of the time of samples that may be spent on that */
 
-#define LOOKAHEAD 16 /* rows whose records are looked up together */
+#define LOOKAHEAD 16  /* rows whose records are looked up together */
+#define GATHERED  256 /* the same, where rows are copies of records */
 
 typedef struct leat_row_id {
     uint64_t record, epoch;
@@ -43,10 +47,11 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_work 
     }
 }
 
-static leat_timing time_next(leat_worker *worker, const leat_sampling *rate)
+/* Whether the next n rows are timed: if one of them is. */
+static leat_timing time_next(leat_worker *worker, const leat_sampling *rate, uint32_t n)
 {
-    if (worker->until_timed > 1 || rate->timed_every == UINT32_MAX) {
-        worker->until_timed--;
+    if (worker->until_timed > n || rate->timed_every == UINT32_MAX) {
+        worker->until_timed -= n;
         return LEAT_UNTIMED;
     }
     worker->until_timed = rate->timed_every;
@@ -63,7 +68,7 @@ static int compute_row(leat_loader *loader, leat_worker *worker, const leat_work
     leat_stored stored = { 0 };
     if (read && read->bytes && !read->failed)
         stored = (leat_stored){ read->bytes, read->size, read->is_entry };
-    const leat_timing timing = time_next(worker, rate);
+    const leat_timing timing = time_next(worker, rate, 1);
     worker->bucket = work->place.bucket;
     worker->first_row = work->place.first_row;
     if (plan->on_error == LEAT_ON_ERROR_MASK)
@@ -78,16 +83,33 @@ static int compute_row(leat_loader *loader, leat_worker *worker, const leat_work
     return rc;
 }
 
-void leat_task_compute(leat_loader *loader, leat_worker *worker, const leat_work *work,
-                       const leat_sampling *rate, leat_outcome *out)
+/* Computes all rows as copies of their records. */
+static uint64_t gather(const leat_loader *loader, leat_worker *worker, const leat_work *work,
+                       const leat_sampling *rate, uint64_t *digest)
 {
-    const int64_t start = leat_clock_ns();
+    const leat_plan *const plan = loader->plan;
+    uint64_t records[GATHERED], first_record = 0;
+    for (uint64_t i = 0; i < work->n; i += GATHERED) {
+        const uint64_t n = work->n - i < GATHERED ? work->n - i : GATHERED, row = work->row + i;
+        leat_order_rows(&plan->order, &worker->order, &work->place, row, n, records);
+        first_record = i ? first_record : records[0];
+        leat_gather_run(plan, worker, records, n, work->slot->memory, row,
+                        time_next(worker, rate, (uint32_t)n));
+        if (plan->on_error == LEAT_ON_ERROR_MASK)
+            memset(work->slot->memory + plan->valid_offset + row, 1, n);
+        for (uint64_t k = 0; k < n && plan->engine.digest && !plan->n_batch_ops; k++)
+            *digest += leat_slot_digest_row(plan, &work->place, work->slot->memory, row + k);
+    }
+    return first_record;
+}
+
+/* Computes the rows one by one. Returns the record of the first. */
+static uint64_t compute_rows(leat_loader *loader, leat_worker *worker, const leat_work *work,
+                             const leat_sampling *rate, leat_outcome *out)
+{
     leat_row_id ids[LOOKAHEAD];
     uint64_t first_record = 0;
     leat_error error;
-    worker->batch = work->batch;
-    out->digest = 0;
-    out->error.code = LEAT_OK;
     for (uint64_t i = 0; i < work->n; i++) {
         if (i % LOOKAHEAD == 0)
             look_up(loader->plan, worker, work, i, ids);
@@ -100,6 +122,19 @@ void leat_task_compute(leat_loader *loader, leat_worker *worker, const leat_work
             out->bad_row = work->row + i;
         }
     }
+    return first_record;
+}
+
+void leat_task_compute(leat_loader *loader, leat_worker *worker, const leat_work *work,
+                       const leat_sampling *rate, leat_outcome *out)
+{
+    const int64_t start = leat_clock_ns();
+    worker->batch = work->batch;
+    out->digest = 0;
+    out->error.code = LEAT_OK;
+    const uint64_t first_record = !work->task && leat_gather_can(loader->plan, worker)
+                                      ? gather(loader, worker, work, rate, &out->digest)
+                                      : compute_rows(loader, worker, work, rate, out);
     out->ns = leat_sched_trace(worker, LEAT_TRACE_ROWS, start, work->batch, work->row, work->n,
                                first_record) -
               start;

@@ -44,7 +44,7 @@ int leat_expect_row(const leat_expect *expect, const leat_plan *plan, int32_t c,
     const size_t n = leat_chain_host_bytes(chain, &plan->order, bucket) / leat_dtype_bytes(dtype);
     if (dtype == LEAT_F32)
         return expect->finite ? check_finite(plan->tensors[c].name, row, n, batch, err) : LEAT_OK;
-    return expect->classes && expect->tensor == c && !chain->pad.on
+    return expect->classes && expect->tensor == c && !chain->pad.on && !leat_dtype_is_float(dtype)
                ? check_classes(expect, plan->tensors[c].name, dtype, row, n, batch, err)
                : LEAT_OK;
 }

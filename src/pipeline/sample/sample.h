@@ -61,6 +61,12 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
                     const leat_stored *stored, uint8_t *slot, uint64_t row, leat_timing timing,
                     leat_error *err);
 
+/* gather.c: whether rows are copies of records, which are made many at a time. */
+bool leat_gather_can(const leat_plan *plan, const leat_worker *worker);
+/* Makes n >= 1 such rows from row `row` of a slot on. */
+void leat_gather_run(const leat_plan *plan, leat_worker *worker, const uint64_t *records,
+                     uint64_t n, uint8_t *slot, uint64_t row, leat_timing timing);
+
 /* Call it after a task. Frees scratch beyond the first `bytes`. A kept record stays if it lies within them. */
 void leat_sample_trim(leat_worker *worker, size_t bytes);
 

@@ -75,6 +75,11 @@ typedef struct leat_source_table {
     /* Announces that this record is needed soon. NULL: the source does nothing with it. */
     void (*hint)(const leat_source *source, uint64_t record);
 
+    /* Writes a feature of n records, one after the other, if all records have it in one known shape, and
+     * nothing can fail. NULL: the source cannot. */
+    void (*gather)(const leat_source *source, int32_t feature, const uint64_t *records, uint64_t n,
+                   void *out);
+
     /* Returns a digest of the sizes and times of its files, to detect changes. NULL: it has no files. */
     int (*stamp)(const leat_source *source, uint64_t *out, leat_error *err);
 

@@ -31,14 +31,35 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
 #define LINE       64 /* bytes of a cache line */
 #define HINT_LINES 8  /* the hardware prefetcher does the rest */
 
+static void fetch(const uint8_t *row, size_t n)
+{
+    for (size_t at = 0; at < n && at < HINT_LINES * LINE; at += LINE)
+        __builtin_prefetch(row + at);
+}
+
 static void hint(const leat_source *base, uint64_t record)
 {
     const rows_source *const source = (const rows_source *)base;
     for (int32_t i = 0; i < base->n_features; i++) {
-        const uint8_t *const row = source->data[i] + record * source->row_bytes[i];
-        const size_t n = source->row_bytes[i];
-        for (size_t at = 0; at < n && at < HINT_LINES * LINE; at += LINE)
-            __builtin_prefetch(row + at);
+        fetch(source->data[i] + record * source->row_bytes[i], source->row_bytes[i]);
+    }
+}
+
+#define AHEAD 12 /* rows that are fetched into the cache while another one is copied */
+
+static void gather(const leat_source *base, int32_t feature, const uint64_t *records, uint64_t n,
+                   void *out)
+{
+    const rows_source *const source = (const rows_source *)base;
+    const uint8_t *const data = source->data[feature];
+    const size_t size = source->row_bytes[feature];
+    uint8_t *to = out;
+    for (uint64_t i = 0; i < n && i < AHEAD; i++)
+        fetch(data + records[i] * size, size);
+    for (uint64_t i = 0; i < n; i++, to += size) {
+        if (i + AHEAD < n)
+            fetch(data + records[i + AHEAD] * size, size);
+        memcpy(to, data + records[i] * size, size);
     }
 }
 
@@ -57,6 +78,7 @@ static const leat_source_table table = {
     .kind = { "rows", "tensors in memory, given in C", NULL },
     .load = load,
     .hint = hint,
+    .gather = gather,
     .describe = describe,
     .close = close_rows,
 };

@@ -39,6 +39,11 @@ static int check(const void *opts, const leat_shape *logits, const leat_shape *t
                          "the last layer as many units as a sample has targets",
                          leat_nn_dims_text(logits, got, sizeof got),
                          leat_nn_dims_text(target, wanted, sizeof wanted));
+    if (target->dtype == LEAT_F16 || target->dtype == LEAT_BF16)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "binary_cross_entropy needs targets of integers or float32, got %s: add "
+                         "the op cast to the pipeline",
+                         leat_dtype_name(target->dtype));
     if (n_classes > 2 && logits->dims[0] == 1)
         return leat_fail(err, LEAT_E_CONFIG,
                          "binary_cross_entropy with one value has 2 classes, the source has %d: "

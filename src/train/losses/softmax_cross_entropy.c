@@ -88,7 +88,7 @@ static int check(const void *opts, const leat_shape *logits, const leat_shape *t
                          "softmax_cross_entropy needs one weight per class as its target, %lld in "
                          "all, or a whole number, the class; got %s",
                          (long long)logits->dims[0], leat_shape_text(target, text, sizeof text));
-    if (leat_shape_elements(target) != 1)
+    if (leat_shape_elements(target) != 1 || leat_dtype_is_float(target->dtype))
         return leat_fail(err, LEAT_E_CONFIG,
                          "softmax_cross_entropy needs one whole number per sample as its target, "
                          "or a float32 weight per class; got %s",

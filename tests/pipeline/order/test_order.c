@@ -116,6 +116,10 @@ static void steps_do_what_their_names_say(void **state)
                 leat_order_row(&order, &cache, &place, j, &record, &epoch);
                 assert_int_equal(record, samples.items[first + j].value);
             }
+            uint64_t records[16];
+            leat_order_rows(&order, &cache, &place, rows / 3, rows - rows / 3, records);
+            for (uint64_t j = rows / 3; j < rows; j++)
+                assert_int_equal(records[j - rows / 3], samples.items[first + j].value);
         }
     }
 }

@@ -50,6 +50,11 @@ static void check_bijection(const leat_shuffle *shuffle, uint64_t n, uint64_t ep
                      (unsigned long long)shuffle->block, (unsigned long long)shuffle->window,
                      (unsigned long long)at);
     }
+    uint64_t span[4000];
+    memset(&backwards, 0, sizeof backwards);
+    leat_shuffle_span(shuffle, n, 0, epoch, &backwards, n / 3, n - n / 3, span);
+    for (uint64_t p = n / 3; p < n; p++)
+        assert_int_equal(span[p - n / 3], leat_shuffle_at(shuffle, n, 0, epoch, &forwards, p));
     memset(&forwards, 0, sizeof forwards);
 }
 
