@@ -56,7 +56,7 @@ static void bench_writes_a_trace(void **state)
     expect("$L bench x.yaml --epochs 3 -q --trace b.json --json=b.txt");
     assert_int_equal(count_events("b.json", "next"), 30);
     assert_int_equal(count_events("b.json", "step"), 0);
-    assert_true(count_events("b.json", "image: decode_jpeg") > 0);
+    assert_true(count_events("b.json", "image: decode_jpeg to resize") > 0);
     expect("$L bench x.yaml --epochs 3 -q --trace b.json --set engine.spans=4");
     assert_in_range(count_events("b.json", "next"), 0, 4);
     assert_int_equal(shell("$L bench x.yaml --trace none/b.json -q"), 1);
