@@ -308,7 +308,7 @@ static const struct {
       "bad.yaml:3:5: map: the source has no tensor 'sound'. It has: image, label" },
     { "pipeline:\n  - map: [decode_jpeg, {resize: {sizes: [8, 8]}}]\n",
       "bad.yaml:3:34: op 'resize' has no option 'sizes'; did you mean 'size'? It has: size, "
-      "keep_aspect" },
+      "keep_aspect, interpolation" },
     { "pipeline:\n  - map: {ops: {decode_jpeg: {}, resize: 8}}\n",
       "bad.yaml:3:16: op must be one name with its options, but this has 2: decode_jpeg, resize" },
     /* sizes */
