@@ -92,8 +92,8 @@ LEAT_API int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, l
 
 /* Saves the weights as a safetensors file (written under another name, then renamed), and loads them. Names are
  * "LAYER.KIND.PART" ("0.conv2d.weight"); conv2d weights are [height, width, in, out], dense weights
- * [in, out], batch_norm has scale, shift and the running mean and variance. The optimiser's state is
- * not saved. Loading checks all names and shapes before it changes anything.
+ * [in, out], batch_norm has scale, shift and the running mean and variance. With `train.average: ema` the
+ * average is saved. The optimiser's state is not saved. Loading checks all names and shapes before it changes anything.
  * returns  LEAT_OK, LEAT_E_IO, LEAT_E_DATA (not such a file, or of another model), LEAT_E_NOMEM,
  *          LEAT_E_UNSUPPORTED on a simulated device, which has no weights */
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);

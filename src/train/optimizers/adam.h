@@ -20,19 +20,19 @@ static inline void leat_adam_loop(const leat_adam_options *opts, const leat_upda
                                   const float *restrict grad, float *restrict mean,
                                   float *restrict square, size_t n)
 {
-    const leat_adam_options o = *opts;
-    const double left1 = 1 - pow((double)o.beta1, (double)u->step);
-    const double left2 = 1 - pow((double)o.beta2, (double)u->step);
+    const float beta1 = opts->beta1, beta2 = opts->beta2, epsilon = opts->epsilon;
+    const double left1 = 1 - pow((double)beta1, (double)u->step);
+    const double left2 = 1 - pow((double)beta2, (double)u->step);
     const float rate = (float)(rates->learning_rate / left1), l2 = rates->l2, kept = rates->kept;
     const float root = (float)(1 / sqrt(left2)), scale = u->grad_scale;
     for (size_t i = 0; i < n; i += 16)
-        for (size_t j = i; j < i + 16; j++) {
-            const float g = grad[j] * scale + l2 * weight[j];
-            const float m = o.beta1 * mean[j] + (1 - o.beta1) * g;
-            const float v = o.beta2 * square[j] + (1 - o.beta2) * (g * g);
-            mean[j] = m;
-            square[j] = v;
-            weight[j] = kept * weight[j] - rate * m / (sqrtf(v) * root + o.epsilon);
+        for (size_t j = 0; j < 16; j++) {
+            const float g = grad[i + j] * scale + l2 * weight[i + j];
+            const float m = beta1 * mean[i + j] + (1 - beta1) * g;
+            const float v = beta2 * square[i + j] + (1 - beta2) * (g * g);
+            mean[i + j] = m;
+            square[i + j] = v;
+            weight[i + j] = kept * weight[i + j] - rate * m / (sqrtf(v) * root + epsilon);
         }
 }
 

@@ -30,15 +30,16 @@ static void update(const void *opts, const leat_update *u, float *restrict weigh
                    const float *restrict grad, float *const states[LEAT_OPTIMIZER_MAX_STATES],
                    size_t n)
 {
-    const leat_lars_options o = *(const leat_lars_options *)opts;
+    const leat_lars_options *o = opts;
     float *restrict velocity = states[0];
-    const float rate = (float)rate_of(&o, u), decay = u->weight_decay, scale = u->grad_scale;
+    const float rate = (float)rate_of(o, u), decay = u->weight_decay, scale = u->grad_scale;
+    const float momentum = o->momentum;
     for (size_t i = 0; i < n; i += 16)
-        for (size_t j = i; j < i + 16; j++) {
-            const float g = grad[j] * scale + decay * weight[j];
-            const float v = o.momentum * velocity[j] + rate * g;
-            velocity[j] = v;
-            weight[j] -= v;
+        for (size_t j = 0; j < 16; j++) {
+            const float g = grad[i + j] * scale + decay * weight[i + j];
+            const float v = momentum * velocity[i + j] + rate * g;
+            velocity[i + j] = v;
+            weight[i + j] -= v;
         }
 }
 

@@ -31,11 +31,11 @@ static void update(const void *opts, const leat_update *u, float *restrict weigh
     const float of_grad = o.nesterov ? rate : 0.0f;
     const float of_velocity = o.nesterov ? rate * o.momentum : rate;
     for (size_t i = 0; i < n; i += 16)
-        for (size_t j = i; j < i + 16; j++) {
-            const float g = grad[j] * scale + decay * weight[j];
-            const float v = o.momentum * velocity[j] + g;
-            velocity[j] = v;
-            weight[j] = kept * weight[j] - (of_grad * g + of_velocity * v);
+        for (size_t j = 0; j < 16; j++) {
+            const float g = grad[i + j] * scale + decay * weight[i + j];
+            const float v = o.momentum * velocity[i + j] + g;
+            velocity[i + j] = v;
+            weight[i + j] = kept * weight[i + j] - (of_grad * g + of_velocity * v);
         }
 }
 
