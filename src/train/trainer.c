@@ -371,12 +371,21 @@ void leat_trainer_so_far(const leat_trainer *trainer, leat_metrics *out)
     *out = means(trainer, sums);
 }
 
+static int evaluate_rows(leat_trainer *trainer, const leat_net_rows *rows, leat_error *err)
+{
+    const int rc = check_rows(trainer, rows, err);
+    if (rc < 0 || trainer->views == LEAT_VIEWS_NONE || rows->n_valid == 0)
+        return rc < 0 ? rc : leat_trainer_step_rows(trainer, rows, false, err);
+    return leat_views_evaluate(&trainer->model, trainer->backend, trainer->net, trainer->views,
+                               rows, &trainer->view_sums, err);
+}
+
 static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *err)
 {
     const leat_net_rows rows = rows_of(trainer, batch);
     int rc = trainer->stream ? leat_batch_wait_on(batch, trainer->stream) : LEAT_OK;
     if (rc == LEAT_OK && rows.rows > 0)
-        rc = leat_trainer_step_rows(trainer, &rows, false, err);
+        rc = evaluate_rows(trainer, &rows, err);
     give_back(trainer, batch);
     return rc;
 }
@@ -410,8 +419,11 @@ int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metri
     trainer->carried = add(trainer->carried, sums);
     if ((rc = swap_average(trainer, err)) < 0)
         return rc;
+    trainer->view_sums = (leat_net_sums){ 0 };
     rc = evaluate_all(trainer, loader, err);
     int after = take_sums(trainer, &sums, rc == LEAT_OK ? err : NULL);
+    if (trainer->views != LEAT_VIEWS_NONE)
+        sums = trainer->view_sums;
     *out = means(trainer, sums);
     const int back = swap_average(trainer, rc == LEAT_OK && after == LEAT_OK ? err : NULL);
     after = after < 0 ? after : back;

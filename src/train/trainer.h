@@ -6,6 +6,7 @@
 
 #include "average.h"
 #include "nn.h"
+#include "views.h"
 
 enum {
     LEAT_TRAINER_IN_FLIGHT = 64, /* steps that the host may be ahead of the device */
@@ -25,6 +26,7 @@ typedef struct leat_train_options {
     int32_t precision;    /* leat_precision */
     int64_t accumulate;
     float clip;
+    int32_t views;      /* leat_views */
     int64_t sync_every; /* 0: never */
 } leat_train_options;
 
@@ -46,6 +48,8 @@ struct leat_trainer {
     leat_net_sums carried; /* of training, from before an evaluation */
     int64_t n_accumulated; /* training steps whose gradients were taken */
     float clip;            /* leat_net_step.clip */
+    leat_views views;      /* of evaluation */
+    leat_net_sums view_sums;
     leat_schedule *schedule;
     leat_average average;
     bool whiten;                 /* a layer waits for the first batch, see whiten.h */

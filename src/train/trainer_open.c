@@ -9,6 +9,11 @@
 #include "whiten.h"
 
 static const char *const autos[] = { "auto", NULL };
+static const char *const view_names[] = {
+#define VIEWS(name, text) text,
+    LEAT_VIEWS_LIST(VIEWS) NULL
+#undef VIEWS
+};
 static const char *const precisions[] = {
 #define PRECISION(name, text) text,
     LEAT_PRECISION_LIST(PRECISION) NULL
@@ -48,6 +53,9 @@ static const leat_option train_table[] = {
                      "is for GPUs"),
     LEAT_OPTION_I64(leat_train_options, accumulate, "1", 1, 100000,
                     "batches whose mean gradient makes one update"),
+    LEAT_OPTION_ENUM(leat_train_options, views, "none", view_names,
+                     "views of each image whose outputs are averaged in evaluation (CPU); mirror: "
+                     "and its mirror image; mirror_shift: and both moved by a pixel, six in all"),
     LEAT_OPTION_F32(leat_train_options, clip, "0", 0, 1e9,
                     "longest length of the whole gradient; longer ones are shortened; 0: any"),
     LEAT_OPTION_I64(leat_train_options, sync_every, "0", 0, 1e9,
@@ -116,6 +124,13 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     model->precision = (leat_precision)o->precision;
     model->accumulate = (int32_t)o->accumulate;
     trainer->clip = o->clip;
+    trainer->views = (leat_views)o->views;
+    if (trainer->views != LEAT_VIEWS_NONE && feed->input.rank != 3)
+        return leat_fail(err, LEAT_E_CONFIG, "train.views is for images [height, width, channels]");
+    if (trainer->views != LEAT_VIEWS_NONE && !trainer->device->table->host_memory)
+        return leat_fail(err, LEAT_E_UNSUPPORTED,
+                         "train.views works on the CPU; leave it out on %s",
+                         trainer->device->info.name);
     const int rc = leat_model_init(model, &nodes, err);
     return rc < 0 ? rc : leat_rules_set(model, node, o->multipliers, &o->no_decay, err);
 }

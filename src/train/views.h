@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * views.h: evaluation on several views of each image, whose outputs are averaged (train.views). The trainer
+ * calls it. */
+#ifndef LEAT_VIEWS_H
+#define LEAT_VIEWS_H
+
+#include "nn.h"
+
+/* X(name, text) MIRROR: the image and its mirror image, half each. MIRROR_SHIFT: half of the weight as MIRROR, a
+ * quarter each the same of the image moved by one pixel up and left, and down and right (edges reflect). */
+#define LEAT_VIEWS_LIST(X) X(NONE, "none") X(MIRROR, "mirror") X(MIRROR_SHIFT, "mirror_shift")
+typedef enum leat_views {
+#define LEAT_VIEWS_ENUM(name, text) LEAT_VIEWS_##name,
+    LEAT_VIEWS_LIST(LEAT_VIEWS_ENUM)
+#undef LEAT_VIEWS_ENUM
+} leat_views;
+
+/* Adds the rows' losses and right predictions, of the averaged outputs, to *sums. rows: host memory. The sums that
+ * the backend keeps count every view, so the caller throws them away.
+ * Returns LEAT_OK, LEAT_E_NOMEM, or what backend->step() returns. */
+int leat_views_evaluate(const leat_model *model, const leat_backend *backend, leat_net *net,
+                        leat_views views, const leat_net_rows *rows, leat_net_sums *sums,
+                        leat_error *err);
+
+#endif

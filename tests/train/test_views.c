@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Evaluation on several views: the outputs are the weighted means of those of images that were mirrored and moved
+ * by hand. */
+#include "fixtures/train_fixture.h"
+
+#include <math.h>
+
+#include "train/losses.h"
+
+enum { SIDE = 5, CHANNELS = 2, CLASSES = 3, ROWS = 7, N = SIDE * SIDE * CHANNELS };
+
+static const char text[] =
+    "train: {model: [conv2d: {filters: 4, kernel: 3}, tanh, flatten, dense: 3], "
+    "loss: softmax_cross_entropy, views: %s}";
+
+static int64_t edge(int64_t i)
+{
+    return i < 0 ? -i : i >= SIDE ? 2 * (SIDE - 1) - i : i;
+}
+
+static void transform(const float *from, float *to, bool mirrored, int64_t move)
+{
+    for (int64_t r = 0; r < ROWS; r++)
+        for (int64_t y = 0; y < SIDE; y++)
+            for (int64_t x = 0; x < SIDE; x++)
+                for (int64_t c = 0; c < CHANNELS; c++) {
+                    const int64_t at = edge(x + move);
+                    to[((r * SIDE + y) * SIDE + x) * CHANNELS + c] =
+                        from[((r * SIDE + edge(y + move)) * SIDE +
+                              (mirrored ? SIDE - 1 - at : at)) *
+                                 CHANNELS +
+                             c];
+                }
+}
+
+static void add_outputs(fixture *f, const leat_trainer_feed *feed, float *x, int64_t *labels,
+                        double share, double *sum)
+{
+    float logits[ROWS * CLASSES];
+    const leat_net_rows rows = { .x = batch_view(&feed->input, ROWS, x),
+                                 .y = batch_view(&feed->target, ROWS, labels),
+                                 .rows = ROWS,
+                                 .n_valid = ROWS };
+    const leat_net_step how = { .logits = logits };
+    int64_t busy_ns;
+    assert_int_equal(f->trainer->backend->step(f->trainer->net, NULL, &rows, &how, &busy_ns, NULL),
+                     LEAT_OK);
+    for (int i = 0; i < ROWS * CLASSES; i++)
+        sum[i] += share * (double)logits[i];
+}
+
+static double loss_of(const double *logits, const int64_t *labels)
+{
+    double loss = 0;
+    for (int r = 0; r < ROWS; r++) {
+        double sum = 0;
+        for (int c = 0; c < CLASSES; c++)
+            sum += exp(logits[r * CLASSES + c]);
+        loss += log(sum) - logits[r * CLASSES + labels[r]];
+    }
+    return loss;
+}
+
+/* shares: of the image, of the two moved ones; the mirror image takes half of each. */
+static void check_views(const char *views, double whole, double moved)
+{
+    char config[256];
+    fixture f;
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, CHANNELS }, ROWS);
+    snprintf(config, sizeof config, text, views);
+    fixture_must_open(&f, config, &feed);
+    float *x = random_floats(3, ROWS * N), *other = random_floats(4, ROWS * N);
+    int64_t *labels = random_labels(5, ROWS, CLASSES);
+    double wanted[ROWS * CLASSES] = { 0 };
+    leat_net_sums sums = { 0 };
+    for (int64_t move = -1; move <= 1; move++)
+        for (int mirrored = 0; mirrored < 2; mirrored++) {
+            transform(x, other, mirrored, move);
+            add_outputs(&f, &feed, other, labels, (move ? moved : whole) / 2, wanted);
+        }
+    const leat_net_rows rows = { .x = batch_view(&feed.input, ROWS, x),
+                                 .y = batch_view(&feed.target, ROWS, labels),
+                                 .rows = ROWS,
+                                 .n_valid = ROWS };
+    assert_int_equal(leat_views_evaluate(&f.trainer->model, f.trainer->backend, f.trainer->net,
+                                         f.trainer->views, &rows, &sums, &f.err),
+                     LEAT_OK);
+    assert_int_equal(sums.samples, ROWS);
+    assert_true(fabs(sums.loss - loss_of(wanted, labels)) < 1e-5 * ROWS);
+    free(x);
+    free(other);
+    free(labels);
+    fixture_close(&f);
+}
+
+static void views_are_averaged(void **state)
+{
+    (void)state;
+    check_views("mirror", 1, 0);
+    check_views("mirror_shift", 0.5, 0.25);
+}
+
+static void views_need_an_image(void **state)
+{
+    char config[256];
+    fixture f;
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 8 }, 4);
+    (void)state;
+    snprintf(config, sizeof config,
+             "train: {model: [dense: 3], loss: softmax_cross_entropy, views: mirror}");
+    assert_int_equal(fixture_open(&f, config, &feed), LEAT_E_CONFIG);
+    assert_non_null(strstr(f.err.message, "train.views is for images"));
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(views_are_averaged),
+        cmocka_unit_test(views_need_an_image),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
