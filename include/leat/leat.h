@@ -6,6 +6,7 @@
 
 #include "leat/api.h"
 #include "leat/budget.h"
+#include "leat/checkpoint.h"
 #include "leat/config.h"
 #include "leat/device.h"
 #include "leat/error.h"
