@@ -18,6 +18,7 @@
 struct train_options {
     int64_t epochs, steps, threads, start_epoch, start_batch;
     int64_t log_every;
+    const char *checkpoint, *resume;
     const char *device, *save, *restore, *log, *errors, *json, *trace;
     leat_texts set;
     int32_t quiet, progress;
@@ -34,6 +35,12 @@ static const leat_option options[] = {
                        "save the weights after each epoch and at the end (safetensors, without the "
                        "optimizer's state); creates missing folders"),
     LEAT_OPTION_STRING(struct train_options, restore, NULL, "start with these weights"),
+    LEAT_OPTION_STRING(struct train_options, checkpoint, NULL,
+                       "save all that the run needs to go on in this folder, overrides "
+                       "train.checkpoint.dir"),
+    LEAT_OPTION_STRING(struct train_options, resume, NULL,
+                       "go on from this checkpoint; without a file: from the newest whole one of "
+                       "--checkpoint, if there is one"),
     LEAT_OPTION_I64(struct train_options, start_epoch, "0", 0, 1e9,
                     "start at this epoch, counted from 0, like a resumed run"),
     LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
@@ -53,14 +60,28 @@ struct train {
     const struct train_options *o;
     const char *path;
     leat_config *config;
+    leat_checkpoint_found found; /* path "": the run is not resumed */
     leat_train_run run;
 };
 
 /* --- opening -----------------------------------------------------------------------------------*/
 
+static int set_checkpoint(struct train *t, leat_error *err)
+{
+    char *text = leat_files_text("train.checkpoint.dir=%s", t->o->checkpoint);
+    const int rc = text ? leat_config_set(t->config, text, err)
+                        : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    free(text);
+    return rc;
+}
+
 static int open_plans(struct train *t, leat_error *err)
 {
     char text[64];
+    if (t->o->resume && (t->o->restore || t->o->start_epoch || t->o->start_batch))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--resume has the weights and the place of the run: leave out --restore, "
+                         "--start-epoch and --start-batch");
     int rc = leat_setup_config(t->path, &t->o->set, &t->config, err);
     if (rc == LEAT_OK)
         rc = leat_setup_threads(t->config, t->o->threads, err);
@@ -68,6 +89,8 @@ static int open_plans(struct train *t, leat_error *err)
         snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
         rc = leat_config_set(t->config, text, err);
     }
+    if (rc == LEAT_OK && t->o->checkpoint)
+        rc = set_checkpoint(t, err);
     if (rc == LEAT_OK)
         rc = leat_setup_trace(t->config, t->o->trace, err);
     if (rc == LEAT_OK)
@@ -90,7 +113,7 @@ static int open_trainer(struct train *t, leat_error *err)
     if (rc < 0)
         return rc;
     t->run.epochs = leat_trainer_get_info(t->run.trainer)->epochs;
-    return LEAT_OK;
+    return leat_train_keep_open(&t->run.keep, t->run.trainer, t->o->resume, &t->found, err);
 }
 
 /* Place of the first batch in the run. */
@@ -98,7 +121,7 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
 {
     const int64_t per_epoch = leat_plan_get_info(t->run.plan)->n_batches;
     const struct train_options *o = t->o;
-    *out = o->start_batch;
+    *out = *t->found.path ? t->found.state.next_batch : o->start_batch;
     if (per_epoch == 0)
         return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch", t->path);
     if (per_epoch < 0 && o->steps < 0)
@@ -107,6 +130,12 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
         return o->start_epoch ? leat_fail(err, LEAT_E_ARGUMENT,
                                           "--start-epoch: the pipeline repeats without end")
                               : LEAT_OK;
+    if (*t->found.path && *out >= t->run.epochs * per_epoch)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "%s is from the end of the run, which has %lld epochs: give more --epochs",
+                         t->found.path, (long long)t->run.epochs);
+    if (*t->found.path)
+        return LEAT_OK;
     if (o->start_epoch >= t->run.epochs || o->start_batch > per_epoch ||
         o->start_epoch * per_epoch + o->start_batch >= t->run.epochs * per_epoch)
         return leat_fail(err, LEAT_E_ARGUMENT,
@@ -185,6 +214,7 @@ static int open_all(struct train *t, leat_error *err)
         rc = open_log(t, how.first_batch, err);
     how.device = t->run.device;
     how.epochs = t->run.epochs;
+    how.state = *t->found.path ? &t->found.state : NULL;
     t->run.first = how.first_batch;
     if (rc == LEAT_OK) {
         how.expect = leat_trainer_get_info(t->run.trainer)->expect;
@@ -223,6 +253,8 @@ static void print_end(const struct train *t, double seconds)
                (long long)t->run.best_epoch + 1);
     if (t->o->save)
         printf("; weights in %s", t->o->save);
+    if (*t->run.keep.path)
+        printf("; checkpoint %s", t->run.keep.path);
     if (t->o->log)
         printf("; log in %s", t->o->log);
     putchar('\n');
@@ -264,6 +296,9 @@ static json_t *run_json(struct train *t, const leat_call *call, double seconds)
     leat_json_bool(json, "diverged", t->run.diverged);
     leat_json_add(json, "stopped", leat_train_stop_json(&t->run, call));
     leat_json_add(json, "input", input_json(t));
+    leat_json_add(json, "resumed", *t->found.path ? json_string(t->found.path) : json_null());
+    leat_json_add(json, "checkpoint",
+                  *t->run.keep.path ? json_string(t->run.keep.path) : json_null());
     leat_json_add(json, "saved", t->run.saved ? json_string(t->o->save) : json_null());
     return json;
 }
@@ -338,8 +373,12 @@ const leat_command leat_command_train = {
         "per line, an event file that TensorBoard opens, and a picture of the first batch as the "
         "model gets it. `leat plot` draws curves of it. Reading the loss does not make a device "
         "wait: on devices other than the CPU it is known at the end of an epoch only.\n\n"
-        "A resumed run (--restore with --start-epoch and --start-batch) sees the same batches as "
-        "an uninterrupted run.",
+        "--checkpoint saves weights, the optimizer's state and the place in the data after each "
+        "epoch, at the end, when the run is stopped, and as often as train.checkpoint says. With "
+        "--resume the run goes on from the newest checkpoint that is whole, also after a crash; "
+        "on the CPU with the same weights, bit for bit, as if it had not stopped.\n\n"
+        "--restore with --start-epoch and --start-batch begins with saved weights, too, at any "
+        "place of the data, but without the optimizer's state.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors\n"
                "  leat train examples/cifar10.yaml --log runs/first",
     .n_min = 1,

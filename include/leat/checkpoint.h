@@ -56,6 +56,12 @@ LEAT_API int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state
 LEAT_API int leat_checkpoint_resume(leat_trainer *trainer, const char *path,
                                     leat_checkpoint_found *out, leat_error *err);
 
+/* The step of the newest checkpoint in a folder, by its name; -1: there is none. */
+LEAT_API int64_t leat_checkpoint_newest(const char *folder);
+
+/* The rows of train.checkpoint (i = 0), for help and reference; NULL past the end. */
+LEAT_API const leat_kind *leat_checkpoint_kind(size_t i);
+
 #ifdef __cplusplus
 }
 #endif

@@ -31,6 +31,10 @@ typedef struct leat_trainer_info {
     int64_t epochs;          /* train.epochs */
     int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
     leat_expect expect;      /* conditions on the target: for leat_loader_options */
+    /* train.checkpoint, see leat/checkpoint.h; the trainer itself writes none. */
+    const char *checkpoint_dir; /* NULL: none are wanted */
+    int64_t checkpoint_steps, checkpoint_keep;
+    double checkpoint_minutes;
 } leat_trainer_info;
 
 typedef struct leat_metrics {

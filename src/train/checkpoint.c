@@ -6,6 +6,7 @@
  * digest over all tensors and notes tells a damaged file; a cut one is refused by the reader of safetensors. All is
  * checked before the trainer changes. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,9 @@ static int sums_of(leat_trainer *trainer, char *text, size_t size, leat_error *e
 {
     leat_net_sums s;
     const int rc = trainer->backend->sums(trainer->net, false, &s, err);
+    if (rc == LEAT_OK && !isfinite(s.loss))
+        return leat_fail(err, LEAT_E_DATA,
+                         "the loss is not a finite number, so the weights are not saved");
     if (rc == LEAT_OK)
         snprintf(text, size, "%" PRIu64 " %a %a", s.samples + trainer->carried.samples,
                  s.loss + trainer->carried.loss, s.right + trainer->carried.right);

@@ -155,6 +155,15 @@ static int resume_newest(leat_trainer *trainer, const char *folder, const listin
                           : LEAT_OK;
 }
 
+int64_t leat_checkpoint_newest(const char *folder)
+{
+    listing list = { 0 };
+    const int rc = folder ? list_folder(folder, &list, NULL) : LEAT_E_ARGUMENT;
+    const int64_t step = rc == LEAT_OK && list.n ? list.steps[list.n - 1] : -1;
+    free(list.steps);
+    return step;
+}
+
 int leat_checkpoint_resume(leat_trainer *trainer, const char *path, leat_checkpoint_found *out,
                            leat_error *err)
 {

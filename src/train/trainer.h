@@ -24,7 +24,15 @@ typedef struct leat_train_options {
     int64_t accumulate;
     float clip;
     int64_t sync_every; /* 0: never */
+    const leat_node *checkpoint;
 } leat_train_options;
+
+/* The rows of train.checkpoint. */
+typedef struct leat_checkpoint_options {
+    leat_string dir;
+    int64_t every_steps, keep;
+    double every_minutes;
+} leat_checkpoint_options;
 
 /* One step that the device may still compute. */
 typedef struct leat_trainer_flight {
@@ -39,6 +47,7 @@ struct leat_trainer {
     leat_net *net;
     leat_device *device;
     leat_trainer_info info;
+    leat_checkpoint_options checkpoint; /* dir.text "": none */
     int32_t input_at, target_at; /* tensors of the plan */
     int64_t sync_every;
     leat_net_sums carried;       /* of training, from before an evaluation */

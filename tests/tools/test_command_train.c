@@ -123,7 +123,7 @@ static void a_stopped_run_that_saves_nothing_says_so(void **state)
         shell("rm -f x.log; env --default-signal=INT $L train x.yaml --epochs 1000000 -q "
               "--steps 100000000 >x.log & p=$!; until grep -q 1/1000000 x.log; do sleep "
               "0.02; kill -0 $p || exit 1; done; kill -INT $p; wait $p; test $? = 130"));
-    expect_in(err, "nothing was saved: use --save FILE");
+    expect_in(err, "nothing was saved: use --checkpoint DIR or --save FILE");
     assert_null(strstr(err, "to resume"));
 }
 

@@ -32,6 +32,7 @@ static const struct {
     { "stage", leat_stage_kind, 8 },       { "source", leat_source_kind, 2 },
     { "engine", leat_engine_kind, 2 },     { "layer", leat_layer_kind, 7 },
     { "loss", leat_loss_kind, 2 },         { "optimizer", leat_optimizer_kind, 2 },
+    { "checkpoint", leat_checkpoint_kind, 1 },
     { "train", leat_train_kind, 1 },       { "op", op_kind, 14 },
     { "batch op", leat_batch_op_kind, 2 },
 };

@@ -240,6 +240,8 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     const bool last = per_epoch > 0 && (info.number + 1) % per_epoch == 0;
     if (last || *end)
         rc = end_epoch(t, epoch, err);
+    if (rc == LEAT_OK)
+        leat_train_keep_step(&t->keep, t->steps, last);
     return rc;
 }
 
@@ -275,6 +277,12 @@ static void describe(void *user, leat_progress_fields *fields)
     leat_summary_describe(&t->watch, fields);
 }
 
+/* At a signal; with checkpoints between two updates of the weights. */
+static bool must_stop(const leat_train_run *t)
+{
+    return leat_files_caught() && (!t->keep.folder || leat_checkpoint_ready(t->trainer));
+}
+
 int leat_train_run_all(leat_train_run *t, leat_error *err)
 {
     bool end = false;
@@ -293,10 +301,13 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
                              .is_cpu = !strcmp(leat_device_get_info(t->device)->name, "cpu") };
     leat_train_rate_begin(&t->counts, &t->shown);
     begin_epoch(t);
-    while (rc == LEAT_OK && !end && !leat_files_caught())
+    t->keep.loader = t->loader;
+    while (rc == LEAT_OK && !end && !must_stop(t))
         rc = step(t, &end, err);
     if (rc == LEAT_OK && !end)
         rc = stop(t, err);
+    if (rc == LEAT_OK)
+        rc = leat_train_keep_end(&t->keep, t->steps, err);
     leat_progress_fini(&t->progress);
     free(t->times);
     t->times = NULL;
