@@ -255,6 +255,7 @@ static int apply(leat_trainer *trainer, const leat_param_file *values, const rea
     trainer->backend->set_updates(trainer->net, notes->updates);
     trainer->n_accumulated = notes->steps - notes->steps % trainer->model.accumulate;
     trainer->carried = notes->sums;
+    trainer->whiten = false;
     return LEAT_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include "leat/checkpoint.h"
 #include "trainer.h"
+#include "whiten.h"
 
 static const char *const autos[] = { "auto", NULL };
 static const char *const precisions[] = {
@@ -235,6 +236,7 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
         return rc;
     }
     fill_info(trainer, &options);
+    trainer->whiten = leat_whiten_wanted(&trainer->model) && !trainer->info.simulated;
     *out = trainer;
     return LEAT_OK;
 }

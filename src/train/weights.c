@@ -81,6 +81,8 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
     if ((rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &to, err)) == LEAT_OK &&
         (rc = take_all(&trainer->model, file, path, &to, err)) == LEAT_OK)
         rc = leat_param_file_write(&to, trainer, err);
+    if (rc == LEAT_OK)
+        trainer->whiten = false; /* the first layer's weights are those of the file */
     leat_param_file_close(&to);
     leat_safetensors_close(&file);
     return rc;

@@ -2,6 +2,7 @@
 #include "help_words.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 const leat_help_word leat_help_words[] = {
@@ -128,6 +129,9 @@ static const char *const examples[] = {
     "engine: {threads: 4, memory: 1GiB}",
     "train: {epochs: 10, model: [flatten, {dense: {units: 10}}], loss: softmax_cross_entropy}",
     "dense: {units: 10}",
+    "multiply: 0.125",
+    "add: {from: [a, b]}",
+    "train/concat: {from: [a, b]}", /* a source has this name too */
     "conv2d: {filters: 32, kernel: 3, padding: same}",
     "max_pool: {size: 2}",
     "avg_pool: {size: 2}",
@@ -138,13 +142,18 @@ static const char *const examples[] = {
     "adam: {learning_rate: 1.0e-3}",
 };
 
-const char *leat_help_example(const char *kind)
+const char *leat_help_example(const char *part, const char *kind)
 {
-    const size_t n = strlen(kind);
+    char both[96];
+    const char *const words[] = { both, kind };
+    snprintf(both, sizeof both, "%s/%s", part, kind);
     if (!strcmp(kind, "config"))
         return "source:\n  images: photos/train\npipeline:\n  - shuffle\n  - batch: 32\nseed: 7";
-    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
-        if (!strncmp(examples[i], kind, n) && examples[i][n] == ':')
-            return examples[i];
+    for (int k = 0; k < 2; k++) {
+        const size_t n = strlen(words[k]);
+        for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+            if (!strncmp(examples[i], words[k], n) && examples[i][n] == ':')
+                return examples[i] + (n - strlen(kind));
+    }
     return kind;
 }
