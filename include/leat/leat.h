@@ -17,6 +17,7 @@
 #include "leat/option.h"
 #include "leat/plan.h"
 #include "leat/rng.h"
+#include "leat/score.h"
 #include "leat/study.h"
 #include "leat/tensor.h"
 #include "leat/train.h"

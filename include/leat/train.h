@@ -29,6 +29,7 @@ typedef struct leat_trainer_info {
     int64_t n_parameters;
     double flops_per_sample; /* forward + backward + update of one sample, multiply-add = 2 */
     int64_t epochs;          /* train.epochs */
+    int64_t n_outputs;       /* values that the model gives for a sample */
     int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
     leat_expect expect;      /* conditions on the target: for leat_loader_options */
     /* train.checkpoint, see leat/checkpoint.h; the trainer itself writes none. */
@@ -94,10 +95,25 @@ LEAT_API size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, 
 LEAT_API int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                                    leat_error *err);
 
+/* The model's outputs for a held batch: forward only, as in evaluation; waits for them. The batch stays held.
+ * Does not change leat_trainer_metrics() and times. Targets are checked but have no other effect.
+ * out      rows × n_outputs values: what the last layer gives
+ * returns  LEAT_OK; LEAT_E_DATA: a label out of range; LEAT_E_ARGUMENT: a batch of another plan;
+ *          LEAT_E_DEVICE; LEAT_E_NOMEM; LEAT_E_UNSUPPORTED on a simulated device */
+LEAT_API int leat_trainer_predict(leat_trainer *trainer, leat_batch *batch, float *out,
+                                  leat_error *err);
+
+/* Makes probabilities of rows of outputs, in place, as the loss means them: softmax or sigmoid. Returns 1;
+ * 0 if the loss has no probabilities, and nothing changed. */
+LEAT_API int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *outputs,
+                                            int64_t rows);
+
 /* Saves the weights as a safetensors file (written under another name, then renamed), and loads them. Names are
  * "LAYER.KIND.PART" ("0.conv2d.weight"); conv2d weights are [height, width, in, out], dense weights
  * [in, out], batch_norm has scale, shift and the running mean and variance. The optimiser's state is
- * not saved. Loading checks all names and shapes before it changes anything.
+ * not saved; leat/checkpoint.h saves it too. Loading also takes checkpoints (the average of the weights, if
+ * the run has one) and files of PyTorch, with its names and layouts ("conv1.weight" [out, in, height,
+ * width], "bn1.running_mean"). It checks all names and shapes before it changes anything.
  * returns  LEAT_OK, LEAT_E_IO, LEAT_E_DATA (not such a file, or of another model), LEAT_E_NOMEM,
  *          LEAT_E_UNSUPPORTED on a simulated device, which has no weights */
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);

@@ -82,6 +82,10 @@ int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, boo
 int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const leat_view *y,
                             int64_t rows, bool train, leat_error *err);
 
+/* The rows of a batch; LEAT_E_ARGUMENT if it is of another plan or has none. */
+int leat_trainer_rows_of(const leat_trainer *trainer, leat_batch *batch, leat_net_rows *out,
+                         leat_error *err);
+
 /* Waits for all steps and stores their times. */
 int leat_trainer_sync(leat_trainer *trainer, leat_error *err);
 

@@ -191,6 +191,8 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         .n_parameters = trainer->model.n_parameters,
         .flops_per_sample = trainer->model.flops_per_sample,
         .epochs = o->epochs,
+        .n_outputs =
+            leat_shape_elements(&trainer->model.layers[trainer->model.n_layers - 1].out),
         .simulated = trainer->device->info.simulated,
         .expect.tensor = trainer->target_at,
         .checkpoint_dir = *trainer->checkpoint.dir.text ? trainer->checkpoint.dir.text : NULL,
