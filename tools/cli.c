@@ -8,6 +8,8 @@ static const leat_cli_word words[] = {
     { "output", "PREFIX", 'o' },   { "json", "FILE", 0 },   { "set", "PATH=VALUE", 0 },
     { "vary", "PATH=A,B,...", 0 }, { "device", "NAME", 0 }, { "save", "FILE", 0 },
     { "log", "DIR", 0 },           { "y", "KEY,...", 0 },   { "x", "WHAT", 0 },
+    { "weights", "FILE", 0 },       { "labels", "FILE", 0 },
+    { "sheet", "FILE", 0 },        { "section", "NAME", 0 },
     { "checkpoint", "DIR", 0 },    { "resume", "FILE", 0 },
     { "restore", "FILE", 0 },      { "quiet", "", 'q' },    { "seed", "SEED", 0 },
     { "shuffle", "SEED", 0 },      { "size", "PIXELS", 0 }, { "split", "SHARE", 0 },

@@ -60,6 +60,8 @@ struct leat_command {
     X(plan)                                                                                        \
     X(bench)                                                                                       \
     X(train)                                                                                       \
+    X(eval)                                                                                        \
+    X(predict)                                                                                     \
     X(plot)                                                                                        \
     X(compare)                                                                                     \
     X(ops)                                                                                         \

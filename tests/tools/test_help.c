@@ -7,7 +7,7 @@
 #include "leat/leat.h"
 
 static const char *const commands[] = { "convert", "repair",  "synth", "index", "inspect",
-                                        "plan",    "bench",   "train", "plot",  "compare",
+                                        "plan",    "bench",   "train", "eval", "predict", "plot",  "compare",
                                         "ops",     "devices", "help" };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
