@@ -42,6 +42,8 @@ static unsigned slots_of(const leat_trainer *trainer)
     unsigned slots = 1u << LEAT_SLOT_WEIGHT;
     for (int32_t i = 0; i < trainer->model.optimizer->n_states; i++)
         slots |= 1u << (LEAT_SLOT_STATE + i);
+    if (trainer->average.mode)
+        slots |= 1u << LEAT_SLOT_AVERAGE;
     return slots;
 }
 
@@ -107,7 +109,9 @@ static int write_parts(leat_trainer *trainer, const leat_loader_state *state,
 {
     char steps[24], updates[24], sums[96], loader[2 * sizeof *state + 1];
     int rc = leat_param_file_open(&trainer->model, slots_of(trainer), file, err);
-    if (rc < 0 || (rc = leat_param_file_read(file, trainer, err)) < 0 ||
+    if (rc < 0 ||
+        (rc = leat_average_before(&trainer->average, trainer->backend, trainer->net, err)) < 0 ||
+        (rc = leat_param_file_read(file, trainer, err)) < 0 ||
         (rc = sums_of(trainer, sums, sizeof sums, err)) < 0)
         return rc;
     snprintf(steps, sizeof steps, "%" PRId64, trainer->n_accumulated);
@@ -136,7 +140,7 @@ int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_state *state,
                          trainer->model.accumulate);
     leat_param_file file = { 0 };
     int rc = leat_trainer_sync(trainer, err);
-    char *model = rc == LEAT_OK ? leat_checkpoint_describe(&trainer->model) : NULL;
+    char *model = rc == LEAT_OK ? leat_checkpoint_describe(trainer) : NULL;
     if (rc == LEAT_OK)
         rc = model ? write_parts(trainer, state, &file, model, path, err)
                    : leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
@@ -219,10 +223,10 @@ static int parse_notes(const char *const notes[N_NOTES], const char *path, read_
     return LEAT_OK;
 }
 
-static int compare(const leat_model *model, const char *saved, const char *path,
+static int compare(const leat_trainer *trainer, const char *saved, const char *path,
                    leat_checkpoint_found *out, leat_error *err)
 {
-    char *now = leat_checkpoint_describe(model);
+    char *now = leat_checkpoint_describe(trainer);
     const int rc = now ? leat_checkpoint_compare(saved, now, path, out->changed,
                                                  sizeof out->changed, err)
                        : leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
@@ -255,6 +259,7 @@ static int apply(leat_trainer *trainer, const leat_param_file *values, const rea
     trainer->backend->set_updates(trainer->net, notes->updates);
     trainer->n_accumulated = notes->steps - notes->steps % trainer->model.accumulate;
     trainer->carried = notes->sums;
+    trainer->average.begun = trainer->average.mode != LEAT_AVERAGE_NONE;
     trainer->whiten = false;
     return LEAT_OK;
 }
@@ -269,7 +274,7 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
         (rc = parse_notes(notes, path, &parsed, err)) < 0)
         return rc;
     snprintf(out->path, sizeof out->path, "%s", path);
-    if ((rc = compare(&trainer->model, notes[NOTE_model], path, out, err)) < 0 ||
+    if ((rc = compare(trainer, notes[NOTE_model], path, out, err)) < 0 ||
         (rc = leat_param_file_open(&trainer->model, slots_of(trainer), values, err)) < 0 ||
         (rc = take_all(file, path, values, err)) < 0 ||
         (rc = apply(trainer, values, &parsed, err)) < 0)

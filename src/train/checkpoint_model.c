@@ -20,8 +20,10 @@ static void describe_layer(FILE *to, const leat_model *model, int32_t i)
     fprintf(to, ", gives %s\n", leat_nn_dims_text(&l->out, text, sizeof text));
 }
 
-char *leat_checkpoint_describe(const leat_model *model)
+char *leat_checkpoint_describe(const leat_trainer *trainer)
 {
+    static const char *const averages[] = { "none", "ema", "lookahead" };
+    const leat_model *model = &trainer->model;
     static const char *const precisions[] = {
 #define PRECISION(name, text) text,
         LEAT_PRECISION_LIST(PRECISION)
@@ -35,7 +37,8 @@ char *leat_checkpoint_describe(const leat_model *model)
     fprintf(to, "input %s\n", leat_shape_text(&model->input, shape, sizeof shape));
     for (int32_t i = 0; i < model->n_layers; i++)
         describe_layer(to, model, i);
-    fprintf(to, "loss %s\noptimizer %s\n", model->loss->kind.name, model->optimizer->kind.name);
+    fprintf(to, "loss %s\noptimizer %s\naverage %s\n", model->loss->kind.name,
+            model->optimizer->kind.name, averages[trainer->average.mode]);
     fprintf(to, "seed %llu\nbatch size %lld\nmicro_shards %d\naccumulate %d\nprecision %s\n",
             (unsigned long long)model->seed, (long long)model->batch_size, model->shards,
             model->accumulate, precisions[model->precision]);
@@ -75,7 +78,7 @@ static bool begins(line l, const char *word)
 static bool is_model(line l)
 {
     return begins(l, "input ") || begins(l, "layer ") || begins(l, "loss ") ||
-           begins(l, "optimizer ");
+           begins(l, "optimizer ") || begins(l, "average ");
 }
 
 static int differs(line saved, line now, const char *path, leat_error *err)

@@ -16,9 +16,9 @@ int leat_checkpoint_read(leat_trainer *trainer, const char *path, leat_checkpoin
 int leat_checkpoint_read_memory(leat_trainer *trainer, const void *bytes, size_t size,
                                 const char *path, leat_checkpoint_found *out, leat_error *err);
 
-/* The model as lines of text, in new memory; NULL: out of memory. First what a checkpoint of another model
+/* Model and average as lines of text, in new memory; NULL: out of memory. First what a checkpoint of another model
  * has different ("layer …", "loss …", "optimizer …"), then settings that a run may change ("seed 1"). */
-char *leat_checkpoint_describe(const leat_model *model);
+char *leat_checkpoint_describe(const leat_trainer *trainer);
 /* Compares the description in a checkpoint with that of the model. Writes settings that differ to
  * `changed`. Returns LEAT_OK, LEAT_E_DATA with the first difference. */
 int leat_checkpoint_compare(const char *saved, const char *now, const char *path, char *changed,

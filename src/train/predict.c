@@ -38,7 +38,12 @@ int leat_trainer_predict(leat_trainer *trainer, leat_batch *batch, float *out, l
     rows.n_valid = rows.n_valid > 0 ? rows.n_valid : 1; /* outputs of masked rows, too */
     if (trainer->stream && (rc = leat_batch_wait_on(batch, trainer->stream)) < 0)
         return leat_fail(err, rc, "%s: cannot wait for a batch", trainer->info.device);
-    return forward(trainer, &rows, out, err);
+    if ((rc = leat_average_swap(&trainer->average, trainer->backend, trainer->net, err)) < 0)
+        return rc;
+    rc = forward(trainer, &rows, out, err);
+    const int back = leat_average_swap(&trainer->average, trainer->backend, trainer->net,
+                                       rc == LEAT_OK ? err : NULL);
+    return rc < 0 ? rc : back;
 }
 
 int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *outputs, int64_t rows)

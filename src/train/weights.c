@@ -6,6 +6,18 @@
 #include "param_file.h"
 #include "torch_names.h"
 
+/* The values that evaluation uses. */
+static int read_averaged(leat_param_file *file, leat_trainer *trainer, leat_error *err)
+{
+    int rc = leat_average_swap(&trainer->average, trainer->backend, trainer->net, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_param_file_read(file, trainer, err);
+    const int back = leat_average_swap(&trainer->average, trainer->backend, trainer->net,
+                                       rc == LEAT_OK ? err : NULL);
+    return rc < 0 ? rc : back;
+}
+
 int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
 {
     if (!trainer || !path)
@@ -18,7 +30,7 @@ int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
         return rc;
     if ((rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &file, err)) ==
             LEAT_OK &&
-        (rc = leat_param_file_read(&file, trainer, err)) == LEAT_OK &&
+        (rc = read_averaged(&file, trainer, err)) == LEAT_OK &&
         leat_safetensors_write(path, file.tensors, file.n, &note, 1, &from) < 0)
         rc = leat_param_file_failed(err, &from);
     leat_param_file_close(&file);
@@ -38,13 +50,14 @@ static size_t count_weights(const leat_safetensors *file)
     return n;
 }
 
-/* Of a checkpoint the average is taken if it has one: that is what the run evaluates. */
+/* Of a checkpoint of a run with an exponential average that is taken: it is what the run evaluates. */
 static const leat_safetensor *find(const leat_safetensors *file, const char *name)
 {
+    const char *model = leat_safetensors_note_of(file, "model");
     char average[LEAT_PARAM_NAME + 16];
     snprintf(average, sizeof average, "average.%s", name);
-    const leat_safetensor *found = leat_safetensors_find(file, average);
-    return found ? found : leat_safetensors_find(file, name);
+    const bool averaged = model && strstr(model, "\naverage ema\n");
+    return leat_safetensors_find(file, averaged ? average : name);
 }
 
 static int take_all(const leat_model *model, const leat_safetensors *file, const char *path,
@@ -81,6 +94,7 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
     if ((rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &to, err)) == LEAT_OK &&
         (rc = take_all(&trainer->model, file, path, &to, err)) == LEAT_OK)
         rc = leat_param_file_write(&to, trainer, err);
+    trainer->average.begun = trainer->average.begun && rc < 0;
     if (rc == LEAT_OK)
         trainer->whiten = false; /* the first layer's weights are those of the file */
     leat_param_file_close(&to);

@@ -210,24 +210,28 @@ static int remove_folder(void **state)
 
 /* --- resuming -------------------------------------------------------------------------------- */
 
-/* 20 runs are killed at random steps and resumed with other numbers of threads, with each optimiser and
+/* 24 runs are killed at random steps and resumed with other numbers of threads, with each optimiser and
  * with accumulation. */
 static void killed_and_resumed_is_the_straight_run(void **state)
 {
     static const run kinds[] = { { .threads = 2, .optimizer = "adam" },
                                  { .threads = 1, .optimizer = "{sgd: {momentum: 0.9}}" },
                                  { .threads = 3, .accumulate = 3, .optimizer = "adam" },
-                                 { .threads = 2, .accumulate = 2, .optimizer = "sgd" } };
+                                 { .threads = 2, .accumulate = 2, .optimizer = "sgd" },
+                                 { .threads = 2, .optimizer = "adam, average: {ema: 0.8}" },
+                                 { .threads = 1,
+                                   .optimizer = "sgd, average: {lookahead: {every: 3}}, schedule: "
+                                                "cosine" } };
     leat_rng rng = leat_rng_make(11, 0, 0, 0);
     (void)state;
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 6; k++) {
         run straight = kinds[k];
         double loss, again;
         char weights[160], resumed[160];
         snprintf(weights, sizeof weights, "%s", in_folder("straight.st"));
         snprintf(resumed, sizeof resumed, "%s", in_folder("resumed.st"));
         train(&straight, weights, &loss, NULL);
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < 4; i++) {
             run first = kinds[k], second = kinds[k];
             leat_checkpoint_found found;
             first.every = 1 + (int)leat_rng_below(&rng, 4);

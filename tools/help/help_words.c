@@ -137,9 +137,21 @@ static const char *const examples[] = {
     "avg_pool: {size: 2}",
     "dropout: {rate: 0.5}",
     "batch_norm: {momentum: 0.9}",
+    "softmax_cross_entropy: {label_smoothing: 0.1}",
     "binary_cross_entropy: {with_logits: true}",
     "sgd: {learning_rate: 0.1, momentum: 0.9}",
     "adam: {learning_rate: 1.0e-3}",
+    "adamw: {learning_rate: 1.0e-3, weight_decay: 0.05}",
+    "lars: {learning_rate: 5, momentum: 0.9, weight_decay: 5.0e-5}",
+    "muon: {learning_rate: 0.02, momentum: 0.95}",
+    "constant: {warmup: 5}",
+    "step: {milestones: [30, 60, 80], factor: 0.1}",
+    "cosine: {warmup: 5}",
+    "linear: {end: 0.1, length: 1000, unit: steps}",
+    "one_cycle: {peak: 0.3}",
+    "triangular: {peak: 0.23, start: 0.2, end: 0.07}",
+    "ema: {decay: 0.999, warmup: true}",
+    "lookahead: {every: 5}",
 };
 
 const char *leat_help_example(const char *part, const char *kind)

@@ -56,7 +56,13 @@ typedef struct leat_cpu_loops {
                          size_t step, size_t n_channels, size_t pixels);
     void (*sum_row)(const float *x, size_t x_step, float *y, size_t y_step, size_t n_channels,
                     size_t pixels);
+    /* c [m, n] += a b: b [k, n]; element (i, j) of a is a[i * row + j * column]. m is a multiple of
+     * LEAT_CPU_MATMUL_ROWS, n of LEAT_CPU_MATMUL_COLUMNS. */
+    void (*matmul)(const float *a, size_t row, size_t column, const float *b, float *c, size_t m,
+                   size_t n, size_t k);
 } leat_cpu_loops;
+
+enum { LEAT_CPU_MATMUL_ROWS = 4, LEAT_CPU_MATMUL_COLUMNS = 16 };
 
 extern const leat_cpu_loops leat_cpu_loops_c, leat_cpu_loops_avx2, leat_cpu_loops_avx512;
 

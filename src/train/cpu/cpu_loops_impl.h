@@ -198,6 +198,40 @@ static void sum_row(const float *R x, size_t x_step, float *R y, size_t y_step, 
             y[c] += x[c];
 }
 
+/* --- matrices -------------------------------------------------------------------------------- */
+
+enum { DEPTH = 256 }; /* of a block of b that stays in cache */
+
+typedef float columns16 __attribute__((vector_size(64), aligned(4), may_alias));
+
+/* 4 rows by 16 columns of c. */
+static void matmul_block(const float *a, size_t row, size_t column, const float *b, float *c,
+                         size_t n, size_t k)
+{
+    columns16 sums[LEAT_CPU_MATMUL_ROWS];
+    for (size_t i = 0; i < LEAT_CPU_MATMUL_ROWS; i++)
+        sums[i] = *(const columns16 *)(c + i * n);
+    for (size_t j = 0; j < k; j++, a += column, b += n) {
+        const columns16 right = *(const columns16 *)b;
+        sums[0] += a[0] * right;
+        sums[1] += a[row] * right;
+        sums[2] += a[2 * row] * right;
+        sums[3] += a[3 * row] * right;
+    }
+    for (size_t i = 0; i < LEAT_CPU_MATMUL_ROWS; i++)
+        *(columns16 *)(c + i * n) = sums[i];
+}
+
+static void matmul(const float *a, size_t row, size_t column, const float *b, float *c, size_t m,
+                   size_t n, size_t k)
+{
+    for (size_t from = 0; from < k; from += DEPTH)
+        for (size_t j = 0; j < n; j += LEAT_CPU_MATMUL_COLUMNS)
+            for (size_t i = 0; i < m; i += LEAT_CPU_MATMUL_ROWS)
+                matmul_block(a + i * row + from * column, row, column, b + from * n + j,
+                             c + i * n + j, n, k - from < DEPTH ? k - from : DEPTH);
+}
+
 const leat_cpu_loops LEAT_CPU_LOOPS = {
     .floats_of_bf16 = floats_of_bf16,
     .bf16_of_floats = bf16_of_floats,
@@ -215,4 +249,5 @@ const leat_cpu_loops LEAT_CPU_LOOPS = {
     .max_row = max_row,
     .max_row_grad = max_row_grad,
     .sum_row = sum_row,
+    .matmul = matmul,
 };
