@@ -102,10 +102,11 @@ static int read_place(leat_safetensor *t, const json_t *offsets, const data_part
     if (json_array_size(offsets) != 2 || begin > end || end == UINT64_MAX)
         return bad(err, t->name, "its data_offsets are missing or not a range");
     if (end > data->bytes)
-        return leat_format_fail(err, LEAT_FORMAT_BAD, data->at + data->bytes,
-                                "safetensors header: tensor \"%.100s\": its data ends at byte %llu, "
-                                "beyond the end of the file at byte %llu: it is cut, or damaged",
-                                t->name, (ull)(data->at + end), (ull)(data->at + data->bytes));
+        return leat_format_fail(
+            err, LEAT_FORMAT_BAD, data->at + data->bytes,
+            "safetensors header: tensor \"%.100s\": its data ends at byte %llu, "
+            "beyond the end of the file at byte %llu: it is cut, or damaged",
+            t->name, (ull)(data->at + end), (ull)(data->at + data->bytes));
     if (end - begin != t->bytes)
         return bad(err, t->name, "its data_offsets do not fit its dtype and shape");
     t->data = data->begin + begin;

@@ -69,8 +69,8 @@ static int replace_source(struct predict *p, const char *section, leat_error *er
 {
     char text[128];
     const int64_t n = p->o->labels || !section ? p->t.n_classes : count_classes(p, section);
-    int rc = leat_picture_folder_open(&p->folder, p->call->arguments + 1,
-                                      p->call->n_arguments - 1, n, err);
+    int rc = leat_picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1,
+                                      n, err);
     snprintf(text, sizeof text, "source={images: '%s'}", p->folder.path);
     if (rc == LEAT_OK)
         rc = set(p, section, text, err);

@@ -13,6 +13,7 @@
 #include "report/terminal.h"
 #include "report/train_run.h"
 #include "report/train_stop.h"
+#include "report/train_summary_print.h"
 #include "setup.h"
 
 struct train_options {
@@ -21,7 +22,7 @@ struct train_options {
     const char *checkpoint, *resume;
     const char *device, *save, *restore, *log, *errors, *json, *trace;
     leat_texts set;
-    int32_t quiet, progress;
+    int32_t quiet, progress, summary;
 };
 
 static const leat_option options[] = {
@@ -46,6 +47,8 @@ static const leat_option options[] = {
     LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
                     "start at this batch of that epoch, counted from 0"),
     LEAT_ROW_LOG(struct train_options),
+    LEAT_OPTION_BOOL(struct train_options, summary, "false",
+                     "print layers, shapes, parameters, operations and memory, and do not train"),
     LEAT_ROW_ERRORS(struct train_options),
     LEAT_ROW_SET(struct train_options),
     LEAT_ROW_TRACE(struct train_options),
@@ -314,6 +317,28 @@ static void close_all(struct train *t)
     json_decref(t->run.list);
 }
 
+/* --summary: only what the plan and the model say. */
+static int run_summary(struct train *t)
+{
+    leat_error err = { 0 };
+    int rc = leat_json_check(t->o->json, &err);
+    if (rc == LEAT_OK)
+        rc = open_plans(t, &err);
+    if (rc == LEAT_OK)
+        rc = leat_setup_device(t->config, t->o->device, &t->run.device, &err);
+    if (rc == LEAT_OK)
+        rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, &err);
+    if (rc == LEAT_OK && t->run.talks)
+        rc = leat_train_summary_print(t->run.trainer, t->path, &err);
+    json_t *json =
+        rc == LEAT_OK && t->o->json ? leat_train_summary_json(t->run.trainer, &err) : NULL;
+    if (json)
+        rc = leat_json_write(json, t->o->json, &err);
+    close_all(t);
+    fflush(stdout);
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
+}
+
 static int run(const leat_call *call)
 {
     const struct train_options *const o = call->options;
@@ -328,6 +353,8 @@ static int run(const leat_call *call)
     leat_error err = { 0 };
     const int64_t start = leat_files_now_ns();
     leat_files_stop_at_once("train");
+    if (o->summary)
+        return run_summary(&t);
     int rc = open_all(&t, &err);
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);

@@ -62,6 +62,7 @@ struct leat_command {
     X(train)                                                                                       \
     X(eval)                                                                                        \
     X(predict)                                                                                     \
+    X(export)                                                                                      \
     X(plot)                                                                                        \
     X(compare)                                                                                     \
     X(ops)                                                                                         \

@@ -44,8 +44,8 @@ LEAT_API int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_stat
 /* The same into a folder, which is created, under the name of its step; then deletes all but the `keep`
  * newest checkpoints of the folder (0: keeps all). `path`, unless NULL, gets the file's path. */
 LEAT_API int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state *state,
-                                  const char *folder, int64_t keep,
-                                  char path[LEAT_CHECKPOINT_PATH], leat_error *err);
+                                  const char *folder, int64_t keep, char path[LEAT_CHECKPOINT_PATH],
+                                  leat_error *err);
 
 /* Restores a trainer from a checkpoint, or from the newest whole one of a folder. Damaged ones are passed
  * over and reported in *out. The trainer does not change unless LEAT_OK.

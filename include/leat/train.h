@@ -64,6 +64,27 @@ LEAT_API void leat_trainer_close(leat_trainer **trainer);
 /* Size and device; valid until the trainer is closed. */
 LEAT_API const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trainer);
 
+typedef struct leat_layer_info {
+    const char *name, *kind;
+    leat_shape shape;                     /* of its output for one sample */
+    int64_t n_parameters;                 /* trained ones */
+    double forward_flops, backward_flops; /* of one sample, multiply-add = 2 */
+} leat_layer_info;
+
+/* Bytes that a training step works on. A backend needs copies and scratch memory beside them. */
+typedef struct leat_train_memory {
+    int64_t weights, states, average; /* states: of the optimiser */
+    int64_t gradients;                /* of all micro-shards */
+    int64_t activations;              /* and their gradients, of a full batch */
+} leat_train_memory;
+
+/* The i-th layer from 0. Returns LEAT_OK, or LEAT_E_END past the last. Its texts are valid until the trainer
+ * is closed. */
+LEAT_API int leat_trainer_layer(const leat_trainer *trainer, int32_t i, leat_layer_info *out);
+/* Returns LEAT_OK, LEAT_E_ARGUMENT, LEAT_E_NOMEM. */
+LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory *out,
+                                 leat_error *err);
+
 /* One forward + backward + update. Owns the batch from now on, even when it fails, and releases it when
  * the device is done. On the CPU the step is done on return. On other devices it is enqueued, and the host
  * may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
@@ -118,6 +139,13 @@ LEAT_API int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *
  *          LEAT_E_UNSUPPORTED on a simulated device, which has no weights */
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);
 LEAT_API int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *err);
+
+/* Writes the model with its weights as ONNX (opset 17), for other programs to run. Its input "input" is float32
+ * [batch, height, width, channels] or [batch, n], as batches have it after the pipeline; "output" is what the
+ * last layer gives.
+ * returns  LEAT_OK, LEAT_E_IO, LEAT_E_DATA (2 GiB or more), LEAT_E_NOMEM, LEAT_E_UNSUPPORTED on a simulated
+ *          device */
+LEAT_API int leat_trainer_export_onnx(leat_trainer *trainer, const char *path, leat_error *err);
 
 /* Layers, losses, optimisers, schedules, averages and the rows of `train` itself (i = 0), for help and reference; NULL
  * past the end. Static storage. */

@@ -104,8 +104,8 @@ static int write_file(const leat_param_file *file, const char *const notes[N_NOT
                : LEAT_OK;
 }
 
-static int write_parts(leat_trainer *trainer, const leat_loader_state *state,
-                       leat_param_file *file, const char *model, const char *path, leat_error *err)
+static int write_parts(leat_trainer *trainer, const leat_loader_state *state, leat_param_file *file,
+                       const char *model, const char *path, leat_error *err)
 {
     char steps[24], updates[24], sums[96], loader[2 * sizeof *state + 1];
     int rc = leat_param_file_open(&trainer->model, slots_of(trainer), file, err);
@@ -118,9 +118,12 @@ static int write_parts(leat_trainer *trainer, const leat_loader_state *state,
     snprintf(updates, sizeof updates, "%" PRId64, trainer->backend->updates(trainer->net));
     hex_of(state, sizeof *state, loader);
     const char *const notes[N_NOTES] = {
-        [NOTE_writer] = "leat " LEAT_VERSION, [NOTE_checkpoint] = version,
-        [NOTE_model] = model,                 [NOTE_steps] = steps,
-        [NOTE_updates] = updates,             [NOTE_sums] = sums,
+        [NOTE_writer] = "leat " LEAT_VERSION,
+        [NOTE_checkpoint] = version,
+        [NOTE_model] = model,
+        [NOTE_steps] = steps,
+        [NOTE_updates] = updates,
+        [NOTE_sums] = sums,
         [NOTE_loader] = loader,
     };
     return write_file(file, notes, path, err);
@@ -227,9 +230,9 @@ static int compare(const leat_trainer *trainer, const char *saved, const char *p
                    leat_checkpoint_found *out, leat_error *err)
 {
     char *now = leat_checkpoint_describe(trainer);
-    const int rc = now ? leat_checkpoint_compare(saved, now, path, out->changed,
-                                                 sizeof out->changed, err)
-                       : leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
+    const int rc =
+        now ? leat_checkpoint_compare(saved, now, path, out->changed, sizeof out->changed, err)
+            : leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
     free(now);
     return rc;
 }

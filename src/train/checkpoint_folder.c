@@ -150,9 +150,9 @@ static int resume_newest(leat_trainer *trainer, const char *folder, const listin
         if (out->n_damaged++ == 0)
             snprintf(out->damaged, sizeof out->damaged, "%.500s", why.message);
     }
-    return out->n_damaged ? leat_fail(err, LEAT_E_DATA, "%s has no whole checkpoint: %s", folder,
-                                      out->damaged)
-                          : LEAT_OK;
+    return out->n_damaged
+               ? leat_fail(err, LEAT_E_DATA, "%s has no whole checkpoint: %s", folder, out->damaged)
+               : LEAT_OK;
 }
 
 int64_t leat_checkpoint_newest(const char *folder)

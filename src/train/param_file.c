@@ -109,6 +109,17 @@ int leat_param_file_read(leat_param_file *file, leat_trainer *trainer, leat_erro
     return rc;
 }
 
+int leat_param_file_read_averaged(leat_param_file *file, leat_trainer *trainer, leat_error *err)
+{
+    int rc = leat_average_swap(&trainer->average, trainer->backend, trainer->net, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_param_file_read(file, trainer, err);
+    const int back = leat_average_swap(&trainer->average, trainer->backend, trainer->net,
+                                       rc == LEAT_OK ? err : NULL);
+    return rc < 0 ? rc : back;
+}
+
 int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, leat_error *err)
 {
     int rc = LEAT_OK;

@@ -37,6 +37,8 @@ void leat_param_file_close(leat_param_file *file);
 
 /* Reads all values from the trainer's device; writes them there. The trainer waits for nothing. */
 int leat_param_file_read(leat_param_file *file, leat_trainer *trainer, leat_error *err);
+/* The same of the weights that evaluation uses: the average where the run has one. */
+int leat_param_file_read_averaged(leat_param_file *file, leat_trainer *trainer, leat_error *err);
 int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, leat_error *err);
 
 /* Copies the values of tensor i from `found` (NULL: the file lacks it), whose type and shape must be as

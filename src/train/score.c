@@ -122,8 +122,8 @@ static bool is_in_top(const leat_score *score, const float *x, int64_t class)
 static int add_losses(leat_score *score, const leat_loss_rows *rows, leat_error *err)
 {
     const leat_model *model = &score->trainer->model;
-    const int rc = model->loss->check_targets(
-        model->loss_options, &model->layers[model->n_layers - 1].out, rows, err);
+    const int rc = model->loss->check_targets(model->loss_options,
+                                              &model->layers[model->n_layers - 1].out, rows, err);
     if (rc == LEAT_OK)
         model->loss->eval(model->loss_options, rows, &score->loss, &score->right);
     return rc;

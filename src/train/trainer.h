@@ -50,7 +50,7 @@ struct leat_trainer {
     leat_device *device;
     leat_trainer_info info;
     leat_checkpoint_options checkpoint; /* dir.text "": none */
-    int32_t input_at, target_at; /* tensors of the plan */
+    int32_t input_at, target_at;        /* tensors of the plan */
     int64_t sync_every;
     leat_net_sums carried; /* of training, from before an evaluation */
     int64_t n_accumulated; /* training steps whose gradients were taken */

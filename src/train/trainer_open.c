@@ -53,8 +53,9 @@ static const leat_option train_table[] = {
                     "longest length of the whole gradient; longer ones are shortened; 0: any"),
     LEAT_OPTION_I64(leat_train_options, sync_every, "0", 0, 1e9,
                     "wait for the device every so many steps, as reading the loss does; 0: never"),
-    LEAT_OPTION_NODE(leat_train_options, checkpoint, "",
-                     "where and how often all that a run needs to go on is saved; default: nowhere"),
+    LEAT_OPTION_NODE(
+        leat_train_options, checkpoint, "",
+        "where and how often all that a run needs to go on is saved; default: nowhere"),
     LEAT_OPTION_END
 };
 
@@ -198,8 +199,8 @@ static int read_checkpoint(leat_trainer *trainer, const leat_node *node, leat_er
 {
     if (leat_node_is_null(node))
         return LEAT_OK;
-    return leat_node_options(node, node, "train.checkpoint", checkpoint_table,
-                             &trainer->checkpoint, err);
+    return leat_node_options(node, node, "train.checkpoint", checkpoint_table, &trainer->checkpoint,
+                             err);
 }
 
 static void fill_info(leat_trainer *trainer, const leat_train_options *o)
@@ -210,8 +211,7 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         .n_parameters = trainer->model.n_parameters,
         .flops_per_sample = trainer->model.flops_per_sample,
         .epochs = o->epochs,
-        .n_outputs =
-            leat_shape_elements(&trainer->model.layers[trainer->model.n_layers - 1].out),
+        .n_outputs = leat_shape_elements(&trainer->model.layers[trainer->model.n_layers - 1].out),
         .simulated = trainer->device->info.simulated,
         .expect.tensor = trainer->target_at,
         .checkpoint_dir = *trainer->checkpoint.dir.text ? trainer->checkpoint.dir.text : NULL,

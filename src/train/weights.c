@@ -6,18 +6,6 @@
 #include "param_file.h"
 #include "torch_names.h"
 
-/* The values that evaluation uses. */
-static int read_averaged(leat_param_file *file, leat_trainer *trainer, leat_error *err)
-{
-    int rc = leat_average_swap(&trainer->average, trainer->backend, trainer->net, err);
-    if (rc < 0)
-        return rc;
-    rc = leat_param_file_read(file, trainer, err);
-    const int back = leat_average_swap(&trainer->average, trainer->backend, trainer->net,
-                                       rc == LEAT_OK ? err : NULL);
-    return rc < 0 ? rc : back;
-}
-
 int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
 {
     if (!trainer || !path)
@@ -30,7 +18,7 @@ int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
         return rc;
     if ((rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &file, err)) ==
             LEAT_OK &&
-        (rc = read_averaged(&file, trainer, err)) == LEAT_OK &&
+        (rc = leat_param_file_read_averaged(&file, trainer, err)) == LEAT_OK &&
         leat_safetensors_write(path, file.tensors, file.n, &note, 1, &from) < 0)
         rc = leat_param_file_failed(err, &from);
     leat_param_file_close(&file);
@@ -66,9 +54,8 @@ static int take_all(const leat_model *model, const leat_safetensors *file, const
     const size_t n = count_weights(file);
     const bool torch = leat_torch_is(file);
     for (size_t i = 0; i < to->n; i++) {
-        const int rc =
-            torch ? leat_torch_take(model, file, path, to, i, err)
-                  : leat_param_file_take(to, i, find(file, to->rows[i].name), path, err);
+        const int rc = torch ? leat_torch_take(model, file, path, to, i, err)
+                             : leat_param_file_take(to, i, find(file, to->rows[i].name), path, err);
         if (rc < 0)
             return rc;
     }

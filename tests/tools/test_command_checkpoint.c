@@ -87,9 +87,10 @@ static void a_stopped_run_goes_on(void **state)
 {
     (void)state;
     make_pipeline();
-    expect_success(shell("rm -rf c; env --default-signal=TERM " TRAIN
-                         "--epochs 1000000 --checkpoint c & p=$!; until ls c/step* >ls.log 2>&1; do sleep "
-                         "0.02; kill -0 $p || exit 1; done; kill -TERM $p; wait $p; test $? = 143"));
+    expect_success(
+        shell("rm -rf c; env --default-signal=TERM " TRAIN
+              "--epochs 1000000 --checkpoint c & p=$!; until ls c/step* >ls.log 2>&1; do sleep "
+              "0.02; kill -0 $p || exit 1; done; kill -TERM $p; wait $p; test $? = 143"));
     expect_in(err, "leat train: stopped in epoch ");
     expect_in(err, " has all that the run needs to go on\nto resume: leat train x.yaml -q --set ");
     const char *const line = strstr(err, "to resume: leat ") + strlen("to resume: leat ");
@@ -113,8 +114,7 @@ static void accumulation_is_not_cut(void **state)
                                "train.checkpoint.every_steps=1"));
     expect_in(err, "no checkpoint of the last steps");
     expect_files("c", "step-000000004.safetensors step-000000008.safetensors");
-    expect_success(
-        shell(TRAIN "--set train.accumulate=4 --checkpoint c --resume --save x.st"));
+    expect_success(shell(TRAIN "--set train.accumulate=4 --checkpoint c --resume --save x.st"));
     expect_in(err, "after 8 steps");
     expect_straight();
 }
@@ -130,8 +130,7 @@ static void wrong_uses_are_explained(void **state)
                    "the folder has checkpoints of a run of 3 steps: add --resume");
     expect_failure(shell(TRAIN "--checkpoint c --resume --set train.optimizer=sgd"), 1,
                    "has 'optimizer adam' where the config has 'optimizer sgd'");
-    expect_failure(shell(TRAIN "--checkpoint c --resume --set pipeline.batch.size=8"), 2,
-                   "batch");
+    expect_failure(shell(TRAIN "--checkpoint c --resume --set pipeline.batch.size=8"), 2, "batch");
     expect_failure(shell(TRAIN "--checkpoint d --device sim"), 2, "simulated");
     expect_success(shell(TRAIN "--checkpoint c --resume"));
     expect_failure(shell(TRAIN "--checkpoint c --resume"), 2, "give more --epochs");

@@ -113,8 +113,9 @@ static void predict_agrees_with_eval(void **state)
     }
     assert_int_equal(right, 0);
     json_decref(json);
-    expect_success(shell("$L predict x.yaml --weights x.st --top 1 \"$(ls test-images/ring/* | head "
-                         "-1)\""));
+    expect_success(
+        shell("$L predict x.yaml --weights x.st --top 1 \"$(ls test-images/ring/* | head "
+              "-1)\""));
     expect_in(out, "test-images/ring/");
     expect_in(out, " %\n");
 }

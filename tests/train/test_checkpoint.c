@@ -12,7 +12,14 @@
 #include "fixtures/train_fixture.h"
 #include "formats/safetensors.h"
 
-enum { RECORDS = 60, BATCH = 8, EPOCHS = 4, PER_EPOCH = 8, STEPS = EPOCHS * PER_EPOCH, PIXELS = 6 * 6 };
+enum {
+    RECORDS = 60,
+    BATCH = 8,
+    EPOCHS = 4,
+    PER_EPOCH = 8,
+    STEPS = EPOCHS * PER_EPOCH,
+    PIXELS = 6 * 6
+};
 
 static char folder[64];
 static float images[RECORDS * PIXELS * 2];
@@ -242,8 +249,8 @@ static void killed_and_resumed_is_the_straight_run(void **state)
             second.resume = folder;
             train(&second, resumed, &again, &found);
             if (!same_file(weights, resumed))
-                fail_msg("%s, accumulate %d, killed after %d, resumed from '%s'", kinds[k].optimizer,
-                         kinds[k].accumulate, first.kill_after, found.path);
+                fail_msg("%s, accumulate %d, killed after %d, resumed from '%s'",
+                         kinds[k].optimizer, kinds[k].accumulate, first.kill_after, found.path);
             assert_true(fabs(again - loss) < 1e-9);
             char command[128];
             snprintf(command, sizeof command, "rm -f '%s'/step-*", folder);
@@ -293,7 +300,7 @@ static void a_cut_checkpoint_is_passed_over(void **state)
     snprintf(newest, sizeof newest, "%s", step_path(30));
     bytes = read_file(newest, &size);
     open_trainer(&s, &r, model_text);
-    for (size_t n = 0; n < size; n += n + 80 > size || n < 16 ? 1 : 7) {
+    for (size_t n = 0; n<size; n += n + 80> size || n < 16 ? 1 : 7) {
         char where[32];
         write_file(newest, bytes, n);
         assert_int_equal(leat_checkpoint_resume(s.f.trainer, newest, &s.found, &s.f.err),
@@ -343,14 +350,17 @@ static void another_model_is_refused_with_what_differs(void **state)
         const char *model, *optimizer, *said;
     } others[] = {
         { "[conv2d: {filters: 4, name: second}, batch_norm, relu, dropout: 0.3, flatten, dense: 5]",
-          "adam", "it has 'layer first: conv2d from input, gives [4, 4, 4]' where the config has "
-                  "'layer second: conv2d" },
+          "adam",
+          "it has 'layer first: conv2d from input, gives [4, 4, 4]' where the config has "
+          "'layer second: conv2d" },
         { "[conv2d: {filters: 4, name: first}, batch_norm, gelu, dropout: 0.3, flatten, dense: 5]",
-          "adam", "'layer 2.relu: relu from 1.batch_norm, gives [4, 4, 4]' where the config has "
-                  "'layer 2.gelu" },
+          "adam",
+          "'layer 2.relu: relu from 1.batch_norm, gives [4, 4, 4]' where the config has "
+          "'layer 2.gelu" },
         { "[conv2d: {filters: 6, name: first}, batch_norm, relu, dropout: 0.3, flatten, dense: 5]",
-          "adam", "gives [4, 4, 4]' where the config has 'layer first: conv2d from input, gives "
-                  "[4, 4, 6]'" },
+          "adam",
+          "gives [4, 4, 4]' where the config has 'layer first: conv2d from input, gives "
+          "[4, 4, 6]'" },
         { "[conv2d: {filters: 4, name: first}, batch_norm, relu, dropout: 0.3, flatten]", "adam",
           "'layer 5.dense: dense from 4.flatten, gives [5]' where the config has 'loss" },
         { model_text, "sgd", "it has 'optimizer adam' where the config has 'optimizer sgd'" },
@@ -366,8 +376,7 @@ static void another_model_is_refused_with_what_differs(void **state)
         open_trainer(&untouched, &r, others[i].model);
         assert_int_equal(leat_checkpoint_resume(s.f.trainer, folder, &s.found, &s.f.err),
                          LEAT_E_DATA);
-        if (!strstr(s.f.err.message, others[i].said) ||
-            !strstr(s.f.err.message, step_path(30)))
+        if (!strstr(s.f.err.message, others[i].said) || !strstr(s.f.err.message, step_path(30)))
             fail_msg("%s", s.f.err.message);
         assert_true(fixture_same_weights(&s.f, &untouched.f));
         close_session(&s);
@@ -396,8 +405,8 @@ static void a_checkpoint_is_also_a_file_of_weights(void **state)
     open_trainer(&s, &r, model_text);
     open_trainer(&other, &r, model_text);
     assert_int_equal(leat_trainer_save(s.f.trainer, in_folder("w.st"), &s.f.err), LEAT_OK);
-    assert_int_equal(
-        leat_checkpoint_resume(s.f.trainer, in_folder("w.st"), &s.found, &s.f.err), LEAT_E_DATA);
+    assert_int_equal(leat_checkpoint_resume(s.f.trainer, in_folder("w.st"), &s.found, &s.f.err),
+                     LEAT_E_DATA);
     assert_non_null(strstr(s.f.err.message, "--restore"));
     assert_int_equal(leat_checkpoint_resume(s.f.trainer, folder, &s.found, &s.f.err), LEAT_OK);
     assert_false(fixture_same_weights(&s.f, &other.f));

@@ -28,8 +28,8 @@ typedef struct leat_train_run {
     bool talks;                 /* a line per epoch on standard output */
     int32_t progress_when;      /* as leat_progress_init() takes it */
     leat_train_keep keep;
-    leat_train_log *log;        /* NULL: none */
-    int64_t log_every;          /* steps */
+    leat_train_log *log; /* NULL: none */
+    int64_t log_every;   /* steps */
     leat_bad_list bad;
     json_t *list;         /* gets an object per epoch */
     double best_accuracy; /* -1 */

@@ -30,8 +30,9 @@ typedef struct leat_trained {
                        "weights of the model: a file of train --save, a checkpoint, or one of "    \
                        "PyTorch (safetensors)")
 #define LEAT_ROW_SECTION(s)                                                                        \
-    LEAT_OPTION_STRING(s, section, "eval", "the part of the config whose pipeline prepares the "   \
-                                           "images; train: the top of the file")
+    LEAT_OPTION_STRING(s, section, "eval",                                                         \
+                       "the part of the config whose pipeline prepares the "                       \
+                       "images; train: the top of the file")
 #define LEAT_ROW_LABELS(s)                                                                         \
     LEAT_OPTION_STRING(s, labels, NULL,                                                            \
                        "file with the name of a class per line; default: the one beside the "      \
