@@ -88,7 +88,8 @@ LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory 
 /* One forward + backward + update. Owns the batch from now on, even when it fails, and releases it when
  * the device is done. On the CPU the step is done on return. On other devices it is enqueued, and the host
  * may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
- * returns  LEAT_OK; LEAT_E_DATA: a label out of range, with its row; weights did not change
+ * returns  LEAT_OK; LEAT_E_DATA: a label out of range, with its row, or (on the CPU) a loss that is not a
+ *          finite number, with the first layer whose output is not; weights did not change
  *          (not checked on a simulated device); LEAT_E_ARGUMENT: a batch of another plan;
  *          LEAT_E_DEVICE, LEAT_E_NOMEM */
 LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);

@@ -47,13 +47,15 @@ static void a_loss_that_is_not_finite_stops_the_run(void **state)
                            "--set 'train.model=[flatten, {dense: {units: 64}}, {dense: {units: "
                            "64}}, {dense: {units: 10}}]'"),
                      1);
-    expect_in(err, "epoch 1, steps 1 to 15: the loss is not a finite number");
+    expect_in(err, "epoch 1, step ");
+    expect_in(err, ": the loss is not a finite number: the first output that is not is that of "
+                   "layer '");
+    expect_in(err, "; its 16 records are ");
     expect_in(err, "learning rate");
     expect_in(err, "no weights were saved");
     json_t *json = parse_out();
     const json_t *epochs = json_object_get(json, "epochs");
-    assert_int_equal(json_array_size(epochs), 1);
-    assert_true(json_is_null(json_object_get(json_array_get(epochs, 0), "loss")));
+    assert_int_equal(json_array_size(epochs), 0);
     assert_true(json_is_true(json_object_get(json, "diverged")));
     assert_true(json_is_null(json_object_get(json, "saved")));
     json_decref(json);
