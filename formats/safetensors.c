@@ -88,23 +88,33 @@ static int read_shape(leat_safetensor *t, const json_t *shape, leat_format_error
     return overflow ? bad(err, t->name, "its shape overflows") : LEAT_FORMAT_OK;
 }
 
-static int read_place(leat_safetensor *t, const json_t *offsets, const uint8_t *data,
-                      uint64_t data_bytes, leat_format_error *err)
+/* The data of all tensors. */
+typedef struct data_part {
+    const uint8_t *begin;
+    uint64_t bytes, at; /* how many; and before them in the file */
+} data_part;
+
+static int read_place(leat_safetensor *t, const json_t *offsets, const data_part *data,
+                      leat_format_error *err)
 {
     const uint64_t begin = count_of(json_array_get(offsets, 0));
     const uint64_t end = count_of(json_array_get(offsets, 1));
     if (json_array_size(offsets) != 2 || begin > end || end == UINT64_MAX)
         return bad(err, t->name, "its data_offsets are missing or not a range");
-    if (end > data_bytes)
-        return bad(err, t->name, "its data is beyond the end: the file is cut, or damaged");
+    if (end > data->bytes)
+        return leat_format_fail(
+            err, LEAT_FORMAT_BAD, data->at + data->bytes,
+            "safetensors header: tensor \"%.100s\": its data ends at byte %llu, "
+            "beyond the end of the file at byte %llu: it is cut, or damaged",
+            t->name, (ull)(data->at + end), (ull)(data->at + data->bytes));
     if (end - begin != t->bytes)
         return bad(err, t->name, "its data_offsets do not fit its dtype and shape");
-    t->data = data + begin;
+    t->data = data->begin + begin;
     return LEAT_FORMAT_OK;
 }
 
 static int read_tensor(leat_safetensor *t, const char *name, const json_t *object,
-                       const uint8_t *data, uint64_t data_bytes, leat_format_error *err)
+                       const data_part *data, leat_format_error *err)
 {
     t->name = name;
     if (!json_is_object(object))
@@ -113,7 +123,7 @@ static int read_tensor(leat_safetensor *t, const char *name, const json_t *objec
     if ((rc = read_dtype(t, json_object_get(object, "dtype"), err)) < 0 ||
         (rc = read_shape(t, json_object_get(object, "shape"), err)) < 0)
         return rc;
-    return read_place(t, json_object_get(object, "data_offsets"), data, data_bytes, err);
+    return read_place(t, json_object_get(object, "data_offsets"), data, err);
 }
 
 /* --- the whole header --------------------------------------------------------------------------*/
@@ -128,10 +138,9 @@ static int by_place(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static int check_places(const leat_safetensors *file, const uint8_t *data, uint64_t data_bytes,
-                        leat_format_error *err)
+static int check_places(const leat_safetensors *file, const data_part *data, leat_format_error *err)
 {
-    const uint8_t *at = data;
+    const uint8_t *at = data->begin;
     for (size_t i = 0; i < file->n_tensors; i++) {
         const leat_safetensor *t = &file->tensors[i];
         if (t->data != at)
@@ -140,10 +149,10 @@ static int check_places(const leat_safetensors *file, const uint8_t *data, uint6
                                                      : "there is a gap before its data");
         at += t->bytes;
     }
-    if (at != data + data_bytes)
+    if (at != data->begin + data->bytes)
         return leat_format_fail(err, LEAT_FORMAT_BAD, 8,
                                 "safetensors: %llu bytes after the last tensor belong to no tensor",
-                                (ull)(data + data_bytes - at));
+                                (ull)(data->begin + data->bytes - at));
     return LEAT_FORMAT_OK;
 }
 
@@ -160,8 +169,7 @@ static int check_notes(const json_t *notes, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
-static int read_tensors(leat_safetensors *file, const uint8_t *data, uint64_t data_bytes,
-                        leat_format_error *err)
+static int read_tensors(leat_safetensors *file, const data_part *data, leat_format_error *err)
 {
     const char *name;
     json_t *object;
@@ -174,13 +182,12 @@ static int read_tensors(leat_safetensors *file, const uint8_t *data, uint64_t da
         if (strcmp(name, "__metadata__") == 0)
             rc = check_notes(object, err);
         else
-            rc =
-                read_tensor(&file->tensors[file->n_tensors++], name, object, data, data_bytes, err);
+            rc = read_tensor(&file->tensors[file->n_tensors++], name, object, data, err);
         if (rc < 0)
             return rc;
     }
     qsort(file->tensors, file->n_tensors, sizeof *file->tensors, by_place);
-    return check_places(file, data, data_bytes, err);
+    return check_places(file, data, err);
 }
 
 #define NOT_ONE "this is no safetensors file, such as `leat train --save FILE` writes: "
@@ -191,15 +198,18 @@ static int read_all(leat_safetensors *file, const uint8_t *bytes, size_t size,
     json_error_t why;
     if (size < 8)
         return leat_format_fail(err, LEAT_FORMAT_BAD, size,
-                                NOT_ONE "it is shorter than the length of a header");
+                                "safetensors: the file ends at byte %zu, within the size of its "
+                                "header",
+                                size);
     const uint64_t header_bytes = leat_load_u64(bytes);
     if (header_bytes > LEAT_SAFETENSORS_MAX_HEADER)
         return leat_format_fail(err, LEAT_FORMAT_BAD, 0,
                                 NOT_ONE "its first 8 bytes are no length of a header");
     if (header_bytes > size - 8)
         return leat_format_fail(err, LEAT_FORMAT_BAD, size,
-                                "safetensors: a header of %llu bytes, but the file ends after %zu",
-                                (ull)header_bytes, size - 8);
+                                "safetensors: its header ends at byte %llu, beyond the end of the "
+                                "file at byte %zu: it is cut, or damaged",
+                                (ull)header_bytes + 8, size);
     if (header_bytes == 0 || bytes[8] != '{')
         return leat_format_fail(err, LEAT_FORMAT_BAD, 8,
                                 NOT_ONE "its header does not begin with {");
@@ -208,7 +218,8 @@ static int read_all(leat_safetensors *file, const uint8_t *bytes, size_t size,
     if (!file->header)
         return leat_format_fail(err, LEAT_FORMAT_BAD, 8 + (uint64_t)why.position,
                                 "safetensors header: %s", why.text);
-    return read_tensors(file, bytes + 8 + header_bytes, size - 8 - header_bytes, err);
+    const data_part data = { bytes + 8 + header_bytes, size - 8 - header_bytes, 8 + header_bytes };
+    return read_tensors(file, &data, err);
 }
 
 /* --- opening -----------------------------------------------------------------------------------*/

@@ -5,13 +5,15 @@
 #include <string.h>
 
 static const leat_cli_word words[] = {
-    { "output", "PREFIX", 'o' },   { "json", "FILE", 0 },   { "set", "PATH=VALUE", 0 },
-    { "vary", "PATH=A,B,...", 0 }, { "device", "NAME", 0 }, { "save", "FILE", 0 },
-    { "log", "DIR", 0 },           { "y", "KEY,...", 0 },   { "x", "WHAT", 0 },
-    { "restore", "FILE", 0 },      { "quiet", "", 'q' },    { "seed", "SEED", 0 },
-    { "shuffle", "SEED", 0 },      { "size", "PIXELS", 0 }, { "split", "SHARE", 0 },
-    { "feature", "NAME", 0 },      { "trace", "FILE", 0 },  { "progress", "WHEN", 0 },
-    { "jpeg", "restart[=N]", 0 },
+    { "output", "PREFIX", 'o' },   { "json", "FILE", 0 },        { "set", "PATH=VALUE", 0 },
+    { "vary", "PATH=A,B,...", 0 }, { "device", "NAME", 0 },      { "save", "FILE", 0 },
+    { "log", "DIR", 0 },           { "y", "KEY,...", 0 },        { "x", "WHAT", 0 },
+    { "weights", "FILE", 0 },      { "onnx", "FILE", 0 },        { "labels", "FILE", 0 },
+    { "sheet", "FILE", 0 },        { "section", "NAME", 0 },     { "checkpoint", "DIR", 0 },
+    { "resume", "FILE", 0 },       { "restore", "FILE", 0 },     { "quiet", "", 'q' },
+    { "seed", "SEED", 0 },         { "shuffle", "SEED", 0 },     { "size", "PIXELS", 0 },
+    { "split", "SHARE", 0 },       { "feature", "NAME", 0 },     { "trace", "FILE", 0 },
+    { "progress", "WHEN", 0 },     { "jpeg", "restart[=N]", 0 },
 };
 
 leat_cli_word leat_cli_word_of(const leat_option *row)
@@ -30,6 +32,11 @@ leat_cli_word leat_cli_word_of(const leat_option *row)
     else if (row->type == LEAT_OPTION_TYPE_ENUM)
         word.value = "WORD";
     return word;
+}
+
+bool leat_cli_word_is_optional(const leat_option *row)
+{
+    return !strcmp(row->name, "json") || !strcmp(row->name, "resume");
 }
 
 const char *leat_cli_spelling(const leat_option *row, char text[64])
@@ -139,6 +146,8 @@ static const char *next_value(const leat_option *row, int argc, char **argv, int
 {
     if (row->type == LEAT_OPTION_TYPE_BOOL)
         return "true";
+    if (!strcmp(row->name, "resume") && (argc < 2 || !ends_with(argv[1], ".safetensors")))
+        return "";
     if (!strcmp(row->name, "json") &&
         (argc < 2 || (strcmp(argv[1], "-") != 0 && !ends_with(argv[1], ".json"))))
         return "-";

@@ -16,12 +16,16 @@ typedef struct leat_cli_word {
 /* Never NULL: an unknown name gets a word for its type. */
 leat_cli_word leat_cli_word_of(const leat_option *row);
 
+/* True for an option that can stand without its value. */
+bool leat_cli_word_is_optional(const leat_option *row);
+
 /* The name as written on the command line ("skip-bad"). */
 const char *leat_cli_spelling(const leat_option *row, char text[64]);
 
 /* Parses argv[0 … argc-1], the words after the command's name. `--name value`, `--name=value`,
  * `-o value`, flags alone; `--` ends the options. `--json` alone, or before a word that is neither
- * "-" nor ends in ".json", means standard output ("-").
+ * "-" nor ends in ".json", means standard output ("-"). `--resume` alone, or before a word that does not
+ * end in ".safetensors", is "".
  * call     filled; leat_cli_close()
  * returns  LEAT_OK; LEAT_E_END when --help was asked for; LEAT_E_ARGUMENT; LEAT_E_NOMEM */
 int leat_cli_parse(const leat_command *command, int argc, char **argv, leat_call *call,

@@ -13,14 +13,16 @@
 #include "report/terminal.h"
 #include "report/train_run.h"
 #include "report/train_stop.h"
+#include "report/train_summary_print.h"
 #include "setup.h"
 
 struct train_options {
     int64_t epochs, steps, threads, start_epoch, start_batch;
     int64_t log_every;
+    const char *checkpoint, *resume;
     const char *device, *save, *restore, *log, *errors, *json, *trace;
     leat_texts set;
-    int32_t quiet, progress;
+    int32_t quiet, progress, summary;
 };
 
 static const leat_option options[] = {
@@ -34,11 +36,19 @@ static const leat_option options[] = {
                        "save the weights after each epoch and at the end (safetensors, without the "
                        "optimizer's state); creates missing folders"),
     LEAT_OPTION_STRING(struct train_options, restore, NULL, "start with these weights"),
+    LEAT_OPTION_STRING(struct train_options, checkpoint, NULL,
+                       "save all that the run needs to go on in this folder, overrides "
+                       "train.checkpoint.dir"),
+    LEAT_OPTION_STRING(struct train_options, resume, NULL,
+                       "go on from this checkpoint; without a file: from the newest whole one of "
+                       "--checkpoint, if there is one"),
     LEAT_OPTION_I64(struct train_options, start_epoch, "0", 0, 1e9,
                     "start at this epoch, counted from 0, like a resumed run"),
     LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
                     "start at this batch of that epoch, counted from 0"),
     LEAT_ROW_LOG(struct train_options),
+    LEAT_OPTION_BOOL(struct train_options, summary, "false",
+                     "print layers, shapes, parameters, operations and memory, and do not train"),
     LEAT_ROW_ERRORS(struct train_options),
     LEAT_ROW_SET(struct train_options),
     LEAT_ROW_TRACE(struct train_options),
@@ -53,19 +63,34 @@ struct train {
     const struct train_options *o;
     const char *path;
     leat_config *config;
+    leat_checkpoint_found found; /* path "": the run is not resumed */
     leat_train_run run;
 };
 
 /* --- opening -----------------------------------------------------------------------------------*/
 
+static int set_checkpoint(struct train *t, leat_error *err)
+{
+    char *text = leat_files_text("train.checkpoint.dir=%s", t->o->checkpoint);
+    const int rc = text ? leat_config_set(t->config, text, err)
+                        : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    free(text);
+    return rc;
+}
+
 static int open_plans(struct train *t, leat_error *err)
 {
     char text[64];
     int rc;
+    if (t->o->resume && (t->o->restore || t->o->start_epoch || t->o->start_batch))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--resume has the weights and the place of the run: leave out --restore, "
+                         "--start-epoch and --start-batch");
     snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
     if ((rc = leat_setup_config(t->path, &t->o->set, &t->config, err)) < 0 ||
         (rc = leat_setup_threads(t->config, t->o->threads, err)) < 0 ||
         (t->o->epochs > 0 && (rc = leat_config_set(t->config, text, err)) < 0) ||
+        (t->o->checkpoint && (rc = set_checkpoint(t, err)) < 0) ||
         (rc = leat_setup_trace(t->config, t->o->trace, err)) < 0 ||
         (rc = leat_plan_open(t->config, NULL, &t->run.plan, err)) < 0)
         return rc;
@@ -85,7 +110,7 @@ static int open_trainer(struct train *t, leat_error *err)
     if (t->o->restore && (rc = leat_trainer_restore(t->run.trainer, t->o->restore, err)) < 0)
         return rc;
     t->run.epochs = leat_trainer_get_info(t->run.trainer)->epochs;
-    return LEAT_OK;
+    return leat_train_keep_open(&t->run.keep, t->run.trainer, t->o->resume, &t->found, err);
 }
 
 /* Place of the first batch in the run. */
@@ -93,7 +118,7 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
 {
     const int64_t per_epoch = leat_plan_get_info(t->run.plan)->n_batches;
     const struct train_options *o = t->o;
-    *out = o->start_batch;
+    *out = *t->found.path ? t->found.state.next_batch : o->start_batch;
     if (per_epoch == 0)
         return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch", t->path);
     if (per_epoch < 0 && o->steps < 0)
@@ -102,6 +127,12 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
         return o->start_epoch ? leat_fail(err, LEAT_E_ARGUMENT,
                                           "--start-epoch: the pipeline repeats without end")
                               : LEAT_OK;
+    if (*t->found.path && *out >= t->run.epochs * per_epoch)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "%s is from the end of the run, which has %lld epochs: give more --epochs",
+                         t->found.path, (long long)t->run.epochs);
+    if (*t->found.path)
+        return LEAT_OK;
     if (o->start_epoch >= t->run.epochs || o->start_batch > per_epoch ||
         o->start_epoch * per_epoch + o->start_batch >= t->run.epochs * per_epoch)
         return leat_fail(err, LEAT_E_ARGUMENT,
@@ -176,6 +207,7 @@ static int open_all(struct train *t, leat_error *err)
     how.device = t->run.device;
     how.epochs = t->run.epochs;
     how.expect = leat_trainer_get_info(t->run.trainer)->expect;
+    how.state = *t->found.path ? &t->found.state : NULL;
     t->run.first = how.first_batch;
     return leat_loader_open(t->run.plan, &how, &t->run.loader, err);
 }
@@ -210,6 +242,8 @@ static void print_end(const struct train *t, double seconds)
                (long long)t->run.best_epoch + 1);
     if (t->o->save)
         printf("; weights in %s", t->o->save);
+    if (*t->run.keep.path)
+        printf("; checkpoint %s", t->run.keep.path);
     if (t->o->log)
         printf("; log in %s", t->o->log);
     putchar('\n');
@@ -251,6 +285,9 @@ static json_t *run_json(struct train *t, const leat_call *call, double seconds)
     leat_json_bool(json, "diverged", t->run.diverged);
     leat_json_add(json, "stopped", leat_train_stop_json(&t->run, call));
     leat_json_add(json, "input", input_json(t));
+    leat_json_add(json, "resumed", *t->found.path ? json_string(t->found.path) : json_null());
+    leat_json_add(json, "checkpoint",
+                  *t->run.keep.path ? json_string(t->run.keep.path) : json_null());
     leat_json_add(json, "saved", t->run.saved ? json_string(t->o->save) : json_null());
     return json;
 }
@@ -264,6 +301,28 @@ static void close_all(struct train *t)
     leat_plan_close(&t->run.plan);
     leat_config_close(&t->config);
     json_decref(t->run.list);
+}
+
+/* --summary: only what the plan and the model say. */
+static int run_summary(struct train *t)
+{
+    leat_error err = { 0 };
+    int rc = leat_json_check(t->o->json, &err);
+    if (rc == LEAT_OK)
+        rc = open_plans(t, &err);
+    if (rc == LEAT_OK)
+        rc = leat_setup_device(t->config, t->o->device, &t->run.device, &err);
+    if (rc == LEAT_OK)
+        rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, &err);
+    if (rc == LEAT_OK && t->run.talks)
+        rc = leat_train_summary_print(t->run.trainer, t->path, &err);
+    json_t *json =
+        rc == LEAT_OK && t->o->json ? leat_train_summary_json(t->run.trainer, &err) : NULL;
+    if (json)
+        rc = leat_json_write(json, t->o->json, &err);
+    close_all(t);
+    fflush(stdout);
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
 }
 
 static int run(const leat_call *call)
@@ -280,6 +339,8 @@ static int run(const leat_call *call)
     leat_error err = { 0 };
     const int64_t start = leat_files_now_ns();
     leat_files_stop_at_once("train");
+    if (o->summary)
+        return run_summary(&t);
     int rc = open_all(&t, &err);
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);
@@ -325,8 +386,12 @@ const leat_command leat_command_train = {
         "per line, an event file that TensorBoard opens, and a picture of the first batch as the "
         "model gets it. `leat plot` draws curves of it. Reading the loss does not make a device "
         "wait: on devices other than the CPU it is known at the end of an epoch only.\n\n"
-        "A resumed run (--restore with --start-epoch and --start-batch) sees the same batches as "
-        "an uninterrupted run.",
+        "--checkpoint saves weights, the optimizer's state and the place in the data after each "
+        "epoch, at the end, when the run is stopped, and as often as train.checkpoint says. With "
+        "--resume the run goes on from the newest checkpoint that is whole, also after a crash; "
+        "on the CPU with the same weights, bit for bit, as if it had not stopped.\n\n"
+        "--restore with --start-epoch and --start-batch begins with saved weights, too, at any "
+        "place of the data, but without the optimizer's state.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors\n"
                "  leat train examples/cifar10.yaml --log runs/first",
     .n_min = 1,

@@ -60,6 +60,9 @@ struct leat_command {
     X(plan)                                                                                        \
     X(bench)                                                                                       \
     X(train)                                                                                       \
+    X(eval)                                                                                        \
+    X(predict)                                                                                     \
+    X(export)                                                                                      \
     X(plot)                                                                                        \
     X(compare)                                                                                     \
     X(ops)                                                                                         \

@@ -6,6 +6,7 @@
 
 #include "leat/api.h"
 #include "leat/budget.h"
+#include "leat/checkpoint.h"
 #include "leat/config.h"
 #include "leat/device.h"
 #include "leat/error.h"
@@ -16,6 +17,7 @@
 #include "leat/option.h"
 #include "leat/plan.h"
 #include "leat/rng.h"
+#include "leat/score.h"
 #include "leat/study.h"
 #include "leat/tensor.h"
 #include "leat/train.h"

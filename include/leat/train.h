@@ -29,8 +29,13 @@ typedef struct leat_trainer_info {
     int64_t n_parameters;
     double flops_per_sample; /* forward + backward + update of one sample, multiply-add = 2 */
     int64_t epochs;          /* train.epochs */
+    int64_t n_outputs;       /* values that the model gives for a sample */
     int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
     leat_expect expect;      /* conditions on the target: for leat_loader_options */
+    /* train.checkpoint, see leat/checkpoint.h; the trainer itself writes none. */
+    const char *checkpoint_dir; /* NULL: none are wanted */
+    int64_t checkpoint_steps, checkpoint_keep;
+    double checkpoint_minutes;
 } leat_trainer_info;
 
 typedef struct leat_metrics {
@@ -59,10 +64,32 @@ LEAT_API void leat_trainer_close(leat_trainer **trainer);
 /* Size and device; valid until the trainer is closed. */
 LEAT_API const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trainer);
 
+typedef struct leat_layer_info {
+    const char *name, *kind;
+    leat_shape shape;                     /* of its output for one sample */
+    int64_t n_parameters;                 /* trained ones */
+    double forward_flops, backward_flops; /* of one sample, multiply-add = 2 */
+} leat_layer_info;
+
+/* Bytes that a training step works on. A backend needs copies and scratch memory beside them. */
+typedef struct leat_train_memory {
+    int64_t weights, states, average; /* states: of the optimiser */
+    int64_t gradients;                /* of all micro-shards */
+    int64_t activations;              /* and their gradients, of a full batch */
+} leat_train_memory;
+
+/* The i-th layer from 0. Returns LEAT_OK, or LEAT_E_END past the last. Its texts are valid until the trainer
+ * is closed. */
+LEAT_API int leat_trainer_layer(const leat_trainer *trainer, int32_t i, leat_layer_info *out);
+/* Returns LEAT_OK, LEAT_E_ARGUMENT, LEAT_E_NOMEM. */
+LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory *out,
+                                 leat_error *err);
+
 /* One forward + backward + update. Owns the batch from now on, even when it fails, and releases it when
  * the device is done. On the CPU the step is done on return. On other devices it is enqueued, and the host
  * may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
- * returns  LEAT_OK; LEAT_E_DATA: a label out of range, with its row; weights did not change
+ * returns  LEAT_OK; LEAT_E_DATA: a label out of range, with its row, or (on the CPU) a loss that is not a
+ *          finite number, with the first layer whose output is not; weights did not change
  *          (not checked on a simulated device); LEAT_E_ARGUMENT: a batch of another plan;
  *          LEAT_E_DEVICE, LEAT_E_NOMEM */
 LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);
@@ -90,14 +117,36 @@ LEAT_API size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, 
 LEAT_API int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                                    leat_error *err);
 
+/* The model's outputs for a held batch: forward only, as in evaluation; waits for them. The batch stays held.
+ * Does not change leat_trainer_metrics() and times. Targets are checked but have no other effect.
+ * out      rows × n_outputs values: what the last layer gives
+ * returns  LEAT_OK; LEAT_E_DATA: a label out of range; LEAT_E_ARGUMENT: a batch of another plan;
+ *          LEAT_E_DEVICE; LEAT_E_NOMEM; LEAT_E_UNSUPPORTED on a simulated device */
+LEAT_API int leat_trainer_predict(leat_trainer *trainer, leat_batch *batch, float *out,
+                                  leat_error *err);
+
+/* Makes probabilities of rows of outputs, in place, as the loss means them: softmax or sigmoid. Returns 1;
+ * 0 if the loss has no probabilities, and nothing changed. */
+LEAT_API int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *outputs,
+                                            int64_t rows);
+
 /* Saves the weights as a safetensors file (written under another name, then renamed), and loads them. Names are
  * "LAYER.KIND.PART" ("0.conv2d.weight"); conv2d weights are [height, width, in, out], dense weights
- * [in, out], batch_norm has scale, shift and the running mean and variance. With `train.average: ema` the
- * average is saved. The optimiser's state is not saved. Loading checks all names and shapes before it changes anything.
+ * [in, out], batch_norm has scale, shift and the running mean and variance. With `train.average:
+ * ema` the average is saved. The optimiser's state is not; leat/checkpoint.h saves it. Loading also takes checkpoints (the average of the weights, if
+ * the run has one) and files of PyTorch, with its names and layouts ("conv1.weight" [out, in, height,
+ * width], "bn1.running_mean"). It checks all names and shapes before it changes anything.
  * returns  LEAT_OK, LEAT_E_IO, LEAT_E_DATA (not such a file, or of another model), LEAT_E_NOMEM,
  *          LEAT_E_UNSUPPORTED on a simulated device, which has no weights */
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);
 LEAT_API int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *err);
+
+/* Writes the model with its weights as ONNX (opset 17), for other programs to run. Its input "input" is float32
+ * [batch, height, width, channels] or [batch, n], as batches have it after the pipeline; "output" is what the
+ * last layer gives.
+ * returns  LEAT_OK, LEAT_E_IO, LEAT_E_DATA (2 GiB or more), LEAT_E_NOMEM, LEAT_E_UNSUPPORTED on a simulated
+ *          device */
+LEAT_API int leat_trainer_export_onnx(leat_trainer *trainer, const char *path, leat_error *err);
 
 /* Layers, losses, optimisers, schedules, averages and the rows of `train` itself (i = 0), for help and reference; NULL
  * past the end. Static storage. */

@@ -193,6 +193,13 @@ static leat_net_rows rows_of(const leat_trainer *trainer, leat_batch *batch)
                             .n_valid = info->rows - info->n_masked };
 }
 
+int leat_trainer_rows_of(const leat_trainer *trainer, leat_batch *batch, leat_net_rows *out,
+                         leat_error *err)
+{
+    *out = rows_of(trainer, batch);
+    return check_rows(trainer, out, err);
+}
+
 static leat_step_times times_of(const leat_batch_info *info)
 {
     return (leat_step_times){

@@ -28,7 +28,15 @@ typedef struct leat_train_options {
     float clip;
     int32_t views;      /* leat_views */
     int64_t sync_every; /* 0: never */
+    const leat_node *checkpoint;
 } leat_train_options;
+
+/* The rows of train.checkpoint. */
+typedef struct leat_checkpoint_options {
+    leat_string dir;
+    int64_t every_steps, keep;
+    double every_minutes;
+} leat_checkpoint_options;
 
 /* One step that the device may still compute. */
 typedef struct leat_trainer_flight {
@@ -43,7 +51,8 @@ struct leat_trainer {
     leat_net *net;
     leat_device *device;
     leat_trainer_info info;
-    int32_t input_at, target_at; /* tensors of the plan */
+    leat_checkpoint_options checkpoint; /* dir.text "": none */
+    int32_t input_at, target_at;        /* tensors of the plan */
     int64_t sync_every;
     leat_net_sums carried; /* of training, from before an evaluation */
     int64_t n_accumulated; /* training steps whose gradients were taken */
@@ -81,6 +90,10 @@ int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, boo
  * memory of its own only enqueues, and records no times. */
 int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const leat_view *y,
                             int64_t rows, bool train, leat_error *err);
+
+/* The rows of a batch; LEAT_E_ARGUMENT if it is of another plan or has none. */
+int leat_trainer_rows_of(const leat_trainer *trainer, leat_batch *batch, leat_net_rows *out,
+                         leat_error *err);
 
 /* Waits for all steps and stores their times. */
 int leat_trainer_sync(leat_trainer *trainer, leat_error *err);

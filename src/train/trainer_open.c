@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leat/checkpoint.h"
 #include "rules.h"
 #include "trainer.h"
 #include "whiten.h"
@@ -60,8 +61,30 @@ static const leat_option train_table[] = {
                     "longest length of the whole gradient; longer ones are shortened; 0: any"),
     LEAT_OPTION_I64(leat_train_options, sync_every, "0", 0, 1e9,
                     "wait for the device every so many steps, as reading the loss does; 0: never"),
+    LEAT_OPTION_NODE(
+        leat_train_options, checkpoint, "",
+        "where and how often all that a run needs to go on is saved; default: nowhere"),
     LEAT_OPTION_END
 };
+
+static const leat_option checkpoint_table[] = {
+    LEAT_OPTION_STRING(leat_checkpoint_options, dir, NULL,
+                       "folder of the checkpoints, which is created"),
+    LEAT_OPTION_I64(leat_checkpoint_options, every_steps, "0", 0, 1e12,
+                    "save after so many steps, beside after each epoch and at the end; 0: not"),
+    LEAT_OPTION_F64(leat_checkpoint_options, every_minutes, "0", 0, 1e6,
+                    "save after so many minutes, too; 0: not"),
+    LEAT_OPTION_I64(leat_checkpoint_options, keep, "3", 0, 1e9,
+                    "newest checkpoints that are kept, older ones are deleted; 0: all"),
+    LEAT_OPTION_END
+};
+
+const leat_kind *leat_checkpoint_kind(size_t i)
+{
+    static const leat_kind kind = { "checkpoint", "where and how often a run is saved",
+                                    checkpoint_table };
+    return i == 0 ? &kind : NULL;
+}
 
 const leat_kind *leat_train_kind(size_t i)
 {
@@ -187,6 +210,14 @@ static int open_net(leat_trainer *trainer, leat_error *err)
     return trainer->backend->open(&trainer->model, trainer->device, &trainer->net, err);
 }
 
+static int read_checkpoint(leat_trainer *trainer, const leat_node *node, leat_error *err)
+{
+    if (leat_node_is_null(node))
+        return LEAT_OK;
+    return leat_node_options(node, node, "train.checkpoint", checkpoint_table, &trainer->checkpoint,
+                             err);
+}
+
 static void fill_info(leat_trainer *trainer, const leat_train_options *o)
 {
     trainer->sync_every = o->sync_every;
@@ -195,8 +226,13 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         .n_parameters = trainer->model.n_parameters,
         .flops_per_sample = trainer->model.flops_per_sample,
         .epochs = o->epochs,
+        .n_outputs = leat_shape_elements(&trainer->model.layers[trainer->model.n_layers - 1].out),
         .simulated = trainer->device->info.simulated,
         .expect.tensor = trainer->target_at,
+        .checkpoint_dir = *trainer->checkpoint.dir.text ? trainer->checkpoint.dir.text : NULL,
+        .checkpoint_steps = trainer->checkpoint.every_steps,
+        .checkpoint_minutes = trainer->checkpoint.every_minutes,
+        .checkpoint_keep = trainer->checkpoint.keep,
     };
     const leat_model *const model = &trainer->model;
     if (model->loss->classes && !trainer->info.simulated)
@@ -227,6 +263,8 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
                                     LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
     if (rc == LEAT_OK)
         rc = open_run(trainer, node, &options, feed, err);
+    if (rc == LEAT_OK)
+        rc = read_checkpoint(trainer, options.checkpoint, err);
     if (rc == LEAT_OK)
         rc = open_events(trainer, err);
     if (rc == LEAT_OK)

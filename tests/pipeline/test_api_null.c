@@ -81,9 +81,9 @@ static void lists(void **state)
     assert_null(leat_op_find(NULL));
     assert_non_null(leat_ops());
     const leat_kind *(*const kinds[])(
-        size_t) = { leat_batch_op_kind, leat_stage_kind,  leat_source_kind,    leat_engine_kind,
-                    leat_layer_kind,    leat_loss_kind,   leat_optimizer_kind, leat_train_kind,
-                    leat_schedule_kind, leat_average_kind };
+        size_t) = { leat_batch_op_kind, leat_stage_kind,   leat_source_kind,    leat_engine_kind,
+                    leat_layer_kind,    leat_loss_kind,    leat_optimizer_kind, leat_train_kind,
+                    leat_schedule_kind, leat_average_kind, leat_checkpoint_kind };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         assert_null(kinds[k](1000));
         assert_null(kinds[k](SIZE_MAX));
@@ -313,6 +313,42 @@ static void trainers(void **state)
     REFUSED(leat_jpeg_make_table(NULL, 0, 0, NULL, &table, &n, &err));
 }
 
+static void trained_models(void **state)
+{
+    leat_loader_state at = { 0 };
+    leat_checkpoint_found found;
+    leat_train_memory memory;
+    leat_layer_info layer;
+    leat_score_class one;
+    leat_score_info info;
+    leat_score *score = NULL;
+    char text[8] = "x";
+    float values[1];
+    leat_error err;
+    (void)state;
+    assert_int_equal(leat_checkpoint_ready(NULL), 0);
+    REFUSED(leat_checkpoint_write(NULL, &at, "x", &err));
+    REFUSED(leat_checkpoint_save(NULL, &at, "x", 1, NULL, &err));
+    REFUSED(leat_checkpoint_resume(NULL, "x", &found, &err));
+    assert_int_equal(leat_checkpoint_newest(NULL), -1);
+    assert_int_equal(leat_trainer_layer(NULL, 0, &layer), LEAT_E_END);
+    REFUSED(leat_trainer_memory(NULL, &memory, &err));
+    REFUSED(leat_trainer_predict(NULL, NULL, values, &err));
+    assert_int_equal(leat_trainer_probabilities(NULL, values, 1), 0);
+    REFUSED(leat_trainer_export_onnx(NULL, "x", &err));
+    assert_int_equal(leat_plan_records(NULL, 0, NULL, 0), 0);
+    assert_string_equal(leat_plan_record_text(NULL, 0, text, sizeof text), "");
+    assert_null(leat_plan_record_text(NULL, 0, NULL, 0));
+    REFUSED(leat_score_open(NULL, 1, &score, &err));
+    REFUSED(leat_score_add(NULL, NULL, values, NULL, NULL, &err));
+    leat_score_get(NULL, &info);
+    assert_int_equal(info.samples, 0);
+    leat_score_get_class(NULL, 0, &one);
+    assert_int_equal(one.samples, 0);
+    leat_score_close(&score);
+    leat_score_close(NULL);
+}
+
 /* --- nothing is left out -------------------------------------------------------------------------- */
 
 /* These run for every number or sample, and look at nothing; api.h says so. */
@@ -382,15 +418,11 @@ static void no_function_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),
-        cmocka_unit_test(lists),
-        cmocka_unit_test(builders),
-        cmocka_unit_test(configs_and_devices),
-        cmocka_unit_test(plans),
-        cmocka_unit_test(loaders),
-        cmocka_unit_test(batches),
-        cmocka_unit_test(trainers),
-        cmocka_unit_test(no_function_is_left_out),
+        cmocka_unit_test(values),   cmocka_unit_test(lists),
+        cmocka_unit_test(builders), cmocka_unit_test(configs_and_devices),
+        cmocka_unit_test(plans),    cmocka_unit_test(loaders),
+        cmocka_unit_test(batches),  cmocka_unit_test(trained_models),
+        cmocka_unit_test(trainers), cmocka_unit_test(no_function_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,13 +47,15 @@ static void a_loss_that_is_not_finite_stops_the_run(void **state)
                            "--set 'train.model=[flatten, {dense: {units: 64}}, {dense: {units: "
                            "64}}, {dense: {units: 10}}]'"),
                      1);
-    expect_in(err, "epoch 1, steps 1 to 15: the loss is not a finite number");
+    expect_in(err, "epoch 1, step ");
+    expect_in(err, ": the loss is not a finite number: the first output that is not is that of "
+                   "layer '");
+    expect_in(err, "; its 16 records are ");
     expect_in(err, "learning rate");
     expect_in(err, "no weights were saved");
     json_t *json = parse_out();
     const json_t *epochs = json_object_get(json, "epochs");
-    assert_int_equal(json_array_size(epochs), 1);
-    assert_true(json_is_null(json_object_get(json_array_get(epochs, 0), "loss")));
+    assert_int_equal(json_array_size(epochs), 0);
     assert_true(json_is_true(json_object_get(json, "diverged")));
     assert_true(json_is_null(json_object_get(json, "saved")));
     json_decref(json);
@@ -123,8 +125,39 @@ static void a_stopped_run_that_saves_nothing_says_so(void **state)
         shell("rm -f x.log; env --default-signal=INT $L train x.yaml --epochs 1000000 -q "
               "--steps 100000000 >x.log & p=$!; until grep -q 1/1000000 x.log; do sleep "
               "0.02; kill -0 $p || exit 1; done; kill -INT $p; wait $p; test $? = 130"));
-    expect_in(err, "nothing was saved: use --save FILE");
+    expect_in(err, "nothing was saved: use --checkpoint DIR or --save FILE");
     assert_null(strstr(err, "to resume"));
+}
+
+static void a_summary_adds_up(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(
+        shell("$L train x.yaml --summary --json --set 'train.model=[conv2d: {filters: 4, "
+              "padding: same}, batch_norm, relu, flatten, dense: 10]'"));
+    json_t *json = parse_out(), *layer;
+    int64_t sum = 0;
+    size_t i;
+    json_array_foreach(json_object_get(json, "layers"), i, layer) sum +=
+        number(layer, "parameters");
+    assert_int_equal(i, 5);
+    assert_int_equal(number(json, "parameters"), sum);
+    assert_int_equal(sum, 3 * 3 * 3 * 4 + 4 + 8 + 16 * 16 * 4 * 10 + 10);
+    layer = json_array_get(json_object_get(json, "layers"), 0);
+    assert_int_equal(json_array_size(json_object_get(layer, "shape")), 3);
+    assert_true(real(layer, "forward_flops") == 2.0 * 16 * 16 * 4 * 27);
+    assert_true(real(layer, "backward_flops") == 2.0 * 16 * 16 * 4 * 27); /* the input needs none */
+    assert_int_equal(number(json, "memory_bytes"),
+                     number(json, "weights_bytes") + number(json, "states_bytes") +
+                         number(json, "average_bytes") + number(json, "gradients_bytes") +
+                         number(json, "activations_bytes"));
+    assert_int_equal(number(json, "states_bytes"), 2 * number(json, "weights_bytes"));
+    json_decref(json);
+    expect_success(shell("$L train x.yaml --summary --set train.model=resnet18 "
+                         "--set 'train.model={resnet18: {classes: 10}}'"));
+    expect_in(out, "layer4.1.conv2           2 x 2 x 512           2,359,296");
+    expect_in(out, "in all");
 }
 
 static void few_steps_are_not_measured(void **state)
@@ -186,6 +219,7 @@ int main(void)
         cmocka_unit_test_teardown(a_stopped_run_keeps_its_weights, clean),
         cmocka_unit_test_teardown(a_stopped_run_says_how_to_go_on, clean),
         cmocka_unit_test_teardown(a_stopped_run_that_saves_nothing_says_so, clean),
+        cmocka_unit_test_teardown(a_summary_adds_up, clean),
         cmocka_unit_test_teardown(few_steps_are_not_measured, clean),
         cmocka_unit_test_teardown(comparing_reports_every_arm, clean),
     };

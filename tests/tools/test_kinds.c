@@ -29,11 +29,17 @@ static const struct {
     const leat_kind *(*at)(size_t i);
     size_t least; /* how many there are at least */
 } lists[] = {
-    { "stage", leat_stage_kind, 8 },       { "source", leat_source_kind, 2 },
-    { "engine", leat_engine_kind, 2 },     { "layer", leat_layer_kind, 7 },
-    { "loss", leat_loss_kind, 2 },         { "optimizer", leat_optimizer_kind, 2 },
-    { "train", leat_train_kind, 1 },       { "op", op_kind, 14 },
-    { "batch op", leat_batch_op_kind, 2 }, { "schedule", leat_schedule_kind, 6 },
+    { "stage", leat_stage_kind, 8 },
+    { "source", leat_source_kind, 2 },
+    { "engine", leat_engine_kind, 2 },
+    { "layer", leat_layer_kind, 7 },
+    { "loss", leat_loss_kind, 2 },
+    { "optimizer", leat_optimizer_kind, 2 },
+    { "checkpoint", leat_checkpoint_kind, 1 },
+    { "train", leat_train_kind, 1 },
+    { "op", op_kind, 14 },
+    { "batch op", leat_batch_op_kind, 2 },
+    { "schedule", leat_schedule_kind, 6 },
     { "average", leat_average_kind, 2 },
 };
 

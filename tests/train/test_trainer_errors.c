@@ -139,9 +139,59 @@ static void inputs_and_targets_of_wrong_type_are_refused(void **state)
     fixture_close(&f);
 }
 
+/* The step names the first layer whose output is not finite, and changes no weight. */
+static void a_loss_that_is_not_finite_names_the_layer(void **state)
+{
+    static const char text[] =
+        "train: {micro_shards: 3, threads: 2, model: [conv2d: {filters: 3, name: first}, "
+        "batch_norm, relu, flatten, dense: {units: 4, name: second}, dense: {units: 3, name: "
+        "third}], loss: softmax_cross_entropy}";
+    static const struct {
+        int32_t layer;
+        const char *said;
+    } cases[] = { { 0, "is that of layer 'first'" },
+                  { 4, "is that of layer 'second'" },
+                  { 5, "is that of layer 'third'" },
+                  { -1, "because the model's input is not" } };
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 5, 5, 2 }, 9);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float *x = random_floats(1, 9 * 50);
+        int64_t labels[9] = { 0 };
+        const leat_view xs = batch_view(&feed.input, 9, x),
+                        ys = batch_view(&feed.target, 9, labels);
+        fixture f, same;
+        fixture *const both[] = { &f, &same };
+        for (int k = 0; k < 2; k++) {
+            fixture_must_open(both[k], text, &feed);
+            leat_trainer *t = both[k]->trainer;
+            if (cases[i].layer < 0)
+                continue;
+            float *bias = read_param(t, cases[i].layer, 1);
+            bias[1] = INFINITY;
+            t->backend->write(t->net, cases[i].layer, 1, LEAT_SLOT_WEIGHT, bias, NULL);
+            free(bias);
+        }
+        if (cases[i].layer < 0)
+            x[7 * 50] = NAN;
+        assert_int_equal(leat_trainer_step_views(f.trainer, &xs, &ys, 9, true, &f.err),
+                         LEAT_E_DATA);
+        if (!strstr(f.err.message, cases[i].said))
+            fail_msg("%s", f.err.message);
+        float *a = read_param(f.trainer, 4, 0), *b = read_param(same.trainer, 4, 0);
+        assert_memory_equal(a, b, sizeof(float) * 27 * 4);
+        free(a);
+        free(b);
+        free(x);
+        fixture_close(&f);
+        fixture_close(&same);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loss_that_is_not_finite_names_the_layer),
         cmocka_unit_test(a_wrong_label_stops_before_it_teaches),
         cmocka_unit_test(views_that_do_not_fit_are_refused),
         cmocka_unit_test(bad_configs_say_where_and_what),

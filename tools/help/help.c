@@ -37,6 +37,7 @@ const leat_help_group leat_help_groups[] = {
     { "Engine", "`engine`; and, as `config`, the top of the file", leat_engine_kind, "%s\n",
       "%s." },
     { "Train", "`train`", leat_train_kind, "%s\n", "%s." },
+    { "Checkpoints", "`train.checkpoint`", leat_checkpoint_kind, "train:\n  %s\n", "train.%s." },
     { "Layers", "`train.model`: a list of", leat_layer_kind, "train:\n  model:\n    - %s\n",
       "train.model.%s." },
     { "Losses", "`train.loss`: one of", leat_loss_kind, "train:\n  loss:\n    %s\n",
@@ -88,7 +89,7 @@ static void print_flag(FILE *out, const leat_option *row)
     if (word.letter)
         n += snprintf(head + n, sizeof head - (size_t)n, "-%c, ", word.letter);
     n += snprintf(head + n, sizeof head - (size_t)n, "--%s", leat_cli_spelling(row, spelling));
-    if (!strcmp(row->name, "json"))
+    if (leat_cli_word_is_optional(row))
         snprintf(head + n, sizeof head - (size_t)n, "[=%s]", word.value);
     else if (*word.value)
         snprintf(head + n, sizeof head - (size_t)n, " %s", word.value);

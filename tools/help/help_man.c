@@ -37,7 +37,8 @@ static void print_flag(FILE *out, const leat_option *row)
     for (const char *c = leat_cli_spelling(row, spelling); *c; c++)
         fputs(*c == '-' ? "\\-" : (char[]){ *c, 0 }, out);
     if (*word.value)
-        fprintf(out, !strcmp(row->name, "json") ? "\\fR[=\\fI%s\\fR]" : " \\fI%s\\fR", word.value);
+        fprintf(out, leat_cli_word_is_optional(row) ? "\\fR[=\\fI%s\\fR]" : " \\fI%s\\fR",
+                word.value);
     fputc('\n', out);
     print_roff(out, leat_help_flag_text(row, text));
 }

@@ -154,6 +154,46 @@ static void log_step(leat_train_run *t, int64_t epoch)
 
 /* --- steps -------------------------------------------------------------------------------------*/
 
+static bool is_about_the_loss(const leat_error *err)
+{
+    return strstr(err->message, "the loss is not a finite number");
+}
+
+enum { RECORDS_SHOWN = 16 };
+
+/* "records 5, 17, ... " of a batch. */
+static void list_records(const leat_plan *plan, int64_t batch, char *text, size_t size)
+{
+    uint64_t records[RECORDS_SHOWN];
+    const int64_t n = leat_plan_records(plan, batch, records, RECORDS_SHOWN);
+    size_t used = (size_t)snprintf(text, size, "; its %lld records are ", (long long)n);
+    for (int64_t i = 0; i < n && i < RECORDS_SHOWN; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%llu", i ? ", " : "",
+                                 (unsigned long long)records[i]);
+    if (n > RECORDS_SHOWN)
+        snprintf(text + used, size - used, ", ...");
+}
+
+/* A step that gave a loss that is not finite: where, why, and which records were in its batch. */
+static int explain_loss(leat_train_run *t, int64_t batch, int64_t epoch, leat_error *err)
+{
+    char what[400], records[RECORDS_SHOWN * 22 + 64];
+    leat_error why = { 0 };
+    t->diverged = true;
+    snprintf(what, sizeof what, "%.399s", err->message);
+    list_records(t->plan, batch, records, sizeof records);
+    const bool found = find_value(t->plan, batch, 1, &why);
+    return leat_fail(err, LEAT_E_DATA, "epoch %lld, step %lld: %s; %s%.300s%s%s",
+                     (long long)epoch + 1, (long long)(t->steps + 1), what,
+                     found ? "the data: "
+                           : "usually the learning rate is too high (train.optimizer), or the "
+                             "input is not normalized",
+                     found ? why.message : "", records,
+                     t->save && !t->saved ? "; no weights were saved"
+                     : t->save            ? "; the saved weights are those of the previous epoch"
+                                          : "");
+}
+
 static int save(leat_train_run *t, leat_error *err)
 {
     if (!t->save)
@@ -229,7 +269,7 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     const int64_t epoch = per_epoch > 0 ? info.number / per_epoch : info.epoch;
     const int64_t start_ns = leat_files_now_ns();
     if ((rc = leat_trainer_step(t->trainer, batch, err)) < 0)
-        return rc;
+        return is_about_the_loss(err) ? explain_loss(t, info.number, epoch, err) : rc;
     t->counts.busy_ns += leat_files_now_ns() - start_ns;
     t->counts.samples += info.rows;
     t->steps++;
@@ -240,6 +280,8 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     const bool last = per_epoch > 0 && (info.number + 1) % per_epoch == 0;
     if (last || *end)
         rc = end_epoch(t, epoch, err);
+    if (rc == LEAT_OK)
+        leat_train_keep_step(&t->keep, t->steps, last);
     return rc;
 }
 
@@ -275,6 +317,12 @@ static void describe(void *user, leat_progress_fields *fields)
     leat_summary_describe(&t->watch, fields);
 }
 
+/* At a signal; with checkpoints between two updates of the weights. */
+static bool must_stop(const leat_train_run *t)
+{
+    return leat_files_caught() && (!t->keep.folder || leat_checkpoint_ready(t->trainer));
+}
+
 int leat_train_run_all(leat_train_run *t, leat_error *err)
 {
     bool end = false;
@@ -293,10 +341,13 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
                              .is_cpu = !strcmp(leat_device_get_info(t->device)->name, "cpu") };
     leat_train_rate_begin(&t->counts, &t->shown);
     begin_epoch(t);
-    while (rc == LEAT_OK && !end && !leat_files_caught())
+    t->keep.loader = t->loader;
+    while (rc == LEAT_OK && !end && !must_stop(t))
         rc = step(t, &end, err);
     if (rc == LEAT_OK && !end)
         rc = stop(t, err);
+    if (rc == LEAT_OK)
+        rc = leat_train_keep_end(&t->keep, t->steps, err);
     leat_progress_fini(&t->progress);
     free(t->times);
     t->times = NULL;

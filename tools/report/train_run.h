@@ -12,6 +12,7 @@
 #include "leat/leat.h"
 #include "progress.h"
 #include "summary.h"
+#include "train_keep.h"
 #include "train_log.h"
 #include "train_rate.h"
 
@@ -26,8 +27,9 @@ typedef struct leat_train_run {
     const char *save;           /* NULL: no weights are written */
     bool talks;                 /* a line per epoch on standard output */
     int32_t progress_when;      /* as leat_progress_init() takes it */
-    leat_train_log *log;        /* NULL: none */
-    int64_t log_every;          /* steps */
+    leat_train_keep keep;
+    leat_train_log *log; /* NULL: none */
+    int64_t log_every;   /* steps */
     leat_bad_list bad;
     json_t *list;         /* gets an object per epoch */
     double best_accuracy; /* -1 */

@@ -16,21 +16,28 @@ static int64_t steps_of_epoch(const leat_train_run *t)
 /* The command line that resumes at the saved weights, in new memory; NULL: none are saved. */
 static char *go_on(const leat_train_run *t, const leat_call *call)
 {
-    static const char *const changed[] = { "restore", "start_epoch", "start_batch", "steps", NULL };
+    static const char *const changed[] = { "restore", "start_epoch", "start_batch",
+                                           "steps",   "resume",      NULL };
+    const bool whole = *t->keep.path;
     const int64_t per_epoch = steps_of_epoch(t), at = t->first + t->saved_steps;
+    const int64_t done = whole ? t->keep.saved_steps : t->saved_steps;
     char epoch[24], batch[24], steps[24];
     const char *more[9] = { "--restore", t->save, "--start-batch", batch };
     int n = 4;
-    if (!t->saved)
+    if (!t->saved && !whole)
         return NULL;
+    if (whole) {
+        more[0] = "--resume";
+        n = 1;
+    }
     snprintf(batch, sizeof batch, "%lld", (long long)(per_epoch ? at % per_epoch : at));
-    if (per_epoch) {
+    if (per_epoch && !whole) {
         snprintf(epoch, sizeof epoch, "%lld", (long long)(at / per_epoch));
         more[n++] = "--start-epoch";
         more[n++] = epoch;
     }
     if (t->steps_most > 0) {
-        snprintf(steps, sizeof steps, "%lld", (long long)(t->steps_most - t->saved_steps));
+        snprintf(steps, sizeof steps, "%lld", (long long)(t->steps_most - done));
         more[n++] = "--steps";
         more[n++] = steps;
     }
@@ -58,13 +65,15 @@ void leat_train_stop_print(const leat_train_run *t, const leat_call *call)
 {
     char *const command = go_on(t, call);
     print_place(t);
+    if (*t->keep.path)
+        fprintf(stderr, "%s has all that the run needs to go on\n", t->keep.path);
     if (t->saved)
         fprintf(stderr, "%s has the weights %s (without the optimizer's state)\n", t->save,
                 t->saved_steps == t->steps ? "of the last step" : "of the previous epoch");
-    else if (t->save)
+    else if (t->save && !*t->keep.path)
         fprintf(stderr, "nothing was saved: there is nothing to save yet\n");
-    else
-        fprintf(stderr, "nothing was saved: use --save FILE\n");
+    else if (!t->keep.folder)
+        fprintf(stderr, "nothing was saved: use --checkpoint DIR or --save FILE\n");
     if (command)
         fprintf(stderr, "to resume: %s\n", command);
     free(command);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * plan.c: what a plan came to, for people. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "plan_impl.h"
@@ -54,6 +55,33 @@ leat_shape leat_plan_shape_before(const leat_plan *plan, const leat_chain *chain
         at = to;
     }
     return at;
+}
+
+int64_t leat_plan_records(const leat_plan *plan, int64_t batch, uint64_t *out, int64_t n)
+{
+    if (!plan || batch < 0 || plan->info.n_batches == 0 || (n > 0 && !out))
+        return 0;
+    leat_order_cache *cache = calloc(1, sizeof *cache);
+    if (!cache)
+        return 0;
+    const leat_order_place place = leat_order_find(&plan->order, cache, (uint64_t)batch);
+    for (int64_t i = 0; i < n && i < (int64_t)place.rows; i++) {
+        uint64_t sample, epoch;
+        leat_order_row(&plan->order, cache, &place, (uint64_t)i, &sample, &epoch);
+        out[i] = leat_order_record(&plan->order, sample);
+    }
+    free(cache);
+    return (int64_t)place.rows;
+}
+
+char *leat_plan_record_text(const leat_plan *plan, uint64_t record, char *text, size_t size)
+{
+    if (!text || !size)
+        return text;
+    *text = 0;
+    if (plan && record < plan->source->n_records)
+        plan->source->table->describe(plan->source, record, text, size);
+    return text;
 }
 
 const leat_plan *leat_plan_on(const leat_plan *plan, const leat_device *device)

@@ -107,6 +107,8 @@ static int run_shard(leat_net *net, int32_t shard, int32_t thread, leat_error *e
         const int rc = second ? prim->finish(&call) : prim->run(&call);
         if (rc < 0)
             return call.layer ? leat_fail_in(err, rc, "%s: ", call.layer->name) : rc;
+        if (net->job.inspect)
+            leat_cpu_inspect(&call, i);
     }
     if (now->meets < 0)
         finish_shard(&call);
@@ -160,7 +162,7 @@ static void work(void *owner, int32_t thread)
                 mine->rc = run_shard(net, shard, thread, &mine->error);
         leat_cpu_team_meet(&net->team, end_segment);
     }
-    if (net->job.how->train && all_well(net))
+    if (net->job.how->train && !net->job.inspect && all_well(net) && leat_cpu_loss_is_finite(net))
         leat_cpu_update(net, thread);
     leat_dn_leave(net->dn, was);
 }
@@ -222,8 +224,8 @@ static int cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *bat
                                         &model->layers[model->n_layers - 1].out, &targets, err);
     if (rc < 0)
         return rc;
-    net->job =
-        (leat_cpu_job){ batch, how, program, count_shards(net, program, batch->rows, how->train) };
+    net->job = (leat_cpu_job){ batch, how, program,
+                               count_shards(net, program, batch->rows, how->train), false };
     net->segment = 0;
     if ((rc = grow_shard_sums(net, net->job.n_shards, err)) < 0)
         return rc;
@@ -236,6 +238,10 @@ static int cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *bat
     for (int32_t i = 0; i < net->team.n_at_work; i++)
         if (net->scratch[i].rc < 0)
             return leat_fail(err, net->scratch[i].rc, "%s", net->scratch[i].error.message);
+    if (how->train && !leat_cpu_loss_is_finite(net)) {
+        net->packs_stale = false;
+        return leat_cpu_find_bad(net, err);
+    }
     net->packs_stale = how->train && how->last;
     net->updates += how->train && how->last;
     add_sums(net);
@@ -370,6 +376,7 @@ static void cpu_close(leat_net *net)
     free(net->norms);
     free(net->matrix);
     free(net->shard_sums);
+    free(net->first_bad);
     free(net);
 }
 

@@ -93,6 +93,7 @@ typedef struct leat_cpu_job {
     const leat_net_step *how;
     leat_cpu_program *program;
     int32_t n_shards;
+    bool inspect; /* the loss was not finite: look for the first op whose output is not */
 } leat_cpu_job;
 
 struct leat_net {
@@ -124,6 +125,7 @@ struct leat_net {
     float grad_scale; /* of this update */
     int64_t updates;
     leat_net_sums sums, *shard_sums;
+    int32_t *first_bad; /* of each shard: that op; the number of ops if there is none */
     leat_cpu_job job;
     int32_t segment; /* of the job, where all threads are */
 };
@@ -207,6 +209,16 @@ int leat_cpu_plan_for(leat_net *net, leat_cpu_program *p, int64_t rows, leat_cpu
                       leat_error *err);
 /* The packed copy of a parameter in a layout; NULL: none yet. */
 leat_cpu_pack *leat_cpu_pack_find(const leat_net *net, int32_t param, const leat_dn_layout *layout);
+
+/* --- cpu_inspect.c --------------------------------------------------------------------------- */
+
+/* Whether the losses of all shards are finite numbers. */
+bool leat_cpu_loss_is_finite(const leat_net *net);
+/* Runs the job again to find out where the first value that is not finite comes from; weights do not change.
+ * Returns LEAT_E_DATA, with the name of the layer. */
+int leat_cpu_find_bad(leat_net *net, leat_error *err);
+/* After op i of a shard, while leat_cpu_find_bad() runs. */
+void leat_cpu_inspect(const leat_cpu_call *call, int32_t i);
 
 /* --- cpu_update.c ---------------------------------------------------------------------------- */
 

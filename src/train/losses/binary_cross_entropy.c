@@ -115,6 +115,12 @@ static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, d
     *right += hits / n;
 }
 
+static void probabilities(float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = 1 / (1 + expf(-x[i]));
+}
+
 const leat_loss leat_loss_binary_cross_entropy = {
     .kind = { "binary_cross_entropy",
               "yes or no, per value; the model ends with one value per target", options },
@@ -124,4 +130,5 @@ const leat_loss leat_loss_binary_cross_entropy = {
     .classes = classes,
     .check_targets = check_targets,
     .eval = eval,
+    .probabilities = probabilities,
 };

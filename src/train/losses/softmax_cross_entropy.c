@@ -232,6 +232,14 @@ static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, d
     }
 }
 
+static void probabilities(float *x, int64_t n)
+{
+    const float top = x[largest(x, n)];
+    const double sum = exp_sum(x, n, top);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)((double)expf(x[i] - top) / sum);
+}
+
 const leat_loss leat_loss_softmax_cross_entropy = {
     .kind = { "softmax_cross_entropy",
               "one class of several; the model ends with one value per class", options },
@@ -243,4 +251,5 @@ const leat_loss leat_loss_softmax_cross_entropy = {
     .classes = classes,
     .check_targets = check_targets,
     .eval = eval,
+    .probabilities = probabilities,
 };

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * checkpoint.h: saves everything that a training run needs to go on, and finds it again.
+ *
+ * A checkpoint is one safetensors file: weights, states of the optimiser and the average as tensors, and in
+ * `__metadata__` the position of the loader, counts of steps and a description of the model. On the CPU a
+ * resumed run continues bit for bit, with any number of threads. A checkpoint can also be loaded as
+ * weights: leat_trainer_restore().
+ *
+ * A folder holds checkpoints of one run, step-000000120.safetensors and so on; the number is that of the
+ * batches trained on. */
+#ifndef LEAT_CHECKPOINT_H
+#define LEAT_CHECKPOINT_H
+
+#include "leat/train.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { LEAT_CHECKPOINT_PATH = 1024 };
+
+/* What a run goes on from. */
+typedef struct leat_checkpoint_found {
+    char path[LEAT_CHECKPOINT_PATH]; /* of the file; "": the folder has no checkpoint */
+    leat_loader_state state;         /* for leat_loader_options.state */
+    int64_t updates;                 /* of the weights, made so far */
+    int32_t n_damaged;               /* newer checkpoints of the folder that are not whole … */
+    char damaged[512];               /* … why the newest of them is not */
+    char changed[512];               /* settings that differ from the saved run's; "": none */
+} leat_checkpoint_found;
+
+/* True if the trainer is between two updates of its weights, so that a checkpoint can be written. Always
+ * true after a step without train.accumulate. */
+LEAT_API int32_t leat_checkpoint_ready(const leat_trainer *trainer);
+
+/* Writes a checkpoint: the whole file appears or nothing.
+ * state    of the loader, after the last batch trained on: leat_loader_get_state()
+ * returns  LEAT_OK; LEAT_E_BUSY: not ready, see above; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_UNSUPPORTED on a
+ *          simulated device */
+LEAT_API int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_state *state,
+                                   const char *path, leat_error *err);
+
+/* The same into a folder, which is created, under the name of its step; then deletes all but the `keep`
+ * newest checkpoints of the folder (0: keeps all). `path`, unless NULL, gets the file's path. */
+LEAT_API int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state *state,
+                                  const char *folder, int64_t keep, char path[LEAT_CHECKPOINT_PATH],
+                                  leat_error *err);
+
+/* Restores a trainer from a checkpoint, or from the newest whole one of a folder. Damaged ones are passed
+ * over and reported in *out. The trainer does not change unless LEAT_OK.
+ * path     a file or a folder; a folder without checkpoints, or that does not exist: LEAT_OK, and
+ *          out->path is ""
+ * returns  LEAT_OK; LEAT_E_DATA: no checkpoint, cut short, damaged, or of another model, with what
+ *          differs; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_UNSUPPORTED on a simulated device */
+LEAT_API int leat_checkpoint_resume(leat_trainer *trainer, const char *path,
+                                    leat_checkpoint_found *out, leat_error *err);
+
+/* The step of the newest checkpoint in a folder, by its name; -1: there is none. */
+LEAT_API int64_t leat_checkpoint_newest(const char *folder);
+
+/* The rows of train.checkpoint (i = 0), for help and reference; NULL past the end. */
+LEAT_API const leat_kind *leat_checkpoint_kind(size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * checkpoint.c: writes and reads one checkpoint.
+ *
+ * DESIGN: checkpoints are written between two updates, so that no half-summed gradient has to be saved. A
+ * digest over all tensors and notes tells a damaged file; a cut one is refused by the reader of safetensors. All is
+ * checked before the trainer changes. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "checkpoint_parts.h"
+#include "param_file.h"
+
+/* X(name): the notes of `__metadata__`, in the order in which the digest chains them. */
+#define NOTE_LIST(X) X(writer) X(checkpoint) X(model) X(steps) X(updates) X(sums) X(loader)
+
+enum {
+#define NOTE_ENUM(name) NOTE_##name,
+    NOTE_LIST(NOTE_ENUM)
+#undef NOTE_ENUM
+        N_NOTES
+};
+
+static const char *const note_names[] = {
+#define NOTE_NAME(name) #name,
+    NOTE_LIST(NOTE_NAME)
+#undef NOTE_NAME
+};
+
+static const char version[] = "1";
+
+int32_t leat_checkpoint_ready(const leat_trainer *trainer)
+{
+    return trainer && trainer->n_accumulated % trainer->model.accumulate == 0;
+}
+
+static unsigned slots_of(const leat_trainer *trainer)
+{
+    unsigned slots = 1u << LEAT_SLOT_WEIGHT;
+    for (int32_t i = 0; i < trainer->model.optimizer->n_states; i++)
+        slots |= 1u << (LEAT_SLOT_STATE + i);
+    if (trainer->average.mode)
+        slots |= 1u << LEAT_SLOT_AVERAGE;
+    return slots;
+}
+
+/* --- digest ---------------------------------------------------------------------------------- */
+
+/* Order does not matter: each tensor is digested with its name. */
+static uint64_t digest_tensor(const leat_safetensor *t)
+{
+    return leat_digest_chain(leat_digest_row(t->name, strlen(t->name), 0),
+                             leat_digest_row(t->data, (size_t)t->bytes, 1));
+}
+
+static uint64_t digest_notes(const char *const notes[N_NOTES])
+{
+    uint64_t digest = 0;
+    for (int i = 0; i < N_NOTES; i++)
+        digest = leat_digest_chain(digest, leat_digest_row(notes[i], strlen(notes[i]), 0));
+    return digest;
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+static void hex_of(const void *bytes, size_t n, char *text)
+{
+    for (size_t i = 0; i < n; i++)
+        snprintf(text + 2 * i, 3, "%02x", ((const unsigned char *)bytes)[i]);
+}
+
+/* Losses since the epoch began, so that a resumed run reports the whole epoch. */
+static int sums_of(leat_trainer *trainer, char *text, size_t size, leat_error *err)
+{
+    leat_net_sums s;
+    const int rc = trainer->backend->sums(trainer->net, false, &s, err);
+    if (rc == LEAT_OK && !isfinite(s.loss))
+        return leat_fail(err, LEAT_E_DATA,
+                         "the loss is not a finite number, so the weights are not saved");
+    if (rc == LEAT_OK)
+        snprintf(text, size, "%" PRIu64 " %a %a", s.samples + trainer->carried.samples,
+                 s.loss + trainer->carried.loss, s.right + trainer->carried.right);
+    return rc;
+}
+
+static int write_file(const leat_param_file *file, const char *const notes[N_NOTES],
+                      const char *path, leat_error *err)
+{
+    leat_safetensors_note all[N_NOTES + 1];
+    leat_format_error from;
+    char text[24];
+    uint64_t digest = digest_notes(notes);
+    for (size_t i = 0; i < file->n; i++)
+        digest += digest_tensor(&file->tensors[i]);
+    snprintf(text, sizeof text, "%016" PRIx64, digest);
+    for (int i = 0; i < N_NOTES; i++)
+        all[i] = (leat_safetensors_note){ note_names[i], notes[i] };
+    all[N_NOTES] = (leat_safetensors_note){ "digest", text };
+    return leat_safetensors_write(path, file->tensors, file->n, all, N_NOTES + 1, &from) < 0
+               ? leat_param_file_failed(err, &from)
+               : LEAT_OK;
+}
+
+static int write_parts(leat_trainer *trainer, const leat_loader_state *state, leat_param_file *file,
+                       const char *model, const char *path, leat_error *err)
+{
+    char steps[24], updates[24], sums[96], loader[2 * sizeof *state + 1];
+    int rc = leat_param_file_open(&trainer->model, slots_of(trainer), file, err);
+    if (rc < 0 ||
+        (rc = leat_average_before(&trainer->average, trainer->backend, trainer->net, err)) < 0 ||
+        (rc = leat_param_file_read(file, trainer, err)) < 0 ||
+        (rc = sums_of(trainer, sums, sizeof sums, err)) < 0)
+        return rc;
+    snprintf(steps, sizeof steps, "%" PRId64, trainer->n_accumulated);
+    snprintf(updates, sizeof updates, "%" PRId64, trainer->backend->updates(trainer->net));
+    hex_of(state, sizeof *state, loader);
+    const char *const notes[N_NOTES] = {
+        [NOTE_writer] = "leat " LEAT_VERSION,
+        [NOTE_checkpoint] = version,
+        [NOTE_model] = model,
+        [NOTE_steps] = steps,
+        [NOTE_updates] = updates,
+        [NOTE_sums] = sums,
+        [NOTE_loader] = loader,
+    };
+    return write_file(file, notes, path, err);
+}
+
+int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_state *state, const char *path,
+                          leat_error *err)
+{
+    if (!trainer || !state || !path)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_checkpoint_write: trainer, state and path must be given");
+    if (!leat_checkpoint_ready(trainer))
+        return leat_fail(err, LEAT_E_BUSY,
+                         "a checkpoint is written between two updates of the weights, here %lld of "
+                         "%d batches of the next one are done (train.accumulate)",
+                         (long long)(trainer->n_accumulated % trainer->model.accumulate),
+                         trainer->model.accumulate);
+    leat_param_file file = { 0 };
+    int rc = leat_trainer_sync(trainer, err);
+    char *model = rc == LEAT_OK ? leat_checkpoint_describe(trainer) : NULL;
+    if (rc == LEAT_OK)
+        rc = model ? write_parts(trainer, state, &file, model, path, err)
+                   : leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
+    leat_param_file_close(&file);
+    free(model);
+    return rc;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+/* What a checkpoint says beside its tensors. */
+typedef struct read_notes {
+    int64_t steps, updates;
+    leat_net_sums sums;
+    leat_loader_state state;
+} read_notes;
+
+static int damaged(const char *path, const char *what, leat_error *err)
+{
+    return leat_fail(err, LEAT_E_DATA, "%s: the checkpoint is damaged: %s", path, what);
+}
+
+static bool bytes_of(const char *hex, void *bytes, size_t n)
+{
+    if (strlen(hex) != 2 * n || hex[strspn(hex, "0123456789abcdef")])
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        unsigned byte;
+        if (sscanf(hex + 2 * i, "%2x", &byte) != 1)
+            return false;
+        ((unsigned char *)bytes)[i] = (unsigned char)byte;
+    }
+    return true;
+}
+
+static int find_notes(const leat_safetensors *file, const char *path, const char *notes[N_NOTES],
+                      leat_error *err)
+{
+    if (!leat_safetensors_note_of(file, "checkpoint"))
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s holds weights and is no checkpoint: load it with --restore", path);
+    for (int i = 0; i < N_NOTES; i++)
+        if (!(notes[i] = leat_safetensors_note_of(file, note_names[i])))
+            return leat_fail(err, LEAT_E_DATA, "%s: the checkpoint is damaged: it has no '%s'",
+                             path, note_names[i]);
+    if (strcmp(notes[NOTE_checkpoint], version) != 0)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: a checkpoint of version %.20s, this leat reads version %s", path,
+                         notes[NOTE_checkpoint], version);
+    return LEAT_OK;
+}
+
+static int check_digest(const leat_safetensors *file, const char *path,
+                        const char *const notes[N_NOTES], leat_error *err)
+{
+    const char *saved = leat_safetensors_note_of(file, "digest");
+    char text[24];
+    uint64_t digest = digest_notes(notes);
+    for (size_t i = 0; i < leat_safetensors_count(file); i++)
+        digest += digest_tensor(leat_safetensors_at(file, i));
+    snprintf(text, sizeof text, "%016" PRIx64, digest);
+    return saved && !strcmp(saved, text)
+               ? LEAT_OK
+               : damaged(path, "its bytes do not have the digest that was saved with them", err);
+}
+
+static int parse_notes(const char *const notes[N_NOTES], const char *path, read_notes *out,
+                       leat_error *err)
+{
+    int end = -1;
+    if (sscanf(notes[NOTE_steps], "%" SCNd64, &out->steps) != 1 || out->steps < 0 ||
+        sscanf(notes[NOTE_updates], "%" SCNd64, &out->updates) != 1 || out->updates < 0)
+        return damaged(path, "its counts of steps are no numbers", err);
+    if (sscanf(notes[NOTE_sums], "%" SCNu64 " %la %la%n", &out->sums.samples, &out->sums.loss,
+               &out->sums.right, &end) != 3 ||
+        notes[NOTE_sums][end])
+        return damaged(path, "its sums of losses are no numbers", err);
+    if (!bytes_of(notes[NOTE_loader], &out->state, sizeof out->state))
+        return damaged(path, "the position of its loader cannot be read", err);
+    return LEAT_OK;
+}
+
+static int compare(const leat_trainer *trainer, const char *saved, const char *path,
+                   leat_checkpoint_found *out, leat_error *err)
+{
+    char *now = leat_checkpoint_describe(trainer);
+    const int rc =
+        now ? leat_checkpoint_compare(saved, now, path, out->changed, sizeof out->changed, err)
+            : leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
+    free(now);
+    return rc;
+}
+
+static int take_all(const leat_safetensors *file, const char *path, leat_param_file *to,
+                    leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < to->n && rc == LEAT_OK; i++)
+        rc = leat_param_file_take(to, i, leat_safetensors_find(file, to->rows[i].name), path, err);
+    if (rc == LEAT_OK && leat_safetensors_count(file) != to->n)
+        rc = leat_fail(err, LEAT_E_DATA, "%s: it has %zu tensors, the run has %zu", path,
+                       leat_safetensors_count(file), to->n);
+    return rc;
+}
+
+/* Everything but the device's values is as checked before. */
+static int apply(leat_trainer *trainer, const leat_param_file *values, const read_notes *notes,
+                 leat_error *err)
+{
+    leat_net_sums ignored;
+    int rc = leat_param_file_write(values, trainer, err);
+    if (rc == LEAT_OK)
+        rc = trainer->backend->sums(trainer->net, true, &ignored, err);
+    if (rc < 0)
+        return rc;
+    trainer->backend->set_updates(trainer->net, notes->updates);
+    trainer->n_accumulated = notes->steps - notes->steps % trainer->model.accumulate;
+    trainer->carried = notes->sums;
+    trainer->average.begun = trainer->average.mode != LEAT_AVERAGE_NONE;
+    trainer->whiten = false;
+    return LEAT_OK;
+}
+
+static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const char *path,
+                      leat_checkpoint_found *out, leat_param_file *values, leat_error *err)
+{
+    const char *notes[N_NOTES];
+    read_notes parsed = { 0 };
+    int rc = find_notes(file, path, notes, err);
+    if (rc < 0 || (rc = check_digest(file, path, notes, err)) < 0 ||
+        (rc = parse_notes(notes, path, &parsed, err)) < 0)
+        return rc;
+    snprintf(out->path, sizeof out->path, "%s", path);
+    if ((rc = compare(trainer, notes[NOTE_model], path, out, err)) < 0 ||
+        (rc = leat_param_file_open(&trainer->model, slots_of(trainer), values, err)) < 0 ||
+        (rc = take_all(file, path, values, err)) < 0 ||
+        (rc = apply(trainer, values, &parsed, err)) < 0)
+        return rc;
+    out->state = parsed.state;
+    out->updates = parsed.updates;
+    return LEAT_OK;
+}
+
+static int read_opened(leat_trainer *trainer, const leat_safetensors *file, const char *path,
+                       leat_checkpoint_found *out, leat_error *err)
+{
+    leat_param_file values = { 0 };
+    int rc = leat_trainer_sync(trainer, err);
+    if (rc == LEAT_OK)
+        rc = read_parts(trainer, file, path, out, &values, err);
+    leat_param_file_close(&values);
+    return rc;
+}
+
+int leat_checkpoint_read_memory(leat_trainer *trainer, const void *bytes, size_t size,
+                                const char *path, leat_checkpoint_found *out, leat_error *err)
+{
+    leat_safetensors *file;
+    leat_format_error from;
+    if (leat_safetensors_open_memory(&file, bytes, size, &from) < 0)
+        return leat_param_file_failed(err, &from);
+    const int rc = read_opened(trainer, file, path, out, err);
+    leat_safetensors_close(&file);
+    return rc;
+}
+
+int leat_checkpoint_read(leat_trainer *trainer, const char *path, leat_checkpoint_found *out,
+                         leat_error *err)
+{
+    leat_safetensors *file;
+    leat_format_error from;
+    if (leat_safetensors_open(&file, path, &from) < 0)
+        return leat_param_file_failed(err, &from);
+    const int rc = read_opened(trainer, file, path, out, err);
+    leat_safetensors_close(&file);
+    return rc;
+}

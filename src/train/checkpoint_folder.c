@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * checkpoint_folder.c: a folder of checkpoints: saves a new one, deletes old ones, finds the newest whole one. */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "checkpoint_parts.h"
+
+/* Steps of the checkpoints in a folder, ascending. */
+typedef struct listing {
+    int64_t *steps;
+    size_t n, room;
+} listing;
+
+static int path_of(const char *folder, int64_t step, char path[LEAT_CHECKPOINT_PATH],
+                   leat_error *err)
+{
+    const int n =
+        snprintf(path, LEAT_CHECKPOINT_PATH, "%s/step-%09" PRId64 ".safetensors", folder, step);
+    return n < LEAT_CHECKPOINT_PATH
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_ARGUMENT, "%.200s…: the name of the folder is too long",
+                           folder);
+}
+
+/* The step in a file's name; -1: no name of ours. */
+static int64_t step_of(const char *name)
+{
+    char again[64];
+    int64_t step;
+    if (sscanf(name, "step-%18" SCNd64, &step) != 1 || step < 0)
+        return -1;
+    snprintf(again, sizeof again, "step-%09" PRId64 ".safetensors", step);
+    return strcmp(name, again) == 0 ? step : -1;
+}
+
+static int add(listing *list, int64_t step, leat_error *err)
+{
+    if (list->n == list->room) {
+        const size_t room = list->room ? 2 * list->room : 16;
+        int64_t *steps = realloc(list->steps, room * sizeof *steps);
+        if (!steps)
+            return leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
+        list->steps = steps;
+        list->room = room;
+    }
+    list->steps[list->n++] = step;
+    return LEAT_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* A folder that does not exist has none. */
+static int list_folder(const char *folder, listing *list, leat_error *err)
+{
+    struct dirent *entry;
+    int rc = LEAT_OK;
+    *list = (listing){ 0 };
+    DIR *const dir = opendir(folder);
+    if (!dir && errno == ENOENT)
+        return LEAT_OK;
+    if (!dir)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", folder, strerror(errno));
+    while (rc == LEAT_OK && (entry = readdir(dir)))
+        if (step_of(entry->d_name) >= 0)
+            rc = add(list, step_of(entry->d_name), err);
+    closedir(dir);
+    if (list->n)
+        qsort(list->steps, list->n, sizeof *list->steps, ascending);
+    return rc;
+}
+
+/* --- saving ---------------------------------------------------------------------------------- */
+
+/* mkdir -p */
+static int make_folder(const char *folder, leat_error *err)
+{
+    char path[LEAT_CHECKPOINT_PATH];
+    if ((size_t)snprintf(path, sizeof path, "%s", folder) >= sizeof path)
+        return leat_fail(err, LEAT_E_ARGUMENT, "%.200s…: the name of the folder is too long",
+                         folder);
+    for (char *at = path + 1; *at; at++)
+        if (*at == '/') {
+            *at = 0;
+            if (mkdir(path, 0777) < 0 && errno != EEXIST)
+                return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+            *at = '/';
+        }
+    if (mkdir(path, 0777) < 0 && errno != EEXIST)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+    return LEAT_OK;
+}
+
+static int delete_old(const char *folder, int64_t keep, leat_error *err)
+{
+    char path[LEAT_CHECKPOINT_PATH];
+    listing list;
+    int rc = list_folder(folder, &list, err);
+    for (size_t i = 0; rc == LEAT_OK && keep > 0 && i + (size_t)keep < list.n; i++)
+        if ((rc = path_of(folder, list.steps[i], path, err)) == LEAT_OK && unlink(path) < 0 &&
+            errno != ENOENT)
+            rc = leat_fail(err, LEAT_E_IO, "%s: cannot delete it: %s", path, strerror(errno));
+    free(list.steps);
+    return rc;
+}
+
+int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state *state, const char *folder,
+                         int64_t keep, char path[LEAT_CHECKPOINT_PATH], leat_error *err)
+{
+    char own[LEAT_CHECKPOINT_PATH];
+    char *const to = path ? path : own;
+    if (!trainer || !state || !folder || keep < 0)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_checkpoint_save: trainer, state and folder must be given");
+    int rc = make_folder(folder, err);
+    if (rc < 0 || (rc = path_of(folder, state->next_batch, to, err)) < 0 ||
+        (rc = leat_checkpoint_write(trainer, state, to, err)) < 0)
+        return rc;
+    return delete_old(folder, keep, err);
+}
+
+/* --- resuming -------------------------------------------------------------------------------- */
+
+/* Passes over files that are not whole; out->path then stays "". */
+static int resume_newest(leat_trainer *trainer, const char *folder, const listing *list,
+                         leat_checkpoint_found *out, leat_error *err)
+{
+    char path[LEAT_CHECKPOINT_PATH];
+    for (size_t i = list->n; i-- > 0;) {
+        leat_error why = { 0 };
+        int rc = path_of(folder, list->steps[i], path, err);
+        if (rc == LEAT_OK)
+            rc = leat_checkpoint_read(trainer, path, out, &why);
+        if (rc == LEAT_OK)
+            return rc;
+        if (rc != LEAT_E_DATA || *out->path) {
+            if (err && why.code)
+                *err = why;
+            return rc;
+        }
+        if (out->n_damaged++ == 0)
+            snprintf(out->damaged, sizeof out->damaged, "%.500s", why.message);
+    }
+    return out->n_damaged
+               ? leat_fail(err, LEAT_E_DATA, "%s has no whole checkpoint: %s", folder, out->damaged)
+               : LEAT_OK;
+}
+
+int64_t leat_checkpoint_newest(const char *folder)
+{
+    listing list = { 0 };
+    const int rc = folder ? list_folder(folder, &list, NULL) : LEAT_E_ARGUMENT;
+    const int64_t step = rc == LEAT_OK && list.n ? list.steps[list.n - 1] : -1;
+    free(list.steps);
+    return step;
+}
+
+int leat_checkpoint_resume(leat_trainer *trainer, const char *path, leat_checkpoint_found *out,
+                           leat_error *err)
+{
+    struct stat status;
+    listing list;
+    if (!trainer || !path || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_checkpoint_resume: trainer, path and out must be given");
+    *out = (leat_checkpoint_found){ 0 };
+    if (stat(path, &status) == 0 && !S_ISDIR(status.st_mode))
+        return leat_checkpoint_read(trainer, path, out, err);
+    int rc = list_folder(path, &list, err);
+    if (rc == LEAT_OK)
+        rc = resume_newest(trainer, path, &list, out, err);
+    free(list.steps);
+    return rc;
+}

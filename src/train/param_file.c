@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * param_file.c: the functions of param_file.h, which describes them. */
+#include "param_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char state_prefix[] = "optimizer.", average_prefix[] = "average.";
+
+bool leat_param_file_is_extra(const char *name)
+{
+    return !strncmp(name, state_prefix, sizeof state_prefix - 1) ||
+           !strncmp(name, average_prefix, sizeof average_prefix - 1);
+}
+
+int leat_param_file_failed(leat_error *err, const leat_format_error *from)
+{
+    const int code = from->code == LEAT_FORMAT_NOMEM ? LEAT_E_NOMEM
+                     : from->code == LEAT_FORMAT_IO  ? LEAT_E_IO
+                                                     : LEAT_E_DATA;
+    return leat_fail(err, code, "%s", from->text);
+}
+
+/* --- names and shapes ------------------------------------------------------------------------ */
+
+static void name_of(const leat_model *model, leat_param_tensor *row)
+{
+    char plain[LEAT_PARAM_NAME - 16];
+    leat_model_param_name(model, row->layer, row->param, plain, sizeof plain);
+    if (row->slot == LEAT_SLOT_WEIGHT)
+        snprintf(row->name, sizeof row->name, "%s", plain);
+    else if (row->slot == LEAT_SLOT_AVERAGE)
+        snprintf(row->name, sizeof row->name, "%s%s", average_prefix, plain);
+    else
+        snprintf(row->name, sizeof row->name, "%s%d.%s", state_prefix, row->slot - LEAT_SLOT_STATE,
+                 plain);
+}
+
+static leat_safetensor describe(const leat_shape *shape, const char *name, const float *values)
+{
+    leat_safetensor out = { .name = name,
+                            .dtype = LEAT_SAFETENSORS_F32,
+                            .n_dims = (uint32_t)shape->rank,
+                            .data = values,
+                            .bytes = (uint64_t)leat_shape_bytes(shape) };
+    for (int32_t i = 0; i < shape->rank; i++)
+        out.shape[i] = (uint64_t)shape->dims[i];
+    return out;
+}
+
+static bool is_kept(const leat_model_param *p, unsigned slots, int slot)
+{
+    const bool is_state = slot >= LEAT_SLOT_STATE && slot < LEAT_SLOT_AVERAGE;
+    return slots >> slot & 1 && (p->spec->trained || !is_state);
+}
+
+int leat_param_file_open(const leat_model *model, unsigned slots, leat_param_file *out,
+                         leat_error *err)
+{
+    const size_t most = (size_t)model->n_params * LEAT_N_SLOTS;
+    size_t floats = 0, at = 0;
+    *out = (leat_param_file){ 0 };
+    for (int slot = 0; slot < LEAT_N_SLOTS; slot++)
+        for (int32_t i = 0; i < model->n_params; i++)
+            floats += is_kept(&model->params[i], slots, slot) ? model->params[i].n : 0;
+    out->tensors = calloc(most, sizeof *out->tensors);
+    out->rows = calloc(most, sizeof *out->rows);
+    out->values = calloc(floats + 1, sizeof *out->values);
+    if (!out->tensors || !out->rows || !out->values)
+        return leat_fail(err, LEAT_E_NOMEM, "weights: %zu floats", floats);
+    for (int slot = 0; slot < LEAT_N_SLOTS; slot++)
+        for (int32_t i = 0; i < model->n_params; i++) {
+            const leat_model_param *p = &model->params[i];
+            leat_param_tensor *row = &out->rows[out->n];
+            if (!is_kept(p, slots, slot))
+                continue;
+            *row = (leat_param_tensor){ p->layer, p->index, (leat_slot)slot, "" };
+            name_of(model, row);
+            out->tensors[out->n++] = describe(&p->spec->shape, row->name, out->values + at);
+            at += p->n;
+        }
+    return LEAT_OK;
+}
+
+void leat_param_file_close(leat_param_file *file)
+{
+    free(file->tensors);
+    free(file->rows);
+    free(file->values);
+    *file = (leat_param_file){ 0 };
+}
+
+/* --- values ---------------------------------------------------------------------------------- */
+
+float *leat_param_file_values(const leat_param_file *file, size_t i)
+{
+    return file->values + ((const float *)file->tensors[i].data - file->values);
+}
+
+int leat_param_file_read(leat_param_file *file, leat_trainer *trainer, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < file->n && rc == LEAT_OK; i++) {
+        const leat_param_tensor *row = &file->rows[i];
+        rc = trainer->backend->read(trainer->net, row->layer, row->param, row->slot,
+                                    leat_param_file_values(file, i), err);
+    }
+    return rc;
+}
+
+int leat_param_file_read_averaged(leat_param_file *file, leat_trainer *trainer, leat_error *err)
+{
+    int rc = leat_average_swap(&trainer->average, trainer->backend, trainer->net, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_param_file_read(file, trainer, err);
+    const int back = leat_average_swap(&trainer->average, trainer->backend, trainer->net,
+                                       rc == LEAT_OK ? err : NULL);
+    return rc < 0 ? rc : back;
+}
+
+int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < file->n && rc == LEAT_OK; i++) {
+        const leat_param_tensor *row = &file->rows[i];
+        rc = trainer->backend->write(trainer->net, row->layer, row->param, row->slot,
+                                     leat_param_file_values(file, i), err);
+    }
+    return rc;
+}
+
+static bool same_shape(const leat_safetensor *a, const leat_safetensor *b)
+{
+    bool same = a->dtype == b->dtype && a->n_dims == b->n_dims;
+    for (uint32_t i = 0; same && i < a->n_dims; i++)
+        same = a->shape[i] == b->shape[i];
+    return same;
+}
+
+/* "[3, 3, 16]" */
+static const char *dims_text(const leat_safetensor *t, char text[96])
+{
+    size_t at = (size_t)snprintf(text, 96, "[");
+    for (uint32_t i = 0; i < t->n_dims && at < 70; i++)
+        at += (size_t)snprintf(text + at, 96 - at, "%s%llu", i ? ", " : "",
+                               (unsigned long long)t->shape[i]);
+    snprintf(text + at, 96 - at, "]");
+    return text;
+}
+
+int leat_param_file_check(const leat_safetensor *wanted, const leat_safetensor *found,
+                          const char *path, leat_error *err)
+{
+    char a[96], b[96];
+    if (!found)
+        return leat_fail(err, LEAT_E_DATA, "%s: there is no tensor '%s', which the model needs",
+                         path, wanted->name);
+    if (!same_shape(wanted, found))
+        return leat_fail(err, LEAT_E_DATA, "%s: tensor '%s' is %s %s, the model needs F32 %s", path,
+                         wanted->name, leat_safetensors_dtype_name(found->dtype),
+                         dims_text(found, b), dims_text(wanted, a));
+    return LEAT_OK;
+}
+
+int leat_param_file_take(leat_param_file *file, size_t i, const leat_safetensor *found,
+                         const char *path, leat_error *err)
+{
+    const int rc = leat_param_file_check(&file->tensors[i], found, path, err);
+    if (rc == LEAT_OK)
+        memcpy(leat_param_file_values(file, i), found->data, (size_t)found->bytes);
+    return rc;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * param_file.h: the values of a model's parameters as tensors of a safetensors file. weights.c and
+ * checkpoint.c use it. */
+#ifndef LEAT_PARAM_FILE_H
+#define LEAT_PARAM_FILE_H
+
+#include "formats/safetensors.h"
+#include "trainer.h"
+
+enum { LEAT_PARAM_NAME = 96 };
+
+/* One tensor: a parameter's weights, one of its optimiser states or its average. */
+typedef struct leat_param_tensor {
+    int32_t layer, param;
+    leat_slot slot;
+    char name[LEAT_PARAM_NAME]; /* "LAYER.PART", "optimizer.0.LAYER.PART", "average.LAYER.PART" */
+} leat_param_tensor;
+
+/* All in their plain layouts, in one piece of memory. */
+typedef struct leat_param_file {
+    size_t n;
+    leat_safetensor *tensors; /* data: in `values` */
+    leat_param_tensor *rows;  /* what each of them is */
+    float *values;
+} leat_param_file;
+
+/* True if a name is that of an optimiser state or an average. */
+bool leat_param_file_is_extra(const char *name);
+
+/* Names, shapes and memory for all parameters of some slots; states only of trained ones.
+ * slots    bit 1 << leat_slot of each
+ * returns  LEAT_OK, LEAT_E_NOMEM; close in both cases */
+int leat_param_file_open(const leat_model *model, unsigned slots, leat_param_file *out,
+                         leat_error *err);
+void leat_param_file_close(leat_param_file *file);
+
+/* Reads all values from the trainer's device; writes them there. The trainer waits for nothing. */
+int leat_param_file_read(leat_param_file *file, leat_trainer *trainer, leat_error *err);
+/* The same of the weights that evaluation uses: the average where the run has one. */
+int leat_param_file_read_averaged(leat_param_file *file, leat_trainer *trainer, leat_error *err);
+int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, leat_error *err);
+
+/* Copies the values of tensor i from `found` (NULL: the file lacks it), whose type and shape must be as
+ * wanted. Returns LEAT_OK, LEAT_E_DATA with both shapes. */
+int leat_param_file_take(leat_param_file *file, size_t i, const leat_safetensor *found,
+                         const char *path, leat_error *err);
+/* The check alone. */
+int leat_param_file_check(const leat_safetensor *wanted, const leat_safetensor *found,
+                          const char *path, leat_error *err);
+/* Where the values of tensor i lie. */
+float *leat_param_file_values(const leat_param_file *file, size_t i);
+
+/* A format error as a leat_error; returns its code. */
+int leat_param_file_failed(leat_error *err, const leat_format_error *from);
+
+#endif

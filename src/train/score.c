@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * score.c: the functions of score.h, which describes them. */
+#include "leat/score.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "losses.h"
+#include "trainer.h"
+
+struct leat_score {
+    leat_trainer *trainer;
+    int64_t n; /* outputs of a row */
+    leat_score_info info;
+    double loss, right, in_top; /* sums */
+    uint64_t *confusion;
+};
+
+int leat_score_open(leat_trainer *trainer, int32_t top_k, leat_score **out, leat_error *err)
+{
+    if (!trainer || top_k < 1 || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_score_open: trainer, top_k (1 or more) and out must be given");
+    const leat_model *const model = &trainer->model;
+    leat_score *score = calloc(1, sizeof *score);
+    *out = NULL;
+    if (!score)
+        return leat_fail(err, LEAT_E_NOMEM, "score: %zu bytes", sizeof *score);
+    score->trainer = trainer;
+    score->n = leat_shape_elements(&model->layers[model->n_layers - 1].out);
+    score->info.top_k = top_k;
+    if (model->loss->classes && score->n <= 1 << 14)
+        score->info.n_classes = score->n;
+    const size_t cells = (size_t)(score->info.n_classes * score->info.n_classes);
+    score->confusion = calloc(cells + 1, sizeof *score->confusion);
+    if (!score->confusion) {
+        leat_score_close(&score);
+        return leat_fail(err, LEAT_E_NOMEM, "score: a confusion matrix of %zu values", cells);
+    }
+    score->info.confusion = score->confusion;
+    *out = score;
+    return LEAT_OK;
+}
+
+void leat_score_close(leat_score **score)
+{
+    if (!score || !*score)
+        return;
+    free((*score)->confusion);
+    free(*score);
+    *score = NULL;
+}
+
+/* --- targets --------------------------------------------------------------------------------- */
+
+/* A batch's target and mask in host memory. */
+typedef struct host_rows {
+    leat_view y;
+    const uint8_t *valid;
+    void *copies[2]; /* NULL: the batch itself lies there */
+} host_rows;
+
+static int copy_back(leat_trainer *trainer, const void *from, size_t bytes, void **to,
+                     leat_error *err)
+{
+    const leat_device_table *t = trainer->device->table;
+    *to = malloc(bytes ? bytes : 1);
+    if (!*to)
+        return leat_fail(err, LEAT_E_NOMEM, "score: %zu bytes", bytes);
+    const int rc = t->copy_to_host(trainer->stream, *to, from, bytes);
+    return rc < 0 ? leat_fail(err, rc, "%s: cannot copy targets back", trainer->info.device)
+                  : t->stream_sync(trainer->stream, err);
+}
+
+static int fetch(leat_trainer *trainer, const leat_batch *batch, int64_t rows, host_rows *out,
+                 leat_error *err)
+{
+    *out = (host_rows){ .y = leat_batch_tensor(batch, trainer->target_at),
+                        .valid = leat_batch_valid(batch) };
+    if (!trainer->stream)
+        return LEAT_OK;
+    int rc = copy_back(trainer, out->y.data, (size_t)leat_shape_bytes(&out->y.shape),
+                       &out->copies[0], err);
+    out->y.data = out->copies[0];
+    if (rc == LEAT_OK && out->valid) {
+        rc = copy_back(trainer, out->valid, (size_t)rows, &out->copies[1], err);
+        out->valid = out->copies[1];
+    }
+    return rc;
+}
+
+static int64_t largest(const float *x, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (x[i] > x[best])
+            best = i;
+    return best;
+}
+
+/* The class of a row; of weights the first with the largest one. */
+static int64_t class_of(const leat_score *score, const leat_view *y, int64_t row)
+{
+    if (y->shape.dtype == LEAT_F32 && leat_shape_elements(&y->shape) / y->shape.dims[0] > 1)
+        return largest((const float *)y->data + row * score->n, score->n);
+    return leat_target_i64(y, row);
+}
+
+/* --- adding ---------------------------------------------------------------------------------- */
+
+/* Outputs that are larger than that of the class, or equal and before it, decide its place. */
+static bool is_in_top(const leat_score *score, const float *x, int64_t class)
+{
+    int64_t before = 0;
+    for (int64_t i = 0; i < score->n; i++)
+        before += x[i] > x[class] || (x[i] == x[class] && i < class);
+    return before < score->info.top_k;
+}
+
+static int add_losses(leat_score *score, const leat_loss_rows *rows, leat_error *err)
+{
+    const leat_model *model = &score->trainer->model;
+    const int rc = model->loss->check_targets(model->loss_options,
+                                              &model->layers[model->n_layers - 1].out, rows, err);
+    if (rc == LEAT_OK)
+        model->loss->eval(model->loss_options, rows, &score->loss, &score->right);
+    return rc;
+}
+
+static void add_row(leat_score *score, const leat_loss_rows *rows, int64_t row, int64_t *predicted,
+                    int64_t *actual)
+{
+    const float *x = rows->logits + row * score->n;
+    *predicted = *actual = -1;
+    if (!leat_loss_counts(rows, row))
+        return;
+    score->info.samples++;
+    *predicted = largest(x, score->n);
+    if (!score->info.n_classes)
+        return;
+    *actual = class_of(score, rows->target, row);
+    score->confusion[*actual * score->n + *predicted]++;
+    score->in_top += is_in_top(score, x, *actual);
+}
+
+static int64_t count_valid(const uint8_t *valid, int64_t rows)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; valid && i < rows; i++)
+        n += valid[i] != 0;
+    return valid ? n : rows;
+}
+
+int leat_score_add(leat_score *score, const leat_batch *batch, const float *outputs,
+                   int64_t *predicted, int64_t *actual, leat_error *err)
+{
+    if (!score || !batch || !outputs)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_score_add: score, batch and outputs must be given");
+    const int64_t n = leat_batch_tensor(batch, score->trainer->target_at).shape.dims[0];
+    host_rows host;
+    int rc = fetch(score->trainer, batch, n, &host, err);
+    const leat_loss_rows rows = { .logits = outputs,
+                                  .n = score->n,
+                                  .rows = n,
+                                  .target = &host.y,
+                                  .valid = host.valid,
+                                  .batch_rows = count_valid(host.valid, n) };
+    if (rc == LEAT_OK)
+        rc = add_losses(score, &rows, err);
+    for (int64_t i = 0; i < n && rc == LEAT_OK; i++) {
+        int64_t a, b;
+        add_row(score, &rows, i, predicted ? &predicted[i] : &a, actual ? &actual[i] : &b);
+    }
+    free(host.copies[0]);
+    free(host.copies[1]);
+    return rc;
+}
+
+/* --- results --------------------------------------------------------------------------------- */
+
+static double share(double part, double whole)
+{
+    return whole > 0 ? part / whole : NAN;
+}
+
+void leat_score_get(const leat_score *score, leat_score_info *out)
+{
+    if (!out)
+        return;
+    *out = (leat_score_info){ .loss = NAN, .accuracy = NAN, .top = NAN };
+    if (!score)
+        return;
+    const double n = (double)score->info.samples;
+    *out = score->info;
+    out->loss = share(score->loss, n);
+    out->accuracy = score->trainer->model.loss->accuracy ? share(score->right, n) : NAN;
+    out->top = score->info.n_classes ? share(score->in_top, n) : NAN;
+}
+
+void leat_score_get_class(const leat_score *score, int64_t i, leat_score_class *out)
+{
+    if (!out)
+        return;
+    *out = (leat_score_class){ .precision = NAN, .recall = NAN, .f1 = NAN };
+    if (!score || i < 0 || i >= score->info.n_classes)
+        return;
+    const int64_t n = score->info.n_classes;
+    for (int64_t k = 0; k < n; k++) {
+        out->samples += score->confusion[i * n + k];
+        out->predicted += score->confusion[k * n + i];
+    }
+    out->right = score->confusion[i * n + i];
+    out->precision = share((double)out->right, (double)out->predicted);
+    out->recall = share((double)out->right, (double)out->samples);
+    const double sum = out->precision + out->recall; /* 0: nothing was right */
+    out->f1 = sum > 0 ? 2 * out->precision * out->recall / sum : sum;
+}

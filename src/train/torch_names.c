@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * torch_names.c: the functions of torch_names.h, which describes them. */
+#include "torch_names.h"
+
+#include <string.h>
+
+#include "layers.h"
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+bool leat_torch_is(const leat_safetensors *file)
+{
+    const char *format = leat_safetensors_note_of(file, "format");
+    if (format && !strcmp(format, "pt"))
+        return true;
+    for (size_t i = 0; i < leat_safetensors_count(file); i++)
+        if (ends_with(leat_safetensors_at(file, i)->name, ".running_mean"))
+            return true;
+    return false;
+}
+
+bool leat_torch_is_counter(const char *name)
+{
+    return ends_with(name, ".num_batches_tracked");
+}
+
+static void name_of(const leat_model_layer *l, const char *part, char text[LEAT_PARAM_NAME])
+{
+    static const char *const names[][2] = { { "scale", "weight" },
+                                            { "shift", "bias" },
+                                            { "mean", "running_mean" },
+                                            { "variance", "running_var" } };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(part, names[i][0]))
+            part = names[i][1];
+    snprintf(text, LEAT_PARAM_NAME, "%s.%s", l->name, part);
+}
+
+/* --- layouts --------------------------------------------------------------------------------- */
+
+/* The image that a dense layer reads flattened; NULL: it reads a vector. */
+static const leat_shape *flattened(const leat_model *model, const leat_model_layer *l)
+{
+    while (l->n_inputs == 1 && l->inputs[0] >= 0) {
+        l = &model->layers[l->inputs[0]];
+        if (l->layer == &leat_layer_flatten)
+            return l->in.rank == 3 ? &l->in : NULL;
+        if (!leat_shape_equal(&l->in, &l->out))
+            return NULL;
+    }
+    return NULL;
+}
+
+/* Files of other writers need not be aligned. */
+static float value_at(const void *data, int64_t i)
+{
+    float value;
+    memcpy(&value, (const char *)data + (size_t)i * sizeof value, sizeof value);
+    return value;
+}
+
+/* [out, in] to [in, out]. Where `in` is a flattened image, PyTorch's has the channels first. */
+static void take_dense(const leat_model *model, const leat_param_tensor *row, const void *from,
+                       float *to)
+{
+    const leat_model_layer *l = &model->layers[row->layer];
+    const leat_shape *image = flattened(model, l);
+    const int64_t n_in = l->params[row->param].shape.dims[0];
+    const int64_t n_out = l->params[row->param].shape.dims[1];
+    const int64_t channels = image ? image->dims[2] : n_in, pixels = n_in / channels;
+    for (int64_t k = 0; k < n_in; k++) {
+        const int64_t column = k % channels * pixels + k / channels;
+        for (int64_t o = 0; o < n_out; o++)
+            to[k * n_out + o] = value_at(from, o * n_in + column);
+    }
+}
+
+/* [out, in, height, width] to [height, width, in, out]. */
+static void take_conv(const int64_t *d, const void *from, float *to)
+{
+    const int64_t window = d[0] * d[1];
+    for (int64_t p = 0; p < window; p++)
+        for (int64_t i = 0; i < d[2]; i++)
+            for (int64_t o = 0; o < d[3]; o++)
+                to[(p * d[2] + i) * d[3] + o] = value_at(from, (o * d[2] + i) * window + p);
+}
+
+/* What PyTorch has in the place of a tensor. */
+static leat_safetensor torch_shape(const leat_safetensor *t, const char *name)
+{
+    leat_safetensor out = *t;
+    out.name = name;
+    if (t->n_dims == 2) {
+        out.shape[0] = t->shape[1];
+        out.shape[1] = t->shape[0];
+    } else if (t->n_dims == 4) {
+        const uint64_t dims[4] = { t->shape[3], t->shape[2], t->shape[0], t->shape[1] };
+        memcpy(out.shape, dims, sizeof dims);
+    }
+    return out;
+}
+
+int leat_torch_take(const leat_model *model, const leat_safetensors *file, const char *path,
+                    leat_param_file *to, size_t i, leat_error *err)
+{
+    const leat_param_tensor *row = &to->rows[i];
+    const leat_model_layer *l = &model->layers[row->layer];
+    const leat_shape *shape = &l->params[row->param].shape;
+    char name[LEAT_PARAM_NAME];
+    name_of(l, l->params[row->param].part, name);
+    const leat_safetensor wanted = torch_shape(&to->tensors[i], name);
+    const leat_safetensor *found = leat_safetensors_find(file, name);
+    const int rc = leat_param_file_check(&wanted, found, path, err);
+    if (rc < 0)
+        return rc;
+    float *values = leat_param_file_values(to, i);
+    if (shape->rank == 2)
+        take_dense(model, row, found->data, values);
+    else if (shape->rank == 4)
+        take_conv(shape->dims, found->data, values);
+    else
+        memcpy(values, found->data, (size_t)found->bytes);
+    return LEAT_OK;
+}

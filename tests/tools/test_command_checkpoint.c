@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_checkpoint.c: `leat train --checkpoint` and `--resume`: killed and stopped runs end with the
+ * weights of the straight run. KILL_AT is the library that kills a process at a rename. */
+#include "fixtures/command_pipeline.h"
+
+/* Two epochs of 15 steps of a model with batch_norm and dropout. */
+#define TRAIN                                                                                      \
+    "$L train x.yaml -q --set 'train.model=[conv2d: {filters: 4, stride: 2}, batch_norm, relu, "   \
+    "dropout: 0.2, flatten, dense: 10]' --set train.optimizer=adam "
+
+static int remove_all(void **state)
+{
+    shell("rm -rf c d none");
+    return clean(state);
+}
+
+/* Checks the names of the files in a folder, with spaces between. */
+static void expect_files(const char *where, const char *names)
+{
+    expect_success(shell("cd %s && echo *", where));
+    out[strcspn(out, "\n")] = 0;
+    assert_string_equal(out, names);
+}
+
+static void train_straight(void)
+{
+    make_pipeline();
+    expect_success(shell(TRAIN "--save straight.st --json straight.json"));
+}
+
+static void expect_straight(void)
+{
+    expect_success(shell("cmp straight.st x.st"));
+}
+
+/* Killed right before the n-th file gets its name: every checkpoint is one rename. */
+static void killed_at_any_checkpoint_it_goes_on(void **state)
+{
+    (void)state;
+    train_straight();
+    for (int n = 1; n <= 8; n += 1 + n / 4) {
+        expect_success(shell("rm -rf c x.st"));
+        expect_success(shell("LEAT_KILL_AT=%d LD_PRELOAD=" KILL_AT " " TRAIN
+                             "--checkpoint c --set train.checkpoint.every_steps=4; test $? = 137",
+                             n));
+        expect_success(shell(TRAIN "--checkpoint c --resume --save x.st --threads %d "
+                                   "--set train.threads=%d",
+                             n % 3, 1 + n % 2));
+        expect_in(err, n == 1 ? "no checkpoint in c: begins at the first step"
+                              : "leat train: goes on from c/step-0000000");
+        expect_in(out, "checkpoint c/step-000000030.safetensors");
+        expect_straight();
+    }
+}
+
+static void a_cut_checkpoint_is_said_aloud(void **state)
+{
+    (void)state;
+    train_straight();
+    expect_success(shell(TRAIN "--steps 13 --checkpoint c --set "
+                               "'train.checkpoint={dir: none, every_steps: 4, keep: 0}'"));
+    expect_files("c", "step-000000004.safetensors step-000000008.safetensors "
+                      "step-000000012.safetensors step-000000013.safetensors");
+    assert_int_equal(count_files("none"), 0);
+    expect_success(shell("truncate -s 1000 c/step-000000013.safetensors"));
+    expect_success(shell("truncate -s 5 c/step-000000012.safetensors"));
+    expect_success(shell(TRAIN "--checkpoint c --resume --save x.st --json x.json"));
+    expect_in(err, "passed over 2 checkpoints that are not whole: c/step-000000013.safetensors: ");
+    expect_in(err, "the file at byte 1000: it is cut, or damaged");
+    expect_in(err, "goes on from c/step-000000008.safetensors, after 8 steps");
+    expect_straight();
+    expect_success(shell("cat x.json"));
+    json_t *json = parse_out();
+    assert_string_equal(json_string_value(json_object_get(json, "resumed")),
+                        "c/step-000000008.safetensors");
+    assert_string_equal(json_string_value(json_object_get(json, "checkpoint")),
+                        "c/step-000000030.safetensors");
+    assert_int_equal(number(json, "steps"), 22);
+    json_decref(json);
+    expect_files("c", "step-000000013.safetensors step-000000015.safetensors "
+                      "step-000000030.safetensors");
+}
+
+/* The command that it prints goes on, and ends like the straight run. */
+static void a_stopped_run_goes_on(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(
+        shell("rm -rf c; env --default-signal=TERM " TRAIN
+              "--epochs 1000000 --checkpoint c & p=$!; until ls c/step* >ls.log 2>&1; do sleep "
+              "0.02; kill -0 $p || exit 1; done; kill -TERM $p; wait $p; test $? = 143"));
+    expect_in(err, "leat train: stopped in epoch ");
+    expect_in(err, " has all that the run needs to go on\nto resume: leat train x.yaml -q --set ");
+    const char *const line = strstr(err, "to resume: leat ") + strlen("to resume: leat ");
+    char again[1024];
+    snprintf(again, sizeof again, "%.*s", (int)strcspn(line, "\n"), line);
+    expect_in(again, "--epochs 1000000 --checkpoint c --resume");
+    expect_success(shell("$L %s --steps 5 --json", again));
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "steps"), 5);
+    assert_false(json_is_null(json_object_get(json, "resumed")));
+    json_decref(json);
+}
+
+/* With accumulation it stops between two updates. */
+static void accumulation_is_not_cut(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell(TRAIN "--set train.accumulate=4 --save straight.st"));
+    expect_success(shell(TRAIN "--set train.accumulate=4 --checkpoint c --steps 10 --set "
+                               "train.checkpoint.every_steps=1"));
+    expect_in(err, "no checkpoint of the last steps");
+    expect_files("c", "step-000000004.safetensors step-000000008.safetensors");
+    expect_success(shell(TRAIN "--set train.accumulate=4 --checkpoint c --resume --save x.st"));
+    expect_in(err, "after 8 steps");
+    expect_straight();
+}
+
+static void wrong_uses_are_explained(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_failure(shell(TRAIN "--resume"), 2, "name the folder with --checkpoint DIR");
+    expect_failure(shell(TRAIN "--checkpoint c --resume --restore x.st"), 2, "leave out --restore");
+    expect_success(shell(TRAIN "--checkpoint c --steps 3"));
+    expect_failure(shell(TRAIN "--checkpoint c"), 2,
+                   "the folder has checkpoints of a run of 3 steps: add --resume");
+    expect_failure(shell(TRAIN "--checkpoint c --resume --set train.optimizer=sgd"), 1,
+                   "has 'optimizer adam' where the config has 'optimizer sgd'");
+    expect_failure(shell(TRAIN "--checkpoint c --resume --set pipeline.batch.size=8"), 2, "batch");
+    expect_failure(shell(TRAIN "--checkpoint d --device sim"), 2, "simulated");
+    expect_success(shell(TRAIN "--checkpoint c --resume"));
+    expect_failure(shell(TRAIN "--checkpoint c --resume"), 2, "give more --epochs");
+    expect_success(shell(TRAIN "--checkpoint c --resume --epochs 3"));
+    expect_success(shell(TRAIN "--resume=c --steps 1 --epochs 4"));
+    expect_success(shell(TRAIN "--resume c/step-000000030.safetensors --steps 1 --epochs 3"));
+}
+
+/* A disk that is full in the middle of a run: said, and the run goes on; at its end it is an error. */
+static void a_full_disk_does_not_stop_the_run(void **state)
+{
+    (void)state;
+    make_pipeline();
+    assert_int_equal(shell("trap '' XFSZ; ulimit -f 16; " TRAIN "--checkpoint c"), 1);
+    expect_in(err, "cannot write a checkpoint, the run goes on: ");
+    expect_in(out, "\n    2/2 ");
+    expect_files("c", "*");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(killed_at_any_checkpoint_it_goes_on, remove_all),
+        cmocka_unit_test_teardown(a_cut_checkpoint_is_said_aloud, remove_all),
+        cmocka_unit_test_teardown(a_stopped_run_goes_on, remove_all),
+        cmocka_unit_test_teardown(accumulation_is_not_cut, remove_all),
+        cmocka_unit_test_teardown(wrong_uses_are_explained, remove_all),
+        cmocka_unit_test_teardown(a_full_disk_does_not_stop_the_run, remove_all),
+    };
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_eval.c: `leat eval` and `leat predict`: they agree with training's own evaluation, with each
+ * other and with their sums. */
+#include <math.h>
+
+#include "fixtures/command_pipeline.h"
+
+static void train(void)
+{
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --epochs 4 --save x.st -q --json"));
+}
+
+static int64_t cell(const json_t *json, size_t i, size_t k)
+{
+    return json_integer_value(
+        json_array_get(json_array_get(json_object_get(json, "confusion"), i), k));
+}
+
+static void expect_share(const json_t *one, const char *key, int64_t part, int64_t whole)
+{
+    if (whole == 0)
+        assert_true(json_is_null(json_object_get(one, key)));
+    else
+        assert_true(fabs(real(one, key) - (double)part / (double)whole) < 1e-8);
+}
+
+static void eval_is_what_training_reports(void **state)
+{
+    (void)state;
+    train();
+    json_t *json = parse_out();
+    const json_t *last = json_array_get(json_object_get(json, "epochs"), 3);
+    const double loss = real(last, "eval_loss"), accuracy = real(last, "eval_accuracy");
+    json_decref(json);
+    expect_success(shell("$L eval x.yaml --weights x.st --json --top 2 --sheet x.svg"));
+    json = parse_out();
+    assert_true(fabs(real(json, "loss") - loss) < 1e-6);
+    assert_true(fabs(real(json, "accuracy") - accuracy) < 1e-9);
+    assert_true(real(json, "top_accuracy") >= accuracy && real(json, "top_accuracy") < 1);
+    assert_int_equal(number(json, "samples"), 60);
+    int64_t all = 0, right = 0;
+    for (size_t i = 0; i < 10; i++) {
+        const json_t *one = json_array_get(json_object_get(json, "classes"), i);
+        int64_t row = 0, column = 0;
+        for (size_t k = 0; k < 10; k++) {
+            row += cell(json, i, k);
+            column += cell(json, k, i);
+        }
+        all += row;
+        right += cell(json, i, i);
+        assert_int_equal(number(one, "samples"), row);
+        assert_int_equal(number(one, "predicted"), column);
+        expect_share(one, "recall", cell(json, i, i), row);
+        expect_share(one, "precision", cell(json, i, i), column);
+        assert_true(json_is_string(json_object_get(one, "name")));
+    }
+    assert_int_equal(all, 60);
+    assert_true(fabs((double)right / 60 - accuracy) < 1e-9);
+    const json_t *wrong = json_object_get(json, "wrong");
+    assert_int_equal(json_array_size(wrong), 60 - right);
+    for (size_t i = 0; i + 1 < json_array_size(wrong); i++)
+        assert_true(real(json_array_get(wrong, i), "probability") >=
+                    real(json_array_get(wrong, i + 1), "probability"));
+    json_decref(json);
+    expect_success(shell("cat x.svg"));
+    expect_in(out, "<svg xmlns=");
+    expect_in(out, "data:image/png;base64,iVBOR");
+}
+
+static void eval_prints_tables(void **state)
+{
+    (void)state;
+    train();
+    expect_success(shell("$L eval x.yaml --weights x.st -q"));
+    expect_in(out, "60 samples in ");
+    expect_in(out, "\nclass                   samples  precision     recall         F1\n");
+    expect_in(out, "\nrows: class, columns: predicted\n");
+    expect_failure(shell("$L eval x.yaml"), 2, "needs --weights FILE");
+    expect_failure(shell("$L eval x.yaml --weights none"), 1, "none: No such file");
+    expect_failure(shell("$L eval x.yaml --weights x.st --section other"), 1, "no part 'other'");
+    expect_failure(shell("$L eval x.yaml --weights x.st --device sim"), 1, "simulated");
+}
+
+/* Every image alone and all together: the same guesses as eval counts. */
+static void predict_agrees_with_eval(void **state)
+{
+    (void)state;
+    train();
+    expect_success(shell("$L eval x.yaml --weights x.st --json -q"));
+    json_t *json = parse_out();
+    int64_t ring = -1, right = 0;
+    for (size_t i = 0; i < 10; i++) {
+        const json_t *one = json_array_get(json_object_get(json, "classes"), i);
+        if (!strcmp(json_string_value(json_object_get(one, "name")), "ring")) {
+            ring = (int64_t)i;
+            right = number(one, "right");
+        }
+    }
+    json_decref(json);
+    assert_true(ring >= 0);
+    expect_success(shell("$L predict x.yaml --weights x.st test-images/ring/* --json"));
+    json = parse_out();
+    const json_t *images = json_object_get(json, "images");
+    assert_int_equal(json_array_size(images), 6);
+    for (size_t i = 0; i < 6; i++) {
+        const json_t *guesses = json_object_get(json_array_get(images, i), "guesses");
+        assert_int_equal(json_array_size(guesses), 3);
+        right -= number(json_array_get(guesses, 0), "class") == ring;
+        assert_true(real(json_array_get(guesses, 0), "probability") >=
+                    real(json_array_get(guesses, 1), "probability"));
+    }
+    assert_int_equal(right, 0);
+    json_decref(json);
+    expect_success(
+        shell("$L predict x.yaml --weights x.st --top 1 \"$(ls test-images/ring/* | head "
+              "-1)\""));
+    expect_in(out, "test-images/ring/");
+    expect_in(out, " %\n");
+}
+
+/* Messages name the file that was given, and nothing is left behind. */
+static void predict_names_bad_files(void **state)
+{
+    (void)state;
+    train();
+    expect_success(shell("mkdir tmp; head -c 300 $(ls test-images/ring/* | head -1) >cut.jpg; echo "
+                         "no >no.jpg"));
+    expect_failure(shell("TMPDIR=$PWD/tmp $L predict x.yaml --weights x.st none.jpg"), 1,
+                   "none.jpg: No such file");
+    assert_int_equal(shell("TMPDIR=$PWD/tmp $L predict x.yaml --weights x.st cut.jpg"), 1);
+    expect_in(err, "leat predict: cut.jpg: 'image': decode_jpeg");
+    assert_int_equal(shell("TMPDIR=$PWD/tmp $L predict x.yaml --weights x.st no.jpg"), 1);
+    expect_success(shell("rmdir tmp && rm cut.jpg no.jpg"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(eval_is_what_training_reports, clean),
+        cmocka_unit_test_teardown(eval_prints_tables, clean),
+        cmocka_unit_test_teardown(predict_agrees_with_eval, clean),
+        cmocka_unit_test_teardown(predict_names_bad_files, clean),
+    };
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
+}

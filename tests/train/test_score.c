@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_score.c: predictions of batches, their scores against a plain count, masked rows, and the records of a
+ * batch. */
+#include <math.h>
+
+#include "fixtures/train_fixture.h"
+
+enum { RECORDS = 50, BATCH = 8, CLASSES = 5, INPUTS = 6 };
+
+static float inputs[RECORDS * INPUTS];
+static int64_t labels[RECORDS];
+
+static leat_plan *open_plan(void)
+{
+    const int64_t dims[] = { INPUTS };
+    const leat_rows rows[] = { { "image", leat_shape_make(LEAT_F32, 1, dims), inputs },
+                               { "label", leat_shape_make(LEAT_I64, 0, NULL), labels } };
+    leat_builder *builder = leat_builder_open();
+    leat_plan *plan;
+    leat_error err;
+    leat_builder_rows(builder, RECORDS, rows, 2);
+    leat_builder_seed(builder, 7);
+    leat_builder_stage(builder, "shuffle", NULL);
+    leat_builder_stage(builder, "batch", "8");
+    if (leat_builder_plan(builder, &plan, &err) < 0)
+        fail_msg("%s", err.message);
+    leat_builder_close(&builder);
+    return plan;
+}
+
+/* Counts in the plainest way; the matrix is [class][predicted]. */
+typedef struct plain {
+    uint64_t n, right, in_top, matrix[CLASSES][CLASSES];
+    double loss;
+} plain;
+
+static void count_row(plain *p, const float *x, int64_t label, int top)
+{
+    double sum = 0;
+    int best = 0, before = 0;
+    for (int k = 0; k < CLASSES; k++) {
+        sum += exp((double)x[k]);
+        best = x[k] > x[best] ? k : best;
+        before += x[k] > x[label];
+    }
+    p->n++;
+    p->right += best == label;
+    p->in_top += before < top;
+    p->matrix[label][best]++;
+    p->loss += log(sum) - (double)x[label];
+}
+
+static void check_score(const leat_score *score, const plain *p)
+{
+    leat_score_info info;
+    leat_score_get(score, &info);
+    assert_int_equal(info.samples, p->n);
+    assert_int_equal(info.n_classes, CLASSES);
+    assert_true(fabs(info.loss - p->loss / (double)p->n) < 1e-6);
+    assert_true(fabs(info.accuracy - (double)p->right / (double)p->n) < 1e-12);
+    assert_true(fabs(info.top - (double)p->in_top / (double)p->n) < 1e-12);
+    assert_memory_equal(info.confusion, p->matrix, sizeof p->matrix);
+    for (int k = 0; k < CLASSES; k++) {
+        leat_score_class one;
+        uint64_t samples = 0, predicted = 0;
+        for (int i = 0; i < CLASSES; i++) {
+            samples += p->matrix[k][i];
+            predicted += p->matrix[i][k];
+        }
+        leat_score_get_class(score, k, &one);
+        assert_int_equal(one.samples, samples);
+        assert_int_equal(one.predicted, predicted);
+        assert_int_equal(one.right, p->matrix[k][k]);
+        if (samples && predicted && one.right)
+            assert_true(fabs(one.f1 - 2.0 * (double)one.right / (double)(samples + predicted)) <
+                        1e-12);
+    }
+}
+
+static void scores_are_plain_counts(void **state)
+{
+    const leat_loader_options once = { .epochs = 1 };
+    leat_plan *plan = open_plan();
+    leat_loader *loader;
+    leat_score *score;
+    leat_batch *batch;
+    leat_metrics metrics, before;
+    plain p = { 0 };
+    fixture f = { 0 };
+    (void)state;
+    assert_int_equal(
+        leat_config_parse("train: {loss: softmax_cross_entropy, model: [dense: 7, relu, dense: 5]}",
+                          "x", &f.config, &f.err),
+        LEAT_OK);
+    if (leat_trainer_open_device(f.config, &f.device, &f.err) < 0 ||
+        leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err) < 0 ||
+        leat_score_open(f.trainer, 2, &score, &f.err) < 0 ||
+        leat_loader_open(plan, &once, &loader, &f.err) < 0)
+        fail_msg("%s", f.err.message);
+    assert_int_equal(leat_trainer_get_info(f.trainer)->n_outputs, CLASSES);
+    leat_trainer_so_far(f.trainer, &before);
+    while (leat_loader_next(loader, &batch, &f.err) == LEAT_OK) {
+        const leat_batch_info *info = leat_batch_get_info(batch);
+        float outputs[BATCH * CLASSES];
+        uint64_t records[BATCH];
+        int64_t predicted[BATCH], actual[BATCH];
+        assert_int_equal(leat_trainer_predict(f.trainer, batch, outputs, &f.err), LEAT_OK);
+        assert_int_equal(leat_score_add(score, batch, outputs, predicted, actual, &f.err), LEAT_OK);
+        assert_int_equal(leat_plan_records(plan, info->number, records, BATCH), info->rows);
+        for (int64_t i = 0; i < info->rows; i++) {
+            char text[64];
+            assert_int_equal(actual[i], labels[records[i]]);
+            assert_true(*leat_plan_record_text(plan, records[i], text, sizeof text));
+            count_row(&p, outputs + i * CLASSES, labels[records[i]], 2);
+        }
+        assert_int_equal(leat_trainer_probabilities(f.trainer, outputs, info->rows), 1);
+        for (int64_t i = 0; i < info->rows; i++) {
+            double sum = 0;
+            for (int k = 0; k < CLASSES; k++)
+                sum += (double)outputs[i * CLASSES + k];
+            assert_true(fabs(sum - 1) < 1e-5);
+        }
+        leat_batch_release(batch);
+    }
+    leat_trainer_so_far(f.trainer, &metrics);
+    assert_int_equal(metrics.samples, before.samples); /* predictions are no training */
+    check_score(score, &p);
+    leat_loader_close(&loader);
+    assert_int_equal(leat_loader_open(plan, &once, &loader, &f.err), LEAT_OK);
+    assert_int_equal(leat_trainer_evaluate(f.trainer, loader, &metrics, &f.err), LEAT_OK);
+    assert_true(fabs(metrics.loss - p.loss / (double)p.n) < 1e-6);
+    leat_loader_close(&loader);
+    leat_score_close(&score);
+    fixture_close(&f);
+    leat_plan_close(&plan);
+}
+
+static void layers_and_memory_add_up(void **state)
+{
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 4 }, 6);
+    leat_train_memory memory;
+    leat_layer_info layer;
+    fixture f;
+    (void)state;
+    fixture_must_open(
+        &f, "train: {loss: softmax_cross_entropy, optimizer: adam, model: [dense: 3]}", &feed);
+    assert_int_equal(leat_trainer_layer(f.trainer, 0, &layer), LEAT_OK);
+    assert_string_equal(layer.name, "0.dense");
+    assert_int_equal(layer.n_parameters, 15);
+    assert_true(layer.forward_flops == 24 && layer.backward_flops == 24);
+    assert_int_equal(leat_trainer_layer(f.trainer, 1, &layer), LEAT_E_END);
+    assert_int_equal(leat_trainer_memory(f.trainer, &memory, &f.err), LEAT_OK);
+    assert_true(memory.weights >= 60 && memory.states == 2 * memory.weights);
+    assert_true(memory.average == 0 && memory.activations >= 2 * 6 * 3 * 4);
+    fixture_close(&f);
+}
+
+static void folders_know_their_newest(void **state)
+{
+    (void)state;
+    assert_int_equal(leat_checkpoint_newest("/no/such/folder"), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scores_are_plain_counts),
+        cmocka_unit_test(layers_and_memory_add_up),
+        cmocka_unit_test(folders_know_their_newest),
+    };
+    leat_rng rng = leat_rng_make(5, 0, 0, 0);
+    for (int i = 0; i < RECORDS * INPUTS; i++)
+        inputs[i] = leat_rng_range(&rng, -1, 1);
+    for (int i = 0; i < RECORDS; i++)
+        labels[i] = leat_rng_below(&rng, CLASSES);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

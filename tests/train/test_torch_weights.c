@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_torch_weights.c: weights with torchvision's names and layouts in resnet18 and resnet50 give PyTorch's
+ * logits. Both sides compute the weights (make_torch_resnet.py), so only logits are kept. */
+#include <math.h>
+#include <unistd.h>
+
+#include "fixtures/train_fixture.h"
+#include "formats/safetensors.h"
+#include "golden/torch_resnet.inc"
+
+enum { ROWS = 2, SIZE = 64, CLASSES = 10 };
+
+static const char path[] = BUILD_DIR "/test_torch_weights.safetensors";
+
+/* As values() in make_torch_resnet.py. */
+static float *values_of(const char *name, size_t n)
+{
+    uint32_t seed = 2166136261u;
+    float *values = malloc(n * sizeof *values);
+    for (const char *c = name; *c; c++)
+        seed = (seed ^ (unsigned char)*c) * 16777619u;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t x = (uint32_t)i * 2654435761u + seed;
+        x = (x ^ (x >> 16)) * 0x45D9F3Bu;
+        x ^= x >> 16;
+        values[i] = (float)((double)x / 2147483648.0 - 1);
+    }
+    return values;
+}
+
+/* The values that the script gives a tensor. */
+static float *filled(const char *name, const leat_safetensor *t, size_t n)
+{
+    float *v = values_of(name, n);
+    const size_t length = strlen(name);
+    const bool around_1 = strstr(name, "running_var") || !strcmp(name + length - 6, "weight");
+    const float scale = (float)sqrt(3.0 / (double)(n / t->shape[0]));
+    for (size_t i = 0; i < n; i++)
+        v[i] = t->n_dims > 1 ? v[i] * scale : around_1 ? 1 + v[i] / 4 : v[i] / 4;
+    return v;
+}
+
+/* Names and shapes as torchvision has them. */
+static leat_safetensor torch_tensor(const leat_model *model, int32_t i, char name[96])
+{
+    static const char *const parts[][2] = { { "scale", "weight" },
+                                            { "shift", "bias" },
+                                            { "mean", "running_mean" },
+                                            { "variance", "running_var" } };
+    const leat_model_param *p = &model->params[i];
+    const char *part = p->spec->part;
+    const int64_t *d = p->spec->shape.dims;
+    leat_safetensor t = { .name = name,
+                          .dtype = LEAT_SAFETENSORS_F32,
+                          .n_dims = (uint32_t)p->spec->shape.rank };
+    for (size_t k = 0; k < 4; k++)
+        if (!strcmp(part, parts[k][0]))
+            part = parts[k][1];
+    snprintf(name, 96, "%s.%s", model->layers[p->layer].name, part);
+    static const int order[5][4] = { { 0 }, { 0 }, { 1, 0 }, { 0 }, { 3, 2, 0, 1 } };
+    for (uint32_t k = 0; k < t.n_dims; k++)
+        t.shape[k] = (uint64_t)d[order[t.n_dims][k]];
+    t.data = filled(name, &t, p->n);
+    return t;
+}
+
+static void write_torch_file(const leat_model *model)
+{
+    const int64_t counter = 7;
+    leat_format_error err;
+    leat_safetensor *tensors = calloc((size_t)model->n_params + 1, sizeof *tensors);
+    char(*names)[96] = calloc((size_t)model->n_params, sizeof *names);
+    for (int32_t i = 0; i < model->n_params; i++)
+        tensors[i] = torch_tensor(model, i, names[i]);
+    tensors[model->n_params] = (leat_safetensor){ .name = "bn1.num_batches_tracked",
+                                                  .dtype = LEAT_SAFETENSORS_I64,
+                                                  .data = &counter };
+    assert_int_equal(
+        leat_safetensors_write(path, tensors, (size_t)model->n_params + 1, NULL, 0, &err), 0);
+    for (int32_t i = 0; i < model->n_params; i++)
+        free((void *)(uintptr_t)tensors[i].data);
+    free(tensors);
+    free(names);
+}
+
+static void check_model(const char *name, const float *wanted)
+{
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ SIZE, SIZE, 3 }, ROWS);
+    char text[256];
+    fixture f;
+    snprintf(text, sizeof text,
+             "train: {loss: softmax_cross_entropy, model: {%s: {classes: 10, stem: large}}}", name);
+    fixture_must_open(&f, text, &feed);
+    write_torch_file(&f.trainer->model);
+    if (leat_trainer_restore(f.trainer, path, &f.err) < 0)
+        fail_msg("%s", f.err.message);
+    float *x = values_of("input", (size_t)ROWS * SIZE * SIZE * 3), y[ROWS * CLASSES];
+    int64_t labels[ROWS] = { 0 }, busy;
+    const leat_net_rows rows = { .x = batch_view(&feed.input, ROWS, x),
+                                 .y = batch_view(&feed.target, ROWS, labels),
+                                 .rows = ROWS,
+                                 .n_valid = ROWS };
+    const leat_net_step how = { .logits = y };
+    assert_int_equal(f.trainer->backend->step(f.trainer->net, NULL, &rows, &how, &busy, &f.err),
+                     LEAT_OK);
+    for (int i = 0; i < ROWS * CLASSES; i++)
+        if (!(fabs((double)(y[i] - wanted[i])) < 1e-3))
+            fail_msg("%s: output %d is %.6f, PyTorch's %.6f", name, i, (double)y[i],
+                     (double)wanted[i]);
+    free(x);
+    fixture_close(&f);
+    unlink(path);
+}
+
+static void resnet18_gives_torchs_logits(void **state)
+{
+    (void)state;
+    check_model("resnet18", resnet18_logits);
+}
+
+static void resnet50_gives_torchs_logits(void **state)
+{
+    (void)state;
+    check_model("resnet50", resnet50_logits);
+}
+
+/* A flattened image has its channels first there, last here: rows of the dense weight change places. */
+static void a_flattened_image_is_reordered(void **state)
+{
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 2, 3, 4 }, 2);
+    const leat_safetensors_note note = { "format", "pt" };
+    leat_format_error err;
+    float weight[24];
+    fixture f;
+    (void)state;
+    for (int i = 0; i < 24; i++)
+        weight[i] = (float)i; /* [channel][row][column] */
+    const leat_safetensor t = { .name = "fc.weight",
+                                .dtype = LEAT_SAFETENSORS_F32,
+                                .n_dims = 2,
+                                .shape = { 1, 24 },
+                                .data = weight };
+    fixture_must_open(&f,
+                      "train: {loss: binary_cross_entropy, model: [flatten, relu, dense: {name: "
+                      "fc, units: 1, bias: false}]}",
+                      &feed);
+    assert_int_equal(leat_safetensors_write(path, &t, 1, &note, 1, &err), 0);
+    if (leat_trainer_restore(f.trainer, path, &f.err) < 0)
+        fail_msg("%s", f.err.message);
+    float *ours = read_param(f.trainer, 2, 0); /* [row][column][channel] */
+    for (int y = 0; y < 2; y++)
+        for (int x = 0; x < 3; x++)
+            for (int c = 0; c < 4; c++)
+                assert_true(ours[(y * 3 + x) * 4 + c] == (float)((c * 2 + y) * 3 + x));
+    free(ours);
+    fixture_close(&f);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resnet18_gives_torchs_logits),
+        cmocka_unit_test(resnet50_gives_torchs_logits),
+        cmocka_unit_test(a_flattened_image_is_reordered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat eval: how good a trained model is, over all and per class. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+#include "report/bad_list.h"
+#include "report/json.h"
+#include "report/progress.h"
+#include "report/terminal.h"
+#include "report/wrong_sheet.h"
+
+struct eval_options {
+    const char *weights, *section, *labels, *sheet, *device, *json;
+    int64_t top, threads;
+    leat_texts set;
+    int32_t quiet, progress;
+};
+
+static const leat_option options[] = {
+    LEAT_ROW_WEIGHTS(struct eval_options),
+    LEAT_ROW_SECTION(struct eval_options),
+    LEAT_OPTION_I64(struct eval_options, top, "5", 1, 10000,
+                    "count samples whose class is among so many best guesses, too"),
+    LEAT_OPTION_STRING(struct eval_options, sheet, NULL,
+                       "draw the images that were wrong with the highest probability, as SVG"),
+    LEAT_ROW_LABELS(struct eval_options),
+    LEAT_OPTION_STRING(struct eval_options, device, NULL,
+                       "compute on this device instead of train.device"),
+    LEAT_ROW_THREADS(struct eval_options),
+    LEAT_ROW_SET(struct eval_options),
+    LEAT_ROW_QUIET(struct eval_options),
+    LEAT_ROW_PROGRESS(struct eval_options),
+    LEAT_ROW_JSON(struct eval_options),
+    LEAT_OPTION_END
+};
+
+enum { MATRIX_MOST = 12, CLASSES_MOST = 200 }; /* classes in the tables on the terminal */
+
+struct eval {
+    const struct eval_options *o;
+    const char *path;
+    leat_trained t;
+    leat_loader *loader;
+    leat_score *score;
+    leat_wrong_sheet wrong;
+    float *outputs;
+    int64_t *predicted, *actual;
+    int32_t input;
+    leat_score_info info;
+    double seconds;
+};
+
+/* --- running -----------------------------------------------------------------------------------*/
+
+static int32_t input_tensor(const struct eval *e)
+{
+    char name[LEAT_OPTION_STRING_MAX] = "image";
+    leat_config_get(e->t.config, "train.input", name, sizeof name, NULL);
+    const int32_t i = leat_plan_tensor_index(e->t.plan, name);
+    return i < 0 ? 0 : i;
+}
+
+static int open_all(struct eval *e, leat_error *err)
+{
+    const leat_trained_how how = { .path = e->path,
+                                   .section = e->o->section,
+                                   .weights = e->o->weights,
+                                   .device = e->o->device,
+                                   .labels = e->o->labels,
+                                   .threads = e->o->threads,
+                                   .set = &e->o->set };
+    int rc = leat_json_check(e->o->json, err);
+    if (rc < 0 || (rc = leat_trained_open_config(&e->t, &how, err)) < 0 ||
+        (rc = leat_trained_open(&e->t, &how, err)) < 0)
+        return rc;
+    const leat_trainer_info *info = leat_trainer_get_info(e->t.trainer);
+    const size_t rows = (size_t)leat_plan_get_info(e->t.plan)->batch_size;
+    e->input = input_tensor(e);
+    if (e->o->sheet && strcmp(info->device, "cpu") != 0)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--sheet draws images in host memory: add --device cpu");
+    rc = leat_wrong_sheet_open(&e->wrong, &leat_plan_tensor(e->t.plan, e->input)->shape,
+                               e->o->sheet, err);
+    if (rc < 0 || (rc = leat_score_open(e->t.trainer, (int32_t)e->o->top, &e->score, err)) < 0)
+        return rc;
+    e->outputs = calloc(rows * (size_t)info->n_outputs, sizeof *e->outputs);
+    e->predicted = calloc(rows, sizeof *e->predicted);
+    e->actual = calloc(rows, sizeof *e->actual);
+    if (!e->outputs || !e->predicted || !e->actual)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const leat_loader_options run = { .device = e->t.device, .epochs = 1, .expect = info->expect };
+    return leat_loader_open(e->t.plan, &run, &e->loader, err);
+}
+
+static void take_wrong(struct eval *e, leat_batch *batch)
+{
+    const leat_batch_info *info = leat_batch_get_info(batch);
+    const int64_t n = leat_trainer_get_info(e->t.trainer)->n_outputs;
+    const leat_view images = leat_batch_tensor(batch, e->input);
+    leat_trainer_probabilities(e->t.trainer, e->outputs, info->rows);
+    for (int64_t i = 0; i < info->rows; i++) {
+        const leat_wrong wrong = { .batch = info->number,
+                                   .row = i,
+                                   .actual = e->actual[i],
+                                   .predicted = e->predicted[i],
+                                   .probability = e->predicted[i] < 0
+                                                      ? 0
+                                                      : e->outputs[i * n + e->predicted[i]] };
+        if (wrong.actual >= 0 && wrong.actual != wrong.predicted)
+            leat_wrong_sheet_add(&e->wrong, &wrong, &images);
+    }
+}
+
+static int one_batch(struct eval *e, leat_batch *batch, leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (leat_batch_get_info(batch)->rows > 0)
+        rc = leat_trainer_predict(e->t.trainer, batch, e->outputs, err);
+    if (rc == LEAT_OK)
+        rc = leat_score_add(e->score, batch, e->outputs, e->predicted, e->actual, err);
+    if (rc == LEAT_OK)
+        take_wrong(e, batch);
+    return rc;
+}
+
+static int run_all(struct eval *e, leat_error *err)
+{
+    const int64_t start = leat_files_now_ns();
+    const int64_t n = leat_plan_get_info(e->t.plan)->n_batches;
+    uint64_t done = 0;
+    leat_progress progress;
+    leat_batch *batch;
+    int rc;
+    if (n < 0)
+        return leat_fail(err, LEAT_E_CONFIG, "%s: '%s' repeats without end; leave out repeat",
+                         e->path, e->o->section);
+    leat_progress_init(&progress, "eval", "batches", (uint64_t)n,
+                       e->o->quiet ? LEAT_PROGRESS_OFF : e->o->progress);
+    while ((rc = leat_loader_next(e->loader, &batch, err)) == LEAT_OK) {
+        rc = one_batch(e, batch, err);
+        leat_batch_release(batch);
+        if (rc < 0)
+            break;
+        leat_progress_show(&progress, ++done);
+    }
+    leat_progress_fini(&progress);
+    e->seconds = (double)(leat_files_now_ns() - start) * 1e-9;
+    leat_score_get(e->score, &e->info);
+    return rc == LEAT_E_END ? LEAT_OK : rc;
+}
+
+/* --- as text -----------------------------------------------------------------------------------*/
+
+static const char *share_text(double share, char text[16])
+{
+    if (isnan(share))
+        snprintf(text, 16, "-");
+    else
+        snprintf(text, 16, "%.2f %%", share * 100);
+    return text;
+}
+
+static void print_classes(const struct eval *e)
+{
+    char name[24], a[16], b[16], c[16], n[32];
+    printf("\n%-20s %10s %10s %10s %10s\n", "class", "samples", "precision", "recall", "F1");
+    for (int64_t i = 0; i < e->info.n_classes; i++) {
+        leat_score_class one;
+        leat_score_get_class(e->score, i, &one);
+        if (one.samples + one.predicted > 0)
+            printf("%-20.20s %10s %10s %10s %10s\n", leat_trained_class(&e->t, i, name),
+                   leat_files_count_text(one.samples, n), share_text(one.precision, a),
+                   share_text(one.recall, b), share_text(one.f1, c));
+    }
+}
+
+static void print_matrix(const struct eval *e)
+{
+    const int64_t n = e->info.n_classes;
+    char name[24];
+    printf("\nrows: class, columns: predicted\n%-14s", "");
+    for (int64_t k = 0; k < n; k++)
+        printf(" %4lld", (long long)k);
+    putchar('\n');
+    for (int64_t i = 0; i < n; i++) {
+        printf("%2lld %-11.11s", (long long)i,
+               i < e->t.n_classes ? leat_trained_class(&e->t, i, name) : "");
+        for (int64_t k = 0; k < n; k++)
+            printf(" %4llu", (unsigned long long)e->info.confusion[i * n + k]);
+        putchar('\n');
+    }
+}
+
+static void print_all(const struct eval *e)
+{
+    char n[32], text[16];
+    printf("%s samples in %.1f s: loss %.4f", leat_files_count_text(e->info.samples, n), e->seconds,
+           e->info.loss);
+    if (!isnan(e->info.accuracy))
+        printf(", accuracy %s", share_text(e->info.accuracy, text));
+    if (!isnan(e->info.top))
+        printf(", top-%d %s", e->info.top_k, share_text(e->info.top, text));
+    putchar('\n');
+    if (e->info.n_classes && e->info.n_classes <= CLASSES_MOST)
+        print_classes(e);
+    if (e->info.n_classes && e->info.n_classes <= MATRIX_MOST)
+        print_matrix(e);
+    leat_bad_list_print("", e->loader);
+}
+
+/* --- as JSON -----------------------------------------------------------------------------------*/
+
+static json_t *classes_json(const struct eval *e)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < e->info.n_classes; i++) {
+        leat_score_class one;
+        json_t *json = json_object();
+        leat_score_get_class(e->score, i, &one);
+        leat_json_int(json, "class", i);
+        leat_json_add(json, "name",
+                      i < e->t.n_classes ? json_string(e->t.classes[i]) : json_null());
+        leat_json_int(json, "samples", (int64_t)one.samples);
+        leat_json_int(json, "predicted", (int64_t)one.predicted);
+        leat_json_int(json, "right", (int64_t)one.right);
+        leat_json_real(json, "precision", one.precision);
+        leat_json_real(json, "recall", one.recall);
+        leat_json_real(json, "f1", one.f1);
+        json_array_append_new(list, json);
+    }
+    return list;
+}
+
+static json_t *confusion_json(const struct eval *e)
+{
+    const int64_t n = e->info.n_classes;
+    json_t *list = json_array();
+    for (int64_t i = 0; i < n; i++) {
+        json_t *row = json_array();
+        for (int64_t k = 0; k < n; k++)
+            json_array_append_new(row, json_integer((json_int_t)e->info.confusion[i * n + k]));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+static json_t *wrong_json(const struct eval *e)
+{
+    const int64_t most = leat_plan_get_info(e->t.plan)->batch_size;
+    uint64_t *records = calloc((size_t)most, sizeof *records);
+    json_t *list = json_array();
+    for (int32_t i = 0; i < e->wrong.n && records; i++) {
+        const leat_wrong *w = &e->wrong.list[i];
+        char text[512];
+        json_t *json = json_object();
+        leat_plan_records(e->t.plan, w->batch, records, most);
+        leat_json_int(json, "record", (int64_t)records[w->row]);
+        leat_json_text(json, "text",
+                       leat_plan_record_text(e->t.plan, records[w->row], text, sizeof text));
+        leat_json_int(json, "class", w->actual);
+        leat_json_int(json, "predicted", w->predicted);
+        leat_json_real(json, "probability", (double)w->probability);
+        json_array_append_new(list, json);
+    }
+    free(records);
+    return list;
+}
+
+static json_t *eval_json(const struct eval *e)
+{
+    leat_loader_stats_info stats;
+    leat_loader_stats(e->loader, &stats);
+    json_t *json = leat_json_open("eval");
+    leat_json_text(json, "config", e->path);
+    leat_json_text(json, "weights", e->o->weights);
+    leat_json_text(json, "device", leat_trainer_get_info(e->t.trainer)->device);
+    leat_json_int(json, "samples", (int64_t)e->info.samples);
+    leat_json_real(json, "loss", e->info.loss);
+    leat_json_real(json, "accuracy", e->info.accuracy);
+    leat_json_int(json, "top_k", e->info.top_k);
+    leat_json_real(json, "top_accuracy", e->info.top);
+    leat_json_add(json, "classes", classes_json(e));
+    leat_json_add(json, "confusion", confusion_json(e));
+    leat_json_add(json, "wrong", wrong_json(e));
+    leat_bad_list_json(json, &stats);
+    leat_json_real(json, "seconds", e->seconds);
+    return json;
+}
+
+/* --- the command -------------------------------------------------------------------------------*/
+
+static void close_all(struct eval *e)
+{
+    leat_loader_close(&e->loader);
+    leat_score_close(&e->score);
+    leat_wrong_sheet_close(&e->wrong);
+    leat_trained_close(&e->t);
+    free(e->outputs);
+    free(e->predicted);
+    free(e->actual);
+}
+
+static int run(const leat_call *call)
+{
+    struct eval e = { .o = call->options, .path = call->arguments[0] };
+    leat_error err = { 0 };
+    leat_files_stop_at_once("eval");
+    int rc = open_all(&e, &err);
+    if (rc == LEAT_OK)
+        rc = run_all(&e, &err);
+    if (rc == LEAT_OK && !leat_json_to_stdout(e.o->json))
+        print_all(&e);
+    if (rc == LEAT_OK && e.o->sheet)
+        rc = leat_wrong_sheet_write(&e.wrong, &e.t, e.o->sheet, &err);
+    if (rc == LEAT_OK)
+        rc = leat_json_write(eval_json(&e), e.o->json, &err);
+    close_all(&e);
+    fflush(stdout);
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("eval", &err);
+}
+
+const leat_command leat_command_eval = {
+    .name = "eval",
+    .summary = "measure how good a trained model is",
+    .arguments = "CONFIG",
+    .text = "Runs the model of a config's `train` part, with trained weights, over the data of its "
+            "`eval` part, and prints loss, accuracy, top-k accuracy, precision and recall of each "
+            "class, and a confusion matrix. The data that the model was trained on are not "
+            "needed.\n\n"
+            "--sheet draws the images that the model got wrong with the highest probability, each "
+            "with its class and what was predicted. --json has them by record.",
+    .example = "  leat eval examples/cifar10.yaml --weights cifar10.safetensors --sheet wrong.svg",
+    .n_min = 1,
+    .n_max = 1,
+    .options_size = sizeof(struct eval_options),
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat export: writes a trained model for other programs. */
+#include "files.h"
+#include "report/json.h"
+#include "report/trained.h"
+
+struct export_options {
+    const char *weights, *section, *onnx, *json;
+    leat_texts set;
+};
+
+static const leat_option options[] = { LEAT_ROW_WEIGHTS(struct export_options),
+                                       LEAT_OPTION_STRING(struct export_options, onnx, NULL,
+                                                          "the file to write, as ONNX (opset 17)"),
+                                       LEAT_ROW_SECTION(struct export_options),
+                                       LEAT_ROW_SET(struct export_options),
+                                       LEAT_ROW_JSON(struct export_options),
+                                       LEAT_OPTION_END };
+
+static int export_all(const leat_call *call, leat_trained *t, leat_error *err)
+{
+    const struct export_options *const o = call->options;
+    const leat_trained_how how = { .path = call->arguments[0],
+                                   .section = o->section,
+                                   .weights = o->weights,
+                                   .device = "cpu",
+                                   .threads = -1,
+                                   .set = &o->set };
+    if (!o->onnx)
+        return leat_fail(err, LEAT_E_ARGUMENT, "needs --onnx FILE");
+    int rc = leat_json_check(o->json, err);
+    if (rc == LEAT_OK)
+        rc = leat_trained_open_config(t, &how, err);
+    if (rc == LEAT_OK)
+        rc = leat_trained_open(t, &how, err);
+    return rc < 0 ? rc : leat_trainer_export_onnx(t->trainer, o->onnx, err);
+}
+
+static int run(const leat_call *call)
+{
+    const struct export_options *const o = call->options;
+    leat_trained t = { 0 };
+    leat_error err = { 0 };
+    leat_files_stop_at_once("export");
+    int rc = export_all(call, &t, &err);
+    if (rc == LEAT_OK && o->json) {
+        json_t *json = leat_json_open("export");
+        leat_json_text(json, "config", call->arguments[0]);
+        leat_json_text(json, "weights", o->weights);
+        leat_json_text(json, "onnx", o->onnx);
+        leat_json_int(json, "parameters", leat_trainer_get_info(t.trainer)->n_parameters);
+        rc = leat_json_write(json, o->json, &err);
+    }
+    leat_trained_close(&t);
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("export", &err);
+}
+
+const leat_command leat_command_export = {
+    .name = "export",
+    .summary = "write a trained model for other programs",
+    .arguments = "CONFIG",
+    .text =
+        "Writes the model of a config's `train` part, with trained weights, as an ONNX file. Its "
+        "input is what the pipeline of the `eval` part gives, float32 [batch, height, width, "
+        "channels] or [batch, n]; preparing images stays with the program that runs it.",
+    .example =
+        "  leat export examples/cifar10.yaml --weights cifar10.safetensors --onnx cifar10.onnx",
+    .n_min = 1,
+    .n_max = 1,
+    .options_size = sizeof(struct export_options),
+    .options = options,
+    .run = run,
+};

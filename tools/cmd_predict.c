@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat predict: what a trained model says of image files. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "files.h"
+#include "report/json.h"
+#include "report/picture_folder.h"
+#include "report/trained.h"
+
+struct predict_options {
+    const char *weights, *section, *labels, *device, *json;
+    int64_t top, threads;
+    leat_texts set;
+};
+
+static const leat_option options[] = {
+    LEAT_ROW_WEIGHTS(struct predict_options),
+    LEAT_ROW_SECTION(struct predict_options),
+    LEAT_OPTION_I64(struct predict_options, top, "3", 1, 10000, "best guesses shown of each image"),
+    LEAT_ROW_LABELS(struct predict_options),
+    LEAT_OPTION_STRING(struct predict_options, device, NULL,
+                       "compute on this device instead of train.device"),
+    LEAT_ROW_THREADS(struct predict_options),
+    LEAT_ROW_SET(struct predict_options),
+    LEAT_ROW_JSON(struct predict_options),
+    LEAT_OPTION_END
+};
+
+struct predict {
+    const struct predict_options *o;
+    const leat_call *call;
+    leat_trained t;
+    leat_picture_folder folder;
+    leat_loader *loader;
+    float *outputs;
+    int64_t n_outputs;
+    int n; /* images so far */
+    bool probabilities;
+    json_t *list;
+};
+
+/* --- opening -----------------------------------------------------------------------------------*/
+
+static int set(struct predict *p, const char *section, const char *what, leat_error *err)
+{
+    char *text = leat_files_text("%s%s%s", section ? section : "", section ? "." : "", what);
+    const int rc = text ? leat_config_set(p->t.config, text, err)
+                        : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    free(text);
+    return rc;
+}
+
+/* The classes of the data, if they are there; else those that have names. */
+static int64_t count_classes(const struct predict *p, const char *section)
+{
+    leat_plan *plan = NULL;
+    int64_t n = p->t.n_classes;
+    if (leat_plan_open(p->t.config, section, &plan, NULL) == LEAT_OK &&
+        leat_plan_get_info(plan)->n_classes > n)
+        n = leat_plan_get_info(plan)->n_classes;
+    leat_plan_close(&plan);
+    return n;
+}
+
+/* The pipeline reads the images in the place of its source. */
+static int replace_source(struct predict *p, const char *section, leat_error *err)
+{
+    char text[128];
+    const int64_t n = p->o->labels || !section ? p->t.n_classes : count_classes(p, section);
+    int rc = leat_picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1,
+                                      n, err);
+    snprintf(text, sizeof text, "source={images: '%s'}", p->folder.path);
+    if (rc == LEAT_OK)
+        rc = set(p, section, text, err);
+    if (rc == LEAT_OK)
+        rc = set(p, section, "pipeline.batch.drop_remainder=false", err);
+    return rc;
+}
+
+static int open_all(struct predict *p, leat_error *err)
+{
+    const leat_trained_how how = { .path = p->call->arguments[0],
+                                   .section = p->o->section,
+                                   .weights = p->o->weights,
+                                   .device = p->o->device,
+                                   .labels = p->o->labels,
+                                   .threads = p->o->threads,
+                                   .set = &p->o->set };
+    int rc = leat_json_check(p->o->json, err);
+    if (rc < 0 || (rc = leat_trained_open_config(&p->t, &how, err)) < 0 ||
+        (rc = replace_source(p, leat_trained_section(&how), err)) < 0 ||
+        (rc = leat_trained_open(&p->t, &how, err)) < 0)
+        return rc;
+    const leat_plan_info *info = leat_plan_get_info(p->t.plan);
+    if (info->n_samples != p->folder.n)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "the pipeline of '%s' gives %lld samples of %d images: leave out stages "
+                         "that drop or repeat some, and give only image files",
+                         p->o->section, (long long)info->n_samples, p->folder.n);
+    p->n_outputs = leat_trainer_get_info(p->t.trainer)->n_outputs;
+    p->outputs = calloc((size_t)(info->batch_size * p->n_outputs), sizeof *p->outputs);
+    if (!p->outputs)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const leat_loader_options run = { .device = p->t.device, .epochs = 1 };
+    return leat_loader_open(p->t.plan, &run, &p->loader, err);
+}
+
+/* --- results -----------------------------------------------------------------------------------*/
+
+/* Place of the largest output below `used`, which is marked. */
+static int64_t take_largest(const float *x, bool *used, int64_t n)
+{
+    int64_t best = -1;
+    for (int64_t i = 0; i < n; i++)
+        if (!used[i] && (best < 0 || x[i] > x[best]))
+            best = i;
+    used[best] = true;
+    return best;
+}
+
+static json_t *guess_json(const struct predict *p, int64_t class, float value)
+{
+    json_t *json = json_object();
+    leat_json_int(json, "class", class);
+    leat_json_add(json, "name",
+                  class < p->t.n_classes ? json_string(p->t.classes[class]) : json_null());
+    if (p->probabilities)
+        leat_json_real(json, "probability", (double)value);
+    else
+        leat_json_real(json, "value", (double)value);
+    return json;
+}
+
+static int add_image(struct predict *p, const char *file, const float *x, leat_error *err)
+{
+    const bool talks = !leat_json_to_stdout(p->o->json);
+    bool *used = calloc((size_t)p->n_outputs, sizeof *used);
+    json_t *json = json_object(), *guesses = json_array();
+    if (!used)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (talks)
+        printf("%s:", file);
+    for (int64_t k = 0; k < p->o->top && k < p->n_outputs; k++) {
+        char name[24];
+        const int64_t class = take_largest(x, used, p->n_outputs);
+        if (talks && p->probabilities)
+            printf("%s %s %.1f %%", k ? "," : "", leat_trained_class(&p->t, class, name),
+                   (double)x[class] * 100);
+        else if (talks)
+            printf("%s %s %.4g", k ? "," : "", leat_trained_class(&p->t, class, name),
+                   (double)x[class]);
+        json_array_append_new(guesses, guess_json(p, class, x[class]));
+    }
+    if (talks)
+        putchar('\n');
+    leat_json_text(json, "file", file);
+    leat_json_add(json, "guesses", guesses);
+    json_array_append_new(p->list, json);
+    free(used);
+    return LEAT_OK;
+}
+
+static int one_batch(struct predict *p, leat_batch *batch, leat_error *err)
+{
+    const int64_t most = leat_plan_get_info(p->t.plan)->batch_size;
+    const leat_batch_info info = *leat_batch_get_info(batch);
+    uint64_t *records = calloc((size_t)most, sizeof *records);
+    int rc = records ? leat_trainer_predict(p->t.trainer, batch, p->outputs, err)
+                     : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK) {
+        p->probabilities = leat_trainer_probabilities(p->t.trainer, p->outputs, info.rows);
+        leat_plan_records(p->t.plan, info.number, records, most);
+    }
+    for (int64_t i = 0; i < info.rows && rc == LEAT_OK; i++)
+        rc = add_image(p, p->folder.files[records[i]], p->outputs + i * p->n_outputs, err);
+    free(records);
+    return rc;
+}
+
+static int run_all(struct predict *p, leat_error *err)
+{
+    leat_batch *batch;
+    int rc;
+    while ((rc = leat_loader_next(p->loader, &batch, err)) == LEAT_OK) {
+        rc = one_batch(p, batch, err);
+        leat_batch_release(batch);
+        if (rc < 0)
+            return rc;
+    }
+    return rc == LEAT_E_END ? LEAT_OK : rc;
+}
+
+static int run(const leat_call *call)
+{
+    struct predict p = { .o = call->options, .call = call, .list = json_array() };
+    leat_error err = { 0 };
+    leat_files_catch();
+    int rc = open_all(&p, &err);
+    if (rc == LEAT_OK)
+        rc = run_all(&p, &err);
+    if (rc == LEAT_OK) {
+        json_t *json = leat_json_open("predict");
+        leat_json_text(json, "config", call->arguments[0]);
+        leat_json_text(json, "weights", p.o->weights);
+        leat_json_add(json, "images", p.list);
+        p.list = NULL;
+        rc = leat_json_write(json, p.o->json, &err);
+    }
+    leat_picture_folder_name(&p.folder, &err);
+    leat_loader_close(&p.loader);
+    leat_trained_close(&p.t);
+    leat_picture_folder_close(&p.folder);
+    free(p.outputs);
+    json_decref(p.list);
+    fflush(stdout);
+    leat_files_raise();
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("predict", &err);
+}
+
+const leat_command leat_command_predict = {
+    .name = "predict",
+    .summary = "say what a trained model sees in images",
+    .arguments = "CONFIG IMAGE...",
+    .text = "Prepares image files as the config's `eval` part does, runs the model of its `train` "
+            "part with trained weights, and prints the most probable classes of each image. Data "
+            "sets are not needed; names of classes are those of the data if they are there, or "
+            "of --labels.",
+    .example = "  leat predict examples/cifar10.yaml --weights cifar10.safetensors cat.jpg dog.png",
+    .n_min = 2,
+    .n_max = -1,
+    .options_size = sizeof(struct predict_options),
+    .options = options,
+    .run = run,
+};

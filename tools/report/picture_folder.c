@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "picture_folder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* "PATH/000000000/000000012": all images are of the first class. */
+static void link_of(const leat_picture_folder *folder, int i, char text[128])
+{
+    snprintf(text, 128, "%s/000000000/%09d", folder->path, i);
+}
+
+static void class_of(const leat_picture_folder *folder, int64_t i, char text[128])
+{
+    snprintf(text, 128, "%s/%09lld", folder->path, (long long)i);
+}
+
+static int add(const leat_picture_folder *folder, int i, leat_error *err)
+{
+    char name[128];
+    struct stat status;
+    const char *file = folder->files[i];
+    if (stat(file, &status) < 0 || access(file, R_OK) < 0)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", file, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return leat_fail(err, LEAT_E_IO, "%s is not a file", file);
+    char *whole = realpath(file, NULL);
+    link_of(folder, i, name);
+    const int rc = whole && symlink(whole, name) == 0
+                       ? LEAT_OK
+                       : leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
+    free(whole);
+    return rc;
+}
+
+int leat_picture_folder_open(leat_picture_folder *folder, const char *const *files, int n,
+                             int64_t n_classes, leat_error *err)
+{
+    const char *const where = getenv("TMPDIR");
+    char name[128];
+    int rc = LEAT_OK;
+    *folder = (leat_picture_folder){ .files = files, .n = n };
+    snprintf(folder->path, sizeof folder->path, "%.40s/leat-predict-XXXXXX",
+             where && strlen(where) <= 40 ? where : "/tmp");
+    if (!mkdtemp(folder->path)) {
+        rc = leat_fail(err, LEAT_E_IO, "%s: %s", folder->path, strerror(errno));
+        *folder->path = 0;
+        return rc;
+    }
+    for (; rc == LEAT_OK && (folder->n_classes == 0 || folder->n_classes < n_classes);
+         folder->n_classes++) {
+        class_of(folder, folder->n_classes, name);
+        if (mkdir(name, 0700) < 0)
+            rc = leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
+    }
+    for (int i = 0; i < n && rc == LEAT_OK; i++)
+        rc = add(folder, i, err);
+    return rc;
+}
+
+void leat_picture_folder_close(leat_picture_folder *folder)
+{
+    char name[128];
+    if (!*folder->path)
+        return;
+    for (int i = 0; i < folder->n; i++) {
+        link_of(folder, i, name);
+        unlink(name);
+    }
+    for (int64_t i = 0; i < folder->n_classes; i++) {
+        class_of(folder, i, name);
+        rmdir(name);
+    }
+    rmdir(folder->path);
+    *folder = (leat_picture_folder){ 0 };
+}
+
+void leat_picture_folder_name(const leat_picture_folder *folder, leat_error *err)
+{
+    char name[128], message[sizeof err->message];
+    for (int i = 0; *folder->path && i < folder->n; i++) {
+        link_of(folder, i, name);
+        const char *const at = strstr(err->message, name);
+        if (!at)
+            continue;
+        snprintf(message, sizeof message, "%.*s%s%s", (int)(at - err->message), err->message,
+                 folder->files[i], at + strlen(name));
+        memcpy(err->message, message, sizeof message);
+        return;
+    }
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "train_summary_print.h"
+
+#include "files.h"
+#include "terminal.h"
+
+/* "32 x 32 x 64" */
+static const char *shape_text(const leat_shape *shape, char text[64])
+{
+    int n = 0;
+    *text = 0;
+    for (int32_t i = 0; i < shape->rank && n < 40; i++)
+        n +=
+            snprintf(text + n, 64 - (size_t)n, "%s%lld", i ? " x " : "", (long long)shape->dims[i]);
+    return text;
+}
+
+static const char *flops_text(double flops, char text[16])
+{
+    static const char *const units[] = { "", " k", " M", " G", " T" };
+    int unit = 0;
+    for (; flops >= 1000 && unit < 4; unit++)
+        flops /= 1000;
+    snprintf(text, 16, "%.4g%s", flops, units[unit]);
+    return text;
+}
+
+static void print_layer(const leat_layer_info *l)
+{
+    char shape[64], count[32], forward[16], backward[16];
+    printf("%-24.24s %-16s %14s %10s %10s\n", l->name, shape_text(&l->shape, shape),
+           l->n_parameters ? leat_files_count_text((uint64_t)l->n_parameters, count) : "",
+           flops_text(l->forward_flops, forward), flops_text(l->backward_flops, backward));
+}
+
+static int64_t total_of(const leat_train_memory *m)
+{
+    return m->weights + m->states + m->average + m->gradients + m->activations;
+}
+
+int leat_train_summary_print(const leat_trainer *trainer, const char *path, leat_error *err)
+{
+    const leat_trainer_info *info = leat_trainer_get_info(trainer);
+    leat_train_memory m;
+    leat_layer_info layer, all = { .name = "in all" };
+    char total[32], weights[32], states[32], gradients[32], activations[32];
+    const int rc = leat_trainer_memory(trainer, &m, err);
+    if (rc < 0)
+        return rc;
+    printf("%s, on %s\n\n%-24s %-16s %14s %10s %10s\n", path, info->device, "layer", "output",
+           "parameters", "forward", "backward");
+    for (int32_t i = 0; leat_trainer_layer(trainer, i, &layer) == LEAT_OK; i++) {
+        print_layer(&layer);
+        all.n_parameters += layer.n_parameters;
+        all.forward_flops += layer.forward_flops;
+        all.backward_flops += layer.backward_flops;
+        all.shape = layer.shape;
+    }
+    print_layer(&all);
+    printf("\nforward, backward: floating-point operations per sample, a multiply-add is 2\n");
+    leat_terminal_say(
+        2,
+        "memory of a step: %s: weights %s, optimizer and average %s, gradients %s, activations %s",
+        leat_files_bytes_text((double)total_of(&m), total),
+        leat_files_bytes_text((double)m.weights, weights),
+        leat_files_bytes_text((double)(m.states + m.average), states),
+        leat_files_bytes_text((double)m.gradients, gradients),
+        leat_files_bytes_text((double)m.activations, activations));
+    return LEAT_OK;
+}
+
+static json_t *layer_json(const leat_layer_info *l)
+{
+    json_t *json = json_object(), *shape = json_array();
+    leat_json_text(json, "name", l->name);
+    leat_json_text(json, "kind", l->kind);
+    for (int32_t i = 0; i < l->shape.rank; i++)
+        json_array_append_new(shape, json_integer((json_int_t)l->shape.dims[i]));
+    leat_json_add(json, "shape", shape);
+    leat_json_int(json, "parameters", l->n_parameters);
+    leat_json_real(json, "forward_flops", l->forward_flops);
+    leat_json_real(json, "backward_flops", l->backward_flops);
+    return json;
+}
+
+json_t *leat_train_summary_json(const leat_trainer *trainer, leat_error *err)
+{
+    leat_train_memory m;
+    leat_layer_info layer;
+    if (leat_trainer_memory(trainer, &m, err) < 0)
+        return NULL;
+    json_t *json = leat_json_open("train"), *layers = json_array();
+    for (int32_t i = 0; leat_trainer_layer(trainer, i, &layer) == LEAT_OK; i++)
+        json_array_append_new(layers, layer_json(&layer));
+    leat_json_add(json, "layers", layers);
+    leat_json_int(json, "parameters", leat_trainer_get_info(trainer)->n_parameters);
+    leat_json_int(json, "memory_bytes", total_of(&m));
+    leat_json_int(json, "weights_bytes", m.weights);
+    leat_json_int(json, "states_bytes", m.states);
+    leat_json_int(json, "average_bytes", m.average);
+    leat_json_int(json, "gradients_bytes", m.gradients);
+    leat_json_int(json, "activations_bytes", m.activations);
+    return json;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "trained.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "files.h"
+#include "setup.h"
+
+/* --- names of classes --------------------------------------------------------------------------*/
+
+static int add_class(leat_trained *t, const char *name, leat_error *err)
+{
+    char **classes = realloc(t->classes, ((size_t)t->n_classes + 1) * sizeof *classes);
+    if (classes)
+        t->classes = classes;
+    char *copy = classes ? strdup(name) : NULL;
+    if (!copy)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    t->classes[t->n_classes++] = copy;
+    return LEAT_OK;
+}
+
+/* A name per line. */
+static int read_names(leat_trained *t, const char *path, leat_error *err)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    int rc = LEAT_OK;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+    while (rc == LEAT_OK && (n = getline(&line, &room, file)) >= 0) {
+        line[strcspn(line, "\r\n")] = 0;
+        rc = add_class(t, line, err);
+    }
+    free(line);
+    fclose(file);
+    return rc;
+}
+
+static int visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* The class folders of the source `images`, in the order of their labels. */
+static int list_folders(leat_trained *t, const char *root, leat_error *err)
+{
+    struct dirent **entries;
+    struct stat status;
+    int rc = LEAT_OK;
+    const int n = scandir(root, &entries, visible, by_bytes);
+    for (int i = 0; i < n; i++) {
+        char *path = leat_files_text("%s/%s", root, entries[i]->d_name);
+        if (rc == LEAT_OK && path && stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+            rc = add_class(t, entries[i]->d_name, err);
+        free(path);
+        free(entries[i]);
+    }
+    if (n >= 0)
+        free(entries);
+    return rc;
+}
+
+/* "data/cifar-test-*.tfrecord" has its names in "data/cifar-test-labels.txt". */
+static int read_beside(leat_trained *t, const char *pattern, leat_error *err)
+{
+    struct stat status;
+    const size_t end = strcspn(pattern, "*?[");
+    size_t n = end;
+    while (n > 0 && pattern[n - 1] != '-' && pattern[n - 1] != '/')
+        n--;
+    if (n == 0 || pattern[n - 1] != '-' || !pattern[end])
+        return LEAT_OK;
+    char *path = leat_files_text("%.*slabels.txt", (int)n, pattern);
+    const int rc = path && stat(path, &status) == 0 ? read_names(t, path, err) : LEAT_OK;
+    free(path);
+    return rc;
+}
+
+/* The value of `source.KIND` or `source.KIND.PART` in a section; false: there is none. */
+static bool find_source(const leat_config *config, const char *section, const char *kind,
+                        const char *part, char text[LEAT_OPTION_STRING_MAX])
+{
+    char path[128];
+    const char *const dot = section ? "." : "";
+    snprintf(path, sizeof path, "%s%ssource.%s.%s", section ? section : "", dot, kind, part);
+    if (leat_config_get(config, path, text, LEAT_OPTION_STRING_MAX, NULL) == LEAT_OK)
+        return true;
+    snprintf(path, sizeof path, "%s%ssource.%s", section ? section : "", dot, kind);
+    return leat_config_get(config, path, text, LEAT_OPTION_STRING_MAX, NULL) == LEAT_OK;
+}
+
+static int names_of_source(leat_trained *t, const char *section, leat_error *err)
+{
+    char text[LEAT_OPTION_STRING_MAX];
+    if (find_source(t->config, section, "images", "path", text))
+        return list_folders(t, text, err);
+    if (find_source(t->config, section, "tfrecord", "files", text))
+        return read_beside(t, text, err);
+    return LEAT_OK;
+}
+
+/* Those of the training data are the same classes. */
+static int find_names(leat_trained *t, const leat_trained_how *how, leat_error *err)
+{
+    if (how->labels)
+        return read_names(t, how->labels, err);
+    const int rc = names_of_source(t, leat_trained_section(how), err);
+    return rc < 0 || t->n_classes ? rc : names_of_source(t, NULL, err);
+}
+
+const char *leat_trained_class(const leat_trained *t, int64_t i, char text[24])
+{
+    if (i >= 0 && i < t->n_classes)
+        return t->classes[i];
+    snprintf(text, 24, "%lld", (long long)i);
+    return text;
+}
+
+/* --- opening -----------------------------------------------------------------------------------*/
+
+const char *leat_trained_section(const leat_trained_how *how)
+{
+    return strcmp(how->section, "train") == 0 ? NULL : how->section;
+}
+
+int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_error *err)
+{
+    char text[64];
+    *t = (leat_trained){ 0 };
+    if (!how->weights)
+        return leat_fail(err, LEAT_E_ARGUMENT, "needs --weights FILE");
+    int rc = leat_setup_config(how->path, how->set, &t->config, err);
+    if (rc == LEAT_OK)
+        rc = leat_setup_threads(t->config, how->threads, err);
+    if (rc == LEAT_OK && leat_trained_section(how) &&
+        leat_config_get(t->config, how->section, text, sizeof text, NULL) < 0)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "%s has no part '%s', which says how images are prepared: add one with "
+                         "`source` and `pipeline`, or name another with --section",
+                         how->path, how->section);
+    return rc < 0 ? rc : find_names(t, how, err);
+}
+
+int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *err)
+{
+    int rc = leat_plan_open(t->config, leat_trained_section(how), &t->plan, err);
+    if (rc == LEAT_OK)
+        rc = leat_setup_device(t->config, how->device, &t->device, err);
+    if (rc == LEAT_OK)
+        rc = leat_trainer_open(t->config, t->plan, t->device, &t->trainer, err);
+    return rc < 0 ? rc : leat_trainer_restore(t->trainer, how->weights, err);
+}
+
+void leat_trained_close(leat_trained *t)
+{
+    leat_trainer_close(&t->trainer);
+    leat_device_close(&t->device);
+    leat_plan_close(&t->plan);
+    leat_config_close(&t->config);
+    for (int64_t i = 0; i < t->n_classes; i++)
+        free(t->classes[i]);
+    free(t->classes);
+    *t = (leat_trained){ 0 };
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trained.h: opens a trained model with the pipeline of one part of a config, for `leat eval`, `leat predict` and
+ * `leat export`. */
+#ifndef LEAT_TRAINED_H
+#define LEAT_TRAINED_H
+
+#include "command.h"
+
+/* What to open. */
+typedef struct leat_trained_how {
+    const char *path, *section; /* of the config; section "": the top */
+    const char *weights, *device, *labels;
+    int64_t threads;
+    const leat_texts *set;
+} leat_trained_how;
+
+typedef struct leat_trained {
+    leat_config *config;
+    leat_plan *plan;
+    leat_device *device;
+    leat_trainer *trainer;
+    char **classes; /* names; NULL: unknown */
+    int64_t n_classes;
+} leat_trained;
+
+/* Rows that the commands share. */
+#define LEAT_ROW_WEIGHTS(s)                                                                        \
+    LEAT_OPTION_STRING(s, weights, NULL,                                                           \
+                       "weights of the model: a file of train --save, a checkpoint, or one of "    \
+                       "PyTorch (safetensors)")
+#define LEAT_ROW_SECTION(s)                                                                        \
+    LEAT_OPTION_STRING(s, section, "eval",                                                         \
+                       "the part of the config whose pipeline prepares the "                       \
+                       "images; train: the top of the file")
+#define LEAT_ROW_LABELS(s)                                                                         \
+    LEAT_OPTION_STRING(s, labels, NULL,                                                            \
+                       "file with the name of a class per line; default: the one beside the "      \
+                       "TFRecord files, or the folders' names")
+
+/* Reads the config and the names of classes. The caller may change the config before the next call. */
+int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_error *err);
+/* Opens plan, device and trainer, and loads the weights. */
+int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *err);
+void leat_trained_close(leat_trained *t);
+
+/* The name of class i; its number in `text` if it has none. */
+const char *leat_trained_class(const leat_trained *t, int64_t i, char text[24]);
+/* NULL: the top of the config. */
+const char *leat_trained_section(const leat_trained_how *how);
+
+#endif
