@@ -8,12 +8,9 @@
 #include "losses.h"
 #include "nn_text.h"
 
-typedef struct binary_options {
-    int32_t with_logits;
-} binary_options;
 
 static const leat_option options[] = { LEAT_OPTION_BOOL(
-                                           binary_options, with_logits, "true",
+                                           leat_binary_options, with_logits, "true",
                                            "true: the model ends without sigmoid; false: with one"),
                                        LEAT_OPTION_END };
 
@@ -81,7 +78,7 @@ static double from_probability(double p, double t, double *slope)
 
 static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, double *right)
 {
-    const bool with_logits = ((const binary_options *)opts)->with_logits != 0;
+    const bool with_logits = ((const leat_binary_options *)opts)->with_logits != 0;
     const double middle = with_logits ? 0 : 0.5, n = (double)in->n;
     double sum = 0, hits = 0;
     for (int64_t i = 0; i < in->rows * in->n; i++) {
@@ -102,7 +99,7 @@ static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, d
 const leat_loss leat_loss_binary_cross_entropy = {
     .kind = { "binary_cross_entropy",
               "yes or no, per value; the model ends with one value per target", options },
-    .options_size = sizeof(binary_options),
+    .options_size = sizeof(leat_binary_options),
     .accuracy = true,
     .check = check,
     .classes = classes,

@@ -29,7 +29,11 @@ LEAT_OPTIMIZER_LIST(LEAT_OPTIMIZER_DECLARE)
 #define LEAT_RATE_OPTION(type, field, initial, low, high, help)                                    \
     { #field, LEAT_OPTION_TYPE_F32, offsetof(type, base.field), initial, low, high, NULL, help }
 
-/* The options of the optimisers, for backends. */
+/* The options of losses and optimisers, for backends. */
+typedef struct leat_binary_options {
+    int32_t with_logits;
+} leat_binary_options;
+
 typedef struct leat_sgd_options {
     leat_rate_options base;
     float momentum;
