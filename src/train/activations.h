@@ -19,11 +19,11 @@
 
 /* X(name, what its gradient is computed from: the activation's INPUT or OUTPUT, help) */
 #define LEAT_ACT_LIST(X)                                                                           \
-    X(relu, OUTPUT, "negative values become 0")                                                         \
-    X(leaky_relu, OUTPUT, "negative values are multiplied by a small slope")                            \
-    X(sigmoid, OUTPUT, "1 / (1 + exp(-x))")                                                             \
-    X(tanh, OUTPUT, "hyperbolic tangent")                                                               \
-    X(gelu, INPUT, "x times the normal distribution's share below x (the exact form, with erf)")       \
+    X(relu, OUTPUT, "negative values become 0")                                                    \
+    X(leaky_relu, OUTPUT, "negative values are multiplied by a small slope")                       \
+    X(sigmoid, OUTPUT, "1 / (1 + exp(-x))")                                                        \
+    X(tanh, OUTPUT, "hyperbolic tangent")                                                          \
+    X(gelu, INPUT, "x times the normal distribution's share below x (the exact form, with erf)")   \
     X(silu, INPUT, "x * sigmoid(x)")
 
 typedef enum leat_act {
@@ -54,9 +54,8 @@ LEAT_ACT_FN float leat_act_exp(float x)
     const float p =
         1.0f +
         r * (1.0f +
-             r * (0.5f +
-                  r * (0.166666667f +
-                       r * (0.0416666667f + r * (0.00833333333f + r * 0.00138888889f)))));
+             r * (0.5f + r * (0.166666667f +
+                              r * (0.0416666667f + r * (0.00833333333f + r * 0.00138888889f)))));
     const float power = leat_act_bits((uint32_t)((int32_t)n + 127) << 23);
     return x < -87.0f ? 0.0f : p * power;
 }

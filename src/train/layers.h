@@ -20,11 +20,11 @@
     X(flatten)                                                                                     \
     X(dropout)                                                                                     \
     X(softmax)                                                                                     \
-    X(scale)                                                                                       \
+    X(multiply)                                                                                    \
     X(add)                                                                                         \
     X(concat)
 
-#define LEAT_LAYER_DECLARE(name) extern const leat_layer leat_layer_##name;
+#define LEAT_LAYER_DECLARE(name)           extern const leat_layer leat_layer_##name;
 #define LEAT_ACT_DECLARE(name, from, help) LEAT_LAYER_DECLARE(name)
 LEAT_LAYER_LIST(LEAT_LAYER_DECLARE)
 LEAT_ACT_LIST(LEAT_ACT_DECLARE)
@@ -33,17 +33,26 @@ LEAT_ACT_LIST(LEAT_ACT_DECLARE)
 
 /* The last rows of every layer's table; `type` is its options struct. */
 #define LEAT_LAYER_COMMON(type)                                                                    \
-    { "name", LEAT_OPTION_TYPE_STRING, offsetof(type, base.name), "", 0, 0, NULL,                  \
+    { "name",                                                                                      \
+      LEAT_OPTION_TYPE_STRING,                                                                     \
+      offsetof(type, base.name),                                                                   \
+      "",                                                                                          \
+      0,                                                                                           \
+      0,                                                                                           \
+      NULL,                                                                                        \
       "by which `from` of other layers and files of weights call it; default: INDEX.KIND" },       \
-    { "from", LEAT_OPTION_TYPE_NODE, offsetof(type, base.from), "", 0, 0, NULL,                    \
-      "name of the layer whose output it reads, or `input`; a list where a layer takes several; "  \
-      "default: the layer before" }
+    {                                                                                              \
+        "from", LEAT_OPTION_TYPE_NODE, offsetof(type, base.from), "", 0, 0, NULL,                  \
+            "name of the layer whose output it reads, or `input`; a list where a layer takes "     \
+            "several; "                                                                            \
+            "default: the layer before"                                                            \
+    }
 
 typedef struct leat_dense_options {
     leat_layer_common base;
     int64_t units;
     int32_t bias;
-    int32_t init;   /* leat_init - LEAT_INIT_AUTO */
+    int32_t init; /* leat_init - LEAT_INIT_AUTO */
     int32_t frozen;
 } leat_dense_options;
 
@@ -81,10 +90,10 @@ typedef struct leat_layer_norm_options {
     float epsilon;
 } leat_layer_norm_options;
 
-typedef struct leat_scale_options {
+typedef struct leat_multiply_options {
     leat_layer_common base;
     float factor;
-} leat_scale_options;
+} leat_multiply_options;
 
 /* Choices of an option: leat_init from AUTO on. */
 extern const char *const leat_init_names[];

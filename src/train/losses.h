@@ -27,7 +27,9 @@ LEAT_OPTIMIZER_LIST(LEAT_OPTIMIZER_DECLARE)
 
 /* A row of an optimiser's table for a field of leat_rate_options, which its struct calls `base`. */
 #define LEAT_RATE_OPTION(type, field, initial, low, high, help)                                    \
-    { #field, LEAT_OPTION_TYPE_F32, offsetof(type, base.field), initial, low, high, NULL, help }
+    {                                                                                              \
+#field, LEAT_OPTION_TYPE_F32, offsetof(type, base.field), initial, low, high, NULL, help   \
+    }
 
 /* The options of losses and optimisers, for backends. */
 typedef struct leat_binary_options {

@@ -194,6 +194,10 @@ static int read_layer(leat_model *model, const leat_node *node, const leat_shape
         return rc;
     *l = (leat_model_layer){ .layer = leat_layer_at(at) };
     model->n_layers++;
+    if (!strcmp(l->layer->kind.options->name, "name") && !leat_node_is_null(options) &&
+        options->kind != LEAT_NODE_MAP)
+        return leat_node_fail(options, err, LEAT_E_CONFIG, "layer '%s' takes no options",
+                              l->layer->kind.name);
     if ((rc = read_options(options, node, "layer", &l->layer->kind, l->layer->options_size,
                            &l->options, err)) < 0 ||
         (rc = connect(model, l, node, err)) < 0)
@@ -266,6 +270,11 @@ static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_erro
                       &model->loss_options, err);
     if (rc < 0)
         return rc;
+    if (model->layers[model->n_layers - 1].layer == &leat_layer_softmax &&
+        model->loss == &leat_loss_softmax_cross_entropy)
+        return leat_node_fail(nodes->loss, err, LEAT_E_CONFIG,
+                              "the model ends with softmax: leave it out, softmax_cross_entropy "
+                              "includes it");
     rc = model->loss->check(model->loss_options, &model->layers[model->n_layers - 1].out,
                             &model->target, model->n_classes, err);
     return rc < 0 ? leat_node_fail_in(nodes->loss, err, rc) : rc;

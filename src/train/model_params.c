@@ -144,8 +144,8 @@ void leat_model_draw(const leat_model *model, int32_t layer, int32_t param, floa
     const leat_param *p = &model->layers[layer].params[param];
     const int64_t n = leat_shape_elements(&p->shape);
     leat_rng rng = leat_rng_make(model->seed, (uint64_t)layer, 0, (uint32_t)param);
-    const bool glorot = p->init == LEAT_INIT_GLOROT ||
-                        (p->init == LEAT_INIT_AUTO && !relu_follows(model, layer));
+    const bool glorot =
+        p->init == LEAT_INIT_GLOROT || (p->init == LEAT_INIT_AUTO && !relu_follows(model, layer));
     const int64_t fan = p->fan_in + (glorot ? p->fan_out : 0);
     const float bound = sqrtf(6.0f / (float)(fan > 0 ? fan : 1));
     for (int64_t i = 0; i < n; i++)

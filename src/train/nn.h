@@ -62,7 +62,8 @@ typedef enum leat_init {
 /* A parameter in its plain layout, which is what files hold and initial values are drawn in. */
 typedef struct leat_param {
     const char *part; /* "weight", "bias", …; its name in a file is LAYER.KIND.PART */
-    leat_shape shape; /* conv2d weight: [kernel height, kernel width, in / groups, out]; dense: [in, out] */
+    leat_shape
+        shape; /* conv2d weight: [kernel height, kernel width, in / groups, out]; dense: [in, out] */
     leat_init init;
     int64_t fan_in, fan_out;
     bool trained; /* false: a running statistic or frozen; no optimiser touches it */
@@ -152,7 +153,7 @@ typedef struct leat_update {
     int64_t step;         /* from 1 */
     double learning_rate; /* of this step and parameter: option × schedule × multiplier */
     float weight_decay;   /* of this parameter: the option, or 0 where it is excluded */
-    float grad_scale;     /* gradients are multiplied by it: clipping, accumulation; 1: as they are */
+    float grad_scale; /* gradients are multiplied by it: clipping, accumulation; 1: as they are */
     double weight_norm, grad_norm; /* Euclidean, of the whole parameter; grad_norm after grad_scale.
                                       Set only for optimisers with `norms` */
 } leat_update;
@@ -206,8 +207,8 @@ typedef struct leat_model_layer {
  * first. Between parameters lie zeros. */
 typedef struct leat_model_param {
     const leat_param *spec;
-    float rate;  /* factor of the learning rate */
-    bool decays; /* weight decay applies */
+    float rate;           /* factor of the learning rate */
+    bool decays;          /* weight decay applies */
     int32_t layer, index; /* params[index] of that layer */
     size_t at;            /* floats before it, a multiple of 16 */
     size_t n;             /* floats */
@@ -228,9 +229,9 @@ typedef struct leat_model {
     int64_t batch_size;
     int32_t n_classes; /* of the source; 0 = unknown */
     uint64_t seed;
-    int32_t threads;      /* of the CPU backend; 0: it decides */
-    int32_t shards;       /* the batch's rows are cut into; see micro_shards */
-    int32_t accumulate;   /* batches whose gradients are summed for one update */
+    int32_t threads;    /* of the CPU backend; 0: it decides */
+    int32_t shards;     /* the batch's rows are cut into; see micro_shards */
+    int32_t accumulate; /* batches whose gradients are summed for one update */
     leat_precision precision;
     leat_graph graph;
     int64_t n_parameters; /* trained ones */
@@ -287,19 +288,19 @@ typedef struct leat_net_rows {
 
 /* What a step does with them. */
 typedef struct leat_net_step {
-    bool train;     /* false: forward only, as in evaluation */
-    bool first;     /* its gradient begins a new sum of gradients … */
-    bool last;      /* … and the weights are updated by the sum. Both true: no accumulation */
-    float share;    /* the sum is multiplied by it before the update: 1 / batches in it */
-    float clip;     /* longest Euclidean length of the whole gradient; 0: any */
-    double rate;    /* learning rate of this step, after the schedule */
-    float *logits;  /* [rows, n], host memory, for the model's output; NULL: not wanted */
+    bool train;    /* false: forward only, as in evaluation */
+    bool first;    /* its gradient begins a new sum of gradients … */
+    bool last;     /* … and the weights are updated by the sum. Both true: no accumulation */
+    float share;   /* the sum is multiplied by it before the update: 1 / batches in it */
+    float clip;    /* longest Euclidean length of the whole gradient; 0: any */
+    double rate;   /* learning rate of this step, after the schedule */
+    float *logits; /* [rows, n], host memory, for the model's output; NULL: not wanted */
 } leat_net_step;
 
 /* Which values of a parameter: the weights, a state of the optimiser, the average (leat_backend.blend). */
 typedef enum leat_slot {
     LEAT_SLOT_WEIGHT,
-    LEAT_SLOT_STATE,                                            /* and LEAT_SLOT_STATE + 1 */
+    LEAT_SLOT_STATE, /* and LEAT_SLOT_STATE + 1 */
     LEAT_SLOT_AVERAGE = LEAT_SLOT_STATE + LEAT_OPTIMIZER_MAX_STATES,
     LEAT_N_SLOTS
 } leat_slot;

@@ -130,8 +130,8 @@ static int sim_read(leat_net *net, int32_t layer, int32_t param, leat_slot slot,
     return no_weights(err);
 }
 
-static int sim_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot,
-                     const float *from, leat_error *err)
+static int sim_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot, const float *from,
+                     leat_error *err)
 {
     (void)from;
     return sim_read(net, layer, param, slot, NULL, err);

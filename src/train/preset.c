@@ -31,9 +31,10 @@ static const leat_option preset_table[] = {
 static const leat_option resnet_table[] = {
     LEAT_OPTION_I64_OR(preset_options, classes, "auto", 1, 1 << 24, autos,
                        "length of the output; auto: the classes of the source"),
-    LEAT_OPTION_ENUM(preset_options, stem, "auto", stems,
-                     "first layers; small: one 3x3 convolution, for images of 64 px and less; large: "
-                     "7x7 with stride 2, then max_pool"),
+    LEAT_OPTION_ENUM(
+        preset_options, stem, "auto", stems,
+        "first layers; small: one 3x3 convolution, for images of 64 px and less; large: "
+        "7x7 with stride 2, then max_pool"),
     LEAT_OPTION_END
 };
 
@@ -41,11 +42,10 @@ typedef struct mlp_options {
     leat_i64s units;
 } mlp_options;
 
-static const leat_option mlp_table[] = {
-    LEAT_OPTION_I64S(mlp_options, units, NULL, 1, 1 << 24,
-                     "lengths of the dense layers; the last is the output"),
-    LEAT_OPTION_END
-};
+static const leat_option mlp_table[] = { LEAT_OPTION_I64S(
+                                             mlp_options, units, NULL, 1, 1 << 24,
+                                             "lengths of the dense layers; the last is the output"),
+                                         LEAT_OPTION_END };
 
 /* What a model is written with. */
 typedef struct writer {
@@ -97,10 +97,11 @@ static void shortcut(const writer *w, const residual *r, const char *last)
 static void basic_block(const writer *w, const residual *r)
 {
     projection(w, r, r->channels);
-    layer(w,
-          "conv2d: {name: %s.conv1, from: %s, filters: %d, kernel: 3, stride: %d, padding: 1, bias: "
-          "false}",
-          r->name, r->input, r->channels, r->stride);
+    layer(
+        w,
+        "conv2d: {name: %s.conv1, from: %s, filters: %d, kernel: 3, stride: %d, padding: 1, bias: "
+        "false}",
+        r->name, r->input, r->channels, r->stride);
     layer(w, "batch_norm: {name: %s.bn1}", r->name);
     layer(w, "relu");
     layer(w, "conv2d: {name: %s.conv2, filters: %d, kernel: 3, padding: 1, bias: false}", r->name,
@@ -193,7 +194,7 @@ static void resnet9(const writer *w)
           (long long)(w->model->input.dims[1] / 8));
     layer(w, "flatten");
     layer(w, "dense: {units: %lld, bias: false}", (long long)w->classes);
-    layer(w, "scale: 0.125");
+    layer(w, "multiply: 0.125");
 }
 
 static void vgg11(const writer *w)
@@ -333,10 +334,9 @@ int leat_preset_expand(leat_model *model, const leat_node *node, const leat_node
     if ((rc = leat_node_options(given, node, name, presets[at].kind.options, &options, err)) < 0)
         return rc;
     writer w = { .model = model, .options = &options };
-    w.classes = presets[at].image && options.common.classes > 0 ? options.common.classes
-                                                                : model->n_classes;
-    w.small = options.common.stem == 1 ||
-              (options.common.stem == 0 && model->input.dims[0] <= 64);
+    w.classes =
+        presets[at].image && options.common.classes > 0 ? options.common.classes : model->n_classes;
+    w.small = options.common.stem == 1 || (options.common.stem == 0 && model->input.dims[0] <= 64);
     rc = check(&w, at, node, err);
     return rc < 0 ? rc : expand(model, at, &w, list, err);
 }

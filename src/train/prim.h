@@ -85,7 +85,12 @@ typedef enum leat_prim {
 
 const char *leat_prim_name(leat_prim prim);
 
-typedef enum leat_prim_type { LEAT_PRIM_F32, LEAT_PRIM_BF16, LEAT_PRIM_U8, LEAT_PRIM_U16 } leat_prim_type;
+typedef enum leat_prim_type {
+    LEAT_PRIM_F32,
+    LEAT_PRIM_BF16,
+    LEAT_PRIM_U8,
+    LEAT_PRIM_U16
+} leat_prim_type;
 size_t leat_prim_type_bytes(leat_prim_type type);
 
 enum { LEAT_PRIM_MAX_IN = 3, LEAT_PRIM_MAX_OUT = 2 };
@@ -93,14 +98,14 @@ enum { LEAT_PRIM_MAX_IN = 3, LEAT_PRIM_MAX_OUT = 2 };
 /* One primitive of a program. [const after the program is made] */
 typedef struct leat_prim_op {
     leat_prim prim;
-    int32_t layer;                  /* that it belongs to; -1: the loss, or the input's conversion */
-    int32_t in[LEAT_PRIM_MAX_IN];   /* tensors of the program; -1: none */
+    int32_t layer;                /* that it belongs to; -1: the loss, or the input's conversion */
+    int32_t in[LEAT_PRIM_MAX_IN]; /* tensors of the program; -1: none */
     int32_t out[LEAT_PRIM_MAX_OUT]; /* the same */
-    leat_act act;                   /* of what CONV, DENSE, NORM, NORM_GRAD, SUM, ACT, ACT_GRAD say */
-    float alpha;                    /* of the activation, DROPOUT's rate, SCALE's factor */
-    int32_t channel;                /* JOIN, PART */
-    int32_t saved;                  /* NORM, NORM_GRAD, LAYER_NORM: which memory of the program; -1: none */
-    leat_sliding window;            /* CONV…, …POOL… */
+    leat_act act;        /* of what CONV, DENSE, NORM, NORM_GRAD, SUM, ACT, ACT_GRAD say */
+    float alpha;         /* of the activation, DROPOUT's rate, SCALE's factor */
+    int32_t channel;     /* JOIN, PART */
+    int32_t saved;       /* NORM, NORM_GRAD, LAYER_NORM: which memory of the program; -1: none */
+    leat_sliding window; /* CONV…, …POOL… */
 } leat_prim_op;
 
 #endif

@@ -41,11 +41,9 @@ leat_prim_op *leat_program_op(leat_program *p, leat_prim prim, int32_t i, int32_
 {
     p->ops = grow(p, p->ops, p->n_ops, sizeof *p->ops);
     leat_prim_op *op = p->failed ? &p->spare : &p->ops[p->n_ops++];
-    *op = (leat_prim_op){ .prim = prim,
-                          .layer = i,
-                          .in = { in0, in1, in2 },
-                          .out = { out0, -1 },
-                          .saved = -1 };
+    *op = (leat_prim_op){
+        .prim = prim, .layer = i, .in = { in0, in1, in2 }, .out = { out0, -1 }, .saved = -1
+    };
     return op;
 }
 
@@ -192,8 +190,8 @@ static void make_forward(leat_program *p)
     p->logits = leat_program_out(p, model->n_layers - 1);
     if (p->failed || p->tensors[p->logits].type == LEAT_PRIM_F32)
         return;
-    const int32_t logits = leat_program_tensor_typed(p, &model->layers[model->n_layers - 1].out,
-                                                     LEAT_PRIM_F32);
+    const int32_t logits =
+        leat_program_tensor_typed(p, &model->layers[model->n_layers - 1].out, LEAT_PRIM_F32);
     leat_program_op(p, LEAT_PRIM_CONVERT, -1, p->logits, -1, -1, logits);
     p->logits = logits;
 }
@@ -245,8 +243,9 @@ static int make(leat_program *p, leat_error *err)
     p->n_forward = p->n_ops;
     if (!p->failed && p->training)
         make_backward(p);
-    return p->failed ? leat_fail(err, LEAT_E_NOMEM, "training: no memory for a plan of %zu layers", n)
-                     : LEAT_OK;
+    return p->failed
+               ? leat_fail(err, LEAT_E_NOMEM, "training: no memory for a plan of %zu layers", n)
+               : LEAT_OK;
 }
 
 int leat_program_open(const leat_model *model, bool training, leat_program **out, leat_error *err)

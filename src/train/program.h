@@ -35,8 +35,8 @@ struct leat_program {
     int32_t *fused;      /* of each activation: the layer whose op computes it; -1: its own */
     int64_t *saved;      /* channels of each memory for statistics */
     int32_t n_saved;
-    size_t bytes; /* of one shard, after leat_program_place() */
-    bool failed;  /* out of memory while making */
+    size_t bytes;       /* of one shard, after leat_program_place() */
+    bool failed;        /* out of memory while making */
     leat_prim_op spare; /* what is appended after a failure */
 };
 

@@ -9,7 +9,7 @@ static const leat_option options[] = {
     LEAT_OPTION_F32(leat_sgd_options, momentum, "0", 0, 1,
                     "share of the last step added to the next"),
     LEAT_RATE_OPTION(leat_sgd_options, weight_decay, "0", 0, 1e6,
-                    "L2 penalty: this times the weight is added to its gradient"),
+                     "L2 penalty: this times the weight is added to its gradient"),
     LEAT_OPTION_BOOL(leat_sgd_options, nesterov, "false", "use Nesterov momentum"), LEAT_OPTION_END
 };
 

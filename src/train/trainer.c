@@ -18,6 +18,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "whiten.h"
 
 static const leat_device_table *table_of(const leat_trainer *trainer)
 {
@@ -133,15 +134,29 @@ static leat_net_step next_step(const leat_trainer *trainer)
                             .rate = (double)o->learning_rate };
 }
 
+/* Initial weights that the first batch decides. */
+static int whiten(leat_trainer *trainer, const leat_net_rows *rows, leat_error *err)
+{
+    trainer->whiten = false;
+    if (!trainer->device->table->host_memory)
+        return leat_fail(err, LEAT_E_UNSUPPORTED,
+                         "init: whiten needs the first batch in host memory; %s has its own",
+                         trainer->info.device);
+    return leat_whiten(&trainer->model, trainer->backend, trainer->net, &rows->x, err);
+}
+
 /* Runs a step over checked rows. If all are masked, the optimiser makes no step. */
 static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train, int64_t *busy_ns,
                     leat_error *err)
 {
     const leat_net_step how = train ? next_step(trainer) : (leat_net_step){ .train = false };
+    int rc;
     *busy_ns = 0;
     if (rows->n_valid == 0)
         return LEAT_OK;
-    const int rc = trainer->backend->step(trainer->net, trainer->stream, rows, &how, busy_ns, err);
+    if (train && trainer->whiten && (rc = whiten(trainer, rows, err)) < 0)
+        return rc;
+    rc = trainer->backend->step(trainer->net, trainer->stream, rows, &how, busy_ns, err);
     trainer->n_accumulated += rc == LEAT_OK && train;
     return rc;
 }

@@ -45,6 +45,7 @@ struct leat_trainer {
     leat_net_sums carried;       /* of training, from before an evaluation */
     int64_t n_accumulated;       /* training steps whose gradients were taken */
     float clip;                  /* leat_net_step.clip */
+    bool whiten;                 /* a layer waits for the first batch, see whiten.h */
     leat_stream *stream, *watch; /* NULL where the device computes in host memory */
     leat_trainer_flight flights[LEAT_TRAINER_IN_FLIGHT];
     uint64_t n_begun, n_done; /* steps; flights holds n_done up to n_begun */

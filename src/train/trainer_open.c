@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trainer.h"
+#include "whiten.h"
 
 static const char *const autos[] = { "auto", NULL };
 static const char *const precisions[] = {
@@ -209,6 +210,7 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
         return rc;
     }
     fill_info(trainer, &options);
+    trainer->whiten = leat_whiten_wanted(&trainer->model) && !trainer->info.simulated;
     *out = trainer;
     return LEAT_OK;
 }

@@ -173,6 +173,8 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
     if ((rc = weights_open(&trainer->model, &w, err)) == LEAT_OK &&
         (rc = take_all(file, path, &w, err)) == LEAT_OK)
         rc = for_each(trainer, &w, write_one, err);
+    if (rc == LEAT_OK)
+        trainer->whiten = false; /* the file's weights stay */
     weights_close(&w);
     leat_safetensors_close(&file);
     return rc;

@@ -27,7 +27,9 @@ typedef struct norm {
 static norm norm_of(const leat_cpu_call *call)
 {
     const leat_shape *in = &call->layer->in;
-    norm out = { .call = call, .n = (size_t)in->dims[in->rank - 1], .type = call->out_spec[0]->type };
+    norm out = { .call = call,
+                 .n = (size_t)in->dims[in->rank - 1],
+                 .type = call->out_spec[0]->type };
     out.pixels = (size_t)leat_shape_elements(in) / out.n;
     out.step = leat_cpu_piece(out.n);
     if (call->op->saved >= 0)
@@ -210,9 +212,9 @@ int leat_cpu_norm_fixed(const leat_cpu_call *call)
     const leat_cpu_norm_factors f = { leat_cpu_weight(call, MEAN), factor,
                                       leat_cpu_weight(call, SHIFT) };
     for (size_t c = 0; c < o.n; c++)
-        factor[c] = (float)((double)leat_cpu_weight(call, SCALE)[c] /
-                            sqrt((double)leat_cpu_weight(call, VARIANCE)[c] +
-                                 (double)options->epsilon));
+        factor[c] =
+            (float)((double)leat_cpu_weight(call, SCALE)[c] /
+                    sqrt((double)leat_cpu_weight(call, VARIANCE)[c] + (double)options->epsilon));
     return normalise(&o, &f);
 }
 

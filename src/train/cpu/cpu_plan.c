@@ -51,8 +51,8 @@ static int add_pack(leat_net *net, int32_t param, const leat_dn_layout *layout, 
 {
     if (leat_cpu_pack_find(net, param, layout))
         return LEAT_OK;
-    const leat_dn_layout *plain =
-        leat_dn_layout_plain(net->dn, &net->model->params[param].spec->shape, groups_of(net, param));
+    const leat_dn_layout *plain = leat_dn_layout_plain(
+        net->dn, &net->model->params[param].spec->shape, groups_of(net, param));
     leat_cpu_pack *packs = realloc(net->packs, (size_t)(net->n_packs + 1) * sizeof *packs);
     if (!packs || !plain)
         return leat_cpu_no_memory(err, sizeof *packs);
@@ -84,8 +84,8 @@ static int place_grad(leat_net *net, int32_t param, const leat_dn_layout *layout
     leat_cpu_grad *grad = &net->grad[param];
     if (grad->layout)
         return LEAT_OK;
-    const leat_dn_layout *plain =
-        leat_dn_layout_plain(net->dn, &net->model->params[param].spec->shape, groups_of(net, param));
+    const leat_dn_layout *plain = leat_dn_layout_plain(
+        net->dn, &net->model->params[param].spec->shape, groups_of(net, param));
     if (!plain)
         return leat_cpu_no_memory(err, 0);
     const int rc = leat_dn_copy_open(net->dn, layout, plain, &grad->copy, err);
@@ -121,9 +121,8 @@ static int make_conv(leat_net *net, const leat_prim_op *op, int64_t rows, leat_d
     if (rc < 0)
         return leat_fail_in(err, rc, "%s: ", l->name);
     want_scratch(net, leat_dn_conv_scratch(*out));
-    return pass == LEAT_DN_GRAD_WEIGHTS
-               ? place_grad(net, param, leat_dn_conv_weights(*out), err)
-               : add_pack(net, param, leat_dn_conv_weights(*out), err);
+    return pass == LEAT_DN_GRAD_WEIGHTS ? place_grad(net, param, leat_dn_conv_weights(*out), err)
+                                        : add_pack(net, param, leat_dn_conv_weights(*out), err);
 }
 
 static void plan_close(leat_cpu_plan *plan, int32_t n_ops)

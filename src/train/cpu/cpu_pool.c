@@ -46,8 +46,9 @@ static void max_window(const leat_cpu_call *call, int64_t row, const window *w, 
     const leat_sliding *s = &call->op->window;
     const size_t n = channels_of(call);
     const leat_prim_type type = call->in_spec[0]->type;
-    const float *x = leat_cpu_floats(call->net, call->in[0], type, place(s->in, row, w->y0, w->x0, n),
-                                     n, leat_cpu_room(call, TAP));
+    const float *x =
+        leat_cpu_floats(call->net, call->in[0], type, place(s->in, row, w->y0, w->x0, n), n,
+                        leat_cpu_room(call, TAP));
     const int32_t first = tap_of(s, w, w->y0, w->x0);
     memcpy(best, x, n * sizeof *best);
     for (size_t c = 0; c < n; c++)

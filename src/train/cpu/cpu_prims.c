@@ -70,10 +70,10 @@ static int each(const leat_cpu_call *call, element_fn *fn)
         const size_t here = n - at < LEAT_CPU_PIECE ? n - at : LEAT_CPU_PIECE;
         const float *a = leat_cpu_floats(call->net, call->in[0], call->in_spec[0]->type, at, here,
                                          leat_cpu_room(call, 0));
-        const float *b = call->in[1] ? leat_cpu_floats(call->net, call->in[1],
-                                                       call->in_spec[1]->type, at, here,
-                                                       leat_cpu_room(call, 1))
-                                     : NULL;
+        const float *b = call->in[1]
+                             ? leat_cpu_floats(call->net, call->in[1], call->in_spec[1]->type, at,
+                                               here, leat_cpu_room(call, 1))
+                             : NULL;
         float *y = leat_cpu_floats_out(call->out[0], to, at, leat_cpu_room(call, 2));
         fn(call, a, b, y, here);
         leat_cpu_put(call->net, call->out[0], to, at, here, y);

@@ -82,9 +82,9 @@ static void unpack(leat_net *net, int32_t thread)
         const leat_cpu_grad *grad = &net->grad[i];
         if (!grad->copy || mine->rc < 0)
             continue;
-        mine->rc = leat_dn_copy_run(grad->copy, thread, summed(net) + grad->at,
-                                    net->gradient + net->model->params[i].at, mine->dn,
-                                    &mine->error);
+        mine->rc =
+            leat_dn_copy_run(grad->copy, thread, summed(net) + grad->at,
+                             net->gradient + net->model->params[i].at, mine->dn, &mine->error);
     }
     leat_cpu_team_meet(&net->team, NULL);
 }
@@ -194,8 +194,7 @@ void leat_cpu_update(leat_net *net, int32_t thread)
 {
     if (net->job.n_shards > 1 || net->accumulated) {
         const size_t n = net->n_grad_floats;
-        for (size_t at;
-             (at = (size_t)leat_cpu_team_claim(&net->team) * REDUCE_FLOATS) < n;)
+        for (size_t at; (at = (size_t)leat_cpu_team_claim(&net->team) * REDUCE_FLOATS) < n;)
             reduce(net, thread, at, n - at < REDUCE_FLOATS ? n - at : REDUCE_FLOATS);
         leat_cpu_team_meet(&net->team, NULL);
     }
@@ -274,8 +273,8 @@ int leat_cpu_update_open(leat_net *net, leat_error *err)
         if (!(net->grads[i] = leat_cpu_alloc(net->n_grad_floats * sizeof(float), err)))
             return LEAT_E_NOMEM;
     net->gradient = leat_cpu_alloc(model->n_trained_floats * sizeof(float), err);
-    net->matrix = leat_cpu_alloc(
-        net->matrix_floats * (size_t)net->team.n_threads * sizeof(float), err);
+    net->matrix =
+        leat_cpu_alloc(net->matrix_floats * (size_t)net->team.n_threads * sizeof(float), err);
     if (!net->gradient || !net->matrix)
         return LEAT_E_NOMEM;
     if (model->accumulate > 1 &&

@@ -130,8 +130,7 @@ static void renew_packs(leat_net *net, int32_t thread)
     leat_cpu_scratch *mine = &net->scratch[thread];
     for (int32_t i; (i = leat_cpu_team_claim(&net->team)) < net->n_packs;) {
         const leat_cpu_pack *pack = &net->packs[i];
-        const float *from =
-            net->slots[LEAT_SLOT_WEIGHT] + net->model->params[pack->param].at;
+        const float *from = net->slots[LEAT_SLOT_WEIGHT] + net->model->params[pack->param].at;
         if (mine->rc == LEAT_OK)
             mine->rc =
                 leat_dn_copy_run(pack->copy, thread, from, pack->data, mine->dn, &mine->error);
@@ -193,7 +192,8 @@ static void add_sums(leat_net *net)
 }
 
 /* Shards of a training batch are the model's; of another as many as fit the memory. */
-static int32_t count_shards(const leat_net *net, const leat_cpu_program *p, int64_t rows, bool train)
+static int32_t count_shards(const leat_net *net, const leat_cpu_program *p, int64_t rows,
+                            bool train)
 {
     return train ? net->model->shards : (int32_t)((rows + p->most_rows - 1) / p->most_rows);
 }
@@ -212,7 +212,9 @@ static int cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *bat
                     const leat_net_step *how, int64_t *busy_ns, leat_error *err)
 {
     const leat_model *model = net->model;
-    const leat_loss_rows targets = { .target = &batch->y, .valid = batch->valid, .rows = batch->rows };
+    const leat_loss_rows targets = { .target = &batch->y,
+                                     .valid = batch->valid,
+                                     .rows = batch->rows };
     leat_cpu_program *program = how->train ? &net->train : &net->even;
     (void)stream;
     *busy_ns = 0;
@@ -220,8 +222,8 @@ static int cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *bat
                                         &model->layers[model->n_layers - 1].out, &targets, err);
     if (rc < 0)
         return rc;
-    net->job = (leat_cpu_job){ batch, how, program,
-                               count_shards(net, program, batch->rows, how->train) };
+    net->job =
+        (leat_cpu_job){ batch, how, program, count_shards(net, program, batch->rows, how->train) };
     net->segment = 0;
     if ((rc = grow_shard_sums(net, net->job.n_shards, err)) < 0)
         return rc;
@@ -271,8 +273,8 @@ static int cpu_read(leat_net *net, int32_t layer, int32_t param, leat_slot slot,
     return rc;
 }
 
-static int cpu_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot,
-                     const float *from, leat_error *err)
+static int cpu_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot, const float *from,
+                     leat_error *err)
 {
     const leat_model_param *p = &net->model->params[net->model->layers[layer].first_param + param];
     float *arena;
@@ -471,8 +473,7 @@ static int open_all(leat_net *net, leat_error *err)
     const leat_model *model = net->model;
     const int64_t most = (model->batch_size + model->shards - 1) / model->shards;
     int rc = leat_dn_open(count_threads(model), &net->dn, err);
-    if (rc < 0 ||
-        (rc = leat_cpu_team_open(&net->team, count_threads(model), work, net, err)) < 0 ||
+    if (rc < 0 || (rc = leat_cpu_team_open(&net->team, count_threads(model), work, net, err)) < 0 ||
         (rc = leat_cpu_program_open(net, &net->train, true, most, err)) < 0 ||
         (rc = leat_cpu_program_open(net, &net->even, false, most, err)) < 0 ||
         (rc = open_memory(net, err)) < 0 || (rc = open_saved(net, err)) < 0 ||

@@ -79,9 +79,9 @@ typedef struct leat_cpu_saved {
 
 /* One thread's scratch memory. */
 typedef struct leat_cpu_scratch {
-    char *dn;        /* of oneDNN */
-    float *floats;   /* leat_net.scratch_floats */
-    int rc;          /* of this job */
+    char *dn;      /* of oneDNN */
+    float *floats; /* leat_net.scratch_floats */
+    int rc;        /* of this job */
     leat_error error;
 } leat_cpu_scratch;
 
@@ -103,11 +103,11 @@ struct leat_net {
     leat_cpu_program train, even; /* even: evaluation */
     char **memory;                /* of each shard, or of each thread */
     size_t memory_bytes;
-    bool by_thread; /* of `train`; evaluation always uses one memory per thread */
-    float *slots[LEAT_N_SLOTS];       /* arenas as leat_model.params has it; the average on demand */
-    float *gradient;                  /* plain gradients of convolutions, the same places */
-    float **grads;                    /* of each shard */
-    float *accumulated;               /* sum over several batches; NULL: no accumulation */
+    bool by_thread;             /* of `train`; evaluation always uses one memory per thread */
+    float *slots[LEAT_N_SLOTS]; /* arenas as leat_model.params has it; the average on demand */
+    float *gradient;            /* plain gradients of convolutions, the same places */
+    float **grads;              /* of each shard */
+    float *accumulated;         /* sum over several batches; NULL: no accumulation */
     size_t n_grad_floats;
     leat_cpu_grad *grad; /* of each parameter */
     leat_cpu_block *blocks;
@@ -119,7 +119,7 @@ struct leat_net {
     double *norms;         /* of each block: squares of gradient and of weight */
     float *matrix;         /* scratch of update_matrix, matrix_floats for each thread */
     size_t matrix_floats;
-    float grad_scale;      /* of this update */
+    float grad_scale; /* of this update */
     int64_t updates;
     leat_net_sums sums, *shard_sums;
     leat_cpu_job job;

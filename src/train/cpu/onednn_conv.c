@@ -18,7 +18,7 @@ typedef struct primitive {
     dnnl_primitive_t prim;
     const char *implementation;
     int n_args;
-    int numbers[MAX_ARGS]; /* DNNL_ARG_… */
+    int numbers[MAX_ARGS];   /* DNNL_ARG_… */
     dnnl_memory_t *memories; /* [thread * n_args + argument] */
     size_t scratch;
 } primitive;
@@ -164,8 +164,8 @@ static dnnl_status_t describe(const leat_dn_conv_spec *s, conv_descs *d)
 }
 
 /* The backward passes want a forward primitive's descriptor as a hint, with weights of their own type. */
-static dnnl_status_t make_desc(leat_dn *dn, const leat_dn_conv_spec *s, const_dnnl_primitive_attr_t attr,
-                               dnnl_primitive_desc_t *out)
+static dnnl_status_t make_desc(leat_dn *dn, const leat_dn_conv_spec *s,
+                               const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out)
 {
     conv_descs d;
     dnnl_convolution_desc_t forward, desc;
@@ -190,13 +190,12 @@ static dnnl_status_t make_desc(leat_dn *dn, const leat_dn_conv_spec *s, const_dn
     if ((status = dnnl_primitive_desc_create(&hint, &forward, attr, dn->engine, NULL)) !=
         dnnl_success)
         return status;
-    status = s->pass == LEAT_DN_GRAD_DATA
-                 ? dnnl_dilated_convolution_backward_data_desc_init(
-                       &desc, dnnl_convolution_direct, &d.src, &d.weights, &d.dst, d.stride,
-                       d.dilation, d.low, d.high)
-                 : dnnl_dilated_convolution_backward_weights_desc_init(
-                       &desc, dnnl_convolution_direct, &d.src, &d.weights, bias, &d.dst, d.stride,
-                       d.dilation, d.low, d.high);
+    status = s->pass == LEAT_DN_GRAD_DATA ? dnnl_dilated_convolution_backward_data_desc_init(
+                                                &desc, dnnl_convolution_direct, &d.src, &d.weights,
+                                                &d.dst, d.stride, d.dilation, d.low, d.high)
+                                          : dnnl_dilated_convolution_backward_weights_desc_init(
+                                                &desc, dnnl_convolution_direct, &d.src, &d.weights,
+                                                bias, &d.dst, d.stride, d.dilation, d.low, d.high);
     if (status == dnnl_success)
         status = dnnl_primitive_desc_create(out, &desc, attr, dn->engine, hint);
     dnnl_primitive_desc_destroy(hint);

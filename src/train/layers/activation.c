@@ -52,8 +52,9 @@ static int forward(leat_program *p, int32_t i)
 static int backward(leat_program *p, int32_t i)
 {
     const int32_t dx = leat_program_tensor_new(p, &p->model->layers[i].in);
-    const int32_t of = leat_act_from_output(p->model->layers[i].layer->act) ? leat_program_out(p, i)
-                                                                   : leat_program_in(p, i, 0);
+    const int32_t of = leat_act_from_output(p->model->layers[i].layer->act)
+                           ? leat_program_out(p, i)
+                           : leat_program_in(p, i, 0);
     append(p, LEAT_PRIM_ACT_GRAD, i, leat_program_grad(p, i), of, dx);
     leat_program_give(p, i, 0, dx);
     return LEAT_OK;

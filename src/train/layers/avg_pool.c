@@ -7,11 +7,11 @@ const leat_option leat_pool_table[] = {
     LEAT_OPTION_I64S(leat_pool_options, size, "2", 1, 255, "window, [height, width] in px"),
     LEAT_OPTION_I64S(leat_pool_options, stride, "[]", 1, 1024,
                      "step, [height, width] in px; empty: the window's size"),
-    LEAT_OPTION_I64_OR(leat_pool_options, padding, "valid", 0, 255, leat_padding_words,
-                       "how far windows reach over the edge: valid: not at all; same: so that every "
-                       "pixel is used; or px on every side"),
-    LEAT_LAYER_COMMON(leat_pool_options),
-    LEAT_OPTION_END
+    LEAT_OPTION_I64_OR(
+        leat_pool_options, padding, "valid", 0, 255, leat_padding_words,
+        "how far windows reach over the edge: valid: not at all; same: so that every "
+        "pixel is used; or px on every side"),
+    LEAT_LAYER_COMMON(leat_pool_options), LEAT_OPTION_END
 };
 
 int leat_pool_sliding(const leat_pool_options *o, const leat_shape *in, const char *what,
@@ -49,8 +49,7 @@ int leat_pool_backward(leat_program *p, int32_t i, leat_prim prim, const leat_sl
     const int32_t dx = leat_program_tensor_new(p, &p->model->layers[i].in);
     const int32_t places =
         prim == LEAT_PRIM_MAX_POOL_GRAD ? leat_program_out(p, i) + 1 : -1; /* see forward */
-    leat_prim_op *op =
-        leat_program_op(p, prim, i, leat_program_grad(p, i), places, -1, dx);
+    leat_prim_op *op = leat_program_op(p, prim, i, leat_program_grad(p, i), places, -1, dx);
     op->window = *window;
     leat_program_give(p, i, 0, dx);
     return LEAT_OK;

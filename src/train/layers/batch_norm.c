@@ -35,7 +35,7 @@ static int32_t params(const void *opts, const leat_shape *in, const leat_shape *
     const leat_shape channels = leat_shape_make(LEAT_F32, 1, &in->dims[in->rank - 1]);
     (void)out;
     to[0] = (leat_param){ "scale", channels, o->scale_initial > 0 ? LEAT_INIT_ONE : LEAT_INIT_ZERO,
-                          0, 0, o->scale };
+                          0,       0,        o->scale };
     to[1] = (leat_param){ "shift", channels, LEAT_INIT_ZERO, 0, 0, o->shift };
     to[2] = (leat_param){ "mean", channels, LEAT_INIT_ZERO, 0, 0, false };
     to[3] = (leat_param){ "variance", channels, LEAT_INIT_ONE, 0, 0, false };
@@ -71,9 +71,8 @@ static int backward(leat_program *p, int32_t i)
 {
     const leat_shape *in = &p->model->layers[i].in;
     const int32_t dx = leat_program_tensor_new(p, in);
-    leat_prim_op *op =
-        leat_program_op(p, LEAT_PRIM_NORM_GRAD, i, leat_program_grad(p, i),
-                        leat_program_in(p, i, 0), leat_program_out(p, i), dx);
+    leat_prim_op *op = leat_program_op(p, LEAT_PRIM_NORM_GRAD, i, leat_program_grad(p, i),
+                                       leat_program_in(p, i, 0), leat_program_out(p, i), dx);
     leat_program_fuse(p, i, op);
     op->saved = leat_program_saved(p, i);
     leat_program_give(p, i, 0, dx);

@@ -10,7 +10,8 @@ static const leat_option options[] = {
     LEAT_OPTION_ENUM(leat_dense_options, init, "auto", leat_init_names,
                      "initial weights; auto: he before an activation of the relu family, else "
                      "glorot"),
-    LEAT_OPTION_BOOL(leat_dense_options, frozen, "false", "keep the weight (not the bias) as it is"),
+    LEAT_OPTION_BOOL(leat_dense_options, frozen, "false",
+                     "keep the weight (not the bias) as it is"),
     LEAT_LAYER_COMMON(leat_dense_options),
     LEAT_OPTION_END
 };
@@ -57,8 +58,8 @@ static void cost(const void *opts, const leat_shape *in, const leat_shape *out, 
 static int forward(leat_program *p, int32_t i)
 {
     const int32_t y = leat_program_tensor_new(p, &p->model->layers[i].out);
-    leat_program_fuse(
-        p, i, leat_program_op(p, LEAT_PRIM_DENSE, i, leat_program_in(p, i, 0), -1, -1, y));
+    leat_program_fuse(p, i,
+                      leat_program_op(p, LEAT_PRIM_DENSE, i, leat_program_in(p, i, 0), -1, -1, y));
     leat_program_set_out(p, i, y);
     return LEAT_OK;
 }

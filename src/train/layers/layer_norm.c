@@ -6,8 +6,7 @@
 
 static const leat_option options[] = {
     LEAT_OPTION_F32(leat_layer_norm_options, epsilon, "1e-5", 1e-12, 1, "added to the variance"),
-    LEAT_LAYER_COMMON(leat_layer_norm_options),
-    LEAT_OPTION_END
+    LEAT_LAYER_COMMON(leat_layer_norm_options), LEAT_OPTION_END
 };
 
 static int32_t params(const void *opts, const leat_shape *in, const leat_shape *out,

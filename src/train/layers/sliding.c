@@ -65,10 +65,11 @@ int leat_sliding_make(const leat_shape *in, const leat_i64s *size, const leat_i6
         out->stride[i] = stride->n ? at(stride, i) : out->size[i];
         out->dilation[i] = dilation && dilation->n ? at(dilation, i) : 1;
         if (padding >= out->size[i] * out->dilation[i])
-            return leat_fail(err, LEAT_E_CONFIG,
-                             "%s: padding %lld is not smaller than its window of %lld: some outputs "
-                             "would see no pixel",
-                             what, (long long)padding, (long long)out->size[i]);
+            return leat_fail(
+                err, LEAT_E_CONFIG,
+                "%s: padding %lld is not smaller than its window of %lld: some outputs "
+                "would see no pixel",
+                what, (long long)padding, (long long)out->size[i]);
         place(out, i, padding);
     }
     if (out->out[0] < 1 || out->out[1] < 1)

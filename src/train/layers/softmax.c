@@ -21,8 +21,7 @@ static int backward(leat_program *p, int32_t i)
 }
 
 const leat_layer leat_layer_softmax = {
-    .kind = { "softmax",
-              "shares of exp(x) over the channels (softmax_cross_entropy includes it)",
+    .kind = { "softmax", "shares of exp(x) over the channels (softmax_cross_entropy includes it)",
               leat_layer_no_options },
     .options_size = sizeof(leat_layer_common),
     .shape = leat_layer_same_shape,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * scale: multiplies by a constant. */
+ * multiply: multiplies by a constant. */
 #include "train/program.h"
 
-static const leat_option options[] = { LEAT_OPTION_F32(leat_scale_options, factor, NULL, -1e6, 1e6,
-                                                       "constant to multiply by"),
-                                       LEAT_LAYER_COMMON(leat_scale_options), LEAT_OPTION_END };
+static const leat_option options[] = { LEAT_OPTION_F32(leat_multiply_options, factor, NULL, -1e6,
+                                                       1e6, "constant to multiply by"),
+                                       LEAT_LAYER_COMMON(leat_multiply_options), LEAT_OPTION_END };
 
 static int32_t append(leat_program *p, int32_t i, int32_t from)
 {
-    const leat_scale_options *o = p->model->layers[i].options;
+    const leat_multiply_options *o = p->model->layers[i].options;
     const int32_t to = leat_program_tensor_new(p, &p->model->layers[i].out);
     leat_program_op(p, LEAT_PRIM_SCALE, i, from, -1, -1, to)->alpha = o->factor;
     return to;
@@ -27,9 +27,9 @@ static int backward(leat_program *p, int32_t i)
     return LEAT_OK;
 }
 
-const leat_layer leat_layer_scale = {
-    .kind = { "scale", "multiply by a constant", options },
-    .options_size = sizeof(leat_scale_options),
+const leat_layer leat_layer_multiply = {
+    .kind = { "multiply", "multiply by a constant", options },
+    .options_size = sizeof(leat_multiply_options),
     .shape = leat_layer_same_shape,
     .forward = forward,
     .backward = backward,
