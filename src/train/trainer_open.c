@@ -220,9 +220,9 @@ void leat_trainer_close(leat_trainer **out)
     leat_trainer *trainer = out ? *out : NULL;
     if (!trainer)
         return;
-    close_events(trainer);
-    if (trainer->net)
+    if (trainer->net) /* it may still wait for its stream */
         trainer->backend->close(trainer->net);
+    close_events(trainer);
     leat_model_fini(&trainer->model);
     free(trainer->times);
     free(trainer);

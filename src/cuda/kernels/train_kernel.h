@@ -301,7 +301,7 @@ LEAT_HOST_DEVICE void leat_train_philox(const uint32_t key[2], const uint32_t co
 /* True if the row counts. */
 LEAT_HOST_DEVICE int32_t leat_train_counts(const leat_train_args *a, int64_t row)
 {
-    return !a->step->masked || a->valid[row];
+    return !a->step->masked || a->valid[row] != 0;
 }
 
 #endif

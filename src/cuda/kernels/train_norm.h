@@ -231,6 +231,7 @@ LEAT_HOST_DEVICE void leat_train_norm_grad_eight(const leat_train_args *a, int64
 
 /* --- layer_norm: one thread per pixel ------------------------------------------------------------ */
 
+/* mean and inverse are kept if there is room; out[0] may be NULL. */
 LEAT_HOST_DEVICE void leat_train_layer_norm_pixel(const leat_train_args *a, int64_t i)
 {
     const int64_t at = i * a->channels;
@@ -247,7 +248,7 @@ LEAT_HOST_DEVICE void leat_train_layer_norm_pixel(const leat_train_args *a, int6
         a->mean[i] = (float)mean;
         a->inverse[i] = (float)inverse;
     }
-    for (int32_t c = 0; c < a->channels; c++) {
+    for (int32_t c = 0; a->out[0] && c < a->channels; c++) {
         const float x = leat_train_get(a->in[0], a->in_type, at + c);
         leat_train_put(a->out[0], a->out_type, at + c,
                        (x - (float)mean) * (float)inverse * a->scale[c] + a->shift[c]);
