@@ -150,6 +150,7 @@ struct leat_net {
     leat_train_step *step;
     leat_train_sums *sums;
     uint8_t *valid, *target;
+    float *class_weights; /* NULL: all 1 */
 };
 
 /* --- net_memory.c ------------------------------------------------------------------------------ */

@@ -193,8 +193,8 @@ static int open_tensors(leat_net *net, leat_error *err)
     if (rc < 0 || (rc = open_program(net, &net->even, false, err)) < 0)
         return rc;
     const size_t rows = (size_t)net->model->batch_size;
-    size_t partial = larger(rows * 3, net->model->n_floats / LEAT_TRAIN_RANGE +
-                                          (size_t)net->model->n_params);
+    size_t partial = larger(rows * 3, 2 * (net->model->n_floats / LEAT_TRAIN_RANGE +
+                                           (size_t)net->model->n_params));
     size_t fixed = 0;
     leat_net_plan_room(net, net->train.program, &partial, &fixed);
     leat_net_plan_room(net, net->even.program, &partial, &fixed);
@@ -214,31 +214,60 @@ static int open_tensors(leat_net *net, leat_error *err)
 
 /* --- what the device can ---------------------------------------------------------------------- */
 
+/* Names and numbers of what has a form on the device. */
+typedef struct known {
+    const char *name;
+    int32_t number;
+} known;
+
+static int32_t number_of(const known *list, const char *name)
+{
+    while (list->name && strcmp(list->name, name))
+        list++;
+    return list->name ? list->number : -1;
+}
+
 static int choose(leat_net *net, leat_error *err)
 {
+    static const known losses[] = { { "softmax_cross_entropy", LEAT_LOSS_SOFTMAX },
+                                    { "binary_cross_entropy", LEAT_LOSS_BINARY },
+                                    { "mean_squared_error", LEAT_LOSS_SQUARED },
+                                    { 0 } };
+    static const known optimizers[] = { { "sgd", LEAT_OPTIM_SGD },
+                                        { "adam", LEAT_OPTIM_ADAM },
+                                        { "adamw", LEAT_OPTIM_ADAMW },
+                                        { "lars", LEAT_OPTIM_LARS },
+                                        { 0 } };
+    const char *const loss = net->model->loss->kind.name;
+    const char *const update = net->model->optimizer->kind.name;
+    net->loss = number_of(losses, loss);
+    net->optimizer = number_of(optimizers, update);
+    if (net->loss == LEAT_LOSS_BINARY &&
+        ((const leat_binary_options *)net->model->loss_options)->with_logits)
+        net->loss = LEAT_LOSS_BINARY_LOGITS;
+    if (net->loss >= 0 && net->optimizer >= 0)
+        return LEAT_OK;
+    return leat_gpu_fail(err, LEAT_E_UNSUPPORTED,
+                         "%s '%s' does not run on a GPU yet: use another one, or device: cpu",
+                         net->loss < 0 ? "loss" : "optimizer", net->loss < 0 ? loss : update);
+}
+
+/* Factors of the loss of each class, if there are. */
+static int open_class_weights(leat_net *net, leat_error *err)
+{
     const leat_model *const model = net->model;
-    const char *const loss = model->loss->kind.name, *const update = model->optimizer->kind.name;
-    if (!strcmp(loss, "softmax_cross_entropy"))
-        net->loss = LEAT_LOSS_SOFTMAX;
-    else if (!strcmp(loss, "binary_cross_entropy"))
-        net->loss = ((const leat_binary_options *)model->loss_options)->with_logits
-                        ? LEAT_LOSS_BINARY_LOGITS
-                        : LEAT_LOSS_BINARY;
-    else
-        return leat_gpu_fail(err, LEAT_E_UNSUPPORTED,
-                             "loss '%s' does not run on a GPU yet: use softmax_cross_entropy or "
-                             "binary_cross_entropy, or device: cpu",
-                             loss);
-    if (!strcmp(update, "sgd"))
-        net->optimizer = LEAT_OPTIM_SGD;
-    else if (!strcmp(update, "adam"))
-        net->optimizer = LEAT_OPTIM_ADAM;
-    else
-        return leat_gpu_fail(err, LEAT_E_UNSUPPORTED,
-                             "optimizer '%s' does not run on a GPU yet: use sgd or adam, or "
-                             "device: cpu",
-                             update);
-    return LEAT_OK;
+    const leat_softmax_options *const o = model->loss_options;
+    const size_t bytes =
+        (size_t)model->layers[model->n_layers - 1].out.dims[0] * sizeof *o->weights;
+    if (net->loss != LEAT_LOSS_SOFTMAX || !o->weights)
+        return LEAT_OK;
+    const int rc = leat_net_take(net, bytes, "class weights", &net->class_weights, err);
+    return rc < 0 ? rc
+                  : leat_gpu_check(net->gpu,
+                                   cudaMemcpyAsync(net->class_weights, o->weights, bytes,
+                                                   cudaMemcpyHostToDevice,
+                                                   leat_gpu_stream_cuda(net->own)),
+                                   "copying class weights", err);
 }
 
 static int find_kernels(leat_net *net, leat_error *err)
@@ -326,7 +355,8 @@ int leat_net_open_all(leat_net *net, leat_error *err)
     if (needs_library(net) &&
         (rc = leat_gpu_lib_functions.open(&options, &net->lib, err)) < 0)
         return rc;
-    if ((rc = open_arenas(net, err)) < 0 || (rc = open_packs(net, err)) < 0 ||
+    if ((rc = open_class_weights(net, err)) < 0 || (rc = open_arenas(net, err)) < 0 ||
+        (rc = open_packs(net, err)) < 0 ||
         (rc = draw_weights(net, err)) < 0 || (rc = leat_net_update_open(net, err)) < 0)
         return rc;
     net->packs_stale = true;

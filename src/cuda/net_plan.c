@@ -571,6 +571,14 @@ static int loss(const maker *m)
     a->target_type = target_type(m->net->model);
     a->loss = m->net->loss;
     a->sums = m->net->sums;
+    a->class_weights = m->net->class_weights;
+    if (a->loss == LEAT_LOSS_SOFTMAX) {
+        a->smoothing = ((const leat_softmax_options *)m->net->model->loss_options)->label_smoothing;
+    } else if (a->loss != LEAT_LOSS_SQUARED) {
+        const leat_binary_options *const o = m->net->model->loss_options;
+        a->smoothing = o->label_smoothing;
+        a->positive = o->positive_weight;
+    }
     a->channels = (int32_t)logits->n;
     a->row_n = logits->n;
     c->blocks[0] = (unsigned)((a->rows + LEAT_LOSS_ROWS - 1) / LEAT_LOSS_ROWS);

@@ -53,7 +53,13 @@ static int32_t list_params(const leat_net *net, leat_train_range *to)
     int32_t n = 0;
     for (int32_t i = 0; i < net->model->n_params; i++) {
         const leat_model_param *const p = &net->model->params[i];
-        const leat_train_range like = { .rate = p->rate, .decay = p->decays ? o->weight_decay : 0 };
+        const leat_train_range like = {
+            .first = n,
+            .count = list_ranges(NULL, i, 0, (int64_t)p->n, NULL),
+            .matrix = p->spec->shape.rank >= 2,
+            .rate = p->rate,
+            .decay = p->decays ? o->weight_decay : 0,
+        };
         if (p->spec->trained)
             n += list_ranges(to ? to + n : NULL, i, (int64_t)p->at, (int64_t)p->n, &like);
     }
@@ -130,12 +136,18 @@ static leat_net_call update_call(const leat_net *net)
 {
     leat_net_call c = ranged(net, LEAT_NET_update, &net->update_ranges);
     leat_train_update_args *const a = &c.args.update;
+    const void *const options = net->model->optimizer_options;
     if (net->optimizer == LEAT_OPTIM_SGD) {
-        const leat_sgd_options *const o = net->model->optimizer_options;
+        const leat_sgd_options *const o = options;
         a->momentum = o->momentum;
         a->nesterov = o->nesterov;
+        a->decoupled = o->decoupled;
+    } else if (net->optimizer == LEAT_OPTIM_LARS) {
+        const leat_lars_options *const o = options;
+        a->momentum = o->momentum;
+        a->trust = o->trust;
     } else {
-        const leat_adam_options *const o = net->model->optimizer_options;
+        const leat_adam_options *const o = options;
         a->beta1 = o->beta1;
         a->beta2 = o->beta2;
         a->epsilon = o->epsilon;
@@ -166,12 +178,12 @@ static int put_gradient(leat_net *net, leat_net_calls *calls, bool first, leat_e
     return rc;
 }
 
-static int put_clip(leat_net *net, leat_net_calls *calls, leat_error *err)
+static int put_norms(leat_net *net, leat_net_calls *calls, bool clips, leat_error *err)
 {
     leat_net_call clip = ranged(net, LEAT_NET_clip, &net->update_ranges);
     clip.blocks[0] = 1;
     const int rc = put(calls, ranged(net, LEAT_NET_squares, &net->update_ranges), err);
-    return rc < 0 ? rc : put(calls, clip, err);
+    return rc < 0 || !clips ? rc : put(calls, clip, err);
 }
 
 static int open_variant(leat_net *net, int variant, leat_error *err)
@@ -180,8 +192,9 @@ static int open_variant(leat_net *net, int variant, leat_error *err)
     int rc = put_gradient(net, calls, variant & 1, err);
     if (rc < 0 || !(variant & 2))
         return rc;
-    if (variant & 4)
-        rc = put_clip(net, calls, err);
+    const bool clips = (variant & 4) != 0;
+    if (net->update_ranges.n && (clips || net->model->optimizer->norms))
+        rc = put_norms(net, calls, clips, err);
     if (rc == LEAT_OK && net->update_ranges.n)
         rc = put(calls, update_call(net), err);
     return rc == LEAT_OK && net->pack_ranges.n ? put(calls, leat_net_pack_call(net), err) : rc;

@@ -126,12 +126,14 @@ static leat_net_step next_step(const leat_trainer *trainer)
     const leat_model *model = &trainer->model;
     const leat_rate_options *o = model->optimizer_options;
     const int64_t at = trainer->n_accumulated % model->accumulate;
+    const int64_t updates = trainer->backend->updates(trainer->net);
     return (leat_net_step){ .train = true,
                             .first = at == 0,
                             .last = at + 1 == model->accumulate,
                             .share = 1.0f / (float)model->accumulate,
                             .clip = trainer->clip,
-                            .rate = (double)o->learning_rate };
+                            .rate = (double)o->learning_rate *
+                                    leat_schedule_factor(trainer->schedule, updates) };
 }
 
 /* Initial weights that the first batch decides. */
@@ -156,9 +158,14 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train
         return LEAT_OK;
     if (train && trainer->whiten && (rc = whiten(trainer, rows, err)) < 0)
         return rc;
+    if (train &&
+        (rc = leat_average_before(&trainer->average, trainer->backend, trainer->net, err)) < 0)
+        return rc;
     rc = trainer->backend->step(trainer->net, trainer->stream, rows, &how, busy_ns, err);
     trainer->n_accumulated += rc == LEAT_OK && train;
-    return rc;
+    return rc == LEAT_OK && how.last
+               ? leat_average_after(&trainer->average, trainer->backend, trainer->net, err)
+               : rc;
 }
 
 int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, bool train,
@@ -384,6 +391,11 @@ static int evaluate_all(leat_trainer *trainer, leat_loader *loader, leat_error *
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 
+static int swap_average(leat_trainer *trainer, leat_error *err)
+{
+    return leat_average_swap(&trainer->average, trainer->backend, trainer->net, err);
+}
+
 /* Keeps the sums of training for the next leat_trainer_metrics(). */
 int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                           leat_error *err)
@@ -396,8 +408,12 @@ int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metri
     if (rc < 0)
         return rc;
     trainer->carried = add(trainer->carried, sums);
+    if ((rc = swap_average(trainer, err)) < 0)
+        return rc;
     rc = evaluate_all(trainer, loader, err);
-    const int taken = take_sums(trainer, &sums, rc == LEAT_OK ? err : NULL);
+    int after = take_sums(trainer, &sums, rc == LEAT_OK ? err : NULL);
     *out = means(trainer, sums);
-    return rc < 0 ? rc : taken;
+    const int back = swap_average(trainer, rc == LEAT_OK && after == LEAT_OK ? err : NULL);
+    after = after < 0 ? after : back;
+    return rc < 0 ? rc : after;
 }

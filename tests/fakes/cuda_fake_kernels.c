@@ -51,7 +51,7 @@ static int leat_train_args_pointers(const void *all, const void *out[CUDA_FAKE_P
                                      a->running_mean, a->running_variance,
                                      a->dscale,       a->dshift,
                                      a->factors,      a->partial,
-                                     a->target };
+                                     a->target,       a->class_weights };
     memcpy(out, pointers, sizeof pointers);
     return sizeof pointers / sizeof *pointers;
 }

@@ -75,6 +75,8 @@ typedef struct leat_train_args {
     uint32_t key[2];                /* of the generator */
     const void *target;
     int32_t target_type, loss;
+    float smoothing, positive;    /* of losses: label_smoothing, positive_weight */
+    const float *class_weights;   /* NULL: all 1 */
 } leat_train_args;
 
 /* Where a thread of LEAT_TRAIN_BLOCKS stands. */
