@@ -40,7 +40,9 @@ static leat_train_step numbers_of(const leat_net *net, const leat_net_rows *rows
 
 static int64_t target_bytes(const leat_net *net)
 {
-    static const int64_t sizes[] = { [LEAT_U8] = 1, [LEAT_I32] = 4, [LEAT_I64] = 8, [LEAT_F32] = 4 };
+    static const int64_t sizes[] = {
+        [LEAT_U8] = 1, [LEAT_I32] = 4, [LEAT_I64] = 8, [LEAT_F32] = 4
+    };
     return leat_gpu_launch_elements(&net->model->target) * sizes[net->model->target.dtype];
 }
 
@@ -177,9 +179,9 @@ static int move(leat_net *net, void *to, const void *from, size_t bytes, enum cu
 {
     int rc = wait_for_steps(net, err);
     if (rc == LEAT_OK)
-        rc = leat_gpu_check(
-            net->gpu, cudaMemcpyAsync(to, from, bytes, kind, leat_gpu_stream_cuda(net->own)),
-            "copying values", err);
+        rc = leat_gpu_check(net->gpu,
+                            cudaMemcpyAsync(to, from, bytes, kind, leat_gpu_stream_cuda(net->own)),
+                            "copying values", err);
     return rc < 0 ? rc : leat_gpu_stream_sync(net->own, err);
 }
 
@@ -198,10 +200,9 @@ static int cuda_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *e
     int rc = move(net, &sums, net->sums, sizeof sums, cudaMemcpyDeviceToHost, err);
     *out = (leat_net_sums){ sums.samples, sums.loss, sums.right };
     if (rc == LEAT_OK && (anew || sums.n_bad)) {
-        rc = leat_gpu_check(net->gpu,
-                            cudaMemsetAsync(net->sums, 0, sizeof sums,
-                                            leat_gpu_stream_cuda(net->own)),
-                            "clearing sums", err);
+        rc = leat_gpu_check(
+            net->gpu, cudaMemsetAsync(net->sums, 0, sizeof sums, leat_gpu_stream_cuda(net->own)),
+            "clearing sums", err);
         if (rc == LEAT_OK)
             rc = leat_gpu_stream_sync(net->own, err);
     }
@@ -230,9 +231,9 @@ static int cuda_write(leat_net *net, int32_t layer, int32_t param, leat_slot slo
     float *arena;
     const int rc = leat_net_slot(net, slot, &arena, err);
     net->packs_stale = true;
-    return rc < 0 ? rc
-                  : move(net, arena + p->at, from, p->n * sizeof *from, cudaMemcpyHostToDevice,
-                         err);
+    return rc < 0
+               ? rc
+               : move(net, arena + p->at, from, p->n * sizeof *from, cudaMemcpyHostToDevice, err);
 }
 
 /* Behind the steps enqueued before; graphs hold the addresses of arenas, so values move. */

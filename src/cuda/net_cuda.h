@@ -117,12 +117,12 @@ struct leat_net {
     const leat_model *model;
     const leat_net_host *host;
     leat_gpu *gpu;
-    leat_stream *own;      /* for reading and writing values */
-    cudaStream_t stream;   /* of the last step */
+    leat_stream *own;    /* for reading and writing values */
+    cudaStream_t stream; /* of the last step */
     cudaLibrary_t library;
     cudaKernel_t kernels[LEAT_N_NET_KERNELS];
     leat_gpu_lib *lib;
-    leat_net_program train, even; /* even: evaluation */
+    leat_net_program train, even;           /* even: evaluation */
     leat_net_calls update[LEAT_NET_GRAPHS]; /* after the backward pass; index: leat_net_variant */
     leat_net_graph graphs[LEAT_NET_GRAPHS];
     uint64_t uses;
@@ -139,7 +139,7 @@ struct leat_net {
     char *memory; /* tensors of the program that runs */
     float *saved; /* statistics of train.program, 5 numbers per channel */
     size_t *saved_at;
-    float *fixed;  /* the same for one batch_norm in evaluation, or pixels of one layer_norm */
+    float *fixed; /* the same for one batch_norm in evaluation, or pixels of one layer_norm */
     double *partial;
     void *workspace;
     size_t workspace_bytes;

@@ -99,8 +99,8 @@ static int capture(leat_net *net, const leat_net_plan *plan, const leat_net_call
     return leat_gpu_check(net->gpu, rc, "recording a step as a graph", err);
 }
 
-static int replay(leat_net *net, leat_net_graph *g, const leat_net_call *ingest, cudaStream_t stream,
-                  leat_error *err)
+static int replay(leat_net *net, leat_net_graph *g, const leat_net_call *ingest,
+                  cudaStream_t stream, leat_error *err)
 {
     void *all[] = { (void *)(uintptr_t)&ingest->args };
     g->params.kernelParams = all;

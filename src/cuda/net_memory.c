@@ -43,8 +43,7 @@ int leat_net_take(leat_net *net, size_t bytes, const char *what, void *out, leat
     net->blocks[net->n_blocks++] = memory;
     memcpy(out, &memory, sizeof memory);
     return leat_gpu_check(
-        net->gpu,
-        cudaMemsetAsync(memory, 0, bytes ? bytes : 256, leat_gpu_stream_cuda(net->own)),
+        net->gpu, cudaMemsetAsync(memory, 0, bytes ? bytes : 256, leat_gpu_stream_cuda(net->own)),
         "clearing device memory", err);
 }
 
@@ -193,8 +192,8 @@ static int open_tensors(leat_net *net, leat_error *err)
     if (rc < 0 || (rc = open_program(net, &net->even, false, err)) < 0)
         return rc;
     const size_t rows = (size_t)net->model->batch_size;
-    size_t partial = larger(rows * 3, 2 * (net->model->n_floats / LEAT_TRAIN_RANGE +
-                                           (size_t)net->model->n_params));
+    size_t partial = larger(
+        rows * 3, 2 * (net->model->n_floats / LEAT_TRAIN_RANGE + (size_t)net->model->n_params));
     size_t fixed = 0;
     leat_net_plan_room(net, net->train.program, &partial, &fixed);
     leat_net_plan_room(net, net->even.program, &partial, &fixed);
@@ -277,16 +276,14 @@ static int find_kernels(leat_net *net, leat_error *err)
         LEAT_NET_KERNEL_LIST(NAME)
 #undef NAME
     };
-    int rc = leat_gpu_check(net->gpu,
-                            cudaLibraryLoadData(&net->library, leat_fatbin, NULL, NULL, 0, NULL,
-                                                NULL, 0),
-                            "loading kernels", err);
+    int rc = leat_gpu_check(
+        net->gpu, cudaLibraryLoadData(&net->library, leat_fatbin, NULL, NULL, 0, NULL, NULL, 0),
+        "loading kernels", err);
     for (int i = 0; i < LEAT_N_NET_KERNELS && rc == LEAT_OK; i++) {
         char what[80];
         snprintf(what, sizeof what, "finding kernel %s", names[i]);
-        rc = leat_gpu_check(net->gpu,
-                            cudaLibraryGetKernel(&net->kernels[i], net->library, names[i]), what,
-                            err);
+        rc = leat_gpu_check(
+            net->gpu, cudaLibraryGetKernel(&net->kernels[i], net->library, names[i]), what, err);
     }
     return rc;
 }
@@ -324,11 +321,11 @@ static int draw_weights(leat_net *net, leat_error *err)
     for (int32_t i = 0; i < model->n_params; i++)
         net->host->draw(model, model->params[i].layer, model->params[i].index,
                         host + model->params[i].at);
-    const int rc = leat_gpu_check(net->gpu,
-                                  cudaMemcpyAsync(net->slots[LEAT_SLOT_WEIGHT], host, bytes,
-                                                  cudaMemcpyHostToDevice,
-                                                  leat_gpu_stream_cuda(net->own)),
-                                  "copying weights", err);
+    const int rc =
+        leat_gpu_check(net->gpu,
+                       cudaMemcpyAsync(net->slots[LEAT_SLOT_WEIGHT], host, bytes,
+                                       cudaMemcpyHostToDevice, leat_gpu_stream_cuda(net->own)),
+                       "copying weights", err);
     free(host); /* pageable memory has been read when the call returns */
     return rc;
 }
@@ -352,12 +349,11 @@ int leat_net_open_all(leat_net *net, leat_error *err)
         (rc = leat_gpu_stream_open(&net->gpu->base, &net->own, err)) < 0 ||
         (rc = find_kernels(net, err)) < 0 || (rc = open_tensors(net, err)) < 0)
         return rc;
-    if (needs_library(net) &&
-        (rc = leat_gpu_lib_functions.open(&options, &net->lib, err)) < 0)
+    if (needs_library(net) && (rc = leat_gpu_lib_functions.open(&options, &net->lib, err)) < 0)
         return rc;
     if ((rc = open_class_weights(net, err)) < 0 || (rc = open_arenas(net, err)) < 0 ||
-        (rc = open_packs(net, err)) < 0 ||
-        (rc = draw_weights(net, err)) < 0 || (rc = leat_net_update_open(net, err)) < 0)
+        (rc = open_packs(net, err)) < 0 || (rc = draw_weights(net, err)) < 0 ||
+        (rc = leat_net_update_open(net, err)) < 0)
         return rc;
     net->packs_stale = true;
     net->no_graphs = net->model->graph == LEAT_GRAPH_FALSE;

@@ -467,9 +467,8 @@ static int add_lib(const maker *m, const leat_gpu_lib_spec *spec, const leat_gpu
         return LEAT_E_NOMEM;
     c->layer = m->op->layer;
     c->lib = *args;
-    const int rc =
-        leat_gpu_lib_functions.op_open(m->net->lib, spec, leat_gpu_stream_cuda(m->net->own), &c->op,
-                                       &bytes, m->err);
+    const int rc = leat_gpu_lib_functions.op_open(
+        m->net->lib, spec, leat_gpu_stream_cuda(m->net->own), &c->op, &bytes, m->err);
     if (rc < 0) {
         m->plan->calls.n--;
         return rc;

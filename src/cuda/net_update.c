@@ -122,11 +122,9 @@ leat_net_call leat_net_pack_call(const leat_net *net)
 leat_net_call leat_net_arena_call(float *weight, float *other, size_t n, int32_t mode, float share)
 {
     leat_net_call c = { .kernel = LEAT_NET_arena, .layer = -1 };
-    c.args.update = (leat_train_update_args){ .n = (int64_t)n / LEAT_EIGHT,
-                                              .weight = weight,
-                                              .other = other,
-                                              .mode = mode,
-                                              .share = share };
+    c.args.update = (leat_train_update_args){
+        .n = (int64_t)n / LEAT_EIGHT, .weight = weight, .other = other, .mode = mode, .share = share
+    };
     c.blocks[0] = leat_net_blocks(c.args.update.n);
     c.blocks[1] = 1;
     return c;

@@ -52,9 +52,10 @@ static const leat_option train_table[] = {
     LEAT_OPTION_ENUM(leat_train_options, precision, "fp32", precisions,
                      "how layers compute; bf16: activations in bfloat16, weights in float32; tf32 "
                      "is for GPUs"),
-    LEAT_OPTION_ENUM(leat_train_options, graph, "auto", graphs,
-                     "on a GPU: record the step once as a CUDA graph and replay it; auto: where that "
-                     "is possible"),
+    LEAT_OPTION_ENUM(
+        leat_train_options, graph, "auto", graphs,
+        "on a GPU: record the step once as a CUDA graph and replay it; auto: where that "
+        "is possible"),
     LEAT_OPTION_I64(leat_train_options, accumulate, "1", 1, 100000,
                     "batches whose mean gradient makes one update"),
     LEAT_OPTION_F32(leat_train_options, clip, "0", 0, 1e9,

@@ -109,7 +109,8 @@ static void step_on_gpu(fixture *f, const leat_trainer_feed *feed, const batch *
 static double distance(fixture *a, fixture *b, int32_t layer, int32_t param, double least)
 {
     const size_t n = elements(&a->trainer->model.layers[layer].params[param].shape);
-    float *const x = read_param(a->trainer, layer, param), *const y = read_param(b->trainer, layer, param);
+    float *const x = read_param(a->trainer, layer, param), *const y =
+                                                               read_param(b->trainer, layer, param);
     double apart = 0, length = 0;
     for (size_t i = 0; i < n; i++) {
         apart += ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
@@ -204,54 +205,117 @@ static void compare(const model *m, const char *how, const char *cpu_how, int n,
 
 static const model small_models[] = {
     { "model: [dense: 9, relu, dense: 4]" SGD, LEAT_F32, { 7 }, 8, LEAT_I64, 0 },
-    { "model: [{dense: {units: 33, bias: false}}, sigmoid, dense: 17, tanh, dense: 4]" SGD, LEAT_U8,
-      { 20 }, 6, LEAT_I32, 0 },
+    { "model: [{dense: {units: 33, bias: false}}, sigmoid, dense: 17, tanh, dense: 4]" SGD,
+      LEAT_U8,
+      { 20 },
+      6,
+      LEAT_I32,
+      0 },
     { "model: [{conv2d: {filters: 5, kernel: 3, padding: same}}, relu, flatten, dense: 4]" SGD,
-      LEAT_F32, { 5, 6, 3 }, 5, LEAT_U8, 0 },
+      LEAT_F32,
+      { 5, 6, 3 },
+      5,
+      LEAT_U8,
+      0 },
     { "model: [{conv2d: {filters: 6, kernel: [3, 2], stride: [2, 1], padding: 1}}, leaky_relu, "
       "{conv2d: {filters: 8, kernel: 2, groups: 2, dilation: 2, bias: false}}, gelu, flatten, "
       "dense: 4]" SGD,
-      LEAT_U8, { 9, 8, 3 }, 4, LEAT_I64, 0 },
+      LEAT_U8,
+      { 9, 8, 3 },
+      4,
+      LEAT_I64,
+      0 },
     { "model: [{conv2d: {filters: 16, kernel: 3}}, batch_norm, relu, {max_pool: {size: 3, stride: "
       "2, padding: same}}, {conv2d: {filters: 9, kernel: 1}}, batch_norm, silu, {avg_pool: {size: "
       "2, padding: same}}, flatten, dense: 4]" SGD,
-      LEAT_F32, { 8, 7, 3 }, 6, LEAT_I64, 0 },
+      LEAT_F32,
+      { 8, 7, 3 },
+      6,
+      LEAT_I64,
+      0 },
     { "model: [dense: 24, batch_norm, gelu, layer_norm, dense: 12, softmax, batch_norm, dense: "
       "4]" SGD,
-      LEAT_F32, { 10 }, 9, LEAT_I64, 0 },
+      LEAT_F32,
+      { 10 },
+      9,
+      LEAT_I64,
+      0 },
     { "model: [{conv2d: {filters: 8, kernel: 3, padding: same}}, layer_norm, {multiply: 0.5}, "
       "relu, global_avg_pool, dense: 4]" SGD,
-      LEAT_F32, { 6, 6, 2 }, 5, LEAT_I64, 0 },
+      LEAT_F32,
+      { 6, 6, 2 },
+      5,
+      LEAT_I64,
+      0 },
     { "model: [{conv2d: {filters: 8, kernel: 3, padding: same, name: a}}, batch_norm, "
       "{relu: {name: b}}, {conv2d: {filters: 8, kernel: 3, padding: same}}, {batch_norm: {name: "
       "c}}, {add: {from: [c, b], name: d}}, {relu: {name: e}}, {concat: {from: [e, a], name: f}}, "
       "global_avg_pool, dense: 4]" SGD,
-      LEAT_F32, { 6, 5, 3 }, 6, LEAT_I64, 0 },
+      LEAT_F32,
+      { 6, 5, 3 },
+      6,
+      LEAT_I64,
+      0 },
     { "model: [dense: 30, relu, {dropout: 0.4}, dense: 4]" SGD, LEAT_F32, { 13 }, 8, LEAT_I64, 0 },
-    { "model: [dense: 8, relu, dense: 3], loss: binary_cross_entropy", LEAT_F32, { 6 }, 7, LEAT_F32,
+    { "model: [dense: 8, relu, dense: 3], loss: binary_cross_entropy",
+      LEAT_F32,
+      { 6 },
+      7,
+      LEAT_F32,
       3 },
     { "model: [dense: 8, relu, dense: 3, sigmoid], loss: {binary_cross_entropy: {with_logits: "
       "false}}, optimizer: {adam: {learning_rate: 0.01}}",
-      LEAT_F32, { 6 }, 7, LEAT_F32, 3 },
+      LEAT_F32,
+      { 6 },
+      7,
+      LEAT_F32,
+      3 },
     { "model: [dense: 4], loss: softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.1, "
       "momentum: 0.9, nesterov: true, weight_decay: 0.01}}",
-      LEAT_F32, { 40 }, 12, LEAT_I64, 0 },
-    { "model: [dense: 4], loss: {softmax_cross_entropy: {label_smoothing: 0.2, class_weights: [1, 2, "
-      "0.5, 3]}}, optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.1, decoupled: "
+      LEAT_F32,
+      { 40 },
+      12,
+      LEAT_I64,
+      0 },
+    { "model: [dense: 4], loss: {softmax_cross_entropy: {label_smoothing: 0.2, class_weights: [1, "
+      "2, "
+      "0.5, 3]}}, optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.1, "
+      "decoupled: "
       "true}}",
-      LEAT_F32, { 9 }, 12, LEAT_I64, 0 },
+      LEAT_F32,
+      { 9 },
+      12,
+      LEAT_I64,
+      0 },
     { "model: [dense: 50, relu, dense: 4], loss: softmax_cross_entropy, optimizer: {lars: "
       "{learning_rate: 1, trust: 0.1, momentum: 0.5, weight_decay: 0.01}}",
-      LEAT_F32, { 90 }, 12, LEAT_I64, 0 },
+      LEAT_F32,
+      { 90 },
+      12,
+      LEAT_I64,
+      0 },
     { "clip: 0.5, model: [dense: 7, relu, dense: 3], loss: mean_squared_error, optimizer: {adamw: "
       "{learning_rate: 0.02, weight_decay: 0.1}}",
-      LEAT_F32, { 5 }, 8, LEAT_F32, 3 },
-    { "model: [dense: 3], loss: {binary_cross_entropy: {label_smoothing: 0.1, positive_weight: 2}}, "
+      LEAT_F32,
+      { 5 },
+      8,
+      LEAT_F32,
+      3 },
+    { "model: [dense: 3], loss: {binary_cross_entropy: {label_smoothing: 0.1, positive_weight: "
+      "2}}, "
       "optimizer: {adam: {learning_rate: 0.02, weight_decay: 0.1}}",
-      LEAT_F32, { 5 }, 8, LEAT_F32, 3 },
+      LEAT_F32,
+      { 5 },
+      8,
+      LEAT_F32,
+      3 },
     { "clip: 0.1, accumulate: 3, model: [dense: 16, relu, dense: 4], loss: softmax_cross_entropy, "
       "optimizer: {adam: {learning_rate: 0.01}}",
-      LEAT_F32, { 11 }, 12, LEAT_I64, 0 },
+      LEAT_F32,
+      { 11 },
+      12,
+      LEAT_I64,
+      0 },
 };
 enum { N_SMALL = sizeof small_models / sizeof *small_models };
 
@@ -302,17 +366,29 @@ static void no_primitive_is_left_out(void **state)
 static const model whole_models[] = {
     { "model: [dense: 32, relu, dense: 32, relu, dense: 4], loss: softmax_cross_entropy, "
       "optimizer: {adam: {learning_rate: 0.01}}",
-      LEAT_F32, { 12 }, 16, LEAT_I64, 0 },
+      LEAT_F32,
+      { 12 },
+      16,
+      LEAT_I64,
+      0 },
     { "model: [{conv2d: {filters: 8, kernel: 3, padding: same}}, batch_norm, relu, {max_pool: 2}, "
       "{conv2d: {filters: 12, kernel: 3}}, batch_norm, relu, {dropout: 0.2}, flatten, dense: 4], "
       "loss: softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.05, momentum: 0.9}}",
-      LEAT_U8, { 8, 8, 3 }, 12, LEAT_I64, 0 },
+      LEAT_U8,
+      { 8, 8, 3 },
+      12,
+      LEAT_I64,
+      0 },
     { "model: [{conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, batch_norm, "
       "{relu: {name: a}}, {conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, "
       "batch_norm, relu, {conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, "
       "{batch_norm: {name: b}}, {add: {from: [b, a]}}, relu, global_avg_pool, dense: 4], "
       "loss: softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.05, momentum: 0.9}}",
-      LEAT_F32, { 7, 7, 3 }, 10, LEAT_I64, 0 },
+      LEAT_F32,
+      { 7, 7, 3 },
+      10,
+      LEAT_I64,
+      0 },
 };
 
 static void loss_curves_are_those_of_the_cpu(void **state)

@@ -198,8 +198,8 @@ static int list_pieces(const leat_gpu_lib_op *one, const leat_gpu_lib_args *a, p
     const counts c = counts_of(s);
     const int64_t element = type_of(s) == LEAT_TRAIN_BF16 ? 2 : 4;
     const bool conv = s->kind <= LEAT_GPU_LIB_CONV_GRAD_WEIGHTS;
-    const bool weights = s->kind == LEAT_GPU_LIB_CONV_GRAD_WEIGHTS ||
-                         s->kind == LEAT_GPU_LIB_DENSE_GRAD_WEIGHTS;
+    const bool weights =
+        s->kind == LEAT_GPU_LIB_CONV_GRAD_WEIGHTS || s->kind == LEAT_GPU_LIB_DENSE_GRAD_WEIGHTS;
     const bool forward = s->kind == LEAT_GPU_LIB_CONV || s->kind == LEAT_GPU_LIB_DENSE;
     int n = 0;
     if (forward || weights)

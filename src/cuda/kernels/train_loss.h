@@ -223,7 +223,8 @@ LEAT_HOST_DEVICE void leat_train_loss_block(const leat_train_args *a, const leat
 LEAT_HOST_DEVICE void leat_train_loss_finish_block(const leat_train_args *a,
                                                    const leat_train_place *at)
 {
-    double *const loss = (double *)at->shared + at->thread, *const right = loss + LEAT_TRAIN_THREADS;
+    double *const loss = (double *)at->shared + at->thread, *const right =
+                                                                loss + LEAT_TRAIN_THREADS;
     double *const samples = right + LEAT_TRAIN_THREADS;
     const int32_t half = LEAT_TRAIN_THREADS >> at->phase;
     if (at->phase == 0) {

@@ -118,8 +118,8 @@ LEAT_HOST_DEVICE void leat_train_sums_block(const leat_train_args *a, const leat
 LEAT_HOST_DEVICE void leat_train_statistics(const leat_train_args *a, int32_t c, double sum,
                                             double squares)
 {
-    const double count =
-        (double)a->step->n_valid * (double)(a->row_n / a->channels), part = sum / count;
+    const double count = (double)a->step->n_valid * (double)(a->row_n / a->channels),
+                 part = sum / count;
     const double origin =
         (double)leat_train_get(a->in[0], a->in_type, a->step->origin_row * a->row_n + c);
     const double around = squares / count - part * part, variance = around > 0 ? around : 0;

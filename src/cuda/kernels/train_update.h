@@ -128,7 +128,8 @@ LEAT_HOST_DEVICE void leat_train_squares_block(const leat_train_update_args *a,
                                                const leat_train_place *at)
 {
     const leat_train_range *const r = &a->ranges[at->block_x];
-    double *const mine = (double *)at->shared + at->thread, *const weight = mine + LEAT_TRAIN_THREADS;
+    double *const mine = (double *)at->shared + at->thread, *const weight =
+                                                                mine + LEAT_TRAIN_THREADS;
     if (at->phase == 0) {
         *mine = *weight = 0;
         for (int64_t i = r->from + at->thread; i < r->from + r->n; i += LEAT_TRAIN_THREADS) {
@@ -185,7 +186,8 @@ LEAT_HOST_DEVICE void leat_train_adam(const leat_train_update_args *a, const lea
 {
     const double step = a->step->rate * (double)r->rate;
     const float l2 = a->optimizer == LEAT_OPTIM_ADAM ? r->decay : 0.0f;
-    const float kept = a->optimizer == LEAT_OPTIM_ADAM ? 1.0f : 1 - (float)(step * (double)r->decay);
+    const float kept =
+        a->optimizer == LEAT_OPTIM_ADAM ? 1.0f : 1 - (float)(step * (double)r->decay);
     const float rate = (float)(step / a->step->left[0]);
     const float root = (float)(1 / sqrt(a->step->left[1]));
     const float g = a->grad[i] * a->step->grad_scale + l2 * a->weight[i];
@@ -203,9 +205,9 @@ LEAT_HOST_DEVICE void leat_train_lars(const leat_train_update_args *a, const lea
     const double step = a->step->rate * (double)r->rate, weight = sqrt(squares[1]);
     const double grad = sqrt(squares[0]) * (double)a->step->grad_scale;
     const bool plain = !r->matrix || !(weight > 0) || !(grad > 0);
-    const float rate = (float)(plain ? step
-                                     : step * (double)a->trust * weight /
-                                           (grad + (double)r->decay * weight));
+    const float rate =
+        (float)(plain ? step
+                      : step * (double)a->trust * weight / (grad + (double)r->decay * weight));
     const float g = a->grad[i] * a->step->grad_scale + r->decay * a->weight[i];
     const float v = a->momentum * a->states[0][i] + rate * g;
     a->states[0][i] = v;
@@ -249,4 +251,5 @@ LEAT_TRAIN_BLOCKS(train_unpack_all, leat_train_update_args, 1, leat_train_unpack
 LEAT_TRAIN_KERNEL(train_arena, leat_train_update_args, leat_train_arena_eight)
 LEAT_TRAIN_BLOCKS(train_squares, leat_train_update_args, LEAT_TREE_PHASES, leat_train_squares_block)
 LEAT_TRAIN_BLOCKS(train_clip, leat_train_update_args, LEAT_TREE_PHASES, leat_train_clip_block)
-LEAT_TRAIN_BLOCKS(train_update, leat_train_update_args, LEAT_TREE_PHASES + 1, leat_train_update_block)
+LEAT_TRAIN_BLOCKS(train_update, leat_train_update_args, LEAT_TREE_PHASES + 1,
+                  leat_train_update_block)

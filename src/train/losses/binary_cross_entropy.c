@@ -9,14 +9,15 @@
 #include "train/losses.h"
 #include "train/nn_text.h"
 
-static const leat_option options[] = { LEAT_OPTION_BOOL(
-                                           leat_binary_options, with_logits, "true",
-                                           "true: the model ends without sigmoid; false: with one"),
-                                       LEAT_OPTION_F32(leat_binary_options, label_smoothing, "0", 0, 1,
-                                                       "share of the target that is moved to 1/2"),
-                                       LEAT_OPTION_F32(leat_binary_options, positive_weight, "1", 0, 1e9,
-                                                       "factor of the loss of positive targets"),
-                                       LEAT_OPTION_END };
+static const leat_option options[] = {
+    LEAT_OPTION_BOOL(leat_binary_options, with_logits, "true",
+                     "true: the model ends without sigmoid; false: with one"),
+    LEAT_OPTION_F32(leat_binary_options, label_smoothing, "0", 0, 1,
+                    "share of the target that is moved to 1/2"),
+    LEAT_OPTION_F32(leat_binary_options, positive_weight, "1", 0, 1e9,
+                    "factor of the loss of positive targets"),
+    LEAT_OPTION_END
+};
 
 static int check(const void *opts, const leat_shape *logits, const leat_shape *target,
                  int32_t n_classes, leat_error *err)
