@@ -433,6 +433,215 @@ static void graphs_change_no_bit(void **state)
     check_fake(fake);
 }
 
+/* --- around steps ---------------------------------------------------------------------------------- */
+
+/* Averages of weights use blend and swap between steps; whiten reads the first batch. */
+static void averages_and_whitened_weights(void **state)
+{
+    static const model m = { "average: {ema: {decay: 0.8, every: 2}}, model: [{conv2d: {filters: "
+                             "12, kernel: 2, init: whiten, "
+                             "frozen: true}}, gelu, flatten, dense: 4]" SGD,
+                             LEAT_F32,
+                             { 5, 5, 3 },
+                             16,
+                             LEAT_I64,
+                             0 };
+    (void)state;
+    fake->reset(3);
+    compare(&m, "", "", 10, 1e-4, 1e-3);
+}
+
+/* What a checkpoint does: everything that a net holds goes into another and it trains on, bit for bit. */
+static void values_move_to_another_net(void **state)
+{
+    const model *const m = &whole_models[1];
+    const leat_trainer_feed feed = feed_for(m);
+    fixture f[2];
+    char text[2048];
+    (void)state;
+    fake->reset(4);
+    snprintf(text, sizeof text, "train: {device: cuda:0, %s}", m->text);
+    for (int k = 0; k < 2; k++)
+        fixture_must_open(&f[k], text, &feed);
+    for (int i = 0; i < 8; i++) {
+        batch b = draw(&feed, (uint64_t)i, m->batch, false);
+        step_on_gpu(&f[0], &feed, &b, true);
+        if (i >= 4)
+            step_on_gpu(&f[1], &feed, &b, true);
+        drop(&b);
+        if (i != 3)
+            continue;
+        const leat_model *const of_both = &f[0].trainer->model;
+        const leat_backend *const backend = f[0].trainer->backend;
+        for (int32_t p = 0; p < of_both->n_params; p++)
+            for (int slot = 0; slot <= of_both->optimizer->n_states; slot++) {
+                const leat_model_param *const of = &of_both->params[p];
+                float *const values = malloc(of->n * sizeof *values);
+                assert_int_equal(backend->read(f[0].trainer->net, of->layer, of->index,
+                                               (leat_slot)slot, values, NULL),
+                                 0);
+                assert_int_equal(backend->write(f[1].trainer->net, of->layer, of->index,
+                                                (leat_slot)slot, values, NULL),
+                                 0);
+                free(values);
+            }
+        backend->set_updates(f[1].trainer->net, backend->updates(f[0].trainer->net));
+    }
+    assert_true(fixture_same_weights(&f[0], &f[1]));
+    fixture_close(&f[0]);
+    fixture_close(&f[1]);
+    check_fake(fake);
+}
+
+/* Logits of an evaluation, in parts of at most batch_size rows. */
+static void logits_come_to_the_host(void **state)
+{
+    const model *const m = &whole_models[0];
+    const leat_trainer_feed feed = feed_for(m);
+    fixture gpu, cpu;
+    (void)state;
+    fake->reset(5);
+    open_both(m, "", "", &feed, &gpu, &cpu);
+    enum { ROWS = 37 };
+    batch b = draw(&feed, 1, ROWS, false);
+    float logits[2][ROWS * 4] = { { 0 } };
+    for (int k = 0; k < 2; k++) {
+        leat_trainer *const t = k ? cpu.trainer : gpu.trainer;
+        leat_net_rows rows = rows_of(&feed, &b);
+        const leat_net_step how = { .logits = logits[k] };
+        int64_t busy;
+        if (k == 0) {
+            rows.x.data = to_device(t, b.x, (size_t)leat_shape_bytes(&rows.x.shape));
+            rows.y.data = to_device(t, b.y, (size_t)leat_shape_bytes(&rows.y.shape));
+        }
+        assert_int_equal(t->backend->step(t->net, t->stream, &rows, &how, &busy, NULL), LEAT_OK);
+        assert_int_equal(leat_trainer_sync(t, NULL), LEAT_OK);
+        if (k == 0) {
+            t->device->table->device_free(t->device, rows.x.data);
+            t->device->table->device_free(t->device, rows.y.data);
+        }
+    }
+    for (int i = 0; i < ROWS * 4; i++)
+        assert_float_equal(logits[0][i], logits[1][i], 1e-5);
+    drop(&b);
+    fixture_close(&gpu);
+    fixture_close(&cpu);
+    check_fake(fake);
+}
+
+static void impossible_targets_are_named(void **state)
+{
+    const model *const m = &whole_models[0];
+    const leat_trainer_feed feed = feed_for(m);
+    fixture gpu, cpu;
+    leat_metrics metrics;
+    (void)state;
+    fake->reset(6);
+    open_both(m, "", "", &feed, &gpu, &cpu);
+    batch b = draw(&feed, 1, m->batch, false);
+    ((int64_t *)b.y)[5] = 4;
+    step_on_gpu(&gpu, &feed, &b, true);
+    assert_int_equal(leat_trainer_metrics(gpu.trainer, &metrics, &gpu.err), LEAT_E_DATA);
+    assert_non_null(strstr(gpu.err.message, "row 5 of a batch has a target of 4"));
+    assert_int_equal(leat_trainer_metrics(gpu.trainer, &metrics, &gpu.err), LEAT_OK);
+    drop(&b);
+    fixture_close(&gpu);
+    fixture_close(&cpu);
+    check_fake(fake);
+}
+
+static void refuse(const char *text, const leat_trainer_feed *feed, const char *word)
+{
+    fixture f;
+    char full[1024];
+    snprintf(full, sizeof full, "train: {device: cuda:0, %s}", text);
+    assert_true(fixture_open(&f, full, feed) < 0);
+    if (!strstr(f.err.message, word))
+        fail_msg("'%s' does not say '%s'", f.err.message, word);
+    fixture_close(&f);
+    check_fake(fake);
+}
+
+static void what_cannot_be_is_refused_at_open(void **state)
+{
+    const leat_trainer_feed feed = feed_for(&whole_models[0]);
+    (void)state;
+    fake->reset(7);
+    refuse("model: [dense: 4], loss: softmax_cross_entropy, optimizer: muon", &feed,
+           "optimizer 'muon' does not run on a GPU yet");
+    setenv("LEAT_FAKE_NO_TRAIN_LIB", "1", 1);
+    refuse("model: [dense: 4], loss: softmax_cross_entropy", &feed, "library is hidden");
+    unsetenv("LEAT_FAKE_NO_TRAIN_LIB");
+    fake->set_memory(1 << 16);
+    refuse("model: [dense: 4096, dense: 4], loss: softmax_cross_entropy", &feed,
+           "of device memory for");
+    fake->reset(7);
+}
+
+/* One run of a few steps; the first error. */
+static int try_steps(const leat_trainer_feed *feed, const char *text, leat_error *err)
+{
+    fixture f;
+    int rc = fixture_open(&f, text, feed);
+    batch b = draw(feed, 1, feed->batch_size, false);
+    const leat_device_table *const t = f.device ? f.device->table : NULL;
+    leat_net_rows rows = rows_of(feed, &b);
+    void *memory[2] = { NULL, NULL };
+    for (int k = 0; k < 2 && rc == LEAT_OK; k++) {
+        leat_view *const view = k ? &rows.y : &rows.x;
+        const size_t bytes = (size_t)leat_shape_bytes(&view->shape);
+        memory[k] = t->device_alloc(f.device, bytes);
+        rc = memory[k] ? t->copy_to_device(f.trainer->stream, memory[k], view->data, bytes, false)
+                       : LEAT_E_NOMEM;
+        view->data = memory[k];
+        if (rc < 0)
+            snprintf(f.err.message, sizeof f.err.message, "the test's own copy");
+    }
+    for (int i = 0; i < 4 && rc == LEAT_OK; i++)
+        rc = leat_trainer_step_rows(f.trainer, &rows, i < 3, &f.err);
+    leat_metrics metrics;
+    if (rc == LEAT_OK)
+        rc = leat_trainer_metrics(f.trainer, &metrics, &f.err);
+    if (f.trainer)
+        leat_trainer_sync(f.trainer, NULL);
+    for (int k = 0; k < 2; k++)
+        if (memory[k])
+            t->device_free(f.device, memory[k]);
+    fixture_close(&f);
+    drop(&b);
+    *err = f.err;
+    return rc;
+}
+
+/* Whatever call fails: an error with a message, nothing left behind, no wrong use after it. */
+static void any_call_may_fail(void **state)
+{
+    static const int codes[] = { 2 /* memory */, 719 /* launch failure */ };
+    static const char text[] = "train: {device: cuda:0, graph: true, clip: 1, model: [{conv2d: "
+                               "{filters: 4, kernel: 3}}, batch_norm, relu, flatten, dense: 4], "
+                               "loss: softmax_cross_entropy}";
+    const leat_trainer_feed feed = feed_of(LEAT_U8, 3, (int64_t[]){ 5, 5, 2 }, 4);
+    leat_error err;
+    (void)state;
+    fake->reset(8);
+    check(try_steps(&feed, text, &err), &err);
+    check_fake(fake);
+    const int64_t calls = (int64_t)fake->calls();
+    for (int k = 0; k < 2; k++)
+        for (int64_t n = k; n < calls; n += 3) {
+            fake->reset((uint64_t)n);
+            fake->fail_at(n, codes[k]);
+            err.message[0] = 0;
+            const int rc = try_steps(&feed, text, &err);
+            char live[128];
+            const bool bad = fake->violation() || fake->live(live, sizeof live);
+            if (bad || (rc < 0 && !err.message[0]))
+                fail_msg("call %d answers %d (then %d: '%s'): %s %s", (int)n, codes[k], rc,
+                         err.message, fake->violation() ? fake->violation() : "not freed:", live);
+        }
+    fake->reset(8);
+}
+
 int main(void)
 {
     fake = open_fake();
@@ -442,6 +651,12 @@ int main(void)
         cmocka_unit_test(no_primitive_is_left_out),
         cmocka_unit_test(loss_curves_are_those_of_the_cpu),
         cmocka_unit_test(graphs_change_no_bit),
+        cmocka_unit_test(averages_and_whitened_weights),
+        cmocka_unit_test(values_move_to_another_net),
+        cmocka_unit_test(logits_come_to_the_host),
+        cmocka_unit_test(impossible_targets_are_named),
+        cmocka_unit_test(what_cannot_be_is_refused_at_open),
+        cmocka_unit_test(any_call_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
