@@ -85,7 +85,7 @@ static int train(leat_net *net, const leat_net_rows *rows, const leat_net_step *
                  cudaStream_t stream, leat_error *err)
 {
     leat_net_plan *plan;
-    int rc = leat_net_plan_for(net, &net->train, rows->rows, &plan, err);
+    int rc = leat_net_plan_for(net, &net->train, rows->rows, rows->valid != NULL, &plan, err);
     if (rc < 0)
         return rc;
     const leat_net_call ingest = ingest_call(net, &net->train, rows, how);
@@ -113,7 +113,7 @@ static int evaluate_part(leat_net *net, const leat_net_rows *rows, const leat_ne
 {
     const leat_net_program *const p = &net->even;
     leat_net_plan *plan;
-    int rc = leat_net_plan_for(net, &net->even, rows->rows, &plan, err);
+    int rc = leat_net_plan_for(net, &net->even, rows->rows, false, &plan, err);
     if (rc < 0)
         return rc;
     const leat_net_call ingest = ingest_call(net, p, rows, how);
@@ -151,13 +151,13 @@ static int cuda_step(leat_net *net, leat_stream *stream, const leat_net_rows *ro
 {
     const cudaStream_t cuda = leat_gpu_stream_cuda(stream);
     *busy_ns = 0;
-    if (leat_gpu_use(net->gpu) < 0)
-        return leat_gpu_fail(err, LEAT_E_DEVICE, "cannot use the device");
+    int rc = leat_net_use(net, err);
+    if (rc < 0)
+        return rc;
     if (net->stream && net->stream != cuda) /* all memory is shared, so steps never overlap */
         cudaStreamSynchronize(net->stream);
     net->stream = cuda;
-    const int rc = renew_packs(net, cuda, err);
-    if (rc < 0)
+    if ((rc = renew_packs(net, cuda, err)) < 0)
         return rc;
     return how->train ? train(net, rows, how, cuda, err) : evaluate(net, rows, how, cuda, err);
 }
@@ -166,8 +166,9 @@ static int cuda_step(leat_net *net, leat_stream *stream, const leat_net_rows *ro
 
 static int wait_for_steps(leat_net *net, leat_error *err)
 {
-    if (leat_gpu_use(net->gpu) < 0)
-        return leat_gpu_fail(err, LEAT_E_DEVICE, "cannot use the device");
+    const int rc = leat_net_use(net, err);
+    if (rc < 0)
+        return rc;
     return net->stream ? leat_gpu_check(net->gpu, cudaStreamSynchronize(net->stream),
                                         "waiting for steps", err)
                        : LEAT_OK;
@@ -240,7 +241,7 @@ static int cuda_write(leat_net *net, int32_t layer, int32_t param, leat_slot slo
 static int both(leat_net *net, leat_slot a, leat_slot b, int32_t mode, float share, leat_error *err)
 {
     float *x, *y;
-    int rc = leat_gpu_use(net->gpu);
+    int rc = leat_net_use(net, err);
     if (rc < 0 || (rc = leat_net_slot(net, a, &x, err)) < 0 ||
         (rc = leat_net_slot(net, b, &y, err)) < 0)
         return rc;

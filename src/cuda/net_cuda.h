@@ -41,6 +41,7 @@
     X(channel_sums)                                                                                \
     X(channel_finish)                                                                              \
     X(norm_fix)                                                                                    \
+    X(norm_running)                                                                                \
     X(norm)                                                                                        \
     X(norm_grad)                                                                                   \
     X(layer_norm)                                                                                  \
@@ -81,7 +82,8 @@ typedef struct leat_net_calls {
 
 /* A program compiled for a number of rows. */
 typedef struct leat_net_plan {
-    int64_t rows; /* 0: none */
+    int64_t rows;  /* 0: none */
+    bool own_norm; /* all kernels of batch_norm are ours, so that masked rows may be left out */
     uint64_t last_use;
     leat_net_calls calls;
 } leat_net_plan;
@@ -129,6 +131,7 @@ struct leat_net {
     bool packs_stale, no_graphs;
     int64_t updates;
     int32_t loss, optimizer; /* the device's numbers for them */
+    bool lib_norm;           /* a plan has a batch_norm of the libraries, which know no masks */
 
     /* device memory */
     void *blocks[LEAT_NET_BLOCKS];
@@ -153,6 +156,17 @@ struct leat_net {
     float *class_weights; /* NULL: all 1 */
 };
 
+/* Floats that n take, so that what follows is aligned for the libraries. */
+static inline int64_t leat_net_padded(int64_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+/* Makes the net's GPU the current device of the thread. */
+static inline int leat_net_use(leat_net *net, leat_error *err)
+{
+    return leat_gpu_check(net->gpu, cudaSetDevice(net->gpu->number), "choosing the device", err);
+}
+
 /* --- net_memory.c ------------------------------------------------------------------------------ */
 
 /* Zeroed device memory that close frees; `what` is for the message. */
@@ -171,9 +185,9 @@ int leat_net_workspace(leat_net *net, size_t bytes, leat_error *err);
 /* Appends a call with zeroed arguments; NULL and an error. */
 leat_net_call *leat_net_add(leat_net_calls *calls, leat_net_kernel kernel, leat_error *err);
 void leat_net_calls_close(leat_net_calls *calls);
-/* The plan for a number of rows; a new one replaces the one unused for longest. */
-int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, leat_net_plan **out,
-                      leat_error *err);
+/* The plan for a number of rows, of which some may not count; a new one replaces the one unused for longest. */
+int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, bool masked,
+                      leat_net_plan **out, leat_error *err);
 /* Room that partial sums of a program need, in doubles, and that leat_net.fixed needs, in floats. */
 void leat_net_plan_room(const leat_net *net, const leat_program *p, size_t *partial, size_t *fixed);
 unsigned leat_net_blocks(int64_t n);

@@ -117,7 +117,7 @@ int leat_net_train_step(leat_net *net, leat_net_plan *plan, const leat_net_call 
                         int variant, cudaStream_t stream, leat_error *err)
 {
     leat_net_graph *const g = &net->graphs[variant];
-    const bool full = plan->rows == net->model->batch_size;
+    const bool full = plan->rows == net->model->batch_size && !plan->own_norm;
     if (!full || net->no_graphs || !g->warm) {
         const int rc = run_step(net, plan, ingest, variant, stream, err);
         g->warm |= full && rc == LEAT_OK;

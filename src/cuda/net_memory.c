@@ -163,6 +163,8 @@ static int open_input(leat_net *net, leat_net_program *p, leat_error *err)
 static int open_program(leat_net *net, leat_net_program *p, bool training, leat_error *err)
 {
     const int rc = net->host->program_open(net->model, training, &p->program, err);
+    if (rc == LEAT_OK)
+        p->program->apart = true; /* the libraries' batch_norm is not in place */
     return rc < 0 ? rc : net->host->program_place(p->program, net->model->batch_size, err);
 }
 
@@ -176,7 +178,7 @@ static int open_saved(leat_net *net, leat_error *err)
         return leat_gpu_fail(err, LEAT_E_NOMEM, "training: no memory for a plan");
     for (int32_t i = 0; i < p->n_saved; i++) {
         net->saved_at[i] = n;
-        n += ((size_t)p->saved[i] * 5 + 15) / 16 * 16;
+        n += 5 * (size_t)leat_net_padded(p->saved[i]);
     }
     return leat_net_take(net, n * sizeof(float), "statistics", &net->saved, err);
 }
@@ -335,9 +337,9 @@ static int open_plans(leat_net *net, leat_error *err)
 {
     leat_net_plan *plan;
     const int64_t rows = net->model->batch_size;
-    int rc = leat_net_plan_for(net, &net->train, rows, &plan, err);
+    int rc = leat_net_plan_for(net, &net->train, rows, false, &plan, err);
     if (rc == LEAT_OK)
-        rc = leat_net_plan_for(net, &net->even, rows, &plan, err);
+        rc = leat_net_plan_for(net, &net->even, rows, false, &plan, err);
     return rc < 0 ? rc : leat_gpu_stream_sync(net->own, err);
 }
 
@@ -345,7 +347,7 @@ int leat_net_open_all(leat_net *net, leat_error *err)
 {
     const leat_gpu_lib_options options = { .device = net->gpu->number };
     int rc = choose(net, err);
-    if (rc < 0 || (rc = leat_gpu_use(net->gpu)) < 0 ||
+    if (rc < 0 || (rc = leat_net_use(net, err)) < 0 ||
         (rc = leat_gpu_stream_open(&net->gpu->base, &net->own, err)) < 0 ||
         (rc = find_kernels(net, err)) < 0 || (rc = open_tensors(net, err)) < 0)
         return rc;

@@ -305,7 +305,8 @@ void leat_net_plan_room(const leat_net *net, const leat_program *p, size_t *part
         else if (op->prim == LEAT_PRIM_LAYER_NORM_GRAD)
             n = (size_t)(p->tensors[op->in[0]].n * net->model->batch_size /
                          channels_of(&p->tensors[op->in[0]].shape));
-        *fixed = *fixed > 2 * n ? *fixed : 2 * n;
+        n = 2 * (size_t)leat_net_padded((int64_t)n);
+        *fixed = *fixed > n ? *fixed : n;
     }
 }
 
@@ -324,6 +325,52 @@ static int bias_grad(const maker *m)
     return add_sums(m, &args, LEAT_SUMS_BIAS);
 }
 
+/* --- the libraries --------------------------------------------------------------------------- */
+
+enum { WEIGHT, BIAS };
+
+static leat_gpu_lib_spec spec_of(const maker *m, leat_gpu_lib_kind kind)
+{
+    const leat_sliding *const s = &m->op->window;
+    const leat_shape *const in = &m->layer->in, *const out = &m->layer->out;
+    leat_gpu_lib_spec spec = { .kind = kind,
+                               .type = m->net->model->precision,
+                               .deterministic = true,
+                               .rows = m->plan->rows,
+                               .in = { 1, 1, in->dims[in->rank - 1] },
+                               .out = { 1, 1, out->dims[out->rank - 1] } };
+    if (kind > LEAT_GPU_LIB_CONV_GRAD_WEIGHTS)
+        return spec; /* dense; norm sets its own */
+    for (int k = 0; k < 2; k++) {
+        spec.in[k] = s->in[k];
+        spec.out[k] = s->out[k];
+        spec.size[k] = s->size[k];
+        spec.stride[k] = s->stride[k];
+        spec.dilation[k] = s->dilation[k];
+        spec.pad_low[k] = s->pad_low[k];
+        spec.pad_high[k] = s->pad_high[k];
+    }
+    spec.groups = ((const leat_conv2d_options *)m->layer->options)->groups;
+    return spec;
+}
+
+static int add_lib(const maker *m, const leat_gpu_lib_spec *spec, const leat_gpu_lib_args *args)
+{
+    leat_gpu_lib_op_bytes bytes = { 0 };
+    leat_net_call *const c = leat_net_add(&m->plan->calls, LEAT_NET_each, m->err);
+    if (!c)
+        return LEAT_E_NOMEM;
+    c->layer = m->op->layer;
+    c->lib = *args;
+    const int rc = leat_gpu_lib_functions.op_open(
+        m->net->lib, spec, leat_gpu_stream_cuda(m->net->own), &c->op, &bytes, m->err);
+    if (rc < 0) {
+        m->plan->calls.n--;
+        return rc;
+    }
+    return leat_net_workspace(m->net, bytes.workspace, m->err);
+}
+
 /* --- batch_norm, layer_norm ------------------------------------------------------------------- */
 
 enum { SCALE, SHIFT, MEAN, VARIANCE };
@@ -340,8 +387,8 @@ static leat_train_args norm_args(const maker *m, float *saved)
     args.scale = weight_of(m, SCALE);
     args.shift = weight_of(m, SHIFT);
     args.mean = saved;
-    args.inverse = saved + args.channels;
-    args.factors = saved + 2 * args.channels;
+    args.inverse = saved + leat_net_padded(args.channels);
+    args.factors = saved + 2 * leat_net_padded(args.channels);
     args.dscale = grad_of(m, SCALE);
     args.dshift = grad_of(m, SHIFT);
     return args;
@@ -373,11 +420,68 @@ static leat_train_args batch_norm_args(const maker *m, float *saved)
     return args;
 }
 
+static leat_gpu_lib_spec norm_spec(const maker *m, leat_gpu_lib_kind kind)
+{
+    const leat_shape *const in = &m->layer->in;
+    leat_gpu_lib_spec spec = spec_of(m, kind);
+    for (int k = 0; k < 2; k++)
+        spec.in[k] = spec.out[k] = in->rank == 3 ? in->dims[k] : 1;
+    spec.relu = m->op->act == LEAT_ACT_relu;
+    spec.epsilon = (double)((const leat_batch_norm_options *)m->layer->options)->epsilon;
+    return spec;
+}
+
+/* What libraries can do at all: no masks, no other activation, gradients of both parameters. */
+static bool may_use_lib_norm(const maker *m)
+{
+    const bool act = m->op->act == LEAT_ACT_NONE || m->op->act == LEAT_ACT_relu;
+    return m->net->lib && !m->plan->own_norm && act;
+}
+
+/* LEAT_E_UNSUPPORTED: kernels of ours do it. */
+static int lib_norm(const maker *m, const leat_train_args *a)
+{
+    if (!may_use_lib_norm(m))
+        return LEAT_E_UNSUPPORTED;
+    const leat_gpu_lib_spec spec = norm_spec(m, LEAT_GPU_LIB_NORM);
+    const leat_gpu_lib_args args = { .x = a->in[0],
+                                     .scale = a->scale,
+                                     .shift = a->shift,
+                                     .y = a->out[0],
+                                     .mean = a->mean,
+                                     .inverse = a->inverse };
+    const int rc = add_lib(m, &spec, &args);
+    m->net->lib_norm |= rc == LEAT_OK;
+    return rc;
+}
+
+static int lib_norm_grad(const maker *m, const leat_train_args *a)
+{
+    if (!may_use_lib_norm(m) || !a->dscale || !a->dshift)
+        return LEAT_E_UNSUPPORTED;
+    const leat_gpu_lib_spec spec = norm_spec(m, LEAT_GPU_LIB_NORM_GRAD);
+    const leat_gpu_lib_args args = { .dy = a->in[0],
+                                     .x = a->in[1],
+                                     .scale = a->scale,
+                                     .shift = a->shift,
+                                     .mean = a->mean,
+                                     .inverse = a->inverse,
+                                     .dx = a->out[0],
+                                     .dscale = a->dscale,
+                                     .dshift = a->dshift };
+    const int rc = add_lib(m, &spec, &args);
+    m->net->lib_norm |= rc == LEAT_OK;
+    return rc;
+}
+
 static int norm(const maker *m)
 {
     const leat_train_args args = batch_norm_args(m, saved_of(m));
     if (args.n < 0)
         return LEAT_E_NOMEM;
+    const int own = lib_norm(m, &args);
+    if (own != LEAT_E_UNSUPPORTED)
+        return own < 0 ? own : apply(m, LEAT_NET_norm_running, &args, args.channels);
     const int rc = add_sums(m, &args, LEAT_SUMS_STATISTICS);
     return rc < 0 ? rc : apply(m, LEAT_NET_norm, &args, eights(args.rows * args.row_n));
 }
@@ -397,6 +501,9 @@ static int norm_grad(const maker *m)
     const leat_train_args args = batch_norm_args(m, saved_of(m));
     if (args.n < 0)
         return LEAT_E_NOMEM;
+    const int own = lib_norm_grad(m, &args);
+    if (own != LEAT_E_UNSUPPORTED)
+        return own;
     const int rc = add_sums(m, &args, LEAT_SUMS_GRAD);
     return rc < 0 ? rc : apply(m, LEAT_NET_norm_grad, &args, eights(args.rows * args.row_n));
 }
@@ -430,51 +537,7 @@ static int layer_norm_grad(const maker *m)
     return rc < 0 ? rc : apply(m, LEAT_NET_layer_norm_grad, &args, args.pixels);
 }
 
-/* --- the libraries --------------------------------------------------------------------------- */
-
-enum { WEIGHT, BIAS };
-
-static leat_gpu_lib_spec spec_of(const maker *m, leat_gpu_lib_kind kind)
-{
-    const leat_sliding *const s = &m->op->window;
-    const leat_shape *const in = &m->layer->in, *const out = &m->layer->out;
-    leat_gpu_lib_spec spec = { .kind = kind,
-                               .type = m->net->model->precision,
-                               .deterministic = true,
-                               .rows = m->plan->rows,
-                               .in = { 1, 1, in->dims[in->rank - 1] },
-                               .out = { 1, 1, out->dims[out->rank - 1] } };
-    if (kind > LEAT_GPU_LIB_CONV_GRAD_WEIGHTS)
-        return spec;
-    for (int k = 0; k < 2; k++) {
-        spec.in[k] = s->in[k];
-        spec.out[k] = s->out[k];
-        spec.size[k] = s->size[k];
-        spec.stride[k] = s->stride[k];
-        spec.dilation[k] = s->dilation[k];
-        spec.pad_low[k] = s->pad_low[k];
-        spec.pad_high[k] = s->pad_high[k];
-    }
-    spec.groups = ((const leat_conv2d_options *)m->layer->options)->groups;
-    return spec;
-}
-
-static int add_lib(const maker *m, const leat_gpu_lib_spec *spec, const leat_gpu_lib_args *args)
-{
-    leat_gpu_lib_op_bytes bytes = { 0 };
-    leat_net_call *const c = leat_net_add(&m->plan->calls, LEAT_NET_each, m->err);
-    if (!c)
-        return LEAT_E_NOMEM;
-    c->layer = m->op->layer;
-    c->lib = *args;
-    const int rc = leat_gpu_lib_functions.op_open(
-        m->net->lib, spec, leat_gpu_stream_cuda(m->net->own), &c->op, &bytes, m->err);
-    if (rc < 0) {
-        m->plan->calls.n--;
-        return rc;
-    }
-    return leat_net_workspace(m->net, bytes.workspace, m->err);
-}
+/* --- convolution and dense --------------------------------------------------------------------- */
 
 static int forward(const maker *m, leat_gpu_lib_kind kind)
 {
@@ -665,13 +728,14 @@ static int clear(leat_net *net, leat_net_program *p, leat_net_plan *plan, leat_e
     return leat_gpu_check(net->gpu, rc, "waiting for steps", err);
 }
 
-int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, leat_net_plan **out,
-                      leat_error *err)
+int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, bool masked,
+                      leat_net_plan **out, leat_error *err)
 {
+    const bool own_norm = masked && net->lib_norm;
     leat_net_plan *oldest = &p->plans[0];
     for (int i = 0; i < LEAT_NET_PLANS; i++) {
         leat_net_plan *const plan = &p->plans[i];
-        if (plan->rows == rows) {
+        if (plan->rows == rows && plan->own_norm == own_norm) {
             plan->last_use = ++net->uses;
             *out = plan;
             return LEAT_OK;
@@ -683,6 +747,7 @@ int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, leat_net
     if (rc < 0)
         return rc;
     oldest->rows = rows;
+    oldest->own_norm = own_norm;
     oldest->last_use = ++net->uses;
     if ((rc = compile(net, p, oldest, err)) < 0) {
         leat_net_calls_close(&oldest->calls);

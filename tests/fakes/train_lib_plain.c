@@ -119,6 +119,51 @@ static void dense_bias_grad(const leat_gpu_lib_spec *s, const leat_gpu_lib_args 
     }
 }
 
+/* --- batch_norm -------------------------------------------------------------------------------- */
+
+static void norm_channel(const leat_gpu_lib_spec *s, const leat_gpu_lib_args *a, int64_t c)
+{
+    const int64_t n = s->in[2], pixels = s->rows * s->in[0] * s->in[1];
+    double mean = 0, squares = 0;
+    for (int64_t p = 0; p < pixels; p++)
+        mean += (double)leat_train_get(a->x, type_of(s), p * n + c) / (double)pixels;
+    for (int64_t p = 0; p < pixels; p++) {
+        const double d = (double)leat_train_get(a->x, type_of(s), p * n + c) - mean;
+        squares += d * d;
+    }
+    a->mean[c] = (float)mean;
+    a->inverse[c] = (float)(1 / sqrt(squares / (double)pixels + s->epsilon));
+    for (int64_t p = 0; p < pixels; p++) {
+        const float x = leat_train_get(a->x, type_of(s), p * n + c);
+        const float y = (x - a->mean[c]) * a->inverse[c] * a->scale[c] + a->shift[c];
+        leat_train_put(a->y, type_of(s), p * n + c, s->relu && y < 0 ? 0 : y);
+    }
+}
+
+static void norm_grad_channel(const leat_gpu_lib_spec *s, const leat_gpu_lib_args *a, int64_t c)
+{
+    const int64_t n = s->in[2], pixels = s->rows * s->in[0] * s->in[1];
+    double sum = 0, dot = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t p = 0; p < pixels; p++) {
+            const float x = leat_train_get(a->x, type_of(s), p * n + c);
+            const float z = (x - a->mean[c]) * a->inverse[c];
+            float dy = leat_train_get(a->dy, type_of(s), p * n + c);
+            if (s->relu && !(z * a->scale[c] + a->shift[c] > 0))
+                dy = 0;
+            if (pass == 0) {
+                sum += (double)dy;
+                dot += (double)dy * (double)z;
+                continue;
+            }
+            const double part = (double)dy - (sum + (double)z * dot) / (double)pixels;
+            leat_train_put(a->dx, type_of(s), p * n + c,
+                           (float)(part * (double)a->inverse[c] * (double)a->scale[c]));
+        }
+    a->dscale[c] = (float)dot;
+    a->dshift[c] = (float)sum;
+}
+
 /* --- running ------------------------------------------------------------------------------------ */
 
 /* Elements of the memory of a spec. */
@@ -164,13 +209,15 @@ static void work(void *arg)
     double *const sums = calloc((size_t)most + 1, sizeof *sums);
     const bool conv = s->kind <= LEAT_GPU_LIB_CONV_GRAD_WEIGHTS;
     memset(a->workspace, 0xa5, WORKSPACE);
+    for (int64_t i = 0; s->kind >= LEAT_GPU_LIB_NORM && i < s->in[2]; i++)
+        (s->kind == LEAT_GPU_LIB_NORM ? norm_channel : norm_grad_channel)(s, a, i);
     if (s->kind == LEAT_GPU_LIB_CONV || s->kind == LEAT_GPU_LIB_DENSE) {
         (conv ? all_windows : dense)(s, a, to_y, sums);
         put_y(s, a, sums, c.y);
     } else if (s->kind == LEAT_GPU_LIB_CONV_GRAD_DATA || s->kind == LEAT_GPU_LIB_DENSE_GRAD_DATA) {
         (conv ? all_windows : dense)(s, a, to_dx, sums);
         put_all(a->dx, type_of(s), sums, c.x);
-    } else {
+    } else if (s->kind < LEAT_GPU_LIB_NORM) {
         (conv ? all_windows : dense)(s, a, to_dw, sums);
         put_all(a->dw, conv ? type_of(s) : LEAT_TRAIN_F32, sums, c.w);
         if (s->bias)
@@ -190,7 +237,28 @@ typedef struct piece {
     bool written;
 } piece;
 
-enum { PIECES = 7 };
+enum { PIECES = 10 };
+
+static int list_norm(const leat_gpu_lib_spec *s, const leat_gpu_lib_args *a, int64_t bytes,
+                     piece to[PIECES])
+{
+    const bool forward = s->kind == LEAT_GPU_LIB_NORM;
+    const int64_t vector = s->in[2] * 4;
+    int n = 0;
+    to[n++] = (piece){ "x", a->x, bytes, false };
+    to[n++] = (piece){ "scale", a->scale, vector, false };
+    to[n++] = (piece){ "shift", a->shift, vector, false };
+    to[n++] = (piece){ "mean", a->mean, vector, forward };
+    to[n++] = (piece){ "inverse", a->inverse, vector, forward };
+    to[n++] = forward ? (piece){ "y", a->y, bytes, true } : (piece){ "dx", a->dx, bytes, true };
+    if (!forward) {
+        to[n++] = (piece){ "dy", a->dy, bytes, false };
+        to[n++] = (piece){ "dscale", a->dscale, vector, true };
+        to[n++] = (piece){ "dshift", a->dshift, vector, true };
+    }
+    to[n++] = (piece){ "workspace", a->workspace, WORKSPACE, true };
+    return n;
+}
 
 static int list_pieces(const leat_gpu_lib_op *one, const leat_gpu_lib_args *a, piece to[PIECES])
 {
@@ -202,6 +270,8 @@ static int list_pieces(const leat_gpu_lib_op *one, const leat_gpu_lib_args *a, p
         s->kind == LEAT_GPU_LIB_CONV_GRAD_WEIGHTS || s->kind == LEAT_GPU_LIB_DENSE_GRAD_WEIGHTS;
     const bool forward = s->kind == LEAT_GPU_LIB_CONV || s->kind == LEAT_GPU_LIB_DENSE;
     int n = 0;
+    if (s->kind >= LEAT_GPU_LIB_NORM)
+        return list_norm(s, a, c.x * element, to);
     if (forward || weights)
         to[n++] = (piece){ "x", a->x, c.x * element, false };
     if (!weights)
@@ -283,8 +353,10 @@ static int op_open(leat_gpu_lib *lib, const leat_gpu_lib_spec *spec, cudaStream_
 {
     (void)stream;
     *out = NULL;
-    if (spec->kind >= LEAT_GPU_LIB_NORM) {
-        snprintf(err->message, sizeof err->message, "no norm in plain C");
+    /* As cuDNN does, so that tests see both ways. */
+    if (spec->kind >= LEAT_GPU_LIB_NORM && (spec->add || spec->in[2] % 8)) {
+        snprintf(err->message, sizeof err->message, "%lld channels are no multiple of 8",
+                 (long long)spec->in[2]);
         return err->code = LEAT_E_UNSUPPORTED;
     }
     leat_gpu_lib_op *const one = calloc(1, sizeof *one);

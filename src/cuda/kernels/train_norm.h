@@ -189,6 +189,15 @@ LEAT_HOST_DEVICE void leat_train_norm_fix_one(const leat_train_args *a, int64_t 
     a->inverse[i] = (float)(1 / sqrt((double)a->running_variance[i] + a->epsilon));
 }
 
+/* Running statistics from mean and inverse that a library has computed; one channel. */
+LEAT_HOST_DEVICE void leat_train_norm_running_one(const leat_train_args *a, int64_t i)
+{
+    const double inverse = (double)a->inverse[i], variance = 1 / (inverse * inverse) - a->epsilon;
+    a->running_mean[i] = a->momentum * a->running_mean[i] + (1 - a->momentum) * a->mean[i];
+    a->running_variance[i] = a->momentum * a->running_variance[i] +
+                             (1 - a->momentum) * (float)(variance > 0 ? variance : 0);
+}
+
 /* Eight of row_n * rows values. */
 LEAT_HOST_DEVICE void leat_train_norm_eight(const leat_train_args *a, int64_t i)
 {
@@ -281,6 +290,7 @@ LEAT_TRAIN_BLOCKS(train_channel_sums, leat_train_args, LEAT_SUMS_PHASES, leat_tr
 LEAT_TRAIN_BLOCKS(train_channel_finish, leat_train_args, LEAT_SUMS_FINISH_PHASES,
                   leat_train_sums_finish_block)
 LEAT_TRAIN_KERNEL(train_norm_fix, leat_train_args, leat_train_norm_fix_one)
+LEAT_TRAIN_KERNEL(train_norm_running, leat_train_args, leat_train_norm_running_one)
 LEAT_TRAIN_KERNEL(train_norm, leat_train_args, leat_train_norm_eight)
 LEAT_TRAIN_KERNEL(train_norm_grad, leat_train_args, leat_train_norm_grad_eight)
 LEAT_TRAIN_KERNEL(train_layer_norm, leat_train_args, leat_train_layer_norm_pixel)
