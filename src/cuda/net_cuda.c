@@ -62,9 +62,11 @@ static leat_net_call ingest_call(const leat_net *net, const leat_net_program *p,
                                    .y_bytes = target_bytes(net) * rows->rows,
                                    .rows = rows->rows,
                                    .x_type = (int32_t)p->program->tensors[0].type,
-                                   .to_type = p->input_type,
+                                   .to_type = (int32_t)p->program->tensors[p->input_tensor].type,
+                                   .channels = p->padded ? (int32_t)net->model->input.dims[2] : 0,
                                    .step = numbers_of(net, rows, how) };
-    a->n = (a->x_n + LEAT_EIGHT - 1) / LEAT_EIGHT;
+    const int64_t together = a->channels ? a->channels : LEAT_EIGHT;
+    a->n = (a->x_n + together - 1) / together;
     a->n = a->n > a->y_bytes ? a->n : a->y_bytes;
     a->n = a->n > a->rows ? a->n : a->rows;
     c.blocks[0] = leat_net_blocks(a->n);

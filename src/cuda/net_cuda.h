@@ -92,9 +92,10 @@ enum { LEAT_NET_PLANS = 4, LEAT_NET_GRAPHS = 8 };
 
 typedef struct leat_net_program {
     leat_program *program;
-    int32_t skipped; /* op 0 if ingest does the conversion; -1: none */
-    void *input;     /* where ingest puts the batch's input, of type input_type */
-    int32_t input_type;
+    int32_t skipped;      /* op 0 if ingest does the conversion; -1: none */
+    int32_t input_tensor; /* that ingest writes */
+    void *input;          /* its memory */
+    bool padded;          /* its pixels have eight channels, zeros behind the model's own */
     leat_net_plan plans[LEAT_NET_PLANS];
 } leat_net_program;
 

@@ -92,7 +92,7 @@ const leat_train_pack *leat_net_pack_of(const leat_net *net, int32_t param)
 }
 
 /* Weights of convolutions always; the others where the libraries read bfloat16. */
-static void add_packs(leat_net *net, const leat_model_layer *l, size_t *bytes)
+static void add_packs(leat_net *net, const leat_model_layer *l, bool padded, size_t *bytes)
 {
     const bool bf16 = net->model->precision == LEAT_PRECISION_BF16;
     const size_t element = bf16 ? 2 : 4;
@@ -108,8 +108,10 @@ static void add_packs(leat_net *net, const leat_model_layer *l, size_t *bytes)
             continue;
         if (pack.krsc) {
             pack.taps = s->dims[0] * s->dims[1];
-            pack.channels = pack.padded = s->dims[2];
+            pack.channels = s->dims[2];
+            pack.padded = padded ? LEAT_EIGHT : s->dims[2];
             pack.filters = s->dims[3];
+            pack.n = pack.filters * pack.taps * pack.padded;
         }
         net->packs[net->n_packs++] = pack;
         *bytes += ((size_t)pack.n * element + 255) / 256 * 256;
@@ -125,7 +127,8 @@ static int open_packs(leat_net *net, leat_error *err)
         return leat_gpu_fail(err, LEAT_E_NOMEM, "training: no memory for a plan");
     for (int32_t i = 0; i < p->n_forward; i++)
         if (p->ops[i].prim == LEAT_PRIM_CONV || p->ops[i].prim == LEAT_PRIM_DENSE)
-            add_packs(net, &net->model->layers[p->ops[i].layer], &bytes);
+            add_packs(net, &net->model->layers[p->ops[i].layer],
+                      net->train.padded && p->ops[i].in[0] == net->train.input_tensor, &bytes);
     const size_t table = (size_t)net->n_packs * sizeof *net->packs;
     int rc = leat_net_take(net, bytes, "copies of weights", &net->copies, err);
     if (rc < 0 ||
@@ -140,24 +143,47 @@ static int open_packs(leat_net *net, leat_error *err)
 
 /* --- programs -------------------------------------------------------------------------------- */
 
+/* Convolutions in bfloat16 are far quicker over eight channels than over three. */
+static bool may_pad(const leat_net *net, const leat_program *p, int32_t t)
+{
+    const leat_shape *const shape = &p->tensors[t].shape;
+    if (p->tensors[t].type != LEAT_PRIM_BF16 || shape->rank != 3 || shape->dims[2] >= LEAT_EIGHT)
+        return false;
+    for (int32_t i = 0; i < p->n_ops; i++) {
+        const leat_prim_op *const op = &p->ops[i];
+        const bool reads = op->in[0] == t || op->in[1] == t || op->in[2] == t;
+        const bool conv = op->prim == LEAT_PRIM_CONV || op->prim == LEAT_PRIM_CONV_GRAD_WEIGHTS;
+        if (!reads)
+            continue;
+        if (!conv ||
+            ((const leat_conv2d_options *)net->model->layers[op->layer].options)->groups > 1)
+            return false;
+    }
+    return true;
+}
+
 /* Ingest converts the input where the program begins with that, else it copies it. */
 static int open_input(leat_net *net, leat_net_program *p, leat_error *err)
 {
-    const leat_prim_op *const first = &p->program->ops[0];
+    const leat_program *const program = p->program;
+    const leat_prim_op *const first = &program->ops[0];
     const bool converts = first->prim == LEAT_PRIM_CONVERT && first->in[0] == 0;
     int32_t readers = 0;
-    for (int32_t i = 0; i < p->program->n_ops; i++)
+    for (int32_t i = 0; i < program->n_ops; i++)
         for (int k = 0; k < LEAT_PRIM_MAX_IN; k++)
-            readers += p->program->ops[i].in[k] == 0;
+            readers += program->ops[i].in[k] == 0;
     p->skipped = converts && readers == 1 ? 0 : -1;
-    if (p->skipped == 0) {
-        p->input = net->memory + p->program->tensors[first->out[0]].at;
-        p->input_type = (int32_t)p->program->tensors[first->out[0]].type;
+    p->input_tensor = p->skipped == 0 ? first->out[0] : 0;
+    p->padded = p == &net->train ? may_pad(net, program, p->input_tensor) : net->train.padded;
+    const leat_program_tensor *const t = &program->tensors[p->input_tensor];
+    size_t values = (size_t)(t->n * net->model->batch_size);
+    if (p->padded)
+        values = values / (size_t)t->shape.dims[2] * LEAT_EIGHT;
+    else if (p->skipped == 0) {
+        p->input = net->memory + t->at;
         return LEAT_OK;
     }
-    p->input_type = (int32_t)p->program->tensors[0].type;
-    return leat_net_take(net, (size_t)(p->program->tensors[0].n * net->model->batch_size) * 4,
-                         "the batch", &p->input, err);
+    return leat_net_take(net, values * 4, "the batch", &p->input, err);
 }
 
 static int open_program(leat_net *net, leat_net_program *p, bool training, leat_error *err)

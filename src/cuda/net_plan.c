@@ -69,7 +69,9 @@ static const leat_program_tensor *tensor(const maker *m, int32_t t)
 
 static void *address(const maker *m, int32_t t)
 {
-    return t == 0 ? m->p->input : t > 0 ? m->net->memory + tensor(m, t)->at : NULL;
+    return t == m->p->input_tensor ? m->p->input
+           : t >= 0                ? m->net->memory + tensor(m, t)->at
+                                   : NULL;
 }
 
 static int32_t channels_of(const leat_shape *shape)
@@ -110,8 +112,6 @@ static leat_net_call *add(const maker *m, leat_net_kernel kernel, int64_t n)
     for (int k = 0; k < LEAT_PRIM_MAX_OUT; k++)
         a->out[k] = address(m, m->op->out[k]);
     a->in_type = first >= 0 ? (int32_t)tensor(m, first)->type : 0;
-    if (first == 0)
-        a->in_type = m->p->input_type;
     a->out_type = out >= 0 ? (int32_t)tensor(m, out)->type : a->in_type;
     a->act = (int32_t)m->op->act;
     a->alpha = m->op->alpha;
@@ -350,6 +350,8 @@ static leat_gpu_lib_spec spec_of(const maker *m, leat_gpu_lib_kind kind)
         spec.pad_low[k] = s->pad_low[k];
         spec.pad_high[k] = s->pad_high[k];
     }
+    if (m->p->padded && (m->op->in[0] == m->p->input_tensor || m->op->in[1] == m->p->input_tensor))
+        spec.in[2] = LEAT_EIGHT;
     spec.groups = ((const leat_conv2d_options *)m->layer->options)->groups;
     return spec;
 }
