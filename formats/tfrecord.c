@@ -38,6 +38,14 @@ uint32_t leat_tfrecord_masked_crc(const void *bytes, size_t size)
     return leat_tfrecord_crc_masked(leat_tfrecord_crc_more(LEAT_TFRECORD_CRC_BEGIN, bytes, size));
 }
 
+void leat_tfrecord_frame(const void *data, size_t size, uint8_t header[LEAT_TFRECORD_HEADER],
+                         uint8_t footer[4])
+{
+    leat_store_u64(header, size);
+    leat_store_u32(header + 8, leat_tfrecord_masked_crc(header, 8));
+    leat_store_u32(footer, leat_tfrecord_masked_crc(data, size));
+}
+
 const char *leat_tfrecord_compression(const uint8_t *begin, size_t n)
 {
     uint64_t length;

@@ -38,6 +38,10 @@ int leat_tfrecord_check_length(const uint8_t *header, uint64_t *length, leat_for
 /* Checks the CRC that follows `size` bytes of data. */
 int leat_tfrecord_check_data(const uint8_t *data, size_t size, leat_format_error *err);
 
+/* Makes what stands around `size` bytes of data: the header before and the CRC behind. */
+void leat_tfrecord_frame(const void *data, size_t size, uint8_t header[LEAT_TFRECORD_HEADER],
+                         uint8_t footer[4]);
+
 /* Detects compression of a whole file from its first n bytes, ideally LEAT_TFRECORD_HEADER. Returns
  * "GZIP", "ZLIB", or NULL for a plain file. */
 const char *leat_tfrecord_compression(const uint8_t *begin, size_t n);

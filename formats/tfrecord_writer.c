@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "atomic_file.h"
-#include "little_endian.h"
 #include "tfrecord.h"
 
 struct leat_tfrecord_writer {
@@ -31,9 +30,7 @@ int leat_tfrecord_writer_write(leat_tfrecord_writer *writer, const void *bytes, 
                                leat_format_error *err)
 {
     uint8_t header[LEAT_TFRECORD_HEADER], footer[4];
-    leat_store_u64(header, size);
-    leat_store_u32(header + 8, leat_tfrecord_masked_crc(header, 8));
-    leat_store_u32(footer, leat_tfrecord_masked_crc(bytes, size));
+    leat_tfrecord_frame(bytes, size, header, footer);
     int rc = leat_atomic_file_write(writer->file, header, sizeof header, err);
     if (rc == LEAT_FORMAT_OK)
         rc = leat_atomic_file_write(writer->file, bytes, size, err);

@@ -7,6 +7,7 @@
 static const leat_cli_word words[] = {
     { "output", "PREFIX", 'o' },   { "json", "FILE", 0 },   { "set", "PATH=VALUE", 0 },
     { "vary", "PATH=A,B,...", 0 }, { "device", "NAME", 0 }, { "save", "FILE", 0 },
+    { "log", "DIR", 0 },           { "y", "KEY,...", 0 },   { "x", "WHAT", 0 },
     { "restore", "FILE", 0 },      { "quiet", "", 'q' },    { "seed", "SEED", 0 },
     { "shuffle", "SEED", 0 },      { "size", "PIXELS", 0 }, { "split", "SHARE", 0 },
     { "feature", "NAME", 0 },      { "trace", "FILE", 0 },  { "progress", "WHEN", 0 },

@@ -163,7 +163,7 @@ static int make_image(struct synth *s, int64_t i, uint8_t *pixels, leat_error *e
     size_t n;
     leat_draw((uint64_t)o->seed, (uint64_t)i, label, size, pixels);
     int rc = o->format == FORMAT_PNG
-                 ? leat_image_encode_png(pixels, size, &bytes, &n, err)
+                 ? leat_image_encode_png(pixels, size, size, &bytes, &n, err)
                  : leat_image_encode_jpeg(pixels, size, (int)o->quality, &bytes, &n, err);
     if (rc < 0)
         return rc;

@@ -17,7 +17,8 @@
 
 struct train_options {
     int64_t epochs, steps, threads, start_epoch, start_batch;
-    const char *device, *save, *restore, *errors, *json, *trace;
+    int64_t log_every;
+    const char *device, *save, *restore, *log, *errors, *json, *trace;
     leat_texts set;
     int32_t quiet, progress;
 };
@@ -37,6 +38,7 @@ static const leat_option options[] = {
                     "start at this epoch, counted from 0, like a resumed run"),
     LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
                     "start at this batch of that epoch, counted from 0"),
+    LEAT_ROW_LOG(struct train_options),
     LEAT_ROW_ERRORS(struct train_options),
     LEAT_ROW_SET(struct train_options),
     LEAT_ROW_TRACE(struct train_options),
@@ -134,6 +136,39 @@ static int check_outputs(const struct train *t, leat_error *err)
     return rc < 0 ? leat_fail_in(err, rc, "--save: ") : rc;
 }
 
+/* The tensor that the model reads. */
+static int32_t input_tensor(const struct train *t)
+{
+    char name[LEAT_OPTION_STRING_MAX] = "image";
+    leat_config_get(t->config, "train.input", name, sizeof name, NULL);
+    const int32_t i = leat_plan_tensor_index(t->run.plan, name);
+    return i < 0 ? 0 : i;
+}
+
+/* Opens the log and draws the first batch. Before the loader of the run takes its memory. */
+static int open_log(struct train *t, int64_t first_batch, leat_error *err)
+{
+    const leat_trainer_info *const info = leat_trainer_get_info(t->run.trainer);
+    const leat_plan_info *const plan = leat_plan_get_info(t->run.plan);
+    if (!t->o->log)
+        return LEAT_OK;
+    json_t *line = json_object();
+    leat_json_text(line, "config", t->path);
+    leat_json_text(line, "device", info->device);
+    leat_json_bool(line, "simulated", info->simulated);
+    leat_json_int(line, "parameters", info->n_parameters);
+    leat_json_int(line, "records", (int64_t)plan->n_records);
+    leat_json_int(line, "batch_size", plan->batch_size);
+    leat_json_int(line, "batches", plan->n_batches);
+    leat_json_int(line, "n_epochs", info->epochs);
+    leat_json_int(line, "log_every", t->o->log_every);
+    t->run.log_every = t->o->log_every;
+    const int rc = leat_train_log_open(&t->run.log, t->o->log, line, first_batch, err);
+    return rc < 0
+               ? rc
+               : leat_train_log_sheet(t->run.log, t->run.plan, input_tensor(t), first_batch, err);
+}
+
 static int open_all(struct train *t, leat_error *err)
 {
     leat_loader_options how = { .epochs = 1 };
@@ -146,6 +181,8 @@ static int open_all(struct train *t, leat_error *err)
         rc = check_outputs(t, err);
     if (rc == LEAT_OK)
         rc = leat_bad_list_open(&t->run.bad, t->o->errors, err);
+    if (rc == LEAT_OK)
+        rc = open_log(t, how.first_batch, err);
     how.device = t->run.device;
     how.epochs = t->run.epochs;
     t->run.first = how.first_batch;
@@ -186,6 +223,8 @@ static void print_end(const struct train *t, double seconds)
                (long long)t->run.best_epoch + 1);
     if (t->o->save)
         printf("; weights in %s", t->o->save);
+    if (t->o->log)
+        printf("; log in %s", t->o->log);
     putchar('\n');
     leat_bad_list_print("", t->run.loader);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
@@ -268,7 +307,9 @@ static int run(const leat_call *call)
         rc = leat_json_write(run_json(&t, call, seconds), o->json, &err);
     else if (t.run.diverged) /* the JSON of earlier epochs is written; this error is reported */
         leat_json_write(run_json(&t, call, seconds), o->json, NULL);
-    const int closed = leat_bad_list_close(&t.run.bad, rc == LEAT_OK ? &err : NULL);
+    int closed = leat_bad_list_close(&t.run.bad, rc == LEAT_OK ? &err : NULL);
+    rc = rc == LEAT_OK ? closed : rc;
+    closed = leat_train_log_close(&t.run.log, rc == LEAT_OK ? &err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
     fflush(stdout);
     if (rc == LEAT_OK && t.run.stopped)
@@ -293,9 +334,14 @@ const leat_command leat_command_train = {
         "Ctrl-C (or SIGTERM, SIGHUP) stops the run after the current step. With --save the weights "
         "are then saved, and the command that resumes the run is printed; with --json the finished "
         "epochs are in the file. A second Ctrl-C stops it at once.\n\n"
+        "--log writes a folder that other programs read while the run is alive: one JSON object "
+        "per line, an event file that TensorBoard opens, and a picture of the first batch as the "
+        "model gets it. `leat plot` draws curves of it. Reading the loss does not make a device "
+        "wait: on devices other than the CPU it is known at the end of an epoch only.\n\n"
         "A resumed run (--restore with --start-epoch and --start-batch) sees the same batches as "
         "an uninterrupted run.",
-    .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors",
+    .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors\n"
+               "  leat train examples/cifar10.yaml --log runs/first",
     .n_min = 1,
     .n_max = 1,
     .options_size = sizeof(struct train_options),

@@ -60,6 +60,7 @@ struct leat_command {
     X(plan)                                                                                        \
     X(bench)                                                                                       \
     X(train)                                                                                       \
+    X(plot)                                                                                        \
     X(compare)                                                                                     \
     X(ops)                                                                                         \
     X(devices)                                                                                     \

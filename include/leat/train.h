@@ -99,11 +99,13 @@ LEAT_API int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, l
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);
 LEAT_API int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *err);
 
-/* Layers, losses, optimisers and the rows of `train` itself (i = 0), for help and reference; NULL
+/* Layers, losses, optimisers, schedules, averages and the rows of `train` itself (i = 0), for help and reference; NULL
  * past the end. Static storage. */
 LEAT_API const leat_kind *leat_layer_kind(size_t i);
 LEAT_API const leat_kind *leat_loss_kind(size_t i);
 LEAT_API const leat_kind *leat_optimizer_kind(size_t i);
+LEAT_API const leat_kind *leat_schedule_kind(size_t i);
+LEAT_API const leat_kind *leat_average_kind(size_t i);
 LEAT_API const leat_kind *leat_train_kind(size_t i);
 
 #ifdef __cplusplus

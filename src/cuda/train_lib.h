@@ -68,7 +68,7 @@ typedef enum leat_gpu_lib_kind {
 /* One primitive. Fields that its kind does not name are 0. [const after open] */
 typedef struct leat_gpu_lib_spec {
     leat_gpu_lib_kind kind;
-    leat_precision type;  /* BF16: T is bfloat16; FP32, TF32: T is float32 */
+    leat_precision type; /* BF16: T is bfloat16; FP32, TF32: T is float32 */
     bool deterministic;
     bool bias, relu, add; /* add: NORM, NORM_GRAD */
     int64_t rows;
@@ -81,8 +81,9 @@ typedef struct leat_gpu_lib_spec {
 
 /* Memory that a run needs beside the tensors. */
 typedef struct leat_gpu_lib_op_bytes {
-    size_t workspace; /* contents do not matter before and after a run; ops of one stream share it */
-    size_t mask;      /* of NORM with relu and add; else 0 */
+    size_t
+        workspace; /* contents do not matter before and after a run; ops of one stream share it */
+    size_t mask;   /* of NORM with relu and add; else 0 */
 } leat_gpu_lib_op_bytes;
 
 /* Pointers of one run. Names that the kind does not use are NULL. w, bias and dw of convolutions are packed
@@ -99,9 +100,9 @@ typedef struct leat_gpu_lib_args {
 
 /* How the libraries are used on a device. */
 typedef struct leat_gpu_lib_options {
-    int device;              /* number of the current device of the calling thread */
-    bool measure;            /* choose among the first few plans by timing them; false: by heuristics */
-    const char *cache_path;  /* folder for plans between runs; NULL: none */
+    int device;   /* number of the current device of the calling thread */
+    bool measure; /* choose among the first few plans by timing them; false: by heuristics */
+    const char *cache_path; /* folder for plans between runs; NULL: none */
 } leat_gpu_lib_options;
 
 typedef struct leat_gpu_lib_table {

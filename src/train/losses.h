@@ -6,17 +6,21 @@
 
 #include "layers.h"
 
-/* X(name): leat_loss_<name> in src/train/<name>.c */
+/* X(name): leat_loss_<name> in src/train/losses/<name>.c */
 #define LEAT_LOSS_LIST(X)                                                                          \
     X(softmax_cross_entropy)                                                                       \
-    X(binary_cross_entropy)
+    X(binary_cross_entropy)                                                                        \
+    X(mean_squared_error)
 
 extern const leat_option leat_loss_no_options[]; /* nn_list.c: an empty table */
 
-/* X(name): leat_optimizer_<name> in src/train/<name>.c */
+/* X(name): leat_optimizer_<name> in src/train/optimizers/<name>.c */
 #define LEAT_OPTIMIZER_LIST(X)                                                                     \
     X(sgd)                                                                                         \
-    X(adam)
+    X(adam)                                                                                        \
+    X(adamw)                                                                                       \
+    X(lars)                                                                                        \
+    X(muon)
 
 #define LEAT_LOSS_DECLARE(name) extern const leat_loss leat_loss_##name;
 LEAT_LOSS_LIST(LEAT_LOSS_DECLARE)
@@ -32,20 +36,42 @@ LEAT_OPTIMIZER_LIST(LEAT_OPTIMIZER_DECLARE)
     }
 
 /* The options of losses and optimisers, for backends. */
+typedef struct leat_softmax_options {
+    float label_smoothing;
+    const leat_node *class_weights;
+    float *weights; /* of n classes; NULL: all 1 [const after open] */
+} leat_softmax_options;
+
 typedef struct leat_binary_options {
     int32_t with_logits;
+    float label_smoothing, positive_weight;
 } leat_binary_options;
 
 typedef struct leat_sgd_options {
     leat_rate_options base;
     float momentum;
-    int32_t nesterov;
+    int32_t nesterov, decoupled;
 } leat_sgd_options;
 
 typedef struct leat_adam_options {
     leat_rate_options base;
     float beta1, beta2, epsilon;
 } leat_adam_options;
+
+typedef struct leat_lars_options {
+    leat_rate_options base;
+    float momentum, trust;
+} leat_lars_options;
+
+typedef struct leat_muon_options {
+    union {
+        leat_rate_options base;
+        leat_adam_options adam;
+    };
+    float momentum, vector_rate;
+    int32_t nesterov;
+    int64_t iterations;
+} leat_muon_options;
 
 /* i-th element of a target of any type. */
 static inline int64_t leat_target_i64(const leat_view *target, int64_t i)

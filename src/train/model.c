@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "losses.h"
+#include "nn_kind.h"
 #include "nn_text.h"
 #include "preset.h"
 
@@ -42,49 +43,6 @@ static double flops_per_sample(const leat_model *model)
             flops += cost.backward_data.flops;
     }
     return flops;
-}
-
-/* --- names ----------------------------------------------------------------------------------- */
-
-typedef const leat_kind *kind_fn(size_t i);
-
-static int unknown(const leat_node *node, const char *what, const char *name, kind_fn *kind,
-                   leat_error *err)
-{
-    leat_nearest_word near = leat_nearest_init(name);
-    leat_words known = { .length = 0 };
-    for (size_t i = 0; kind(i); i++) {
-        leat_nearest_offer(&near, kind(i)->name);
-        leat_nearest_add_word(&known, kind(i)->name);
-    }
-    return leat_node_fail(node, err, LEAT_E_CONFIG, "no %s '%s'%s%s%s (there are: %s)", what, name,
-                          near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'" : "", known.text);
-}
-
-static int find_kind(const leat_node *node, const char *what, kind_fn *kind, size_t *at,
-                     const leat_node **options, leat_error *err)
-{
-    const char *name;
-    const int rc = leat_node_named(node, what, &name, options, err);
-    if (rc < 0)
-        return rc;
-    for (*at = 0; kind(*at); ++*at)
-        if (!strcmp(kind(*at)->name, name))
-            return LEAT_OK;
-    return unknown(node, what, name, kind, err);
-}
-
-/* Memory for an options struct, filled; size 0 is allowed. */
-static int read_options(const leat_node *node, const leat_node *owner, const char *what,
-                        const leat_kind *kind, size_t size, void **out, leat_error *err)
-{
-    char whole[96];
-    *out = calloc(1, size ? size : 1);
-    if (!*out)
-        return leat_fail(err, LEAT_E_NOMEM, "%s '%s': %zu bytes", what, kind->name, size);
-    snprintf(whole, sizeof whole, "%s '%s'", what, kind->name);
-    return leat_node_options(node, owner, whole, kind->options, *out, err);
 }
 
 /* --- layers ---------------------------------------------------------------------------------- */
@@ -189,7 +147,7 @@ static int read_layer(leat_model *model, const leat_node *node, const leat_shape
     leat_model_layer *l = &model->layers[model->n_layers];
     const leat_node *options;
     size_t at;
-    int rc = find_kind(node, "layer", leat_layer_kind, &at, &options, err);
+    int rc = leat_nn_kind_find(node, "layer", leat_layer_kind, &at, &options, err);
     if (rc < 0)
         return rc;
     *l = (leat_model_layer){ .layer = leat_layer_at(at) };
@@ -198,8 +156,8 @@ static int read_layer(leat_model *model, const leat_node *node, const leat_shape
         options->kind != LEAT_NODE_MAP)
         return leat_node_fail(options, err, LEAT_E_CONFIG, "layer '%s' takes no options",
                               l->layer->kind.name);
-    if ((rc = read_options(options, node, "layer", &l->layer->kind, l->layer->options_size,
-                           &l->options, err)) < 0 ||
+    if ((rc = leat_nn_kind_options(options, node, "layer", &l->layer->kind, l->layer->options_size,
+                                   &l->options, err)) < 0 ||
         (rc = connect(model, l, node, err)) < 0)
         return rc;
     rc = shape_layer(model, l, input, err);
@@ -263,11 +221,11 @@ static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_erro
     if (leat_node_is_null(nodes->loss))
         return leat_node_fail(nodes->owner, err, LEAT_E_CONFIG,
                               "train.loss is missing, such as: loss: softmax_cross_entropy");
-    if ((rc = find_kind(nodes->loss, "loss", leat_loss_kind, &at, &options, err)) < 0)
+    if ((rc = leat_nn_kind_find(nodes->loss, "loss", leat_loss_kind, &at, &options, err)) < 0)
         return rc;
     model->loss = leat_loss_at(at);
-    rc = read_options(options, nodes->loss, "loss", &model->loss->kind, model->loss->options_size,
-                      &model->loss_options, err);
+    rc = leat_nn_kind_options(options, nodes->loss, "loss", &model->loss->kind,
+                              model->loss->options_size, &model->loss_options, err);
     if (rc < 0)
         return rc;
     if (model->layers[model->n_layers - 1].layer == &leat_layer_softmax &&
@@ -277,6 +235,8 @@ static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_erro
                               "includes it");
     rc = model->loss->check(model->loss_options, &model->layers[model->n_layers - 1].out,
                             &model->target, model->n_classes, err);
+    if (rc == LEAT_OK && model->loss->open)
+        rc = model->loss->open(model->loss_options, &model->layers[model->n_layers - 1].out, err);
     return rc < 0 ? leat_node_fail_in(nodes->loss, err, rc) : rc;
 }
 
@@ -285,13 +245,13 @@ static int read_optimizer(leat_model *model, const leat_model_nodes *nodes, leat
     const leat_node *options = NULL;
     size_t at = 0;
     int rc;
-    if (nodes->optimizer && (rc = find_kind(nodes->optimizer, "optimizer", leat_optimizer_kind, &at,
-                                            &options, err)) < 0)
+    if (nodes->optimizer && (rc = leat_nn_kind_find(nodes->optimizer, "optimizer",
+                                                    leat_optimizer_kind, &at, &options, err)) < 0)
         return rc;
     model->optimizer = leat_optimizer_at(at);
-    return read_options(options, nodes->optimizer ? nodes->optimizer : nodes->owner, "optimizer",
-                        &model->optimizer->kind, model->optimizer->options_size,
-                        &model->optimizer_options, err);
+    return leat_nn_kind_options(options, nodes->optimizer ? nodes->optimizer : nodes->owner,
+                                "optimizer", &model->optimizer->kind,
+                                model->optimizer->options_size, &model->optimizer_options, err);
 }
 
 int leat_model_init(leat_model *model, const leat_model_nodes *nodes, leat_error *err)
@@ -313,6 +273,8 @@ void leat_model_fini(leat_model *model)
     free(model->layers);
     free(model->params);
     leat_config_close(&model->preset);
+    if (model->loss && model->loss->close && model->loss_options)
+        model->loss->close(model->loss_options);
     free(model->loss_options);
     free(model->optimizer_options);
     *model = (leat_model){ 0 };

@@ -130,6 +130,9 @@ typedef struct leat_loss {
     /* Checks the model's output and the target's shape (one sample). n_classes: 0 = unknown. */
     int (*check)(const void *options, const leat_shape *logits, const leat_shape *target,
                  int32_t n_classes, leat_error *err);
+    /* Reads what its options hold as nodes, after check(); close() frees it. Both may be NULL. */
+    int (*open)(void *options, const leat_shape *logits, leat_error *err);
+    void (*close)(void *options);
     /* Of targets that are whole numbers: how many classes they may be. NULL: any number. */
     int64_t (*classes)(const leat_shape *logits);
     /* LEAT_OK, or LEAT_E_DATA naming the first row that counts whose target is impossible. Of the rows
@@ -151,6 +154,7 @@ typedef struct leat_rate_options {
 /* What one update of one parameter needs to know beside the optimiser's options. */
 typedef struct leat_update {
     int64_t step;         /* from 1 */
+    int32_t rank;         /* of the parameter's shape */
     double learning_rate; /* of this step and parameter: option × schedule × multiplier */
     float weight_decay;   /* of this parameter: the option, or 0 where it is excluded */
     float grad_scale; /* gradients are multiplied by it: clipping, accumulation; 1: as they are */
@@ -321,7 +325,8 @@ typedef struct leat_backend {
                 leat_error *err);
     int (*write)(leat_net *net, int32_t layer, int32_t param, leat_slot slot, const float *from,
                  leat_error *err);
-    /* All parameters, also those that are not trained: to += share * (from - to); share 1 copies. */
+    /* All parameters, also those that are not trained: to += share * (from - to); share 1 copies. On
+     * devices that enqueue, both follow the steps enqueued before. */
     int (*blend)(leat_net *net, leat_slot to, leat_slot from, double share, leat_error *err);
     /* Exchanges the values of two slots of all parameters. */
     int (*swap)(leat_net *net, leat_slot a, leat_slot b, leat_error *err);

@@ -16,6 +16,7 @@
 #include "trainer.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "whiten.h"
@@ -126,23 +127,34 @@ static leat_net_step next_step(const leat_trainer *trainer)
     const leat_model *model = &trainer->model;
     const leat_rate_options *o = model->optimizer_options;
     const int64_t at = trainer->n_accumulated % model->accumulate;
+    const int64_t updates = trainer->backend->updates(trainer->net);
     return (leat_net_step){ .train = true,
                             .first = at == 0,
                             .last = at + 1 == model->accumulate,
                             .share = 1.0f / (float)model->accumulate,
                             .clip = trainer->clip,
-                            .rate = (double)o->learning_rate };
+                            .rate = (double)o->learning_rate *
+                                    leat_schedule_factor(trainer->schedule, updates) };
 }
 
-/* Initial weights that the first batch decides. */
+/* Initial weights that the first batch decides. It is computed on the host. */
 static int whiten(leat_trainer *trainer, const leat_net_rows *rows, leat_error *err)
 {
+    const leat_device_table *t = table_of(trainer);
+    const size_t bytes = (size_t)leat_shape_bytes(&rows->x.shape);
+    leat_view x = rows->x;
     trainer->whiten = false;
-    if (!trainer->device->table->host_memory)
-        return leat_fail(err, LEAT_E_UNSUPPORTED,
-                         "init: whiten needs the first batch in host memory; %s has its own",
-                         trainer->info.device);
-    return leat_whiten(&trainer->model, trainer->backend, trainer->net, &rows->x, err);
+    if (t->host_memory)
+        return leat_whiten(&trainer->model, trainer->backend, trainer->net, &x, err);
+    if (!(x.data = malloc(bytes)))
+        return leat_fail(err, LEAT_E_NOMEM, "init: whiten: %zu bytes", bytes);
+    int rc = t->copy_to_host(trainer->stream, x.data, rows->x.data, bytes);
+    rc = rc < 0 ? leat_fail(err, rc, "%s: cannot copy the first batch", trainer->info.device)
+                : t->stream_sync(trainer->stream, err);
+    if (rc == LEAT_OK)
+        rc = leat_whiten(&trainer->model, trainer->backend, trainer->net, &x, err);
+    free(x.data);
+    return rc;
 }
 
 /* Runs a step over checked rows. If all are masked, the optimiser makes no step. */
@@ -156,9 +168,14 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train
         return LEAT_OK;
     if (train && trainer->whiten && (rc = whiten(trainer, rows, err)) < 0)
         return rc;
+    if (train &&
+        (rc = leat_average_before(&trainer->average, trainer->backend, trainer->net, err)) < 0)
+        return rc;
     rc = trainer->backend->step(trainer->net, trainer->stream, rows, &how, busy_ns, err);
     trainer->n_accumulated += rc == LEAT_OK && train;
-    return rc;
+    return rc == LEAT_OK && how.last
+               ? leat_average_after(&trainer->average, trainer->backend, trainer->net, err)
+               : rc;
 }
 
 int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, bool train,
@@ -384,6 +401,11 @@ static int evaluate_all(leat_trainer *trainer, leat_loader *loader, leat_error *
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 
+static int swap_average(leat_trainer *trainer, leat_error *err)
+{
+    return leat_average_swap(&trainer->average, trainer->backend, trainer->net, err);
+}
+
 /* Keeps the sums of training for the next leat_trainer_metrics(). */
 int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                           leat_error *err)
@@ -396,8 +418,12 @@ int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metri
     if (rc < 0)
         return rc;
     trainer->carried = add(trainer->carried, sums);
+    if ((rc = swap_average(trainer, err)) < 0)
+        return rc;
     rc = evaluate_all(trainer, loader, err);
-    const int taken = take_sums(trainer, &sums, rc == LEAT_OK ? err : NULL);
+    int after = take_sums(trainer, &sums, rc == LEAT_OK ? err : NULL);
     *out = means(trainer, sums);
-    return rc < 0 ? rc : taken;
+    const int back = swap_average(trainer, rc == LEAT_OK && after == LEAT_OK ? err : NULL);
+    after = after < 0 ? after : back;
+    return rc < 0 ? rc : after;
 }

@@ -4,6 +4,7 @@
 #ifndef LEAT_TRAINER_H
 #define LEAT_TRAINER_H
 
+#include "average.h"
 #include "nn.h"
 
 enum {
@@ -17,7 +18,8 @@ typedef struct leat_train_options {
     int64_t epochs;
     int64_t seed; /* LEAT_OPTION_CHOICE(0): the config's own */
     leat_string input, target;
-    const leat_node *model, *loss, *optimizer;
+    const leat_node *model, *loss, *optimizer, *schedule, *average, *multipliers;
+    leat_strings no_decay;
     int64_t threads;      /* LEAT_OPTION_CHOICE(0): auto */
     int64_t micro_shards; /* the same */
     int32_t precision;    /* leat_precision */
@@ -42,9 +44,11 @@ struct leat_trainer {
     leat_trainer_info info;
     int32_t input_at, target_at; /* tensors of the plan */
     int64_t sync_every;
-    leat_net_sums carried;       /* of training, from before an evaluation */
-    int64_t n_accumulated;       /* training steps whose gradients were taken */
-    float clip;                  /* leat_net_step.clip */
+    leat_net_sums carried; /* of training, from before an evaluation */
+    int64_t n_accumulated; /* training steps whose gradients were taken */
+    float clip;            /* leat_net_step.clip */
+    leat_schedule *schedule;
+    leat_average average;
     bool whiten;                 /* a layer waits for the first batch, see whiten.h */
     leat_stream *stream, *watch; /* NULL where the device computes in host memory */
     leat_trainer_flight flights[LEAT_TRAINER_IN_FLIGHT];
@@ -58,6 +62,7 @@ typedef struct leat_trainer_feed {
     int32_t input_at, target_at; /* tensors of the plan */
     leat_shape input, target;
     int64_t batch_size;
+    int64_t batches;   /* of one epoch; 0 or less: unknown or endless */
     int32_t n_classes; /* 0: unknown */
     uint64_t seed;     /* if train.seed is not given */
 } leat_trainer_feed;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules.h"
 #include "trainer.h"
 #include "whiten.h"
 
@@ -27,6 +28,15 @@ static const leat_option train_table[] = {
                      "list of layers, in order, or a ready-made model"),
     LEAT_OPTION_NODE(leat_train_options, loss, NULL, "loss function to minimise"),
     LEAT_OPTION_NODE(leat_train_options, optimizer, "", "how weights are updated; default: sgd"),
+    LEAT_OPTION_NODE(leat_train_options, schedule, "",
+                     "how the learning rate changes during the run; default: constant"),
+    LEAT_OPTION_NODE(leat_train_options, average, "",
+                     "averages of the weights over updates; default: none"),
+    LEAT_OPTION_NODE(leat_train_options, multipliers, "",
+                     "factors of the learning rate of single parameters, such as "
+                     "{bias: 2, batch_norm.shift: 64, fc.weight: 0.1}"),
+    LEAT_OPTION_STRINGS(leat_train_options, no_decay, "[]",
+                        "parameters without weight decay, such as [bias, batch_norm.scale]"),
     LEAT_OPTION_STRING(leat_train_options, input, "",
                        "tensor that the model reads; default: image, or the first tensor"),
     LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),
@@ -42,9 +52,10 @@ static const leat_option train_table[] = {
     LEAT_OPTION_ENUM(leat_train_options, precision, "fp32", precisions,
                      "how layers compute; bf16: activations in bfloat16, weights in float32; tf32 "
                      "is for GPUs"),
-    LEAT_OPTION_ENUM(leat_train_options, graph, "auto", graphs,
-                     "on a GPU: record the step once as a CUDA graph and replay it; auto: where that "
-                     "is possible"),
+    LEAT_OPTION_ENUM(
+        leat_train_options, graph, "auto", graphs,
+        "on a GPU: record the step once as a CUDA graph and replay it; auto: where that "
+        "is possible"),
     LEAT_OPTION_I64(leat_train_options, accumulate, "1", 1, 100000,
                     "batches whose mean gradient makes one update"),
     LEAT_OPTION_F32(leat_train_options, clip, "0", 0, 1e9,
@@ -116,7 +127,16 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     model->graph = (leat_graph)o->graph;
     model->accumulate = (int32_t)o->accumulate;
     trainer->clip = o->clip;
-    return leat_model_init(model, &nodes, err);
+    const int rc = leat_model_init(model, &nodes, err);
+    return rc < 0 ? rc : leat_rules_set(model, node, o->multipliers, &o->no_decay, err);
+}
+
+static int open_run(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
+                    const leat_trainer_feed *feed, leat_error *err)
+{
+    const leat_run_length run = { o->epochs, feed->batches, o->accumulate };
+    const int rc = leat_schedule_open(o->schedule, node, &run, &trainer->schedule, err);
+    return rc < 0 ? rc : leat_average_init(&trainer->average, o->average, &run, err);
 }
 
 static int open_events(leat_trainer *trainer, leat_error *err)
@@ -202,6 +222,8 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
                         : leat_fail(err, LEAT_E_NOMEM, "trainer: %zu bytes of step times",
                                     LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
     if (rc == LEAT_OK)
+        rc = open_run(trainer, node, &options, feed, err);
+    if (rc == LEAT_OK)
         rc = open_events(trainer, err);
     if (rc == LEAT_OK)
         rc = open_net(trainer, err);
@@ -220,9 +242,10 @@ void leat_trainer_close(leat_trainer **out)
     leat_trainer *trainer = out ? *out : NULL;
     if (!trainer)
         return;
-    close_events(trainer);
-    if (trainer->net)
+    if (trainer->net) /* it may still wait for its stream */
         trainer->backend->close(trainer->net);
+    close_events(trainer);
+    leat_schedule_close(&trainer->schedule);
     leat_model_fini(&trainer->model);
     free(trainer->times);
     free(trainer);
@@ -314,6 +337,7 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
                          "leat_trainer_open: config, plan, device and out must be given");
     const leat_plan_info *info = leat_plan_get_info(plan);
     leat_trainer_feed feed = { .batch_size = info->batch_size,
+                               .batches = info->n_batches,
                                .n_classes = info->n_classes,
                                .seed = info->seed };
     leat_train_options options;

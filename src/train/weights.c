@@ -94,6 +94,18 @@ static int for_each(leat_trainer *trainer, const weights *w,
     return LEAT_OK;
 }
 
+/* The weights, or their average where that is what is used. */
+static int read_all(leat_trainer *trainer, const weights *w, leat_error *err)
+{
+    int rc = leat_average_swap(&trainer->average, trainer->backend, trainer->net, err);
+    if (rc < 0)
+        return rc;
+    rc = for_each(trainer, w, read_one, err);
+    const int back = leat_average_swap(&trainer->average, trainer->backend, trainer->net,
+                                       rc == LEAT_OK ? err : NULL);
+    return rc < 0 ? rc : back;
+}
+
 int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
 {
     if (!trainer || !path)
@@ -105,7 +117,7 @@ int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
     if (rc < 0)
         return rc;
     if ((rc = weights_open(&trainer->model, &w, err)) == LEAT_OK &&
-        (rc = for_each(trainer, &w, read_one, err)) == LEAT_OK &&
+        (rc = read_all(trainer, &w, err)) == LEAT_OK &&
         (rc = leat_safetensors_write(path, w.tensors, w.n, &note, 1, &from)) < 0)
         rc = format_failed(err, &from, rc);
     weights_close(&w);
@@ -173,6 +185,7 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
     if ((rc = weights_open(&trainer->model, &w, err)) == LEAT_OK &&
         (rc = take_all(file, path, &w, err)) == LEAT_OK)
         rc = for_each(trainer, &w, write_one, err);
+    trainer->average.begun = trainer->average.begun && rc < 0;
     if (rc == LEAT_OK)
         trainer->whiten = false; /* the file's weights stay */
     weights_close(&w);

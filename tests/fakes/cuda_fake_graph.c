@@ -209,7 +209,8 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
     op *o = exec->first;
     while (o && o->node != node)
         o = o->next;
-    if (!o || o->kind != KERNEL || (const void *)o->kernel != params->func || params->sharedMemBytes)
+    if (!o || o->kind != KERNEL || (const void *)o->kernel != params->func ||
+        params->sharedMemBytes)
         return cuda_fake_leave(cudaErrorInvalidValue);
     memcpy(o->args, params->kernelParams[0], o->kernel->what->args_bytes);
     o->blocks[0] = params->gridDim.x;

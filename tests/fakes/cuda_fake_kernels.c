@@ -51,7 +51,7 @@ static int leat_train_args_pointers(const void *all, const void *out[CUDA_FAKE_P
                                      a->running_mean, a->running_variance,
                                      a->dscale,       a->dshift,
                                      a->factors,      a->partial,
-                                     a->target };
+                                     a->target,       a->class_weights };
     memcpy(out, pointers, sizeof pointers);
     return sizeof pointers / sizeof *pointers;
 }
@@ -59,8 +59,9 @@ static int leat_train_args_pointers(const void *all, const void *out[CUDA_FAKE_P
 static int leat_train_ingest_args_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
 {
     const leat_train_ingest_args *const a = all;
-    const void *const pointers[] = { a->x,    a->y,        a->valid,  a->to_x,
-                                     a->to_y, a->to_valid, a->to_step };
+    const void *const pointers[] = {
+        a->x, a->y, a->valid, a->to_x, a->to_y, a->to_valid, a->to_step
+    };
     memcpy(out, pointers, sizeof pointers);
     return sizeof pointers / sizeof *pointers;
 }
@@ -68,8 +69,8 @@ static int leat_train_ingest_args_pointers(const void *all, const void *out[CUDA
 static int leat_train_update_args_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
 {
     const leat_train_update_args *const a = all;
-    const void *const pointers[] = { a->ranges, a->weight, a->grad,    a->states[0], a->states[1],
-                                     a->step,   a->packs,  a->copies,  a->partial,   a->other };
+    const void *const pointers[] = { a->ranges, a->weight, a->grad,   a->states[0], a->states[1],
+                                     a->step,   a->packs,  a->copies, a->partial,   a->other };
     memcpy(out, pointers, sizeof pointers);
     return sizeof pointers / sizeof *pointers;
 }

@@ -74,6 +74,7 @@ static void usage_errors_exit_2_and_help(void **state)
         { "bench", "needs CONFIG" },
         { "train", "needs CONFIG" },
         { "compare", "needs CONFIG" },
+        { "plot", "needs RUN" },
         { "inspect", "needs FILE" },
         { "devices cpu", "'cpu' is one argument too many" },
     };

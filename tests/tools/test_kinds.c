@@ -33,7 +33,8 @@ static const struct {
     { "engine", leat_engine_kind, 2 },     { "layer", leat_layer_kind, 7 },
     { "loss", leat_loss_kind, 2 },         { "optimizer", leat_optimizer_kind, 2 },
     { "train", leat_train_kind, 1 },       { "op", op_kind, 14 },
-    { "batch op", leat_batch_op_kind, 2 },
+    { "batch op", leat_batch_op_kind, 2 }, { "schedule", leat_schedule_kind, 6 },
+    { "average", leat_average_kind, 2 },
 };
 
 static int is_name(const char *text)

@@ -143,7 +143,7 @@ static int run_in(screen *s, int then, const char *line)
 
 static void commands_keep_to_one_line(void **state)
 {
-    static const int widths[][2] = { { 30, 0 }, { 80, 40 }, { 40, 120 } };
+    static const int widths[][2] = { { 30, 0 }, { 80, 40 }, { 40, 120 }, { 160, 0 } };
     (void)state;
     make_pipeline();
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
@@ -154,6 +154,11 @@ static void commands_keep_to_one_line(void **state)
         assert_string_equal(s.line, "");
         if (s.width >= 80)
             expect_in(out, "loss ");
+        for (const char *const *part =
+                 (const char *const[]){ " of 3,000 steps, ", " left, loss ", ", acc. ",
+                                        " samples/s, idle ", " %, epoch ", NULL };
+             s.width == 160 && *part; part++)
+            expect_in(out, *part);
     }
 }
 
@@ -234,7 +239,7 @@ static void reports_fit_80_columns(void **state)
     }
     for (const char *const *c =
              (const char *const[]){ "convert", "synth", "index", "inspect", "plan", "bench",
-                                    "train", "compare", "ops", "devices", "help", NULL };
+                                    "train", "plot", "compare", "ops", "devices", "help", NULL };
          *c; c++) {
         expect_success(shell("$L %s --help", *c));
         expect_80_columns(*c);

@@ -26,7 +26,9 @@ static void evaluate(const leat_loss *loss, const void *options, const float *lo
     const leat_loss_rows in = {
         .logits = logits, .n = n, .rows = rows, .target = target, .batch_rows = rows, .grad = grad
     };
-    loss->eval(options, &in, sum, right);
+    void *defaults = options ? NULL : options_of(loss, NULL, NULL);
+    loss->eval(options ? options : defaults, &in, sum, right);
+    free(defaults);
 }
 
 static double loss_of(const leat_loss *loss, const void *options, const float *logits, int64_t n,
@@ -282,6 +284,148 @@ static void class_weights_are_right(void **state)
         }
 }
 
+static void binary_smoothed_and_weighted_is_right(void **state)
+{
+    const leat_loss *loss = &leat_loss_binary_cross_entropy;
+    (void)state;
+    for (int with_logits = 0; with_logits < 2; with_logits++) {
+        void *options = options_of(loss, "label_smoothing", "0.2");
+        float *logits = random_floats(3, ROWS * MOST);
+        int64_t *labels = random_labels(3, ROWS * 2, 2);
+        const leat_view target = { leat_shape_make(LEAT_I64, 2, (int64_t[]){ ROWS, 2 }), labels,
+                                   NULL };
+        double wanted = 0, right;
+        leat_option_set(leat_option_find(loss->kind.options, "positive_weight"), options, "3",
+                        NULL);
+        leat_option_set(leat_option_find(loss->kind.options, "with_logits"), options,
+                        with_logits ? "true" : "false", NULL);
+        for (int i = 0; i < ROWS * 2; i++) {
+            if (!with_logits)
+                logits[i] = 0.5f + 0.4f * logits[i];
+            const double x = (double)logits[i], p = with_logits ? 1 / (1 + exp(-x)) : x;
+            const double t = 0.8 * (double)labels[i] + 0.1;
+            wanted -= (3 * t * log(p) + (1 - t) * log(1 - p)) / 2;
+        }
+        assert_true(fabs(loss_of(loss, options, logits, 2, &target, ROWS, &right) - wanted) < 1e-6);
+        check_gradient(loss, options, logits, 2, &target);
+        free(options);
+        free(logits);
+        free(labels);
+    }
+}
+
+static void squared_error_is_right(void **state)
+{
+    const leat_loss *loss = &leat_loss_mean_squared_error;
+    (void)state;
+    for (int64_t n = 1; n <= MOST; n++) {
+        float *logits = random_floats(1, ROWS * MOST), *targets = random_floats(2, ROWS * MOST);
+        const leat_view target = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ ROWS, n }), targets,
+                                   NULL };
+        double wanted = 0, right;
+        for (int64_t i = 0; i < ROWS * n; i++)
+            wanted += pow((double)logits[i] - (double)targets[i], 2) / (double)n;
+        assert_true(fabs(loss_of(loss, NULL, logits, n, &target, ROWS, &right) - wanted) < 1e-9);
+        assert_true(right == 0);
+        check_gradient(loss, NULL, logits, n, &target);
+        free(logits);
+        free(targets);
+    }
+}
+
+/* The model's values and the targets must be as many; a target must be a number. */
+static void squared_error_refuses(void **state)
+{
+    const leat_loss *loss = &leat_loss_mean_squared_error;
+    const leat_shape three = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 });
+    const leat_shape two = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 2 });
+    float values[6] = { 0, 0, 0, 0, NAN, 0 };
+    uint8_t valid[2] = { 1, 0 };
+    const leat_view target = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ 2, 3 }), values, NULL };
+    leat_loss_rows rows = { .n = 3, .rows = 2, .target = &target, .batch_rows = 2 };
+    leat_error err;
+    (void)state;
+    assert_int_equal(loss->check(NULL, &three, &two, 0, &err), LEAT_E_CONFIG);
+    assert_int_equal(loss->check(NULL, &three, &three, 0, &err), LEAT_OK);
+    assert_int_equal(loss->check_targets(NULL, &three, &rows, &err), LEAT_E_DATA);
+    assert_non_null(strstr(err.message, "row 1"));
+    rows.valid = valid;
+    assert_int_equal(loss->check_targets(NULL, &three, &rows, &err), LEAT_OK);
+}
+
+/* Label smoothing and class weights, for targets of both kinds, against the definition in long double. */
+static void smoothed_and_weighted_is_right(void **state)
+{
+    static const struct {
+        const char *text;
+        double smoothing;
+        double weights[3];
+    } cases[] = {
+        { "{loss: {label_smoothing: 0.2}}", 0.2, { 1, 1, 1 } },
+        { "{loss: {class_weights: [0.5, 2, 0]}}", 0, { 0.5, 2, 0 } },
+        { "{loss: {label_smoothing: 0.1, class_weights: [1, 3, 0.25]}}", 0.1, { 1, 3, 0.25 } },
+    };
+    const leat_loss *loss = &leat_loss_softmax_cross_entropy;
+    const leat_shape out = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 });
+    (void)state;
+    for (int soft = 0; soft < 2; soft++)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            leat_config *config;
+            leat_error err = { 0 };
+            void *options = calloc(1, loss->options_size);
+            float *logits = random_floats(i, ROWS * MOST), weights[ROWS * 3];
+            int64_t *labels = random_labels(i, ROWS, 3);
+            const leat_view target = { soft ? leat_shape_make(LEAT_F32, 2, (int64_t[]){ ROWS, 3 })
+                                            : leat_shape_make(LEAT_I64, 1, (int64_t[]){ ROWS }),
+                                       soft ? (void *)weights : (void *)labels, NULL };
+            long double wanted = 0;
+            double right;
+            draw_weights(i, 3, weights);
+            assert_int_equal(leat_config_parse(cases[i].text, "x", &config, &err), LEAT_OK);
+            const leat_node *node = leat_node_find(leat_config_root(config), "loss");
+            assert_int_equal(
+                leat_node_options(node, node, "loss", loss->kind.options, options, &err), LEAT_OK);
+            assert_int_equal(loss->open(options, &out, &err), LEAT_OK);
+            for (int64_t r = 0; r < ROWS; r++) {
+                long double sum = 0;
+                for (int64_t c = 0; c < 3; c++)
+                    sum += expl((long double)logits[r * 3 + c]);
+                for (int64_t c = 0; c < 3; c++) {
+                    const double plain = soft ? (double)weights[r * 3 + c] : labels[r] == c;
+                    const double t = (1 - cases[i].smoothing) * plain + cases[i].smoothing / 3;
+                    wanted += (long double)(t * cases[i].weights[c]) *
+                              (logl(sum) - (long double)logits[r * 3 + c]);
+                }
+            }
+            const double got = loss_of(loss, options, logits, 3, &target, ROWS, &right);
+            if (!(fabs(got - (double)wanted) < 1e-6 * ROWS))
+                fail_msg("%s: %.9g, not %.9g", cases[i].text, got, (double)wanted);
+            check_gradient(loss, options, logits, 3, &target);
+            loss->close(options);
+            leat_config_close(&config);
+            free(options);
+            free(logits);
+            free(labels);
+        }
+}
+
+static void class_weights_of_a_wrong_kind_are_refused(void **state)
+{
+    static const char *const bad[] = { "[1, 2]", "3", "[1, 2, -1]", "[1, 2, [3]]", "{a: 1}" };
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 4 }, 2);
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fixture f;
+        char text[256];
+        snprintf(text, sizeof text,
+                 "train: {model: [dense: 3], loss: {softmax_cross_entropy: {class_weights: %s}}}",
+                 bad[i]);
+        assert_int_equal(fixture_open(&f, text, &feed), LEAT_E_CONFIG);
+        assert_non_null(strstr(f.err.message, "test.yaml:1:"));
+        fixture_close(&f);
+    }
+}
+
 static void a_weight_of_one_is_the_class(void **state)
 {
     (void)state;
@@ -358,6 +502,11 @@ int main(void)
         cmocka_unit_test(softmax_is_right),
         cmocka_unit_test(softmax_bears_large_logits),
         cmocka_unit_test(class_weights_are_right),
+        cmocka_unit_test(binary_smoothed_and_weighted_is_right),
+        cmocka_unit_test(squared_error_is_right),
+        cmocka_unit_test(squared_error_refuses),
+        cmocka_unit_test(smoothed_and_weighted_is_right),
+        cmocka_unit_test(class_weights_of_a_wrong_kind_are_refused),
         cmocka_unit_test(a_weight_of_one_is_the_class),
         cmocka_unit_test(weights_of_a_wrong_kind_are_named),
         cmocka_unit_test(rows_that_do_not_count_weigh_nothing),

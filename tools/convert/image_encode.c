@@ -62,11 +62,11 @@ int leat_image_encode_jpeg(const uint8_t *pixels, int size, int quality, uint8_t
     return bad ? leat_fail(err, LEAT_E_NOMEM, "JPEG: %s", encoder.text) : LEAT_OK;
 }
 
-int leat_image_encode_png(const uint8_t *pixels, int size, uint8_t **out, size_t *n,
+int leat_image_encode_png(const uint8_t *pixels, int height, int width, uint8_t **out, size_t *n,
                           leat_error *err)
 {
-    struct spng_ihdr header = { .width = (uint32_t)size,
-                                .height = (uint32_t)size,
+    struct spng_ihdr header = { .width = (uint32_t)width,
+                                .height = (uint32_t)height,
                                 .bit_depth = 8,
                                 .color_type = SPNG_COLOR_TYPE_TRUECOLOR };
     spng_ctx *png = spng_ctx_new(SPNG_CTX_ENCODER);
@@ -77,7 +77,7 @@ int leat_image_encode_png(const uint8_t *pixels, int size, uint8_t **out, size_t
     if (!bad)
         bad = spng_set_ihdr(png, &header);
     if (!bad)
-        bad = spng_encode_image(png, pixels, (size_t)size * (size_t)size * 3, SPNG_FMT_PNG,
+        bad = spng_encode_image(png, pixels, (size_t)height * (size_t)width * 3, SPNG_FMT_PNG,
                                 SPNG_ENCODE_FINALIZE);
     if (!bad)
         *out = spng_get_png_buffer(png, n, &bad);

@@ -101,8 +101,10 @@ static void print_example(const thing *it)
 {
     const char *const example = it->group->example, *const place = strstr(example, "%s");
     const int before = place ? (int)(place - example) : (int)strlen(example);
-    printf("example:\n%.*s%s%s", before, example, place ? leat_help_example(it->kind->name) : "",
-           place ? place + 2 : "");
+    char part[32]; /* of a config: the first key of the example */
+    snprintf(part, sizeof part, "%.*s", (int)strcspn(example, ":"), example);
+    printf("example:\n%.*s%s%s", before, example,
+           place ? leat_help_example(part, it->kind->name) : "", place ? place + 2 : "");
 }
 
 static void print_kind(const thing *it)

@@ -2,6 +2,7 @@
 #include "help_words.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 const leat_help_word leat_help_words[] = {
@@ -130,24 +131,41 @@ static const char *const examples[] = {
     "dense: {units: 10}",
     "multiply: 0.125",
     "add: {from: [a, b]}",
-    "concat: {from: [a, b]}",
+    "train/concat: {from: [a, b]}", /* a source has this name too */
     "conv2d: {filters: 32, kernel: 3, padding: same}",
     "max_pool: {size: 2}",
     "avg_pool: {size: 2}",
     "dropout: {rate: 0.5}",
     "batch_norm: {momentum: 0.9}",
+    "softmax_cross_entropy: {label_smoothing: 0.1}",
     "binary_cross_entropy: {with_logits: true}",
     "sgd: {learning_rate: 0.1, momentum: 0.9}",
     "adam: {learning_rate: 1.0e-3}",
+    "adamw: {learning_rate: 1.0e-3, weight_decay: 0.05}",
+    "lars: {learning_rate: 5, momentum: 0.9, weight_decay: 5.0e-5}",
+    "muon: {learning_rate: 0.02, momentum: 0.95}",
+    "constant: {warmup: 5}",
+    "step: {milestones: [30, 60, 80], factor: 0.1}",
+    "cosine: {warmup: 5}",
+    "linear: {end: 0.1, length: 1000, unit: steps}",
+    "one_cycle: {peak: 0.3}",
+    "triangular: {peak: 0.23, start: 0.2, end: 0.07}",
+    "ema: {decay: 0.999, warmup: true}",
+    "lookahead: {every: 5}",
 };
 
-const char *leat_help_example(const char *kind)
+const char *leat_help_example(const char *part, const char *kind)
 {
-    const size_t n = strlen(kind);
+    char both[96];
+    const char *const words[] = { both, kind };
+    snprintf(both, sizeof both, "%s/%s", part, kind);
     if (!strcmp(kind, "config"))
         return "source:\n  images: photos/train\npipeline:\n  - shuffle\n  - batch: 32\nseed: 7";
-    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
-        if (!strncmp(examples[i], kind, n) && examples[i][n] == ':')
-            return examples[i];
+    for (int k = 0; k < 2; k++) {
+        const size_t n = strlen(words[k]);
+        for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+            if (!strncmp(examples[i], words[k], n) && examples[i][n] == ':')
+                return examples[i] + (n - strlen(kind));
+    }
     return kind;
 }

@@ -15,6 +15,6 @@ extern const leat_help_word leat_help_words[];
 
 /* An example entry of a kind, "random_crop: {size: [32, 32], pad: 4}"; the bare name
  * if it needs no options. */
-const char *leat_help_example(const char *kind);
+const char *leat_help_example(const char *part, const char *kind);
 
 #endif

@@ -54,7 +54,8 @@ static void collect(const leat_progress *p, double seconds, leat_progress_fields
     fields->n = 0;
     if (p->total > p->done && rate > 0)
         add_left(fields, (double)(p->total - p->done) / rate);
-    leat_progress_add(fields, "%s/s", leat_files_count_text((uint64_t)rate, count));
+    if (!p->own_rate)
+        leat_progress_add(fields, "%s/s", leat_files_count_text((uint64_t)rate, count));
     if (p->describe)
         p->describe(p->user, fields);
 }

@@ -23,7 +23,7 @@ extern const char *const leat_progress_words[];
 
 /* Fields of one line, each a text of its own. */
 typedef struct leat_progress_fields {
-    char texts[8][48];
+    char texts[10][48];
     int n;
 } leat_progress_fields;
 
@@ -34,6 +34,7 @@ typedef struct leat_progress {
     /* Adds fields, the most important one first; NULL: there are no more. */
     void (*describe)(void *user, leat_progress_fields *fields);
     void *user;
+    bool own_rate;              /* describe() gives the rate, in units of its own */
     int64_t start_ns, shown_ns; /* [lock] */
     uint64_t done;              /* last value [lock] */
     pthread_mutex_t lock;

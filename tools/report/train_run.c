@@ -119,6 +119,41 @@ static int check_loss(leat_train_run *t, const leat_train_epoch *e, leat_error *
                                 : "; no weights were saved");
 }
 
+/* --- logging -----------------------------------------------------------------------------------*/
+
+/* Passes over the data after so many steps; NaN: a pass has no end. */
+static double epochs_done(const leat_train_run *t)
+{
+    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
+    return per_epoch > 0 ? (double)(t->first + t->steps) / (double)per_epoch : NAN;
+}
+
+static void log_epoch(leat_train_run *t, const leat_train_epoch *e)
+{
+    json_t *line = leat_train_epoch_json(e);
+    leat_json_real(line, "epochs_done", epochs_done(t));
+    leat_train_log_add(t->log, "epoch", t->first + t->steps, line);
+}
+
+static void log_step(leat_train_run *t, int64_t epoch)
+{
+    if (!t->log || (t->first + t->steps) % t->log_every != 0)
+        return;
+    const leat_train_rate now = leat_train_rate_next(&t->counts, &t->logged);
+    json_t *line = json_object();
+    leat_json_int(line, "epoch", epoch);
+    leat_json_real(line, "epochs_done", epochs_done(t));
+    leat_json_int(line, "samples", now.samples);
+    leat_json_real(line, "loss", now.loss);
+    leat_json_real(line, "accuracy", now.accuracy);
+    leat_json_real(line, "samples_per_s", now.samples_per_s);
+    leat_json_real(line, "idle", now.idle);
+    leat_json_real(line, "wait_share", now.wait_share);
+    leat_train_log_add(t->log, "step", t->first + t->steps, line);
+}
+
+/* --- steps -------------------------------------------------------------------------------------*/
+
 static int save(leat_train_run *t, leat_error *err)
 {
     if (!t->save)
@@ -139,11 +174,19 @@ static int stop(leat_train_run *t, leat_error *err)
     return t->epoch_steps > 0 && isfinite(now.loss) ? save(t, err) : LEAT_OK;
 }
 
+static void begin_epoch(leat_train_run *t)
+{
+    t->epoch_steps = 0;
+    t->epoch_start_ns = leat_files_now_ns();
+    leat_train_rate_begin(&t->counts, &t->logged);
+}
+
 static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
 {
     leat_train_epoch e = { .number = number, .steps = t->epoch_steps };
     int rc = leat_trainer_metrics(t->trainer, &e.train, err);
-    e.seconds = (double)(leat_files_now_ns() - t->epoch_start_ns) * 1e-9;
+    const int64_t end_ns = leat_files_now_ns();
+    e.seconds = (double)(end_ns - t->epoch_start_ns) * 1e-9;
     if (rc == LEAT_OK)
         take_meter(t, &e);
     if (rc == LEAT_OK && t->eval_plan)
@@ -160,11 +203,12 @@ static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
     if (t->talks)
         leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
     json_array_append_new(t->list, leat_train_epoch_json(&e));
+    log_epoch(t, &e);
     rc = check_loss(t, &e, err);
     if (rc == LEAT_OK)
         rc = save(t, err);
-    t->epoch_steps = 0;
-    t->epoch_start_ns = leat_files_now_ns();
+    begin_epoch(t);
+    t->shown.at_ns += t->epoch_start_ns - end_ns; /* no steps were made in this time */
     return rc;
 }
 
@@ -182,15 +226,20 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     const leat_batch_info info = *leat_batch_get_info(batch); /* a copy: the batch is passed on */
     leat_bad_list_take(&t->bad, batch);
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
+    const int64_t epoch = per_epoch > 0 ? info.number / per_epoch : info.epoch;
+    const int64_t start_ns = leat_files_now_ns();
     if ((rc = leat_trainer_step(t->trainer, batch, err)) < 0)
         return rc;
+    t->counts.busy_ns += leat_files_now_ns() - start_ns;
+    t->counts.samples += info.rows;
     t->steps++;
     t->epoch_steps++;
+    log_step(t, epoch);
     leat_progress_show(&t->progress, (uint64_t)t->steps);
     *end = t->steps_most > 0 && t->steps == t->steps_most;
     const bool last = per_epoch > 0 && (info.number + 1) % per_epoch == 0;
     if (last || *end)
-        rc = end_epoch(t, per_epoch > 0 ? info.number / per_epoch : info.epoch, err);
+        rc = end_epoch(t, epoch, err);
     return rc;
 }
 
@@ -206,11 +255,23 @@ static void describe(void *user, leat_progress_fields *fields)
 {
     leat_train_run *const t = user;
     leat_metrics now;
+    char rate[32];
+    const leat_train_rate recent = leat_train_rate_next(&t->counts, &t->shown);
+    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     leat_trainer_so_far(t->trainer, &now);
     if (now.samples && !isnan(now.loss))
         leat_progress_add(fields, "loss %.4g", now.loss);
     if (now.samples && !isnan(now.accuracy))
-        leat_progress_add(fields, "accuracy %.1f %%", now.accuracy * 100);
+        leat_progress_add(fields, "acc. %.1f %%", now.accuracy * 100);
+    if (recent.samples > 0)
+        leat_progress_add(fields, "%s samples/s",
+                          leat_files_count_text((uint64_t)recent.samples_per_s, rate));
+    if (recent.samples > 0 && !isnan(recent.idle))
+        leat_progress_add(fields, "idle %.0f %%", recent.idle * 100);
+    if (per_epoch > 0 && t->steps > 0)
+        leat_progress_add(fields, "epoch %lld/%lld",
+                          (long long)((t->first + t->steps - 1) / per_epoch) + 1,
+                          (long long)t->epochs);
     leat_summary_describe(&t->watch, fields);
 }
 
@@ -225,7 +286,13 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     leat_summary_watch(&t->watch, t->loader, &t->progress);
     t->progress.describe = describe;
     t->progress.user = t;
-    t->epoch_start_ns = leat_files_now_ns();
+    t->progress.own_rate = true;
+    t->counts =
+        (leat_train_counts){ .trainer = t->trainer,
+                             .loader = t->loader,
+                             .is_cpu = !strcmp(leat_device_get_info(t->device)->name, "cpu") };
+    leat_train_rate_begin(&t->counts, &t->shown);
+    begin_epoch(t);
     while (rc == LEAT_OK && !end && !leat_files_caught())
         rc = step(t, &end, err);
     if (rc == LEAT_OK && !end)

@@ -12,6 +12,8 @@
 #include "leat/leat.h"
 #include "progress.h"
 #include "summary.h"
+#include "train_log.h"
+#include "train_rate.h"
 
 typedef struct leat_train_run {
     /* Set before. */
@@ -24,6 +26,8 @@ typedef struct leat_train_run {
     const char *save;           /* NULL: no weights are written */
     bool talks;                 /* a line per epoch on standard output */
     int32_t progress_when;      /* as leat_progress_init() takes it */
+    leat_train_log *log;        /* NULL: none */
+    int64_t log_every;          /* steps */
     leat_bad_list bad;
     json_t *list;         /* gets an object per epoch */
     double best_accuracy; /* -1 */
@@ -38,6 +42,9 @@ typedef struct leat_train_run {
     leat_step_times *times;
     bool warm;     /* the warm-up is over */
     bool eval_bad; /* already reported */
+    leat_train_counts counts;
+    leat_train_mark shown,
+        logged; /* since the last drawing of the progress line; the last line of the log */
     leat_progress progress;
     leat_summary_watching watch;
 } leat_train_run;

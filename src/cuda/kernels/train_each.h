@@ -11,7 +11,7 @@
 
 /* The only kernel that touches the loader's memory, so that only its arguments change from step to step. */
 typedef struct leat_train_ingest_args {
-    int64_t n; /* the most of: values / 8, target bytes, rows */
+    int64_t n; /* the most of: values / 8 or pixels, target bytes, rows */
     const void *x, *y;
     const uint8_t *valid; /* NULL: all rows count */
     void *to_x, *to_y;
@@ -19,6 +19,8 @@ typedef struct leat_train_ingest_args {
     leat_train_step *to_step;
     int64_t x_n, y_bytes, rows;
     int32_t x_type, to_type;
+    int32_t
+        channels; /* of pixels that become eight values, the others 0; 0: values stay side by side */
     leat_train_step step;
 } leat_train_ingest_args;
 
@@ -35,8 +37,11 @@ LEAT_HOST_DEVICE void leat_train_ingest_step(const leat_train_ingest_args *a)
 LEAT_HOST_DEVICE void leat_train_ingest_each(const leat_train_ingest_args *a, int64_t i)
 {
     const int64_t at = i * LEAT_EIGHT;
-    if (at < a->x_n) {
-        float x[LEAT_EIGHT];
+    float x[LEAT_EIGHT];
+    if (a->channels && i * a->channels < a->x_n) {
+        leat_train_load(a->x, a->x_type, i * a->channels, a->channels, x);
+        leat_train_store(a->to_x, a->to_type, at, LEAT_EIGHT, x);
+    } else if (!a->channels && at < a->x_n) {
         const int32_t n = leat_train_count(a->x_n, at);
         leat_train_load(a->x, a->x_type, at, n, x);
         leat_train_store(a->to_x, a->to_type, at, n, x);

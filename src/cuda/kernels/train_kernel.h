@@ -31,7 +31,7 @@ enum { LEAT_TRAIN_F32, LEAT_TRAIN_BF16, LEAT_TRAIN_U8, LEAT_TRAIN_U16 };
 /* What the host says about a step; the first kernel of the step writes it to device memory. */
 typedef struct leat_train_step {
     double rate;
-    double left[2];     /* of Adam: 1 - beta^step */
+    double left[2]; /* of Adam: 1 - beta^step */
     float share, clip;
     float grad_scale;   /* share, or less where the gradient is clipped */
     int32_t masked;     /* `valid` says which rows count; 0: all do */
@@ -68,13 +68,15 @@ typedef struct leat_train_args {
     leat_train_sums *sums;
     const float *scale, *shift;
     float *mean, *inverse, *running_mean, *running_variance, *dscale, *dshift;
-    float *factors;                 /* of NORM_GRAD: [3][channels] */
-    double *partial;                /* [chunk][2][channels], or of each row */
+    float *factors;  /* of NORM_GRAD: [3][channels] */
+    double *partial; /* [chunk][2][channels], or of each row */
     int64_t chunk_pixels;
     int32_t n_chunks, lanes;
-    uint32_t key[2];                /* of the generator */
+    uint32_t key[2]; /* of the generator */
     const void *target;
     int32_t target_type, loss;
+    float smoothing, positive;  /* of losses: label_smoothing, positive_weight */
+    const float *class_weights; /* NULL: all 1 */
 } leat_train_args;
 
 /* Where a thread of LEAT_TRAIN_BLOCKS stands. */
@@ -135,9 +137,11 @@ typedef struct
 #ifdef __CUDACC__
     __align__(16)
 #endif
-        leat_train_16 {
+        leat_train_16
+{
     uint32_t word[4];
-} leat_train_16;
+}
+leat_train_16;
 
 LEAT_HOST_DEVICE float leat_train_float(uint16_t bf16)
 {
@@ -216,8 +220,8 @@ LEAT_HOST_DEVICE void leat_train_store(void *tensor, int32_t type, int64_t at, i
     } else if (n == LEAT_EIGHT && at % LEAT_EIGHT == 0) {
         leat_train_16 a;
         for (int k = 0; k < 4; k++)
-            a.word[k] = (uint32_t)leat_train_bf16(x[2 * k]) |
-                        (uint32_t)leat_train_bf16(x[2 * k + 1]) << 16;
+            a.word[k] =
+                (uint32_t)leat_train_bf16(x[2 * k]) | (uint32_t)leat_train_bf16(x[2 * k + 1]) << 16;
         *(leat_train_16 *)((uint16_t *)tensor + at) = a;
     } else {
         for (int k = 0; k < LEAT_EIGHT; k++)
@@ -301,7 +305,7 @@ LEAT_HOST_DEVICE void leat_train_philox(const uint32_t key[2], const uint32_t co
 /* True if the row counts. */
 LEAT_HOST_DEVICE int32_t leat_train_counts(const leat_train_args *a, int64_t row)
 {
-    return !a->step->masked || a->valid[row];
+    return !a->step->masked || a->valid[row] != 0;
 }
 
 #endif

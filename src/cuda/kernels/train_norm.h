@@ -118,8 +118,8 @@ LEAT_HOST_DEVICE void leat_train_sums_block(const leat_train_args *a, const leat
 LEAT_HOST_DEVICE void leat_train_statistics(const leat_train_args *a, int32_t c, double sum,
                                             double squares)
 {
-    const double count =
-        (double)a->step->n_valid * (double)(a->row_n / a->channels), part = sum / count;
+    const double count = (double)a->step->n_valid * (double)(a->row_n / a->channels),
+                 part = sum / count;
     const double origin =
         (double)leat_train_get(a->in[0], a->in_type, a->step->origin_row * a->row_n + c);
     const double around = squares / count - part * part, variance = around > 0 ? around : 0;
@@ -189,6 +189,15 @@ LEAT_HOST_DEVICE void leat_train_norm_fix_one(const leat_train_args *a, int64_t 
     a->inverse[i] = (float)(1 / sqrt((double)a->running_variance[i] + a->epsilon));
 }
 
+/* Running statistics from mean and inverse that a library has computed; one channel. */
+LEAT_HOST_DEVICE void leat_train_norm_running_one(const leat_train_args *a, int64_t i)
+{
+    const double inverse = (double)a->inverse[i], variance = 1 / (inverse * inverse) - a->epsilon;
+    a->running_mean[i] = a->momentum * a->running_mean[i] + (1 - a->momentum) * a->mean[i];
+    a->running_variance[i] = a->momentum * a->running_variance[i] +
+                             (1 - a->momentum) * (float)(variance > 0 ? variance : 0);
+}
+
 /* Eight of row_n * rows values. */
 LEAT_HOST_DEVICE void leat_train_norm_eight(const leat_train_args *a, int64_t i)
 {
@@ -231,6 +240,7 @@ LEAT_HOST_DEVICE void leat_train_norm_grad_eight(const leat_train_args *a, int64
 
 /* --- layer_norm: one thread per pixel ------------------------------------------------------------ */
 
+/* mean and inverse are kept if there is room; out[0] may be NULL. */
 LEAT_HOST_DEVICE void leat_train_layer_norm_pixel(const leat_train_args *a, int64_t i)
 {
     const int64_t at = i * a->channels;
@@ -247,7 +257,7 @@ LEAT_HOST_DEVICE void leat_train_layer_norm_pixel(const leat_train_args *a, int6
         a->mean[i] = (float)mean;
         a->inverse[i] = (float)inverse;
     }
-    for (int32_t c = 0; c < a->channels; c++) {
+    for (int32_t c = 0; a->out[0] && c < a->channels; c++) {
         const float x = leat_train_get(a->in[0], a->in_type, at + c);
         leat_train_put(a->out[0], a->out_type, at + c,
                        (x - (float)mean) * (float)inverse * a->scale[c] + a->shift[c]);
@@ -280,6 +290,7 @@ LEAT_TRAIN_BLOCKS(train_channel_sums, leat_train_args, LEAT_SUMS_PHASES, leat_tr
 LEAT_TRAIN_BLOCKS(train_channel_finish, leat_train_args, LEAT_SUMS_FINISH_PHASES,
                   leat_train_sums_finish_block)
 LEAT_TRAIN_KERNEL(train_norm_fix, leat_train_args, leat_train_norm_fix_one)
+LEAT_TRAIN_KERNEL(train_norm_running, leat_train_args, leat_train_norm_running_one)
 LEAT_TRAIN_KERNEL(train_norm, leat_train_args, leat_train_norm_eight)
 LEAT_TRAIN_KERNEL(train_norm_grad, leat_train_args, leat_train_norm_grad_eight)
 LEAT_TRAIN_KERNEL(train_layer_norm, leat_train_args, leat_train_layer_norm_pixel)

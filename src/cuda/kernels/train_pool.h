@@ -25,8 +25,8 @@ LEAT_HOST_DEVICE leat_train_pixel leat_train_pixel_of(int64_t i, const int32_t s
     return p;
 }
 
-LEAT_HOST_DEVICE int64_t leat_train_pixel_at(const leat_train_pixel *p, const int32_t size[2], int32_t y,
-                                             int32_t x, int32_t n)
+LEAT_HOST_DEVICE int64_t leat_train_pixel_at(const leat_train_pixel *p, const int32_t size[2],
+                                             int32_t y, int32_t x, int32_t n)
 {
     return ((p->row * size[0] + y) * size[1] + x) * n + p->c;
 }

@@ -7,6 +7,8 @@
 #ifndef LEAT_TRAIN_UPDATE_H
 #define LEAT_TRAIN_UPDATE_H
 
+#include <stdbool.h>
+
 #include "train_kernel.h"
 
 /* A packed copy of a parameter, in bytes of the arena of copies. The plain layout is
@@ -23,18 +25,20 @@ typedef struct leat_train_pack {
 typedef struct leat_train_range {
     int64_t from, n;
     int32_t of;
-    float rate, decay; /* of the parameter: factor of the learning rate; weight decay */
+    int32_t first, count; /* ranges of the same parameter */
+    int32_t matrix;       /* its rank is 2 or more */
+    float rate, decay;    /* of the parameter: factor of the learning rate; weight decay */
 } leat_train_range;
 
 enum { LEAT_TRAIN_RANGE = 2048 };
-enum { LEAT_OPTIM_SGD, LEAT_OPTIM_ADAM };
+enum { LEAT_OPTIM_SGD, LEAT_OPTIM_ADAM, LEAT_OPTIM_ADAMW, LEAT_OPTIM_LARS };
 
 typedef struct leat_train_update_args {
     int64_t n; /* LEAT_TRAIN_KERNEL: calls */
     const leat_train_range *ranges;
     int32_t n_ranges;
-    int32_t optimizer, nesterov, n_states;
-    float momentum, beta1, beta2, epsilon;
+    int32_t optimizer, nesterov, decoupled, n_states;
+    float momentum, beta1, beta2, epsilon, trust;
     float *weight, *grad;
     float *states[2];
     leat_train_step *step;
@@ -119,20 +123,26 @@ LEAT_HOST_DEVICE void leat_train_tree(double *mine, const leat_train_place *at)
         *mine += mine[half];
 }
 
-/* Block x: squares of range x of the gradient. */
+/* Block x: squares of range x of gradients and weights. */
 LEAT_HOST_DEVICE void leat_train_squares_block(const leat_train_update_args *a,
                                                const leat_train_place *at)
 {
     const leat_train_range *const r = &a->ranges[at->block_x];
-    double *const mine = (double *)at->shared + at->thread;
+    double *const mine = (double *)at->shared + at->thread, *const weight =
+                                                                mine + LEAT_TRAIN_THREADS;
     if (at->phase == 0) {
-        *mine = 0;
-        for (int64_t i = r->from + at->thread; i < r->from + r->n; i += LEAT_TRAIN_THREADS)
+        *mine = *weight = 0;
+        for (int64_t i = r->from + at->thread; i < r->from + r->n; i += LEAT_TRAIN_THREADS) {
             *mine += (double)a->grad[i] * (double)a->grad[i];
+            *weight += (double)a->weight[i] * (double)a->weight[i];
+        }
     }
     leat_train_tree(mine, at);
-    if (at->phase == LEAT_TREE_PHASES - 1 && at->thread == 0)
-        a->partial[at->block_x] = *mine;
+    leat_train_tree(weight, at);
+    if (at->phase == LEAT_TREE_PHASES - 1 && at->thread == 0) {
+        a->partial[2 * at->block_x] = *mine;
+        a->partial[2 * at->block_x + 1] = *weight;
+    }
 }
 
 /* One block: sets the step's grad_scale. */
@@ -143,7 +153,7 @@ LEAT_HOST_DEVICE void leat_train_clip_block(const leat_train_update_args *a,
     if (at->phase == 0) {
         *mine = 0;
         for (int32_t i = at->thread; i < a->n_ranges; i += LEAT_TRAIN_THREADS)
-            *mine += a->partial[i];
+            *mine += a->partial[2 * i];
     }
     leat_train_tree(mine, at);
     if (at->phase != LEAT_TREE_PHASES - 1 || at->thread != 0)
@@ -154,43 +164,84 @@ LEAT_HOST_DEVICE void leat_train_clip_block(const leat_train_update_args *a,
         a->step->grad_scale = (float)(share * clip / length);
 }
 
-/* --- optimisers: the formulas of src/train/sgd.c and adam.c ------------------------------------- */
+/* --- optimisers: the formulas of src/train/optimizers ------------------------------------------- */
 
 LEAT_HOST_DEVICE void leat_train_sgd(const leat_train_update_args *a, const leat_train_range *r,
                                      int64_t i)
 {
     const float rate = (float)(a->step->rate * (double)r->rate);
+    const float decay = a->decoupled ? 0.0f : r->decay;
+    const float kept = a->decoupled ? 1.0f - rate * r->decay : 1.0f;
     const float of_grad = a->nesterov ? rate : 0.0f;
     const float of_velocity = a->nesterov ? rate * a->momentum : rate;
-    const float g = a->grad[i] * a->step->grad_scale + r->decay * a->weight[i];
+    const float g = a->grad[i] * a->step->grad_scale + decay * a->weight[i];
     const float v = a->momentum * a->states[0][i] + g;
     a->states[0][i] = v;
-    a->weight[i] -= of_grad * g + of_velocity * v;
+    a->weight[i] = kept * a->weight[i] - (of_grad * g + of_velocity * v);
 }
 
+/* adam and adamw */
 LEAT_HOST_DEVICE void leat_train_adam(const leat_train_update_args *a, const leat_train_range *r,
                                       int64_t i)
 {
-    const float rate = (float)(a->step->rate * (double)r->rate / a->step->left[0]);
+    const double step = a->step->rate * (double)r->rate;
+    const float l2 = a->optimizer == LEAT_OPTIM_ADAM ? r->decay : 0.0f;
+    const float kept =
+        a->optimizer == LEAT_OPTIM_ADAM ? 1.0f : 1 - (float)(step * (double)r->decay);
+    const float rate = (float)(step / a->step->left[0]);
     const float root = (float)(1 / sqrt(a->step->left[1]));
-    const float g = a->grad[i] * a->step->grad_scale;
+    const float g = a->grad[i] * a->step->grad_scale + l2 * a->weight[i];
     const float m = a->beta1 * a->states[0][i] + (1 - a->beta1) * g;
     const float v = a->beta2 * a->states[1][i] + (1 - a->beta2) * (g * g);
     a->states[0][i] = m;
     a->states[1][i] = v;
-    a->weight[i] -= rate * m / (sqrtf(v) * root + a->epsilon);
+    a->weight[i] = kept * a->weight[i] - rate * m / (sqrtf(v) * root + a->epsilon);
 }
 
-/* Block x: range x of the arenas. */
+/* squares: of the parameter's gradient and weights. */
+LEAT_HOST_DEVICE void leat_train_lars(const leat_train_update_args *a, const leat_train_range *r,
+                                      const double squares[2], int64_t i)
+{
+    const double step = a->step->rate * (double)r->rate, weight = sqrt(squares[1]);
+    const double grad = sqrt(squares[0]) * (double)a->step->grad_scale;
+    const bool plain = !r->matrix || !(weight > 0) || !(grad > 0);
+    const float rate =
+        (float)(plain ? step
+                      : step * (double)a->trust * weight / (grad + (double)r->decay * weight));
+    const float g = a->grad[i] * a->step->grad_scale + r->decay * a->weight[i];
+    const float v = a->momentum * a->states[0][i] + rate * g;
+    a->states[0][i] = v;
+    a->weight[i] -= v;
+}
+
+/* Block x: range x of the arenas. lars first adds up the squares of the parameter's ranges. */
 LEAT_HOST_DEVICE void leat_train_update_block(const leat_train_update_args *a,
                                               const leat_train_place *at)
 {
     const leat_train_range *const r = &a->ranges[at->block_x];
-    for (int64_t i = r->from + at->thread; i < r->from + r->n; i += LEAT_TRAIN_THREADS)
-        if (a->optimizer == LEAT_OPTIM_ADAM)
-            leat_train_adam(a, r, i);
-        else
-            leat_train_sgd(a, r, i);
+    double *const sums = (double *)at->shared;
+    if (at->phase == 0) {
+        double grad = 0, weight = 0;
+        for (int32_t i = at->thread; a->optimizer == LEAT_OPTIM_LARS && i < r->count;
+             i += LEAT_TRAIN_THREADS) {
+            grad += a->partial[2 * (r->first + i)];
+            weight += a->partial[2 * (r->first + i) + 1];
+        }
+        sums[at->thread] = grad;
+        sums[at->thread + LEAT_TRAIN_THREADS] = weight;
+    } else if (at->phase < LEAT_TREE_PHASES) {
+        leat_train_tree(sums + at->thread, at);
+        leat_train_tree(sums + at->thread + LEAT_TRAIN_THREADS, at);
+    } else {
+        const double squares[2] = { sums[0], sums[LEAT_TRAIN_THREADS] };
+        for (int64_t i = r->from + at->thread; i < r->from + r->n; i += LEAT_TRAIN_THREADS)
+            if (a->optimizer == LEAT_OPTIM_SGD)
+                leat_train_sgd(a, r, i);
+            else if (a->optimizer == LEAT_OPTIM_LARS)
+                leat_train_lars(a, r, squares, i);
+            else
+                leat_train_adam(a, r, i);
+    }
 }
 
 #endif
@@ -200,4 +251,5 @@ LEAT_TRAIN_BLOCKS(train_unpack_all, leat_train_update_args, 1, leat_train_unpack
 LEAT_TRAIN_KERNEL(train_arena, leat_train_update_args, leat_train_arena_eight)
 LEAT_TRAIN_BLOCKS(train_squares, leat_train_update_args, LEAT_TREE_PHASES, leat_train_squares_block)
 LEAT_TRAIN_BLOCKS(train_clip, leat_train_update_args, LEAT_TREE_PHASES, leat_train_clip_block)
-LEAT_TRAIN_BLOCKS(train_update, leat_train_update_args, 1, leat_train_update_block)
+LEAT_TRAIN_BLOCKS(train_update, leat_train_update_args, LEAT_TREE_PHASES + 1,
+                  leat_train_update_block)

@@ -3,7 +3,9 @@
  * cpu_loops.h: the inner loops of the CPU backend, compiled for each instruction set from
  * cpu_loops_impl.h. They compute the same bits on each: no sum is reordered, nothing is contracted.
  *
- * Pixels are rows of n_channels floats, one after the other; per-channel arrays have n_channels floats. */
+ * Per-channel arrays are `wide` floats: the channels, repeated until they are LEAT_CPU_WIDE or more, so that inner
+ * loops are long also where there are few channels. What is added up per channel stays spread over the
+ * repetitions. Arrays that a function does not only read may be the same as those that it reads at the same place. */
 #ifndef LEAT_CPU_LOOPS_H
 #define LEAT_CPU_LOOPS_H
 
@@ -11,8 +13,16 @@
 
 #include "train/activations.h"
 
+enum { LEAT_CPU_WIDE = 256 };
+static inline size_t leat_cpu_wide(size_t n_channels)
+{
+    return n_channels < LEAT_CPU_WIDE ? (LEAT_CPU_WIDE + n_channels - 1) / n_channels * n_channels
+                                      : n_channels;
+}
+
 typedef struct leat_cpu_norm_factors {
-    const float *center, *factor, *addend; /* y = (x - center) * factor + addend */
+    /* y = (x - center) * factor + addend; dx = dz * factor + (x - center) * factor_x + addend */
+    const float *center, *factor, *addend, *factor_x;
 } leat_cpu_norm_factors;
 
 typedef struct leat_cpu_loops {
@@ -30,22 +40,29 @@ typedef struct leat_cpu_loops {
     /* --- per channel */
     void (*add_channels)(const float *per_channel, float *y, size_t n_channels, size_t pixels);
     void (*sum_channels)(const float *x, float *per_channel, size_t n_channels, size_t pixels);
-    /* Adds x - origin and its square. */
-    void (*norm_sums)(const float *x, const float *origin, float *sum, float *squares,
-                      size_t n_channels, size_t pixels);
-    void (*norm)(const leat_cpu_norm_factors *f, const float *x, float *y, size_t n_channels,
-                 size_t pixels);
+    /* n floats of whole pixels. Adds x - origin and its square. */
+    void (*norm_sums)(const float *x, const float *origin, float *sum, float *squares, size_t wide,
+                      size_t n);
+    void (*norm)(const leat_cpu_norm_factors *f, const float *x, float *y, size_t wide, size_t n);
     /* Adds dz and dz * (x - center). */
     void (*norm_grad_sums)(const float *x, const float *dz, const float *center, float *sum,
-                           float *dot, size_t n_channels, size_t pixels);
-    /* dx = dz * factor_dz + (x - center) * factor_x + addend */
-    void (*norm_grad)(const float *x, const float *dz, const float *center, const float *factor_dz,
-                      const float *factor_x, const float *addend, float *dx, size_t n_channels,
-                      size_t pixels);
-    /* --- pooling, one tap of one window: n channels */
-    void (*max_tap)(const float *x, int32_t tap, float *best, int32_t *place, size_t n);
-    void (*max_tap_grad)(const float *dy, const uint16_t *place, int32_t tap, float *dx, size_t n);
+                           float *dot, size_t wide, size_t n);
+    void (*norm_grad)(const float *x, const float *dz, const leat_cpu_norm_factors *f, float *dx,
+                      size_t wide, size_t n);
+    /* --- pooling: one tap of the windows of a row of pixels, that are `step` floats apart in the image */
+    void (*max_row)(const float *x, size_t step, int32_t tap, float *best, int32_t *place,
+                    size_t n_channels, size_t pixels);
+    void (*max_row_grad)(const float *dy, const uint16_t *place, int32_t tap, float *dx,
+                         size_t step, size_t n_channels, size_t pixels);
+    void (*sum_row)(const float *x, size_t x_step, float *y, size_t y_step, size_t n_channels,
+                    size_t pixels);
+    /* c [m, n] += a b: b [k, n]; element (i, j) of a is a[i * row + j * column]. m is a multiple of
+     * LEAT_CPU_MATMUL_ROWS, n of LEAT_CPU_MATMUL_COLUMNS. */
+    void (*matmul)(const float *a, size_t row, size_t column, const float *b, float *c, size_t m,
+                   size_t n, size_t k);
 } leat_cpu_loops;
+
+enum { LEAT_CPU_MATMUL_ROWS = 4, LEAT_CPU_MATMUL_COLUMNS = 16 };
 
 extern const leat_cpu_loops leat_cpu_loops_c, leat_cpu_loops_avx2, leat_cpu_loops_avx512;
 

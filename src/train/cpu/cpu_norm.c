@@ -20,7 +20,7 @@ enum { ORIGIN, SUM, SQUARES, N_SUMS }; /* SUM and SQUARES of gradients: of dz, o
 typedef struct norm {
     const leat_cpu_call *call;
     leat_cpu_saved *saved;
-    size_t n, pixels, step; /* channels; pixels of a row; pixels of a piece */
+    size_t n, wide, pixels, step; /* channels, see cpu_loops.h; pixels of a row, of a piece */
     leat_prim_type type;
 } norm;
 
@@ -30,6 +30,7 @@ static norm norm_of(const leat_cpu_call *call)
     norm out = { .call = call,
                  .n = (size_t)in->dims[in->rank - 1],
                  .type = call->out_spec[0]->type };
+    out.wide = leat_cpu_wide(out.n);
     out.pixels = (size_t)leat_shape_elements(in) / out.n;
     out.step = leat_cpu_piece(out.n);
     if (call->op->saved >= 0)
@@ -42,10 +43,33 @@ static double *sums_of(const leat_cpu_saved *s, int32_t shard, int32_t which)
     return s->sums + (shard * N_SUMS + which) * s->n_channels;
 }
 
+enum { CENTER, FACTOR, ADDEND, GRAD_FACTOR, GRAD_FACTOR_X, GRAD_ADDEND };
+
+static float *factor_row(const leat_cpu_saved *s, int row)
+{
+    return s->factors + (size_t)row * leat_cpu_wide((size_t)s->n_channels);
+}
+
 static leat_cpu_norm_factors factors_of(const leat_cpu_saved *s)
 {
-    return (leat_cpu_norm_factors){ s->factors, s->factors + s->n_channels,
-                                    s->factors + 2 * s->n_channels };
+    return (leat_cpu_norm_factors){ .center = factor_row(s, CENTER),
+                                    .factor = factor_row(s, FACTOR),
+                                    .addend = factor_row(s, ADDEND) };
+}
+
+static leat_cpu_norm_factors grad_factors_of(const leat_cpu_saved *s)
+{
+    return (leat_cpu_norm_factors){ .center = factor_row(s, CENTER),
+                                    .factor = factor_row(s, GRAD_FACTOR),
+                                    .factor_x = factor_row(s, GRAD_FACTOR_X),
+                                    .addend = factor_row(s, GRAD_ADDEND) };
+}
+
+/* Repeats the channels up to the width that the loops want. */
+static void widen(float *row, size_t n)
+{
+    for (size_t i = n; i < leat_cpu_wide(n); i++)
+        row[i] = row[i - n];
 }
 
 /* Pieces of a shard: pixels from `pixel` on of one row. */
@@ -92,11 +116,12 @@ static void take_sums(const norm *o, float *sum, float *squares)
     double *to[] = { sums_of(o->saved, o->call->shard, SUM),
                      sums_of(o->saved, o->call->shard, SQUARES) };
     float *from[] = { sum, squares };
-    for (int k = 0; k < 2; k++)
-        for (size_t c = 0; c < o->n; c++) {
-            to[k][c] += (double)from[k][c];
-            from[k][c] = 0;
-        }
+    for (int k = 0; k < 2; k++) {
+        for (size_t at = 0; at < o->wide; at += o->n)
+            for (size_t c = 0; c < o->n; c++)
+                to[k][c] += (double)from[k][at + c];
+        memset(from[k], 0, o->wide * sizeof *from[k]);
+    }
 }
 
 enum { FLOAT_PIXELS = 1024 }; /* pixels whose sums may be float */
@@ -113,16 +138,18 @@ int leat_cpu_norm_run(const leat_cpu_call *call)
     const float *first =
         leat_cpu_floats(call->net, call->in[0], call->in_spec[0]->type, 0, o.n, origin);
     memset(sums, 0, N_SUMS * o.n * sizeof *sums);
-    memset(sum, 0, o.n * sizeof *sum);
-    memset(squares, 0, o.n * sizeof *squares);
+    memset(sum, 0, o.wide * sizeof *sum);
+    memset(squares, 0, o.wide * sizeof *squares);
     if (first != origin)
         memcpy(origin, first, o.n * sizeof *origin);
     for (size_t c = 0; c < o.n; c++)
         sums[c] = (double)origin[c];
+    widen(origin, o.n);
     for (piece p = { 0 }; next_piece(&o, &p);) {
         if (!p.counts)
             continue;
-        call->net->loops->norm_sums(in_piece(&o, 0, &p, 0), origin, sum, squares, o.n, p.n);
+        call->net->loops->norm_sums(in_piece(&o, 0, &p, 0), origin, sum, squares, o.wide,
+                                    p.n * o.n);
         if ((pixels += p.n) >= FLOAT_PIXELS) {
             take_sums(&o, sum, squares);
             pixels = 0;
@@ -178,10 +205,12 @@ void leat_cpu_norm_combine(leat_net *net, const leat_prim_op *op)
         *running_mean = o->momentum * *running_mean + (1 - o->momentum) * (float)mean;
         *running_variance = o->momentum * *running_variance + (1 - o->momentum) * (float)variance;
         s->inverse[c] = 1 / sqrt(variance + (double)o->epsilon);
-        s->factors[c] = (float)mean;
-        s->factors[n + c] = (float)((double)weight_of(net, l, SCALE)[c] * s->inverse[c]);
-        s->factors[2 * n + c] = weight_of(net, l, SHIFT)[c];
+        factor_row(s, CENTER)[c] = (float)mean;
+        factor_row(s, FACTOR)[c] = (float)((double)weight_of(net, l, SCALE)[c] * s->inverse[c]);
+        factor_row(s, ADDEND)[c] = weight_of(net, l, SHIFT)[c];
     }
+    for (int row = CENTER; row <= ADDEND; row++)
+        widen(factor_row(s, row), (size_t)n);
 }
 
 static int normalise(const norm *o, const leat_cpu_norm_factors *f)
@@ -189,7 +218,7 @@ static int normalise(const norm *o, const leat_cpu_norm_factors *f)
     const leat_cpu_call *call = o->call;
     for (piece p = { 0 }; next_piece(o, &p);) {
         float *y = out_piece(o, &p, 1);
-        call->net->loops->norm(f, in_piece(o, 0, &p, 0), y, o->n, p.n);
+        call->net->loops->norm(f, in_piece(o, 0, &p, 0), y, o->wide, p.n * o->n);
         if (call->op->act != LEAT_ACT_NONE)
             call->net->loops->act(call->op->act, call->op->alpha, y, y, p.n * o->n);
         put_piece(o, &p, y);
@@ -208,13 +237,18 @@ int leat_cpu_norm_fixed(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
     const leat_batch_norm_options *options = call->layer->options;
-    float *factor = leat_cpu_room(call, 3);
-    const leat_cpu_norm_factors f = { leat_cpu_weight(call, MEAN), factor,
-                                      leat_cpu_weight(call, SHIFT) };
+    float *center = leat_cpu_room(call, 3), *factor = leat_cpu_room(call, 4);
+    float *addend = leat_cpu_room(call, 5);
+    const leat_cpu_norm_factors f = { .center = center, .factor = factor, .addend = addend };
+    memcpy(center, leat_cpu_weight(call, MEAN), o.n * sizeof *center);
+    memcpy(addend, leat_cpu_weight(call, SHIFT), o.n * sizeof *addend);
     for (size_t c = 0; c < o.n; c++)
         factor[c] =
             (float)((double)leat_cpu_weight(call, SCALE)[c] /
                     sqrt((double)leat_cpu_weight(call, VARIANCE)[c] + (double)options->epsilon));
+    widen(center, o.n);
+    widen(factor, o.n);
+    widen(addend, o.n);
     return normalise(&o, &f);
 }
 
@@ -237,7 +271,7 @@ static const float *before_act(const norm *o, const piece *p, const float *x, co
     const float *of = leat_act_from_output(act) ? in_piece(o, 2, p, 2) : NULL;
     if (!of) {
         float *z = leat_cpu_room(call, 2);
-        call->net->loops->norm(f, x, z, o->n, p->n);
+        call->net->loops->norm(f, x, z, o->wide, n);
         of = z;
     }
     call->net->loops->act_grad(act, call->op->alpha, dy, of, dz, n);
@@ -251,15 +285,15 @@ int leat_cpu_norm_grad_run(const leat_cpu_call *call)
     float *sum = leat_cpu_room(call, 4), *dot = leat_cpu_room(call, 5);
     size_t pixels = 0;
     memset(sums_of(o.saved, call->shard, SUM), 0, 2 * o.n * sizeof(double));
-    memset(sum, 0, o.n * sizeof *sum);
-    memset(dot, 0, o.n * sizeof *dot);
+    memset(sum, 0, o.wide * sizeof *sum);
+    memset(dot, 0, o.wide * sizeof *dot);
     for (piece p = { 0 }; next_piece(&o, &p);) {
         const float *x = in_piece(&o, 1, &p, 0);
         const float *dz = before_act(&o, &p, x, in_piece(&o, 0, &p, 1), &f);
         put_piece(&o, &p, dz);
         if (!p.counts)
             continue;
-        call->net->loops->norm_grad_sums(x, dz, f.center, sum, dot, o.n, p.n);
+        call->net->loops->norm_grad_sums(x, dz, f.center, sum, dot, o.wide, p.n * o.n);
         if ((pixels += p.n) >= FLOAT_PIXELS) {
             take_sums(&o, sum, dot);
             pixels = 0;
@@ -287,28 +321,30 @@ void leat_cpu_norm_grad_combine(leat_net *net, const leat_prim_op *op)
                 sum += sums_of(s, i, SUM)[c];
                 dot += sums_of(s, i, SQUARES)[c];
             }
-        s->gradient[c] = (float)factor;
-        s->gradient[n + c] = (float)(-factor * s->inverse[c] * s->inverse[c] * dot / all);
-        s->gradient[2 * n + c] = (float)(-factor * sum / all);
+        factor_row(s, GRAD_FACTOR)[c] = (float)factor;
+        factor_row(s, GRAD_FACTOR_X)[c] =
+            (float)(-factor * s->inverse[c] * s->inverse[c] * dot / all);
+        factor_row(s, GRAD_ADDEND)[c] = (float)(-factor * sum / all);
         if (grads[SCALE])
             grads[SCALE][c] = (float)(dot * s->inverse[c]);
         if (grads[SHIFT])
             grads[SHIFT][c] = (float)sum;
     }
+    for (int row = GRAD_FACTOR; row <= GRAD_ADDEND; row++)
+        widen(factor_row(s, row), (size_t)n);
 }
 
 /* out[0] holds dz. */
 int leat_cpu_norm_grad_finish(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
-    const float *g = o.saved->gradient;
+    const leat_cpu_norm_factors f = grad_factors_of(o.saved);
     for (piece p = { 0 }; next_piece(&o, &p);) {
         const float *dz = leat_cpu_floats(call->net, call->out[0], o.type, p.at, p.n * o.n,
                                           leat_cpu_room(call, 1));
         float *dx = out_piece(&o, &p, 2);
         if (p.counts)
-            call->net->loops->norm_grad(in_piece(&o, 1, &p, 0), dz, o.saved->factors, g, g + o.n,
-                                        g + 2 * o.n, dx, o.n, p.n);
+            call->net->loops->norm_grad(in_piece(&o, 1, &p, 0), dz, &f, dx, o.wide, p.n * o.n);
         else
             memset(dx, 0, p.n * o.n * sizeof *dx);
         put_piece(&o, &p, dx);

@@ -1,171 +1,200 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu_pool.c: pooling on the CPU. prim.h has the contracts. A pixel's channels are one run of memory, so the inner loops
- * go over channels, for one tap of one window at a time. */
+ * cpu_pool.c: pooling on the CPU. prim.h has the contracts. A row of windows is computed tap by tap: each tap reads
+ * pixels that are a stride apart, and a pixel's channels are one run of memory. */
 #include <string.h>
 
 #include "net_cpu.h"
 
-enum { PLACES = 0, BEST = 1, TAP = 2, WHOLE = 5 };
+enum { PLACES, OUT, ROW, WHOLE }; /* rooms of scratch */
 
-/* A window over an image; the taps inside of the image are rows y0 … y1 - 1, columns x0 … x1 - 1. */
-typedef struct window {
-    int64_t y0, y1, x0, x1, top, left; /* top, left: of tap (0, 0), may be outside */
-} window;
+typedef struct pool {
+    const leat_cpu_call *call;
+    const leat_sliding *s;
+    size_t n;                         /* channels */
+    size_t in_row, out_row;           /* floats of a row of pixels */
+    leat_prim_type in_type, out_type; /* of the image, of the windows */
+} pool;
 
-static window window_at(const leat_sliding *s, int64_t oy, int64_t ox)
-{
-    window w = { .top = oy * s->stride[0] - s->pad_low[0],
-                 .left = ox * s->stride[1] - s->pad_low[1] };
-    w.y0 = w.top > 0 ? w.top : 0;
-    w.x0 = w.left > 0 ? w.left : 0;
-    w.y1 = w.top + s->size[0] < s->in[0] ? w.top + s->size[0] : s->in[0];
-    w.x1 = w.left + s->size[1] < s->in[1] ? w.left + s->size[1] : s->in[1];
-    return w;
-}
-
-static int32_t tap_of(const leat_sliding *s, const window *w, int64_t y, int64_t x)
-{
-    return (int32_t)((y - w->top) * s->size[1] + x - w->left);
-}
-
-static size_t channels_of(const leat_cpu_call *call)
-{
-    return (size_t)call->layer->in.dims[2];
-}
-
-/* Element of pixel (y, x) of a row. */
-static size_t place(const int64_t size[2], int64_t row, int64_t y, int64_t x, size_t n)
-{
-    return (size_t)((row * size[0] + y) * size[1] + x) * n;
-}
-
-static void max_window(const leat_cpu_call *call, int64_t row, const window *w, float *best,
-                       int32_t *places)
+static pool pool_of(const leat_cpu_call *call, bool gradient)
 {
     const leat_sliding *s = &call->op->window;
-    const size_t n = channels_of(call);
-    const leat_prim_type type = call->in_spec[0]->type;
-    const float *x =
-        leat_cpu_floats(call->net, call->in[0], type, place(s->in, row, w->y0, w->x0, n), n,
-                        leat_cpu_room(call, TAP));
-    const int32_t first = tap_of(s, w, w->y0, w->x0);
-    memcpy(best, x, n * sizeof *best);
-    for (size_t c = 0; c < n; c++)
-        places[c] = first;
-    for (int64_t iy = w->y0; iy < w->y1; iy++)
-        for (int64_t ix = w->x0; ix < w->x1; ix++) {
-            if (iy == w->y0 && ix == w->x0)
-                continue;
-            x = leat_cpu_floats(call->net, call->in[0], type, place(s->in, row, iy, ix, n), n,
-                                leat_cpu_room(call, TAP));
-            call->net->loops->max_tap(x, tap_of(s, w, iy, ix), best, places, n);
-        }
+    const size_t n = (size_t)call->layer->in.dims[2];
+    return (pool){ .call = call,
+                   .s = s,
+                   .n = n,
+                   .in_row = (size_t)s->in[1] * n,
+                   .out_row = (size_t)s->out[1] * n,
+                   .in_type = (gradient ? call->out_spec : call->in_spec)[0]->type,
+                   .out_type = (gradient ? call->in_spec : call->out_spec)[0]->type };
+}
+
+/* One tap of the windows of row oy: image row y, and windows [first, first + n) whose tap lies at image columns
+ * x, x + stride, … */
+typedef struct tap {
+    int32_t number;
+    int64_t y, x, first, n;
+} tap;
+
+/* The next tap inside of the image; t->number = -1 at the start. */
+static bool next_tap(const leat_sliding *s, int64_t oy, tap *t)
+{
+    while (++t->number < s->size[0] * s->size[1]) {
+        const int64_t kx = t->number % s->size[1] - s->pad_low[1], stride = s->stride[1];
+        t->y = oy * s->stride[0] + t->number / s->size[1] - s->pad_low[0];
+        t->first = kx < 0 ? (-kx + stride - 1) / stride : 0;
+        const int64_t last = s->in[1] - 1 - kx; /* of ox * stride */
+        const int64_t end = last < 0 ? 0 : last / stride + 1;
+        t->n = (end < s->out[1] ? end : s->out[1]) - t->first;
+        t->x = t->first * stride + kx;
+        if (t->y >= 0 && t->y < s->in[0] && t->n > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Row y of image `row` as floats. */
+static const float *image_row(const pool *p, int64_t row, int64_t y)
+{
+    const size_t at = ((size_t)row * (size_t)p->s->in[0] + (size_t)y) * p->in_row;
+    return leat_cpu_floats(p->call->net, p->call->in[0], p->in_type, at, p->in_row,
+                           leat_cpu_room(p->call, ROW));
+}
+
+static size_t windows_at(const pool *p, int64_t row, int64_t oy)
+{
+    return ((size_t)row * (size_t)p->s->out[0] + (size_t)oy) * p->out_row;
+}
+
+/* Windows that begin with this tap have no value yet: those are the first in the window's order. */
+static void max_windows(const pool *p, int64_t row, int64_t oy, float *y, int32_t *places)
+{
+    const leat_cpu_loops *loops = p->call->net->loops;
+    const size_t step = (size_t)p->s->stride[1] * p->n;
+    int64_t seen_first = p->s->out[1], seen_end = 0; /* windows that have a value */
+    for (tap t = { .number = -1 }; next_tap(p->s, oy, &t);) {
+        const float *x = image_row(p, row, t.y) + (size_t)t.x * p->n;
+        for (int64_t i = t.first; i < t.first + t.n; i++)
+            if (i < seen_first || i >= seen_end) {
+                memcpy(y + (size_t)i * p->n, x + (size_t)(i - t.first) * step, p->n * sizeof *y);
+                for (size_t c = 0; c < p->n; c++)
+                    places[(size_t)i * p->n + c] = t.number;
+            }
+        seen_first = t.first < seen_first ? t.first : seen_first;
+        seen_end = t.first + t.n > seen_end ? t.first + t.n : seen_end;
+        loops->max_row(x, step, t.number, y + (size_t)t.first * p->n,
+                       places + (size_t)t.first * p->n, p->n, (size_t)t.n);
+    }
 }
 
 int leat_cpu_max_pool(const leat_cpu_call *call)
 {
-    const leat_sliding *s = &call->op->window;
-    const size_t n = channels_of(call);
+    const pool p = pool_of(call, false);
     int32_t *places = (int32_t *)(void *)leat_cpu_room(call, PLACES);
-    for (int64_t row = 0; row < call->rows; row++)
-        for (int64_t i = 0; i < s->out[0] * s->out[1]; i++) {
-            const size_t to = place(s->out, row, 0, i, n);
-            const window w = window_at(s, i / s->out[1], i % s->out[1]);
-            float *y = leat_cpu_floats_out(call->out[0], call->out_spec[0]->type, to,
-                                           leat_cpu_room(call, BEST));
-            uint16_t *kept = (uint16_t *)call->out[1] + to;
-            max_window(call, row, &w, y, places);
-            for (size_t c = 0; c < n; c++)
-                kept[c] = (uint16_t)places[c];
-            leat_cpu_put(call->net, call->out[0], call->out_spec[0]->type, to, n, y);
-        }
-    return LEAT_OK;
-}
-
-/* A row of the gradient as floats, zeroed; put_row() stores it. */
-static float *begin_row(const leat_cpu_call *call, int64_t row)
-{
-    const size_t n = (size_t)call->out_spec[0]->n;
-    float *dx = leat_cpu_floats_out(call->out[0], call->out_spec[0]->type, (size_t)row * n,
-                                    leat_cpu_room(call, WHOLE));
-    memset(dx, 0, n * sizeof *dx);
-    return dx;
-}
-
-static void put_row(const leat_cpu_call *call, int64_t row, const float *dx)
-{
-    const size_t n = (size_t)call->out_spec[0]->n;
-    leat_cpu_put(call->net, call->out[0], call->out_spec[0]->type, (size_t)row * n, n, dx);
-}
-
-static const float *grad_pixel(const leat_cpu_call *call, size_t at)
-{
-    return leat_cpu_floats(call->net, call->in[0], call->in_spec[0]->type, at, channels_of(call),
-                           leat_cpu_room(call, TAP));
-}
-
-int leat_cpu_max_pool_grad(const leat_cpu_call *call)
-{
-    const leat_sliding *s = &call->op->window;
-    const size_t n = channels_of(call);
-    for (int64_t row = 0; row < call->rows; row++) {
-        float *dx = begin_row(call, row);
-        for (int64_t i = 0; i < s->out[0] * s->out[1]; i++) {
-            const size_t from = place(s->out, row, 0, i, n);
-            const window w = window_at(s, i / s->out[1], i % s->out[1]);
-            const float *dy = grad_pixel(call, from);
-            const uint16_t *places = (const uint16_t *)call->in[1] + from;
-            for (int64_t iy = w.y0; iy < w.y1; iy++)
-                for (int64_t ix = w.x0; ix < w.x1; ix++)
-                    call->net->loops->max_tap_grad(dy, places, tap_of(s, &w, iy, ix),
-                                                   dx + place(s->in, 0, iy, ix, n), n);
-        }
-        put_row(call, row, dx);
+    for (int64_t i = 0; i < call->rows * p.s->out[0]; i++) {
+        const size_t at = windows_at(&p, 0, i);
+        float *y = leat_cpu_floats_out(call->out[0], p.out_type, at, leat_cpu_room(call, OUT));
+        uint16_t *kept = (uint16_t *)call->out[1] + at;
+        max_windows(&p, i / p.s->out[0], i % p.s->out[0], y, places);
+        for (size_t c = 0; c < p.out_row; c++)
+            kept[c] = (uint16_t)places[c];
+        leat_cpu_put(call->net, call->out[0], p.out_type, at, p.out_row, y);
     }
     return LEAT_OK;
 }
 
+/* The gradient of an image as floats, zeroed. */
+static float *begin_image(const pool *p, int64_t row)
+{
+    const size_t n = p->in_row * (size_t)p->s->in[0];
+    float *dx = leat_cpu_floats_out(p->call->out[0], p->in_type, (size_t)row * n,
+                                    leat_cpu_room(p->call, WHOLE));
+    memset(dx, 0, n * sizeof *dx);
+    return dx;
+}
+
+static void put_image(const pool *p, int64_t row, const float *dx)
+{
+    const size_t n = p->in_row * (size_t)p->s->in[0];
+    leat_cpu_put(p->call->net, p->call->out[0], p->in_type, (size_t)row * n, n, dx);
+}
+
+/* Gradients of the windows of a row. */
+static const float *window_grads(const pool *p, size_t at)
+{
+    return leat_cpu_floats(p->call->net, p->call->in[0], p->out_type, at, p->out_row,
+                           leat_cpu_room(p->call, OUT));
+}
+
+int leat_cpu_max_pool_grad(const leat_cpu_call *call)
+{
+    const pool p = pool_of(call, true);
+    const size_t step = (size_t)p.s->stride[1] * p.n;
+    for (int64_t row = 0; row < call->rows; row++) {
+        float *dx = begin_image(&p, row);
+        for (int64_t oy = 0; oy < p.s->out[0]; oy++) {
+            const size_t at = windows_at(&p, row, oy);
+            const float *dy = window_grads(&p, at);
+            const uint16_t *places = (const uint16_t *)call->in[1] + at;
+            for (tap t = { .number = -1 }; next_tap(p.s, oy, &t);)
+                call->net->loops->max_row_grad(
+                    dy + (size_t)t.first * p.n, places + (size_t)t.first * p.n, t.number,
+                    dx + (size_t)t.y * p.in_row + (size_t)t.x * p.n, step, p.n, (size_t)t.n);
+        }
+        put_image(&p, row, dx);
+    }
+    return LEAT_OK;
+}
+
+/* Divides each window's values by the number of its taps inside of the image. */
+static void divide(const pool *p, int64_t oy, const float *x, float *y)
+{
+    const leat_sliding *s = p->s;
+    const int64_t top = oy * s->stride[0] - s->pad_low[0];
+    const int64_t high =
+        (top + s->size[0] < s->in[0] ? top + s->size[0] : s->in[0]) - (top > 0 ? top : 0);
+    for (int64_t ox = 0; ox < s->out[1]; ox++) {
+        const int64_t left = ox * s->stride[1] - s->pad_low[1];
+        const int64_t right = left + s->size[1] < s->in[1] ? left + s->size[1] : s->in[1];
+        const int64_t n = high * (right - (left > 0 ? left : 0));
+        p->call->net->loops->scale(1.0f / (float)n, x + (size_t)ox * p->n, y + (size_t)ox * p->n,
+                                   p->n);
+    }
+}
+
 int leat_cpu_avg_pool(const leat_cpu_call *call)
 {
-    const leat_sliding *s = &call->op->window;
-    const size_t n = channels_of(call);
-    for (int64_t row = 0; row < call->rows; row++)
-        for (int64_t i = 0; i < s->out[0] * s->out[1]; i++) {
-            const size_t to = place(s->out, row, 0, i, n);
-            const window w = window_at(s, i / s->out[1], i % s->out[1]);
-            float *y = leat_cpu_floats_out(call->out[0], call->out_spec[0]->type, to,
-                                           leat_cpu_room(call, BEST));
-            memset(y, 0, n * sizeof *y);
-            for (int64_t iy = w.y0; iy < w.y1; iy++) {
-                const size_t from = place(s->in, row, iy, w.x0, n), taps = (size_t)(w.x1 - w.x0);
-                call->net->loops->sum_channels(
-                    leat_cpu_floats(call->net, call->in[0], call->in_spec[0]->type, from, n * taps,
-                                    leat_cpu_room(call, WHOLE)),
-                    y, n, taps);
-            }
-            call->net->loops->scale(1.0f / (float)((w.y1 - w.y0) * (w.x1 - w.x0)), y, y, n);
-            leat_cpu_put(call->net, call->out[0], call->out_spec[0]->type, to, n, y);
-        }
+    const pool p = pool_of(call, false);
+    const size_t step = (size_t)p.s->stride[1] * p.n;
+    for (int64_t i = 0; i < call->rows * p.s->out[0]; i++) {
+        const int64_t row = i / p.s->out[0], oy = i % p.s->out[0];
+        const size_t at = windows_at(&p, 0, i);
+        float *y = leat_cpu_floats_out(call->out[0], p.out_type, at, leat_cpu_room(call, OUT));
+        memset(y, 0, p.out_row * sizeof *y);
+        for (tap t = { .number = -1 }; next_tap(p.s, oy, &t);)
+            call->net->loops->sum_row(image_row(&p, row, t.y) + (size_t)t.x * p.n, step,
+                                      y + (size_t)t.first * p.n, p.n, p.n, (size_t)t.n);
+        divide(&p, oy, y, y);
+        leat_cpu_put(call->net, call->out[0], p.out_type, at, p.out_row, y);
+    }
     return LEAT_OK;
 }
 
 int leat_cpu_avg_pool_grad(const leat_cpu_call *call)
 {
-    const leat_sliding *s = &call->op->window;
-    const size_t n = channels_of(call);
-    float *part = leat_cpu_room(call, BEST);
+    const pool p = pool_of(call, true);
+    const size_t step = (size_t)p.s->stride[1] * p.n;
+    float *parts = leat_cpu_room(call, ROW);
     for (int64_t row = 0; row < call->rows; row++) {
-        float *dx = begin_row(call, row);
-        for (int64_t i = 0; i < s->out[0] * s->out[1]; i++) {
-            const window w = window_at(s, i / s->out[1], i % s->out[1]);
-            call->net->loops->scale(1.0f / (float)((w.y1 - w.y0) * (w.x1 - w.x0)),
-                                    grad_pixel(call, place(s->out, row, 0, i, n)), part, n);
-            for (int64_t iy = w.y0; iy < w.y1; iy++)
-                call->net->loops->add_channels(part, dx + place(s->in, 0, iy, w.x0, n), n,
-                                               (size_t)(w.x1 - w.x0));
+        float *dx = begin_image(&p, row);
+        for (int64_t oy = 0; oy < p.s->out[0]; oy++) {
+            divide(&p, oy, window_grads(&p, windows_at(&p, row, oy)), parts);
+            for (tap t = { .number = -1 }; next_tap(p.s, oy, &t);)
+                call->net->loops->sum_row(parts + (size_t)t.first * p.n, p.n,
+                                          dx + (size_t)t.y * p.in_row + (size_t)t.x * p.n, step,
+                                          p.n, (size_t)t.n);
         }
-        put_row(call, row, dx);
+        put_image(&p, row, dx);
     }
     return LEAT_OK;
 }

@@ -142,6 +142,7 @@ static leat_update update_of(const leat_net *net, int32_t param)
     const leat_rate_options *o = net->model->optimizer_options;
     const bool norms = net->model->optimizer->norms;
     leat_update u = { .step = net->updates + 1,
+                      .rank = p->spec->shape.rank,
                       .learning_rate = net->job.how->rate * (double)p->rate,
                       .weight_decay = p->decays ? o->weight_decay : 0,
                       .grad_scale = net->grad_scale };

@@ -393,11 +393,10 @@ static int open_saved(leat_net *net, leat_error *err)
         const size_t n = (size_t)p->saved[i];
         s->n_channels = p->saved[i];
         s->sums = leat_cpu_alloc(((size_t)net->model->shards * 3 + 1) * n * sizeof(double), err);
-        s->factors = leat_cpu_alloc(6 * n * sizeof(float), err);
+        s->factors = leat_cpu_alloc(6 * leat_cpu_wide(n) * sizeof(float), err);
         if (!s->sums || !s->factors)
             return LEAT_E_NOMEM;
         s->inverse = s->sums + (size_t)net->model->shards * 3 * n;
-        s->gradient = s->factors + 3 * n;
     }
     return LEAT_OK;
 }
@@ -427,7 +426,7 @@ static size_t scratch_floats(const leat_net *net)
             most = n > most ? n : most;
         }
     }
-    most = most > LEAT_CPU_PIECE ? most : LEAT_CPU_PIECE;
+    most = most > LEAT_CPU_PIECE ? most : LEAT_CPU_PIECE; /* more than LEAT_CPU_WIDE channels */
     return (most + 15) / 16 * 16;
 }
 

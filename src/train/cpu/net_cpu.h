@@ -68,13 +68,15 @@ typedef struct leat_cpu_block {
     size_t from, n;
 } leat_cpu_block;
 
-/* What NORM and NORM_GRAD share; arrays of n_channels. */
+/* What NORM and NORM_GRAD share. */
 typedef struct leat_cpu_saved {
     int64_t n_channels;
-    double *sums;    /* [shard][3 rows]: origin, sum, squares; then of gradients: -, sum, dot */
-    float *factors;  /* center, factor, addend of the forward pass */
-    float *gradient; /* factor_dz, factor_x, addend */
+    double
+        *sums; /* [shard][3 rows of n_channels]: origin, sum, squares; of gradients: -, sum, dot */
     double *inverse; /* 1 / sqrt(variance + epsilon) */
+    float *
+        factors; /* rows of leat_cpu_wide(n_channels): center, factor, addend of the forward pass; factor,
+                        factor_x, addend of the backward pass */
 } leat_cpu_saved;
 
 /* One thread's scratch memory. */

@@ -3,12 +3,60 @@
  * softmax_cross_entropy: -sum over classes of t log softmax(logits). The target is a class number from
  * 0 (t is 1 there, else 0), or a row of weights t, one per class, that sum to 1 (one_hot with smoothing,
  * mixup, cutmix). A prediction is right when the largest logit is that of the class, or of the first
- * class with the largest weight. */
+ * class with the largest weight.
+ *
+ * With label_smoothing e and n classes, t becomes (1 - e) t + e / n. With class_weights c, the loss of a row is
+ * -sum of c t log softmax(logits), and the batch's loss is their sum divided by the number of rows. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "losses.h"
-#include "nn_text.h"
+#include "train/losses.h"
+#include "train/nn_text.h"
+
+static const leat_option options[] = {
+    LEAT_OPTION_F32(leat_softmax_options, label_smoothing, "0", 0, 1,
+                    "share of the target that is spread evenly over all classes"),
+    LEAT_OPTION_NODE(leat_softmax_options, class_weights, "",
+                     "list of one factor of the loss per class; default: all 1"),
+    LEAT_OPTION_END
+};
+
+static int read_weights(leat_softmax_options *o, int64_t n, leat_error *err)
+{
+    static const leat_option row = {
+        "class_weights", LEAT_OPTION_TYPE_F32, 0, "1", 0, 1e9, NULL, ""
+    };
+    const leat_node *list = o->class_weights;
+    if (list->kind != LEAT_NODE_LIST || leat_node_count(list) != (size_t)n)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "class_weights must be a list of %lld numbers, one per class",
+                         (long long)n);
+    o->weights = calloc((size_t)n, sizeof *o->weights);
+    if (!o->weights)
+        return leat_fail(err, LEAT_E_NOMEM, "class_weights: %lld", (long long)n);
+    int64_t i = 0;
+    for (const leat_node *node = list->first; node; node = node->next, i++) {
+        const int rc = leat_option_set(&row, &o->weights[i], node->text ? node->text : "", err);
+        if (rc < 0)
+            return rc;
+    }
+    return LEAT_OK;
+}
+
+static int open_options(void *opts, const leat_shape *logits, leat_error *err)
+{
+    leat_softmax_options *o = opts;
+    o->weights = NULL;
+    return leat_node_is_null(o->class_weights) ? LEAT_OK : read_weights(o, logits->dims[0], err);
+}
+
+static void close_options(void *opts)
+{
+    leat_softmax_options *o = opts;
+    free(o->weights);
+    o->weights = NULL;
+}
 
 static int check(const void *opts, const leat_shape *logits, const leat_shape *target,
                  int32_t n_classes, leat_error *err)
@@ -112,7 +160,38 @@ static double exp_sum(const float *x, int64_t n, float top)
     return sum;
 }
 
-/* One row whose target is a class; gives whether it has the largest logit. */
+/* The target's weight of class i, smoothed, times the class's factor. t: weights; NULL: class `label`. */
+static float target_of(const leat_softmax_options *o, int64_t n, const float *t, int64_t label,
+                       int64_t i)
+{
+    const float plain = t ? t[i] : i == label ? 1.0f : 0.0f;
+    const float smooth = (1 - o->label_smoothing) * plain + o->label_smoothing / (float)n;
+    return o->weights ? smooth * o->weights[i] : smooth;
+}
+
+/* One row; gives whether the prediction is right. With targets t the gradient is (sum of t) softmax - t. */
+static bool eval_row(const leat_softmax_options *o, const float *x, int64_t n, const float *t,
+                     int64_t label, float scale, float *grad, double *loss_sum)
+{
+    const int64_t best = largest(x, n);
+    const float top = x[best];
+    const double sum = exp_sum(x, n, top), log_sum = log(sum);
+    double all = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const float part = target_of(o, n, t, label, i);
+        all += (double)part;
+        if (part > 0) /* 0 · ∞ counts as 0 */
+            *loss_sum += (double)part * (log_sum - (double)(x[i] - top));
+    }
+    if (grad) {
+        const float factor = (float)(all / sum);
+        for (int64_t i = 0; i < n; i++)
+            grad[i] = scale * (expf(x[i] - top) * factor - target_of(o, n, t, label, i));
+    }
+    return best == (t ? largest(t, n) : label);
+}
+
+/* The usual case, without options: one row whose target is a class. */
 static bool eval_class(const float *x, int64_t n, int64_t label, float scale, float *grad,
                        double *loss_sum)
 {
@@ -128,53 +207,33 @@ static bool eval_class(const float *x, int64_t n, int64_t label, float scale, fl
     return best == label;
 }
 
-/* One row whose target is weights t: the gradient is (sum of t) softmax - t. */
-static bool eval_weights(const float *x, int64_t n, const float *t, float scale, float *grad,
-                         double *loss_sum)
-{
-    const int64_t best = largest(x, n);
-    const float top = x[best];
-    const double sum = exp_sum(x, n, top), log_sum = log(sum);
-    double all = 0;
-    for (int64_t i = 0; i < n; i++) {
-        all += (double)t[i];
-        if (t[i] > 0) /* 0 · ∞ counts as 0 */
-            *loss_sum += (double)t[i] * (log_sum - (double)(x[i] - top));
-    }
-    if (grad) {
-        const float factor = (float)(all / sum);
-        for (int64_t i = 0; i < n; i++)
-            grad[i] = scale * (expf(x[i] - top) * factor - t[i]);
-    }
-    return best == largest(t, n);
-}
-
 static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, double *right)
 {
+    const leat_softmax_options *o = opts;
     const bool soft = in->target->shape.dtype == LEAT_F32;
+    const bool plain = !soft && o->label_smoothing == 0 && !o->weights;
     const float scale = 1.0f / (float)in->batch_rows;
     const int64_t n = in->n;
-    (void)opts;
     for (int64_t i = 0; i < in->rows; i++) {
-        const float *const x = in->logits + i * n;
+        const float *const x = in->logits + i * n, *t = soft ? weights_of(in->target, i, n) : NULL;
         float *const grad = in->grad ? in->grad + i * n : NULL;
-        if (!leat_loss_counts(in, i)) {
-            if (grad)
-                memset(grad, 0, (size_t)n * sizeof *grad);
-        } else if (soft) {
-            *right += eval_weights(x, n, weights_of(in->target, i, n), scale, grad, loss_sum);
-        } else {
-            *right += eval_class(x, n, leat_target_i64(in->target, i), scale, grad, loss_sum);
-        }
+        const int64_t label = soft ? 0 : leat_target_i64(in->target, i);
+        if (leat_loss_counts(in, i))
+            *right += plain ? eval_class(x, n, label, scale, grad, loss_sum)
+                            : eval_row(o, x, n, t, label, scale, grad, loss_sum);
+        else if (grad)
+            memset(grad, 0, (size_t)n * sizeof *grad);
     }
 }
 
 const leat_loss leat_loss_softmax_cross_entropy = {
     .kind = { "softmax_cross_entropy",
-              "one class of several; the model ends with one value per class",
-              leat_loss_no_options },
+              "one class of several; the model ends with one value per class", options },
+    .options_size = sizeof(leat_softmax_options),
     .accuracy = true,
     .check = check,
+    .open = open_options,
+    .close = close_options,
     .classes = classes,
     .check_targets = check_targets,
     .eval = eval,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * sgd: stochastic gradient descent with momentum, as in PyTorch:
- *   g += weight_decay * w; v = momentum * v + g; w -= learning_rate * (nesterov ? g + momentum * v : v) */
-#include "losses.h"
+ *   g += weight_decay * w; v = momentum * v + g; w -= learning_rate * (nesterov ? g + momentum * v : v)
+ * With `decoupled`, weight decay is no part of g: w -= learning_rate * weight_decay * w comes first
+ * (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019). */
+#include "train/losses.h"
 
 static const leat_option options[] = {
     LEAT_RATE_OPTION(leat_sgd_options, learning_rate, "0.01", 0, 1e6, "step size"),
@@ -10,7 +12,10 @@ static const leat_option options[] = {
                     "share of the last step added to the next"),
     LEAT_RATE_OPTION(leat_sgd_options, weight_decay, "0", 0, 1e6,
                      "L2 penalty: this times the weight is added to its gradient"),
-    LEAT_OPTION_BOOL(leat_sgd_options, nesterov, "false", "use Nesterov momentum"), LEAT_OPTION_END
+    LEAT_OPTION_BOOL(leat_sgd_options, nesterov, "false", "use Nesterov momentum"),
+    LEAT_OPTION_BOOL(leat_sgd_options, decoupled, "false",
+                     "weight decay shrinks the weight itself, beside the momentum"),
+    LEAT_OPTION_END
 };
 
 /* Blocks of fixed length, so that the compiler makes vector code of the inner loop. */
@@ -20,7 +25,9 @@ static void update(const void *opts, const leat_update *u, float *restrict weigh
 {
     const leat_sgd_options o = *(const leat_sgd_options *)opts;
     float *restrict velocity = states[0];
-    const float rate = (float)u->learning_rate, decay = u->weight_decay, scale = u->grad_scale;
+    const float rate = (float)u->learning_rate, scale = u->grad_scale;
+    const float decay = o.decoupled ? 0.0f : u->weight_decay;
+    const float kept = o.decoupled ? 1.0f - rate * u->weight_decay : 1.0f;
     const float of_grad = o.nesterov ? rate : 0.0f;
     const float of_velocity = o.nesterov ? rate * o.momentum : rate;
     for (size_t i = 0; i < n; i += 16)
@@ -28,7 +35,7 @@ static void update(const void *opts, const leat_update *u, float *restrict weigh
             const float g = grad[j] * scale + decay * weight[j];
             const float v = o.momentum * velocity[j] + g;
             velocity[j] = v;
-            weight[j] -= of_grad * g + of_velocity * v;
+            weight[j] = kept * weight[j] - (of_grad * g + of_velocity * v);
         }
 }
 

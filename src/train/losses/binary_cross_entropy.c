@@ -2,17 +2,22 @@
  *
  * binary_cross_entropy: -t log p - (1 - t) log(1 - p), mean over a sample's values, t in [0, 1].
  * p = sigmoid(logit), or the model's output itself where its last layer is a sigmoid. A value is
- * right when p and t lie on the same side of 1/2. */
+ * right when p and t lie on the same side of 1/2. With label_smoothing e, t becomes (1 - e) t + e / 2; with
+ * positive_weight c, the loss is -c t log p - (1 - t) log(1 - p). */
 #include <math.h>
 
-#include "losses.h"
-#include "nn_text.h"
+#include "train/losses.h"
+#include "train/nn_text.h"
 
-
-static const leat_option options[] = { LEAT_OPTION_BOOL(
-                                           leat_binary_options, with_logits, "true",
-                                           "true: the model ends without sigmoid; false: with one"),
-                                       LEAT_OPTION_END };
+static const leat_option options[] = {
+    LEAT_OPTION_BOOL(leat_binary_options, with_logits, "true",
+                     "true: the model ends without sigmoid; false: with one"),
+    LEAT_OPTION_F32(leat_binary_options, label_smoothing, "0", 0, 1,
+                    "share of the target that is moved to 1/2"),
+    LEAT_OPTION_F32(leat_binary_options, positive_weight, "1", 0, 1e9,
+                    "factor of the loss of positive targets"),
+    LEAT_OPTION_END
+};
 
 static int check(const void *opts, const leat_shape *logits, const leat_shape *target,
                  int32_t n_classes, leat_error *err)
@@ -60,33 +65,38 @@ static int check_targets(const void *opts, const leat_shape *logits, const leat_
     return LEAT_OK;
 }
 
-/* From the logit x: max(x, 0) - x t + log(1 + exp(-|x|)), which neither overflows nor loses digits. */
-static double from_logit(double x, double t, double *slope)
+/* Loss of a value: -positive log p - negative log(1 - p), and its slope. From the logit x, log p is
+ * min(x, 0) - log(1 + exp(-|x|)) and log(1 - p) is log p - x, which neither overflow nor lose digits. */
+static double from_logit(double x, double positive, double negative, double *slope)
 {
-    const double e = exp(-fabs(x));
-    *slope = (x >= 0 ? 1 / (1 + e) : e / (1 + e)) - t;
-    return (x > 0 ? x : 0) - x * t + log1p(e);
+    const double e = exp(-fabs(x)), p = x >= 0 ? 1 / (1 + e) : e / (1 + e);
+    const double log_p = (x < 0 ? x : 0) - log1p(e);
+    *slope = negative * p - positive * (x >= 0 ? e / (1 + e) : 1 / (1 + e));
+    return negative * (x - log_p) - positive * log_p;
 }
 
 /* From the probability, kept 1e-7 away from 0 and 1, the resolution of float32 there. */
-static double from_probability(double p, double t, double *slope)
+static double from_probability(double p, double positive, double negative, double *slope)
 {
     const double q = p < 1e-7 ? 1e-7 : p > 1 - 1e-7 ? 1 - 1e-7 : p;
-    *slope = (q - t) / (q * (1 - q));
-    return -t * log(q) - (1 - t) * log(1 - q);
+    *slope = negative / (1 - q) - positive / q;
+    return -positive * log(q) - negative * log(1 - q);
 }
 
 static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, double *right)
 {
-    const bool with_logits = ((const leat_binary_options *)opts)->with_logits != 0;
-    const double middle = with_logits ? 0 : 0.5, n = (double)in->n;
+    const leat_binary_options *o = opts;
+    const double middle = o->with_logits ? 0 : 0.5, n = (double)in->n;
+    const double smooth = (double)o->label_smoothing, weight = (double)o->positive_weight;
     double sum = 0, hits = 0;
     for (int64_t i = 0; i < in->rows * in->n; i++) {
         const double x = (double)in->logits[i], t = (double)leat_target_f32(in->target, i);
+        const double positive = (1 - smooth) * t + smooth / 2, negative = 1 - positive;
         const bool counts = leat_loss_counts(in, i / in->n);
         double slope = 0;
         if (counts) {
-            sum += with_logits ? from_logit(x, t, &slope) : from_probability(x, t, &slope);
+            sum += o->with_logits ? from_logit(x, weight * positive, negative, &slope)
+                                  : from_probability(x, weight * positive, negative, &slope);
             hits += (x > middle) == (t > 0.5);
         }
         if (in->grad)

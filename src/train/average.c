@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * average.c: with weights w after update n and their average a, every `every` updates
+ *   ema:        a = d a + (1 - d) w
+ *   lookahead:  a = d a + (1 - d) w, then w = a; d = decay (n / N)^power, N: updates of the run
+ * and lookahead sets w = a after the last update of the run. */
+#include "average.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "nn_kind.h"
+
+typedef struct ema_options {
+    double decay;
+    int64_t every;
+    int32_t warmup;
+} ema_options;
+
+static const leat_option ema_table[] = {
+    LEAT_OPTION_F64(ema_options, decay, "0.999", 0, 1, "share of the average that stays each time"),
+    LEAT_OPTION_I64(ema_options, every, "1", 1, 1e9, "updates between two times"),
+    LEAT_OPTION_BOOL(ema_options, warmup, "false",
+                     "the k-th time at most (1 + k) / (10 + k) of the average stays"),
+    LEAT_OPTION_END
+};
+
+typedef struct lookahead_options {
+    int64_t every;
+    double decay, power;
+} lookahead_options;
+
+static const leat_option lookahead_table[] = {
+    LEAT_OPTION_I64(lookahead_options, every, "5", 1, 1e9, "updates between two times"),
+    LEAT_OPTION_F64(lookahead_options, decay, "0.7737809375", 0, 1,
+                    "share of the average that stays at the end of the run"),
+    LEAT_OPTION_F64(lookahead_options, power, "3", 0, 100,
+                    "the share is decay × (part of the run done)^power; 0: always decay"),
+    LEAT_OPTION_END
+};
+
+static const leat_kind kinds[] = {
+    { "ema", "exponential moving average; evaluation and saved weights use it", ema_table },
+    { "lookahead", "weights go back to their moving average at intervals", lookahead_table },
+};
+
+const leat_kind *leat_average_kind(size_t i)
+{
+    return i < sizeof kinds / sizeof *kinds ? &kinds[i] : NULL;
+}
+
+static void set_ema(leat_average *average, const void *options)
+{
+    const ema_options *o = options;
+    average->decay = o->decay;
+    average->every = o->every;
+    average->warmup = o->warmup != 0;
+}
+
+static void set_lookahead(leat_average *average, const void *options)
+{
+    const lookahead_options *o = options;
+    average->decay = o->decay;
+    average->every = o->every;
+    average->power = o->power;
+}
+
+int leat_average_init(leat_average *average, const leat_node *node, const leat_run_length *run,
+                      leat_error *err)
+{
+    static const size_t sizes[] = { sizeof(ema_options), sizeof(lookahead_options) };
+    const leat_node *options = NULL;
+    void *values = NULL;
+    size_t at = 0;
+    *average = (leat_average){ .length = leat_run_updates(run) };
+    if (leat_node_is_null(node))
+        return LEAT_OK;
+    int rc = leat_nn_kind_find(node, "average", leat_average_kind, &at, &options, err);
+    if (rc == LEAT_OK)
+        rc = leat_nn_kind_options(options, node, "average", &kinds[at], sizes[at], &values, err);
+    if (rc == LEAT_OK) {
+        average->mode = (leat_average_mode)(at + 1);
+        (at ? set_lookahead : set_ema)(average, values);
+    }
+    free(values);
+    if (rc == LEAT_OK && average->power > 0 && average->length == 0)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "average 'lookahead': the pipeline has no end, so no part of the run "
+                              "is known: set `power: 0`");
+    return rc;
+}
+
+double leat_average_decay(const leat_average *average, int64_t n)
+{
+    const int64_t k = average->mode ? n / average->every : 0;
+    if (!average->mode || n % average->every)
+        return 1;
+    if (average->mode == LEAT_AVERAGE_EMA)
+        return average->warmup ? fmin(average->decay, (double)(1 + k) / (double)(10 + k))
+                               : average->decay;
+    const double done = average->length ? fmin(1, (double)n / (double)average->length) : 1;
+    return average->power > 0 ? average->decay * pow(done, average->power) : average->decay;
+}
+
+int leat_average_before(leat_average *average, const leat_backend *backend, leat_net *net,
+                        leat_error *err)
+{
+    if (!average->mode || average->begun)
+        return LEAT_OK;
+    average->begun = true;
+    return backend->blend(net, LEAT_SLOT_AVERAGE, LEAT_SLOT_WEIGHT, 1, err);
+}
+
+int leat_average_after(const leat_average *average, const leat_backend *backend, leat_net *net,
+                       leat_error *err)
+{
+    const int64_t n = backend->updates(net);
+    int rc = LEAT_OK;
+    if (!average->mode)
+        return LEAT_OK;
+    const bool due = n % average->every == 0, ended = n == average->length;
+    if (due)
+        rc = backend->blend(net, LEAT_SLOT_AVERAGE, LEAT_SLOT_WEIGHT,
+                            1 - leat_average_decay(average, n), err);
+    if (rc == LEAT_OK && average->mode == LEAT_AVERAGE_LOOKAHEAD && (due || ended))
+        rc = backend->blend(net, LEAT_SLOT_WEIGHT, LEAT_SLOT_AVERAGE, 1, err);
+    return rc;
+}
+
+int leat_average_swap(const leat_average *average, const leat_backend *backend, leat_net *net,
+                      leat_error *err)
+{
+    return average->mode == LEAT_AVERAGE_EMA && average->begun
+               ? backend->swap(net, LEAT_SLOT_WEIGHT, LEAT_SLOT_AVERAGE, err)
+               : LEAT_OK;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mean_squared_error: (x - t)², mean over a sample's values. */
+#include <math.h>
+
+#include "train/losses.h"
+#include "train/nn_text.h"
+
+static int check(const void *opts, const leat_shape *logits, const leat_shape *target,
+                 int32_t n_classes, leat_error *err)
+{
+    char got[160], wanted[160];
+    (void)opts;
+    (void)n_classes;
+    if (logits->rank != 1)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "mean_squared_error needs a vector, the model gives %s: end it with "
+                         "flatten and dense",
+                         leat_nn_dims_text(logits, got, sizeof got));
+    if (leat_shape_elements(target) != logits->dims[0])
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "mean_squared_error compares the model's %s with the target's %s: give "
+                         "the last layer as many units as a sample has targets",
+                         leat_nn_dims_text(logits, got, sizeof got),
+                         leat_nn_dims_text(target, wanted, sizeof wanted));
+    return LEAT_OK;
+}
+
+static int check_targets(const void *opts, const leat_shape *logits, const leat_loss_rows *rows,
+                         leat_error *err)
+{
+    const int64_t n = logits->dims[0];
+    (void)opts;
+    for (int64_t i = 0; i < rows->rows * n; i++)
+        if (!isfinite(leat_target_f32(rows->target, i)) && leat_loss_counts(rows, i / n))
+            return leat_fail(err, LEAT_E_DATA,
+                             "row %lld of the batch has target %g; mean_squared_error needs "
+                             "numbers",
+                             (long long)(i / n), (double)leat_target_f32(rows->target, i));
+    return LEAT_OK;
+}
+
+static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, double *right)
+{
+    const double n = (double)in->n, scale = 2 / (n * (double)in->batch_rows);
+    double sum = 0;
+    (void)opts;
+    (void)right;
+    for (int64_t i = 0; i < in->rows * in->n; i++) {
+        const bool counts = leat_loss_counts(in, i / in->n);
+        const double d =
+            counts ? (double)in->logits[i] - (double)leat_target_f32(in->target, i) : 0;
+        sum += d * d;
+        if (in->grad)
+            in->grad[i] = (float)(scale * d);
+    }
+    *loss_sum += sum / n;
+}
+
+const leat_loss leat_loss_mean_squared_error = {
+    .kind = { "mean_squared_error", "numbers; the model ends with one value per target",
+              leat_loss_no_options },
+    .check = check,
+    .check_targets = check_targets,
+    .eval = eval,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lars: You, Gitman and Ginsburg, "Large Batch Training of Convolutional Networks", 2017:
+ *   rate = learning_rate * trust * |w| / (|g| + weight_decay * |w|), norms of the whole parameter
+ *   v = momentum * v + rate * (g + weight_decay * w); w -= v
+ * Parameters of rank 0 and 1 (biases, scales), and those whose |w| or |g| is 0, use learning_rate itself. */
+#include "train/losses.h"
+
+static const leat_option options[] = {
+    LEAT_RATE_OPTION(leat_lars_options, learning_rate, "1", 0, 1e6, "step size"),
+    LEAT_OPTION_F32(leat_lars_options, momentum, "0.9", 0, 1,
+                    "share of the last step added to the next"),
+    LEAT_RATE_OPTION(leat_lars_options, weight_decay, "0", 0, 1e6,
+                     "L2 penalty: this times the weight is added to its gradient"),
+    LEAT_OPTION_F32(leat_lars_options, trust, "0.001", 0, 1e6,
+                    "length of a step, as a share of the length of the parameter, at rate 1"),
+    LEAT_OPTION_END
+};
+
+static double rate_of(const leat_lars_options *o, const leat_update *u)
+{
+    const double below = u->grad_norm + (double)u->weight_decay * u->weight_norm;
+    if (u->rank < 2 || !(u->weight_norm > 0) || !(u->grad_norm > 0))
+        return u->learning_rate;
+    return u->learning_rate * (double)o->trust * u->weight_norm / below;
+}
+
+/* Blocks of fixed length, so that the compiler makes vector code of the inner loop. */
+static void update(const void *opts, const leat_update *u, float *restrict weight,
+                   const float *restrict grad, float *const states[LEAT_OPTIMIZER_MAX_STATES],
+                   size_t n)
+{
+    const leat_lars_options o = *(const leat_lars_options *)opts;
+    float *restrict velocity = states[0];
+    const float rate = (float)rate_of(&o, u), decay = u->weight_decay, scale = u->grad_scale;
+    for (size_t i = 0; i < n; i += 16)
+        for (size_t j = i; j < i + 16; j++) {
+            const float g = grad[j] * scale + decay * weight[j];
+            const float v = o.momentum * velocity[j] + rate * g;
+            velocity[j] = v;
+            weight[j] -= v;
+        }
+}
+
+const leat_optimizer leat_optimizer_lars = {
+    .kind = { "lars", "momentum; steps as long as a share of each parameter (large batches)",
+              options },
+    .options_size = sizeof(leat_lars_options),
+    .n_states = 1,
+    .flops = 10,
+    .norms = true,
+    .update = update,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * schedule.h: the factor of the learning rate for each update, from `train.schedule`. */
+#ifndef LEAT_SCHEDULE_H
+#define LEAT_SCHEDULE_H
+
+#include "nn.h"
+
+/* How long a run is. */
+typedef struct leat_run_length {
+    int64_t epochs;
+    int64_t batches;    /* of one epoch; 0 or less: unknown or endless */
+    int64_t accumulate; /* batches of one update */
+} leat_run_length;
+
+/* Updates of the whole run; 0: unknown. */
+int64_t leat_run_updates(const leat_run_length *run);
+
+typedef struct leat_schedule leat_schedule;
+
+/* node   `train.schedule`; NULL: constant
+ * owner  blamed for what is missing
+ * Returns LEAT_OK, LEAT_E_CONFIG, LEAT_E_NOMEM. */
+int leat_schedule_open(const leat_node *node, const leat_node *owner, const leat_run_length *run,
+                       leat_schedule **out, leat_error *err);
+void leat_schedule_close(leat_schedule **schedule);
+/* Of the update before which `done` were made. A pure function, also past the end. */
+double leat_schedule_factor(const leat_schedule *schedule, int64_t done);
+
+#endif

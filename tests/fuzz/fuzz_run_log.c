@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_run_log.c: any bytes as the log of a run, read and drawn. The first byte chooses: bit 0: an event file, else
+ * lines of JSON; the other bits: what the horizontal axis shows. Coordinates are numbers, text is escaped. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fuzz_target.h"
+#include "plot/run_curves.h"
+
+/* Of this process: event files are told by their names. */
+static char folder[64];
+
+static void remove_folder(void)
+{
+    rmdir(folder);
+}
+
+static const char *write_file(int events, const uint8_t *bytes, size_t size)
+{
+    static char path[128];
+    if (!folder[0]) {
+        strcpy(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/leat-fuzz-XXXXXX"
+                                                     : "/tmp/leat-fuzz-XXXXXX");
+        EXPECT(mkdtemp(folder));
+        atexit(remove_folder);
+    }
+    snprintf(path, sizeof path, "%s/%s", folder, events ? "tfevents" : "log.jsonl");
+    FILE *const file = fopen(path, "wb");
+    EXPECT(file && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+    return path;
+}
+
+/* Every path has numbers, and no NaN. */
+static void check_paths(const char *text)
+{
+    while ((text = strstr(text, " d=\"M"))) {
+        text += strlen(" d=\"M");
+        EXPECT(text[strspn(text, "0123456789.- h")] == '"');
+    }
+}
+
+/* All keys of the log, four in a panel, at most two panels. */
+static void draw(const leat_run_rows *rows, int32_t x)
+{
+    leat_curve curves[8] = { 0 };
+    leat_curves_panel panels[2] = { { .curves = curves }, { .curves = curves + 4 } };
+    leat_curves_picture picture = {
+        .x_name = "x", .runs = { "run" }, .n_runs = 1, .panels = panels, .n_panels = 2
+    };
+    const char *key;
+    json_t *ignored, *const keys = leat_run_curves_keys(rows);
+    size_t size;
+    int n = 0;
+    json_object_foreach(keys, key, ignored)
+    {
+        leat_curves_panel *const panel = &panels[n / 4];
+        if (n == 8)
+            break;
+        EXPECT(leat_run_curves_pick(rows, key, x, &curves[n]) == LEAT_OK);
+        curves[n].key = n % 4;
+        panel->keys[panel->n_keys++] = key;
+        panel->n_curves++;
+        n++;
+    }
+    char *const text = leat_curves_draw(&picture, &size);
+    EXPECT(text && strlen(text) == size);
+    check_paths(text);
+    free(text);
+    json_decref(keys);
+    for (int i = 0; i < 8; i++) {
+        free(curves[i].x);
+        free(curves[i].y);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    leat_run_rows rows;
+    leat_error err = { 0 };
+    if (!size)
+        return 0;
+    const char *const path = write_file(data[0] & 1, data + 1, size - 1);
+    const int rc = leat_run_rows_read(path, &rows, &err);
+    EXPECT(rc == LEAT_OK || err.message[0]);
+    if (rc == LEAT_OK)
+        draw(&rows, (data[0] >> 1) % 3);
+    leat_run_rows_close(&rows);
+    remove(path);
+    return 0;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_log.c: `leat train --log`: its lines, the same numbers in the event file, and what a resumed, a
+ * killed and a failing run leave. */
+#include <glob.h>
+#include <math.h>
+
+#include "fixtures/command_pipeline.h"
+#include "formats/events.h"
+
+enum { LINES_MOST = 4096 };
+
+typedef struct lines {
+    json_t *all[LINES_MOST];
+    int n;
+} lines;
+
+/* Whole lines of a log. bad: how many lines are no JSON. */
+static void read_log(const char *path, lines *log, int *bad)
+{
+    expect_success(shell("cat %s", path));
+    log->n = *bad = 0;
+    for (char *line = strtok(out, "\n"); line; line = strtok(NULL, "\n")) {
+        json_t *json = json_loads(line, 0, NULL);
+        assert_true(log->n < LINES_MOST);
+        *bad += json == NULL;
+        if (json)
+            log->all[log->n++] = json;
+    }
+}
+
+static void free_log(lines *log)
+{
+    for (int i = 0; i < log->n; i++)
+        json_decref(log->all[i]);
+}
+
+static bool is_kind(const json_t *line, const char *kind)
+{
+    return !strcmp(json_string_value(json_object_get(line, "kind")), kind);
+}
+
+/* Path of the n-th event file of a folder, in order of time. */
+static const char *event_file(const char *of, size_t n)
+{
+    static char path[512];
+    glob_t found;
+    snprintf(path, sizeof path, "%s/%s/events.out.tfevents.*", folder, of);
+    assert_int_equal(glob(path, 0, NULL, &found), 0);
+    assert_true(found.gl_pathc > n);
+    snprintf(path, sizeof path, "%s", found.gl_pathv[n]);
+    globfree(&found);
+    return path;
+}
+
+/* Means over the stretches between lines make the mean of the epoch, and what is not read at a step is null. */
+static void lines_add_up_to_epochs(void **state)
+{
+    lines log;
+    int bad;
+    double sum = 0, samples = 0;
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --log xl/deep --log-every 5 -q --json"));
+    json_t *run = parse_out();
+    const json_t *epochs = json_object_get(run, "epochs");
+    read_log("xl/deep/log.jsonl", &log, &bad);
+    assert_int_equal(bad, 0);
+    assert_int_equal(log.n, 1 + 2 * (3 + 1));
+    assert_true(is_kind(log.all[0], "run"));
+    assert_string_equal(json_string_value(json_object_get(log.all[0], "command")), "train");
+    assert_int_equal(number(log.all[0], "batches"), 15);
+    for (int i = 1; i < log.n; i++) {
+        const json_t *line = log.all[i];
+        const int epoch = (i - 1) / 4, in_epoch = (i - 1) % 4;
+        assert_true(real(line, "time_s") >= real(log.all[i - 1], "time_s"));
+        assert_int_equal(number(line, "epoch"), epoch);
+        assert_int_equal(number(line, "step"),
+                         in_epoch < 3 ? epoch * 15 + (in_epoch + 1) * 5 : (epoch + 1) * 15);
+        assert_true(fabs(real(line, "epochs_done") - (double)number(line, "step") / 15) < 1e-9);
+        if (in_epoch < 3) {
+            assert_true(is_kind(line, "step"));
+            assert_int_equal(number(line, "samples"), 80);
+            assert_in_range(real(line, "idle") * 1000, 0, 1000);
+            assert_in_range(real(line, "wait_share") * 1000, 0, 1000);
+            sum += real(line, "loss") * 80;
+            samples += 80;
+            continue;
+        }
+        assert_true(is_kind(line, "epoch"));
+        assert_true(fabs(sum / samples - real(line, "loss")) < 1e-9);
+        const json_t *same = json_array_get(epochs, (size_t)epoch);
+        assert_true(fabs(real(same, "eval_loss") - real(line, "eval_loss")) < 1e-6);
+        sum = samples = 0;
+    }
+    free_log(&log);
+    json_decref(run);
+}
+
+/* A step of another device must not be waited for: its loss stays unknown, its epoch's figures do not. */
+static void no_loss_of_other_devices(void **state)
+{
+    lines log;
+    int bad;
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --device sim --log xl --log-every 15 -q"));
+    read_log("xl/log.jsonl", &log, &bad);
+    assert_int_equal(log.n, 5);
+    assert_true(json_is_true(json_object_get(log.all[0], "simulated")));
+    assert_true(json_is_null(json_object_get(log.all[1], "loss")));
+    assert_true(json_is_null(json_object_get(log.all[1], "idle")));
+    assert_true(real(log.all[1], "samples_per_s") > 0);
+    assert_true(real(log.all[2], "busy") > 0);
+    free_log(&log);
+}
+
+/* The value of a tag at a step in an event file; NaN: none. */
+static double value_of(const char *path, const char *tag, int64_t step)
+{
+    leat_event_reader *reader;
+    leat_event event;
+    double found = NAN;
+    assert_int_equal(leat_event_reader_open(&reader, path, NULL), 0);
+    while (leat_event_reader_next(reader, &event, NULL) == 0)
+        if (event.kind == LEAT_EVENT_SCALAR && event.step == step && !strcmp(event.tag, tag))
+            found = event.value;
+    leat_event_reader_close(&reader);
+    return found;
+}
+
+static void events_have_the_same_numbers(void **state)
+{
+    lines log;
+    int bad, n_checked = 0;
+    const char *key;
+    json_t *value;
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --log xl --log-every 5 -q"));
+    read_log("xl/log.jsonl", &log, &bad);
+    const char *path = event_file("xl", 0);
+    for (int i = 1; i < log.n; i++)
+        json_object_foreach(log.all[i], key, value)
+        {
+            char tag[96];
+            snprintf(tag, sizeof tag, "%s/%s",
+                     json_string_value(json_object_get(log.all[i], "kind")), key);
+            const double found = value_of(path, tag, number(log.all[i], "step"));
+            if (isnan(found))
+                continue;
+            assert_true((float)json_number_value(value) == (float)found);
+            n_checked++;
+        }
+    assert_true(n_checked >= 6 * 7 + 2 * 12);
+    assert_true(value_of(path, "epoch/eval_accuracy", 30) > 0);
+    assert_false(value_of(path, "step/time_s", 5) > 0);
+    free_log(&log);
+}
+
+static void the_first_batch_is_a_picture(void **state)
+{
+    leat_event_reader *reader;
+    leat_event event;
+    int n = 0;
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --log xl --steps 1 -q"));
+    expect_success(shell("$L train x.yaml --log xm --steps 1 -q --start-batch 3"));
+    expect_failure(shell("cmp -s xl/batch.png xm/batch.png"), 1, "");
+    expect_success(shell("cat xl/batch.png"));
+    assert_memory_equal(out, "\x89PNG", 4);
+    assert_int_equal(leat_event_reader_open(&reader, event_file("xl", 0), NULL), 0);
+    while (leat_event_reader_next(reader, &event, NULL) == 0)
+        if (event.kind == LEAT_EVENT_IMAGE) {
+            assert_string_equal(event.tag, "batch");
+            assert_memory_equal(event.image, out, event.image_size);
+            n++;
+        }
+    leat_event_reader_close(&reader);
+    assert_int_equal(n, 1);
+}
+
+/* A resumed run appends to the lines, after ending one that a killed process left half, and says from where
+ * on it stands. */
+static void a_resumed_run_goes_on(void **state)
+{
+    lines log;
+    int bad;
+    leat_event_reader *reader;
+    leat_event event;
+    (void)state;
+    make_pipeline();
+    expect_success(
+        shell("$L train x.yaml --log xl --log-every 5 --epochs 1 -q --save x.st && "
+              "printf '{\"kind\": \"step\", \"st' >>xl/log.jsonl && "
+              "$L train x.yaml --log xl --log-every 5 -q --restore x.st --start-epoch 1"));
+    read_log("xl/log.jsonl", &log, &bad);
+    assert_int_equal(bad, 1);
+    assert_int_equal(log.n, 10);
+    assert_true(is_kind(log.all[5], "run"));
+    assert_int_equal(number(log.all[5], "step"), 15);
+    assert_int_equal(number(log.all[6], "step"), 20);
+    free_log(&log);
+    assert_int_equal(leat_event_reader_open(&reader, event_file("xl", 1), NULL), 0);
+    assert_int_equal(leat_event_reader_next(reader, &event, NULL), 0);
+    assert_int_equal(event.kind, LEAT_EVENT_START);
+    assert_int_equal(event.step, 16);
+    leat_event_reader_close(&reader);
+}
+
+/* SIGKILL while lines are written as fast as they come: whole lines, at most the last is half; whole events. */
+static void a_killed_run_keeps_its_log(void **state)
+{
+    lines log;
+    int bad;
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --epochs 1000000 --log xl --log-every 1 -q & p=$!; "
+                         "until test 200 -lt $(wc -l <xl/log.jsonl 2>/dev/null || echo 0); "
+                         "do sleep 0.02; kill -0 $p || exit 1; done; kill -KILL $p; wait $p; "
+                         "head -n 2000 xl/log.jsonl >xl/head.jsonl"));
+    read_log("xl/head.jsonl", &log, &bad);
+    assert_true(bad <= 1);
+    assert_true(log.n >= 200);
+    const char *path = event_file("xl", 0);
+    for (int i = 1; i < 100; i += 7)
+        if (is_kind(log.all[i], "step"))
+            assert_true((float)value_of(path, "step/loss", number(log.all[i], "step")) ==
+                        (float)real(log.all[i], "loss"));
+    free_log(&log);
+}
+
+/* A disk that is full ends the log, not the run; the exit code tells. */
+static void a_full_disk_does_not_stop_the_run(void **state)
+{
+    (void)state;
+    make_pipeline();
+    const int code = shell("ulimit -f 200; $L train x.yaml --epochs 60 --log xl --log-every 1 -q");
+    assert_int_equal(code, 1);
+    expect_in(err, "leat train: --log: xl/");
+    expect_in(err, "File too large");
+    expect_in(err, "; the log ends there");
+    expect_in(out, "\n  60/60 ");
+}
+
+static void other_files_stay(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell("mkdir xl && echo precious >xl/log.jsonl && echo x >xfile"));
+    expect_failure(shell("$L train x.yaml --log xl -q --steps 1"), 2, "log.jsonl");
+    expect_success(shell("grep precious xl/log.jsonl"));
+    expect_failure(shell("$L train x.yaml --log xfile -q --steps 1"), 1, "--log: xfile");
+    expect_failure(shell("$L train x.yaml --log xl --log-every 0 -q"), 2, "log-every");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(lines_add_up_to_epochs, clean),
+        cmocka_unit_test_teardown(no_loss_of_other_devices, clean),
+        cmocka_unit_test_teardown(events_have_the_same_numbers, clean),
+        cmocka_unit_test_teardown(the_first_batch_is_a_picture, clean),
+        cmocka_unit_test_teardown(a_resumed_run_goes_on, clean),
+        cmocka_unit_test_teardown(a_killed_run_keeps_its_log, clean),
+        cmocka_unit_test_teardown(a_full_disk_does_not_stop_the_run, clean),
+        cmocka_unit_test_teardown(other_files_stay, clean),
+    };
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
+}

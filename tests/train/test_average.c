@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Averages of the weights against the definitions in average.c, computed here in double from the weights of
+ * each step of a run without average. */
+#include "fixtures/train_fixture.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "train/average.h"
+
+enum { STEPS = 12, ROWS = 4, IN = 5, OUT = 3 };
+
+static const char model[] = "model: [dense: 6, batch_norm, relu, dense: 3], loss: "
+                            "softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.3}}";
+
+static leat_trainer_feed the_feed(void)
+{
+    leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ IN }, ROWS);
+    feed.batches = STEPS;
+    return feed;
+}
+
+static void open_with(fixture *f, const char *average)
+{
+    char text[512];
+    const leat_trainer_feed feed = the_feed();
+    snprintf(text, sizeof text, "train: {%s%s%s}", model, *average ? ", average: " : "", average);
+    fixture_must_open(f, text, &feed);
+}
+
+static void step(fixture *f, int i)
+{
+    const leat_trainer_feed feed = the_feed();
+    float *x = random_floats((uint64_t)i, ROWS * IN);
+    int64_t *y = random_labels((uint64_t)i, ROWS, OUT);
+    fixture_step(f, &feed, x, y, ROWS, true);
+    free(x);
+    free(y);
+}
+
+/* All parameters, also running statistics, one after the other. */
+static double *all_values(const fixture *f, leat_slot slot, size_t *n)
+{
+    const leat_model *m = &f->trainer->model;
+    double *values = calloc(m->n_floats, sizeof *values);
+    *n = 0;
+    for (int32_t i = 0; i < m->n_params; i++) {
+        float *part = malloc(m->params[i].n * sizeof *part);
+        assert_int_equal(f->trainer->backend->read(f->trainer->net, m->params[i].layer,
+                                                   m->params[i].index, slot, part, NULL),
+                         LEAT_OK);
+        for (size_t k = 0; k < m->params[i].n; k++)
+            values[(*n)++] = (double)part[k];
+        free(part);
+    }
+    return values;
+}
+
+static void assert_near(const fixture *f, leat_slot slot, const double *wanted, int n)
+{
+    size_t count;
+    double *is = all_values(f, slot, &count);
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs(is[i] - wanted[i]) <= 1e-5 * (1 + fabs(wanted[i]))))
+            fail_msg("after %d updates, value %zu: %.9g, not %.9g", n, i, is[i], wanted[i]);
+    free(is);
+}
+
+/* An average changes nothing of the training itself. */
+static void check_ema(const char *options, double (*decay)(int n))
+{
+    fixture plain, averaged;
+    size_t count;
+    open_with(&plain, "");
+    open_with(&averaged, options);
+    double *mean = all_values(&plain, LEAT_SLOT_WEIGHT, &count);
+    for (int n = 1; n <= STEPS; n++) {
+        step(&plain, n);
+        step(&averaged, n);
+        double *now = all_values(&plain, LEAT_SLOT_WEIGHT, &count);
+        for (size_t i = 0; i < count; i++)
+            mean[i] = decay(n) * mean[i] + (1 - decay(n)) * now[i];
+        assert_true(fixture_same_weights(&plain, &averaged));
+        assert_near(&averaged, LEAT_SLOT_AVERAGE, mean, n);
+        free(now);
+    }
+    free(mean);
+    fixture_close(&plain);
+    fixture_close(&averaged);
+}
+
+static double ema_plain(int n)
+{
+    (void)n;
+    return 0.8;
+}
+
+static double ema_every(int n)
+{
+    return n % 3 ? 1 : 0.5;
+}
+
+static double ema_warm(int n)
+{
+    const double early = (1.0 + n) / (10.0 + n);
+    return early < 0.4 ? early : 0.4;
+}
+
+static void ema_equals_the_definition(void **unused)
+{
+    (void)unused;
+    check_ema("{ema: 0.8}", ema_plain);
+    check_ema("{ema: {decay: 0.5, every: 3}}", ema_every);
+    check_ema("{ema: {decay: 0.4, warmup: true}}", ema_warm);
+}
+
+/* A step begins with the weights that the average gave: one step of a plain run from there. */
+static void check_lookahead(const char *options, int every, double decay, double power)
+{
+    fixture plain, f;
+    size_t count;
+    open_with(&plain, "");
+    open_with(&f, options);
+    double *mean = all_values(&f, LEAT_SLOT_WEIGHT, &count);
+    for (int n = 1; n <= STEPS; n++) {
+        const double kept = decay * pow(n / (double)STEPS, power);
+        step(&plain, n);
+        step(&f, n);
+        double *now = all_values(&plain, LEAT_SLOT_WEIGHT, &count);
+        for (size_t i = 0; i < count && n % every == 0; i++)
+            mean[i] = kept * mean[i] + (1 - kept) * now[i];
+        assert_near(&f, LEAT_SLOT_AVERAGE, mean, n);
+        const bool back = n % every == 0 || (power > 0 && n == STEPS);
+        assert_near(&f, LEAT_SLOT_WEIGHT, back ? mean : now, n);
+        free(now);
+        /* go on from the same weights */
+        for (int32_t i = 0; i < f.trainer->model.n_params; i++) {
+            const leat_model_param *p = &f.trainer->model.params[i];
+            float *values = read_param(f.trainer, p->layer, p->index);
+            plain.trainer->backend->write(plain.trainer->net, p->layer, p->index, LEAT_SLOT_WEIGHT,
+                                          values, NULL);
+            free(values);
+        }
+    }
+    free(mean);
+    fixture_close(&plain);
+    fixture_close(&f);
+}
+
+static void lookahead_equals_the_definition(void **unused)
+{
+    (void)unused;
+    check_lookahead("lookahead", 5, pow(0.95, 5), 3);
+    check_lookahead("{lookahead: {every: 3, decay: 0.9, power: 1}}", 3, 0.9, 1);
+    check_lookahead("{lookahead: {every: 4, decay: 0.5, power: 0}}", 4, 0.5, 0);
+}
+
+static void evaluation_and_files_use_the_ema(void **unused)
+{
+    const leat_trainer_feed feed = the_feed();
+    fixture f, g;
+    size_t count;
+    char path[] = "/tmp/leat_test_average_XXXXXX";
+    const int fd = mkstemp(path);
+    (void)unused;
+    assert_true(fd >= 0);
+    close(fd);
+    open_with(&f, "{ema: 0.9}");
+    for (int n = 1; n <= STEPS; n++)
+        step(&f, n);
+    double *weights = all_values(&f, LEAT_SLOT_WEIGHT, &count);
+    double *mean = all_values(&f, LEAT_SLOT_AVERAGE, &count);
+    assert_int_equal(leat_trainer_save(f.trainer, path, &f.err), LEAT_OK);
+    assert_near(&f, LEAT_SLOT_WEIGHT, weights, STEPS);
+    open_with(&g, "");
+    assert_int_equal(leat_trainer_restore(g.trainer, path, &g.err), LEAT_OK);
+    assert_near(&g, LEAT_SLOT_WEIGHT, mean, STEPS);
+    (void)feed;
+    unlink(path);
+    free(weights);
+    free(mean);
+    fixture_close(&f);
+    fixture_close(&g);
+}
+
+static void errors(void **unused)
+{
+    const leat_trainer_feed endless = feed_of(LEAT_F32, 1, (int64_t[]){ IN }, ROWS);
+    fixture f;
+    char text[512];
+    (void)unused;
+    snprintf(text, sizeof text, "train: {%s, average: lookahead}", model);
+    assert_int_equal(fixture_open(&f, text, &endless), LEAT_E_CONFIG);
+    assert_non_null(strstr(f.err.message, "power: 0"));
+    fixture_close(&f);
+    snprintf(text, sizeof text, "train: {%s, average: lokahead}", model);
+    assert_int_equal(fixture_open(&f, text, &endless), LEAT_E_CONFIG);
+    assert_non_null(strstr(f.err.message, "did you mean 'lookahead'"));
+    fixture_close(&f);
+    snprintf(text, sizeof text, "train: {%s, average: {lookahead: {power: 0}}}", model);
+    assert_int_equal(fixture_open(&f, text, &endless), LEAT_OK);
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ema_equals_the_definition),
+        cmocka_unit_test(lookahead_equals_the_definition),
+        cmocka_unit_test(evaluation_and_files_use_the_ema),
+        cmocka_unit_test(errors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat plot: draws curves of what training runs logged. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "files.h"
+#include "plot/run_curves.h"
+#include "report/json.h"
+
+struct plot_options {
+    const char *output, *json;
+    leat_texts y;
+    int32_t x;
+};
+
+static const char *const x_words[] = { "step", "epoch", "time", NULL };
+
+static const leat_option options[] = {
+    LEAT_OPTION_STRING(struct plot_options, output, NULL, "the picture to write (SVG)"),
+    LEAT_OPTION_ENUM(struct plot_options, x, "step", x_words,
+                     "what the horizontal axis shows; time: since the run began"),
+    LEAT_OPTION_STRINGS(struct plot_options, y, NULL,
+                        "keys to draw in one panel, up to 4 with commas between; given again: one "
+                        "more panel; default: loss,eval_loss and accuracy,eval_accuracy"),
+    LEAT_ROW_JSON(struct plot_options), LEAT_OPTION_END
+};
+
+enum { PANELS_MOST = 16, KEYS_TEXT = 512 };
+
+struct plot {
+    const struct plot_options *o;
+    const leat_call *call;
+    leat_run_rows rows[LEAT_CURVES_RUNS_MOST];
+    int n_rows;
+    char *names[LEAT_CURVES_RUNS_MOST];
+    char keys[PANELS_MOST][KEYS_TEXT]; /* of the panels */
+    leat_curve curves[PANELS_MOST][LEAT_CURVES_RUNS_MOST * LEAT_CURVES_KEYS_MOST];
+    leat_curves_panel panels[PANELS_MOST];
+    leat_curves_picture picture;
+};
+
+/* --- reading ---------------------------------------------------------------------------------------*/
+
+/* The name of a run in the picture: its path. SVG is UTF-8, which a path may not be. */
+static char *name_of(const char *path)
+{
+    char *const name = leat_files_text("%s", path);
+    json_t *const text = json_string(path);
+    size_t n = name ? strlen(name) : 0;
+    while (n > 1 && name[n - 1] == '/')
+        name[--n] = 0;
+    for (size_t i = 0; !text && i < n; i++)
+        if (name[i] & 0x80)
+            name[i] = '?';
+    json_decref(text);
+    return name;
+}
+
+static int read_runs(struct plot *p, leat_error *err)
+{
+    for (int i = 0; i < p->call->n_arguments; i++) {
+        const char *const path = p->call->arguments[i];
+        p->n_rows++;
+        const int rc = leat_run_rows_read(path, &p->rows[i], err);
+        if (rc < 0)
+            return rc;
+        if (p->rows[i].n_damaged)
+            fprintf(stderr, "leat plot: %s: passed over %d damaged place%s: %s\n", path,
+                    p->rows[i].n_damaged, p->rows[i].n_damaged == 1 ? "" : "s", p->rows[i].damaged);
+        p->names[i] = name_of(path);
+        if (!p->names[i])
+            return leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", path);
+        p->picture.runs[i] = p->names[i];
+        p->picture.n_runs++;
+    }
+    return LEAT_OK;
+}
+
+/* --- curves ----------------------------------------------------------------------------------------*/
+
+/* What a run has, for those who asked for something else. */
+static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
+{
+    char list[400] = "";
+    size_t used = 0;
+    const char *name;
+    json_t *ignored, *const keys = json_object();
+    for (int i = 0; i < p->n_rows; i++) {
+        json_t *const some = leat_run_curves_keys(&p->rows[i]);
+        json_object_update(keys, some);
+        json_decref(some);
+    }
+    json_object_foreach(keys, name, ignored)
+    {
+        const int n = snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", name);
+        if (n < 0 || (size_t)n >= sizeof list - used) {
+            list[used] = 0;
+            break;
+        }
+        used += (size_t)n;
+    }
+    json_decref(keys);
+    return leat_fail(err, LEAT_E_ARGUMENT, "no run has '%s'%s%s; there are: %s", key,
+                     p->o->x == LEAT_RUN_CURVES_STEP ? "" : " over ",
+                     p->o->x == LEAT_RUN_CURVES_STEP ? "" : x_words[p->o->x], list);
+}
+
+/* Curves of one key of all runs; *n counts them. */
+static int add_key(struct plot *p, leat_curves_panel *panel, const char *key, int *n,
+                   leat_error *err)
+{
+    *n = 0;
+    for (int i = 0; i < p->n_rows; i++) {
+        leat_curve *const curve = &panel->curves[panel->n_curves];
+        if (leat_run_curves_pick(&p->rows[i], key, p->o->x, curve) < 0)
+            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        curve->run = i;
+        curve->key = panel->n_keys;
+        if (curve->n == 0) {
+            free(curve->x);
+            free(curve->y);
+            *curve = (leat_curve){ 0 };
+            continue;
+        }
+        panel->n_curves++;
+        ++*n;
+    }
+    if (*n)
+        panel->keys[panel->n_keys++] = key;
+    return LEAT_OK;
+}
+
+/* A panel of keys with commas between. asked: each must be in some run. */
+static int add_panel(struct plot *p, const char *keys, bool asked, leat_error *err)
+{
+    const int i = p->picture.n_panels;
+    leat_curves_panel *const panel = &p->panels[i];
+    if (i == PANELS_MOST || strlen(keys) >= KEYS_TEXT)
+        return leat_fail(err, LEAT_E_ARGUMENT, "--y: at most %d panels, and %d bytes of keys each",
+                         PANELS_MOST, KEYS_TEXT - 1);
+    strcpy(p->keys[i], keys);
+    panel->curves = p->curves[i];
+    for (char *rest = p->keys[i], *key; (key = strsep(&rest, ","));) {
+        int n;
+        if (panel->n_keys == LEAT_CURVES_KEYS_MOST)
+            return leat_fail(err, LEAT_E_ARGUMENT, "--y %s: at most %d keys in a panel", keys,
+                             LEAT_CURVES_KEYS_MOST);
+        const int rc = add_key(p, panel, key, &n, err);
+        if (rc < 0)
+            return rc;
+        if (n == 0 && asked)
+            return fail_no_key(p, key, err);
+    }
+    p->picture.n_panels += panel->n_curves > 0;
+    return LEAT_OK;
+}
+
+static int add_panels(struct plot *p, leat_error *err)
+{
+    int rc = LEAT_OK;
+    p->picture.panels = p->panels;
+    for (int i = 0; i < p->o->y.n && rc == LEAT_OK; i++)
+        rc = add_panel(p, p->o->y.values[i], true, err);
+    if (p->o->y.n == 0) {
+        rc = add_panel(p, "loss,eval_loss", false, err);
+        if (rc == LEAT_OK)
+            rc = add_panel(p, "accuracy,eval_accuracy", false, err);
+        if (rc == LEAT_OK && p->picture.n_panels == 0)
+            rc = fail_no_key(p, "loss", err);
+    }
+    return rc;
+}
+
+/* Seconds as minutes or hours, where a run is long. */
+static void choose_unit(struct plot *p)
+{
+    static const char *const names[] = { "steps", "epochs", "seconds", "minutes", "hours" };
+    double most = 0, unit;
+    for (int i = 0; i < p->picture.n_panels; i++)
+        for (int k = 0; k < p->panels[i].n_curves; k++) {
+            const leat_curve *const c = &p->panels[i].curves[k];
+            most = c->x[c->n - 1] > most ? c->x[c->n - 1] : most;
+        }
+    unit = p->o->x != LEAT_RUN_CURVES_TIME || most < 300 ? 1 : most < 10800 ? 60 : 3600;
+    p->picture.x_name = names[p->o->x + (unit > 1) + (unit > 60)];
+    for (int i = 0; unit > 1 && i < p->picture.n_panels; i++)
+        for (int k = 0; k < p->panels[i].n_curves; k++)
+            for (size_t j = 0; j < p->panels[i].curves[k].n; j++)
+                p->panels[i].curves[k].x[j] /= unit;
+}
+
+/* --- the command -----------------------------------------------------------------------------------*/
+
+static int write_picture(struct plot *p, leat_error *err)
+{
+    size_t size;
+    int rc = leat_files_check_kind(p->o->output, "a picture (SVG)", "<svg ", 0, err);
+    char *const text = rc == LEAT_OK ? leat_curves_draw(&p->picture, &size) : NULL;
+    if (text)
+        rc = leat_files_write(p->o->output, text, size, err);
+    else if (rc == LEAT_OK)
+        rc = leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", p->o->output);
+    free(text);
+    return rc;
+}
+
+static json_t *curve_json(const struct plot *p, const leat_curves_panel *panel, const leat_curve *c)
+{
+    double low = c->y[0], high = c->y[0];
+    json_t *one = json_object();
+    for (size_t i = 1; i < c->n; i++) {
+        low = c->y[i] < low ? c->y[i] : low;
+        high = c->y[i] > high ? c->y[i] : high;
+    }
+    leat_json_text(one, "run", p->call->arguments[c->run]);
+    leat_json_text(one, "key", panel->keys[c->key]);
+    leat_json_int(one, "points", (int64_t)c->n);
+    leat_json_real(one, "last", c->y[c->n - 1]);
+    leat_json_real(one, "min", low);
+    leat_json_real(one, "max", high);
+    return one;
+}
+
+static int write_json(const struct plot *p, leat_error *err)
+{
+    json_t *json = leat_json_open("plot"), *list = json_array();
+    int64_t n_damaged = 0;
+    for (int i = 0; i < p->picture.n_panels; i++)
+        for (int k = 0; k < p->panels[i].n_curves; k++)
+            json_array_append_new(list, curve_json(p, &p->panels[i], &p->panels[i].curves[k]));
+    for (int i = 0; i < p->n_rows; i++)
+        n_damaged += p->rows[i].n_damaged;
+    if (!leat_json_to_stdout(p->o->json))
+        printf("%s: %d run%s, %zu curve%s\n", p->o->output, p->n_rows, p->n_rows == 1 ? "" : "s",
+               json_array_size(list), json_array_size(list) == 1 ? "" : "s");
+    leat_json_text(json, "output", p->o->output);
+    leat_json_text(json, "x", x_words[p->o->x]);
+    leat_json_int(json, "damaged", n_damaged);
+    leat_json_add(json, "curves", list);
+    return leat_json_write(json, p->o->json, err);
+}
+
+static void close_plot(struct plot *p)
+{
+    for (int i = 0; i < p->n_rows; i++) {
+        leat_run_rows_close(&p->rows[i]);
+        free(p->names[i]);
+    }
+    for (int i = 0; i < PANELS_MOST; i++)
+        for (int k = 0; k < LEAT_CURVES_RUNS_MOST * LEAT_CURVES_KEYS_MOST; k++) {
+            free(p->curves[i][k].x);
+            free(p->curves[i][k].y);
+        }
+    free(p);
+}
+
+static int run(const leat_call *call)
+{
+    leat_error err = { 0 };
+    const struct plot_options *const o = call->options;
+    struct plot *const p = calloc(1, sizeof *p);
+    int rc;
+    leat_files_stop_at_once("plot");
+    if (!p) {
+        leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+        return leat_command_fail("plot", &err);
+    }
+    p->o = o;
+    p->call = call;
+    if (!o->output || !*o->output)
+        rc = leat_fail(&err, LEAT_E_ARGUMENT, "needs -o FILE.svg");
+    else if ((rc = leat_json_check(o->json, &err)) == LEAT_OK)
+        rc = read_runs(p, &err);
+    if (rc == LEAT_OK)
+        rc = add_panels(p, &err);
+    if (rc == LEAT_OK) {
+        choose_unit(p);
+        rc = write_picture(p, &err);
+    }
+    if (rc == LEAT_OK)
+        rc = write_json(p, &err);
+    close_plot(p);
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("plot", &err);
+}
+
+const leat_command leat_command_plot = {
+    .name = "plot",
+    .summary = "draw curves of training runs",
+    .arguments = "RUN...",
+    .text =
+        "Draws what up to eight runs logged as one picture, a colour per run. RUN is a folder of "
+        "`leat train --log`, a log.jsonl, a folder with event files of TensorBoard (scalars, also "
+        "of other programs), or one such file.\n\n"
+        "--y takes the keys of log.jsonl (docs/json.md), or tags of an event file. Values of steps "
+        "are drawn where a run has them, else those of epochs; step/KEY and epoch/KEY name one of "
+        "them. With many points, each column of pixels shows the lowest and the highest.\n\n"
+        "The picture is one SVG file that needs nothing else, and fits light and dark pages. What "
+        "a resumed run logged again is drawn once.",
+    .example = "  leat plot runs/first runs/second -o curves.svg\n"
+               "  leat plot runs/first -o time.svg --x time --y idle --y samples_per_s",
+    .n_min = 1,
+    .n_max = LEAT_CURVES_RUNS_MOST,
+    .options_size = sizeof(struct plot_options),
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include "run_rows.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "files.h"
+#include "formats/events.h"
+
+static void note_damage(leat_run_rows *rows, const char *format, ...) LEAT_PRINTF(2, 3);
+
+static void note_damage(leat_run_rows *rows, const char *format, ...)
+{
+    va_list args;
+    if (rows->n_damaged++)
+        return;
+    va_start(args, format);
+    vsnprintf(rows->damaged, sizeof rows->damaged, format, args);
+    va_end(args);
+}
+
+static void note_time(leat_run_rows *rows, double time_s)
+{
+    if (isnan(rows->start_s))
+        rows->start_s = time_s;
+}
+
+static json_int_t step_of(const json_t *row)
+{
+    return json_integer_value(json_object_get(row, "step"));
+}
+
+/* Removes the last rows: those of later steps than `step`, and of `step` itself if `also`. */
+static void forget(json_t *list, json_int_t step, bool also)
+{
+    for (size_t n = json_array_size(list); n > 0; n--) {
+        const json_int_t last = step_of(json_array_get(list, n - 1));
+        if (last < step || (last == step && !also))
+            return;
+        json_array_remove(list, n - 1);
+    }
+}
+
+static void restart(leat_run_rows *rows, json_int_t step, bool also)
+{
+    forget(rows->steps, step, also);
+    forget(rows->epochs, step, also);
+}
+
+/* --- log.jsonl -------------------------------------------------------------------------------------*/
+
+/* Takes ownership of the line. false: it is none of a log. */
+static bool take_line(leat_run_rows *rows, json_t *line)
+{
+    const char *kind = json_string_value(json_object_get(line, "kind"));
+    const json_t *step = json_object_get(line, "step"), *time = json_object_get(line, "time_s");
+    if (!kind || !json_is_integer(step) || !json_is_number(time)) {
+        json_decref(line);
+        return false;
+    }
+    note_time(rows, json_number_value(time));
+    json_t *const list = !strcmp(kind, "step")    ? rows->steps
+                         : !strcmp(kind, "epoch") ? rows->epochs
+                                                  : NULL;
+    if (!strcmp(kind, "run"))
+        restart(rows, json_integer_value(step), false);
+    else if (list)
+        forget(list, json_integer_value(step), true);
+    if (list)
+        json_array_append_new(list, line);
+    else
+        json_decref(line);
+    return true;
+}
+
+static int read_lines(const char *path, leat_run_rows *rows, leat_error *err)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    FILE *const file = fopen(path, "re");
+    if (!file)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+    for (long number = 1; (n = getline(&line, &room, file)) >= 0; number++) {
+        json_t *const json = json_loadb(line, (size_t)n, 0, NULL);
+        if (!json || !take_line(rows, json))
+            note_damage(rows, "%s:%ld: not a line of a log", path, number);
+    }
+    const int rc =
+        ferror(file) ? leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno)) : LEAT_OK;
+    free(line);
+    fclose(file);
+    return rc;
+}
+
+/* --- event files -----------------------------------------------------------------------------------*/
+
+/* The row that a value belongs to: the last one if it is of the same step and lacks the key, else a new one. */
+static json_t *row_for(json_t *list, const leat_event *event, const char *key)
+{
+    json_t *last = json_array_get(list, json_array_size(list) - 1);
+    if (last && step_of(last) == event->step && !json_object_get(last, key))
+        return last;
+    last = json_object();
+    json_object_set_new(last, "step", json_integer(event->step));
+    json_object_set_new(last, "time_s",
+                        isfinite(event->wall_s) ? json_real(event->wall_s) : json_null());
+    json_array_append_new(list, last);
+    return last;
+}
+
+static void take_event(leat_run_rows *rows, const leat_event *event)
+{
+    static const char of_step[] = "step/", of_epoch[] = "epoch/";
+    const char *key = event->tag;
+    json_t *list = rows->steps;
+    note_time(rows, event->wall_s);
+    if (event->kind == LEAT_EVENT_START)
+        restart(rows, event->step, true);
+    if (event->kind != LEAT_EVENT_SCALAR)
+        return;
+    if (!strncmp(key, of_step, sizeof of_step - 1)) {
+        key += sizeof of_step - 1;
+    } else if (!strncmp(key, of_epoch, sizeof of_epoch - 1)) {
+        key += sizeof of_epoch - 1;
+        list = rows->epochs;
+    }
+    if (isfinite(event->value) && strcmp(key, "step") != 0 && strcmp(key, "time_s") != 0)
+        json_object_set_new(row_for(list, event, key), key, json_real((double)event->value));
+}
+
+static int read_events(const char *path, leat_run_rows *rows, leat_error *err)
+{
+    leat_event_reader *reader;
+    leat_event event;
+    leat_format_error why;
+    int rc = leat_event_reader_open(&reader, path, &why);
+    while (rc == LEAT_FORMAT_OK)
+        if ((rc = leat_event_reader_next(reader, &event, &why)) == LEAT_FORMAT_OK)
+            take_event(rows, &event);
+    leat_event_reader_close(&reader);
+    if (rc == LEAT_FORMAT_END)
+        return LEAT_OK;
+    if (rc != LEAT_FORMAT_BAD)
+        return leat_files_fail(err, &why);
+    note_damage(rows, "%s", why.text); /* a run that is alive may be in the middle of a record */
+    return LEAT_OK;
+}
+
+/* All event files of a folder, by name, which begins with the time. */
+static int read_event_files(const char *folder, leat_run_rows *rows, leat_error *err)
+{
+    glob_t found = { 0 };
+    int rc = LEAT_E_DATA;
+    char *const all = leat_files_text("%s/*tfevents*", folder);
+    if (all && glob(all, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc && (rc == LEAT_OK || i == 0); i++)
+            rc = read_events(found.gl_pathv[i], rows, err);
+    else
+        leat_fail(err, rc,
+                  "%s: no log.jsonl and no event file in it; `leat train --log` writes them",
+                  folder);
+    globfree(&found);
+    free(all);
+    return rc;
+}
+
+/* --- either ----------------------------------------------------------------------------------------*/
+
+static int read_folder(const char *path, leat_run_rows *rows, leat_error *err)
+{
+    struct stat file;
+    char *const lines = leat_files_text("%s/log.jsonl", path);
+    if (!lines)
+        return leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", path);
+    const int rc =
+        stat(lines, &file) == 0 ? read_lines(lines, rows, err) : read_event_files(path, rows, err);
+    free(lines);
+    return rc;
+}
+
+int leat_run_rows_read(const char *path, leat_run_rows *out, leat_error *err)
+{
+    struct stat file;
+    int rc;
+    *out = (leat_run_rows){ .steps = json_array(), .epochs = json_array(), .start_s = NAN };
+    if (!out->steps || !out->epochs)
+        return leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", path);
+    if (stat(path, &file) < 0)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+    if (S_ISDIR(file.st_mode))
+        rc = read_folder(path, out, err);
+    else if (leat_event_is_name(path))
+        rc = read_events(path, out, err);
+    else
+        rc = read_lines(path, out, err);
+    if (rc == LEAT_OK && json_array_size(out->steps) + json_array_size(out->epochs) == 0)
+        rc = leat_fail(err, LEAT_E_DATA, "%s: nothing was logged there%s%s", path,
+                       out->n_damaged ? ": " : "", out->damaged);
+    return rc;
+}
+
+void leat_run_rows_close(leat_run_rows *rows)
+{
+    json_decref(rows->steps);
+    json_decref(rows->epochs);
+    rows->steps = rows->epochs = NULL;
+}
