@@ -9,6 +9,7 @@
 
 #include "cudnn_build.h"
 #include "gpu.h"
+#include "lib_spec.h"
 #include "plan_cache.h"
 
 enum {
@@ -40,6 +41,7 @@ typedef struct search {
     int most, *n;
     leat_cudnn_plan **out;
     int n_refused; /* configs that the spec's arithmetic excludes */
+    bool no_driver; /* nothing that is compiled can be loaded */
     char trouble[256];
 } search;
 
@@ -117,6 +119,8 @@ static leat_cudnn_plan *finish_plan(search *s, leat_cudnn_build *b, void *d, boo
     }
     if (p && (b->status || (size_t)p->workspace > s->largest_workspace))
         leat_cudnn_plan_close(&p);
+    /* Without a GPU an engine that was compiled cannot be loaded: all the others would end so too. */
+    s->no_driver |= !s->target->handle && b->status / 1000 == 5;
     if (b->status)
         snprintf(s->trouble, sizeof s->trouble, "%s", b->what);
     else if (!p)
@@ -273,7 +277,7 @@ static void try_mode(search *s, int mode)
     leat_cudnn_build b = { .api = s->target->api };
     const int64_t n = list_configs(s, &b, mode, configs);
     for (int64_t i = 0; i < n; i++) {
-        if (*s->n < s->most)
+        if (*s->n < s->most && !s->no_driver)
             try_config(s, configs[i]);
         s->target->api->cudnnBackendDestroyDescriptor(configs[i]);
     }
@@ -320,7 +324,7 @@ int leat_cudnn_plans(const leat_cudnn_target *target, const leat_gpu_lib_spec *s
         make_graph(&s);
     if (!s.build.status && most == 1 && (out[0] = cached_plan(&s)) != NULL)
         *n = 1;
-    for (int i = 0; i < 4 && *n == 0 && !s.build.status; i++) {
+    for (int i = 0; i < 4 && *n == 0 && !s.build.status && !s.no_driver; i++) {
         s.largest_workspace = i < 2 ? LARGEST_WORKSPACE : SIZE_MAX;
         try_mode(&s, modes[i % 2]);
     }
@@ -330,6 +334,19 @@ int leat_cudnn_plans(const leat_cudnn_target *target, const leat_gpu_lib_spec *s
     if (most == 1)
         leat_cudnn_plan_store(target, spec, out[0]);
     return LEAT_OK;
+}
+
+leat_cudnn_plan *leat_cudnn_plan_cached(const leat_cudnn_target *target,
+                                        const leat_gpu_lib_spec *spec)
+{
+    search s = { .target = target,
+                 .spec = spec,
+                 .build = { .api = target->api },
+                 .largest_workspace = SIZE_MAX };
+    leat_cudnn_plan *const p =
+        leat_cudnn_ops(&s.build, spec) == LEAT_OK ? cached_plan(&s) : NULL;
+    leat_cudnn_close(&s.build);
+    return p;
 }
 
 size_t leat_cudnn_plan_workspace(const leat_cudnn_plan *plan)

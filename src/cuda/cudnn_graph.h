@@ -27,11 +27,14 @@ typedef struct leat_cudnn_target {
 void *leat_cudnn_properties(const struct leat_cudnn_api *api, const char *json, leat_error *err);
 void leat_cudnn_properties_close(const struct leat_cudnn_api *api, void **properties);
 
-/* Builds up to `most` plans of different engines, best first, into out[0 .. *n - 1]. At most 1 GiB of workspace
- * each, unless all need more. With most = 1, a plan of the cache is taken, and a new one stored.
+/* Builds up to `most` plans of different configurations, best first, into out[0 .. *n - 1]. At most 1 GiB of
+ * workspace each, unless all need more. With most = 1, a plan of the cache is taken, and a new one stored.
  * LEAT_E_UNSUPPORTED: no engine; the message says for what. */
 int leat_cudnn_plans(const leat_cudnn_target *target, const leat_gpu_lib_spec *spec, int most,
                      leat_cudnn_plan **out, int *n, leat_error *err);
+/* Returns the plan of an earlier run, or NULL. */
+leat_cudnn_plan *leat_cudnn_plan_cached(const leat_cudnn_target *target,
+                                        const leat_gpu_lib_spec *spec);
 /* Stores a plan that was chosen among several as the one of its spec. Nothing happens without a cache. */
 void leat_cudnn_plan_store(const leat_cudnn_target *target, const leat_gpu_lib_spec *spec,
                            const leat_cudnn_plan *plan);
@@ -41,9 +44,5 @@ bool leat_cudnn_plan_was_cached(const leat_cudnn_plan *plan);
 int leat_cudnn_plan_run(leat_cudnn_plan *plan, void *handle, const leat_gpu_lib_args *args,
                         leat_error *err);
 void leat_cudnn_plan_close(leat_cudnn_plan **plan);
-
-/* "conv 3x3 stride 1 of 32 x 56x56x64 -> 56x56x64, bf16, bias, relu": for messages, and the name in the
- * cache. */
-void leat_gpu_lib_spec_text(const leat_gpu_lib_spec *spec, char *text, size_t size);
 
 #endif

@@ -261,11 +261,12 @@ static void make_norm(const maker *m)
         add_pointwise(b, CUDNN_POINTWISE_ADD, value, tensor(b, CUDNN_ID_add, m->type, m->in), sum);
         value = sum;
     }
-    if (s->relu)
-        add_pointwise(b, CUDNN_POINTWISE_RELU_FWD, value, NULL,
-                      tensor(b, CUDNN_ID_y, m->type, m->in));
-    if (s->relu && s->add)
-        add_pointwise(b, CUDNN_POINTWISE_CMP_GT, value, scalar(b, CUDNN_ID_ZERO),
+    if (!s->relu)
+        return;
+    void *const y = tensor(b, CUDNN_ID_y, m->type, m->in);
+    add_pointwise(b, CUDNN_POINTWISE_RELU_FWD, value, NULL, y);
+    if (s->add) /* of y: engines want one reader of the sum */
+        add_pointwise(b, CUDNN_POINTWISE_CMP_GT, y, scalar(b, CUDNN_ID_ZERO),
                       tensor(b, CUDNN_ID_mask, CUDNN_DATA_BOOLEAN, m->in));
 }
 
