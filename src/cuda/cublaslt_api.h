@@ -69,11 +69,13 @@ typedef struct leat_cublaslt_choice {
                             size_t workspace_bytes, void *stream))
 /* clang-format on */
 
+#ifndef CUBLASAPI /* a test has included the header of cuBLAS before */
 enum {
 #define CUBLASLT_ENUM(name, value) name = (value),
     CUBLASLT_VALUES(CUBLASLT_ENUM)
 #undef CUBLASLT_ENUM
 };
+#endif
 
 typedef struct leat_cublaslt_api {
 #define CUBLASLT_MEMBER(name, result, parameters) result(*name) parameters;

@@ -157,11 +157,13 @@
     X(cudnnBackendExecute, int, (void *handle, void *plan, void *pack))
 /* clang-format on */
 
+#ifndef CUDNN_MAJOR /* a test has included the header of cuDNN before */
 enum {
 #define CUDNN_ENUM(name, value) name = (value),
     CUDNN_VALUES(CUDNN_ENUM)
 #undef CUDNN_ENUM
 };
+#endif
 
 typedef struct leat_cudnn_api {
 #define CUDNN_MEMBER(name, result, parameters) result(*name) parameters;
