@@ -37,17 +37,17 @@ static product product_of(const leat_gpu_lib_spec *s)
     const int t = s->type == LEAT_PRECISION_BF16 ? CUDA_R_16BF : CUDA_R_32F;
     const matrix w = { t, s->out[2], s->in[2] }, x = { t, s->in[2], s->rows },
                  y = { t, s->out[2], s->rows };
-    const int forward = s->relu ? s->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU
+    const int forward = s->relu   ? s->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU
                         : s->bias ? CUBLASLT_EPILOGUE_BIAS
                                   : CUBLASLT_EPILOGUE_DEFAULT;
     if (s->kind == LEAT_GPU_LIB_DENSE)
         return (product){ w, x, y, CUBLAS_OP_N, CUBLAS_OP_N, forward };
     if (s->kind == LEAT_GPU_LIB_DENSE_GRAD_DATA)
         return (product){ w, y, x, CUBLAS_OP_T, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT };
-    return (product){ y,           x,
-                      { CUDA_R_32F, s->out[2], s->in[2] },
-                      CUBLAS_OP_N, CUBLAS_OP_T,
-                      s->bias ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_DEFAULT };
+    return (product){
+        y,           x,           { CUDA_R_32F, s->out[2], s->in[2] },
+        CUBLAS_OP_N, CUBLAS_OP_T, s->bias ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_DEFAULT
+    };
 }
 
 /* --- descriptors ------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ typedef struct search {
     size_t largest_workspace;
     int most, *n;
     leat_cudnn_plan **out;
-    int n_refused; /* configs that the spec's arithmetic excludes */
+    int n_refused;  /* configs that the spec's arithmetic excludes */
     bool no_driver; /* nothing that is compiled can be loaded */
     char trouble[256];
 } search;
@@ -155,8 +155,9 @@ static leat_cudnn_plan *cached_plan(search *s)
         return NULL;
     void *const d = empty_plan(&b, s->target);
     leat_cudnn_set(&b, d, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                   (int64_t)n, text); /* this finishes it too */
+                   (int64_t)n, text);
     free(text);
+    leat_cudnn_ready(&b, d);
     return finish_plan(s, &b, d, true);
 }
 
@@ -214,9 +215,9 @@ static bool is_allowed(const search *s, void *config)
         rc = b.api->cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
                                              CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine);
     if (!rc)
-        rc = b.api->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                             CUDNN_TYPE_NUMERICAL_NOTE, MOST_NOTES, &n_notes,
-                                             notes);
+        rc =
+            b.api->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                            CUDNN_TYPE_NUMERICAL_NOTE, MOST_NOTES, &n_notes, notes);
     bool allowed = rc == 0 && n_notes <= MOST_NOTES;
     for (int64_t i = 0; allowed && i < n_notes; i++)
         allowed = !is_refused(s->spec, notes[i]);
@@ -343,8 +344,7 @@ leat_cudnn_plan *leat_cudnn_plan_cached(const leat_cudnn_target *target,
                  .spec = spec,
                  .build = { .api = target->api },
                  .largest_workspace = SIZE_MAX };
-    leat_cudnn_plan *const p =
-        leat_cudnn_ops(&s.build, spec) == LEAT_OK ? cached_plan(&s) : NULL;
+    leat_cudnn_plan *const p = leat_cudnn_ops(&s.build, spec) == LEAT_OK ? cached_plan(&s) : NULL;
     leat_cudnn_close(&s.build);
     return p;
 }

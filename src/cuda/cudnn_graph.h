@@ -17,10 +17,10 @@ typedef struct leat_cudnn_plan leat_cudnn_plan;
 /* What plans are for. Exactly one of handle and properties is not NULL. */
 typedef struct leat_cudnn_target {
     const struct leat_cudnn_api *api;
-    void *handle;            /* of cuDNN, on the device */
-    void *properties;        /* leat_cudnn_properties() */
-    const char *device;      /* one line that tells devices apart whose plans differ */
-    const char *cache_path;  /* folder of plans from earlier runs; NULL: none */
+    void *handle;           /* of cuDNN, on the device */
+    void *properties;       /* leat_cudnn_properties() */
+    const char *device;     /* one line that tells devices apart whose plans differ */
+    const char *cache_path; /* folder of plans from earlier runs; NULL: none */
 } leat_cudnn_target;
 
 /* Describes a device by cuDNN's JSON text; NULL: cuDNN does not accept it. */

@@ -256,8 +256,8 @@ static void make_norm(const maker *m)
              each(m, CUDNN_ID_shift), each(m, CUDNN_ID_mean), each(m, CUDNN_ID_inverse),
              scalar(b, CUDNN_ID_EPSILON), value);
     if (s->add) {
-        void *const sum = s->relu ? inside(b, CUDNN_DATA_FLOAT, m->in)
-                                  : tensor(b, CUDNN_ID_y, m->type, m->in);
+        void *const sum =
+            s->relu ? inside(b, CUDNN_DATA_FLOAT, m->in) : tensor(b, CUDNN_ID_y, m->type, m->in);
         add_pointwise(b, CUDNN_POINTWISE_ADD, value, tensor(b, CUDNN_ID_add, m->type, m->in), sum);
         value = sum;
     }
@@ -285,7 +285,7 @@ static void *gradient(const maker *m, void *x, void *scale, void *mean, void *in
         return masked;
     }
     void *const y = inside(b, CUDNN_DATA_FLOAT, m->in);
-    void *const masked = inside(b, CUDNN_DATA_FLOAT, m->in);
+    void *const masked = inside(b, m->type, m->in); /* engines want the type of x here */
     add_norm(m, x, scale, each(m, CUDNN_ID_shift), mean, inverse, NULL, y);
     add_relu_grad(b, dy, y, masked);
     return masked;
@@ -307,8 +307,7 @@ static void make_norm_grad(const maker *m)
     leat_cudnn_set_desc(b, op, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, scale);
     leat_cudnn_set_desc(b, op, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, mean);
     leat_cudnn_set_desc(b, op, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, inverse);
-    leat_cudnn_set_desc(b, op, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC,
-                        each(m, CUDNN_ID_dscale));
+    leat_cudnn_set_desc(b, op, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, each(m, CUDNN_ID_dscale));
     leat_cudnn_set_desc(b, op, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, each(m, CUDNN_ID_dshift));
     leat_cudnn_set_desc(b, op, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC,
                         tensor(b, CUDNN_ID_dx, m->type, m->in));
@@ -326,8 +325,8 @@ int leat_cudnn_ops(leat_cudnn_build *b, const leat_gpu_lib_spec *s)
     };
     const maker m = { .b = b,
                       .spec = s,
-                      .type = s->type == LEAT_PRECISION_BF16 ? CUDNN_DATA_BFLOAT16
-                                                             : CUDNN_DATA_FLOAT,
+                      .type =
+                          s->type == LEAT_PRECISION_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT,
                       .in = { s->rows, s->in[2], s->in[0], s->in[1] },
                       .out = { s->rows, s->out[2], s->out[0], s->out[1] },
                       .each = { 1, s->in[2], 1, 1 } };

@@ -69,7 +69,8 @@ static void *piece(pieces *p, bool wanted, int64_t n, size_t bytes)
 size_t leat_gpu_lib_lay_out(const leat_gpu_lib_spec *s, const leat_gpu_lib_op_bytes *bytes,
                             void *base, leat_gpu_lib_args *a)
 {
-    const bool conv = s->kind <= LEAT_GPU_LIB_CONV_GRAD_WEIGHTS, norm = s->kind >= LEAT_GPU_LIB_NORM;
+    const bool conv = s->kind <= LEAT_GPU_LIB_CONV_GRAD_WEIGHTS,
+               norm = s->kind >= LEAT_GPU_LIB_NORM;
     const bool forward = s->kind == LEAT_GPU_LIB_CONV || s->kind == LEAT_GPU_LIB_DENSE;
     const bool weights =
         s->kind == LEAT_GPU_LIB_CONV_GRAD_WEIGHTS || s->kind == LEAT_GPU_LIB_DENSE_GRAD_WEIGHTS;

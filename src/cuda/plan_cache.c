@@ -55,8 +55,8 @@ bool leat_plan_cache_parse(const char *bytes, size_t n, const char *name, const 
 /* The file of a name: its digest. Two names with one digest replace each other. */
 static bool path_of(char *path, size_t size, const char *folder, const char *name, const char *end)
 {
-    const int n = snprintf(path, size, "%s/plan-%016" PRIx64 "%s", folder,
-                           digest(name, strlen(name)), end);
+    const int n =
+        snprintf(path, size, "%s/plan-%016" PRIx64 "%s", folder, digest(name, strlen(name)), end);
     return n > 0 && (size_t)n < size;
 }
 
@@ -82,8 +82,7 @@ char *leat_plan_cache_load(const char *folder, const char *name, const char *ver
 {
     char path[4096];
     const char *text = NULL;
-    char *const bytes =
-        path_of(path, sizeof path, folder, name, "") ? read_file(path, n) : NULL;
+    char *const bytes = path_of(path, sizeof path, folder, name, "") ? read_file(path, n) : NULL;
     if (!bytes || !leat_plan_cache_parse(bytes, *n, name, version, &text, n)) {
         free(bytes);
         return NULL;

@@ -28,8 +28,9 @@ struct leat_gpu_lib_op {
     leat_gpu_lib_spec spec;
     leat_cudnn_plan *plan;        /* convolutions, batch norm */
     leat_cublaslt_matmul *matmul; /* DENSE… */
-    leat_cublaslt_matmul *sum;    /* gradient of the bias, where matmul cannot compute it too; else NULL */
-    void *constant;               /* device memory: zeros as a bias, or ones for `sum`; NULL: none */
+    leat_cublaslt_matmul
+        *sum;       /* gradient of the bias, where matmul cannot compute it too; else NULL */
+    void *constant; /* device memory: zeros as a bias, or ones for `sum`; NULL: none */
 };
 
 static int check(cudaError_t rc, const char *what, leat_error *err)
@@ -65,8 +66,9 @@ static int name_device(leat_gpu_lib *l, int number, leat_error *err)
     const int rc = check(cudaGetDeviceProperties(&about, number), "describing the device", err);
     if (rc < 0)
         return rc;
-    snprintf(l->device, sizeof l->device, "%s %d.%d, %d processors, driver %d", about.name,
-             about.major, about.minor, about.multiProcessorCount, driver);
+    snprintf(l->device, sizeof l->device, "%s %d.%d, %d processors, driver %d%s", about.name,
+             about.major, about.minor, about.multiProcessorCount, driver,
+             l->measure ? ", measured" : "");
     return LEAT_OK;
 }
 
@@ -254,7 +256,8 @@ static int put_constant(leat_gpu_lib_op *op, int64_t n, bool ones, leat_error *e
 static size_t mask_bytes(const leat_gpu_lib_spec *s)
 {
     const bool has = s->kind >= LEAT_GPU_LIB_NORM && s->add && s->relu;
-    return has ? (size_t)(s->rows * s->in[0] * s->in[1] * s->in[2]) : 0; /* cuDNN's BOOLEAN: a byte */
+    return has ? (size_t)(s->rows * s->in[0] * s->in[1] * s->in[2])
+               : 0; /* cuDNN's BOOLEAN: a byte */
 }
 
 /* Keeps the fastest plan and closes the others. */
@@ -363,8 +366,8 @@ static int open_matmul(leat_gpu_lib_op *op, cudaStream_t stream, size_t *workspa
         return rc;
     const bool choose = n > 1 && !op->sum;
     rc = choose ? fastest_way(op, stream, ways, n, err) : LEAT_OK;
-    const size_t own = choose ? leat_cublaslt_workspace(op->matmul)
-                              : leat_cublaslt_take(op->matmul, &ways[0]);
+    const size_t own =
+        choose ? leat_cublaslt_workspace(op->matmul) : leat_cublaslt_take(op->matmul, &ways[0]);
     *workspace = own > *workspace ? own : *workspace;
     return rc;
 }

@@ -92,7 +92,8 @@ static void add_model(specs *all, const char *name, int64_t size, leat_precision
     leat_config *config;
     leat_error err;
     leat_program *program;
-    snprintf(text, sizeof text, "{model: {%s: {classes: 10}}, loss: softmax_cross_entropy, optimizer: sgd}", name);
+    snprintf(text, sizeof text,
+             "{model: {%s: {classes: 10}}, loss: softmax_cross_entropy, optimizer: sgd}", name);
     if (leat_config_parse(text, "test.yaml", &config, &err) < 0)
         fail_msg("%s", err.message);
     const leat_node *const root = leat_config_root(config);
