@@ -381,5 +381,6 @@ const gpu_case gpu_benches[] = {
     { "host gap", "a planted sleep of the host is found", host_gap },
     { "map rates", "ops on the device", map_rates },
     { "jpeg rates", "JPEG records to batches, decoded on the CPU and by nvJPEG", gpu_bench_jpeg },
+    { "train primitives", "cuDNN and cuBLASLt against sums in double", gpu_bench_train },
     { 0 },
 };
