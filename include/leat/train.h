@@ -66,9 +66,9 @@ LEAT_API const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trai
 /* One forward + backward + update. Owns the batch from now on, even when it fails, and releases it when
  * the device is done. On the CPU the step is done on return. On other devices it is enqueued, and the host
  * may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
- * returns  LEAT_OK; LEAT_E_DATA: a label out of range, with its row; weights did not change. On a GPU
- *          leat_trainer_metrics() says so instead, and that row gave no gradient
- *          (not checked on a simulated device); LEAT_E_ARGUMENT: a batch of another plan;
+ * returns  LEAT_OK; LEAT_E_DATA: a label out of range, with its row; weights did not change
+ *          (not checked on a simulated device; on a GPU leat_trainer_metrics() says so, and that row gave
+ *          no gradient); LEAT_E_ARGUMENT: a batch of another plan;
  *          LEAT_E_DEVICE, LEAT_E_NOMEM */
 LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);
 
