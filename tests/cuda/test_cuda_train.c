@@ -149,6 +149,65 @@ static void averages_and_whitened_weights(void **state)
     must_compare(&m, "", "", 10, 1e-4, 1e-3);
 }
 
+/* Two rows of views in the device's memory. */
+static leat_net_rows rows_on_gpu(fixture *f, const leat_trainer_feed *feed, const batch *b)
+{
+    const leat_device_table *const t = f->device->table;
+    leat_net_rows rows = { .x = batch_view(&feed->input, b->rows, b->x),
+                           .y = batch_view(&feed->target, b->rows, b->y),
+                           .rows = b->rows,
+                           .n_valid = b->rows };
+    leat_view *const views[] = { &rows.x, &rows.y };
+    for (int k = 0; k < 2; k++) {
+        const size_t bytes = (size_t)leat_shape_bytes(&views[k]->shape);
+        void *const to = t->device_alloc(f->device, bytes);
+        assert_int_equal(
+            t->copy_to_device(f->trainer->stream, to, views[k]->data, bytes, false), LEAT_OK);
+        views[k]->data = to;
+    }
+    return rows;
+}
+
+/* The device stands still while the host enqueues steps with averages between them: nothing is waited for, and
+ * the weights are those of steps that were waited for one by one. */
+static void steps_are_not_waited_for(void **state)
+{
+    const model *const m = &gpu_whole_models[1];
+    const leat_trainer_feed feed = gpu_feed(m);
+    enum { WARM = 3, STEPS = 6 };
+    fixture f[2];
+    batch b[STEPS];
+    (void)state;
+    fake->reset(9);
+    for (int i = 0; i < STEPS; i++)
+        b[i] = gpu_batch_draw(&feed, (uint64_t)i, m->batch, false);
+    for (int k = 0; k < 2; k++) {
+        leat_net_rows rows[STEPS];
+        open_gpu_net(&f[k], m, "average: {lookahead: {every: 2}}, ", &feed);
+        for (int i = 0; i < STEPS; i++)
+            rows[i] = rows_on_gpu(&f[k], &feed, &b[i]);
+        for (int i = 0; i < STEPS; i++) {
+            if (k && i == WARM)
+                fake->pause(1);
+            assert_int_equal(leat_trainer_step_rows(f[k].trainer, &rows[i], true, NULL), LEAT_OK);
+            if (!k || i < WARM)
+                assert_int_equal(leat_trainer_sync(f[k].trainer, NULL), LEAT_OK);
+        }
+        fake->pause(0);
+        assert_int_equal(leat_trainer_sync(f[k].trainer, NULL), LEAT_OK);
+        for (int i = 0; i < STEPS; i++) {
+            f[k].device->table->device_free(f[k].device, rows[i].x.data);
+            f[k].device->table->device_free(f[k].device, rows[i].y.data);
+        }
+    }
+    assert_true(fixture_same_weights(&f[0], &f[1]));
+    for (int i = 0; i < STEPS; i++)
+        gpu_batch_drop(&b[i]);
+    fixture_close(&f[0]);
+    fixture_close(&f[1]);
+    check_fake(fake);
+}
+
 /* What a checkpoint does: everything that a net holds goes into another and it trains on, bit for bit. */
 static void values_move_to_another_net(void **state)
 {
@@ -363,6 +422,7 @@ int main(void)
         cmocka_unit_test(loss_curves_are_those_of_the_cpu),
         cmocka_unit_test(graphs_change_no_bit),
         cmocka_unit_test(averages_and_whitened_weights),
+        cmocka_unit_test(steps_are_not_waited_for),
         cmocka_unit_test(values_move_to_another_net),
         cmocka_unit_test(logits_come_to_the_host),
         cmocka_unit_test(impossible_targets_are_named),
