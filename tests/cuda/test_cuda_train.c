@@ -183,7 +183,7 @@ static void steps_are_not_waited_for(void **state)
         b[i] = gpu_batch_draw(&feed, (uint64_t)i, m->batch, false);
     for (int k = 0; k < 2; k++) {
         leat_net_rows rows[STEPS];
-        open_gpu_net(&f[k], m, "average: {lookahead: {every: 2}}, ", &feed);
+        open_gpu_net(&f[k], m, "average: {lookahead: {every: 2, power: 0}}, ", &feed);
         for (int i = 0; i < STEPS; i++)
             rows[i] = rows_on_gpu(&f[k], &feed, &b[i]);
         for (int i = 0; i < STEPS; i++) {
