@@ -161,8 +161,8 @@ static leat_net_rows rows_on_gpu(fixture *f, const leat_trainer_feed *feed, cons
     for (int k = 0; k < 2; k++) {
         const size_t bytes = (size_t)leat_shape_bytes(&views[k]->shape);
         void *const to = t->device_alloc(f->device, bytes);
-        assert_int_equal(
-            t->copy_to_device(f->trainer->stream, to, views[k]->data, bytes, false), LEAT_OK);
+        assert_int_equal(t->copy_to_device(f->trainer->stream, to, views[k]->data, bytes, false),
+                         LEAT_OK);
         views[k]->data = to;
     }
     return rows;
