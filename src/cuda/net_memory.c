@@ -50,11 +50,12 @@ int leat_net_take(leat_net *net, size_t bytes, const char *what, void *out, leat
 int leat_net_slot(leat_net *net, leat_slot slot, float **out, leat_error *err)
 {
     int rc = LEAT_OK;
-    if (!net->slots[slot])
+    if (!net->slots[slot]) {
         rc = leat_net_take(net, net->model->n_floats * sizeof(float), "weights", &net->slots[slot],
                            err);
-    if (rc == LEAT_OK) /* other streams use it next */
-        rc = leat_gpu_stream_sync(net->own, err);
+        if (rc == LEAT_OK) /* other streams use it next */
+            rc = leat_gpu_stream_sync(net->own, err);
+    }
     *out = net->slots[slot];
     return rc;
 }

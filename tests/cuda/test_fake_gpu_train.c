@@ -35,7 +35,7 @@ static void two_references_agree(void **state)
 {
     gpu_run run = { .seed = 1 };
     (void)state;
-    if (gpu_bench_train(&run) != GPU_PASSED)
+    if (gpu_bench_prims(&run) != GPU_PASSED)
         fail_msg("%s", run.text);
     assert_int_equal(run.n_figures, 30);
     assert_int_equal(n_missing, 6); /* the plain filling has no batch norm that adds */
