@@ -21,7 +21,7 @@ if(LEAT_HAVE_CUDA)
     # The kernels become bytes in the plugin, so that no C++ is linked. No contraction of a * b + c,
     # so that kernels give the bytes that the plain C gives. Code for compute capability 8.0 and 9.0,
     # and PTX that a driver compiles for what comes later.
-    file(GLOB_RECURSE cuda_headers CONFIGURE_DEPENDS src/cuda/*.h src/ops/*.h)
+    file(GLOB_RECURSE cuda_headers CONFIGURE_DEPENDS src/cuda/*.h src/ops/*.h src/train/activations.h)
     set(fatbin ${CMAKE_BINARY_DIR}/generated/gpu_kernels.fatbin)
     add_custom_command(OUTPUT ${fatbin}
         COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -fatbin -std=c++17 -O3 -fmad=false

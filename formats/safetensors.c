@@ -198,8 +198,7 @@ static int read_all(leat_safetensors *file, const uint8_t *bytes, size_t size,
     json_error_t why;
     if (size < 8)
         return leat_format_fail(err, LEAT_FORMAT_BAD, size,
-                                "safetensors: the file ends at byte %zu, within the size of its "
-                                "header",
+                                NOT_ONE "it ends at byte %zu, within the length of its header",
                                 size);
     const uint64_t header_bytes = leat_load_u64(bytes);
     if (header_bytes > LEAT_SAFETENSORS_MAX_HEADER)
@@ -208,7 +207,7 @@ static int read_all(leat_safetensors *file, const uint8_t *bytes, size_t size,
     if (header_bytes > size - 8)
         return leat_format_fail(err, LEAT_FORMAT_BAD, size,
                                 "safetensors: its header ends at byte %llu, beyond the end of the "
-                                "file at byte %zu: it is cut, or damaged",
+                                "file at byte %zu: it is cut, damaged, or no safetensors file",
                                 (ull)header_bytes + 8, size);
     if (header_bytes == 0 || bytes[8] != '{')
         return leat_format_fail(err, LEAT_FORMAT_BAD, 8,

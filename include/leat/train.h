@@ -11,7 +11,11 @@
  * On the CPU, oneDNN does the arithmetic. Each of train.threads threads computes the whole step for its
  * share of the rows. Threads synchronise for the statistics of batch_norm and for the sum of the
  * gradients. A waiting thread sleeps, so that the pipeline's workers can use its core. The same seed,
- * batches, number of threads, CPU and oneDNN give the same weights, bit for bit. */
+ * batches, number of threads, CPU and oneDNN give the same weights, bit for bit.
+ *
+ * On a GPU, cuDNN and cuBLASLt do convolutions and matrix products. A step is only enqueued, as one CUDA graph
+ * where that is possible, and the host never waits for it. Its weights are close to the CPU's but not the
+ * same bits. */
 #ifndef LEAT_TRAIN_H
 #define LEAT_TRAIN_H
 
@@ -90,7 +94,8 @@ LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory 
  * may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
  * returns  LEAT_OK; LEAT_E_DATA: a label out of range, with its row, or (on the CPU) a loss that is not a
  *          finite number, with the first layer whose output is not; weights did not change
- *          (not checked on a simulated device); LEAT_E_ARGUMENT: a batch of another plan;
+ *          (not checked on a simulated device; on a GPU leat_trainer_metrics() reports a label, and that row
+ *          gave no gradient); LEAT_E_ARGUMENT: a batch of another plan;
  *          LEAT_E_DEVICE, LEAT_E_NOMEM */
 LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);
 

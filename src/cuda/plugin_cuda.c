@@ -9,6 +9,7 @@
 #include "device/device_plugin.h"
 #include "gpu.h"
 #include "gpu_nvjpeg.h"
+#include "net_cuda.h"
 
 /* Writes why there is no GPU, and what would help. */
 static void describe_absent(leat_device_info *out, int driver, int runtime, cudaError_t rc)
@@ -35,7 +36,7 @@ static int describe_gpu(int i, leat_device_info *out)
     out->available = rc == cudaSuccess;
     if (out->available)
         snprintf(out->text, sizeof out->text,
-                 "%.64s, compute capability %d.%d, %.0f GiB: copies and map; no training yet",
+                 "%.64s, compute capability %d.%d, %.0f GiB: copies, map and training",
                  properties.name, properties.major, properties.minor,
                  (double)properties.totalGlobalMem / (1024.0 * 1024 * 1024));
     else
@@ -174,6 +175,7 @@ static const leat_device_table table = {
     .record_start = leat_gpu_record_start,
     .record_stop = leat_gpu_record_stop,
     .utilisation = leat_gpu_utilisation,
+    .train = leat_net_backend,
 };
 
 int leat_cuda_abi(void)

@@ -13,6 +13,8 @@
 #include "leat/device.h"
 #include "leat/op.h"
 
+struct leat_backend;
+struct leat_net_host;
 typedef struct leat_event leat_event;
 typedef struct leat_device_map leat_device_map;
 
@@ -163,6 +165,10 @@ typedef struct leat_device_table {
     /* Returns what the driver calls utilisation, in percent of its last sample period: the share of
      * time in which at least one kernel ran. */
     int (*utilisation)(leat_device *device, int *percent, leat_error *err);
+
+    /* Returns how this kind of device trains, or NULL and an error. Both types are in src/train/nn.h; host:
+     * functions of libleat for the backend, valid as long as the program runs. */
+    const struct leat_backend *(*train)(const struct leat_net_host *host, leat_error *err);
 } leat_device_table;
 
 /* First member of every device's own struct. */

@@ -35,7 +35,18 @@ LEAT_OPTIMIZER_LIST(LEAT_OPTIMIZER_DECLARE)
 #field, LEAT_OPTION_TYPE_F32, offsetof(type, base.field), initial, low, high, NULL, help   \
     }
 
-/* The options of the optimisers, for backends. */
+/* The options of losses and optimisers, for backends. */
+typedef struct leat_softmax_options {
+    float label_smoothing;
+    const leat_node *class_weights;
+    float *weights; /* of n classes; NULL: all 1 [const after open] */
+} leat_softmax_options;
+
+typedef struct leat_binary_options {
+    int32_t with_logits;
+    float label_smoothing, positive_weight;
+} leat_binary_options;
+
 typedef struct leat_sgd_options {
     leat_rate_options base;
     float momentum;

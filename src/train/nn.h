@@ -35,6 +35,14 @@ typedef enum leat_precision {
 #undef LEAT_PRECISION_ENUM
 } leat_precision;
 
+/* Whether a step on a GPU is recorded once as a CUDA graph and replayed. AUTO: where that is possible. */
+#define LEAT_GRAPH_LIST(X) X(AUTO, "auto") X(TRUE, "true") X(FALSE, "false")
+typedef enum leat_graph {
+#define LEAT_GRAPH_ENUM(name, text) LEAT_GRAPH_##name,
+    LEAT_GRAPH_LIST(LEAT_GRAPH_ENUM)
+#undef LEAT_GRAPH_ENUM
+} leat_graph;
+
 /* --- layers ---------------------------------------------------------------------------------- */
 
 /* HE: uniform in ±sqrt(6 / fan_in). GLOROT: uniform in ±sqrt(6 / (fan_in + fan_out)). AUTO: HE where an
@@ -231,6 +239,7 @@ typedef struct leat_model {
     int32_t shards;     /* the batch's rows are cut into; see micro_shards */
     int32_t accumulate; /* batches whose gradients are summed for one update */
     leat_precision precision;
+    leat_graph graph;
     int64_t n_parameters; /* trained ones */
     double flops_per_sample;
     leat_config *preset; /* the config that a ready-made model was written as; NULL: none */
@@ -330,7 +339,20 @@ typedef struct leat_backend {
 
 extern const leat_backend leat_backend_cpu, leat_backend_sim;
 
-/* The backend for a device, NULL if there is none. */
-const leat_backend *leat_backend_for(const leat_device *device);
+/* Functions of libleat for backends outside of it: a plugin does not link to libleat. */
+typedef struct leat_net_host {
+    size_t sizes; /* LEAT_NET_SIZES of libleat; another number: from another release */
+    int (*program_open)(const leat_model *model, bool training, leat_program **out,
+                        leat_error *err);
+    int (*program_place)(leat_program *program, int64_t rows, leat_error *err);
+    void (*program_close)(leat_program **program);
+    void (*draw)(const leat_model *model, int32_t layer, int32_t param, float *values);
+} leat_net_host;
+#define LEAT_NET_SIZES                                                                             \
+    (sizeof(leat_model) * 1000000 + sizeof(leat_backend) * 10000 + sizeof(leat_net_step) * 100 +   \
+     sizeof(leat_net_host))
+
+/* The backend for a device, or NULL and an error. */
+const leat_backend *leat_backend_for(const leat_device *device, leat_error *err);
 
 #endif

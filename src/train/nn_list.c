@@ -2,6 +2,7 @@
  *
  * nn_list.c: the lists of layers, losses, optimisers and backends. */
 #include "losses.h"
+#include "program.h"
 
 #include <string.h>
 
@@ -51,11 +52,17 @@ const leat_optimizer *leat_optimizer_at(size_t i)
     return i < N_OPTIMIZERS ? optimizers[i] : NULL;
 }
 
-const leat_backend *leat_backend_for(const leat_device *device)
+const leat_backend *leat_backend_for(const leat_device *device, leat_error *err)
 {
+    static const leat_net_host host = { LEAT_NET_SIZES, leat_program_open, leat_program_place,
+                                        leat_program_close, leat_model_draw };
+    if (device->table->train)
+        return device->table->train(&host, err);
     for (size_t i = 0; i < N_BACKENDS; i++)
         if (!strcmp(backends[i]->kind, device->table->kind))
             return backends[i];
+    leat_fail(err, LEAT_E_UNSUPPORTED, "device '%s' cannot train; cpu, sim and cuda can",
+              device->info.name);
     return NULL;
 }
 

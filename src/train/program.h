@@ -36,6 +36,7 @@ struct leat_program {
     int64_t *saved;      /* channels of each memory for statistics */
     int32_t n_saved;
     size_t bytes;       /* of one shard, after leat_program_place() */
+    bool apart;         /* NORM_GRAD's out[0] never takes the memory of in[0]; set before placing */
     bool failed;        /* out of memory while making */
     leat_prim_op spare; /* what is appended after a failure */
 };

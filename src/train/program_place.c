@@ -12,11 +12,12 @@ typedef struct piece {
     size_t bytes, at;
 } piece;
 
-static bool in_place(leat_prim prim)
+static bool in_place(const leat_program *p, leat_prim prim)
 {
     switch (prim) {
-    case LEAT_PRIM_NORM_FIXED:
     case LEAT_PRIM_NORM_GRAD:
+        return !p->apart;
+    case LEAT_PRIM_NORM_FIXED:
     case LEAT_PRIM_LAYER_NORM_GRAD:
     case LEAT_PRIM_ACT:
     case LEAT_PRIM_ACT_GRAD:
@@ -67,7 +68,7 @@ static int32_t find_pieces(const leat_program *p, int64_t rows, piece *pieces, i
                 continue;
             const leat_program_tensor *to = &p->tensors[t];
             const size_t bytes = bytes_of(to, rows);
-            if (k == 0 && in_place(op->prim) && from > 0 && p->tensors[from].last == i &&
+            if (k == 0 && in_place(p, op->prim) && from > 0 && p->tensors[from].last == i &&
                 pieces[of[from]].bytes == bytes) {
                 of[t] = of[from];
                 pieces[of[t]].last = to->last;

@@ -16,6 +16,7 @@
 #include "trainer.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "whiten.h"
@@ -136,15 +137,24 @@ static leat_net_step next_step(const leat_trainer *trainer)
                                     leat_schedule_factor(trainer->schedule, updates) };
 }
 
-/* Initial weights that the first batch decides. */
+/* Initial weights that the first batch decides. It is computed on the host. */
 static int whiten(leat_trainer *trainer, const leat_net_rows *rows, leat_error *err)
 {
+    const leat_device_table *t = table_of(trainer);
+    const size_t bytes = (size_t)leat_shape_bytes(&rows->x.shape);
+    leat_view x = rows->x;
     trainer->whiten = false;
-    if (!trainer->device->table->host_memory)
-        return leat_fail(err, LEAT_E_UNSUPPORTED,
-                         "init: whiten needs the first batch in host memory; %s has its own",
-                         trainer->info.device);
-    return leat_whiten(&trainer->model, trainer->backend, trainer->net, &rows->x, err);
+    if (t->host_memory)
+        return leat_whiten(&trainer->model, trainer->backend, trainer->net, &x, err);
+    if (!(x.data = malloc(bytes)))
+        return leat_fail(err, LEAT_E_NOMEM, "init: whiten: %zu bytes", bytes);
+    int rc = t->copy_to_host(trainer->stream, x.data, rows->x.data, bytes);
+    rc = rc < 0 ? leat_fail(err, rc, "%s: cannot copy the first batch", trainer->info.device)
+                : t->stream_sync(trainer->stream, err);
+    if (rc == LEAT_OK)
+        rc = leat_whiten(&trainer->model, trainer->backend, trainer->net, &x, err);
+    free(x.data);
+    return rc;
 }
 
 /* Runs a step over checked rows. If all are masked, the optimiser makes no step. */

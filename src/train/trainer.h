@@ -24,6 +24,7 @@ typedef struct leat_train_options {
     int64_t threads;      /* LEAT_OPTION_CHOICE(0): auto */
     int64_t micro_shards; /* the same */
     int32_t precision;    /* leat_precision */
+    int32_t graph;        /* leat_graph */
     int64_t accumulate;
     float clip;
     int32_t views;      /* leat_views */

@@ -21,6 +21,12 @@ static const char *const precisions[] = {
 #undef PRECISION
 };
 
+static const char *const graphs[] = {
+#define GRAPH(name, text) text,
+    LEAT_GRAPH_LIST(GRAPH) NULL
+#undef GRAPH
+};
+
 static const leat_option train_table[] = {
     LEAT_OPTION_STRING(leat_train_options, device, "cpu", "cpu, cuda:N or sim:NAME"),
     LEAT_OPTION_I64(leat_train_options, epochs, "1", 1, 1e9, "passes over the pipeline"),
@@ -52,6 +58,10 @@ static const leat_option train_table[] = {
     LEAT_OPTION_ENUM(leat_train_options, precision, "fp32", precisions,
                      "how layers compute; bf16: activations in bfloat16, weights in float32; tf32 "
                      "is for GPUs"),
+    LEAT_OPTION_ENUM(
+        leat_train_options, graph, "auto", graphs,
+        "on a GPU: record the step once as a CUDA graph and replay it; auto: where that "
+        "is possible"),
     LEAT_OPTION_I64(leat_train_options, accumulate, "1", 1, 100000,
                     "batches whose mean gradient makes one update"),
     LEAT_OPTION_ENUM(leat_train_options, views, "none", view_names,
@@ -145,6 +155,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     model->threads = o->threads == LEAT_OPTION_CHOICE(0) ? 0 : (int32_t)o->threads;
     model->shards = count_shards(o, model->batch_size);
     model->precision = (leat_precision)o->precision;
+    model->graph = (leat_graph)o->graph;
     model->accumulate = (int32_t)o->accumulate;
     trainer->clip = o->clip;
     trainer->views = (leat_views)o->views;
@@ -203,10 +214,10 @@ static void close_events(leat_trainer *trainer)
 
 static int open_net(leat_trainer *trainer, leat_error *err)
 {
-    trainer->backend = leat_backend_for(trainer->device);
+    leat_error why = { .code = LEAT_E_UNSUPPORTED };
+    trainer->backend = leat_backend_for(trainer->device, &why);
     if (!trainer->backend)
-        return leat_fail(err, LEAT_E_UNSUPPORTED, "device '%s' cannot train; cpu and sim can",
-                         trainer->device->info.name);
+        return leat_fail(err, why.code, "%s", why.message);
     return trainer->backend->open(&trainer->model, trainer->device, &trainer->net, err);
 }
 
@@ -284,9 +295,9 @@ void leat_trainer_close(leat_trainer **out)
     leat_trainer *trainer = out ? *out : NULL;
     if (!trainer)
         return;
-    close_events(trainer);
-    if (trainer->net)
+    if (trainer->net) /* it may still wait for its stream */
         trainer->backend->close(trainer->net);
+    close_events(trainer);
     leat_schedule_close(&trainer->schedule);
     leat_model_fini(&trainer->model);
     free(trainer->times);

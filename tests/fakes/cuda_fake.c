@@ -183,19 +183,29 @@ static void check_pointers(const op *o)
             violate_by(o->kernel->what->name, "is given what is no device memory");
 }
 
-/* Blocks and threads from the last to the first or from the first to the last: no order may matter. */
+/* Blocks, and threads in each phase, from the last to the first or from the first to the last: no order may
+ * matter. */
 static void run_kernel(const op *o, bool backwards)
 {
-    const uint64_t n = (uint64_t)o->blocks[0] * o->blocks[1] * o->threads;
+    static _Alignas(16) uint8_t shared[CUDA_FAKE_SHARED];
+    const cuda_fake_kernel *const what = o->kernel->what;
+    const uint64_t n = (uint64_t)o->blocks[0] * o->blocks[1];
     for (uint64_t k = 0; k < n; k++) {
-        const uint64_t i = backwards ? n - 1 - k : k;
-        cuda_fake_at = (cuda_fake_place){ .thread_x = (uint32_t)(i % o->threads),
-                                          .block_x = (uint32_t)(i / o->threads % o->blocks[0]),
-                                          .block_y = (uint32_t)(i / o->threads / o->blocks[0]),
-                                          .threads = o->threads,
-                                          .blocks_x = o->blocks[0],
-                                          .blocks_y = o->blocks[1] };
-        o->kernel->what->thread(o->args);
+        const uint64_t block = backwards ? n - 1 - k : k;
+        if (what->phases)
+            memset(shared, 0xa5, sizeof shared);
+        for (int phase = 0; phase < (what->phases ? what->phases : 1); phase++)
+            for (uint32_t t = 0; t < o->threads; t++) {
+                cuda_fake_at = (cuda_fake_place){ .thread_x = backwards ? o->threads - 1 - t : t,
+                                                  .block_x = (uint32_t)(block % o->blocks[0]),
+                                                  .block_y = (uint32_t)(block / o->blocks[0]),
+                                                  .threads = o->threads,
+                                                  .blocks_x = o->blocks[0],
+                                                  .blocks_y = o->blocks[1],
+                                                  .phase = phase,
+                                                  .shared = shared };
+                what->thread(o->args);
+            }
     }
 }
 
@@ -219,8 +229,7 @@ static void run_op(const op *o, uint32_t drawn)
 
 void cuda_fake_drop(op *o)
 {
-    if (!o->of)
-        free(o->args);
+    free(o->args);
     free(o->staged);
     free(o);
 }
@@ -300,7 +309,7 @@ cudaError_t cuda_fake_enqueue(cudaStream_t stream, const op *o)
     if (!cuda_fake_is_stream(stream))
         return cudaErrorInvalidResourceHandle;
     if (stream->capturing) {
-        if (o->kind != KERNEL && o->kind != SET)
+        if (o->kind != KERNEL && o->kind != SET && o->kind != WORK)
             cuda_fake_violate("something else than kernels and memset in a graph");
         if (stream != cuda_fake_capturing)
             cuda_fake_violate("work for a stream that another thread captures");
@@ -383,7 +392,7 @@ static void fake_pause(int on)
     pthread_cond_broadcast(&fake.work);
     pthread_mutex_unlock(&fake.lock);
 }
-static int fake_enqueue(void *stream, void (*fn)(void *), void *arg)
+int cuda_fake_work(void *stream, void (*fn)(void *), void *arg)
 {
     pthread_mutex_lock(&fake.lock);
     const op o = { .kind = WORK, .fn = fn, .arg = arg };
@@ -447,7 +456,7 @@ const cuda_fake_table *cuda_fake_get(void)
                                            fake_set_driver, fake_fail_at,      fake_calls,
                                            fake_lose,       fake_pause,        fake_live,
                                            fake_violation,  fake_kernels,      fake_graphs,
-                                           fake_enqueue,    fake_forgives,     fake_is_lost,
+                                           cuda_fake_work,  fake_forgives,     fake_is_lost,
                                            fake_contexts,   fake_pending_calls };
     return &table;
 }

@@ -44,17 +44,24 @@ typedef struct cuda_fake_table {
 } cuda_fake_table;
 
 /* A kernel on the host: one thread of its grid. */
-enum { CUDA_FAKE_POINTERS = 8 };
+enum { CUDA_FAKE_POINTERS = 24 };
 typedef struct cuda_fake_kernel {
     const char *name;
     size_t args_bytes;
     void (*thread)(const void *args);
     int (*pointers)(const void *args, const void *out[CUDA_FAKE_POINTERS]); /* in its arguments */
+    /* Of kernels whose threads wait for each other: all threads of a block run phase 0, then all phase 1 … 0:
+     * they do not wait. */
+    int phases;
 } cuda_fake_kernel;
+enum { CUDA_FAKE_SHARED = 16384 }; /* bytes that the threads of a block share */
 
-/* Where the running thread stands, as threadIdx, blockIdx, blockDim and gridDim (x and y). */
+/* Where the running thread stands, as threadIdx, blockIdx, blockDim and gridDim (x and y); and, of a kernel with
+ * phases, which one it runs and the memory of its block. */
 typedef struct cuda_fake_place {
     uint32_t thread_x, block_x, block_y, threads, blocks_x, blocks_y;
+    int32_t phase;
+    void *shared; /* never zeros by luck */
 } cuda_fake_place;
 extern _Thread_local cuda_fake_place cuda_fake_at;
 

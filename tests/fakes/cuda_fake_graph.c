@@ -181,6 +181,58 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
     return cuda_fake_leave(end_capture(stream, out, rc));
 }
 
+/* The first node of each chain; a captured stream has one. */
+cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *n)
+{
+    ENTER();
+    if (nodes && *n > 0 && graph->first)
+        nodes[0] = (cudaGraphNode_t)(void *)graph->first;
+    *n = graph->first ? 1 : 0;
+    return cuda_fake_leave(cudaSuccess);
+}
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *out)
+{
+    ENTER();
+    const op *const o = (const op *)(void *)node;
+    if (o->kind != KERNEL)
+        return cuda_fake_leave(cudaErrorInvalidValue);
+    *out = (struct cudaKernelNodeParams){ .func = o->kernel,
+                                          .gridDim = { o->blocks[0], o->blocks[1], 1 },
+                                          .blockDim = { o->threads, 1, 1 } };
+    return cuda_fake_leave(cudaSuccess);
+}
+/* For later launches; the kernel stays the same. */
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const struct cudaKernelNodeParams *params)
+{
+    ENTER();
+    op *o = exec->first;
+    while (o && o->node != node)
+        o = o->next;
+    if (!o || o->kind != KERNEL || (const void *)o->kernel != params->func ||
+        params->sharedMemBytes)
+        return cuda_fake_leave(cudaErrorInvalidValue);
+    memcpy(o->args, params->kernelParams[0], o->kernel->what->args_bytes);
+    o->blocks[0] = params->gridDim.x;
+    o->blocks[1] = params->gridDim.y;
+    return cuda_fake_leave(cudaSuccess);
+}
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    ENTER();
+    (void)exec;
+    return cuda_fake_leave(cuda_fake_is_stream(stream) ? cudaSuccess
+                                                       : cudaErrorInvalidResourceHandle);
+}
+
+static void *copy_args(const op *o)
+{
+    void *const args = o->args ? malloc(o->kernel->what->args_bytes) : NULL;
+    if (args)
+        memcpy(args, o->args, o->kernel->what->args_bytes);
+    return args;
+}
+
 /* --- graphs -------------------------------------------------------------------------------------- */
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags)
@@ -191,10 +243,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsign
     op *last = NULL;
     for (const op *o = graph->first; o; o = o->next) {
         cuda_fake_append(&exec->first, &last, o);
-        if (o->args) {
-            last->args = malloc(o->kernel->what->args_bytes);
-            memcpy(last->args, o->args, o->kernel->what->args_bytes);
-        }
+        last->args = copy_args(o);
+        last->node = o;
     }
     fake.live[EXECS]++;
     *out = exec;
@@ -208,6 +258,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
     for (const op *o = exec->first; o && rc == cudaSuccess; o = o->next) {
         op copy = *o;
         copy.of = exec;
+        copy.args = copy_args(o);
         rc = o->kind != KERNEL || find_kernel(o->kernel) ? cuda_fake_enqueue(stream, &copy)
                                                          : cudaErrorInvalidResourceHandle;
     }

@@ -34,7 +34,8 @@ typedef struct op {
     void *arg;
     struct CUkern_st *kernel;
     uint32_t blocks[2], threads;
-    void *args;                /* owned by the op, of graphs by the graph */
+    void *args;                /* owned by the op */
+    const void *node;          /* in a graph that was instantiated: the op that it is a copy of */
     struct CUgraphExec_st *of; /* the graph that was launched; NULL: none */
     struct op *next;
 } op;
@@ -56,6 +57,7 @@ struct CUevent_st {
     struct CUevent_st *next;
 };
 
+/* A node's handle is its op in the graph. */
 struct CUgraph_st {
     op *first, *last;
 };
@@ -133,6 +135,8 @@ cudaError_t cuda_fake_leave(cudaError_t rc);
 void cuda_fake_await(bool (*is_used)(const void *), const void *what, const char *text);
 /* To the stream's queue or, while it is captured, to the graph. */
 cudaError_t cuda_fake_enqueue(cudaStream_t stream, const op *o);
+/* cuda_fake_table.enqueue, for libraries in this file; may stand in a capture. */
+int cuda_fake_work(void *stream, void (*fn)(void *), void *arg);
 void cuda_fake_append(op **first, op **last, const op *from);
 void cuda_fake_drop(op *o);
 int64_t cuda_fake_clock(void); /* the device's: it started at another time, and is fast */

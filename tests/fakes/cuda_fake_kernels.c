@@ -7,6 +7,7 @@
 
 #include "cuda/kernels/kernel_list.h"
 #include "cuda/kernels/plant.h"
+#include "cuda/kernels/train_list.h"
 
 extern const unsigned char leat_fatbin[] __attribute__((visibility("hidden")));
 const unsigned char leat_fatbin[16] = { 0 };
@@ -37,10 +38,54 @@ static int op_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
     return N;
 }
 
+/* Pointers of the two kinds of arguments, by the type's name. */
+static int leat_train_args_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
+{
+    const leat_train_args *const a = all;
+    const void *const pointers[] = { a->in[0],        a->in[1],
+                                     a->in[2],        a->out[0],
+                                     a->out[1],       a->step,
+                                     a->valid,        a->sums,
+                                     a->scale,        a->shift,
+                                     a->mean,         a->inverse,
+                                     a->running_mean, a->running_variance,
+                                     a->dscale,       a->dshift,
+                                     a->factors,      a->partial,
+                                     a->target,       a->class_weights };
+    memcpy(out, pointers, sizeof pointers);
+    return sizeof pointers / sizeof *pointers;
+}
+
+static int leat_train_ingest_args_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
+{
+    const leat_train_ingest_args *const a = all;
+    const void *const pointers[] = {
+        a->x, a->y, a->valid, a->to_x, a->to_y, a->to_valid, a->to_step
+    };
+    memcpy(out, pointers, sizeof pointers);
+    return sizeof pointers / sizeof *pointers;
+}
+
+static int leat_train_update_args_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
+{
+    const leat_train_update_args *const a = all;
+    const void *const pointers[] = { a->ranges, a->weight, a->grad,   a->states[0], a->states[1],
+                                     a->step,   a->packs,  a->copies, a->partial,   a->other };
+    memcpy(out, pointers, sizeof pointers);
+    return sizeof pointers / sizeof *pointers;
+}
+
 const cuda_fake_kernel cuda_fake_kernels[] = {
 #undef LEAT_KERNEL
 #define LEAT_KERNEL(name, element)                                                                 \
-    { "leat_" #name, sizeof(leat_kernel_args), leat_##name##_thread, op_pointers },
+    { "leat_" #name, sizeof(leat_kernel_args), leat_##name##_thread, op_pointers, 0 },
 #include "cuda/kernels/kernel_list.h"
-    { "leat_plant", sizeof(leat_plant_args), plant_thread, plant_pointers }, { 0 }
+#undef LEAT_TRAIN_KERNEL
+#undef LEAT_TRAIN_BLOCKS
+#define LEAT_TRAIN_KERNEL(name, type, call)                                                        \
+    { "leat_" #name, sizeof(type), leat_##name##_thread, type##_pointers, 0 },
+#define LEAT_TRAIN_BLOCKS(name, type, n_phases, call)                                              \
+    { "leat_" #name, sizeof(type), leat_##name##_thread, type##_pointers, n_phases },
+#include "cuda/kernels/train_list.h"
+    { "leat_plant", sizeof(leat_plant_args), plant_thread, plant_pointers, 0 }, { 0 }
 };

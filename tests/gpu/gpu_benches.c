@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "gpu_cases.h"
+#include "gpu_train.h"
 #include "leat/leat.h"
 
 static int ascending(const void *a, const void *b)
@@ -373,6 +374,9 @@ static gpu_verdict map_rates(gpu_run *run)
 }
 
 const gpu_case gpu_benches[] = {
+    { "train primitives", "cuDNN and cuBLASLt against sums in double", gpu_bench_prims },
+    { "train small", "small models, their batch on the device", gpu_bench_train_small },
+    { "train resnet", "ResNet-50, its batch on the device", gpu_bench_train_resnet },
     { "copy rates", "plain copies, pinned and pageable, by size", copy_rates },
     { "ship rate", "the loader's copies against plain ones", ship_rate },
     { "overlap", "idle time with and without prefetch, against arithmetic", overlap },

@@ -2,6 +2,7 @@
  *
  * gpu_cases.c: the list of cases, and those on the device table alone. */
 #include "gpu_cases.h"
+#include "gpu_train.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -253,5 +254,10 @@ const gpu_case gpu_cases[] = {
     { "damage", "JPEG records that are cut short, decoded by nvJPEG", gpu_case_damage },
     { "cache", "rows that stay on the GPU", gpu_case_device_cache },
     { "leaks", "many batches, the same memory", gpu_case_leaks },
+    { "train layers", "every layer, loss and optimiser in strict float32", gpu_case_train_layers },
+    { "train bf16", "the same in bfloat16", gpu_case_train_bf16 },
+    { "train curves", "whole models beside the CPU", gpu_case_train_curves },
+    { "train graph", "a graph changes no bit, nor does a second run", gpu_case_train_graph },
+    { "train leaks", "many steps and nets, the same memory", gpu_case_train_leaks },
     { 0 },
 };

@@ -53,6 +53,8 @@ gpu_verdict gpu_case_leaks(gpu_run *run);
  * events. */
 int gpu_fetch(gpu_run *run, leat_batch *batch, const leat_plan *plan, bool on_gpu,
               leat_stream *stream, uint8_t *to, size_t *bytes, leat_error *err);
+/* gpu_bench_prims.c: on the first GPU, with a CUDA runtime of its own. */
+gpu_verdict gpu_bench_prims(gpu_run *run);
 /* gpu_bench_jpeg.c */
 gpu_verdict gpu_bench_jpeg(gpu_run *run);
 /* gpu_case_decode.c */

@@ -103,6 +103,9 @@ void leat_help_man(FILE *out)
     print_roff(out, "path of the CUDA plugin, instead of the one next to the library.");
     fputs(".TP\n.B LEAT_CUPTI, LEAT_NVJPEG\n", out);
     print_roff(out, "paths of these CUDA libraries, instead of the installed ones.");
+    fputs(".TP\n.B LEAT_CUDA_LIBS\n", out);
+    print_roff(
+        out, "folders of cuDNN, cuBLASLt and NVRTC, separated by colons; no others are searched.");
     fputs(".TP\n.B LEAT_NVJPEG_REGIONS\n", out);
     print_roff(out, "off: nvJPEG decodes whole pictures even if a crop needs only a part.");
 }

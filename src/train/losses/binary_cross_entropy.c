@@ -9,19 +9,15 @@
 #include "train/losses.h"
 #include "train/nn_text.h"
 
-typedef struct binary_options {
-    int32_t with_logits;
-    float label_smoothing, positive_weight;
-} binary_options;
-
-static const leat_option options[] = { LEAT_OPTION_BOOL(
-                                           binary_options, with_logits, "true",
-                                           "true: the model ends without sigmoid; false: with one"),
-                                       LEAT_OPTION_F32(binary_options, label_smoothing, "0", 0, 1,
-                                                       "share of the target that is moved to 1/2"),
-                                       LEAT_OPTION_F32(binary_options, positive_weight, "1", 0, 1e9,
-                                                       "factor of the loss of positive targets"),
-                                       LEAT_OPTION_END };
+static const leat_option options[] = {
+    LEAT_OPTION_BOOL(leat_binary_options, with_logits, "true",
+                     "true: the model ends without sigmoid; false: with one"),
+    LEAT_OPTION_F32(leat_binary_options, label_smoothing, "0", 0, 1,
+                    "share of the target that is moved to 1/2"),
+    LEAT_OPTION_F32(leat_binary_options, positive_weight, "1", 0, 1e9,
+                    "factor of the loss of positive targets"),
+    LEAT_OPTION_END
+};
 
 static int check(const void *opts, const leat_shape *logits, const leat_shape *target,
                  int32_t n_classes, leat_error *err)
@@ -94,7 +90,7 @@ static double from_probability(double p, double positive, double negative, doubl
 
 static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, double *right)
 {
-    const binary_options *o = opts;
+    const leat_binary_options *o = opts;
     const double middle = o->with_logits ? 0 : 0.5, n = (double)in->n;
     const double smooth = (double)o->label_smoothing, weight = (double)o->positive_weight;
     double sum = 0, hits = 0;
@@ -124,7 +120,7 @@ static void probabilities(float *x, int64_t n)
 const leat_loss leat_loss_binary_cross_entropy = {
     .kind = { "binary_cross_entropy",
               "yes or no, per value; the model ends with one value per target", options },
-    .options_size = sizeof(binary_options),
+    .options_size = sizeof(leat_binary_options),
     .accuracy = true,
     .check = check,
     .classes = classes,

@@ -14,21 +14,15 @@
 #include "train/losses.h"
 #include "train/nn_text.h"
 
-typedef struct softmax_options {
-    float label_smoothing;
-    const leat_node *class_weights;
-    float *weights; /* of n classes; NULL: all 1 */
-} softmax_options;
-
 static const leat_option options[] = {
-    LEAT_OPTION_F32(softmax_options, label_smoothing, "0", 0, 1,
+    LEAT_OPTION_F32(leat_softmax_options, label_smoothing, "0", 0, 1,
                     "share of the target that is spread evenly over all classes"),
-    LEAT_OPTION_NODE(softmax_options, class_weights, "",
+    LEAT_OPTION_NODE(leat_softmax_options, class_weights, "",
                      "list of one factor of the loss per class; default: all 1"),
     LEAT_OPTION_END
 };
 
-static int read_weights(softmax_options *o, int64_t n, leat_error *err)
+static int read_weights(leat_softmax_options *o, int64_t n, leat_error *err)
 {
     static const leat_option row = {
         "class_weights", LEAT_OPTION_TYPE_F32, 0, "1", 0, 1e9, NULL, ""
@@ -52,14 +46,14 @@ static int read_weights(softmax_options *o, int64_t n, leat_error *err)
 
 static int open_options(void *opts, const leat_shape *logits, leat_error *err)
 {
-    softmax_options *o = opts;
+    leat_softmax_options *o = opts;
     o->weights = NULL;
     return leat_node_is_null(o->class_weights) ? LEAT_OK : read_weights(o, logits->dims[0], err);
 }
 
 static void close_options(void *opts)
 {
-    softmax_options *o = opts;
+    leat_softmax_options *o = opts;
     free(o->weights);
     o->weights = NULL;
 }
@@ -167,7 +161,7 @@ static double exp_sum(const float *x, int64_t n, float top)
 }
 
 /* The target's weight of class i, smoothed, times the class's factor. t: weights; NULL: class `label`. */
-static float target_of(const softmax_options *o, int64_t n, const float *t, int64_t label,
+static float target_of(const leat_softmax_options *o, int64_t n, const float *t, int64_t label,
                        int64_t i)
 {
     const float plain = t ? t[i] : i == label ? 1.0f : 0.0f;
@@ -176,7 +170,7 @@ static float target_of(const softmax_options *o, int64_t n, const float *t, int6
 }
 
 /* One row; gives whether the prediction is right. With targets t the gradient is (sum of t) softmax - t. */
-static bool eval_row(const softmax_options *o, const float *x, int64_t n, const float *t,
+static bool eval_row(const leat_softmax_options *o, const float *x, int64_t n, const float *t,
                      int64_t label, float scale, float *grad, double *loss_sum)
 {
     const int64_t best = largest(x, n);
@@ -215,7 +209,7 @@ static bool eval_class(const float *x, int64_t n, int64_t label, float scale, fl
 
 static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, double *right)
 {
-    const softmax_options *o = opts;
+    const leat_softmax_options *o = opts;
     const bool soft = in->target->shape.dtype == LEAT_F32;
     const bool plain = !soft && o->label_smoothing == 0 && !o->weights;
     const float scale = 1.0f / (float)in->batch_rows;
@@ -243,7 +237,7 @@ static void probabilities(float *x, int64_t n)
 const leat_loss leat_loss_softmax_cross_entropy = {
     .kind = { "softmax_cross_entropy",
               "one class of several; the model ends with one value per class", options },
-    .options_size = sizeof(softmax_options),
+    .options_size = sizeof(leat_softmax_options),
     .accuracy = true,
     .check = check,
     .open = open_options,

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cudnn_build.c: makes descriptors of cuDNN; see cudnn_build.h. */
+#include "cudnn_build.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void leat_cudnn_failed(leat_cudnn_build *b, int status, const char *what)
+{
+    char text[200] = "";
+    if (b->status)
+        return;
+    b->status = status ? status : -1;
+    b->api->cudnnGetLastErrorString(text, sizeof text);
+    text[strcspn(text, "\n")] = 0;
+    snprintf(b->what, sizeof b->what, "%s: %d %s", what, status,
+             *text ? text : b->api->cudnnGetErrorString(status));
+}
+
+void *leat_cudnn_make(leat_cudnn_build *b, int kind)
+{
+    void *d = NULL;
+    if (b->status)
+        return NULL;
+    if (b->n_made == CUDNN_MADE) {
+        leat_cudnn_failed(b, 0, "too many descriptors");
+        return NULL;
+    }
+    const int rc = b->api->cudnnBackendCreateDescriptor(kind, &d);
+    if (rc != CUDNN_STATUS_SUCCESS) {
+        leat_cudnn_failed(b, rc, "creating a descriptor");
+        return NULL;
+    }
+    return b->made[b->n_made++] = d;
+}
+
+void leat_cudnn_set(leat_cudnn_build *b, void *d, int name, int type, int64_t n, const void *values)
+{
+    const int rc = b->status ? 0 : b->api->cudnnBackendSetAttribute(d, name, type, n, values);
+    char what[48];
+    snprintf(what, sizeof what, "setting attribute %d", name);
+    if (rc != CUDNN_STATUS_SUCCESS)
+        leat_cudnn_failed(b, rc, what);
+}
+
+void leat_cudnn_set_int(leat_cudnn_build *b, void *d, int name, int type, int value)
+{
+    leat_cudnn_set(b, d, name, type, 1, &value); /* all of cuDNN's enums are ints */
+}
+
+void leat_cudnn_set_desc(leat_cudnn_build *b, void *d, int name, void *value)
+{
+    leat_cudnn_set(b, d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
+}
+
+void *leat_cudnn_ready(leat_cudnn_build *b, void *d)
+{
+    const int rc = b->status ? 0 : b->api->cudnnBackendFinalize(d);
+    if (rc != CUDNN_STATUS_SUCCESS)
+        leat_cudnn_failed(b, rc, "finishing a descriptor");
+    return d;
+}
+
+void leat_cudnn_close(leat_cudnn_build *b)
+{
+    while (b->n_made > 0)
+        b->api->cudnnBackendDestroyDescriptor(b->made[--b->n_made]);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * train_pool.h: pooling kernels. A thread computes one value of the output. Gradients are gathered: a thread
+ * looks at the windows that hold its pixel, in the order of the CPU, so no two threads add to one value. */
+#ifndef LEAT_TRAIN_POOL_H
+#define LEAT_TRAIN_POOL_H
+
+#include "train_kernel.h"
+
+/* One value: its row, pixel and channel. */
+typedef struct leat_train_pixel {
+    int64_t row;
+    int32_t y, x, c;
+} leat_train_pixel;
+
+LEAT_HOST_DEVICE leat_train_pixel leat_train_pixel_of(int64_t i, const int32_t size[2], int32_t n)
+{
+    leat_train_pixel p;
+    p.c = (int32_t)(i % n);
+    i /= n;
+    p.x = (int32_t)(i % size[1]);
+    i /= size[1];
+    p.y = (int32_t)(i % size[0]);
+    p.row = i / size[0];
+    return p;
+}
+
+LEAT_HOST_DEVICE int64_t leat_train_pixel_at(const leat_train_pixel *p, const int32_t size[2],
+                                             int32_t y, int32_t x, int32_t n)
+{
+    return ((p->row * size[0] + y) * size[1] + x) * n + p->c;
+}
+
+/* Taps of a window inside the image, in one direction. */
+typedef struct leat_train_span {
+    int32_t first, end, start; /* start: of tap 0, may be outside */
+} leat_train_span;
+
+LEAT_HOST_DEVICE leat_train_span leat_train_taps(const leat_train_window *w, int d, int32_t out)
+{
+    leat_train_span s;
+    s.start = out * w->stride[d] - w->low[d];
+    s.first = s.start > 0 ? s.start : 0;
+    s.end = s.start + w->size[d] < w->in[d] ? s.start + w->size[d] : w->in[d];
+    return s;
+}
+
+/* Windows that hold input line `in`. */
+LEAT_HOST_DEVICE leat_train_span leat_train_windows(const leat_train_window *w, int d, int32_t in)
+{
+    const int32_t last = (in + w->low[d]) / w->stride[d];
+    const int32_t before = in + w->low[d] - w->size[d];
+    leat_train_span s;
+    s.start = 0;
+    s.first = before < 0 ? 0 : before / w->stride[d] + 1;
+    s.end = last < w->out[d] ? last + 1 : w->out[d];
+    return s;
+}
+
+/* A NaN wins, and so does the first of equal values. */
+LEAT_HOST_DEVICE void leat_train_max_pool_one(const leat_train_args *a, int64_t i)
+{
+    const leat_train_window *const w = &a->window;
+    const leat_train_pixel p = leat_train_pixel_of(i, w->out, a->channels);
+    const leat_train_span ys = leat_train_taps(w, 0, p.y), xs = leat_train_taps(w, 1, p.x);
+    float best = 0;
+    int32_t place = -1;
+    for (int32_t y = ys.first; y < ys.end; y++)
+        for (int32_t x = xs.first; x < xs.end; x++) {
+            const float v = leat_train_get(a->in[0], a->in_type,
+                                           leat_train_pixel_at(&p, w->in, y, x, a->channels));
+            if (place < 0 || v > best || (v != v && best == best)) {
+                best = v;
+                place = (y - ys.start) * w->size[1] + (x - xs.start);
+            }
+        }
+    leat_train_put(a->out[0], a->out_type, i, best);
+    ((uint16_t *)a->out[1])[i] = (uint16_t)place;
+}
+
+LEAT_HOST_DEVICE void leat_train_max_pool_grad_one(const leat_train_args *a, int64_t i)
+{
+    const leat_train_window *const w = &a->window;
+    const leat_train_pixel p = leat_train_pixel_of(i, w->in, a->channels);
+    const leat_train_span ys = leat_train_windows(w, 0, p.y), xs = leat_train_windows(w, 1, p.x);
+    float sum = 0;
+    for (int32_t y = ys.first; y < ys.end; y++)
+        for (int32_t x = xs.first; x < xs.end; x++) {
+            const int64_t from = leat_train_pixel_at(&p, w->out, y, x, a->channels);
+            const int32_t tap = (p.y + w->low[0] - y * w->stride[0]) * w->size[1] +
+                                (p.x + w->low[1] - x * w->stride[1]);
+            if (((const uint16_t *)a->in[1])[from] == tap)
+                sum += leat_train_get(a->in[0], a->in_type, from);
+        }
+    leat_train_put(a->out[0], a->out_type, i, sum);
+}
+
+LEAT_HOST_DEVICE void leat_train_avg_pool_one(const leat_train_args *a, int64_t i)
+{
+    const leat_train_window *const w = &a->window;
+    const leat_train_pixel p = leat_train_pixel_of(i, w->out, a->channels);
+    const leat_train_span ys = leat_train_taps(w, 0, p.y), xs = leat_train_taps(w, 1, p.x);
+    float sum = 0;
+    for (int32_t y = ys.first; y < ys.end; y++)
+        for (int32_t x = xs.first; x < xs.end; x++)
+            sum += leat_train_get(a->in[0], a->in_type,
+                                  leat_train_pixel_at(&p, w->in, y, x, a->channels));
+    leat_train_put(a->out[0], a->out_type, i,
+                   sum * (1.0f / (float)((ys.end - ys.first) * (xs.end - xs.first))));
+}
+
+LEAT_HOST_DEVICE void leat_train_avg_pool_grad_one(const leat_train_args *a, int64_t i)
+{
+    const leat_train_window *const w = &a->window;
+    const leat_train_pixel p = leat_train_pixel_of(i, w->in, a->channels);
+    const leat_train_span ys = leat_train_windows(w, 0, p.y), xs = leat_train_windows(w, 1, p.x);
+    float sum = 0;
+    for (int32_t y = ys.first; y < ys.end; y++)
+        for (int32_t x = xs.first; x < xs.end; x++) {
+            const leat_train_span ty = leat_train_taps(w, 0, y), tx = leat_train_taps(w, 1, x);
+            sum += leat_train_get(a->in[0], a->in_type,
+                                  leat_train_pixel_at(&p, w->out, y, x, a->channels)) *
+                   (1.0f / (float)((ty.end - ty.first) * (tx.end - tx.first)));
+        }
+    leat_train_put(a->out[0], a->out_type, i, sum);
+}
+
+#endif
+
+LEAT_TRAIN_KERNEL(train_max_pool, leat_train_args, leat_train_max_pool_one)
+LEAT_TRAIN_KERNEL(train_max_pool_grad, leat_train_args, leat_train_max_pool_grad_one)
+LEAT_TRAIN_KERNEL(train_avg_pool, leat_train_args, leat_train_avg_pool_one)
+LEAT_TRAIN_KERNEL(train_avg_pool_grad, leat_train_args, leat_train_avg_pool_grad_one)

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * net_cuda.h: inside of training on a GPU. net_cuda.c fills leat_backend and runs steps, net_memory.c opens a net:
+ * kernels, arenas and tables; net_plan.c compiles programs into calls, net_update.c adds the calls after the
+ * backward pass; net_graph.c records steps as CUDA graphs.
+ *
+ * DESIGN: a program is compiled for a number of rows into a list of calls: kernels of ours with their arguments,
+ * and ops of the libraries (train_lib.h). A step is: ingest, which copies the batch into fixed memory and
+ * writes the step's numbers (leat_train_step) to the device; the calls; the update. So everything but ingest's
+ * arguments is the same in every step. The first step with full batches runs call by call, which loads
+ * every kernel; later ones are one graph, whose first node gets new arguments before each launch. Short
+ * batches run call by call.
+ *
+ * Nothing is allocated in a step, except when a number of rows comes for the first time. The host never waits:
+ * sums stay on the device until they are asked for.
+ *
+ * Weights, gradients and states are arenas of floats on the device with the places of leat_model.params. The
+ * libraries read packed copies where their layout or type differs, renewed after each update. Gradients
+ * of convolutions come in the layout of those copies. A batch is one shard: micro_shards do nothing here, so
+ * weights are not the bits of the CPU. */
+#ifndef LEAT_NET_CUDA_H
+#define LEAT_NET_CUDA_H
+
+#include "gpu.h"
+#include "kernels/train_list.h"
+#include "train/losses.h"
+#include "train/program.h"
+#include "train_lib.h"
+
+#define LEAT_NET_KERNEL_LIST(X)                                                                    \
+    X(ingest)                                                                                      \
+    X(each)                                                                                        \
+    X(dropout)                                                                                     \
+    X(channels)                                                                                    \
+    X(softmax)                                                                                     \
+    X(softmax_grad)                                                                                \
+    X(max_pool)                                                                                    \
+    X(max_pool_grad)                                                                               \
+    X(avg_pool)                                                                                    \
+    X(avg_pool_grad)                                                                               \
+    X(channel_sums)                                                                                \
+    X(channel_finish)                                                                              \
+    X(norm_fix)                                                                                    \
+    X(norm_running)                                                                                \
+    X(norm)                                                                                        \
+    X(norm_grad)                                                                                   \
+    X(layer_norm)                                                                                  \
+    X(layer_norm_grad)                                                                             \
+    X(loss)                                                                                        \
+    X(loss_finish)                                                                                 \
+    X(pack_all)                                                                                    \
+    X(unpack_all)                                                                                  \
+    X(arena)                                                                                       \
+    X(squares)                                                                                     \
+    X(clip)                                                                                        \
+    X(update)
+typedef enum leat_net_kernel {
+#define LEAT_NET_KERNEL_ENUM(name) LEAT_NET_##name,
+    LEAT_NET_KERNEL_LIST(LEAT_NET_KERNEL_ENUM)
+#undef LEAT_NET_KERNEL_ENUM
+        LEAT_N_NET_KERNELS
+} leat_net_kernel;
+
+/* One kernel launch or one op of the libraries. */
+typedef struct leat_net_call {
+    leat_net_kernel kernel;
+    unsigned blocks[2];
+    union {
+        leat_train_args train;
+        leat_train_update_args update;
+        leat_train_ingest_args ingest;
+    } args;
+    leat_gpu_lib_op *op; /* NULL: a kernel */
+    leat_gpu_lib_args lib;
+    int32_t layer; /* for messages; -1: none */
+} leat_net_call;
+
+typedef struct leat_net_calls {
+    leat_net_call *list;
+    int32_t n, room;
+} leat_net_calls;
+
+/* A program compiled for a number of rows. */
+typedef struct leat_net_plan {
+    int64_t rows;  /* 0: none */
+    bool own_norm; /* all kernels of batch_norm are ours, so that masked rows may be left out */
+    uint64_t last_use;
+    leat_net_calls calls;
+} leat_net_plan;
+
+enum { LEAT_NET_PLANS = 4, LEAT_NET_GRAPHS = 8 };
+
+typedef struct leat_net_program {
+    leat_program *program;
+    int32_t skipped;      /* op 0 if ingest does the conversion; -1: none */
+    int32_t input_tensor; /* that ingest writes */
+    void *input;          /* its memory */
+    bool padded;          /* its pixels have eight channels, zeros behind the model's own */
+    leat_net_plan plans[LEAT_NET_PLANS];
+} leat_net_program;
+
+/* A recorded step. */
+typedef struct leat_net_graph {
+    cudaGraph_t graph; /* owns the node */
+    cudaGraphExec_t exec;
+    cudaGraphNode_t ingest;
+    struct cudaKernelNodeParams params;
+    bool warm; /* the step has run call by call */
+} leat_net_graph;
+
+/* A table of ranges in device memory. */
+typedef struct leat_net_ranges {
+    leat_train_range *device;
+    int32_t n;
+} leat_net_ranges;
+
+enum { LEAT_NET_BLOCKS = 64 }; /* pieces of device memory that a net owns */
+
+struct leat_net {
+    const leat_model *model;
+    const leat_net_host *host;
+    leat_gpu *gpu;
+    leat_stream *own;    /* for reading and writing values */
+    cudaStream_t stream; /* of the last step */
+    cudaLibrary_t library;
+    cudaKernel_t kernels[LEAT_N_NET_KERNELS];
+    leat_gpu_lib *lib;
+    leat_net_program train, even;           /* even: evaluation */
+    leat_net_calls update[LEAT_NET_GRAPHS]; /* after the backward pass; index: leat_net_variant */
+    leat_net_graph graphs[LEAT_NET_GRAPHS];
+    uint64_t uses;
+    bool packs_stale, no_graphs;
+    int64_t updates;
+    int32_t loss, optimizer; /* the device's numbers for them */
+    bool lib_norm;           /* a plan has a batch_norm of the libraries, which know no masks */
+
+    /* device memory */
+    void *blocks[LEAT_NET_BLOCKS];
+    int32_t n_blocks;
+    size_t device_bytes;
+    float *slots[LEAT_N_SLOTS]; /* the average on demand */
+    float *grads, *accumulated;
+    char *memory; /* tensors of the program that runs */
+    float *saved; /* statistics of train.program, 5 numbers per channel */
+    size_t *saved_at;
+    float *fixed; /* the same for one batch_norm in evaluation, or pixels of one layer_norm */
+    double *partial;
+    void *workspace;
+    size_t workspace_bytes;
+    leat_train_pack *packs, *device_packs;
+    int32_t n_packs;
+    uint8_t *copies, *grad_copies;
+    leat_net_ranges pack_ranges, unpack_ranges, update_ranges;
+    leat_train_step *step;
+    leat_train_sums *sums;
+    uint8_t *valid, *target;
+    float *class_weights; /* NULL: all 1 */
+};
+
+/* Floats that n take, so that what follows is aligned for the libraries. */
+static inline int64_t leat_net_padded(int64_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+/* Makes the net's GPU the current device of the thread. */
+static inline int leat_net_use(leat_net *net, leat_error *err)
+{
+    return leat_gpu_check(net->gpu, cudaSetDevice(net->gpu->number), "choosing the device", err);
+}
+
+/* --- net_memory.c ------------------------------------------------------------------------------ */
+
+/* Zeroed device memory that close frees; `what` is for the message. */
+int leat_net_take(leat_net *net, size_t bytes, const char *what, void *out, leat_error *err);
+int leat_net_open_all(leat_net *net, leat_error *err);
+void leat_net_close(leat_net *net);
+/* The pack of a parameter, NULL: it has none. */
+const leat_train_pack *leat_net_pack_of(const leat_net *net, int32_t param);
+/* The arena of a slot, made at its first use. */
+int leat_net_slot(leat_net *net, leat_slot slot, float **out, leat_error *err);
+/* Makes the shared workspace at least so large. */
+int leat_net_workspace(leat_net *net, size_t bytes, leat_error *err);
+
+/* --- net_plan.c -------------------------------------------------------------------------------- */
+
+/* Appends a call with zeroed arguments; NULL and an error. */
+leat_net_call *leat_net_add(leat_net_calls *calls, leat_net_kernel kernel, leat_error *err);
+void leat_net_calls_close(leat_net_calls *calls);
+/* The plan for a number of rows, of which some may not count; a new one replaces the one unused for longest. */
+int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, bool masked,
+                      leat_net_plan **out, leat_error *err);
+/* Room that partial sums of a program need, in doubles, and that leat_net.fixed needs, in floats. */
+void leat_net_plan_room(const leat_net *net, const leat_program *p, size_t *partial, size_t *fixed);
+unsigned leat_net_blocks(int64_t n);
+
+/* --- net_update.c ------------------------------------------------------------------------------ */
+
+/* Index of the calls that end a training step: bit 0: first, bit 1: last, bit 2: with clipping. */
+static inline int leat_net_variant(const leat_net_step *how)
+{
+    return (how->first ? 1 : 0) | (how->last ? 2 : 0) | (how->clip > 0 ? 4 : 0);
+}
+int leat_net_update_open(leat_net *net, leat_error *err);
+/* The call that renews all packed copies. */
+leat_net_call leat_net_pack_call(const leat_net *net);
+/* weight is changed by other, see train_update.h. */
+leat_net_call leat_net_arena_call(float *weight, float *other, size_t n, int32_t mode, float share);
+
+/* --- net_graph.c ------------------------------------------------------------------------------- */
+
+int leat_net_run(leat_net *net, const leat_net_call *call, cudaStream_t stream, leat_error *err);
+int leat_net_run_all(leat_net *net, const leat_net_calls *calls, cudaStream_t stream,
+                     leat_error *err);
+/* A whole training step with full batches: as a graph where that is possible. */
+int leat_net_train_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest,
+                        int variant, cudaStream_t stream, leat_error *err);
+void leat_net_graphs_close(leat_net *net);
+
+/* --- net_cuda.c -------------------------------------------------------------------------------- */
+
+const leat_backend *leat_net_backend(const leat_net_host *host, leat_error *err);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * net_graph.c: runs calls, and records training steps as CUDA graphs. See net_cuda.h. */
+#include <string.h>
+
+#include "net_cuda.h"
+
+static const char *name_of(const leat_net *net, const leat_net_call *call)
+{
+    return call->layer >= 0 ? net->model->layers[call->layer].name : "step";
+}
+
+int leat_net_run(leat_net *net, const leat_net_call *call, cudaStream_t stream, leat_error *err)
+{
+    const leat_net_call *const c = call;
+    if (c->op) {
+        leat_gpu_lib_args args = c->lib;
+        args.workspace = net->workspace;
+        return leat_gpu_lib_functions.op_run(c->op, stream, &args, err);
+    }
+    if (c->blocks[0] == 0)
+        return LEAT_OK;
+    void *all[] = { (void *)(uintptr_t)&c->args };
+    const void *function;
+    memcpy(&function, &net->kernels[c->kernel], sizeof function);
+    const dim3 grid = { c->blocks[0], c->blocks[1], 1 }, block = { LEAT_TRAIN_THREADS, 1, 1 };
+    const cudaError_t rc = cudaLaunchKernel(function, grid, block, all, 0, stream);
+    if (rc == cudaSuccess)
+        return LEAT_OK;
+    char what[120];
+    snprintf(what, sizeof what, "%s: launching a kernel", name_of(net, c));
+    return leat_gpu_check(net->gpu, rc, what, err);
+}
+
+int leat_net_run_all(leat_net *net, const leat_net_calls *calls, cudaStream_t stream,
+                     leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int32_t i = 0; i < calls->n && rc == LEAT_OK; i++)
+        rc = leat_net_run(net, &calls->list[i], stream, err);
+    return rc;
+}
+
+/* --- graphs ---------------------------------------------------------------------------------- */
+
+static void close_graph(leat_net_graph *g)
+{
+    if (g->exec)
+        cudaGraphExecDestroy(g->exec);
+    if (g->graph)
+        cudaGraphDestroy(g->graph);
+    *g = (leat_net_graph){ .warm = g->warm };
+}
+
+/* The caller has waited for the work. */
+void leat_net_graphs_close(leat_net *net)
+{
+    for (int i = 0; i < LEAT_NET_GRAPHS; i++)
+        close_graph(&net->graphs[i]);
+    cudaGetLastError();
+}
+
+static int run_step(leat_net *net, const leat_net_plan *plan, const leat_net_call *ingest,
+                    int variant, cudaStream_t stream, leat_error *err)
+{
+    int rc = leat_net_run(net, ingest, stream, err);
+    if (rc == LEAT_OK)
+        rc = leat_net_run_all(net, &plan->calls, stream, err);
+    return rc < 0 ? rc : leat_net_run_all(net, &net->update[variant], stream, err);
+}
+
+/* A captured stream is a chain, so the graph's one root is ingest. */
+static cudaError_t find_ingest(leat_net_graph *g)
+{
+    size_t n = 1;
+    cudaError_t rc = cudaGraphGetRootNodes(g->graph, &g->ingest, &n);
+    if (rc == cudaSuccess && n != 1)
+        rc = cudaErrorInvalidValue;
+    return rc == cudaSuccess ? cudaGraphKernelNodeGetParams(g->ingest, &g->params) : rc;
+}
+
+static int capture(leat_net *net, const leat_net_plan *plan, const leat_net_call *ingest,
+                   int variant, cudaStream_t stream, leat_error *err)
+{
+    leat_net_graph *const g = &net->graphs[variant];
+    cudaError_t rc = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    if (rc == cudaSuccess) {
+        const int own = run_step(net, plan, ingest, variant, stream, err);
+        rc = cudaStreamEndCapture(stream, &g->graph);
+        if (own < 0)
+            return own;
+    }
+    if (rc == cudaSuccess)
+        rc = cudaGraphInstantiate(&g->exec, g->graph, 0);
+    if (rc == cudaSuccess)
+        rc = find_ingest(g);
+    if (rc == cudaSuccess)
+        rc = cudaGraphUpload(g->exec, stream);
+    return leat_gpu_check(net->gpu, rc, "recording a step as a graph", err);
+}
+
+static int replay(leat_net *net, leat_net_graph *g, const leat_net_call *ingest,
+                  cudaStream_t stream, leat_error *err)
+{
+    void *all[] = { (void *)(uintptr_t)&ingest->args };
+    g->params.kernelParams = all;
+    g->params.extra = NULL;
+    cudaError_t rc = cudaGraphExecKernelNodeSetParams(g->exec, g->ingest, &g->params);
+    if (rc == cudaSuccess)
+        rc = cudaGraphLaunch(g->exec, stream);
+    g->params.kernelParams = NULL;
+    return leat_gpu_check(net->gpu, rc, "launching a step", err);
+}
+
+/* graph: auto goes on without graphs where recording fails, unless the device itself has failed. */
+int leat_net_train_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest,
+                        int variant, cudaStream_t stream, leat_error *err)
+{
+    leat_net_graph *const g = &net->graphs[variant];
+    const bool full = plan->rows == net->model->batch_size && !plan->own_norm;
+    if (!full || net->no_graphs || !g->warm) {
+        const int rc = run_step(net, plan, ingest, variant, stream, err);
+        g->warm |= full && rc == LEAT_OK;
+        return rc;
+    }
+    if (!g->exec) {
+        const int rc = capture(net, plan, ingest, variant, stream, err);
+        if (rc < 0) {
+            close_graph(g);
+            cudaGetLastError();
+            if (net->model->graph == LEAT_GRAPH_TRUE)
+                return rc;
+            net->no_graphs = true;
+            return run_step(net, plan, ingest, variant, stream, err);
+        }
+    }
+    return replay(net, g, ingest, stream, err);
+}

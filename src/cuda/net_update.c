@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * net_update.c: the calls after the backward pass: gradients back into the plain layout, accumulation, clipping,
+ * the optimiser and the packed copies. See net_cuda.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "net_cuda.h"
+
+/* --- tables of ranges ------------------------------------------------------------------------ */
+
+/* Ranges of n elements of `of`, first numbered `from`; only counts where `to` is NULL. */
+static int32_t list_ranges(leat_train_range *to, int32_t of, int64_t from, int64_t n,
+                           const leat_train_range *like)
+{
+    int32_t count = 0;
+    for (int64_t at = 0; at < n; at += LEAT_TRAIN_RANGE, count++)
+        if (to) {
+            to[count] = *like;
+            to[count].from = from + at;
+            to[count].n = n - at < LEAT_TRAIN_RANGE ? n - at : LEAT_TRAIN_RANGE;
+            to[count].of = of;
+        }
+    return count;
+}
+
+typedef int32_t list_fn(const leat_net *net, leat_train_range *to);
+
+static int32_t list_packs(const leat_net *net, leat_train_range *to)
+{
+    const leat_train_range plain = { 0 };
+    int32_t n = 0;
+    for (int32_t i = 0; i < net->n_packs; i++)
+        n += list_ranges(to ? to + n : NULL, i, 0, net->packs[i].n, &plain);
+    return n;
+}
+
+static int32_t list_gradients(const leat_net *net, leat_train_range *to)
+{
+    const leat_train_range plain = { 0 };
+    int32_t n = 0;
+    for (int32_t i = 0; i < net->n_packs; i++) {
+        const leat_train_pack *const p = &net->packs[i];
+        if (p->krsc && p->plain < (int64_t)net->model->n_trained_floats)
+            n += list_ranges(to ? to + n : NULL, i, 0, p->taps * p->channels * p->filters, &plain);
+    }
+    return n;
+}
+
+static int32_t list_params(const leat_net *net, leat_train_range *to)
+{
+    const leat_rate_options *const o = net->model->optimizer_options;
+    int32_t n = 0;
+    for (int32_t i = 0; i < net->model->n_params; i++) {
+        const leat_model_param *const p = &net->model->params[i];
+        const leat_train_range like = {
+            .first = n,
+            .count = list_ranges(NULL, i, 0, (int64_t)p->n, NULL),
+            .matrix = p->spec->shape.rank >= 2,
+            .rate = p->rate,
+            .decay = p->decays ? o->weight_decay : 0,
+        };
+        if (p->spec->trained)
+            n += list_ranges(to ? to + n : NULL, i, (int64_t)p->at, (int64_t)p->n, &like);
+    }
+    return n;
+}
+
+static int open_ranges(leat_net *net, list_fn *list, leat_net_ranges *out, leat_error *err)
+{
+    const int32_t n = list(net, NULL);
+    const size_t bytes = (size_t)n * sizeof(leat_train_range);
+    leat_train_range *const host = malloc(bytes ? bytes : 1);
+    if (!host)
+        return leat_gpu_fail(err, LEAT_E_NOMEM, "training: %zu bytes", bytes);
+    list(net, host);
+    int rc = leat_net_take(net, bytes, "tables", &out->device, err);
+    if (rc == LEAT_OK && n)
+        rc = leat_gpu_check(net->gpu,
+                            cudaMemcpyAsync(out->device, host, bytes, cudaMemcpyHostToDevice,
+                                            leat_gpu_stream_cuda(net->own)),
+                            "copying tables", err);
+    out->n = n;
+    free(host); /* pageable memory has been read when the call returns */
+    return rc;
+}
+
+/* --- calls ----------------------------------------------------------------------------------- */
+
+static leat_train_update_args args_of(const leat_net *net)
+{
+    leat_train_update_args a = { .weight = net->slots[LEAT_SLOT_WEIGHT],
+                                 .grad = net->accumulated ? net->accumulated : net->grads,
+                                 .step = net->step,
+                                 .packs = net->device_packs,
+                                 .partial = net->partial,
+                                 .optimizer = net->optimizer,
+                                 .n_states = net->model->optimizer->n_states };
+    for (int32_t i = 0; i < a.n_states; i++)
+        a.states[i] = net->slots[LEAT_SLOT_STATE + i];
+    return a;
+}
+
+/* A call whose blocks each work on one range. */
+static leat_net_call ranged(const leat_net *net, leat_net_kernel kernel,
+                            const leat_net_ranges *ranges)
+{
+    leat_net_call c = { .kernel = kernel, .blocks = { (unsigned)ranges->n, 1 }, .layer = -1 };
+    c.args.update = args_of(net);
+    c.args.update.ranges = ranges->device;
+    c.args.update.n_ranges = ranges->n;
+    return c;
+}
+
+leat_net_call leat_net_pack_call(const leat_net *net)
+{
+    leat_net_call c = ranged(net, LEAT_NET_pack_all, &net->pack_ranges);
+    c.args.update.copies = net->copies;
+    return c;
+}
+
+leat_net_call leat_net_arena_call(float *weight, float *other, size_t n, int32_t mode, float share)
+{
+    leat_net_call c = { .kernel = LEAT_NET_arena, .layer = -1 };
+    c.args.update = (leat_train_update_args){
+        .n = (int64_t)n / LEAT_EIGHT, .weight = weight, .other = other, .mode = mode, .share = share
+    };
+    c.blocks[0] = leat_net_blocks(c.args.update.n);
+    c.blocks[1] = 1;
+    return c;
+}
+
+static leat_net_call update_call(const leat_net *net)
+{
+    leat_net_call c = ranged(net, LEAT_NET_update, &net->update_ranges);
+    leat_train_update_args *const a = &c.args.update;
+    const void *const options = net->model->optimizer_options;
+    if (net->optimizer == LEAT_OPTIM_SGD) {
+        const leat_sgd_options *const o = options;
+        a->momentum = o->momentum;
+        a->nesterov = o->nesterov;
+        a->decoupled = o->decoupled;
+    } else if (net->optimizer == LEAT_OPTIM_LARS) {
+        const leat_lars_options *const o = options;
+        a->momentum = o->momentum;
+        a->trust = o->trust;
+    } else {
+        const leat_adam_options *const o = options;
+        a->beta1 = o->beta1;
+        a->beta2 = o->beta2;
+        a->epsilon = o->epsilon;
+    }
+    return c;
+}
+
+static int put(leat_net_calls *calls, leat_net_call call, leat_error *err)
+{
+    leat_net_call *const to = leat_net_add(calls, call.kernel, err);
+    if (!to)
+        return LEAT_E_NOMEM;
+    *to = call;
+    return LEAT_OK;
+}
+
+static int put_gradient(leat_net *net, leat_net_calls *calls, bool first, leat_error *err)
+{
+    leat_net_call unpack = ranged(net, LEAT_NET_unpack_all, &net->unpack_ranges);
+    unpack.args.update.copies = net->grad_copies;
+    unpack.args.update.grad = net->grads;
+    int rc = unpack.blocks[0] ? put(calls, unpack, err) : LEAT_OK;
+    if (rc == LEAT_OK && net->accumulated)
+        rc = put(calls,
+                 leat_net_arena_call(net->accumulated, net->grads, net->model->n_trained_floats,
+                                     first ? LEAT_ARENA_COPY : LEAT_ARENA_ADD, 0),
+                 err);
+    return rc;
+}
+
+static int put_norms(leat_net *net, leat_net_calls *calls, bool clips, leat_error *err)
+{
+    leat_net_call clip = ranged(net, LEAT_NET_clip, &net->update_ranges);
+    clip.blocks[0] = 1;
+    const int rc = put(calls, ranged(net, LEAT_NET_squares, &net->update_ranges), err);
+    return rc < 0 || !clips ? rc : put(calls, clip, err);
+}
+
+static int open_variant(leat_net *net, int variant, leat_error *err)
+{
+    leat_net_calls *const calls = &net->update[variant];
+    int rc = put_gradient(net, calls, variant & 1, err);
+    if (rc < 0 || !(variant & 2))
+        return rc;
+    const bool clips = (variant & 4) != 0;
+    if (net->update_ranges.n && (clips || net->model->optimizer->norms))
+        rc = put_norms(net, calls, clips, err);
+    if (rc == LEAT_OK && net->update_ranges.n)
+        rc = put(calls, update_call(net), err);
+    return rc == LEAT_OK && net->pack_ranges.n ? put(calls, leat_net_pack_call(net), err) : rc;
+}
+
+int leat_net_update_open(leat_net *net, leat_error *err)
+{
+    int rc = open_ranges(net, list_packs, &net->pack_ranges, err);
+    if (rc < 0 || (rc = open_ranges(net, list_gradients, &net->unpack_ranges, err)) < 0 ||
+        (rc = open_ranges(net, list_params, &net->update_ranges, err)) < 0)
+        return rc;
+    for (int i = 0; i < LEAT_NET_GRAPHS && rc == LEAT_OK; i++)
+        rc = open_variant(net, i, err);
+    return rc;
+}

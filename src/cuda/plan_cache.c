@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan_cache.c: reads and writes files of the cache; see plan_cache.h. A file is
+ *     leat-plan 1 DIGEST\n NAME \n VERSION \n TEXT
+ * without the spaces around the line ends. DIGEST: 16 hex digits, FNV-1a of all behind its line. */
+#include "plan_cache.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HEAD = sizeof "leat-plan 1 0123456789abcdef\n" - 1, MOST = 64 << 20 };
+
+static uint64_t digest(const char *bytes, size_t n)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)bytes[i]) * 0x100000001b3u;
+    return h;
+}
+
+static void head_of(char head[HEAD + 1], uint64_t sum)
+{
+    snprintf(head, HEAD + 1, "leat-plan 1 %016" PRIx64 "\n", sum);
+}
+
+/* The rest of *at behind that line. */
+static bool take_line(const char **at, size_t *n, const char *line)
+{
+    const size_t length = strlen(line);
+    if (*n <= length || memcmp(*at, line, length) != 0 || (*at)[length] != '\n')
+        return false;
+    *at += length + 1;
+    *n -= length + 1;
+    return true;
+}
+
+bool leat_plan_cache_parse(const char *bytes, size_t n, const char *name, const char *version,
+                           const char **text, size_t *n_text)
+{
+    char head[HEAD + 1];
+    if (n < HEAD)
+        return false;
+    *text = bytes + HEAD;
+    *n_text = n - HEAD;
+    head_of(head, digest(*text, *n_text));
+    return memcmp(bytes, head, HEAD) == 0 && take_line(text, n_text, name) &&
+           take_line(text, n_text, version);
+}
+
+/* The file of a name: its digest. Two names with one digest replace each other. */
+static bool path_of(char *path, size_t size, const char *folder, const char *name, const char *end)
+{
+    const int n =
+        snprintf(path, size, "%s/plan-%016" PRIx64 "%s", folder, digest(name, strlen(name)), end);
+    return n > 0 && (size_t)n < size;
+}
+
+static char *read_file(const char *path, size_t *n)
+{
+    FILE *const file = fopen(path, "rbe");
+    char *bytes = NULL;
+    struct stat about;
+    if (file && fstat(fileno(file), &about) == 0 && about.st_size > 0 && about.st_size < MOST) {
+        *n = (size_t)about.st_size;
+        bytes = malloc(*n + 1);
+        if (bytes && fread(bytes, 1, *n, file) != *n) {
+            free(bytes);
+            bytes = NULL;
+        }
+    }
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
+char *leat_plan_cache_load(const char *folder, const char *name, const char *version, size_t *n)
+{
+    char path[4096];
+    const char *text = NULL;
+    char *const bytes = path_of(path, sizeof path, folder, name, "") ? read_file(path, n) : NULL;
+    if (!bytes || !leat_plan_cache_parse(bytes, *n, name, version, &text, n)) {
+        free(bytes);
+        return NULL;
+    }
+    memmove(bytes, text, *n);
+    bytes[*n] = 0;
+    return bytes;
+}
+
+bool leat_plan_cache_store(const char *folder, const char *name, const char *version,
+                           const char *text, size_t n)
+{
+    char path[4096], next[4096], end[64], head[HEAD + 1];
+    const size_t size = strlen(name) + strlen(version) + 2 + n;
+    snprintf(end, sizeof end, ".%ld", (long)getpid());
+    if (!path_of(path, sizeof path, folder, name, "") ||
+        !path_of(next, sizeof next, folder, name, end))
+        return false;
+    char *const body = malloc(size + 1);
+    if (!body)
+        return false;
+    const int lines = snprintf(body, size + 1, "%s\n%s\n", name, version);
+    memcpy(body + lines, text, n);
+    head_of(head, digest(body, size));
+    mkdir(folder, 0777); /* perhaps there is one */
+    FILE *const file = fopen(next, "wbe");
+    bool good = file && fwrite(head, 1, HEAD, file) == HEAD && fwrite(body, 1, size, file) == size;
+    if (file)
+        good = fclose(file) == 0 && good;
+    good = good && rename(next, path) == 0;
+    if (file && !good)
+        unlink(next);
+    free(body);
+    return good;
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * train_lib.c: fills train_lib.h with cuDNN (cudnn_graph.h) and cuBLASLt (cublaslt.h). */
+#include "train_lib.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cublaslt.h"
+#include "cudnn_graph.h"
+#include "gpu.h"
+#include "gpu_libs.h"
+#include "lib_spec.h"
+
+enum { MEASURED = 5, TIMED_RUNS = 5 };
+
+struct leat_gpu_lib {
+    const leat_gpu_libs *libs;
+    void *cudnn, *cublaslt; /* handles */
+    cudaStream_t stream;    /* of the cuDNN handle */
+    bool measure;
+    leat_cudnn_target target;
+    char device[400], cache_path[1024];
+};
+
+struct leat_gpu_lib_op {
+    leat_gpu_lib *lib;
+    leat_gpu_lib_spec spec;
+    leat_cudnn_plan *plan;        /* convolutions, batch norm */
+    leat_cublaslt_matmul *matmul; /* DENSE… */
+    leat_cublaslt_matmul
+        *sum;       /* gradient of the bias, where matmul cannot compute it too; else NULL */
+    void *constant; /* device memory: zeros as a bias, or ones for `sum`; NULL: none */
+};
+
+static int check(cudaError_t rc, const char *what, leat_error *err)
+{
+    if (rc == cudaSuccess)
+        return LEAT_OK;
+    cudaGetLastError(); /* otherwise a later call would report this failure */
+    return leat_gpu_fail(err, rc == cudaErrorMemoryAllocation ? LEAT_E_NOMEM : LEAT_E_DEVICE,
+                         "%s: %s", what, cudaGetErrorString(rc));
+}
+
+/* --- the libraries ----------------------------------------------------------------------------- */
+
+static void lib_close(leat_gpu_lib **lib)
+{
+    leat_gpu_lib *const l = *lib;
+    *lib = NULL;
+    if (!l)
+        return;
+    if (l->cudnn)
+        l->libs->cudnn.cudnnDestroy(l->cudnn);
+    if (l->cublaslt)
+        l->libs->cublaslt.cublasLtDestroy(l->cublaslt);
+    free(l);
+}
+
+/* What plans depend on. */
+static int name_device(leat_gpu_lib *l, int number, leat_error *err)
+{
+    struct cudaDeviceProp about;
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
+    const int rc = check(cudaGetDeviceProperties(&about, number), "describing the device", err);
+    if (rc < 0)
+        return rc;
+    snprintf(l->device, sizeof l->device, "%s %d.%d, %d processors, driver %d%s", about.name,
+             about.major, about.minor, about.multiProcessorCount, driver,
+             l->measure ? ", measured" : "");
+    return LEAT_OK;
+}
+
+static int make_handles(leat_gpu_lib *l, leat_error *err)
+{
+    int rc = l->libs->cudnn.cudnnCreate(&l->cudnn);
+    if (rc) {
+        char text[256] = "";
+        l->libs->cudnn.cudnnGetLastErrorString(text, sizeof text);
+        l->cudnn = NULL;
+        return leat_gpu_fail(err, LEAT_E_DEVICE, "cuDNN does not start: %d %s", rc, text);
+    }
+    rc = l->libs->cublaslt.cublasLtCreate(&l->cublaslt);
+    if (rc) {
+        l->cublaslt = NULL;
+        return leat_gpu_fail(err, LEAT_E_DEVICE, "cuBLASLt does not start: %s",
+                             l->libs->cublaslt.cublasLtGetStatusString(rc));
+    }
+    return LEAT_OK;
+}
+
+static int lib_open(const leat_gpu_lib_options *options, leat_gpu_lib **out, leat_error *err)
+{
+    *out = NULL;
+    const leat_gpu_libs *const libs = leat_gpu_libs_open(err);
+    if (!libs)
+        return LEAT_E_UNSUPPORTED;
+    leat_gpu_lib *l = calloc(1, sizeof *l);
+    if (!l)
+        return leat_gpu_fail(err, LEAT_E_NOMEM, "libraries: %zu bytes", sizeof *l);
+    l->libs = libs;
+    l->measure = options->measure;
+    int rc = name_device(l, options->device, err);
+    if (rc == LEAT_OK)
+        rc = make_handles(l, err);
+    if (rc < 0) {
+        lib_close(&l);
+        return rc;
+    }
+    if (options->cache_path)
+        snprintf(l->cache_path, sizeof l->cache_path, "%s", options->cache_path);
+    l->target = (leat_cudnn_target){ .api = &libs->cudnn,
+                                     .handle = l->cudnn,
+                                     .device = l->device,
+                                     .cache_path = *l->cache_path ? l->cache_path : NULL };
+    *out = l;
+    return LEAT_OK;
+}
+
+static void lib_describe(const leat_gpu_lib *lib, char *text, size_t size)
+{
+    leat_gpu_libs_describe(lib->libs, text, size);
+}
+
+/* --- running ----------------------------------------------------------------------------------- */
+
+static int set_stream(leat_gpu_lib *l, cudaStream_t stream, leat_error *err)
+{
+    if (l->stream == stream)
+        return LEAT_OK;
+    const int rc = l->libs->cudnn.cudnnSetStream(l->cudnn, stream);
+    if (rc)
+        return leat_gpu_fail(err, LEAT_E_DEVICE, "cuDNN does not take the stream: %d", rc);
+    l->stream = stream;
+    return LEAT_OK;
+}
+
+static int run_cudnn(leat_gpu_lib_op *op, cudaStream_t stream, const leat_gpu_lib_args *args,
+                     leat_error *err)
+{
+    const leat_gpu_lib_spec *const s = &op->spec;
+    leat_gpu_lib_args own = *args;
+    int rc = set_stream(op->lib, stream, err);
+    if (s->kind == LEAT_GPU_LIB_CONV && op->constant)
+        own.bias = op->constant;
+    if (rc == LEAT_OK)
+        rc = leat_cudnn_plan_run(op->plan, op->lib->cudnn, &own, err);
+    if (rc < 0 || s->kind != LEAT_GPU_LIB_NORM_GRAD || !s->add || s->relu)
+        return rc;
+    const size_t bytes = (size_t)(s->rows * s->in[0] * s->in[1] * s->in[2]) *
+                         (s->type == LEAT_PRECISION_BF16 ? 2 : 4);
+    return check(cudaMemcpyAsync(args->dadd, args->dy, bytes, cudaMemcpyDeviceToDevice, stream),
+                 "copying a gradient", err);
+}
+
+static int run_cublaslt(leat_gpu_lib_op *op, cudaStream_t stream, const leat_gpu_lib_args *args,
+                        leat_error *err)
+{
+    int rc = leat_cublaslt_run(op->matmul, op->lib->cublaslt, stream, args, err);
+    if (rc < 0 || !op->sum)
+        return rc;
+    leat_gpu_lib_args of_sum = *args;
+    of_sum.x = op->constant;
+    of_sum.dw = args->dbias;
+    return leat_cublaslt_run(op->sum, op->lib->cublaslt, stream, &of_sum, err);
+}
+
+static int op_run(leat_gpu_lib_op *op, cudaStream_t stream, const leat_gpu_lib_args *args,
+                  leat_error *err)
+{
+    return op->matmul ? run_cublaslt(op, stream, args, err) : run_cudnn(op, stream, args, err);
+}
+
+/* --- measuring --------------------------------------------------------------------------------- */
+
+/* Memory and events to time one op with. */
+typedef struct bench {
+    cudaStream_t stream;
+    cudaEvent_t from, to;
+    leat_gpu_lib_op_bytes bytes;
+} bench;
+
+static int time_runs(leat_gpu_lib_op *op, const bench *b, const leat_gpu_lib_args *args, float *ms,
+                     leat_error *err)
+{
+    int rc = op_run(op, b->stream, args, err); /* loads what it needs */
+    if (rc == LEAT_OK)
+        rc = check(cudaEventRecord(b->from, b->stream), "timing a plan", err);
+    for (int i = 0; i < TIMED_RUNS && rc == LEAT_OK; i++)
+        rc = op_run(op, b->stream, args, err);
+    if (rc == LEAT_OK)
+        rc = check(cudaEventRecord(b->to, b->stream), "timing a plan", err);
+    if (rc == LEAT_OK)
+        rc = check(cudaEventSynchronize(b->to), "timing a plan", err);
+    return rc < 0 ? rc : check(cudaEventElapsedTime(ms, b->from, b->to), "timing a plan", err);
+}
+
+/* Milliseconds of the op as it stands; a plan that fails takes for ever. */
+static int time_op(leat_gpu_lib_op *op, const bench *b, float *ms, leat_error *err)
+{
+    leat_gpu_lib_args args;
+    void *memory = NULL;
+    const size_t size = leat_gpu_lib_lay_out(&op->spec, &b->bytes, NULL, &args);
+    *ms = 3e38f;
+    int rc = check(cudaMalloc(&memory, size), "memory to time a plan", err);
+    if (rc < 0)
+        return rc;
+    leat_gpu_lib_lay_out(&op->spec, &b->bytes, memory, &args);
+    /* 0x3c3c is a small, ordinary number in both types; a mask of it is true. */
+    rc = check(cudaMemsetAsync(memory, 0x3c, size, b->stream), "memory to time a plan", err);
+    if (rc == LEAT_OK && time_runs(op, b, &args, ms, err) < 0)
+        *ms = 3e38f;
+    if (rc == LEAT_OK)
+        rc = check(cudaStreamSynchronize(b->stream), "timing a plan", err);
+    check(cudaFree(memory), "memory to time a plan", NULL);
+    return rc;
+}
+
+static int open_bench(bench *b, cudaStream_t stream, leat_error *err)
+{
+    *b = (bench){ .stream = stream };
+    const int rc = check(cudaEventCreate(&b->from), "an event", err);
+    return rc < 0 ? rc : check(cudaEventCreate(&b->to), "an event", err);
+}
+
+static void close_bench(bench *b)
+{
+    if (b->from)
+        cudaEventDestroy(b->from);
+    if (b->to)
+        cudaEventDestroy(b->to);
+}
+
+/* --- opening ----------------------------------------------------------------------------------- */
+
+static int put_constant(leat_gpu_lib_op *op, int64_t n, bool ones, leat_error *err)
+{
+    const size_t t = op->spec.type == LEAT_PRECISION_BF16 ? 2 : 4, size = (size_t)n * t;
+    char *const values = calloc(1, size);
+    if (!values)
+        return leat_gpu_fail(err, LEAT_E_NOMEM, "%zu bytes for a constant", size);
+    for (int64_t i = 0; ones && i < n; i++) { /* 1 is 0x3f80 or 0x3f800000 */
+        const uint32_t one = 0x3f800000;
+        const uint16_t one_short = 0x3f80;
+        memcpy(values + (size_t)i * t, t == 2 ? (const void *)&one_short : &one, t);
+    }
+    int rc = check(cudaMalloc(&op->constant, size), "memory for a constant", err);
+    if (rc == LEAT_OK)
+        rc = check(cudaMemcpy(op->constant, values, size, cudaMemcpyHostToDevice),
+                   "copying a constant", err);
+    free(values);
+    return rc;
+}
+
+static size_t mask_bytes(const leat_gpu_lib_spec *s)
+{
+    const bool has = s->kind >= LEAT_GPU_LIB_NORM && s->add && s->relu;
+    return has ? (size_t)(s->rows * s->in[0] * s->in[1] * s->in[2])
+               : 0; /* cuDNN's BOOLEAN: a byte */
+}
+
+/* Keeps the fastest plan and closes the others. */
+static int fastest_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_cudnn_plan **plans, int n,
+                        leat_error *err)
+{
+    bench b;
+    float least = 0, ms;
+    int best = 0, rc = open_bench(&b, stream, err);
+    b.bytes.mask = mask_bytes(&op->spec);
+    for (int i = 0; i < n && rc == LEAT_OK; i++) {
+        op->plan = plans[i];
+        b.bytes.workspace = leat_cudnn_plan_workspace(plans[i]);
+        rc = time_op(op, &b, &ms, err);
+        if (i == 0 || (rc == LEAT_OK && ms < least)) {
+            best = i;
+            least = ms;
+        }
+    }
+    close_bench(&b);
+    op->plan = plans[best];
+    for (int i = 0; i < n; i++)
+        if (i != best)
+            leat_cudnn_plan_close(&plans[i]);
+    return rc;
+}
+
+static int open_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_error *err)
+{
+    leat_cudnn_plan *plans[MEASURED];
+    leat_gpu_lib_spec spec = op->spec;
+    int n = 0, rc = LEAT_OK;
+    /* cuDNN's compiled engines for relu have a bias. */
+    const bool no_bias = spec.kind == LEAT_GPU_LIB_CONV && spec.relu && !spec.bias;
+    spec.bias |= no_bias;
+    if (no_bias && (rc = put_constant(op, spec.out[2], false, err)) < 0)
+        return rc;
+    leat_cudnn_target target = op->lib->target;
+    if (!op->lib->measure)
+        rc = leat_cudnn_plans(&target, &spec, 1, &op->plan, &n, err);
+    else if ((op->plan = leat_cudnn_plan_cached(&target, &spec)) == NULL) {
+        rc = leat_cudnn_plans(&target, &spec, MEASURED, plans, &n, err);
+        if (rc == LEAT_OK)
+            rc = fastest_plan(op, stream, plans, n, err);
+        if (rc == LEAT_OK)
+            leat_cudnn_plan_store(&target, &spec, op->plan);
+    }
+    return rc;
+}
+
+static int fastest_way(leat_gpu_lib_op *op, cudaStream_t stream, const leat_cublaslt_choice *ways,
+                       int n, leat_error *err)
+{
+    bench b;
+    float least = 0, ms;
+    int best = 0, rc = open_bench(&b, stream, err);
+    for (int i = 0; i < n && rc == LEAT_OK; i++) {
+        b.bytes.workspace = leat_cublaslt_take(op->matmul, &ways[i]);
+        rc = time_op(op, &b, &ms, err);
+        if (i == 0 || (rc == LEAT_OK && ms < least)) {
+            best = i;
+            least = ms;
+        }
+    }
+    close_bench(&b);
+    leat_cublaslt_take(op->matmul, &ways[best]);
+    return rc;
+}
+
+/* The bias's gradient as a product of its own, with ones. */
+static int open_sum(leat_gpu_lib_op *op, size_t *workspace, leat_error *err)
+{
+    leat_gpu_lib_spec spec = op->spec;
+    leat_cublaslt_choice way;
+    int n, rc = put_constant(op, spec.rows, true, err);
+    spec.in[2] = 1;
+    spec.bias = false;
+    if (rc == LEAT_OK)
+        rc = leat_cublaslt_open(&op->lib->libs->cublaslt, &spec, &op->sum, err);
+    if (rc == LEAT_OK)
+        rc = leat_cublaslt_ways(op->sum, op->lib->cublaslt, 1, &way, &n, err);
+    if (rc == LEAT_OK)
+        *workspace = leat_cublaslt_take(op->sum, &way);
+    return rc;
+}
+
+static int open_matmul(leat_gpu_lib_op *op, cudaStream_t stream, size_t *workspace, leat_error *err)
+{
+    leat_cublaslt_choice ways[MEASURED];
+    const leat_cublaslt_api *const api = &op->lib->libs->cublaslt;
+    const int most = op->lib->measure ? MEASURED : 1;
+    int n = 0, rc = leat_cublaslt_open(api, &op->spec, &op->matmul, err);
+    if (rc == LEAT_OK)
+        rc = leat_cublaslt_ways(op->matmul, op->lib->cublaslt, most, ways, &n, err);
+    if (rc < 0 && op->spec.kind == LEAT_GPU_LIB_DENSE_GRAD_WEIGHTS && op->spec.bias) {
+        leat_gpu_lib_spec plain = op->spec;
+        plain.bias = false;
+        leat_cublaslt_close(&op->matmul);
+        rc = leat_cublaslt_open(api, &plain, &op->matmul, err);
+        if (rc == LEAT_OK)
+            rc = leat_cublaslt_ways(op->matmul, op->lib->cublaslt, most, ways, &n, err);
+        if (rc == LEAT_OK)
+            rc = open_sum(op, workspace, err);
+    }
+    if (rc < 0)
+        return rc;
+    const bool choose = n > 1 && !op->sum;
+    rc = choose ? fastest_way(op, stream, ways, n, err) : LEAT_OK;
+    const size_t own =
+        choose ? leat_cublaslt_workspace(op->matmul) : leat_cublaslt_take(op->matmul, &ways[0]);
+    *workspace = own > *workspace ? own : *workspace;
+    return rc;
+}
+
+static void op_close(leat_gpu_lib_op **op)
+{
+    leat_gpu_lib_op *const o = *op;
+    *op = NULL;
+    if (!o)
+        return;
+    leat_cudnn_plan_close(&o->plan);
+    leat_cublaslt_close(&o->matmul);
+    leat_cublaslt_close(&o->sum);
+    if (o->constant)
+        check(cudaFree(o->constant), "freeing a constant", NULL);
+    free(o);
+}
+
+static int op_open(leat_gpu_lib *lib, const leat_gpu_lib_spec *spec, cudaStream_t stream,
+                   leat_gpu_lib_op **out, leat_gpu_lib_op_bytes *bytes, leat_error *err)
+{
+    *out = NULL;
+    *bytes = (leat_gpu_lib_op_bytes){ .mask = mask_bytes(spec) };
+    leat_gpu_lib_op *op = calloc(1, sizeof *op);
+    if (!op)
+        return leat_gpu_fail(err, LEAT_E_NOMEM, "op: %zu bytes", sizeof *op);
+    op->lib = lib;
+    op->spec = *spec;
+    const bool dense =
+        spec->kind >= LEAT_GPU_LIB_DENSE && spec->kind <= LEAT_GPU_LIB_DENSE_GRAD_WEIGHTS;
+    int rc = set_stream(lib, stream, err);
+    if (rc == LEAT_OK)
+        rc = dense ? open_matmul(op, stream, &bytes->workspace, err) : open_plan(op, stream, err);
+    if (rc < 0) {
+        op_close(&op);
+        return rc;
+    }
+    if (op->plan)
+        bytes->workspace = leat_cudnn_plan_workspace(op->plan);
+    *out = op;
+    return LEAT_OK;
+}
+
+const leat_gpu_lib_table leat_gpu_lib_functions = {
+    .name = "cuDNN and cuBLASLt",
+    .open = lib_open,
+    .close = lib_close,
+    .describe = lib_describe,
+    .op_open = op_open,
+    .op_run = op_run,
+    .op_close = op_close,
+};

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cuDNN's plans of all convolutions of the ready-made models, built for an H200 without a GPU. Skipped aloud where
+ * there is no cuDNN. */
+#include <dlfcn.h>
+
+#include "config/node.h"
+#include "cudnn_graph.h"
+#include "fixtures/own_folder.h"
+#include "gpu_libs.h"
+#include "lib_spec.h"
+#include "train/program.h"
+
+/* Assumed values: a real H200 may describe itself a little differently. */
+static const char h200[] =
+    "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"
+    "\"regsPerBlock\":65536,\"multiProcessorCount\":132,\"warpSize\":32,"
+    "\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":232448,"
+    "\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":32,"
+    "\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,\"pciDeviceId\":0,\"isTccDriver\":0,"
+    "\"supportCoopLaunch\":1,\"totalGlobalMem\":150754820096,\"smClockRateKHz\":1980000,"
+    "\"memClockRateKHz\":3201000,\"l2CacheSize\":62914560,\"cudaDeviceId\":0,\"deviceVer\":900,"
+    "\"driverVer\":13000,\"deviceName\":\"NVIDIA H200\"}";
+
+static leat_cudnn_target target;
+
+static void open_target(const char *cache_path)
+{
+    leat_error err;
+    const leat_gpu_libs *const libs = leat_gpu_libs_open(&err);
+    if (!libs) {
+        printf("SKIPPED: %s\n", err.message);
+        skip();
+    }
+    target = (leat_cudnn_target){ .api = &libs->cudnn, .device = "H200", .cache_path = cache_path };
+    target.properties = leat_cudnn_properties(&libs->cudnn, h200, &err);
+    if (!target.properties)
+        fail_msg("%s", err.message);
+}
+
+/* --- models ------------------------------------------------------------------------------------ */
+
+enum { MOST_SPECS = 1000 };
+
+typedef struct specs {
+    leat_gpu_lib_spec of[MOST_SPECS];
+    int n;
+} specs;
+
+static void add_spec(specs *all, const leat_gpu_lib_spec *spec)
+{
+    for (int i = 0; i < all->n; i++)
+        if (memcmp(&all->of[i], spec, sizeof *spec) == 0)
+            return;
+    assert_true(all->n < MOST_SPECS);
+    all->of[all->n++] = *spec;
+}
+
+/* Kinds of primitives have the order of the library's. */
+static void add_conv(specs *all, const leat_model *model, const leat_prim_op *op)
+{
+    const leat_sliding *const w = &op->window;
+    const leat_model_layer *const layer = &model->layers[op->layer];
+    leat_gpu_lib_spec s;
+    memset(&s, 0, sizeof s); /* padding too: they are compared */
+    s.kind = (leat_gpu_lib_kind)(LEAT_GPU_LIB_CONV + (int)(op->prim - LEAT_PRIM_CONV));
+    s.type = model->precision;
+    s.deterministic = true;
+    s.rows = model->batch_size;
+    for (int i = 0; i < 2; i++) {
+        s.in[i] = w->in[i];
+        s.out[i] = w->out[i];
+        s.size[i] = w->size[i];
+        s.stride[i] = w->stride[i];
+        s.dilation[i] = w->dilation[i];
+        s.pad_low[i] = w->pad_low[i];
+        s.pad_high[i] = w->pad_high[i];
+    }
+    s.in[2] = layer->in.dims[2];
+    s.out[2] = layer->out.dims[2];
+    s.groups = ((const leat_conv2d_options *)layer->options)->groups;
+    if (s.kind == LEAT_GPU_LIB_CONV) {
+        s.bias = ((const leat_conv2d_options *)layer->options)->bias;
+        s.relu = op->act == LEAT_ACT_relu;
+    }
+    add_spec(all, &s);
+}
+
+static void add_model(specs *all, const char *name, int64_t size, leat_precision precision)
+{
+    char text[256];
+    leat_config *config;
+    leat_error err;
+    leat_program *program;
+    snprintf(text, sizeof text,
+             "{model: {%s: {classes: 10}}, loss: softmax_cross_entropy, optimizer: sgd}", name);
+    if (leat_config_parse(text, "test.yaml", &config, &err) < 0)
+        fail_msg("%s", err.message);
+    const leat_node *const root = leat_config_root(config);
+    leat_model model = { .input = leat_shape_make(LEAT_U8, 3, (int64_t[]){ size, size, 3 }),
+                         .target = leat_shape_make(LEAT_I64, 0, NULL),
+                         .batch_size = 128,
+                         .shards = 1,
+                         .accumulate = 1,
+                         .precision = precision };
+    const leat_model_nodes nodes = { root, leat_node_find(root, "model"),
+                                     leat_node_find(root, "loss"),
+                                     leat_node_find(root, "optimizer") };
+    if (leat_model_init(&model, &nodes, &err) < 0 ||
+        leat_program_open(&model, true, &program, &err) < 0)
+        fail_msg("%s: %s", name, err.message);
+    for (int32_t i = 0; i < program->n_ops; i++)
+        if (program->ops[i].prim >= LEAT_PRIM_CONV &&
+            program->ops[i].prim <= LEAT_PRIM_CONV_GRAD_WEIGHTS)
+            add_conv(all, &model, &program->ops[i]);
+    leat_program_close(&program);
+    leat_model_fini(&model);
+    leat_config_close(&config);
+}
+
+static void build_all(const specs *all)
+{
+    leat_error err;
+    size_t most = 0;
+    int n_missing = 0;
+    for (int i = 0; i < all->n; i++) {
+        leat_cudnn_plan *plan = NULL;
+        char text[256];
+        int n;
+        leat_gpu_lib_spec_text(&all->of[i], text, sizeof text);
+        if (leat_cudnn_plans(&target, &all->of[i], 1, &plan, &n, &err) < 0) {
+            printf("%s\n", err.message);
+            n_missing++;
+            continue;
+        }
+        assert_int_equal(n, 1);
+        if (leat_cudnn_plan_workspace(plan) > most) {
+            most = leat_cudnn_plan_workspace(plan);
+            printf("%8.1f MiB of workspace: %s\n", (double)most / (1 << 20), text);
+        }
+        leat_cudnn_plan_close(&plan);
+    }
+    printf("%d plans, %d missing\n", all->n, n_missing);
+    assert_int_equal(n_missing, 0);
+}
+
+static void plans_of_all_models(void **state)
+{
+    static const char *const models[] = { "resnet18", "resnet50", "resnet9", "vgg11", "lenet" };
+    static const leat_precision precisions[] = { LEAT_PRECISION_FP32, LEAT_PRECISION_TF32,
+                                                 LEAT_PRECISION_BF16 };
+    static specs all;
+    (void)state;
+    open_target(NULL);
+    for (size_t p = 0; p < 3; p++) {
+        all.n = 0;
+        for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+            add_model(&all, models[i], 32, precisions[p]);
+            add_model(&all, models[i], 224, precisions[p]);
+        }
+        assert_true(all.n > 60);
+        build_all(&all);
+    }
+    leat_cudnn_properties_close(target.api, &target.properties);
+}
+
+/* --- the cache --------------------------------------------------------------------------------- */
+
+static leat_gpu_lib_spec small_conv(void)
+{
+    return (leat_gpu_lib_spec){ .kind = LEAT_GPU_LIB_CONV,
+                                .type = LEAT_PRECISION_BF16,
+                                .rows = 8,
+                                .in = { 14, 14, 32 },
+                                .out = { 14, 14, 64 },
+                                .size = { 3, 3 },
+                                .stride = { 1, 1 },
+                                .dilation = { 1, 1 },
+                                .pad_low = { 1, 1 },
+                                .pad_high = { 1, 1 },
+                                .groups = 1 };
+}
+
+static bool one_plan(void)
+{
+    const leat_gpu_lib_spec spec = small_conv();
+    leat_cudnn_plan *plan;
+    leat_error err;
+    int n;
+    if (leat_cudnn_plans(&target, &spec, 1, &plan, &n, &err) < 0)
+        fail_msg("%s", err.message);
+    const bool was_cached = leat_cudnn_plan_was_cached(plan);
+    leat_cudnn_plan_close(&plan);
+    return was_cached;
+}
+
+static void plans_are_kept(void **state)
+{
+    open_target(in_folder("plans"));
+    assert_false(one_plan());
+    assert_true(one_plan());
+    target.device = "another GPU";
+    assert_false(one_plan());
+    assert_true(one_plan());
+    target.device = "H200"; /* replaced by that one */
+    assert_false(one_plan());
+    leat_cudnn_properties_close(target.api, &target.properties);
+    (void)state;
+}
+
+/* --- arithmetic -------------------------------------------------------------------------------- */
+
+static void nothing_for_wrong_shapes(void **state)
+{
+    leat_gpu_lib_spec spec = small_conv();
+    leat_cudnn_plan *plan;
+    leat_error err;
+    int n;
+    (void)state;
+    open_target(NULL);
+    spec.out[0] = 15; /* no such convolution */
+    assert_int_equal(leat_cudnn_plans(&target, &spec, 1, &plan, &n, &err), LEAT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "14x14x32 -> 15x14x64, bf16"));
+    leat_cudnn_properties_close(target.api, &target.properties);
+}
+
+/* Batch norm is compiled at run time. With the toolkit's empty driver all goes well but the loading. */
+static void norms_are_compiled(void **state)
+{
+    static const struct {
+        leat_gpu_lib_kind kind;
+        leat_precision type;
+        bool add, relu;
+    } cases[] = {
+        { LEAT_GPU_LIB_NORM, LEAT_PRECISION_BF16, true, true },
+        { LEAT_GPU_LIB_NORM, LEAT_PRECISION_FP32, false, true },
+        { LEAT_GPU_LIB_NORM_GRAD, LEAT_PRECISION_BF16, true, true },
+        { LEAT_GPU_LIB_NORM_GRAD, LEAT_PRECISION_BF16, false, true },
+        { LEAT_GPU_LIB_NORM_GRAD, LEAT_PRECISION_FP32, false, false },
+    };
+    (void)state;
+    /* Its name inside is libcuda.so.1, so cuDNN finds this one. */
+    if (!dlopen("/usr/local/cuda/lib64/stubs/libcuda.so", RTLD_NOW | RTLD_GLOBAL)) {
+        printf("SKIPPED: %s\n", dlerror());
+        skip();
+    }
+    open_target(NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const leat_gpu_lib_spec spec = { .kind = cases[i].kind,
+                                         .type = cases[i].type,
+                                         .add = cases[i].add,
+                                         .relu = cases[i].relu,
+                                         .rows = 64,
+                                         .in = { 16, 16, 64 },
+                                         .epsilon = 1e-5 };
+        leat_cudnn_plan *plan = NULL;
+        leat_error err;
+        int n;
+        const int rc = leat_cudnn_plans(&target, &spec, 1, &plan, &n, &err);
+        if (rc < 0 && !strstr(err.message, "cuLibraryLoadData"))
+            fail_msg("%s", err.message);
+        leat_cudnn_plan_close(&plan);
+    }
+    leat_cudnn_properties_close(target.api, &target.properties);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_of_all_models),
+        cmocka_unit_test_setup_teardown(plans_are_kept, make_folder, remove_folder),
+        cmocka_unit_test(nothing_for_wrong_shapes),
+        cmocka_unit_test(norms_are_compiled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What gpu_check does with the libraries of training, over their plain C filling and the fake GPU: two references
+ * agree. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "gpu/gpu_cases.h"
+
+gpu_verdict gpu_say(gpu_run *run, gpu_verdict verdict, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(run->text, sizeof run->text, format, args);
+    va_end(args);
+    return verdict;
+}
+
+static int n_missing;
+
+void gpu_keep(gpu_run *run, const char *name, double value, const char *unit)
+{
+    (void)unit;
+    run->n_figures++;
+    n_missing += value < 0;
+    printf("%-32s %.2g\n", name, value);
+}
+
+static void two_references_agree(void **state)
+{
+    gpu_run run = { .seed = 1 };
+    (void)state;
+    if (gpu_bench_prims(&run) != GPU_PASSED)
+        fail_msg("%s", run.text);
+    assert_int_equal(run.n_figures, 30);
+    assert_int_equal(n_missing, 6); /* the plain filling has no batch norm that adds */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(two_references_agree) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
