@@ -183,7 +183,7 @@ static const struct {
     { "train data", { "data is a folder", "not a config (.yaml)", "convert images" } },
     { "train c.yaml more.yaml", { "'more.yaml' is one argument too many", "it takes CONFIG" } },
     { "train c.yaml --batch-size 3", { "--batch-size", "--set pipeline.batch.size=N" } },
-    { "train c.yaml --resume x", { "unknown option --resume; did you mean --restore?" } },
+    { "train c.yaml --resumed", { "unknown option --resumed; did you mean --resume?" } },
     { "train c.yaml --lr 3", { "unknown option --lr", "--set PATH=VALUE" } },
     { "train c.yaml --set pipeline.batchsize=3", { "did you mean 'batch'" } },
     { "inspect data", { "data is a folder", "data/*.tfrecord" } },
