@@ -10,8 +10,8 @@
  *
  * On the CPU, oneDNN does convolutions and matrix products. A batch is cut into train.micro_shards parts, and a
  * thread computes whole parts. Threads synchronise for the statistics of batch_norm and for the sum of the
- * gradients, both in a fixed order. A waiting thread sleeps, so that the pipeline's workers can use its
- * core. The same seed, batches, micro_shards, CPU and oneDNN give the same weights, bit for bit, for any number of
+ * gradients, both in a fixed order. A waiting thread soon sleeps, so that the pipeline's workers can use
+ * its core. The same seed, batches, micro_shards, CPU and oneDNN give the same weights, bit for bit, for any number of
  * threads.
  *
  * On a GPU, cuDNN and cuBLASLt do convolutions and matrix products. A step is only enqueued, as one CUDA graph
