@@ -11,7 +11,5 @@
  * Returns LEAT_OK; LEAT_E_CONFIG: no such model, wrong options; LEAT_E_NOMEM */
 int leat_preset_expand(leat_model *model, const leat_node *node, const leat_node **list,
                        leat_error *err);
-/* The ready-made models, for help; NULL past the end. */
-const leat_kind *leat_preset_kind(size_t i);
 
 #endif

@@ -80,10 +80,11 @@ static void lists(void **state)
     assert_null(leat_nearest("x", NULL, 0));
     assert_null(leat_op_find(NULL));
     assert_non_null(leat_ops());
-    const leat_kind *(*const kinds[])(
-        size_t) = { leat_batch_op_kind, leat_stage_kind,   leat_source_kind,    leat_engine_kind,
-                    leat_layer_kind,    leat_loss_kind,    leat_optimizer_kind, leat_train_kind,
-                    leat_schedule_kind, leat_average_kind, leat_checkpoint_kind };
+    const leat_kind *(*const kinds[])(size_t) = {
+        leat_batch_op_kind, leat_stage_kind,    leat_source_kind,    leat_engine_kind,
+        leat_layer_kind,    leat_loss_kind,     leat_optimizer_kind, leat_train_kind,
+        leat_preset_kind,   leat_schedule_kind, leat_average_kind,   leat_checkpoint_kind
+    };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         assert_null(kinds[k](1000));
         assert_null(kinds[k](SIZE_MAX));

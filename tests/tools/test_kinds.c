@@ -39,6 +39,7 @@ static const struct {
     { "train", leat_train_kind, 1 },
     { "op", op_kind, 14 },
     { "batch op", leat_batch_op_kind, 2 },
+    { "ready-made model", leat_preset_kind, 6 },
     { "schedule", leat_schedule_kind, 6 },
     { "average", leat_average_kind, 2 },
 };

@@ -40,6 +40,8 @@ const leat_help_group leat_help_groups[] = {
     { "Checkpoints", "`train.checkpoint`", leat_checkpoint_kind, "train:\n  %s\n", "train.%s." },
     { "Layers", "`train.model`: a list of", leat_layer_kind, "train:\n  model:\n    - %s\n",
       "train.model.%s." },
+    { "Ready-made models", "`train.model`: in place of a list of layers, one of", leat_preset_kind,
+      "train:\n  model: {%s}\n", "train.model.%s." },
     { "Losses", "`train.loss`: one of", leat_loss_kind, "train:\n  loss:\n    %s\n",
       "train.loss.%s." },
     { "Optimizers", "`train.optimizer`: one of", leat_optimizer_kind,

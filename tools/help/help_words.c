@@ -134,6 +134,12 @@ static const char *const examples[] = {
     "train: {epochs: 10, model: [flatten, {dense: {units: 10}}], loss: softmax_cross_entropy}",
     "dense: {units: 10}",
     "multiply: 0.125",
+    "mlp: [128, 10]",
+    "resnet18: {classes: 10}",
+    "resnet50: {classes: 1000}",
+    "resnet9: {classes: 10}",
+    "vgg11: {classes: 10}",
+    "lenet: {classes: 10}",
     "add: {from: [a, b]}",
     "train/concat: {from: [a, b]}", /* a source has this name too */
     "conv2d: {filters: 32, kernel: 3, padding: same}",

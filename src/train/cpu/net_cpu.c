@@ -340,8 +340,9 @@ static void cpu_memory(const leat_net *net, leat_train_memory *out)
     for (int32_t i = 0; i < net->n_packs; i++)
         out->workspace += (int64_t)leat_dn_layout_bytes(net->packs[i].layout);
     for (int32_t i = 0; i < net->train.program->n_saved; i++)
-        out->workspace += net->saved[i].n_channels * (model->shards * 3 + 1) * 8 +
-                          6 * (int64_t)leat_cpu_wide((size_t)net->saved[i].n_channels) * float_bytes;
+        out->workspace +=
+            net->saved[i].n_channels * (model->shards * 3 + 1) * 8 +
+            6 * (int64_t)leat_cpu_wide((size_t)net->saved[i].n_channels) * float_bytes;
 }
 
 static int64_t cpu_updates(const leat_net *net)
@@ -527,7 +528,10 @@ static int cpu_open(const leat_model *model, leat_device *device, leat_net **out
         return leat_cpu_no_memory(err, sizeof *net);
     net->model = model;
     net->loops = leat_cpu_loops_get();
-    const int rc = open_all(net, err);
+    const bool lacks = model->precision == LEAT_PRECISION_BF16 && !leat_dn_has_bf16();
+    const int rc = lacks ? leat_fail(err, LEAT_E_UNSUPPORTED,
+                                     "this CPU has no bfloat16 arithmetic: write precision: fp32")
+                         : open_all(net, err);
     if (rc < 0) {
         cpu_close(net);
         return rc;

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * precision: bf16 on the CPU: losses follow those of float32, and weights are the same bits for any number of
+ * threads. Says so where the CPU has no bfloat16. */
+#include "fixtures/train_fixture.h"
+
+#include <math.h>
+
+#include "train/cpu/onednn.h"
+
+enum { SIDE = 12, CHANNELS = 3, ROWS = 24, CLASSES = 5, STEPS = 20 };
+
+static const char *const models[] = {
+    "[conv2d: {filters: 16, kernel: 3, padding: same, bias: false}, batch_norm, relu, max_pool: 2, "
+    "conv2d: "
+    "{filters: 24, kernel: 3}, gelu, global_avg_pool, dense: 5]",
+    "[flatten, dense: 40, layer_norm, silu, dropout: 0.1, dense: 5]",
+    "[conv2d: {name: a, filters: 8, kernel: 3, padding: same}, relu: {name: b}, conv2d: {filters: "
+    "8, kernel: 3, "
+    "padding: same, groups: 2}, batch_norm: {name: c}, add: {from: [b, c]}, leaky_relu: {name: d}, "
+    "concat: {from: "
+    "[d, b]}, avg_pool: 3, flatten, tanh, multiply: 2, dense: 5]",
+};
+enum { N_MODELS = sizeof models / sizeof *models };
+
+static double train(fixture *f, const char *model, const char *precision, int threads)
+{
+    char text[1024];
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, CHANNELS }, ROWS);
+    snprintf(text, sizeof text,
+             "train: {threads: %d, micro_shards: 3, precision: %s, model: %s, loss: "
+             "softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.05, momentum: 0.9}}}",
+             threads, precision, model);
+    fixture_must_open(f, text, &feed);
+    for (int i = 0; i < STEPS; i++) {
+        float *x = random_floats((uint64_t)i % 3, ROWS * SIDE * SIDE * CHANNELS);
+        int64_t *y = random_labels((uint64_t)i % 3, ROWS, CLASSES);
+        fixture_step(f, &feed, x, y, i == 7 ? ROWS - 5 : ROWS, true);
+        free(x);
+        free(y);
+    }
+    return fixture_metrics(f).loss;
+}
+
+static void bf16_follows_fp32(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_MODELS; i++) {
+        fixture a, b;
+        const double wanted = train(&a, models[i], "fp32", 1);
+        const double got = train(&b, models[i], "bf16", 1);
+        if (!(fabs(got - wanted) <= 0.03 * wanted))
+            fail_msg("model %d: mean loss %.6g, in float32 %.6g", i, got, wanted);
+        assert_false(fixture_same_weights(&a, &b)); /* it did compute in another type */
+        fixture_close(&a);
+        fixture_close(&b);
+    }
+}
+
+static void bits_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_MODELS; i++) {
+        fixture one, other;
+        train(&one, models[i], "bf16", 1);
+        for (int threads = 2; threads <= 3; threads++) {
+            train(&other, models[i], "bf16", threads);
+            assert_true(fixture_same_weights(&one, &other));
+            fixture_close(&other);
+        }
+        fixture_close(&one);
+    }
+}
+
+static void a_cpu_without_it_says_so(void **state)
+{
+    fixture f;
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 8 }, 4);
+    (void)state;
+    const int rc = fixture_open(
+        &f, "train: {precision: bf16, model: [dense: 3], loss: softmax_cross_entropy}", &feed);
+    assert_int_equal(rc, leat_dn_has_bf16() ? LEAT_OK : LEAT_E_UNSUPPORTED);
+    if (rc < 0)
+        assert_non_null(strstr(f.err.message, "precision: fp32"));
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bf16_follows_fp32),
+        cmocka_unit_test(bits_do_not_depend_on_threads),
+        cmocka_unit_test(a_cpu_without_it_says_so),
+    };
+    if (leat_dn_has_bf16())
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    puts("this CPU has no bfloat16: only the refusal is tested");
+    const struct CMUnitTest refusal[] = { tests[2] };
+    return cmocka_run_group_tests(refusal, NULL, NULL);
+}
