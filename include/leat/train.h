@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * train.h: the built-in trainer: MLPs and CNNs from the `train` part of a config. It uses
+ * train.h: the built-in trainer: MLPs and CNNs, residual ones too, from the `train` part of a config. It uses
  * the pipeline only through the public headers, like any training loop.
  *
  * Images are [height, width, channels], float32 or uint8; uint8 is converted to float32 without
@@ -8,10 +8,11 @@
  * classes (one_hot, mixup). Masked rows (leat_batch_valid) have no weight: loss, metrics, gradients and the
  * statistics of batch_norm are those of the batch without them.
  *
- * On the CPU, oneDNN does the arithmetic. Each of train.threads threads computes the whole step for its
- * share of the rows. Threads synchronise for the statistics of batch_norm and for the sum of the
- * gradients. A waiting thread sleeps, so that the pipeline's workers can use its core. The same seed,
- * batches, number of threads, CPU and oneDNN give the same weights, bit for bit.
+ * On the CPU, oneDNN does convolutions and matrix products. A batch is cut into train.micro_shards parts, and a
+ * thread computes whole parts. Threads synchronise for the statistics of batch_norm and for the sum of the
+ * gradients, both in a fixed order. A waiting thread soon sleeps, so that the pipeline's workers can use
+ * its core. The same seed, batches, micro_shards, CPU and oneDNN give the same weights, bit for bit, for any number of
+ * threads.
  *
  * On a GPU, cuDNN and cuBLASLt do convolutions and matrix products. A step is only enqueued, as one CUDA graph
  * where that is possible, and the host never waits for it. Its weights are close to the CPU's but not the
@@ -75,11 +76,12 @@ typedef struct leat_layer_info {
     double forward_flops, backward_flops; /* of one sample, multiply-add = 2 */
 } leat_layer_info;
 
-/* Bytes that a training step works on. A backend needs copies and scratch memory beside them. */
+/* Bytes that a training step works on. */
 typedef struct leat_train_memory {
     int64_t weights, states, average; /* states: of the optimiser */
     int64_t gradients;                /* of all micro-shards */
     int64_t activations;              /* and their gradients, of a full batch */
+    int64_t workspace; /* packed copies of weights, sums, scratch of threads; 0: the device does not tell */
 } leat_train_memory;
 
 /* The i-th layer from 0. Returns LEAT_OK, or LEAT_E_END past the last. Its texts are valid until the trainer

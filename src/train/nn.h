@@ -332,6 +332,8 @@ typedef struct leat_backend {
     int (*blend)(leat_net *net, leat_slot to, leat_slot from, double share, leat_error *err);
     /* Exchanges the values of two slots of all parameters. */
     int (*swap)(leat_net *net, leat_slot a, leat_slot b, leat_error *err);
+    /* Memory of a training step; NULL: the device does not tell. */
+    void (*memory)(const leat_net *net, leat_train_memory *out);
     /* Number of updates done; steps of dropout and of Adam count from it. */
     int64_t (*updates)(const leat_net *net);
     void (*set_updates)(leat_net *net, int64_t n);

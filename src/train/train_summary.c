@@ -36,7 +36,7 @@ int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory *out, lea
     int rc = leat_program_open(model, true, &program, err);
     if (rc == LEAT_OK)
         rc = leat_program_place(program, (model->batch_size + n - 1) / n, err);
-    if (rc == LEAT_OK)
+    if (rc == LEAT_OK) {
         *out = (leat_train_memory){
             .weights = (int64_t)(model->n_floats * sizeof(float)),
             .states = (int64_t)(model->n_floats * sizeof(float)) * model->optimizer->n_states,
@@ -44,6 +44,9 @@ int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory *out, lea
             .gradients = (int64_t)(model->n_trained_floats * sizeof(float)) * n,
             .activations = (int64_t)program->bytes * n,
         };
+        if (trainer->backend->memory)
+            trainer->backend->memory(trainer->net, out);
+    }
     leat_program_close(&program);
     return rc;
 }

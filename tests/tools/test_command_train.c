@@ -151,7 +151,7 @@ static void a_summary_adds_up(void **state)
     assert_int_equal(number(json, "memory_bytes"),
                      number(json, "weights_bytes") + number(json, "states_bytes") +
                          number(json, "average_bytes") + number(json, "gradients_bytes") +
-                         number(json, "activations_bytes"));
+                         number(json, "activations_bytes") + number(json, "workspace_bytes"));
     assert_int_equal(number(json, "states_bytes"), 2 * number(json, "weights_bytes"));
     json_decref(json);
     expect_success(shell("$L train x.yaml --summary --set train.model=resnet18 "

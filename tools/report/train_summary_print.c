@@ -35,7 +35,7 @@ static void print_layer(const leat_layer_info *l)
 
 static int64_t total_of(const leat_train_memory *m)
 {
-    return m->weights + m->states + m->average + m->gradients + m->activations;
+    return m->weights + m->states + m->average + m->gradients + m->activations + m->workspace;
 }
 
 int leat_train_summary_print(const leat_trainer *trainer, const char *path, leat_error *err)
@@ -43,7 +43,7 @@ int leat_train_summary_print(const leat_trainer *trainer, const char *path, leat
     const leat_trainer_info *info = leat_trainer_get_info(trainer);
     leat_train_memory m;
     leat_layer_info layer, all = { .name = "in all" };
-    char total[32], weights[32], states[32], gradients[32], activations[32];
+    char total[32], weights[32], states[32], gradients[32], activations[32], work[32];
     const int rc = leat_trainer_memory(trainer, &m, err);
     if (rc < 0)
         return rc;
@@ -60,12 +60,14 @@ int leat_train_summary_print(const leat_trainer *trainer, const char *path, leat
     printf("\nforward, backward: floating-point operations per sample, a multiply-add is 2\n");
     leat_terminal_say(
         2,
-        "memory of a step: %s: weights %s, optimizer and average %s, gradients %s, activations %s",
+        "memory of a step: %s: weights %s, optimizer and average %s, gradients %s, activations %s, "
+        "copies and scratch %s",
         leat_files_bytes_text((double)total_of(&m), total),
         leat_files_bytes_text((double)m.weights, weights),
         leat_files_bytes_text((double)(m.states + m.average), states),
         leat_files_bytes_text((double)m.gradients, gradients),
-        leat_files_bytes_text((double)m.activations, activations));
+        leat_files_bytes_text((double)m.activations, activations),
+        leat_files_bytes_text((double)m.workspace, work));
     return LEAT_OK;
 }
 
@@ -100,5 +102,6 @@ json_t *leat_train_summary_json(const leat_trainer *trainer, leat_error *err)
     leat_json_int(json, "average_bytes", m.average);
     leat_json_int(json, "gradients_bytes", m.gradients);
     leat_json_int(json, "activations_bytes", m.activations);
+    leat_json_int(json, "workspace_bytes", m.workspace);
     return json;
 }

@@ -321,6 +321,30 @@ static int cpu_swap(leat_net *net, leat_slot a, leat_slot b, leat_error *err)
     return LEAT_OK;
 }
 
+/* Weights, states and the average stay as the model has them. */
+static void cpu_memory(const leat_net *net, leat_train_memory *out)
+{
+    const leat_model *model = net->model;
+    const int64_t n_threads = net->team.n_threads, float_bytes = sizeof(float);
+    const int64_t n = net->by_thread || model->shards < n_threads ? n_threads : model->shards;
+    out->gradients = (int64_t)net->n_grad_floats * float_bytes * model->shards;
+    out->activations = 0;
+    for (int64_t i = 0; i < n; i++)
+        out->activations +=
+            (int64_t)(i < n_threads ? net->memory_bytes : net->train.program->bytes);
+    out->workspace =
+        (int64_t)(LEAT_CPU_ROOMS * net->scratch_floats + net->matrix_floats) * float_bytes *
+            n_threads +
+        (int64_t)net->dn_bytes * n_threads +
+        (int64_t)(model->n_trained_floats + (net->accumulated ? net->n_grad_floats : 0)) *
+            float_bytes;
+    for (int32_t i = 0; i < net->n_packs; i++)
+        out->workspace += (int64_t)leat_dn_layout_bytes(net->packs[i].layout);
+    for (int32_t i = 0; i < net->train.program->n_saved; i++)
+        out->workspace += net->saved[i].n_channels * (model->shards * 3 + 1) * 8 +
+                          6 * (int64_t)leat_cpu_wide((size_t)net->saved[i].n_channels) * float_bytes;
+}
+
 static int64_t cpu_updates(const leat_net *net)
 {
     return net->updates;
@@ -523,6 +547,7 @@ const leat_backend leat_backend_cpu = {
     .write = cpu_write,
     .blend = cpu_blend,
     .swap = cpu_swap,
+    .memory = cpu_memory,
     .updates = cpu_updates,
     .set_updates = cpu_set_updates,
 };
