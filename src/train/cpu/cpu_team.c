@@ -33,12 +33,15 @@ int32_t leat_cpu_team_claim(leat_cpu_team *team)
     return atomic_fetch_add_explicit(&team->claimed, 1, memory_order_relaxed);
 }
 
-/* Each adds to `arrived` (release), the last reads it (acquire) and changes `meeting` (release). */
+/* Each adds to `arrived` (release), the last reads it (acquire) and changes `meeting` (release). From its own
+ * arrival on, a thread that lost its core may find the next job begun, with another number at work: so it
+ * reads that number before. */
 void leat_cpu_team_meet(leat_cpu_team *team, void (*between)(void *owner))
 {
+    const int32_t n_at_work = team->n_at_work;
     const unsigned meeting = atomic_load_explicit(&team->meeting, memory_order_relaxed);
     const int32_t before = atomic_fetch_add_explicit(&team->arrived, 1, memory_order_acq_rel);
-    if (before + 1 < team->n_at_work) {
+    if (before + 1 < n_at_work) {
         wait_for_change(team, &team->meeting, meeting);
         return;
     }
@@ -46,7 +49,7 @@ void leat_cpu_team_meet(leat_cpu_team *team, void (*between)(void *owner))
         between(team->owner);
     atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
     atomic_store_explicit(&team->claimed, 0, memory_order_relaxed);
-    if (team->n_at_work == 1)
+    if (n_at_work == 1)
         return;
     pthread_mutex_lock(&team->lock);
     atomic_fetch_add_explicit(&team->meeting, 1, memory_order_release);

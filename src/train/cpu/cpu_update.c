@@ -120,7 +120,6 @@ static void set_scale(void *owner)
     for (int32_t i = 0; i < net->n_blocks; i++)
         all += net->norms[2 * i];
     const double length = sqrt(all) * (double)how->share;
-    net->grad_scale = how->share;
     if (how->clip > 0 && length > (double)how->clip)
         net->grad_scale = (float)((double)how->share * (double)how->clip / length);
 }
@@ -203,7 +202,6 @@ void leat_cpu_update(leat_net *net, int32_t thread)
         return;
     if (has_copies(net))
         unpack(net, thread);
-    net->grad_scale = net->job.how->share;
     if (wants_norms(net)) {
         measure(net);
         leat_cpu_team_meet(&net->team, set_scale);

@@ -227,6 +227,7 @@ static int cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *bat
     net->job = (leat_cpu_job){ batch, how, program,
                                count_shards(net, program, batch->rows, how->train), false };
     net->segment = 0;
+    net->grad_scale = how->share;
     if ((rc = grow_shard_sums(net, net->job.n_shards, err)) < 0)
         return rc;
     const int was = leat_dn_enter(net->dn);

@@ -122,7 +122,7 @@ struct leat_net {
     double *norms;         /* of each block: squares of gradient and of weight */
     float *matrix;         /* scratch of update_matrix, matrix_floats for each thread */
     size_t matrix_floats;
-    float grad_scale; /* of this update */
+    float grad_scale; /* of this update: the step's share, less where it is clipped */
     int64_t updates;
     leat_net_sums sums, *shard_sums;
     int32_t *first_bad; /* of each shard: that op; the number of ops if there is none */
