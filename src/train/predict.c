@@ -15,7 +15,10 @@ static int forward(leat_trainer *trainer, const leat_net_rows *rows, float *out,
     trainer->carried.samples += sums.samples;
     trainer->carried.loss += sums.loss;
     trainer->carried.right += sums.right;
-    rc = trainer->backend->step(trainer->net, trainer->stream, rows, &how, &busy_ns, err);
+    rc = trainer->views != LEAT_VIEWS_NONE
+             ? leat_views_outputs(&trainer->model, trainer->backend, trainer->net, trainer->views,
+                                  rows, out, err)
+             : trainer->backend->step(trainer->net, trainer->stream, rows, &how, &busy_ns, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_sync(trainer, err);
     const int dropped = trainer->backend->sums(trainer->net, true, &sums, rc < 0 ? NULL : err);

@@ -47,12 +47,11 @@ static void add_logits(float *sum, const float *logits, float share, size_t n)
         sum[i] += share * logits[i];
 }
 
-/* Runs every view. memory: the image of all rows, then two blocks of n logits; the second is the result. */
+/* Runs every view. image: room for all rows; logits: for those of a view; sum: the result. */
 static int run_views(const leat_model *model, const leat_backend *backend, leat_net *net,
                      const view *list, size_t n_views, const leat_net_rows *rows, char *image,
-                     float *logits, size_t n, leat_error *err)
+                     float *logits, float *sum, size_t n, leat_error *err)
 {
-    float *sum = logits + n;
     memset(sum, 0, n * sizeof *sum);
     for (size_t i = 0; i < n_views; i++) {
         const leat_net_step how = { .train = false, .logits = logits };
@@ -68,22 +67,34 @@ static int run_views(const leat_model *model, const leat_backend *backend, leat_
     return LEAT_OK;
 }
 
+int leat_views_outputs(const leat_model *model, const leat_backend *backend, leat_net *net,
+                       leat_views views, const leat_net_rows *rows, float *out, leat_error *err)
+{
+    const bool shifts = views == LEAT_VIEWS_MIRROR_SHIFT;
+    const size_t n = (size_t)(rows->rows * model->layers[model->n_layers - 1].out.dims[0]);
+    char *image = malloc((size_t)(leat_shape_bytes(&model->input) * rows->rows));
+    float *logits = malloc(n * sizeof *logits);
+    const int rc = image && logits
+                       ? run_views(model, backend, net, shifts ? mirror_shift : mirror,
+                                   shifts ? sizeof mirror_shift / sizeof *mirror_shift
+                                          : sizeof mirror / sizeof *mirror,
+                                   rows, image, logits, out, n, err)
+                       : leat_fail(err, LEAT_E_NOMEM, "evaluation: no memory for views");
+    free(image);
+    free(logits);
+    return rc;
+}
+
 int leat_views_evaluate(const leat_model *model, const leat_backend *backend, leat_net *net,
                         leat_views views, const leat_net_rows *rows, leat_net_sums *sums,
                         leat_error *err)
 {
-    const bool shifts = views == LEAT_VIEWS_MIRROR_SHIFT;
     const int64_t classes = model->layers[model->n_layers - 1].out.dims[0];
-    const size_t n = (size_t)(rows->rows * classes);
-    char *image = malloc((size_t)(leat_shape_bytes(&model->input) * rows->rows));
-    float *logits = malloc(2 * n * sizeof *logits);
-    int rc = image && logits ? run_views(model, backend, net, shifts ? mirror_shift : mirror,
-                                         shifts ? sizeof mirror_shift / sizeof *mirror_shift
-                                                : sizeof mirror / sizeof *mirror,
-                                         rows, image, logits, n, err)
-                             : leat_fail(err, LEAT_E_NOMEM, "evaluation: no memory for views");
+    float *out = malloc((size_t)(rows->rows * classes) * sizeof *out);
+    const int rc = out ? leat_views_outputs(model, backend, net, views, rows, out, err)
+                       : leat_fail(err, LEAT_E_NOMEM, "evaluation: no memory for views");
     if (rc == LEAT_OK) {
-        const leat_loss_rows all = { .logits = logits + n,
+        const leat_loss_rows all = { .logits = out,
                                      .n = classes,
                                      .rows = rows->rows,
                                      .target = &rows->y,
@@ -92,7 +103,6 @@ int leat_views_evaluate(const leat_model *model, const leat_backend *backend, le
         sums->samples += (uint64_t)rows->n_valid;
         model->loss->eval(model->loss_options, &all, &sums->loss, &sums->right);
     }
-    free(image);
-    free(logits);
+    free(out);
     return rc;
 }

@@ -16,6 +16,10 @@ typedef enum leat_views {
 #undef LEAT_VIEWS_ENUM
 } leat_views;
 
+/* The averaged outputs, [rows, n]. rows: host memory. Returns LEAT_OK, LEAT_E_NOMEM, or what backend->step()
+ * returns. */
+int leat_views_outputs(const leat_model *model, const leat_backend *backend, leat_net *net,
+                       leat_views views, const leat_net_rows *rows, float *out, leat_error *err);
 /* Adds the rows' losses and right predictions, of the averaged outputs, to *sums. rows: host memory. The sums that
  * the backend keeps count every view, so the caller throws them away.
  * Returns LEAT_OK, LEAT_E_NOMEM, or what backend->step() returns. */
