@@ -341,8 +341,9 @@ static void cpu_memory(const leat_net *net, leat_train_memory *out)
     for (int32_t i = 0; i < net->n_packs; i++)
         out->workspace += (int64_t)leat_dn_layout_bytes(net->packs[i].layout);
     for (int32_t i = 0; i < net->train.program->n_saved; i++)
-        out->workspace += net->saved[i].n_channels * (model->shards * 3 + 1) * 8 +
-                          6 * (int64_t)leat_cpu_wide((size_t)net->saved[i].n_channels) * float_bytes;
+        out->workspace +=
+            net->saved[i].n_channels * (model->shards * 3 + 1) * 8 +
+            6 * (int64_t)leat_cpu_wide((size_t)net->saved[i].n_channels) * float_bytes;
 }
 
 static int64_t cpu_updates(const leat_net *net)
