@@ -82,8 +82,8 @@ static void scores_are_plain_counts(void **state)
 {
     const leat_loader_options once = { .epochs = 1 };
     leat_plan *plan = open_plan();
-    leat_loader *loader;
-    leat_score *score;
+    leat_loader *loader = NULL;
+    leat_score *score = NULL;
     leat_batch *batch;
     leat_metrics metrics, before;
     plain p = { 0 };

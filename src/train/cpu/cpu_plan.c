@@ -59,14 +59,17 @@ static int add_pack(leat_net *net, int32_t param, const leat_dn_layout *layout, 
     net->packs = packs;
     leat_cpu_pack *pack = &packs[net->n_packs];
     *pack = (leat_cpu_pack){ .param = param, .layout = layout };
-    const int rc = leat_dn_copy_open(net->dn, plain, layout, &pack->copy, err);
+    int rc = leat_dn_copy_open(net->dn, plain, layout, &pack->copy, err);
     if (rc < 0)
         return rc;
+    if (!(pack->data = leat_cpu_alloc(leat_dn_layout_bytes(layout), err))) {
+        leat_dn_copy_close(&pack->copy);
+        return LEAT_E_NOMEM;
+    }
     net->n_packs++;
     want_scratch(net, leat_dn_copy_scratch(pack->copy));
     net->packs_stale = true;
-    pack->data = leat_cpu_alloc(leat_dn_layout_bytes(layout), err);
-    return pack->data ? LEAT_OK : LEAT_E_NOMEM;
+    return LEAT_OK;
 }
 
 /* --- plans ----------------------------------------------------------------------------------- */
@@ -152,14 +155,16 @@ static int plan_open(leat_net *net, const leat_program *program, int64_t rows, l
 }
 
 /* Threads' scratch for what has been made so far. */
-static int grow_scratch(leat_net *net, size_t had, leat_error *err)
+static int grow_scratch(leat_net *net, leat_error *err)
 {
-    for (int32_t i = 0; i < net->team.n_threads && net->dn_bytes > had; i++) {
-        free(net->scratch[i].dn);
-        if (!(net->scratch[i].dn = leat_cpu_alloc(net->dn_bytes, err))) {
-            net->dn_bytes = 0;
+    for (int32_t i = 0; i < net->team.n_threads; i++) {
+        leat_cpu_scratch *scratch = &net->scratch[i];
+        if (scratch->dn && scratch->dn_bytes >= net->dn_bytes)
+            continue;
+        free(scratch->dn);
+        scratch->dn_bytes = net->dn_bytes;
+        if (!(scratch->dn = leat_cpu_alloc(net->dn_bytes, err)))
             return LEAT_E_NOMEM;
-        }
     }
     return LEAT_OK;
 }
@@ -168,12 +173,11 @@ int leat_cpu_plan_for(leat_net *net, leat_cpu_program *p, int64_t rows, leat_cpu
                       leat_error *err)
 {
     leat_cpu_plan *plan = &p->plans[0];
-    const size_t had = net->dn_bytes;
     for (int i = 0; i < LEAT_CPU_MAX_PLANS; i++) {
         if (p->plans[i].rows == rows) {
             *out = &p->plans[i];
             p->plans[i].last_use = ++p->uses;
-            return LEAT_OK;
+            return grow_scratch(net, err);
         }
         if (p->plans[i].last_use < plan->last_use)
             plan = &p->plans[i];
@@ -181,7 +185,7 @@ int leat_cpu_plan_for(leat_net *net, leat_cpu_program *p, int64_t rows, leat_cpu
     plan_close(plan, p->program->n_ops);
     int rc = plan_open(net, p->program, rows, plan, err);
     if (rc == LEAT_OK)
-        rc = grow_scratch(net, had, err);
+        rc = grow_scratch(net, err);
     plan->last_use = ++p->uses;
     *out = plan;
     return rc;
