@@ -81,8 +81,7 @@ typedef struct leat_train_memory {
     int64_t weights, states, average; /* states: of the optimiser */
     int64_t gradients;                /* of all micro-shards */
     int64_t activations;              /* and their gradients, of a full batch */
-    int64_t
-        workspace; /* packed copies of weights, sums, scratch of threads; 0: the device does not tell */
+    int64_t workspace; /* packed weights, sums, scratch of threads; 0: the device does not tell */
 } leat_train_memory;
 
 /* The i-th layer from 0. Returns LEAT_OK, or LEAT_E_END past the last. Its texts are valid until the trainer

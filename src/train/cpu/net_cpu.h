@@ -81,7 +81,8 @@ typedef struct leat_cpu_saved {
 
 /* One thread's scratch memory. */
 typedef struct leat_cpu_scratch {
-    char *dn;      /* of oneDNN */
+    char *dn; /* of oneDNN, dn_bytes */
+    size_t dn_bytes;
     float *floats; /* leat_net.scratch_floats */
     int rc;        /* of this job */
     leat_error error;
