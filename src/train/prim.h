@@ -43,8 +43,8 @@
  * SOFTMAX_GRAD       out[0] from in[0] = gradient of out[0], in[1] = out[0] of SOFTMAX. In place.
  * SUM                out[0] = act(in[0] + in[1]). In place.
  * SCALE              out[0] = alpha × in[0]. In place.
- * JOIN               channels [channel, channel + C of in[0]) of out[0] = in[0]; the others stay.
- * PART               out[0] = channels [channel, channel + C of out[0]) of in[0].
+ * JOIN               channels [channel, channel + width) of out[0] = in[0]; the others stay.
+ * PART               out[0] = channels [channel, channel + width) of in[0].
  * LOSS               out[0] = gradient of the batch's mean loss by in[0], the logits (float32), of the rows
  *                    that count; adds to the sums of losses and right predictions.
  */
@@ -101,11 +101,11 @@ typedef struct leat_prim_op {
     int32_t layer;                /* that it belongs to; -1: the loss, or the input's conversion */
     int32_t in[LEAT_PRIM_MAX_IN]; /* tensors of the program; -1: none */
     int32_t out[LEAT_PRIM_MAX_OUT]; /* the same */
-    leat_act act;        /* of what CONV, DENSE, NORM, NORM_GRAD, SUM, ACT, ACT_GRAD say */
-    float alpha;         /* of the activation, DROPOUT's rate, SCALE's factor */
-    int32_t channel;     /* JOIN, PART */
-    int32_t saved;       /* NORM, NORM_GRAD, LAYER_NORM: which memory of the program; -1: none */
-    leat_sliding window; /* CONV…, …POOL… */
+    leat_act act;           /* of what CONV, DENSE, NORM, NORM_GRAD, SUM, ACT, ACT_GRAD say */
+    float alpha;            /* of the activation, DROPOUT's rate, SCALE's factor */
+    int32_t channel, width; /* JOIN, PART: first channel, and number of channels */
+    int32_t saved;          /* NORM, NORM_GRAD, LAYER_NORM: which memory of the program; -1: none */
+    leat_sliding window;    /* CONV…, …POOL… */
 } leat_prim_op;
 
 #endif

@@ -381,6 +381,11 @@ static const model_case cases[] = {
       3,
       { 6, 6, 3 },
       1 },
+    { "conv2d: {filters: 4, kernel: 3}, flatten: {name: f}, dense: {name: g, units: 7}, concat: "
+      "{from: [g, f, g]}, dense: 5",
+      3,
+      { 6, 6, 3 },
+      1 },
     { "dense: {name: a, units: 7}, gelu: {name: b}, dense: {name: c, from: a, units: 7}, add: "
       "{from: [b, c], name: d}, relu, concat: {from: [d, a, input]}, dense: 5",
       1,

@@ -229,19 +229,19 @@ static int softmax(const leat_cpu_call *call)
 
 /* --- channels side by side ------------------------------------------------------------------- */
 
-/* JOIN writes a part of wider pixels, PART reads one. */
+/* JOIN writes a part of wider pixels, PART reads one. The wider ones are the layer's; a tensor that flatten made
+ * still has the shape of an image. */
 static int move_channels(const leat_cpu_call *call, bool join)
 {
-    const leat_shape *in = &call->in_spec[0]->shape, *out = &call->out_spec[0]->shape;
+    const leat_shape *whole = &call->layer->out;
     const size_t bytes = leat_prim_type_bytes(call->out_spec[0]->type);
-    const size_t from = (size_t)in->dims[in->rank - 1] * bytes;
-    const size_t to = (size_t)out->dims[out->rank - 1] * bytes;
-    const size_t at = (size_t)call->op->channel * bytes, n = from < to ? from : to;
-    const size_t pixels = (size_t)(call->out_spec[0]->n * call->rows) * bytes / to;
+    const size_t wide = (size_t)whole->dims[whole->rank - 1] * bytes;
+    const size_t part = (size_t)call->op->width * bytes, at = (size_t)call->op->channel * bytes;
+    const size_t pixels = (size_t)(leat_shape_elements(whole) * call->rows) * bytes / wide;
     const char *x = (const char *)call->in[0] + (join ? 0 : at);
     char *y = (char *)call->out[0] + (join ? at : 0);
-    for (size_t p = 0; p < pixels; p++, x += from, y += to)
-        memcpy(y, x, n);
+    for (size_t p = 0; p < pixels; p++, x += join ? part : wide, y += join ? wide : part)
+        memcpy(y, x, part);
     return LEAT_OK;
 }
 

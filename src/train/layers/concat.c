@@ -35,14 +35,21 @@ static int64_t channels_of(const leat_program *p, int32_t i, int32_t k)
     return shape_->dims[shape_->rank - 1];
 }
 
+static void append(leat_program *p, leat_prim prim, int32_t i, int32_t in, int32_t out,
+                   int64_t channel, int64_t width)
+{
+    leat_prim_op *op = leat_program_op(p, prim, i, in, -1, -1, out);
+    op->channel = (int32_t)channel;
+    op->width = (int32_t)width;
+}
+
 static int forward(leat_program *p, int32_t i)
 {
     const leat_model_layer *l = &p->model->layers[i];
     const int32_t y = leat_program_tensor_new(p, &l->out);
     int64_t channel = 0;
     for (int32_t k = 0; k < l->n_inputs; channel += channels_of(p, i, k++))
-        leat_program_op(p, LEAT_PRIM_JOIN, i, leat_program_in(p, i, k), -1, -1, y)->channel =
-            (int32_t)channel;
+        append(p, LEAT_PRIM_JOIN, i, leat_program_in(p, i, k), y, channel, channels_of(p, i, k));
     leat_program_set_out(p, i, y);
     return LEAT_OK;
 }
@@ -57,8 +64,7 @@ static int backward(leat_program *p, int32_t i)
             continue;
         part.dims[part.rank - 1] = channels_of(p, i, k);
         const int32_t dx = leat_program_tensor_new(p, &part);
-        leat_program_op(p, LEAT_PRIM_PART, i, leat_program_grad(p, i), -1, -1, dx)->channel =
-            (int32_t)channel;
+        append(p, LEAT_PRIM_PART, i, leat_program_grad(p, i), dx, channel, channels_of(p, i, k));
         leat_program_give(p, i, k, dx);
     }
     return LEAT_OK;
