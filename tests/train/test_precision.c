@@ -14,6 +14,7 @@ static const char *const models[] = {
     "[conv2d: {filters: 16, kernel: 3, padding: same, bias: false}, batch_norm, relu, max_pool: 2, "
     "conv2d: "
     "{filters: 24, kernel: 3}, gelu, global_avg_pool, dense: 5]",
+    "[conv2d: {filters: 40, kernel: 3, padding: same}, flatten, dense: 5]", /* a wide matrix of images */
     "[flatten, dense: 40, layer_norm, silu, dropout: 0.1, dense: 5]",
     "[conv2d: {name: a, filters: 8, kernel: 3, padding: same}, relu: {name: b}, conv2d: {filters: "
     "8, kernel: 3, "

@@ -447,20 +447,34 @@ static int draw_weights(leat_net *net, leat_error *err)
     return rc;
 }
 
-/* Room for pieces of every tensor, and for whole tensors where a primitive wants them as floats. */
-static size_t scratch_floats(const leat_net *net)
+static bool is_dense(leat_prim prim)
+{
+    return prim == LEAT_PRIM_DENSE || prim == LEAT_PRIM_DENSE_GRAD_DATA ||
+           prim == LEAT_PRIM_DENSE_GRAD_WEIGHTS;
+}
+
+/* Floats of the largest sample, and of all rows where an op wants them as one matrix. */
+static size_t program_scratch(const leat_cpu_program *p)
 {
     size_t most = 0;
-    for (int k = 0; k < 2; k++) {
-        const leat_cpu_program *p = k ? &net->even : &net->train;
-        for (int32_t i = 0; i < p->program->n_tensors; i++) {
-            const leat_program_tensor *t = &p->program->tensors[i];
-            const size_t n = (size_t)t->n * (size_t)(t->shape.rank == 3 ? 1 : p->most_rows);
-            most = n > most ? n : most;
+    for (int32_t i = 0; i < p->program->n_ops; i++) {
+        const leat_prim_op *op = &p->program->ops[i];
+        const int32_t used[] = { op->in[0], op->in[1], op->in[2], op->out[0] };
+        for (int k = 0; k < 4; k++) {
+            const size_t n = used[k] < 0 ? 0 : (size_t)p->program->tensors[used[k]].n;
+            const size_t all = n * (size_t)(is_dense(op->prim) ? p->most_rows : 1);
+            most = all > most ? all : most;
         }
     }
-    most = most > LEAT_CPU_PIECE ? most : LEAT_CPU_PIECE; /* more than LEAT_CPU_WIDE channels */
-    return (most + 15) / 16 * 16;
+    return most;
+}
+
+/* Room for pieces of every tensor, and for what primitives want as a whole. */
+static size_t scratch_floats(const leat_net *net)
+{
+    const size_t a = program_scratch(&net->train), b = program_scratch(&net->even);
+    const size_t most = a > b ? a : b;
+    return ((most > LEAT_CPU_PIECE ? most : LEAT_CPU_PIECE) + 15) / 16 * 16;
 }
 
 static int open_memory(leat_net *net, leat_error *err)
