@@ -9,6 +9,7 @@
 #include "leat/checkpoint.h"
 #include "leat/config.h"
 #include "leat/device.h"
+#include "leat/doctor.h"
 #include "leat/error.h"
 #include "leat/jpeg_probe.h"
 #include "leat/loader.h"
