@@ -8,6 +8,7 @@
 #include "leat/budget.h"
 #include "leat/checkpoint.h"
 #include "leat/config.h"
+#include "leat/crossover.h"
 #include "leat/device.h"
 #include "leat/error.h"
 #include "leat/jpeg_probe.h"

@@ -278,7 +278,7 @@ static bool is_warm(const leat_arm *arm, size_t warm)
 }
 
 /* Measures the step alone once, to learn how many steps fill a short run. The result is dropped. */
-static int warm_alone(leat_arm *arm, leat_error *err)
+int leat_arm_warm_step(leat_arm *arm, leat_error *err)
 {
     leat_meter meter;
     int rc;
@@ -309,5 +309,5 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
         return rc;
     arm->out->warmup_steps = (int32_t)warm;
     arm->out->steps = steps ? steps : choose_steps(arm, warm);
-    return warm_alone(arm, err);
+    return leat_arm_warm_step(arm, err);
 }
