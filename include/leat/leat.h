@@ -22,5 +22,6 @@
 #include "leat/study.h"
 #include "leat/tensor.h"
 #include "leat/train.h"
+#include "leat/whatif.h"
 
 #endif
