@@ -66,6 +66,7 @@ struct leat_command {
     X(plot)                                                                                        \
     X(compare)                                                                                     \
     X(doctor)                                                                                      \
+    X(whatif)                                                                                      \
     X(ops)                                                                                         \
     X(devices)                                                                                     \
     X(help)

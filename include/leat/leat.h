@@ -8,6 +8,7 @@
 #include "leat/budget.h"
 #include "leat/checkpoint.h"
 #include "leat/config.h"
+#include "leat/crossover.h"
 #include "leat/device.h"
 #include "leat/doctor.h"
 #include "leat/error.h"
@@ -22,5 +23,6 @@
 #include "leat/study.h"
 #include "leat/tensor.h"
 #include "leat/train.h"
+#include "leat/whatif.h"
 
 #endif

@@ -142,6 +142,9 @@ typedef struct leat_device_table {
      * `bytes` of device memory (NULL with 0 bytes). */
     int (*plant)(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes);
 
+    /* See leat_device_get_launches(). */
+    void (*launches)(const leat_device *device, leat_device_launches *out);
+
     /* Kernels for ops with LEAT_OP_KERNEL.
      * open   copies the spec
      * add    prepares buffer i for runs and overwrites its contents. One call at a time; other buffers
