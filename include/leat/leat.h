@@ -10,6 +10,7 @@
 #include "leat/config.h"
 #include "leat/device.h"
 #include "leat/error.h"
+#include "leat/experiment.h"
 #include "leat/jpeg_probe.h"
 #include "leat/loader.h"
 #include "leat/meter.h"
