@@ -27,10 +27,12 @@ typedef struct leat_work_options {
     int64_t n;       /* size, see leat_work_kind; 1 or more */
     int64_t parts;   /* kernels of (nearly) equal size that share the work; 0 = 1; at most n */
     int64_t repeats; /* times that the work is enqueued before the host waits; 0 = 1 */
-    int32_t copies;  /* 1: before each repeat the operands are copied to the device, after it the result
+    int32_t
+        copies; /* 1: before each repeat the operands are copied to the device, after it the result
                         is copied back; on a device in host memory there is nothing to copy */
     int32_t pageable; /* 1: copies to the device are from pageable memory; 0: from pinned memory */
-    int64_t on_host;  /* so many of the repeats, spread evenly, are computed by the CPU: the operand comes to the
+    int64_t
+        on_host; /* so many of the repeats, spread evenly, are computed by the CPU: the operand comes to the
                          host, the host waits for it, computes, and copies the result to the device */
 } leat_work_options;
 
@@ -93,9 +95,11 @@ LEAT_API int leat_sweep(leat_series *series, int32_t n_series, const leat_sweep_
 typedef struct leat_crossing {
     int32_t found; /* 1: x is the last place at which the sign of a - b changes */
     double x;      /* between points: where straight lines in log-log axes meet */
-    double low, high; /* of the curves that bound the intervals; low 0: below the first common point;
+    double low,
+        high; /* of the curves that bound the intervals; low 0: below the first common point;
                          high infinite: beyond the last */
-    int32_t above;    /* beyond x (or everywhere, if not found) a is: 1 larger than b, -1 smaller, 0: no
+    int32_t
+        above; /* beyond x (or everywhere, if not found) a is: 1 larger than b, -1 smaller, 0: no
                          common points, or equal */
 } leat_crossing;
 

@@ -15,7 +15,7 @@ enum { A, B, C, N_ARRAYS };
 struct leat_work {
     leat_device *device;
     leat_work_options options;
-    size_t bytes;         /* of an array */
+    size_t bytes; /* of an array */
     uint8_t *on_device[N_ARRAYS];
     uint8_t *host[N_ARRAYS]; /* NULL: not needed */
     leat_stream *stream;
@@ -29,11 +29,13 @@ static int check(const leat_device *device, const leat_work_options *o, leat_err
     const leat_device_table *table = device->table;
     if (o->n < 1 || o->parts < 0 || o->parts > o->n || o->repeats < 0 || o->on_host < 0 ||
         o->on_host > (o->repeats ? o->repeats : 1))
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "leat_work_open: n must be 1 or more, parts at most n, on_host at most repeats");
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "leat_work_open: n must be 1 or more, parts at most n, on_host at most repeats");
     if (o->n > (o->kind == LEAT_WORK_MATMUL ? INT64_C(1) << 20 : INT64_C(1) << 40))
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_work_open: n is too large");
-    if ((o->kind == LEAT_WORK_MATMUL && !table->matmul) || (o->kind == LEAT_WORK_ADD && !table->add))
+    if ((o->kind == LEAT_WORK_MATMUL && !table->matmul) ||
+        (o->kind == LEAT_WORK_ADD && !table->add))
         return leat_fail(err, LEAT_E_UNSUPPORTED, "%s has no kernel to measure %s with",
                          device->info.name,
                          o->kind == LEAT_WORK_MATMUL ? "a matrix product" : "a sum");
@@ -211,7 +213,8 @@ int leat_work_run(leat_work *work, int64_t *ns, leat_error *err)
     const leat_work_options *o = &work->options;
     const int64_t start_ns = leat_clock_ns();
     int rc = LEAT_OK;
-    for (int64_t i = 0; i < o->repeats && rc == LEAT_OK; i++) /* Bresenham: on_host of them, evenly */
+    for (int64_t i = 0; i < o->repeats && rc == LEAT_OK;
+         i++) /* Bresenham: on_host of them, evenly */
         rc = once(work, (i + 1) * o->on_host / o->repeats != i * o->on_host / o->repeats, err);
     if (rc == LEAT_OK && (rc = table->event_record(work->done, work->stream)) == LEAT_OK)
         rc = table->event_sync(work->done);

@@ -63,8 +63,7 @@ static int list_cells(struct sweep *sweep, int32_t n_series, leat_error *err)
     size_t i = 0;
     for (int32_t s = 0; s < n_series; s++)
         for (int32_t p = 0; p < sweep->series[s].n_points; p++, i++)
-            sweep->cells[i] =
-                (struct cell){ s, p, sweep->values + i * (size_t)sweep->repeats };
+            sweep->cells[i] = (struct cell){ s, p, sweep->values + i * (size_t)sweep->repeats };
     return LEAT_OK;
 }
 
@@ -100,8 +99,7 @@ int leat_sweep(leat_series *series, int32_t n_series, const leat_sweep_options *
                leat_sweep_measure *measure, void *user, leat_error *err)
 {
     const leat_sweep_options o = options ? *options : (leat_sweep_options){ 0 };
-    struct sweep sweep = { .series = series,
-                           .repeats = o.repeats ? o.repeats : DEFAULT_REPEATS };
+    struct sweep sweep = { .series = series, .repeats = o.repeats ? o.repeats : DEFAULT_REPEATS };
     int rc = measure ? check(series, n_series, sweep.repeats, err)
                      : leat_fail(err, LEAT_E_ARGUMENT, "leat_sweep: measure must be given");
     if (rc == LEAT_OK)
