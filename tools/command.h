@@ -67,6 +67,7 @@ struct leat_command {
     X(compare)                                                                                     \
     X(doctor)                                                                                      \
     X(whatif)                                                                                      \
+    X(experiment)                                                                                  \
     X(ops)                                                                                         \
     X(devices)                                                                                     \
     X(help)

@@ -12,6 +12,7 @@
 #include "leat/device.h"
 #include "leat/doctor.h"
 #include "leat/error.h"
+#include "leat/experiment.h"
 #include "leat/jpeg_probe.h"
 #include "leat/loader.h"
 #include "leat/meter.h"
