@@ -65,6 +65,7 @@ struct leat_command {
     X(export)                                                                                      \
     X(plot)                                                                                        \
     X(compare)                                                                                     \
+    X(report)                                                                                      \
     X(ops)                                                                                         \
     X(devices)                                                                                     \
     X(help)
