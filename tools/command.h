@@ -68,6 +68,7 @@ struct leat_command {
     X(doctor)                                                                                      \
     X(whatif)                                                                                      \
     X(experiment)                                                                                  \
+    X(report)                                                                                      \
     X(ops)                                                                                         \
     X(devices)                                                                                     \
     X(help)
