@@ -170,6 +170,7 @@ LEAT_API const leat_kind *leat_schedule_kind(size_t i);
 LEAT_API const leat_kind *leat_preset_kind(size_t i); /* ready-made models */
 LEAT_API const leat_kind *leat_average_kind(size_t i);
 LEAT_API const leat_kind *leat_train_kind(size_t i);
+LEAT_API const leat_kind *leat_cuda_kind(size_t i); /* train.cuda (i = 0) */
 
 #ifdef __cplusplus
 }
