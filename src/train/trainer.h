@@ -63,7 +63,7 @@ struct leat_trainer {
     int32_t input_at, target_at; /* tensors of the plan */
     int64_t sync_every;
     leat_net_sums carried; /* of training, from before an evaluation */
-    int64_t n_accumulated; /* training steps whose gradients were taken */
+    int64_t n_accumulated; /* training steps of the run whose gradients were taken, see start_at */
     float clip;            /* leat_net_step.clip */
     leat_views views;      /* of evaluation */
     leat_net_sums view_sums;

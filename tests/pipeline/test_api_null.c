@@ -306,6 +306,7 @@ static void trainers(void **state)
     leat_trainer_so_far(NULL, NULL);
     REFUSED(leat_trainer_metrics(NULL, &metrics, &err));
     assert_int_equal(leat_trainer_times(NULL, &times, 1), 0);
+    REFUSED(leat_trainer_start_at(NULL, 0, &err));
     REFUSED(leat_trainer_evaluate(NULL, NULL, &metrics, &err));
     REFUSED(leat_trainer_evaluate_until(NULL, NULL, NULL, NULL, &metrics, &err));
     REFUSED(leat_trainer_save(NULL, "x", &err));
