@@ -209,6 +209,8 @@ static int open_all(struct train *t, leat_error *err)
     how.expect = leat_trainer_get_info(t->run.trainer)->expect;
     how.state = *t->found.path ? &t->found.state : NULL;
     t->run.first = how.first_batch;
+    if (!how.state && (rc = leat_trainer_start_at(t->run.trainer, how.first_batch, err)) < 0)
+        return rc;
     return leat_loader_open(t->run.plan, &how, &t->run.loader, err);
 }
 

@@ -342,7 +342,7 @@ gpu_verdict gpu_bench_prims(gpu_run *run)
     cudaStream_t stream;
     if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess)
         return gpu_say(run, GPU_NOT_RUN, "%s", cudaGetErrorString(cudaGetLastError()));
-    if (f->open(&(leat_gpu_lib_options){ 0 }, &lib, &err) < 0) {
+    if (f->open(&(leat_gpu_lib_options){ .cache_path = "" }, &lib, &err) < 0) {
         cudaStreamDestroy(stream);
         return gpu_say(run, GPU_NOT_RUN, "%.380s", err.message);
     }

@@ -161,6 +161,8 @@ static const char *const examples[] = {
     "one_cycle: {peak: 0.3}",
     "triangular: {peak: 0.23, start: 0.2, end: 0.07}",
     "ema: {decay: 0.999, warmup: true}",
+    "checkpoint: {dir: runs/first, every_minutes: 10}",
+    "cuda: {plans: measure, plan_cache: plans}",
     "lookahead: {every: 5}",
 };
 
