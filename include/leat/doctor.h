@@ -77,8 +77,9 @@ typedef struct leat_doctor_suggestion {
     double predicted_samples_per_s;
     double gain; /* samples/s: 0.25 is a quarter more */
     int32_t is_verified;
-    double verified_step_ms, verified_gain; /* the whole, against the job alternating with it */
-    int32_t right;                          /* the prediction is within 15 % of that step time */
+    /* The whole with the change, in turns with the job as it is. */
+    double verified_step_ms, before_step_ms, verified_gain;
+    int32_t right; /* the predicted step time, relative to the job's, is within 15 % of this */
 } leat_doctor_suggestion;
 
 typedef struct leat_doctor_result {

@@ -136,16 +136,16 @@ static void print_suggestion(const leat_doctor_suggestion *s, int number, double
     char from[32], to[32], verified[32];
     printf("  %d. %s: %+.0f %% samples/s\n     %s -> %s ms per step; ", number, s->title,
            100 * s->gain, ms_text(before_ms, from), ms_text(s->predicted_step_ms, to));
-    printf("write ");
+    fputs(s->n_set ? "write " : "no single value of the config", stdout);
     for (int32_t i = 0; i < s->n_set; i++) {
         const char *equals = strchr(s->set[i], '=');
         printf("%s%.*s: %s", i ? ", " : "", (int)(equals - s->set[i]), s->set[i], equals + 1);
     }
     putchar('\n');
     if (s->is_verified)
-        printf("     verified: %s ms per step, %+.0f %% samples/s: the prediction was %s\n",
-               ms_text(s->verified_step_ms, verified), 100 * s->verified_gain,
-               s->right ? "right (within 15 %)" : "wrong (more than 15 % off)");
+        printf("     verified: %s ms, against %s without it, %+.0f %%: the prediction was %s\n",
+               ms_text(s->verified_step_ms, verified), ms_text(s->before_step_ms, from),
+               100 * s->verified_gain, s->right ? "right" : "wrong");
 }
 
 static void print_suggestions(const leat_doctor_result *r)
