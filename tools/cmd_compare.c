@@ -90,6 +90,9 @@ static json_t *arm_json(const leat_compare_arm *arm)
     leat_json_real(one, "copying", arm->copying);
     leat_json_real(one, "step_busy", arm->step_busy);
     leat_json_text(one, "verdict", arm->verdict);
+    leat_json_text(one, "label", arm->label);
+    leat_json_text(one, "severity", arm->severity);
+    leat_json_text(one, "also", arm->also);
     leat_json_text(one, "sentence", arm->sentence);
     return one;
 }
@@ -188,7 +191,7 @@ static void print_devices(const leat_compare_result *result)
     }
 }
 
-static void print_result(const leat_compare_result *result)
+static void print_result(const leat_compare_result *result, const char *path)
 {
     print_devices(result);
     leat_terminal_say(2,
@@ -204,10 +207,11 @@ static void print_result(const leat_compare_result *result)
     putchar('\n');
     for (int32_t i = 0; i < result->n_arms; i++)
         print_sentence(&result->arms[i]);
-    if (result->n_arms == 1) /* the summary is its sentence */
-        return;
-    putchar('\n');
-    leat_terminal_say(0, "%s", result->summary);
+    if (result->n_arms > 1) { /* the summary of one arm is its sentence */
+        putchar('\n');
+        leat_terminal_say(0, "%s", result->summary);
+    }
+    leat_terminal_say(2, "leat doctor %s says what to change", path);
 }
 
 static int compare(const struct compare_options *o, const char *path, leat_config *config,
@@ -225,7 +229,7 @@ static int compare(const struct compare_options *o, const char *path, leat_confi
     int rc = leat_compare(config, o->vary.values, (size_t)o->vary.n, &how, result, err);
     leat_progress_fini(&progress);
     if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
-        print_result(result);
+        print_result(result, path);
     if (rc == LEAT_OK)
         rc = leat_json_write(result_json(result, path, &o->vary), o->json, err);
     return rc;

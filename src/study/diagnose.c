@@ -207,7 +207,8 @@ static void say_shared(const leat_facts *f, leat_diagnosis *d)
     const leat_forecast m = leat_forecast_of(f);
     const double run = f->run.value > 0 ? f->rows / f->run.value * 1e9 : 0;
     const bool full = m.shared > 0 && run <= EXPLAINS * m.shared;
-    if (!full && m.shared > 0 && is_taken(f))
+    const double quiet = m.shared * leat_forecast_cores(f) / (f->cores ? f->cores : 1);
+    if (is_taken(f) && m.shared > 0 && run > EXPLAINS * quiet) /* nor without the others */
         say_unclear(f, d);
     else
         say(d, "shared-cores", full ? "cores-full" : "trainer-starved",
@@ -232,12 +233,12 @@ static void say_slower_step(const leat_facts *f, leat_diagnosis *d)
     else if (copy >= COPY_COUNTS && f->of_step.value >= REACHES * (1 - copy))
         say(d, "transfer-bound", f->pageable ? "pageable" : "not-overlapped",
             severity_of(copy, COPY), "each step waits for the copy of its batch");
-    else if (wait >= WAIT_COUNTS && f->of_step.value >= REACHES * (1 - wait))
-        say(d, "input-bound", "ordering", severity_of(wait, INPUT),
-            "the loader keeps up on average, but batches come unevenly");
     else if (f->cores && f->run_cores >= CORES_FULL * f->cores)
         say(d, "shared-cores", "driver-starved", severity_of(beyond_step(f), INPUT),
             "workers took the core of the thread that feeds the device");
+    else if (wait >= WAIT_COUNTS && f->of_step.value >= REACHES * (1 - wait))
+        say(d, "input-bound", "ordering", severity_of(wait, INPUT),
+            "the loader keeps up on average, but batches come unevenly");
     else
         say_unclear(f, d);
 }
