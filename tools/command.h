@@ -66,6 +66,9 @@ struct leat_command {
     X(plot)                                                                                        \
     X(compare)                                                                                     \
     X(doctor)                                                                                      \
+    X(whatif)                                                                                      \
+    X(experiment)                                                                                  \
+    X(report)                                                                                      \
     X(ops)                                                                                         \
     X(devices)                                                                                     \
     X(help)

@@ -244,7 +244,7 @@ static bool is_warm(const leat_arm *arm, size_t warm)
     return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS || ns >= WARM_MAX_NS;
 }
 
-/* The result is dropped. */
+/* Measures the step alone once, to learn how many steps fill a short run. The result is dropped. */
 int leat_arm_warm_step(leat_arm *arm, leat_error *err)
 {
     leat_meter meter;

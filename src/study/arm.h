@@ -86,6 +86,10 @@ int leat_arm_warm_step(leat_arm *arm, leat_error *err);
  * steps  that number; 0: as many as last about 0.3 s */
 int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err);
 
+/* Runs the step alone for a moment and sets how many steps a run of it has; out->steps is the most. Not needed
+ * after leat_arm_warm_up(). */
+int leat_arm_warm_step(leat_arm *arm, leat_error *err);
+
 /* Each function opens a new loader, settles, measures, and fills the meter of this round. The runs of loader
  * and step alone are shorter: about 0.1 s. */
 int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err);

@@ -213,7 +213,7 @@ static void cores_are_a_part_like_others(void **state)
     f.loader_cpu_ns = f.step_cpu_ns = 1e6 / ROWS;
     assert_verdict(&f, "input-bound", "", "high");
     /* A device whose driver thread gets no core. */
-    f = facts_of(10, 5, 8);
+    f = facts_of(10, 5, 7.9);
     f.run_cores = 3.9;
     assert_verdict(&f, "shared-cores", "driver-starved", "high");
     f.taken = 1;
