@@ -388,6 +388,7 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
         return LEAT_OK; /* such a value cannot be set in this config or on this device */
     if (rc < 0)
         return leat_fail(err, rc, "%s: %s", s.set[0], why.message);
+    out->n_tried++;
     if (s.gain >= WORTH_IT)
         insert(&s, out);
     return LEAT_OK;

@@ -136,13 +136,13 @@ static void launches_and_waits_are_told_apart(void **state)
 {
     (void)state;
     const leat_doctor_options options = { .rounds = 2, .steps = 12, .no_trials = 1 };
-    const struct job launches = { "sim:{kernel_min_ns: 50000, launch_ns: 1000000}",
-                                  "normalize: {}", "{batches: 2}", "" };
+    const struct job launches = { "sim:{kernel_min_ns: 50000, launch_ns: 1000000}", "normalize: {}",
+                                  "{batches: 2}", "" };
     examine(&launches, &options);
     expect("launch-bound", "");
     assert_int_equal(r.n_suggestions, 0);
-    const struct job waits = { "sim:{kernel_min_ns: 1000000, launch_ns: 1000000}",
-                               "normalize: {}", "{batches: 2}", "sync_every: 1" };
+    const struct job waits = { "sim:{kernel_min_ns: 1000000, launch_ns: 1000000}", "normalize: {}",
+                               "{batches: 2}", "sync_every: 1" };
     examine(&waits, &options);
     expect("sync-bound", "");
 }
@@ -151,10 +151,8 @@ static void slow_copies_are_transfers(void **state)
 {
     (void)state;
     const leat_doctor_options options = { .rounds = 2, .steps = 12 };
-    const struct job job = {
-        "sim:{copy_latency_ns: 4000000, kernel_min_ns: 1000, launch_ns: 1000}", "normalize: {}",
-        "{batches: 2}", ""
-    };
+    const struct job job = { "sim:{copy_latency_ns: 4000000, kernel_min_ns: 1000, launch_ns: 1000}",
+                             "normalize: {}", "{batches: 2}", "" };
     examine(&job, &options);
     expect("transfer-bound", "small-copies");
     assert_true(capacity("copy")->step_ms >= 3.9);
@@ -230,8 +228,9 @@ static void a_guess_names_the_largest_share(void **state)
         { { .busy = 0.4, .other = 0.6 }, 1, "perhaps shared-cores" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_non_null(strstr(
-            leat_doctor_guess(&cases[i].meter, cases[i].on_host, text, sizeof text), cases[i].part));
+        assert_non_null(
+            strstr(leat_doctor_guess(&cases[i].meter, cases[i].on_host, text, sizeof text),
+                   cases[i].part));
 }
 
 int main(void)

@@ -149,6 +149,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *config)
     leat_json_real(json, "probe", r->probe >= 0 ? r->probe : NAN);
     leat_json_add(json, "next_wall", next_wall_json(r));
     leat_json_add(json, "one_time", costs_json(r));
+    leat_json_int(json, "tried", r->n_tried);
     leat_json_add(json, "suggestions", suggestions_json(r));
     leat_json_add(json, "environment", environment_json(r));
     leat_json_real(json, "seconds", r->seconds);

@@ -28,6 +28,8 @@ int leat_doctor_report_code(const char *verdict)
 
 static const char *ms_text(double ms, char text[32])
 {
+    if (ms == 0)
+        return "0";
     snprintf(text, 32, ms < 0.01 ? "%.4f" : ms < 1 ? "%.3f" : ms < 100 ? "%.2f" : "%.0f", ms);
     return text;
 }
@@ -143,7 +145,7 @@ static void print_suggestion(const leat_doctor_suggestion *s, int number, double
     }
     putchar('\n');
     if (s->is_verified)
-        printf("     verified: %s ms, against %s without it, %+.0f %%: the prediction was %s\n",
+        printf("     verified: %s ms, %s without it, %+.0f %%: the prediction was %s\n",
                ms_text(s->verified_step_ms, verified), ms_text(s->before_step_ms, from),
                100 * s->verified_gain, s->right ? "right" : "wrong");
 }
@@ -151,10 +153,14 @@ static void print_suggestion(const leat_doctor_suggestion *s, int number, double
 static void print_suggestions(const leat_doctor_result *r)
 {
     if (!r->n_suggestions) {
-        printf("\nwhat to change: %s\n",
-               !strcmp(r->verdict.name, "compute-bound")
-                   ? "nothing; the input keeps up with the device"
-                   : "no value of this config that was tried gains 3 % or more");
+        printf("\nwhat to change: ");
+        if (!strcmp(r->verdict.name, "compute-bound"))
+            puts("nothing; the input keeps up with the device");
+        else if (r->n_tried)
+            printf("%d change%s tried, none gains 3 %% or more\n", r->n_tried,
+                   r->n_tried == 1 ? "" : "s");
+        else
+            puts("no change was tried");
         return;
     }
     printf("\nwhat to change, best first; predicted from the parts, measured with the change\n");
