@@ -3,6 +3,7 @@
  * leat train: trains the model of a config, and reports per epoch where the device's time went. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "convert/jpeg_side.h"
 #include "files.h"
@@ -232,6 +233,18 @@ static void print_head(const struct train *t)
     fflush(stdout);
 }
 
+/* Shares alone prove no cause, because any thread can be late when all cores are busy. */
+static void print_guess(const struct train *t)
+{
+    const leat_trainer_info *const info = leat_trainer_get_info(t->run.trainer);
+    char text[256];
+    if (!t->run.has_meter)
+        return;
+    leat_doctor_guess(&t->run.meter, !strcmp(info->device, "cpu"), text, sizeof text);
+    leat_terminal_say(2, "%s%s; a guess from this run alone, `leat doctor %s` measures the parts",
+                      info->simulated ? "simulated, " : "", text, t->path);
+}
+
 static void print_end(const struct train *t, double seconds)
 {
     leat_loader_stats_info stats;
@@ -252,6 +265,7 @@ static void print_end(const struct train *t, double seconds)
     leat_bad_list_print("", t->run.loader);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
     leat_jpeg_side_print(&stats);
+    print_guess(t);
 }
 
 static json_t *input_json(const struct train *t)

@@ -6,10 +6,9 @@
 #include "fixtures/command_fixture.h"
 #include "leat/leat.h"
 
-static const char *const commands[] = { "convert", "repair",  "synth",   "index",
-                                        "inspect", "plan",    "bench",   "train",
-                                        "eval",    "predict", "export",  "plot",
-                                        "compare", "ops",     "devices", "help" };
+static const char *const commands[] = { "convert", "repair", "synth", "index",   "inspect", "plan",
+                                        "bench",   "train",  "eval",  "predict", "export",  "plot",
+                                        "compare", "doctor", "ops",   "devices", "help" };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 /* What the help of a command says of an option; "" where it has none. */
@@ -150,10 +149,10 @@ static void every_word_is_explained(void **state)
         "exposed_copy",  "speed-up",       "busy",          "idle",
         "other",         "copy",           "input",         "p50",
         "p95",           "loss",           "acc. %",        "bytes/s",
-        "input-bound",   "transfer-bound", "compute-bound", "host-bound",
-        "shared-cores",  "environment",    "inconclusive",  "digest",
-        "slots",         "scratch",        "spans",         "read-ahead",
-        "prefetch",      "train",          "start-epoch"
+        "input-bound",   "transfer-bound", "compute-bound", "launch-bound",
+        "sync-bound",    "shared-cores",   "environment",   "inconclusive",
+        "digest",        "slots",          "scratch",       "spans",
+        "read-ahead",    "prefetch",       "train",         "start-epoch"
     };
     (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
