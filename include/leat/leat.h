@@ -8,8 +8,11 @@
 #include "leat/budget.h"
 #include "leat/checkpoint.h"
 #include "leat/config.h"
+#include "leat/crossover.h"
 #include "leat/device.h"
+#include "leat/doctor.h"
 #include "leat/error.h"
+#include "leat/experiment.h"
 #include "leat/jpeg_probe.h"
 #include "leat/loader.h"
 #include "leat/meter.h"
@@ -21,5 +24,6 @@
 #include "leat/study.h"
 #include "leat/tensor.h"
 #include "leat/train.h"
+#include "leat/whatif.h"
 
 #endif

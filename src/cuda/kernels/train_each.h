@@ -112,7 +112,7 @@ LEAT_HOST_DEVICE void leat_train_dropout_eight(const leat_train_args *a, int64_t
                                   (uint32_t)a->step->updates };
     uint32_t words[4];
     float x[LEAT_EIGHT];
-    leat_train_philox(a->key, counter, words);
+    leat_philox_block(a->key, counter, words);
     leat_train_load(a->in[0], a->in_type, row * a->row_n + block * LEAT_EIGHT, n, x);
     for (int k = 0; k < LEAT_EIGHT; k++)
         x[k] = (words[k / 2] >> 16 * (k & 1) & 0xffff) >= limit ? x[k] * factor : 0.0f;
