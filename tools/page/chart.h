@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "plot/scale.h"
+#include "plot/axis_scale.h"
 
 /* Pixels: text is not scaled, so a page has each chart twice and shows the one that fits the screen. */
 enum { LEAT_CHART_WIDE = 720, LEAT_CHART_NARROW = 350 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "scale.h"
+#include "axis_scale.h"
 #include "svg.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "scale.h"
+#include "axis_scale.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scale.h: the scale of an axis: values to pixels, and where its ticks are. */
+ * axis_scale.h: the scale of an axis: values to pixels, and where its ticks are. */
 #ifndef LEAT_SCALE_H
 #define LEAT_SCALE_H
 
