@@ -312,6 +312,7 @@ static bool run_one(gpu_run *run, leat_gpu_lib *lib, cudaStream_t stream,
     leat_gpu_lib_spec_text(spec, name, sizeof name);
     snprintf(name + strcspn(name, " "), 16, " %s%s", types[spec->type], spec->add ? " add" : "");
     gpu_keep(run, name, rc < 0 ? -1 : t.worst, "relative");
+    gpu_note("%-32s %.2g %s", name, rc < 0 ? -1 : t.worst, rc < 0 ? err.message : "");
     if (rc == LEAT_E_UNSUPPORTED && spec->kind >= LEAT_GPU_LIB_NORM)
         return true;
     if (rc == LEAT_OK && t.worst <= gates[spec->type])
