@@ -56,10 +56,11 @@ static double beyond_step(const leat_facts *f)
 
 /* --- input ----------------------------------------------------------------------------------- */
 
-/* CPUs that the workers could use. */
+/* CPUs that others leave to the workers. Competition may give them more, but when they use less than half of
+ * this, they do not want more. */
 static double worker_cores(const leat_facts *f)
 {
-    const double cores = leat_forecast_cores(f);
+    const double left = f->cores - f->taken, cores = left > 0.2 ? left : 0.2;
     return f->threads > 0 && f->threads < cores ? f->threads : cores;
 }
 
@@ -96,7 +97,7 @@ static void label_input(const leat_facts *f, char label[48])
     label[0] = 0;
     if (!stage)
         return;
-    const bool idle = f->asleep >= 0.5;
+    const bool idle = f->asleep >= 0.5 && f->loader_cores < 0.5 * worker_cores(f);
     const bool read = strcmp(stage->name, "read") == 0 && waits_inside(f, stage);
     if (read || (idle && f->reads_in_flight >= 0.5))
         snprintf(label, 48, "storage");
