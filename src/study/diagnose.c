@@ -73,10 +73,14 @@ static const leat_stage_fact *slowest_stage(const leat_facts *f)
     return slowest;
 }
 
-/* On a busy machine waiting for a core does not count. */
+/* On a busy machine waiting for a core does not count: with their share of the cores, workers that compute
+ * would be on a CPU for at least half of that share. */
 static bool waits_inside(const leat_facts *f, const leat_stage_fact *stage)
 {
-    return stage->cpu_ns < 0.5 * stage->wall_ns && f->loader_cores < 0.5 * worker_cores(f);
+    const double cores = worker_cores(f), share = f->threads > cores ? cores / f->threads : 1;
+    return stage->cpu_ns < 0.5 * stage->wall_ns &&
+           (f->loader_cores < 0.5 * cores ||
+            (stage->cpu_ns < 0.5 * share * stage->wall_ns && f->loader_cores < 0.9 * cores));
 }
 
 static const char *manner_of(const leat_facts *f, const leat_stage_fact *stage)
