@@ -216,10 +216,9 @@ const leat_command leat_command_doctor = {
         "10 input-bound, 11 transfer-bound, 12 launch-bound, 13 sync-bound, 14 shared-cores, 15 "
         "compute-bound, 16 warm-up, 20 environment, 21 inconclusive. Otherwise it is 0; 1 and 2 "
         "are errors.",
-    .example =
-        "  leat doctor examples/cifar10.yaml\n"
-        "  leat doctor examples/cifar10.yaml --device sim:h200 --verify\n"
-        "  leat doctor examples/cifar10.yaml --quick --fail-if 'idle>10%' --json doctor.json",
+    .example = "  leat doctor examples/cifar10.yaml\n"
+               "  leat doctor examples/cifar10.yaml --device sim:h200 --verify\n"
+               "  leat doctor examples/cifar10.yaml --quick --fail-if 'idle>10%'",
     .n_min = 1,
     .n_max = 1,
     .options_size = sizeof(struct doctor_options),
