@@ -66,6 +66,7 @@ struct leat_command {
     X(plot)                                                                                        \
     X(compare)                                                                                     \
     X(whatif)                                                                                      \
+    X(tune)                                                                                        \
     X(ops)                                                                                         \
     X(devices)                                                                                     \
     X(help)
