@@ -124,6 +124,12 @@ LEAT_API size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, 
 LEAT_API int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                                    leat_error *err);
 
+/* The same, and asks stop(user) before each batch: not 0 ends it with LEAT_E_CANCELED, and *out is that of the
+ * batches before. stop  NULL: never */
+LEAT_API int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loader,
+                                         int (*stop)(void *user), void *user, leat_metrics *out,
+                                         leat_error *err);
+
 /* The model's outputs for a held batch: forward only, as in evaluation; waits for them. The batch stays held.
  * Does not change leat_trainer_metrics() and times. Targets are checked but have no other effect.
  * out      rows × n_outputs values: what the last layer gives

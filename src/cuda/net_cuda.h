@@ -104,7 +104,6 @@ typedef struct leat_net_graph {
     cudaGraph_t graph; /* owns the node */
     cudaGraphExec_t exec;
     cudaGraphNode_t ingest;
-    struct cudaKernelNodeParams params;
     bool warm; /* the step has run call by call */
 } leat_net_graph;
 

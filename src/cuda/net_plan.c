@@ -733,7 +733,9 @@ static int clear(leat_net *net, leat_net_program *p, leat_net_plan *plan, leat_e
 int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, bool masked,
                       leat_net_plan **out, leat_error *err)
 {
-    const bool own_norm = masked && net->lib_norm;
+    /* Batch norms of the libraries know no masks, and are compiled for a number of rows, which would hold up a
+     * short last batch for seconds. */
+    const bool own_norm = net->lib_norm && (masked || rows != net->model->batch_size);
     leat_net_plan *oldest = &p->plans[0];
     for (int i = 0; i < LEAT_NET_PLANS; i++) {
         leat_net_plan *const plan = &p->plans[i];

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "device_table.h"
+#include "device_cpu_work.h"
 
 struct cpu_event {
     leat_event base;
@@ -151,4 +151,6 @@ const leat_device_table leat_device_cpu = {
     .copy_to_device = cpu_copy_to_device,
     .copy_to_host = cpu_copy_to_host,
     .host_call = cpu_host_call,
+    .matmul = leat_device_cpu_matmul,
+    .add = leat_device_cpu_add,
 };

@@ -259,6 +259,25 @@ static void sim_launches(const leat_device *base, leat_device_launches *out)
     pthread_mutex_unlock(&device->tasks.lock);
 }
 
+/* Bytes: each operand is read once, the result is written once. */
+static int sim_matmul(leat_stream *stream, const float *a, const float *b, float *c, int64_t rows,
+                      int64_t n)
+{
+    const double square = (double)n * (double)n, part = (double)rows * (double)n;
+    (void)a;
+    (void)b;
+    (void)c;
+    return leat_device_sim_kernel(stream, 2 * part * (double)n, 4 * (square + 2 * part));
+}
+
+static int sim_add(leat_stream *stream, const float *a, const float *b, float *c, int64_t n)
+{
+    (void)a;
+    (void)b;
+    (void)c;
+    return leat_device_sim_kernel(stream, (double)n, 12 * (double)n);
+}
+
 /* The bytes take no time here: `ns` is the whole time. */
 static int sim_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes)
 {
@@ -347,4 +366,6 @@ const leat_device_table leat_device_sim = {
     .host_call = sim_host_call,
     .plant = sim_plant,
     .launches = sim_launches,
+    .matmul = sim_matmul,
+    .add = sim_add,
 };

@@ -141,6 +141,10 @@ typedef struct leat_device_table {
     /* Enqueues artificial work: `launches` kernels that together take about `ns` and read and write
      * `bytes` of device memory (NULL with 0 bytes). */
     int (*plant)(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes);
+    /* Kernels for measuring, on float32. matmul: c = a · b, with a [rows, n], b [n, n]. add: c = a + b. */
+    int (*matmul)(leat_stream *stream, const float *a, const float *b, float *c, int64_t rows,
+                  int64_t n);
+    int (*add)(leat_stream *stream, const float *a, const float *b, float *c, int64_t n);
 
     /* See leat_device_get_launches(). */
     void (*launches)(const leat_device *device, leat_device_launches *out);

@@ -110,9 +110,13 @@ static int warm_up(struct study *study, leat_arm *arm, leat_error *err)
 static void conclude(struct study *study, const leat_arm *arm)
 {
     leat_compare_result *result = study->result;
+    leat_facts facts;
     const leat_rounds rounds = { arm->runs, arm->loader, arm->step };
     leat_rounds_conclude(&rounds, study->arms[0].runs, (size_t)result->rounds, arm->out);
-    leat_verdict_arm(arm->out, result->cores_taken / result->cores);
+    leat_facts_of(arm, &facts);
+    facts.cores = result->cores;
+    facts.taken = result->cores_taken;
+    leat_verdict_arm(arm->out, &facts);
     if (arm->out->steps > result->steps)
         result->steps = arm->out->steps;
     if (arm->out->warmup_steps > result->warmup_steps)

@@ -407,14 +407,19 @@ static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *
     return rc;
 }
 
-static int evaluate_all(leat_trainer *trainer, leat_loader *loader, leat_error *err)
+static int evaluate_all(leat_trainer *trainer, leat_loader *loader, int (*stop)(void *user),
+                        void *user, leat_error *err)
 {
     leat_batch *batch;
-    int rc;
-    while ((rc = leat_loader_next(loader, &batch, err)) == LEAT_OK)
-        if ((rc = evaluate_batch(trainer, batch, err)) < 0)
-            return rc;
-    return rc == LEAT_E_END ? LEAT_OK : rc;
+    for (;;) {
+        if (stop && stop(user))
+            return leat_fail(err, LEAT_E_CANCELED, "the evaluation was stopped");
+        int rc = leat_loader_next(loader, &batch, err);
+        if (rc == LEAT_OK)
+            rc = evaluate_batch(trainer, batch, err);
+        if (rc < 0)
+            return rc == LEAT_E_END ? LEAT_OK : rc;
+    }
 }
 
 static int swap_average(leat_trainer *trainer, leat_error *err)
@@ -422,9 +427,15 @@ static int swap_average(leat_trainer *trainer, leat_error *err)
     return leat_average_swap(&trainer->average, trainer->backend, trainer->net, err);
 }
 
-/* Keeps the sums of training for the next leat_trainer_metrics(). */
 int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                           leat_error *err)
+{
+    return leat_trainer_evaluate_until(trainer, loader, NULL, NULL, out, err);
+}
+
+/* Keeps the sums of training for the next leat_trainer_metrics(). */
+int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loader, int (*stop)(void *user),
+                                void *user, leat_metrics *out, leat_error *err)
 {
     if (!trainer || !loader || !out)
         return leat_fail(err, LEAT_E_ARGUMENT,
@@ -437,7 +448,7 @@ int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metri
     if ((rc = swap_average(trainer, err)) < 0)
         return rc;
     trainer->view_sums = (leat_net_sums){ 0 };
-    rc = evaluate_all(trainer, loader, err);
+    rc = evaluate_all(trainer, loader, stop, user, err);
     int after = take_sums(trainer, &sums, rc == LEAT_OK ? err : NULL);
     if (trainer->views != LEAT_VIEWS_NONE)
         sums = trainer->view_sums;

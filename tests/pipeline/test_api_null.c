@@ -304,6 +304,7 @@ static void trainers(void **state)
     REFUSED(leat_trainer_metrics(NULL, &metrics, &err));
     assert_int_equal(leat_trainer_times(NULL, &times, 1), 0);
     REFUSED(leat_trainer_evaluate(NULL, NULL, &metrics, &err));
+    REFUSED(leat_trainer_evaluate_until(NULL, NULL, NULL, NULL, &metrics, &err));
     REFUSED(leat_trainer_save(NULL, "x", &err));
     REFUSED(leat_trainer_restore(NULL, "x", &err));
     leat_trainer_close(&trainer);

@@ -68,7 +68,7 @@ static void sleeping_samples_get_more_threads(void **state)
     leat_config *config = make_config("1", "1", ", {prefetch: 2}");
     leat_error err;
     char text[32];
-    tune(config, 4);
+    tune(config, 20);
     assert_true(result.n_set >= 1);
     assert_true(has("engine.threads="));
     assert_true(result.speedup.low > 1.5);
@@ -85,7 +85,7 @@ static void prefetch_is_found(void **state)
 {
     (void)state;
     leat_config *config = make_config("0.5", "1", ", {prefetch: 0}");
-    tune(config, 4);
+    tune(config, 20);
     assert_true(has("pipeline.prefetch.batches=") || has("engine.threads="));
     assert_true(result.speedup.low > 1.1);
     leat_config_close(&config);
@@ -98,7 +98,7 @@ static void noise_is_no_gain(void **state)
     leat_config *config = make_config("0", "2", ", {prefetch: 2}");
     check(leat_config_set(config, "train.device=sim:{kernel_min_ns: 2000000, launch_ns: 0}", NULL),
           &(leat_error){ 0 });
-    tune(config, 3);
+    tune(config, 10);
     /* A busy machine may make the config's own arm slow; that is no gain of a third. */
     assert_true(result.n_set == 0 ? result.speedup.value == 1 : result.speedup.low < 1.3);
     if (!result.n_set)

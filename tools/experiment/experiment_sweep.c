@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * experiment_sweep.c: see experiment_sweep.h. */
+#include "experiment_sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LINES = 32, SHORT_RUNS = 5, QUICK_REPEATS = 10, REPEATS = 20 };
+static const int64_t ENOUGH_NS = 2000000, LONG_NS = 300000000;
+
+struct curve {
+    const leat_sweep_line *line;
+    leat_device *device;
+};
+
+struct sweep {
+    leat_experiment_run *run;
+    struct curve curves[MAX_LINES];
+    int32_t n;
+    leat_series *series;
+};
+
+static leat_work_options options_of(const leat_sweep_line *line, double x)
+{
+    leat_work_options o = line->work;
+    int64_t *const fields[] = { &o.n, &o.parts, &o.repeats, &o.on_host };
+    *fields[line->x] = (int64_t)x;
+    return o;
+}
+
+/* --- measure ------------------------------------------------------------------------------------ */
+
+/* Median of a few runs after a first one that does not count; a long run counts at once. */
+static int time_work(leat_work *work, double *ns, leat_error *err)
+{
+    int64_t times[SHORT_RUNS], total = 0, one;
+    int n = 0, rc = leat_work_run(work, &one, err);
+    if (rc < 0)
+        return rc;
+    for (times[0] = one; n < SHORT_RUNS && one < LONG_NS && total < ENOUGH_NS; n++) {
+        if ((rc = leat_work_run(work, &one, err)) < 0)
+            return rc;
+        total += one;
+        int i = n;
+        for (; i > 0 && times[i - 1] > one; i--)
+            times[i] = times[i - 1];
+        times[i] = one;
+    }
+    *ns = (double)times[n / 2 - (n > 0 && n % 2 == 0)];
+    return LEAT_OK;
+}
+
+static int measure(void *user, int32_t series, int32_t point, double *y, leat_error *err)
+{
+    const struct sweep *sweep = user;
+    const struct curve *curve = &sweep->curves[series];
+    const leat_work_options o = options_of(curve->line, sweep->series[series].points[point].x);
+    leat_work *work = NULL;
+    double ns = 0;
+    int rc = leat_work_open(curve->device, &o, &work, err);
+    if (rc == LEAT_OK)
+        rc = time_work(work, &ns, err);
+    leat_work_close(&work);
+    *y = (ns > 1 ? ns : 1) * 1e-6;
+    if (curve->line->per_repeat && o.repeats > 1)
+        *y /= (double)o.repeats;
+    return rc;
+}
+
+/* --- lines --------------------------------------------------------------------------------------- */
+
+/* Opens the device and its smallest work. LEAT_E_UNSUPPORTED: the device has no such kernel. */
+static int try_line(struct sweep *sweep, const leat_sweep_line *line, const char *name,
+                    leat_error *err)
+{
+    struct curve *curve = &sweep->curves[sweep->n];
+    const leat_work_options o = options_of(line, line->xs[0]);
+    leat_work *work = NULL;
+    *curve = (struct curve){ .line = line };
+    int rc = leat_device_open(name, &curve->device, err);
+    if (rc == LEAT_OK && (rc = leat_work_open(curve->device, &o, &work, err)) == LEAT_OK)
+        leat_work_close(&work);
+    if (rc < 0)
+        leat_device_close(&curve->device);
+    return rc;
+}
+
+static int add_line(struct sweep *sweep, const leat_sweep_line *line, leat_error *err)
+{
+    const leat_experiment_run *run = sweep->run;
+    for (int32_t i = 0; i < run->n_devices; i++) {
+        const leat_experiment_device *device = &run->devices[i];
+        char name[256];
+        if (!(device->kind & line->on) || (line->sim && strchr(device->name, '{')))
+            continue;
+        if (sweep->n == MAX_LINES)
+            return leat_fail(err, LEAT_E_ARGUMENT, "more than %d curves: name fewer devices",
+                             MAX_LINES);
+        snprintf(name, sizeof name, "%s%s", device->name, line->sim ? line->sim : "");
+        const int rc = try_line(sweep, line, name, err);
+        if (rc == LEAT_OK)
+            sweep->n++;
+        else if (rc == LEAT_E_UNSUPPORTED)
+            leat_experiment_note(sweep->run, "%s: %s: skipped: %s", name, line->name,
+                                 err ? err->message : "not supported");
+        else
+            return rc;
+    }
+    return LEAT_OK;
+}
+
+static void describe(const struct curve *curve, const char *x_unit, leat_series *out)
+{
+    const leat_device_info *info = leat_device_get_info(curve->device);
+    snprintf(out->name, sizeof out->name, "%.60s: %.32s", info->name, curve->line->name);
+    snprintf(out->device, sizeof out->device, "%.63s", info->name);
+    out->simulated = info->simulated;
+    snprintf(out->x_unit, sizeof out->x_unit, "%s", x_unit);
+    snprintf(out->y_unit, sizeof out->y_unit, "ms");
+    for (const double *x = curve->line->xs; *x >= 0 && out->n_points < LEAT_SERIES_MAX_POINTS; x++)
+        out->points[out->n_points++].x = *x;
+}
+
+int leat_sweep_lines(leat_experiment_run *run, const leat_sweep_line *lines, const char *x_unit,
+                     leat_error *err)
+{
+    struct sweep sweep = { .run = run };
+    int rc = LEAT_OK;
+    for (; lines->name && rc == LEAT_OK; lines++)
+        rc = add_line(&sweep, lines, err);
+    if (rc == LEAT_OK && sweep.n) {
+        const leat_sweep_options how = {
+            .repeats = run->rounds  ? run->rounds
+                       : run->quick ? QUICK_REPEATS
+                                    : REPEATS,
+            .seed = 1,
+            .progress = run->progress,
+            .progress_user = run->progress_user,
+        };
+        sweep.series = leat_experiment_add_series(run, sweep.n);
+        rc = sweep.series ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        for (int32_t i = 0; i < sweep.n && rc == LEAT_OK; i++)
+            describe(&sweep.curves[i], x_unit, &sweep.series[i]);
+        if (rc == LEAT_OK)
+            rc = leat_sweep(sweep.series, sweep.n, &how, measure, &sweep, err);
+    }
+    for (int32_t i = 0; i < sweep.n; i++)
+        leat_device_close(&sweep.curves[i].device);
+    return rc;
+}
+
+/* --- what the curves say ------------------------------------------------------------------------- */
+
+const leat_series *leat_sweep_series(const leat_experiment_run *run, const char *device,
+                                     const char *line)
+{
+    char name[sizeof run->series->name];
+    snprintf(name, sizeof name, "%.60s: %.32s", device, line);
+    for (int32_t i = 0; i < run->n_series; i++)
+        if (!strcmp(run->series[i].name, name))
+            return &run->series[i];
+    return NULL;
+}
+
+const leat_point *leat_sweep_point(const leat_series *series, double x)
+{
+    for (int32_t i = 0; series && i < series->n_points; i++)
+        if (series->points[i].x == x)
+            return &series->points[i];
+    return NULL;
+}
+
+leat_estimate leat_sweep_ratio(const leat_point *a, const leat_point *b)
+{
+    if (!a || !b)
+        return (leat_estimate){ 0, 0, 0 };
+    return (leat_estimate){ a->y / b->y, a->low / b->high, a->high / b->low };
+}
+
+static const char *x_text(double x, char text[32])
+{
+    snprintf(text, 32, x < 1e6 ? "%.0f" : "%.3g", x);
+    return text;
+}
+
+void leat_sweep_say_crossing(leat_experiment_run *run, const char *what, const leat_series *device,
+                             const leat_series *cpu)
+{
+    leat_crossing at;
+    char x[32], low[32], high[48] = "never";
+    if (!device || !cpu || leat_crossing_find(device, cpu, &at, NULL) < 0)
+        return;
+    const char *const simulated = device->simulated ? " (simulated)" : "";
+    const leat_point *const last = &device->points[device->n_points - 1];
+    if (isfinite(at.high))
+        snprintf(high, sizeof high, "%s", x_text(at.high, low));
+    if (at.found)
+        leat_experiment_finding(run, at.above < 0 ? (isfinite(at.high) ? 1 : -1) : 0,
+                                "%s: %s%s is %s than the CPU beyond %s = %s (%s-%s)", what,
+                                device->device, simulated, at.above < 0 ? "faster" : "slower",
+                                device->x_unit, x_text(at.x, x), x_text(at.low, low), high);
+    else
+        leat_experiment_finding(run,
+                                at.above < 0   ? 1
+                                : at.above > 0 ? 0
+                                               : -1,
+                                "%s: %s%s is %s than the CPU at every size, up to %s = %s", what,
+                                device->device, simulated, at.above < 0 ? "faster" : "slower",
+                                device->x_unit, x_text(last->x, x));
+}

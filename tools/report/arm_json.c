@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "arm_json.h"
+
+#include <stdio.h>
+
+#include "json.h"
+
+static void interval_json(json_t *object, const char *key, double low, double high)
+{
+    json_t *pair = json_array();
+    json_array_append_new(pair, json_real(low));
+    json_array_append_new(pair, json_real(high));
+    leat_json_add(object, key, pair);
+}
+
+/* KEY and KEY_interval. */
+static void estimate_json(json_t *object, const char *key, leat_estimate estimate)
+{
+    char interval[32];
+    snprintf(interval, sizeof interval, "%s_interval", key);
+    leat_json_real(object, key, estimate.value);
+    interval_json(object, interval, estimate.low, estimate.high);
+}
+
+json_t *leat_arm_json(const leat_compare_arm *arm)
+{
+    const leat_meter *meter = &arm->meter;
+    json_t *one = json_object();
+    leat_json_text(one, "name", arm->name);
+    leat_json_text(one, "device", arm->device);
+    leat_json_bool(one, "simulated", arm->simulated);
+    leat_json_real(one, "samples_per_s", meter->samples_per_s);
+    interval_json(one, "samples_per_s_interval", arm->samples_per_s_low, arm->samples_per_s_high);
+    leat_json_real(one, "step_p50_ms", (double)meter->step_p50_ns * 1e-6);
+    leat_json_real(one, "step_p95_ms", (double)meter->step_p95_ns * 1e-6);
+    leat_json_real(one, "busy", meter->busy);
+    leat_json_real(one, "idle", arm->idle);
+    interval_json(one, "idle_interval", arm->idle_low, arm->idle_high);
+    leat_json_real(one, "input_wait", meter->input_wait);
+    leat_json_real(one, "exposed_copy", meter->exposed_copy);
+    leat_json_real(one, "other", meter->other);
+    leat_json_int(one, "steps", arm->steps);
+    leat_json_int(one, "warmup_steps", arm->warmup_steps);
+    leat_json_real(one, "wall_s", (double)meter->wall_ns * 1e-9);
+    leat_json_real(one, "speedup", arm->speedup);
+    interval_json(one, "speedup_interval", arm->speedup_low, arm->speedup_high);
+    estimate_json(one, "loader", arm->loader);
+    estimate_json(one, "step", arm->step);
+    estimate_json(one, "of_loader", arm->of_loader);
+    estimate_json(one, "of_step", arm->of_step);
+    leat_json_real(one, "copying", arm->copying);
+    leat_json_real(one, "step_busy", arm->step_busy);
+    leat_json_text(one, "verdict", arm->verdict);
+    leat_json_text(one, "sentence", arm->sentence);
+    return one;
+}
