@@ -5,19 +5,50 @@
 
 #include "plot/svg.h"
 
-leat_answer_tone leat_answer_tone_of(const char *verdict, const char *severity)
-{
-    if (!strncmp(verdict, "compute-bound", 13))
-        return LEAT_ANSWER_GOOD;
-    if (!strncmp(verdict, "inconclusive", 12) || !strncmp(verdict, "environment", 11))
-        return LEAT_ANSWER_OPEN;
-    return severity && !strcmp(severity, "high") ? LEAT_ANSWER_BAD : LEAT_ANSWER_WARN;
-}
-
 /* Cuts at a whole character. */
 static void copy(char *out, size_t size, const char *text)
 {
     leat_svg_fit(text, 1e9, out, size);
+}
+
+static const struct {
+    const char *kind;
+    leat_answer_tone tone;
+    const char *words;
+} kinds[] = {
+    { "input-bound", LEAT_ANSWER_WARN, "the device waits for its data" },
+    { "transfer-bound", LEAT_ANSWER_WARN, "the device waits for copies" },
+    { "compute-bound", LEAT_ANSWER_GOOD, "the device is busy, the input keeps up" },
+    { "host-bound", LEAT_ANSWER_WARN, "the device waits for the host" },
+    { "launch-bound", LEAT_ANSWER_WARN, "starting work takes longer than the work" },
+    { "sync-bound", LEAT_ANSWER_WARN, "the host stops to wait for results" },
+    { "shared-cores", LEAT_ANSWER_WARN, "loader and training share the cores" },
+    { "too-small-for-gpu", LEAT_ANSWER_WARN, "the CPU is the right device" },
+    { "placement", LEAT_ANSWER_WARN, "data cross between host and device too often" },
+    { "environment", LEAT_ANSWER_OPEN, "other programs used this machine meanwhile" },
+    { "inconclusive", LEAT_ANSWER_OPEN, "too short or too noisy to tell" },
+};
+
+void leat_answer_verdict(leat_answer *answer, const char *kind, const char *label,
+                         const char *severity)
+{
+    const char *more = label;
+    answer->tone = LEAT_ANSWER_WARN;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kinds[i].kind, kind)) {
+            answer->tone = kinds[i].tone;
+            more = label ? label : kinds[i].words;
+        }
+    if (severity && !strcmp(severity, "high") && answer->tone == LEAT_ANSWER_WARN)
+        answer->tone = LEAT_ANSWER_BAD;
+    char text[sizeof answer->verdict];
+    if (label && !strncmp(label, kind, strlen(kind))) /* the label says it all */
+        snprintf(text, sizeof text, "%s", label);
+    else
+        snprintf(text, sizeof text, "%.100s%s%.120s", kind, more ? ": " : "", more ? more : "");
+    copy(answer->verdict, sizeof answer->verdict, text);
+    if (answer->verdict[0] >= 'a' && answer->verdict[0] <= 'z')
+        answer->verdict[0] = (char)(answer->verdict[0] - 'a' + 'A');
 }
 
 void leat_answer_fact(leat_answer *answer, const char *name, const char *value, const char *note)
@@ -113,7 +144,11 @@ void leat_answer_put(FILE *out, const leat_answer *a, const char *title, bool la
     fprintf(out, "%s</p>\n", a->simulated ? " <span class=\"mock\">simulated</span>" : "");
     put_element(out, large ? "h1" : "h2", "", a->verdict);
     put_element(out, "p", "lead", a->sentence);
-    put_element(out, "p", "", a->more);
+    if (a->more) {
+        fputs("<p><b>Why</b> ", out);
+        leat_svg_escape(out, a->more);
+        fputs("</p>\n", out);
+    }
     put_facts(out, a);
     if (large)
         put_changes(out, a);

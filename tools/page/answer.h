@@ -39,8 +39,10 @@ typedef struct leat_answer {
     bool asked_changes; /* if there are none, the page says so */
 } leat_answer;
 
-/* The colour of a class of verdicts ("input-bound") with its severity, which may be NULL. */
-leat_answer_tone leat_answer_tone_of(const char *verdict, const char *severity);
+/* Fills verdict and tone. kind: its class ("input-bound"). label, severity: NULL if there is none. Without a label
+ * the class is explained. */
+void leat_answer_verdict(leat_answer *answer, const char *kind, const char *label,
+                         const char *severity);
 
 /* printf a value and a note; nothing if there is no room. */
 void leat_answer_fact(leat_answer *answer, const char *name, const char *value, const char *note);

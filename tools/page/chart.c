@@ -6,6 +6,7 @@
 
 #include "leat/error.h"
 #include "plot/svg.h"
+#include "words.h"
 
 /* --- style -----------------------------------------------------------------------------------------*/
 
@@ -19,6 +20,7 @@ static const struct {
     { ".axis", "stroke", "#8a8983", "#8a8983" },
     { ".track", "fill", "#f0efeb", "#2a2a28" },
     { ".whisker", "stroke", "#141413", "#f5f4ef" },
+    { ".halo", "stroke", "#fcfcfb", "#1a1a19" },
     { ".wall", "stroke", "#b3261e", "#ff8f85" },
     { ".band", "fill", "#b3261e", "#ff8f85" },
     { ".busy", "fill", "#1a8577", "#12a386" },
@@ -27,7 +29,7 @@ static const struct {
     { ".launch", "fill", "#e3b016", "#f2cb4f" },
     { ".sync", "fill", "#8f1d63", "#db6fb9" },
     { ".other_host", "fill", "#3c35a5", "#6659f0" },
-    { ".both", "fill", "#44433f", "#d6d5ce" },
+    { ".both", "fill", "#85847d", "#a3a29a" },
     { ".on", "fill", "#ffffff", "#10100f" },
     { ".unknown", "fill", "#b7b5ad", "#6d6c66" },
 };
@@ -55,7 +57,8 @@ void leat_chart_style(FILE *out)
           ".chart .strong{font-weight:600}.chart .small{font-size:12px}\n"
           ".chart .line{fill:none;stroke-width:2;stroke-linejoin:round}\n"
           ".chart .fit{fill:none;stroke-width:1.5;stroke-dasharray:5 4}\n"
-          ".chart .whisker{stroke-width:1.5}.chart .wall{stroke-width:1.5;stroke-dasharray:4 3}\n"
+          ".chart .whisker{stroke-width:1.5}.chart .halo{stroke-width:5;opacity:.55}.chart "
+          ".wall{stroke-width:1.5;stroke-dasharray:4 3}\n"
           ".chart .band{opacity:.12}.chart .odd{opacity:.6}\n",
           out);
     put_colours(out, 0);
@@ -84,16 +87,22 @@ double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double widt
     return height + 8;
 }
 
-void leat_chart_axis(FILE *out, const leat_scale *x, double top, double bottom, const char *name)
+const char *leat_chart_tick(const leat_axis *axis, double value, char text[LEAT_WORDS_SIZE])
 {
-    double ticks[LEAT_SCALE_TICKS_MOST];
-    char text[32];
-    const int n = leat_scale_ticks(x, ticks);
+    leat_axis_text(axis, value, text);
+    return leat_words_group(text);
+}
+
+void leat_chart_axis(FILE *out, const leat_axis *x, double top, double bottom, const char *name)
+{
+    double ticks[LEAT_AXIS_TICKS_MOST];
+    char text[LEAT_WORDS_SIZE];
+    const int n = leat_axis_ticks(x, ticks);
     for (int i = 0; i < n; i++) {
-        const double at = leat_scale_place(x, ticks[i]);
+        const double at = leat_axis_place(x, ticks[i]);
         leat_svg_line(out, at, top, at, bottom + 4, "grid");
         leat_svg_text(out, at, bottom + 18, "small", at < 8 ? "start" : "middle",
-                      leat_scale_text(x, ticks[i], text));
+                      leat_chart_tick(x, ticks[i], text));
     }
     leat_svg_text(out, x->at + x->length / 2, bottom + 38, "small", "middle", name);
 }
@@ -102,6 +111,7 @@ void leat_chart_whisker(FILE *out, double x1, double x2, double y)
 {
     if (isnan(x1) || isnan(x2))
         return;
+    leat_svg_line(out, x1, y, x2, y, "halo");
     leat_svg_line(out, x1, y, x2, y, "whisker");
     leat_svg_line(out, x1, y - 4, x1, y + 4, "whisker");
     leat_svg_line(out, x2, y - 4, x2, y + 4, "whisker");

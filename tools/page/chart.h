@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "plot/axis_scale.h"
+#include "plot/axis.h"
+#include "words.h"
 
 /* Pixels: text is not scaled, so a page has each chart twice and shows the one that fits the screen. */
 enum { LEAT_CHART_WIDE = 720, LEAT_CHART_NARROW = 350 };
@@ -47,7 +48,8 @@ double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double widt
 /* The horizontal axis below a chart: ticks with grid lines from top to bottom, and what the values are. It takes
  * LEAT_CHART_AXIS pixels below `bottom`. */
 enum { LEAT_CHART_AXIS = 44 };
-void leat_chart_axis(FILE *out, const leat_scale *x, double top, double bottom, const char *name);
+const char *leat_chart_tick(const leat_axis *axis, double value, char text[LEAT_WORDS_SIZE]);
+void leat_chart_axis(FILE *out, const leat_axis *x, double top, double bottom, const char *name);
 
 /* An interval as a thin line with ends; nothing if it is NaN. */
 void leat_chart_whisker(FILE *out, double x1, double x2, double y);

@@ -41,21 +41,21 @@ static void put_name(FILE *out, const char *name, double width, double x, double
     leat_svg_text(out, x, y + 13, "", "start", leat_svg_fit(name, width, text, sizeof text));
 }
 
-static void put_shares(FILE *out, const leat_arm *arm, const leat_scale *x, double y)
+static void put_shares(FILE *out, const leat_arm *arm, const leat_axis *x, double y)
 {
     char kind[64], text[LEAT_WORDS_SIZE];
     double at = 0;
     for (int i = 0; i < LEAT_ARMS_PARTS; i++) {
-        const double left = leat_scale_place(x, at * 100);
-        const double right = leat_scale_place(x, (at + arm->parts[i]) * 100);
+        const double left = leat_axis_place(x, at * 100);
+        const double right = leat_axis_place(x, (at + arm->parts[i]) * 100);
         snprintf(kind, sizeof kind, "mark %s", keys[i].kind);
         if (right - left >= 0.5)
             leat_svg_rect(out, left, y, fmax(right - left - 1, 0.5), BAR, kind);
         at += arm->parts[i];
     }
     if (!isnan(arm->idle_low))
-        leat_chart_whisker(out, leat_scale_place(x, 100 * (1 - arm->idle_high)),
-                           leat_scale_place(x, 100 * (1 - arm->idle_low)), y + BAR / 2.0);
+        leat_chart_whisker(out, leat_axis_place(x, 100 * (1 - arm->idle_high)),
+                           leat_axis_place(x, 100 * (1 - arm->idle_low)), y + BAR / 2.0);
     snprintf(kind, sizeof kind, "%s", leat_words_percent(1 - arm->parts[0], text));
     leat_svg_text(out, x->at + x->length + VALUES, y + 14.5, "strong", "end", kind);
 }
@@ -63,7 +63,7 @@ static void put_shares(FILE *out, const leat_arm *arm, const leat_scale *x, doub
 /* Rows of shares with the idle share at their ends. Returns where they end. */
 static double put_share_panel(FILE *out, const leat_arms *a, double width, double x, double y)
 {
-    const leat_scale scale = leat_scale_linear(0, 100, false, x + EDGE, width - VALUES, 5);
+    const leat_axis scale = leat_axis_linear(0, 100, false, x + EDGE, width - VALUES, 5);
     const double bottom = y + a->n * ROW;
     leat_chart_axis(out, &scale, y, bottom, "% of the time");
     leat_svg_text(out, x + width, y - 6, "small", "end", "idle");
@@ -88,11 +88,11 @@ static double put_step_panel(FILE *out, const leat_arms *a, double width, double
                              bool names)
 {
     const double most = slowest(a), bottom = y + a->n * ROW;
-    const leat_scale scale =
-        leat_scale_linear(0, most > 0 ? most : 1, false, x + EDGE, width - VALUES, 4);
+    const leat_axis scale =
+        leat_axis_linear(0, most > 0 ? most : 1, false, x + EDGE, width - VALUES, 4);
     char text[LEAT_WORDS_SIZE];
     leat_chart_axis(out, &scale, y, bottom, "milliseconds per step");
-    leat_svg_text(out, x + width, y - 6, "small", "end", "mean step");
+    leat_svg_text(out, x + width, y - 6, "small", "end", a->step);
     for (int i = 0; i < a->n; i++) {
         const leat_arm *const arm = &a->arms[i];
         const double at = y + i * ROW + NAME_ROW + 2;
@@ -100,13 +100,13 @@ static double put_step_panel(FILE *out, const leat_arms *a, double width, double
             put_name(out, arm->name, width, x, y + i * ROW);
         if (isnan(arm->step_ms))
             continue;
-        leat_svg_rect(out, x + EDGE, at + 3, leat_scale_place(&scale, arm->step_ms) - x - EDGE,
+        leat_svg_rect(out, x + EDGE, at + 3, leat_axis_place(&scale, arm->step_ms) - x - EDGE,
                       BAR - 6, "mark track");
         fprintf(out, "<circle class=\"mark busy\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n",
-                leat_scale_place(&scale, arm->step_ms), at + BAR / 2.0);
+                leat_axis_place(&scale, arm->step_ms), at + BAR / 2.0);
         if (!isnan(arm->step_low))
-            leat_chart_whisker(out, leat_scale_place(&scale, arm->step_low),
-                               leat_scale_place(&scale, arm->step_high), at + BAR / 2.0);
+            leat_chart_whisker(out, leat_axis_place(&scale, arm->step_low),
+                               leat_axis_place(&scale, arm->step_high), at + BAR / 2.0);
         leat_svg_text(out, x + width, at + 14.5, "strong", "end",
                       leat_words_unit(arm->step_ms, "ms", text));
     }
@@ -130,10 +130,8 @@ static double draw(FILE *out, const void *data, double width)
 static void put_table(FILE *out, const void *data)
 {
     const leat_arms *const a = data;
-    const char *const heads[] = {
-        a->names,       "busy",  "idle",          "95 % interval, %",  "input wait",
-        "exposed copy", "other", "mean step, ms", "95 % interval, ms", NULL
-    };
+    const char *const heads[] = { a->names,       "busy",  "idle",  "95 % interval", "input wait",
+                                  "exposed copy", "other", a->step, "95 % interval", NULL };
     leat_table_open(out, heads);
     for (int i = 0; i < a->n; i++) {
         const leat_arm *const arm = &a->arms[i];

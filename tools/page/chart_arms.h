@@ -20,6 +20,7 @@ typedef struct leat_arm {
 typedef struct leat_arms {
     const char *title, *about;
     const char *names; /* what they are: "arm", "epoch" */
+    const char *step;  /* "mean step" */
     leat_arm arms[LEAT_ARMS_MOST];
     int n;
 } leat_arms;

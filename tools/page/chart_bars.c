@@ -17,6 +17,8 @@ void leat_bars_add(leat_bars *bars, leat_bar bar)
         return;
     if (!(bar.low >= 0 && bar.low <= bar.high && bar.high < 1e300))
         bar.low = bar.high = NAN;
+    if (!(bar.part > 0))
+        bar.part = 0;
     bars->bars[bars->n++] = bar;
 }
 
@@ -63,11 +65,11 @@ static const char *value_text(const leat_bars *b, double value, char text[LEAT_W
     return is_percent(b) ? leat_words_percent(value, text) : leat_words_unit(value, b->unit, text);
 }
 
-static double put_bar(FILE *out, const leat_bars *b, int i, const leat_scale *x, double width,
+static double put_bar(FILE *out, const leat_bars *b, int i, const leat_axis *x, double width,
                       double y)
 {
     const leat_bar *const bar = &b->bars[i];
-    const double scaled = is_percent(b) ? 100 : 1, end = leat_scale_place(x, bar->value * scaled);
+    const double scaled = is_percent(b) ? 100 : 1, end = leat_axis_place(x, bar->value * scaled);
     char text[400], value[LEAT_WORDS_SIZE], kind[64];
     const bool above = x->at <= EDGE;
     if (above) {
@@ -80,46 +82,56 @@ static double put_bar(FILE *out, const leat_bars *b, int i, const leat_scale *x,
     }
     snprintf(kind, sizeof kind, "mark %s", bar->kind);
     leat_svg_rect(out, x->at, y + 5, fmax(end - x->at, 1), BAR, kind);
+    if (bar->part > 0)
+        leat_svg_rect(out, x->at, y + 5, leat_axis_place(x, fmin(bar->part, bar->value)) - x->at,
+                      BAR, "mark busy");
     if (!isnan(bar->low))
-        leat_chart_whisker(out, leat_scale_place(x, bar->low * scaled),
-                           leat_scale_place(x, bar->high * scaled), y + 5 + BAR / 2.0);
+        leat_chart_whisker(out, leat_axis_place(x, bar->low * scaled),
+                           leat_axis_place(x, bar->high * scaled), y + 5 + BAR / 2.0);
     leat_svg_text(out, width, y + 18, "strong", "end", value_text(b, bar->value, value));
     return y + ROW + (above ? 6 : 0);
 }
 
 /* Lines that bars are compared with; their names stand in rows of their own above. */
-static void put_walls(FILE *out, const leat_bars *b, const leat_scale *x, double width,
+static void put_walls(FILE *out, const leat_bars *b, const leat_axis *x, double width, double top,
                       double bottom)
 {
     for (int i = 0; i < b->n_walls; i++) {
         char value[LEAT_WORDS_SIZE], text[200], cut[200];
-        const double at = leat_scale_place(x, b->walls[i].value * (is_percent(b) ? 100 : 1));
+        const double at = leat_axis_place(x, b->walls[i].value * (is_percent(b) ? 100 : 1));
         const bool left = at > width / 2;
         snprintf(text, sizeof text, "%.100s %s", b->walls[i].name,
                  value_text(b, b->walls[i].value, value));
         leat_svg_fit(text, left ? at : width - at, cut, sizeof cut);
-        leat_svg_line(out, at, 18 * i + 4, at, bottom, "wall");
-        leat_svg_text(out, left ? at - 6 : at + 6, 18 * i + 13, "strong small",
+        leat_svg_line(out, at, top + 18 * i, at, bottom, "wall");
+        leat_svg_text(out, left ? at - 6 : at + 6, top + 18 * i + 9, "strong small",
                       left ? "end" : "start", cut);
     }
 }
 
-static double height_of(const leat_bars *b, bool above)
+static double height_of(const leat_bars *b, double top, bool above)
 {
-    double height = b->n_walls * 18.0 + 4;
+    double height = top;
     for (int i = 0; i < b->n; i++)
         height += ROW + (above ? NAME_ROW + 6 : 0) + (begins_group(b, i) ? GROUP_ROW : 0);
     return height;
+}
+
+static double put_parts(FILE *out, const leat_bars *b, double width)
+{
+    const leat_chart_key keys[] = { { b->part, "busy" }, { b->rest, b->bars[0].kind } };
+    return b->part ? leat_chart_keys(out, keys, 2, width, 0) : 0;
 }
 
 static double draw(FILE *out, const void *data, double width)
 {
     const leat_bars *const b = data;
     const double names = names_width(b, width), most = highest(b) * (is_percent(b) ? 100 : 1);
-    const double at = names > 0 ? names : EDGE, bottom = height_of(b, names == 0);
-    const leat_scale x =
-        leat_scale_linear(0, most, false, at, width - at - VALUES, width > 500 ? 8 : 4);
-    double y = b->n_walls * 18.0 + 4;
+    const double at = names > 0 ? names : EDGE;
+    double y = put_parts(out, b, width) + b->n_walls * 18.0 + 4;
+    const double top = y - b->n_walls * 18.0, bottom = height_of(b, y, names == 0);
+    const leat_axis x =
+        leat_axis_linear(0, most, false, at, width - at - VALUES, width > 500 ? 8 : 4);
     leat_chart_axis(out, &x, y, bottom, b->axis);
     for (int i = 0; i < b->n; i++) {
         if (begins_group(b, i)) {
@@ -130,43 +142,59 @@ static double draw(FILE *out, const void *data, double width)
         }
         y = put_bar(out, b, i, &x, width, y);
     }
-    put_walls(out, b, &x, width, bottom);
+    put_walls(out, b, &x, width, top, bottom);
     return bottom + LEAT_CHART_AXIS;
 }
 
-static void put_cells(FILE *out, const leat_bars *b, const char *name, double value, double low,
-                      double high)
+static void put_value(FILE *out, const leat_bars *b, double value)
 {
-    leat_table_text(out, name);
     if (is_percent(b))
         leat_table_percent(out, value);
     else
         leat_table_number(out, value);
-    leat_table_range(out, is_percent(b) ? low * 100 : low, is_percent(b) ? high * 100 : high);
+}
+
+static void put_row(FILE *out, const leat_bars *b, const leat_bar *bar, bool groups, bool intervals)
+{
+    const double scaled = is_percent(b) ? 100 : 1;
+    leat_table_row(out);
+    if (groups)
+        leat_table_text(out, bar->group);
+    leat_table_text(out, bar->name);
+    put_value(out, b, bar->value);
+    if (b->part)
+        put_value(out, b, bar->part);
+    if (intervals)
+        leat_table_range(out, bar->low * scaled, bar->high * scaled);
     leat_table_row_end(out);
 }
 
 static void put_table(FILE *out, const void *data)
 {
     const leat_bars *const b = data;
-    bool groups = false;
-    for (int i = 0; i < b->n; i++)
-        groups |= b->bars[i].group != NULL;
-    const char *const heads[] = { groups ? "of" : b->names, groups ? b->names : b->axis,
-                                  groups ? b->axis : "95 % interval",
-                                  groups ? "95 % interval" : NULL, NULL };
-    leat_table_open(out, heads);
+    const char *heads[6] = { NULL };
+    bool groups = false, intervals = false;
+    int n = 0;
     for (int i = 0; i < b->n; i++) {
-        leat_table_row(out);
-        if (groups)
-            leat_table_text(out, b->bars[i].group);
-        put_cells(out, b, b->bars[i].name, b->bars[i].value, b->bars[i].low, b->bars[i].high);
+        groups |= b->bars[i].group != NULL;
+        intervals |= !isnan(b->bars[i].low);
     }
+    if (groups)
+        heads[n++] = "of";
+    heads[n++] = b->names;
+    heads[n++] = b->axis;
+    if (b->part)
+        heads[n++] = b->part;
+    if (intervals)
+        heads[n++] = "95 % interval";
+    leat_table_open(out, heads);
+    for (int i = 0; i < b->n; i++)
+        put_row(out, b, &b->bars[i], groups, intervals);
     for (int i = 0; i < b->n_walls; i++) {
-        leat_table_row(out);
-        if (groups)
-            leat_table_text(out, NULL);
-        put_cells(out, b, b->walls[i].name, b->walls[i].value, NAN, NAN);
+        const leat_bar wall = {
+            .name = b->walls[i].name, .value = b->walls[i].value, .low = NAN, .high = NAN
+        };
+        put_row(out, b, &wall, groups, intervals);
     }
     leat_table_close(out);
 }

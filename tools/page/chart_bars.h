@@ -13,6 +13,7 @@ typedef struct leat_bar {
     const char *name;
     const char *kind;        /* class of its colour */
     double value, low, high; /* 0 or more; low, high: an interval, or NaN */
+    double part;             /* of the value, drawn in the colour of parts; 0: none */
 } leat_bar;
 
 typedef struct leat_bars {
@@ -20,6 +21,8 @@ typedef struct leat_bars {
     const char *axis;               /* what the values are, with their unit */
     const char *unit;               /* behind a value: "ms"; "%": values are shares */
     const char *names;              /* what the bars are: "stage" */
+    const char *part,
+        *rest; /* names of the part of a bar and of the rest; NULL: bars have no parts */
     leat_bar bars[LEAT_BARS_MOST];
     int n;
     struct {

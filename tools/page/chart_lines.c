@@ -9,7 +9,7 @@
 #include "table.h"
 #include "words.h"
 
-enum { LEFT = 58, RIGHT = 14, HEIGHT = 260, LOG_FROM = 40, DOTS_MOST = 60, ROWS_MOST = 100 };
+enum { LEFT = 58, RIGHT = 24, HEIGHT = 260, LOG_FROM = 40, DOTS_MOST = 60, ROWS_MOST = 100 };
 
 /* --- data ------------------------------------------------------------------------------------------*/
 
@@ -53,7 +53,7 @@ void leat_lines_close(leat_lines *lines)
     lines->n = 0;
 }
 
-/* --- scales ----------------------------------------------------------------------------------------*/
+/* --- axes ------------------------------------------------------------------------------------------*/
 
 typedef struct range {
     double low, high;
@@ -68,52 +68,76 @@ static void extend(range *r, const double *values, int n)
 }
 
 /* Logarithmic where values lie far apart, so that the small ones can be told apart. */
-static leat_scale scale_of(range r, bool from_zero, double at, double length, int n_most)
+static bool wants_log(range r)
 {
-    if (r.low > 0 && r.high / r.low >= LOG_FROM)
-        return leat_scale_log(r.low, r.high, at, length, n_most);
-    if (from_zero && r.low > 0 && r.low < r.high / 2)
-        r.low = 0;
-    return leat_scale_linear(r.low, r.high, from_zero, at, length, n_most);
+    return r.low > 0 && r.high / r.low >= LOG_FROM;
 }
 
-static void scales_of(const leat_lines *l, double width, double top, leat_scale *x, leat_scale *y)
+/* Steps and epochs: from 0 if the first is near it, and ticks at whole numbers. */
+static leat_axis x_axis(range r, bool whole, double width)
+{
+    const int n_most = width > 500 ? 10 : 5;
+    if (whole && r.low > 0 && r.low < r.high && r.low < r.high / 4)
+        r.low = 0;
+    leat_axis x = leat_axis_linear(r.low, r.high, false, LEFT, width - LEFT - RIGHT, n_most);
+    if (whole && x.step < 1)
+        x.step = 1;
+    return x;
+}
+
+static bool is_whole(const leat_line *line)
+{
+    for (int i = 0; i < line->n; i++)
+        if (line->x[i] != floor(line->x[i]))
+            return false;
+    return true;
+}
+
+static void axes_of(const leat_lines *l, double width, double top, leat_axis *x, leat_axis *y)
 {
     range xs = { INFINITY, -INFINITY }, ys = xs;
+    bool whole = true;
     for (int i = 0; i < l->n; i++) {
         const leat_line *const line = &l->lines[i];
         extend(&xs, line->x, line->n);
         extend(&ys, line->y, line->n);
         extend(&ys, line->low, line->n);
         extend(&ys, line->high, line->n);
+        whole &= is_whole(line);
     }
-    *x = scale_of(xs, false, LEFT, width - LEFT - RIGHT, width > 500 ? 10 : 5);
-    *y = scale_of(ys, true, top + HEIGHT, -HEIGHT, 6);
+    *x = wants_log(xs) && !l->steps
+             ? leat_axis_log(xs.low, xs.high, LEFT, width - LEFT - RIGHT, width > 500 ? 10 : 5)
+             : x_axis(xs, whole, width);
+    if (ys.low > 0 && (l->from_zero || ys.low < ys.high / 2) && !wants_log(ys))
+        ys.low = 0;
+    *y = wants_log(ys) && !l->steps
+             ? leat_axis_log(ys.low, ys.high, top + HEIGHT, -HEIGHT, 9)
+             : leat_axis_linear(ys.low, ys.high, true, top + HEIGHT, -HEIGHT, 6);
 }
 
 /* --- drawing ---------------------------------------------------------------------------------------*/
 
-static void put_y_axis(FILE *out, const leat_scale *y, double width)
+static void put_y_axis(FILE *out, const leat_axis *y, double width)
 {
-    double ticks[LEAT_SCALE_TICKS_MOST];
-    char text[32];
-    const int n = leat_scale_ticks(y, ticks);
+    double ticks[LEAT_AXIS_TICKS_MOST];
+    char text[LEAT_WORDS_SIZE];
+    const int n = leat_axis_ticks(y, ticks);
     for (int i = 0; i < n; i++) {
-        const double at = leat_scale_place(y, ticks[i]);
+        const double at = leat_axis_place(y, ticks[i]);
         leat_svg_line(out, LEFT, at, width - RIGHT, at, "grid");
-        leat_svg_text(out, LEFT - 8, at + 4, "small", "end", leat_scale_text(y, ticks[i], text));
+        leat_svg_text(out, LEFT - 8, at + 4, "small", "end", leat_chart_tick(y, ticks[i], text));
     }
 }
 
 /* The place that the chart is about, inside of the axes only. */
-static void put_wall(FILE *out, const leat_lines *l, const leat_scale *x, double top)
+static void put_wall(FILE *out, const leat_lines *l, const leat_axis *x, double top)
 {
     char text[200], value[LEAT_WORDS_SIZE];
     if (!(l->wall >= x->low && l->wall <= x->high))
         return;
-    const double at = leat_scale_place(x, l->wall);
-    const double low = leat_scale_place(x, fmax(l->wall_low, x->low));
-    const double high = leat_scale_place(x, fmin(l->wall_high, x->high));
+    const double at = leat_axis_place(x, l->wall);
+    const double low = leat_axis_place(x, fmax(l->wall_low, x->low));
+    const double high = leat_axis_place(x, fmin(l->wall_high, x->high));
     if (l->wall_low <= l->wall && l->wall <= l->wall_high)
         leat_svg_rect(out, low, top, fmax(high - low, 1), HEIGHT, "band");
     leat_svg_line(out, at, top, at, top + HEIGHT, "wall");
@@ -144,41 +168,40 @@ static void put_dot(FILE *out, int colour, double x, double y)
 }
 
 /* Points of one column of pixels become its lowest and its highest. Returns where the next column begins. */
-static int put_column(FILE *out, const leat_line *line, const leat_scale *x, const leat_scale *y,
+static int put_column(FILE *out, const leat_line *line, const leat_axis *x, const leat_axis *y,
                       int from)
 {
     const bool dense = line->n > 2 * LEAT_CHART_WIDE;
-    const double column = floor(leat_scale_place(x, line->x[from]));
+    const double column = floor(leat_axis_place(x, line->x[from]));
     int low = from, high = from, end = from + 1;
-    while (dense && end < line->n && floor(leat_scale_place(x, line->x[end])) == column) {
+    while (dense && end < line->n && floor(leat_axis_place(x, line->x[end])) == column) {
         low = line->y[end] < line->y[low] ? end : low;
         high = line->y[end] > line->y[high] ? end : high;
         end++;
     }
     const int first = low < high ? low : high, second = low < high ? high : low;
-    fprintf(out, "%s%.1f %.1f", from ? "L" : "M", leat_scale_place(x, line->x[first]),
-            leat_scale_place(y, line->y[first]));
+    fprintf(out, "%s%.1f %.1f", from ? "L" : "M", leat_axis_place(x, line->x[first]),
+            leat_axis_place(y, line->y[first]));
     if (second != first)
-        fprintf(out, "L%.1f %.1f", leat_scale_place(x, line->x[second]),
-                leat_scale_place(y, line->y[second]));
+        fprintf(out, "L%.1f %.1f", leat_axis_place(x, line->x[second]),
+                leat_axis_place(y, line->y[second]));
     return end;
 }
 
-static void put_intervals(FILE *out, const leat_line *line, const leat_scale *x,
-                          const leat_scale *y)
+static void put_intervals(FILE *out, const leat_line *line, const leat_axis *x, const leat_axis *y)
 {
     for (int i = 0; line->low && line->n <= DOTS_MOST && i < line->n; i++)
         if (!isnan(line->low[i])) {
-            const double at = leat_scale_place(x, line->x[i]);
+            const double at = leat_axis_place(x, line->x[i]);
             fprintf(out, "<path class=\"line r%d\" d=\"M%.1f %.1fV%.1fm-3 0h6M%.1f %.1fh6\"/>\n",
-                    line->colour, at, leat_scale_place(y, line->low[i]),
-                    leat_scale_place(y, line->high[i]), at - 3, leat_scale_place(y, line->low[i]));
+                    line->colour, at, leat_axis_place(y, line->low[i]),
+                    leat_axis_place(y, line->high[i]), at - 3, leat_axis_place(y, line->low[i]));
         }
 }
 
-static void put_line(FILE *out, const leat_line *line, const leat_scale *x, const leat_scale *y)
+static void put_line(FILE *out, const leat_line *line, const leat_axis *x, const leat_axis *y)
 {
-    if (line->n > 1) {
+    if (line->n > 1 && !line->dots) {
         fprintf(out, "<path class=\"%s r%d\" d=\"", line->fit ? "fit" : "mark line", line->colour);
         for (int i = 0; i < line->n;)
             i = put_column(out, line, x, y, i);
@@ -188,8 +211,7 @@ static void put_line(FILE *out, const leat_line *line, const leat_scale *x, cons
         return;
     put_intervals(out, line, x, y);
     for (int i = 0; line->n <= DOTS_MOST && i < line->n; i++)
-        put_dot(out, line->colour, leat_scale_place(x, line->x[i]),
-                leat_scale_place(y, line->y[i]));
+        put_dot(out, line->colour, leat_axis_place(x, line->x[i]), leat_axis_place(y, line->y[i]));
 }
 
 static double put_names(FILE *out, const leat_lines *l, double width)
@@ -209,10 +231,10 @@ static double put_names(FILE *out, const leat_lines *l, double width)
 static double draw(FILE *out, const void *data, double width)
 {
     const leat_lines *const l = data;
-    leat_scale x, y;
-    const double top = put_names(out, l, width) + 20;
-    scales_of(l, width, top, &x, &y);
-    leat_svg_text(out, 0, top - 8, "small", "start", l->y_name);
+    leat_axis x, y;
+    const double top = put_names(out, l, width) + 26;
+    axes_of(l, width, top, &x, &y);
+    leat_svg_text(out, 0, top - 14, "small", "start", l->y_name);
     put_y_axis(out, &y, width);
     leat_chart_axis(out, &x, top, top + HEIGHT, l->x_name);
     put_wall(out, l, &x, top);

@@ -13,7 +13,8 @@ enum { LEAT_LINES_MOST = 2 * LEAT_CHART_COLOURS };
 typedef struct leat_line {
     const char *name;
     int colour;
-    bool fit; /* dashed, without points; not in the table or the list of names */
+    bool dots; /* points without a line between them */
+    bool fit;  /* dashed, without points; not in the table or the list of names */
     double *x, *y;
     double *low, *high; /* intervals, NaN: none; both NULL: no point has one */
     int n;
@@ -22,6 +23,8 @@ typedef struct leat_line {
 typedef struct leat_lines {
     const char *id, *title, *about;
     const char *x_name, *y_name; /* with units */
+    bool steps;                  /* x is steps or epochs: no axis is logarithmic */
+    bool from_zero;              /* the vertical axis, where it is not logarithmic */
     leat_line lines[LEAT_LINES_MOST];
     int n;
     double wall, wall_low,

@@ -12,7 +12,7 @@ enum { LANE = 24, BAR = 18, HEAD = 26, GAP = 14, STEPS = 7, LANES_MOST = 12, TAB
 
 static const leat_chart_key keys[] = {
     { "samples are made", "input_wait" }, { "reads and copies are started", "launch" },
-    { "reads in flight", "unknown" },     { "a batch is copied", "exposed_copy" },
+    { "reads in flight", "both" },        { "a batch is copied", "exposed_copy" },
     { "training step", "busy" },
 };
 
@@ -22,7 +22,7 @@ static const char *colour_of(int32_t kind)
     static const char *const kinds[] = {
         [LEAT_SPAN_WORK] = "input_wait",   [LEAT_SPAN_START] = "launch",
         [LEAT_SPAN_COPY] = "exposed_copy", [LEAT_SPAN_STEP] = "busy",
-        [LEAT_SPAN_NEXT] = NULL,           [LEAT_SPAN_READ] = "unknown",
+        [LEAT_SPAN_NEXT] = NULL,           [LEAT_SPAN_READ] = "both",
     };
     return kinds[kind];
 }
@@ -146,11 +146,11 @@ static int boxes_of(const leat_timeline *t, const struct leat_timeline_run *run,
     return n;
 }
 
-static void put_box(FILE *out, const box *b, const leat_scale *x, double y)
+static void put_box(FILE *out, const box *b, const leat_axis *x, double y)
 {
     char kind[64], text[32];
-    const double left = leat_scale_place(x, b->start);
-    const double width = fmax(leat_scale_place(x, b->end) - left, 0.7);
+    const double left = leat_axis_place(x, b->start);
+    const double width = fmax(leat_axis_place(x, b->end) - left, 0.7);
     snprintf(kind, sizeof kind, "mark %s%s", colour_of(b->kind), b->batch & 1 ? " odd" : "");
     leat_svg_rect(out, left, y, width, BAR, kind);
     snprintf(text, sizeof text, "%lld", (long long)b->batch);
@@ -171,7 +171,7 @@ static void put_head(FILE *out, const struct leat_timeline_run *run, double widt
 
 /* Lanes of a trace below its name. Returns where they end. */
 static double put_run(FILE *out, const leat_timeline *t, const struct leat_timeline_run *run,
-                      const leat_scale *x, double y)
+                      const leat_axis *x, double y)
 {
     box boxes[BOXES_MOST];
     char text[100];
@@ -197,8 +197,8 @@ static double draw(FILE *out, const void *data, double width)
 {
     const leat_timeline *const t = data;
     const double at = width > 500 ? 92 : 80;
-    const leat_scale x =
-        leat_scale_linear(0, t->window_ms, false, at, width - at, width > 500 ? 8 : 4);
+    const leat_axis x =
+        leat_axis_linear(0, t->window_ms, false, at, width - at, width > 500 ? 8 : 4);
     double y = leat_chart_keys(out, keys, sizeof keys / sizeof *keys, width, 0) + 6;
     for (int i = 0; i < t->n; i++)
         y = put_run(out, t, &t->runs[i], &x, y);

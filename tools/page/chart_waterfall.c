@@ -9,7 +9,7 @@
 #include "table.h"
 #include "words.h"
 
-enum { ROW = 30, BAR = 20, NAMES = 108, VALUES = 112 };
+enum { ROW = 30, BAR = 20, NAMES = 104, VALUES = 136 };
 
 static const struct {
     const char *word, *kind, *name;
@@ -69,13 +69,13 @@ static double draw(FILE *out, const void *data, double width)
     const double total = total_of(w, &ms), length = width - NAMES - VALUES;
     const bool in_ms = ms > 0;
     const double unit = in_ms ? ms / total : 100;
-    const leat_scale x =
-        leat_scale_linear(0, total * unit, false, NAMES, length, width > 500 ? 8 : 3);
+    const leat_axis x =
+        leat_axis_linear(0, total * unit, false, NAMES, length, width > 500 ? 8 : 3);
     leat_chart_axis(out, &x, 0, bottom, in_ms ? "milliseconds of a mean step" : "% of the time");
     for (int i = 0; i < w->n; i++) {
         const struct leat_waterfall_part *const part = &w->parts[i];
-        const double y = i * ROW + (ROW - BAR) / 2.0, left = leat_scale_place(&x, at * unit);
-        const double right = leat_scale_place(&x, (at + part->share) * unit);
+        const double y = i * ROW + (ROW - BAR) / 2.0, left = leat_axis_place(&x, at * unit);
+        const double right = leat_axis_place(&x, (at + part->share) * unit);
         char kind[64], name[64];
         snprintf(kind, sizeof kind, "mark %s", part->kind);
         leat_svg_text(out, NAMES - 10, y + 14.5, "", "end",

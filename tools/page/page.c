@@ -96,14 +96,15 @@ static void put_head(FILE *out, const char *title)
 }
 
 /* Links to the sections, with what each says. */
-static void put_contents(FILE *out, const answered *all, int n, int n_logs, int n_traces)
+static void put_contents(FILE *out, const leat_input *inputs, const answered *all, int n,
+                         int n_logs, int n_traces)
 {
     fputs("<nav>\n<h2>In this report</h2>\n<ul>\n", out);
     for (int i = 0; i < n; i++)
         if (all[i].kind) {
             fprintf(out, "<li><a href=\"#s%d\">", i);
-            leat_svg_escape(out, all[i].title);
-            fputs("</a> ", out);
+            leat_svg_escape(out, inputs[i].title);
+            fprintf(out, "</a> <span class=\"soft\">%s</span> ", all[i].kind->command);
             leat_svg_escape(out, all[i].answer.verdict);
             fputs("</li>\n", out);
         }
@@ -156,7 +157,7 @@ static int write_page(leat_page *page, const leat_input *inputs, int n, answered
     else
         fprintf(page->out, "<h1>%s</h1>\n", n_logs ? "Training runs" : "Timeline of a run");
     if (n_answers + (n_logs > 0) + (n_traces > 0) > 1)
-        put_contents(page->out, all, n, n_logs, n_traces);
+        put_contents(page->out, inputs, all, n, n_logs, n_traces);
     const int rc = put_sections(page, inputs, n, all, head);
     fprintf(
         page->out,

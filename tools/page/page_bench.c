@@ -57,9 +57,12 @@ int leat_page_stages(leat_page *page, const json_t *json)
         const char *const name = leat_fields_text_or(stage, "name", "?");
         if (!(leat_fields_number(stage, "samples") > 0))
             continue; /* a device ran it */
-        leat_bars_add(&data, (leat_bar){ name, "in it", "input_wait",
-                                         leat_fields_number(stage, "us_per_sample"), NAN, NAN });
-        leat_bars_add(&data, (leat_bar){ name, "on a CPU", "busy", cpu_us(stage), NAN, NAN });
+        leat_bars_add(&data, (leat_bar){ .name = name,
+                                         .kind = "input_wait",
+                                         .value = leat_fields_number(stage, "us_per_sample"),
+                                         .low = NAN,
+                                         .high = NAN,
+                                         .part = cpu_us(stage) });
     }
     if (data.n == 0)
         return LEAT_OK;

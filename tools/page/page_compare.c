@@ -83,8 +83,7 @@ void leat_page_compare_answer(const json_t *json, leat_answer *out)
     const json_t *const first = first_arm(json), *const best = best_arm(json);
     const char *const verdict = leat_fields_text_or(first, "verdict", "no verdict");
     char value[LEAT_WORDS_SIZE], other[LEAT_WORDS_SIZE], note[200] = "";
-    out->tone = leat_answer_tone_of(verdict, NULL);
-    snprintf(out->verdict, sizeof out->verdict, "%.200s", verdict);
+    leat_answer_verdict(out, verdict, NULL, NULL);
     out->sentence = leat_fields_text(json, "summary");
     out->more = without_verdict(leat_fields_text(first, "sentence"), verdict);
     if (out->sentence && !strcmp(out->sentence, leat_fields_text_or(first, "sentence", "")))
@@ -145,6 +144,7 @@ static int put_arms(leat_page *page, const json_t *json)
         .about = "What the device’s time went to. The thin line is the 95 % interval of the idle "
                  "share, and of the step time.",
         .names = "arm",
+        .step = "mean step",
     };
     for (size_t i = 0; i < json_array_size(arms) && data.n < LEAT_ARMS_MOST; i++) {
         take_arm(json, json_array_get(arms, i), &data.arms[data.n]);

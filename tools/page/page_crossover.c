@@ -47,6 +47,7 @@ static int add_fit(leat_lines *lines, const json_t *device, int colour)
     leat_line *const line = leat_lines_add(lines, measured->name, FIT_POINTS + 1, false);
     if (!line)
         return LEAT_E_NOMEM;
+    lines->lines[lines->n - 2].dots = true;
     line->colour = colour;
     line->fit = true;
     for (int i = 0; i <= FIT_POINTS; i++) {
@@ -74,6 +75,7 @@ int leat_page_crossover(leat_page *page, const json_t *json)
                  "95 % interval of the batch at which both are equally fast.",
         .x_name = "samples per batch",
         .y_name = "milliseconds per step",
+        .from_zero = true,
         .wall = leat_fields_number(json, "crossover_batch"),
         .wall_name = "b* ="
     };

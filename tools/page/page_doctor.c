@@ -79,11 +79,7 @@ void leat_page_doctor_answer(const json_t *json, leat_answer *out)
                                                                         json, "suggestions");
     const char *const kind = leat_fields_text_or(verdict, "class", "no verdict"),
                       *const label = leat_fields_text(verdict, "label");
-    out->tone = leat_answer_tone_of(kind, leat_fields_text(verdict, "severity"));
-    if (label && strncmp(label, kind, strlen(kind)) != 0)
-        snprintf(out->verdict, sizeof out->verdict, "%.100s: %.100s", kind, label);
-    else
-        snprintf(out->verdict, sizeof out->verdict, "%.200s", label ? label : kind);
+    leat_answer_verdict(out, kind, label, leat_fields_text(verdict, "severity"));
     out->sentence = leat_fields_text(verdict, "sentence");
     out->config = leat_fields_text(json, "config");
     out->device = leat_fields_text(json, "device");
@@ -153,9 +149,9 @@ static int put_capacities(leat_page *page, const json_t *json)
     const json_t *const list = leat_fields_list(json, "capacities");
     leat_bars data = { .id = "capacities",
                        .title = "What each part needs for a step, alone",
-                       .about =
-                           "The longest bar is the wall. What overlaps with it costs nothing, and "
-                           "making that faster gains nothing.",
+                       .about = "Of loader, copy and step, the longest is the wall. What overlaps "
+                                "with it costs nothing, and "
+                                "making that faster gains nothing.",
                        .axis = "milliseconds per batch",
                        .unit = "ms",
                        .names = "part" };

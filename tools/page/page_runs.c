@@ -93,6 +93,8 @@ static int put_curves(leat_page *page, const leat_input *inputs, int n, size_t c
                          .about = curves[c].about,
                          .x_name = "steps",
                          .y_name = curves[c].y_name,
+                         .steps = true,
+                         .from_zero = true,
                          .wall = NAN };
     int rc = LEAT_OK, colour = 0;
     for (int i = 0; i < n && rc == LEAT_OK; i++)

@@ -61,7 +61,8 @@ static int put_shares(leat_page *page, const json_t *json)
     leat_arms data = { .title = "Device and step time, epoch by epoch",
                        .about =
                            "What the device’s time went to after the warm-up, and the median step.",
-                       .names = "epoch" };
+                       .names = "epoch",
+                       .step = "median step" };
     for (size_t i = n > 12 ? n - 12 : 0; i < n; i++) {
         const json_t *const epoch = json_array_get(epochs, i);
         leat_arm *const arm = &data.arms[data.n];
@@ -93,6 +94,7 @@ static int put_losses(leat_page *page, const json_t *json)
                         .about = "Mean over the epoch, and on the eval part after it.",
                         .x_name = "epoch",
                         .y_name = "loss",
+                        .steps = true,
                         .wall = NAN };
     int rc = LEAT_OK, n_points = 0;
     for (int k = 0; k < 2 && rc == LEAT_OK; k++) {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "words.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define NO_BREAK "\xc2\xa0"
 
-/* An integer with commas between thousands. */
-static void put_grouped(double value, char text[LEAT_WORDS_SIZE])
+const char *leat_words_group(char text[LEAT_WORDS_SIZE])
 {
-    char digits[32];
-    const int n = snprintf(digits, sizeof digits, "%.0f", fabs(value));
-    int k = 0;
-    if (value < 0)
-        text[k++] = '-';
-    for (int i = 0; i < n; i++) {
-        if (i > 0 && (n - i) % 3 == 0)
-            text[k++] = ',';
-        text[k++] = digits[i];
+    const size_t sign = *text == '-', n = strspn(text + sign, "0123456789"),
+                 rest = strlen(text) + 1;
+    size_t end = sign + n, more = n > 3 ? (n - 1) / 3 : 0;
+    if (more == 0 || text[end] == 'e' || rest + more > LEAT_WORDS_SIZE)
+        return text;
+    memmove(text + end + more, text + end, rest - end);
+    for (size_t k = 1; more > 0; k++) {
+        text[end + more - 1] = text[end - 1];
+        end--;
+        if (k % 3 == 0)
+            text[end + --more] = ',';
     }
-    text[k] = 0;
+    return text;
 }
 
 const char *leat_words_number(double value, char text[LEAT_WORDS_SIZE])
@@ -31,16 +31,16 @@ const char *leat_words_number(double value, char text[LEAT_WORDS_SIZE])
         strcpy(text, "–");
     else if (size >= 1e12 || (size > 0 && size < 1e-4))
         snprintf(text, LEAT_WORDS_SIZE, "%.2e", value);
-    else if (size >= 999.5 || size == 0)
-        put_grouped(value, text);
-    else
+    else if (size >= 999.5 || size == floor(size)) {
+        snprintf(text, LEAT_WORDS_SIZE, "%.0f", value);
+        leat_words_group(text);
+    } else
         snprintf(text, LEAT_WORDS_SIZE, "%.*f",
                  size >= 99.95    ? 0
                  : size >= 9.995  ? 1
                  : size >= 0.9995 ? 2
-                 : size >= 0.0995 ? 3
-                 : size >= 0.0099 ? 4
-                                  : 6,
+                 : size >= 0.0095 ? 3
+                                  : 5,
                  value);
     return text;
 }

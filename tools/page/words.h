@@ -8,6 +8,8 @@ enum { LEAT_WORDS_SIZE = 48 };
 
 /* Three digits or more: 0.0123, 4.16, 98.1, 10,464. */
 const char *leat_words_number(double value, char text[LEAT_WORDS_SIZE]);
+/* Puts commas between thousands of the number that a text begins with. */
+const char *leat_words_group(char text[LEAT_WORDS_SIZE]);
 /* The same with a unit behind. */
 const char *leat_words_unit(double value, const char *unit, char text[LEAT_WORDS_SIZE]);
 /* Of a share: "28 %", "2.1 %". */

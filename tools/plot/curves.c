@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "axis_scale.h"
+#include "axis.h"
 #include "svg.h"
 
 enum {
@@ -56,35 +56,35 @@ static void put_style(FILE *out, int n_runs)
 
 /* --- axes ------------------------------------------------------------------------------------------*/
 
-static void put_axes(FILE *out, const leat_scale *x, const leat_scale *y, bool last)
+static void put_axes(FILE *out, const leat_axis *x, const leat_axis *y, bool last)
 {
     char text[32];
-    double ticks[LEAT_SCALE_TICKS_MOST];
-    int n = leat_scale_ticks(y, ticks);
+    double ticks[LEAT_AXIS_TICKS_MOST];
+    int n = leat_axis_ticks(y, ticks);
     for (int i = 0; i < n; i++) {
-        const double at = leat_scale_place(y, ticks[i]);
+        const double at = leat_axis_place(y, ticks[i]);
         leat_svg_line(out, LEFT, at, WIDTH - RIGHT, at, "grid");
-        leat_svg_text(out, LEFT - 8, at + 4, "", "end", leat_scale_text(y, ticks[i], text));
+        leat_svg_text(out, LEFT - 8, at + 4, "", "end", leat_axis_text(y, ticks[i], text));
     }
-    n = leat_scale_ticks(x, ticks);
+    n = leat_axis_ticks(x, ticks);
     for (int i = 0; i < n; i++) {
-        const double at = leat_scale_place(x, ticks[i]);
+        const double at = leat_axis_place(x, ticks[i]);
         leat_svg_line(out, at, y->at, at, y->at + (last ? 5 : y->length), "grid");
         if (last)
-            leat_svg_text(out, at, y->at + 19, "", "middle", leat_scale_text(x, ticks[i], text));
+            leat_svg_text(out, at, y->at + 19, "", "middle", leat_axis_text(x, ticks[i], text));
     }
 }
 
 /* --- curves ----------------------------------------------------------------------------------------*/
 
-static void put_point(FILE *out, const leat_scale *x, const leat_scale *y, const leat_curve *c,
+static void put_point(FILE *out, const leat_axis *x, const leat_axis *y, const leat_curve *c,
                       size_t i)
 {
-    fprintf(out, " %.1f %.1f", leat_scale_place(x, c->x[i]), leat_scale_place(y, c->y[i]));
+    fprintf(out, " %.1f %.1f", leat_axis_place(x, c->x[i]), leat_axis_place(y, c->y[i]));
 }
 
 /* Of the points from a to b - 1, which share a column of pixels: the lowest and the highest, in order. */
-static void put_column(FILE *out, const leat_scale *x, const leat_scale *y, const leat_curve *c,
+static void put_column(FILE *out, const leat_axis *x, const leat_axis *y, const leat_curve *c,
                        size_t a, size_t b)
 {
     size_t low = a, high = a;
@@ -97,15 +97,15 @@ static void put_column(FILE *out, const leat_scale *x, const leat_scale *y, cons
         put_point(out, x, y, c, low < high ? high : low);
 }
 
-static void put_curve(FILE *out, const leat_scale *x, const leat_scale *y, const leat_curve *c)
+static void put_curve(FILE *out, const leat_axis *x, const leat_axis *y, const leat_curve *c)
 {
     const bool dense = c->n > 2 * PLOT_WIDTH;
     if (c->n > 1) {
         fprintf(out, "<path class=\"r%d k%d\" d=\"M", c->run, c->key);
         for (size_t i = 0, end; i < c->n; i = end) {
-            const double column = floor(leat_scale_place(x, c->x[i]));
+            const double column = floor(leat_axis_place(x, c->x[i]));
             for (end = i + 1;
-                 dense && end < c->n && floor(leat_scale_place(x, c->x[end])) == column;)
+                 dense && end < c->n && floor(leat_axis_place(x, c->x[end])) == column;)
                 end++;
             put_column(out, x, y, c, i, end);
         }
@@ -113,7 +113,7 @@ static void put_curve(FILE *out, const leat_scale *x, const leat_scale *y, const
     }
     for (size_t i = 0; c->n <= DOTS_MOST && i < c->n; i++)
         fprintf(out, "<circle class=\"r%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>\n", c->run,
-                leat_scale_place(x, c->x[i]), leat_scale_place(y, c->y[i]));
+                leat_axis_place(x, c->x[i]), leat_axis_place(y, c->y[i]));
 }
 
 static void extend(double *low, double *high, const double *values, size_t n)
@@ -138,13 +138,13 @@ static void put_keys(FILE *out, const leat_curves_panel *p, int top)
     }
 }
 
-static void put_panel(FILE *out, const leat_curves_panel *p, leat_scale x, int top, bool last)
+static void put_panel(FILE *out, const leat_curves_panel *p, leat_axis x, int top, bool last)
 {
     double low = INFINITY, high = -INFINITY;
     for (int i = 0; i < p->n_curves; i++)
         extend(&low, &high, p->curves[i].y, p->curves[i].n);
-    const leat_scale y =
-        leat_scale_linear(low, high, true, top + 16 + PLOT_HEIGHT, -PLOT_HEIGHT, TICKS_MOST);
+    const leat_axis y =
+        leat_axis_linear(low, high, true, top + 16 + PLOT_HEIGHT, -PLOT_HEIGHT, TICKS_MOST);
     put_keys(out, p, top);
     put_axes(out, &x, &y, last);
     for (int i = 0; i < p->n_curves; i++)
@@ -153,7 +153,7 @@ static void put_panel(FILE *out, const leat_curves_panel *p, leat_scale x, int t
 
 /* --- the picture -----------------------------------------------------------------------------------*/
 
-static leat_scale x_axis(const leat_curves_picture *picture)
+static leat_axis x_axis(const leat_curves_picture *picture)
 {
     double low = INFINITY, high = -INFINITY;
     for (int i = 0; i < picture->n_panels; i++)
@@ -161,7 +161,7 @@ static leat_scale x_axis(const leat_curves_picture *picture)
             extend(&low, &high, picture->panels[i].curves[k].x, picture->panels[i].curves[k].n);
     if (low > 0 && low < high && low < (high - low) / 4)
         low = 0; /* a run begins at 0, though its first line comes later */
-    return leat_scale_linear(low, high, false, LEFT, PLOT_WIDTH, TICKS_MOST);
+    return leat_axis_linear(low, high, false, LEFT, PLOT_WIDTH, TICKS_MOST);
 }
 
 static void put_legend(FILE *out, const leat_curves_picture *picture)
@@ -179,7 +179,7 @@ char *leat_curves_draw(const leat_curves_picture *picture, size_t *size)
     FILE *const out = open_memstream(&text, size);
     const int head = 28 + picture->n_runs * LEGEND_ROW + 12;
     const int height = head + picture->n_panels * PANEL_HEIGHT + 30;
-    const leat_scale x = x_axis(picture);
+    const leat_axis x = x_axis(picture);
     if (!out)
         return NULL;
     fprintf(out,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "axis_scale.h"
+#include "axis.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,11 +23,10 @@ static void widen(double *low, double *high)
     *high = middle + around;
 }
 
-leat_scale leat_scale_linear(double low, double high, bool wide, double at, double length,
-                             int n_most)
+leat_axis leat_axis_linear(double low, double high, bool wide, double at, double length, int n_most)
 {
     widen(&low, &high);
-    leat_scale s = { low, high, nice_step(high - low, n_most), false, at, length, n_most };
+    leat_axis s = { low, high, nice_step(high - low, n_most), false, at, length, n_most };
     if (wide) {
         s.low = floor(low / s.step) * s.step;
         s.high = ceil(high / s.step) * s.step;
@@ -50,7 +49,7 @@ static double round_log(double value, bool up)
     return power * found;
 }
 
-leat_scale leat_scale_log(double low, double high, double at, double length, int n_most)
+leat_axis leat_axis_log(double low, double high, double at, double length, int n_most)
 {
     if (!(low <= high)) {
         low = 1;
@@ -60,10 +59,10 @@ leat_scale leat_scale_log(double low, double high, double at, double length, int
     high = round_log(high, true);
     if (high < low * 5)
         high = round_log(low * 5, true);
-    return (leat_scale){ low, high, 0, true, at, length, n_most };
+    return (leat_axis){ low, high, 0, true, at, length, n_most };
 }
 
-double leat_scale_place(const leat_scale *s, double value)
+double leat_axis_place(const leat_axis *s, double value)
 {
     if (s->log)
         return s->at + log(value / s->low) / log(s->high / s->low) * s->length;
@@ -71,16 +70,16 @@ double leat_scale_place(const leat_scale *s, double value)
 }
 
 /* Powers of ten, with 2 and 5 times them where there is room, or every n-th where there is not. */
-static int log_ticks(const leat_scale *s, double values[LEAT_SCALE_TICKS_MOST])
+static int log_ticks(const leat_axis *s, double values[LEAT_AXIS_TICKS_MOST])
 {
     static const double parts[] = { 1, 2, 5 };
     const double first = floor(log10(s->low) + 1e-9), decades = log10(s->high / s->low);
     const bool fine = 3 * decades + 1 <= s->n_most;
     const double stride = fmax(1, ceil((decades + 1) / s->n_most));
     int n = 0;
-    for (double power = first; n < LEAT_SCALE_TICKS_MOST && power <= log10(s->high) + 1e-9;
+    for (double power = first; n < LEAT_AXIS_TICKS_MOST && power <= log10(s->high) + 1e-9;
          power += stride)
-        for (int i = 0; i < (fine ? 3 : 1) && n < LEAT_SCALE_TICKS_MOST; i++) {
+        for (int i = 0; i < (fine ? 3 : 1) && n < LEAT_AXIS_TICKS_MOST; i++) {
             const double value = parts[i] * pow(10, power);
             if (value >= s->low * (1 - 1e-9) && value <= s->high * (1 + 1e-9))
                 values[n++] = value;
@@ -88,20 +87,20 @@ static int log_ticks(const leat_scale *s, double values[LEAT_SCALE_TICKS_MOST])
     return n;
 }
 
-int leat_scale_ticks(const leat_scale *s, double values[LEAT_SCALE_TICKS_MOST])
+int leat_axis_ticks(const leat_axis *s, double values[LEAT_AXIS_TICKS_MOST])
 {
     if (s->log)
         return log_ticks(s, values);
     const double first = ceil(s->low / s->step - 1e-9); /* counted in steps from 0 */
     const double n = floor(s->high / s->step + 1e-9) - first + 1;
-    const int most = 2 * s->n_most < LEAT_SCALE_TICKS_MOST ? 2 * s->n_most : LEAT_SCALE_TICKS_MOST;
+    const int most = 2 * s->n_most < LEAT_AXIS_TICKS_MOST ? 2 * s->n_most : LEAT_AXIS_TICKS_MOST;
     const int count = n < 0 ? 0 : n > most ? most : (int)n;
     for (int i = 0; i < count; i++)
         values[i] = (first + i) * s->step;
     return count;
 }
 
-const char *leat_scale_text(const leat_scale *s, double value, char text[32])
+const char *leat_axis_text(const leat_axis *s, double value, char text[32])
 {
     if (s->log) {
         if (value >= 1e6 || value < 1e-4)
