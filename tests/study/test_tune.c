@@ -45,7 +45,8 @@ static void tune(const leat_config *config, double seconds)
         for (int32_t i = 0; i < result.n_tried; i++)
             print_message("%.0f %.2f (%.2f-%.2f) %d %s\n", result.tried[i].samples_per_s.value,
                           result.tried[i].speedup.value, result.tried[i].speedup.low,
-                          result.tried[i].speedup.high, result.tried[i].rounds, result.tried[i].set);
+                          result.tried[i].speedup.high, result.tried[i].rounds,
+                          result.tried[i].set);
     assert_true(result.n_tried > 1 && result.seconds > 0 && result.baseline.value > 0);
     for (int32_t i = 0; i < result.n_tried; i++) {
         const leat_tune_try *try = &result.tried[i];
