@@ -270,11 +270,11 @@ static int32_t choose_steps(const leat_arm *arm, size_t warm)
 }
 
 /* True when the warm-up lasted at least one run and step times are steady, or when it reached its limit. */
-static bool is_warm(const leat_arm *arm, size_t warm)
+static bool is_warm(const leat_arm *arm, size_t warm, int64_t limit_ns)
 {
     const size_t n = arm->n_times;
     const int64_t ns = arm->times[n - 1].compute_end_ns - arm->times[0].compute_start_ns;
-    return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS || ns >= WARM_MAX_NS;
+    return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS || ns >= limit_ns;
 }
 
 /* Measures the step alone once, to learn how many steps fill a short run. The result is dropped. */
@@ -290,8 +290,9 @@ static int warm_alone(leat_arm *arm, leat_error *err)
     return LEAT_OK;
 }
 
-int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
+int leat_arm_warm_up(leat_arm *arm, int32_t steps, int32_t limit_ms, leat_error *err)
 {
+    const int64_t limit_ns = limit_ms > 0 ? (int64_t)limit_ms * 1000000 : WARM_MAX_NS;
     leat_loader *loader = NULL;
     size_t warm = 0;
     int rc = open_loader(arm, &loader, err);
@@ -303,7 +304,7 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
             (rc = append_times(arm, WARM_CHUNK, err)) < 0)
             break;
         warm = leat_meter_warm(arm->times, arm->n_times);
-    } while (!is_warm(arm, warm));
+    } while (!is_warm(arm, warm, limit_ns));
     leat_loader_close(&loader);
     if (rc < 0)
         return rc;

@@ -32,8 +32,9 @@ int leat_arm_open(leat_arm *arm, leat_error *err);
 void leat_arm_close(leat_arm *arm);
 
 /* Runs until step times are steady and sets the number of steps of a run.
- * steps  that number; 0: as many as last about 0.3 s */
-int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err);
+ * steps     that number; 0: as many as last about 0.3 s
+ * limit_ms  longest warm-up; 0: 3000 */
+int leat_arm_warm_up(leat_arm *arm, int32_t steps, int32_t limit_ms, leat_error *err);
 
 /* Each function opens a new loader, settles, measures, and fills the meter of this round. The runs of loader
  * and step alone are shorter: about 0.1 s. */
