@@ -21,15 +21,15 @@ if(LEAT_HAVE_CUDA)
     # The kernels become bytes in the plugin, so that no C++ is linked. No contraction of a * b + c,
     # so that kernels give the bytes that the plain C gives. Code for compute capability 8.0 and 9.0,
     # and PTX that a driver compiles for what comes later.
-    file(GLOB_RECURSE cuda_headers CONFIGURE_DEPENDS src/cuda/*.h src/ops/*.h src/train/activations.h)
     set(fatbin ${CMAKE_BINARY_DIR}/generated/gpu_kernels.fatbin)
     add_custom_command(OUTPUT ${fatbin}
         COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -fatbin -std=c++17 -O3 -fmad=false
                 -gencode arch=compute_80,code=sm_80
                 "-gencode=arch=compute_90,code=[sm_90,compute_90]"
                 -I${CMAKE_SOURCE_DIR}/include -I${CMAKE_SOURCE_DIR}/src
+                -MMD -MF ${fatbin}.d -MT ${fatbin}
                 -o ${fatbin} ${CMAKE_SOURCE_DIR}/src/cuda/kernels/gpu_kernels.cu
-        DEPENDS src/cuda/kernels/gpu_kernels.cu ${cuda_headers} src/ops/image/host_device.h include/leat/op.h VERBATIM)
+        DEPENDS src/cuda/kernels/gpu_kernels.cu DEPFILE ${fatbin}.d VERBATIM)
     add_library(leat_cuda MODULE ${cuda_sources})
     set_source_files_properties(src/cuda/gpu_fatbin.c PROPERTIES
         COMPILE_DEFINITIONS LEAT_FATBIN="${fatbin}" OBJECT_DEPENDS ${fatbin})

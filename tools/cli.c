@@ -14,7 +14,7 @@ static const leat_cli_word words[] = {
     { "seed", "SEED", 0 },         { "shuffle", "SEED", 0 },     { "size", "PIXELS", 0 },
     { "split", "SHARE", 0 },       { "feature", "NAME", 0 },     { "trace", "FILE", 0 },
     { "progress", "WHEN", 0 },     { "jpeg", "restart[=N]", 0 }, { "results", "DIR", 0 },
-    { "data", "DIR", 0 },
+    { "data", "DIR", 0 },          { "svg", "DIR", 0 },
 };
 
 leat_cli_word leat_cli_word_of(const leat_option *row)

@@ -65,7 +65,10 @@ struct leat_command {
     X(export)                                                                                      \
     X(plot)                                                                                        \
     X(compare)                                                                                     \
+    X(doctor)                                                                                      \
+    X(whatif)                                                                                      \
     X(experiment)                                                                                  \
+    X(report)                                                                                      \
     X(ops)                                                                                         \
     X(devices)                                                                                     \
     X(help)

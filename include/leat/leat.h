@@ -8,7 +8,9 @@
 #include "leat/budget.h"
 #include "leat/checkpoint.h"
 #include "leat/config.h"
+#include "leat/crossover.h"
 #include "leat/device.h"
+#include "leat/doctor.h"
 #include "leat/error.h"
 #include "leat/experiment.h"
 #include "leat/jpeg_probe.h"
@@ -22,5 +24,6 @@
 #include "leat/study.h"
 #include "leat/tensor.h"
 #include "leat/train.h"
+#include "leat/whatif.h"
 
 #endif

@@ -32,6 +32,11 @@ typedef struct leat_meter {
     size_t n_steps;
     int64_t wall_ns;
     double busy, input_wait, exposed_copy, other; /* shares; sum 1 */
+    /* Parts of `other`, by where the device idled; they sum to it. */
+    double other_host;   /* before the consumer asked for the batch */
+    double other_send;   /* the batch was complete, and its copy had not begun */
+    double other_start;  /* batch and copy were complete, and the step had not begun */
+    double other_inside; /* inside the step */
     double samples_per_s;
     int64_t step_p50_ns, step_p95_ns; /* between ends of consecutive steps */
 } leat_meter;

@@ -19,9 +19,15 @@ enum {
 };
 static const size_t LARGEST_WORKSPACE = (size_t)1 << 30;
 
+/* cuDNN's plan, which plans of equal specs share. */
+typedef struct built {
+    void *plan;
+    int n_users;
+} built;
+
 struct leat_cudnn_plan {
     const leat_cudnn_api *api;
-    void *plan;
+    built *engine;
     void *pack; /* pointers of the last run; NULL: none */
     leat_gpu_lib_args packed;
     int64_t ids[CUDNN_ID_INSIDE];
@@ -73,8 +79,14 @@ void leat_cudnn_properties_close(const leat_cudnn_api *api, void **properties)
 static leat_cudnn_plan *new_plan(const search *s)
 {
     leat_cudnn_plan *const p = calloc(1, sizeof *p);
-    if (!p)
+    built *const e = calloc(1, sizeof *e);
+    if (!p || !e) {
+        free(p);
+        free(e);
         return NULL;
+    }
+    e->n_users = 1;
+    p->engine = e;
     p->api = s->target->api;
     p->n_ids = s->build.n_ids;
     memcpy(p->ids, s->build.ids, sizeof p->ids);
@@ -90,9 +102,23 @@ void leat_cudnn_plan_close(leat_cudnn_plan **plan)
         return;
     if (p->pack)
         p->api->cudnnBackendDestroyDescriptor(p->pack);
-    if (p->plan)
-        p->api->cudnnBackendDestroyDescriptor(p->plan);
+    if (--p->engine->n_users == 0) {
+        if (p->engine->plan)
+            p->api->cudnnBackendDestroyDescriptor(p->engine->plan);
+        free(p->engine);
+    }
     free(p);
+}
+
+leat_cudnn_plan *leat_cudnn_plan_share(const leat_cudnn_plan *plan)
+{
+    leat_cudnn_plan *const p = malloc(sizeof *p);
+    if (!p)
+        return NULL;
+    *p = *plan;
+    p->pack = NULL;
+    p->engine->n_users++;
+    return p;
 }
 
 /* The plan's descriptor for the target's device, without an engine. */
@@ -126,7 +152,7 @@ static leat_cudnn_plan *finish_plan(search *s, leat_cudnn_build *b, void *d, boo
     else if (!p)
         snprintf(s->trouble, sizeof s->trouble, "its workspace is too large");
     if (p) {
-        p->plan = d;
+        p->engine->plan = d;
         p->was_cached = was_cached;
         b->n_made = 0; /* it is the only one */
     }
@@ -168,7 +194,7 @@ void leat_cudnn_plan_store(const leat_cudnn_target *target, const leat_gpu_lib_s
     int64_t n = 0;
     if (!target->cache_path || plan->was_cached)
         return;
-    if (plan->api->cudnnBackendGetAttribute(plan->plan,
+    if (plan->api->cudnnBackendGetAttribute(plan->engine->plan,
                                             CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
                                             CUDNN_TYPE_CHAR, 0, &n, NULL) != 0 ||
         n <= 0)
@@ -176,7 +202,7 @@ void leat_cudnn_plan_store(const leat_cudnn_target *target, const leat_gpu_lib_s
     char *const text = malloc((size_t)n);
     leat_gpu_lib_spec_text(spec, name, sizeof name);
     version_text(target, version);
-    if (text && plan->api->cudnnBackendGetAttribute(plan->plan,
+    if (text && plan->api->cudnnBackendGetAttribute(plan->engine->plan,
                                                     CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
                                                     CUDNN_TYPE_CHAR, n, &n, text) == 0)
         leat_plan_cache_store(target->cache_path, name, version, text, (size_t)n);
@@ -407,7 +433,7 @@ int leat_cudnn_plan_run(leat_cudnn_plan *p, void *handle, const leat_gpu_lib_arg
     const int rc = same ? LEAT_OK : pack_pointers(p, args, err);
     if (rc < 0)
         return rc;
-    const int status = p->api->cudnnBackendExecute(handle, p->plan, p->pack);
+    const int status = p->api->cudnnBackendExecute(handle, p->engine->plan, p->pack);
     if (status == CUDNN_STATUS_SUCCESS)
         return LEAT_OK;
     leat_cudnn_build b = { .api = p->api };

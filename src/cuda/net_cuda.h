@@ -104,7 +104,6 @@ typedef struct leat_net_graph {
     cudaGraph_t graph; /* owns the node */
     cudaGraphExec_t exec;
     cudaGraphNode_t ingest;
-    struct cudaKernelNodeParams params;
     bool warm; /* the step has run call by call */
 } leat_net_graph;
 
@@ -167,6 +166,11 @@ static inline int leat_net_use(leat_net *net, leat_error *err)
 {
     return leat_gpu_check(net->gpu, cudaSetDevice(net->gpu->number), "choosing the device", err);
 }
+
+/* --- net_choose.c ------------------------------------------------------------------------------ */
+
+/* Sets loss and optimizer of the net, or says what does not run on a GPU. */
+int leat_net_choose(leat_net *net, leat_error *err);
 
 /* --- net_memory.c ------------------------------------------------------------------------------ */
 

@@ -69,14 +69,25 @@ static int run_step(leat_net *net, const leat_net_plan *plan, const leat_net_cal
     return rc < 0 ? rc : leat_net_run_all(net, &net->update[variant], stream, err);
 }
 
+/* New arguments for later launches. The kernel is named by its own handle: what cudaGraphKernelNodeGetParams says
+ * of a kernel that no host symbol stands for is not documented. */
+static cudaError_t set_ingest(const leat_net *net, const leat_net_graph *g,
+                              const leat_net_call *ingest)
+{
+    void *all[] = { (void *)(uintptr_t)&ingest->args };
+    struct cudaKernelNodeParams params = { .gridDim = { ingest->blocks[0], ingest->blocks[1], 1 },
+                                           .blockDim = { LEAT_TRAIN_THREADS, 1, 1 },
+                                           .kernelParams = all };
+    memcpy(&params.func, &net->kernels[ingest->kernel], sizeof params.func);
+    return cudaGraphExecKernelNodeSetParams(g->exec, g->ingest, &params);
+}
+
 /* A captured stream is a chain, so the graph's one root is ingest. */
 static cudaError_t find_ingest(leat_net_graph *g)
 {
     size_t n = 1;
-    cudaError_t rc = cudaGraphGetRootNodes(g->graph, &g->ingest, &n);
-    if (rc == cudaSuccess && n != 1)
-        rc = cudaErrorInvalidValue;
-    return rc == cudaSuccess ? cudaGraphKernelNodeGetParams(g->ingest, &g->params) : rc;
+    const cudaError_t rc = cudaGraphGetRootNodes(g->graph, &g->ingest, &n);
+    return rc == cudaSuccess && n != 1 ? cudaErrorInvalidValue : rc;
 }
 
 static int capture(leat_net *net, const leat_net_plan *plan, const leat_net_call *ingest,
@@ -94,21 +105,19 @@ static int capture(leat_net *net, const leat_net_plan *plan, const leat_net_call
         rc = cudaGraphInstantiate(&g->exec, g->graph, 0);
     if (rc == cudaSuccess)
         rc = find_ingest(g);
+    if (rc == cudaSuccess) /* here, so that `graph: auto` goes on where it fails */
+        rc = set_ingest(net, g, ingest);
     if (rc == cudaSuccess)
         rc = cudaGraphUpload(g->exec, stream);
     return leat_gpu_check(net->gpu, rc, "recording a step as a graph", err);
 }
 
-static int replay(leat_net *net, leat_net_graph *g, const leat_net_call *ingest,
+static int replay(leat_net *net, const leat_net_graph *g, const leat_net_call *ingest,
                   cudaStream_t stream, leat_error *err)
 {
-    void *all[] = { (void *)(uintptr_t)&ingest->args };
-    g->params.kernelParams = all;
-    g->params.extra = NULL;
-    cudaError_t rc = cudaGraphExecKernelNodeSetParams(g->exec, g->ingest, &g->params);
+    cudaError_t rc = set_ingest(net, g, ingest);
     if (rc == cudaSuccess)
         rc = cudaGraphLaunch(g->exec, stream);
-    g->params.kernelParams = NULL;
     return leat_gpu_check(net->gpu, rc, "launching a step", err);
 }
 

@@ -19,6 +19,7 @@ struct leat_gpu_lib {
     void *cudnn, *cublaslt; /* handles */
     cudaStream_t stream;    /* of the cuDNN handle */
     bool measure;
+    leat_gpu_lib_op *ops; /* that are open */
     leat_cudnn_target target;
     char device[400], cache_path[1024];
 };
@@ -31,6 +32,7 @@ struct leat_gpu_lib_op {
     leat_cublaslt_matmul
         *sum;       /* gradient of the bias, where matmul cannot compute it too; else NULL */
     void *constant; /* device memory: zeros as a bias, or ones for `sum`; NULL: none */
+    leat_gpu_lib_op *next;
 };
 
 static int check(cudaError_t rc, const char *what, leat_error *err)
@@ -108,8 +110,7 @@ static int lib_open(const leat_gpu_lib_options *options, leat_gpu_lib **out, lea
         lib_close(&l);
         return rc;
     }
-    if (options->cache_path)
-        snprintf(l->cache_path, sizeof l->cache_path, "%s", options->cache_path);
+    snprintf(l->cache_path, sizeof l->cache_path, "%s", options->cache_path);
     l->target = (leat_cudnn_target){ .api = &libs->cudnn,
                                      .handle = l->cudnn,
                                      .device = l->device,
@@ -118,9 +119,14 @@ static int lib_open(const leat_gpu_lib_options *options, leat_gpu_lib **out, lea
     return LEAT_OK;
 }
 
-static void lib_describe(const leat_gpu_lib *lib, char *text, size_t size)
+static void lib_describe(char *text, size_t size)
 {
-    leat_gpu_libs_describe(lib->libs, text, size);
+    leat_error err = { 0 };
+    const leat_gpu_libs *const libs = leat_gpu_libs_open(&err);
+    if (libs)
+        leat_gpu_libs_describe(libs, text, size);
+    else
+        snprintf(text, size, "%s", err.message);
 }
 
 /* --- running ----------------------------------------------------------------------------------- */
@@ -234,7 +240,8 @@ static void close_bench(bench *b)
 
 /* --- opening ----------------------------------------------------------------------------------- */
 
-static int put_constant(leat_gpu_lib_op *op, int64_t n, bool ones, leat_error *err)
+static int put_constant(leat_gpu_lib_op *op, int64_t n, bool ones, cudaStream_t stream,
+                        leat_error *err)
 {
     const size_t t = op->spec.type == LEAT_PRECISION_BF16 ? 2 : 4, size = (size_t)n * t;
     char *const values = calloc(1, size);
@@ -246,9 +253,12 @@ static int put_constant(leat_gpu_lib_op *op, int64_t n, bool ones, leat_error *e
         memcpy(values + (size_t)i * t, t == 2 ? (const void *)&one_short : &one, t);
     }
     int rc = check(cudaMalloc(&op->constant, size), "memory for a constant", err);
-    if (rc == LEAT_OK)
-        rc = check(cudaMemcpy(op->constant, values, size, cudaMemcpyHostToDevice),
+    if (rc ==
+        LEAT_OK) /* a plain copy may return before its end, and no other stream waits for it */
+        rc = check(cudaMemcpyAsync(op->constant, values, size, cudaMemcpyHostToDevice, stream),
                    "copying a constant", err);
+    if (rc == LEAT_OK)
+        rc = check(cudaStreamSynchronize(stream), "copying a constant", err);
     free(values);
     return rc;
 }
@@ -285,6 +295,20 @@ static int fastest_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_cudnn_pla
     return rc;
 }
 
+/* The plan of an open op with the same spec; NULL: there is none. */
+static leat_cudnn_plan *shared_plan(const leat_gpu_lib_op *op)
+{
+    char text[256], other[256];
+    leat_gpu_lib_spec_text(&op->spec, text, sizeof text);
+    for (const leat_gpu_lib_op *o = op->lib->ops; o; o = o->next) {
+        leat_gpu_lib_spec_text(&o->spec, other, sizeof other);
+        if (o->plan && !strcmp(text, other) && !(o->spec.epsilon < op->spec.epsilon) &&
+            !(o->spec.epsilon > op->spec.epsilon))
+            return leat_cudnn_plan_share(o->plan);
+    }
+    return NULL;
+}
+
 static int open_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_error *err)
 {
     leat_cudnn_plan *plans[MEASURED];
@@ -293,9 +317,11 @@ static int open_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_error *err)
     /* cuDNN's compiled engines for relu have a bias. */
     const bool no_bias = spec.kind == LEAT_GPU_LIB_CONV && spec.relu && !spec.bias;
     spec.bias |= no_bias;
-    if (no_bias && (rc = put_constant(op, spec.out[2], false, err)) < 0)
+    if (no_bias && (rc = put_constant(op, spec.out[2], false, stream, err)) < 0)
         return rc;
     leat_cudnn_target target = op->lib->target;
+    if ((op->plan = shared_plan(op)) != NULL)
+        return LEAT_OK;
     if (!op->lib->measure)
         rc = leat_cudnn_plans(&target, &spec, 1, &op->plan, &n, err);
     else if ((op->plan = leat_cudnn_plan_cached(&target, &spec)) == NULL) {
@@ -328,11 +354,11 @@ static int fastest_way(leat_gpu_lib_op *op, cudaStream_t stream, const leat_cubl
 }
 
 /* The bias's gradient as a product of its own, with ones. */
-static int open_sum(leat_gpu_lib_op *op, size_t *workspace, leat_error *err)
+static int open_sum(leat_gpu_lib_op *op, cudaStream_t stream, size_t *workspace, leat_error *err)
 {
     leat_gpu_lib_spec spec = op->spec;
     leat_cublaslt_choice way;
-    int n, rc = put_constant(op, spec.rows, true, err);
+    int n, rc = put_constant(op, spec.rows, true, stream, err);
     spec.in[2] = 1;
     spec.bias = false;
     if (rc == LEAT_OK)
@@ -360,7 +386,7 @@ static int open_matmul(leat_gpu_lib_op *op, cudaStream_t stream, size_t *workspa
         if (rc == LEAT_OK)
             rc = leat_cublaslt_ways(op->matmul, op->lib->cublaslt, most, ways, &n, err);
         if (rc == LEAT_OK)
-            rc = open_sum(op, workspace, err);
+            rc = open_sum(op, stream, workspace, err);
     }
     if (rc < 0)
         return rc;
@@ -378,6 +404,11 @@ static void op_close(leat_gpu_lib_op **op)
     *op = NULL;
     if (!o)
         return;
+    for (leat_gpu_lib_op **at = &o->lib->ops; *at; at = &(*at)->next)
+        if (*at == o) {
+            *at = o->next;
+            break;
+        }
     leat_cudnn_plan_close(&o->plan);
     leat_cublaslt_close(&o->matmul);
     leat_cublaslt_close(&o->sum);
@@ -407,6 +438,8 @@ static int op_open(leat_gpu_lib *lib, const leat_gpu_lib_spec *spec, cudaStream_
     }
     if (op->plan)
         bytes->workspace = leat_cudnn_plan_workspace(op->plan);
+    op->next = lib->ops;
+    lib->ops = op;
     *out = op;
     return LEAT_OK;
 }

@@ -17,8 +17,12 @@ typedef struct leat_sim_options {
     double copy_bytes_per_s;     /* pinned */
     double pageable_bytes_per_s; /* pageable; such copies are synchronous */
     int64_t copy_latency_ns;
-    int32_t copy_data; /* 1: copies move their bytes; 0: they only take time */
+    int32_t copy_data;    /* 1: copies move their bytes; 0: they only take time */
+    int32_t host;         /* LEAT_SIM_PLAIN, LEAT_SIM_EAGER */
+    leat_string measured; /* result file of gpu_check, "": none */
 } leat_sim_options;
+
+enum { LEAT_SIM_PLAIN, LEAT_SIM_EAGER };
 
 extern const leat_option leat_device_sim_options[];
 
@@ -36,6 +40,11 @@ const leat_sim_preset *leat_device_sim_preset(size_t i);
  * LEAT_OK, LEAT_E_CONFIG or LEAT_E_NOMEM. */
 int leat_device_sim_parse(const char *spec, leat_sim_options *options, char *text, size_t size,
                           leat_error *err);
+
+/* Replaces rates and latency of copies by those in a result file of gpu_check: line "copy rates", figures
+ * pinned_4_kib, pinned_37632_kib and pageable_37632_kib in GB/s. Returns LEAT_OK, LEAT_E_IO, LEAT_E_CONFIG
+ * (the file has no such figures) or LEAT_E_NOMEM. */
+int leat_device_sim_measured(const char *path, leat_sim_options *options, leat_error *err);
 
 /* Enqueues a kernel of max(flops / peak, bytes / memory rate, kernel_min_ns). It starts no earlier than
  * its launch. Returns LEAT_OK. */

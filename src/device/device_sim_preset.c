@@ -2,16 +2,30 @@
  *
  * device_sim_preset.c: options, presets and names of simulated accelerators.
  *
- * Peak rates come from data sheets. Real kernels are slower, so a simulated step is the shortest
- * possible one: an input that keeps the simulation busy also keeps the real chip busy. Data sheets do
- * not give launch time, shortest kernel, copy latency and pageable rate. For NVIDIA chips we assume
- * 4 µs, 2 µs, 5 µs and 6 GB/s. Copies have the PCIe rate of one direction less 12 % for packet
- * headers. */
+ * Peak rates come from data sheets: dense products with sums in float32, in bfloat16 (T4: float16). Real
+ * kernels are slower, so a simulated step is the shortest possible one: an input that keeps the simulation
+ * busy also keeps the real chip busy. Copies have the PCIe rate of one direction less 12 % for packet
+ * headers (x16: 3.0 15.75 GB/s, 4.0 31.5, 5.0 63; x8: half). Data sheets do not give launch time, shortest
+ * kernel, copy latency and pageable rate; for NVIDIA chips we assume 4 µs, 2 µs, 5 µs and 6 GB/s. A result
+ * file of gpu_check replaces the assumed figures of copies (`measured`).
+ *
+ * The laptop is a GeForce RTX 4070 Laptop GPU at 115 W: 4608 lanes at 2.175 GHz are 20.05 TFLOP/s in
+ * float32, and products in bfloat16 run at twice that on Ada chips (RTX 4090: 165.2 and 82.6). It has 128
+ * bits of GDDR6 at 16 Gbit/s and PCIe 4.0 x8.
+ *
+ * host: eager adds the time that a framework without graphs needs per kernel. PyTorch 2.15 on one core
+ * (Zen 5, CPU tensors of one row) needs 9.5 to 18 µs of CPU time per kernel that this simulation counts for
+ * the same model, optimiser included (bench/eager_host.py). We take 10 µs. A real GPU adds the call of
+ * its driver: launch_ns. */
 #include <string.h>
 
 #include "base/text.h"
 #include "config/node.h"
 #include "device_sim.h"
+
+enum { EAGER_NS = 10000 };
+
+static const char *const hosts[] = { "plain", "eager", NULL };
 
 /* The initial values are those of the default preset. */
 const leat_option leat_device_sim_options[] = {
@@ -30,25 +44,45 @@ const leat_option leat_device_sim_options[] = {
                     "time before the first byte of a copy, ns"),
     LEAT_OPTION_BOOL(leat_sim_options, copy_data, "true",
                      "copy the bytes; false: only model the time"),
+    LEAT_OPTION_ENUM(
+        leat_sim_options, host, "plain", hosts,
+        "who issues kernels; plain: only launch_ns each; eager: a framework that runs op by "
+        "op, 10,000 ns more (PyTorch on one core, a lower bound)"),
+    LEAT_OPTION_STRING(
+        leat_sim_options, measured, "",
+        "result file of gpu_check (gpu_check.json) to take the rates and the latency of "
+        "copies from"),
     LEAT_OPTION_END
 };
+
+/* What is assumed of all NVIDIA chips, and three figures of one. */
+#define NVIDIA(flops, memory, copy)                                                                \
+    {                                                                                              \
+        flops, memory, 4000, 2000, copy, 6e9, 5000, 1, LEAT_SIM_PLAIN,                             \
+        {                                                                                          \
+            ""                                                                                     \
+        }                                                                                          \
+    }
 
 static const leat_sim_preset presets[] = {
     { "small",
       "invented: steps of a small CNN take a few milliseconds, so two cores keep up",
-      { 200e9, 50e9, 10000, 2000, 6e9, 2e9, 10000, 1 } },
-    { "l4",
-      "NVIDIA L4 data sheet: bf16 dense 121 TFLOP/s, 300 GB/s, PCIe 4.0 x16",
-      { 121e12, 300e9, 4000, 2000, 28e9, 6e9, 5000, 1 } },
-    { "a100",
-      "NVIDIA A100 80GB SXM data sheet: bf16 dense 312 TFLOP/s, 2039 GB/s, PCIe 4.0 x16",
-      { 312e12, 2039e9, 4000, 2000, 28e9, 6e9, 5000, 1 } },
-    { "h100",
-      "NVIDIA H100 SXM data sheet: bf16 dense 989 TFLOP/s, 3.35 TB/s, PCIe 5.0 x16",
-      { 989e12, 3350e9, 4000, 2000, 56e9, 6e9, 5000, 1 } },
-    { "h200",
-      "NVIDIA H200 SXM data sheet: bf16 dense 989 TFLOP/s, 4.8 TB/s, PCIe 5.0 x16",
-      { 989e12, 4800e9, 4000, 2000, 56e9, 6e9, 5000, 1 } },
+      { 200e9, 50e9, 10000, 2000, 6e9, 2e9, 10000, 1, LEAT_SIM_PLAIN, { "" } } },
+    { "laptop", "GeForce RTX 4070 Laptop at 115 W: bf16 dense 40.1 TFLOP/s, 256 GB/s, PCIe 4.0 x8",
+      NVIDIA(40.1e12, 256e9, 14e9) },
+    { "rtx4090",
+      "GeForce RTX 4090, Ada whitepaper: bf16 dense 165.2 TFLOP/s, 1008 GB/s, PCIe 4.0 x16",
+      NVIDIA(165.2e12, 1008e9, 28e9) },
+    { "t4", "NVIDIA T4 data sheet: fp16 65 TFLOP/s, 320 GB/s, PCIe 3.0 x16",
+      NVIDIA(65e12, 320e9, 14e9) },
+    { "l4", "NVIDIA L4 data sheet: bf16 dense 121 TFLOP/s, 300 GB/s, PCIe 4.0 x16",
+      NVIDIA(121e12, 300e9, 28e9) },
+    { "a100", "NVIDIA A100 80GB SXM data sheet: bf16 dense 312 TFLOP/s, 2039 GB/s, PCIe 4.0 x16",
+      NVIDIA(312e12, 2039e9, 28e9) },
+    { "h100", "NVIDIA H100 SXM data sheet: bf16 dense 989 TFLOP/s, 3.35 TB/s, PCIe 5.0 x16",
+      NVIDIA(989e12, 3350e9, 56e9) },
+    { "h200", "NVIDIA H200 SXM data sheet: bf16 dense 989 TFLOP/s, 4.8 TB/s, PCIe 5.0 x16",
+      NVIDIA(989e12, 4800e9, 56e9) },
 };
 enum { N_PRESETS = sizeof presets / sizeof *presets };
 
@@ -113,6 +147,13 @@ int leat_device_sim_parse(const char *spec, leat_sim_options *options, char *tex
     int rc = LEAT_OK;
     if (changes && (rc = apply_changes(changes, options, err)) < 0)
         return rc;
+    /* Options that the name gives win over the file. */
+    if (options->measured.text[0] &&
+        ((rc = leat_device_sim_measured(options->measured.text, options, err)) < 0 ||
+         (rc = apply_changes(changes, options, err)) < 0))
+        return rc;
+    if (options->host == LEAT_SIM_EAGER)
+        options->launch_ns += EAGER_NS;
     leat_text(text, size,
               "simulated: %.4g TFLOP/s, memory %.4g GB/s, copies %.4g GB/s, launch %.4g us "
               "(%s%s)",

@@ -4,23 +4,19 @@
  * only after it has settled, so that all runs of an arm do the same work. */
 #include "arm.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "median.h"
 
 enum {
     RUN_NS = 300000000, /* long compared to a time slice of the scheduler */
     MIN_STEPS = 20,
     MAX_STEPS = 2000,
-    ALONE_NS = 100000000, /* a run of the loader or the step alone */
-    ALONE_MIN = 5,
     ALONE_SETTLE = 3,
     WARM_CHUNK = 10,
     WARM_MAX_STEPS = 400,
-    COPY_LAG = 4, /* batches after which the times of a copy are read */
-    COPIES_KEPT = 100,
 };
 static const int64_t WARM_MAX_NS = 3000000000;
 
@@ -35,19 +31,51 @@ int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *e
     return LEAT_OK;
 }
 
+/* Whether a value of the config has this text; false if it is absent. */
+static bool says(const leat_config *config, const char *path, const char *value)
+{
+    char text[32];
+    return leat_config_get(config, path, text, sizeof text, NULL) == LEAT_OK &&
+           !strcmp(text, value);
+}
+
+static void read_config(leat_arm *arm)
+{
+    char text[32] = "0";
+    leat_config_get(arm->config, "train.sync_every", text, sizeof text, NULL);
+    arm->sync_every = (int32_t)strtol(text, NULL, 10);
+    arm->pageable = says(arm->config, "pipeline.prefetch.pinned", "false");
+    arm->no_threads = says(arm->config, "engine.threads", "0");
+}
+
+static int open_parts(leat_arm *arm, leat_error *err)
+{
+    int64_t at = leat_clock_ns(), now;
+    int rc;
+    if ((rc = leat_plan_open(arm->config, NULL, &arm->plan, err)) < 0)
+        return rc;
+    arm->once.plan_ns = (now = leat_clock_ns()) - at;
+    if ((rc = leat_trainer_open_device(arm->config, &arm->device, err)) < 0)
+        return rc;
+    arm->once.device_ns = (at = leat_clock_ns()) - now;
+    if ((rc = leat_trainer_open(arm->config, arm->plan, arm->device, &arm->trainer, err)) < 0)
+        return rc;
+    arm->once.trainer_ns = leat_clock_ns() - at;
+    return LEAT_OK;
+}
+
 int leat_arm_open(leat_arm *arm, leat_error *err)
 {
-    int rc;
-    if ((rc = leat_plan_open(arm->config, NULL, &arm->plan, err)) < 0 ||
-        (rc = leat_trainer_open_device(arm->config, &arm->device, err)) < 0 ||
-        (rc = leat_trainer_open(arm->config, arm->plan, arm->device, &arm->trainer, err)) < 0)
+    const int rc = open_parts(arm, err);
+    if (rc < 0)
         return rc;
+    read_config(arm);
     const leat_device_info *info = leat_device_get_info(arm->device);
     const int64_t prefetch = leat_plan_get_info(arm->plan)->prefetch;
     snprintf(arm->out->device, sizeof arm->out->device, "%s", info->name);
     arm->out->simulated = info->simulated;
     arm->out->on_host = strcmp(info->name, "cpu") == 0;
-    arm->out->overlaps = prefetch > 0;
+    arm->out->overlaps = prefetch > 0 && !(arm->no_threads && arm->out->on_host);
     arm->settle = prefetch > 2 ? (int32_t)(prefetch < 1000 ? prefetch : 1000) + 3 : 5;
     return LEAT_OK;
 }
@@ -64,26 +92,27 @@ void leat_arm_close(leat_arm *arm)
 
 /* --- as configured --------------------------------------------------------------------------- */
 
-static int open_loader(const leat_arm *arm, leat_loader **out, leat_error *err)
+/* Steps that the i-th batch gets: usually one. */
+static int32_t steps_of(const leat_arm *arm, int32_t i)
 {
-    const leat_loader_options options = { .device = arm->device, .epochs = -1 };
-    return leat_loader_open(arm->plan, &options, out, err);
+    return arm->repeat_every && (i + 1) % arm->repeat_every == 0 ? 2 : 1;
 }
 
-static int next(leat_loader *loader, leat_batch **out, leat_error *err)
+/* *n_steps: all steps made. */
+static int drive(const leat_arm *arm, leat_loader *loader, int32_t n, int32_t *n_steps,
+                 leat_error *err)
 {
-    const int rc = leat_loader_next(loader, out, err);
-    return rc == LEAT_E_END ? leat_fail(err, LEAT_E_DATA, "the pipeline has no batch to train on")
-                            : rc;
-}
-
-static int drive(const leat_arm *arm, leat_loader *loader, int32_t n, leat_error *err)
-{
+    *n_steps = 0;
     for (int32_t i = 0; i < n; i++) {
         leat_batch *batch;
-        int rc = next(loader, &batch, err);
-        if (rc < 0 || (rc = leat_trainer_step(arm->trainer, batch, err)) < 0)
+        const int32_t times = steps_of(arm, i);
+        int rc = leat_arm_next(loader, &batch, err);
+        if (rc == LEAT_OK)
+            rc = times == 1 ? leat_trainer_step(arm->trainer, batch, err)
+                            : leat_trainer_repeat(arm->trainer, batch, times, err);
+        if (rc < 0)
             return rc;
+        *n_steps += times;
     }
     return LEAT_OK;
 }
@@ -111,99 +140,33 @@ static int account(const leat_arm *arm, int32_t settle, leat_meter *out, leat_er
                   : LEAT_OK;
 }
 
+static int64_t rows_after(const leat_arm *arm, int32_t settled)
+{
+    int64_t rows = 0;
+    for (size_t i = (size_t)settled; i < arm->n_times; i++)
+        rows += arm->times[i].rows;
+    return rows;
+}
+
 int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err)
 {
     leat_loader *loader = NULL;
-    const int32_t n = arm->settle + arm->out->steps;
+    int32_t settled = 0, n = 0;
+    leat_arm_use from;
     int rc;
     arm->n_times = 0;
-    if ((rc = open_loader(arm, &loader, err)) < 0 || (rc = drive(arm, loader, n, err)) < 0 ||
-        (rc = append_times(arm, n, err)) < 0)
+    if ((rc = leat_arm_loader_open(arm, &loader, err)) < 0 ||
+        (rc = drive(arm, loader, arm->settle, &settled, err)) < 0)
         goto fail;
-    rc = account(arm, arm->settle, &arm->runs[round], err);
+    from = leat_arm_use_now();
+    if ((rc = drive(arm, loader, arm->out->steps, &n, err)) < 0 ||
+        (rc = append_times(arm, settled + n, err)) < 0)
+        goto fail;
+    if ((rc = account(arm, settled, &arm->runs[round], err)) == LEAT_OK)
+        leat_arm_use_add(&arm->use_run, from, rows_after(arm, settled));
 fail:
     leat_loader_close(&loader);
     return rc;
-}
-
-/* --- the loader alone ------------------------------------------------------------------------ */
-
-/* Batches seen by a consumer that does nothing with them. */
-struct intake {
-    leat_batch *recent[COPY_LAG]; /* ring; only the copy of the oldest is counted */
-    int32_t n;                    /* batches since it settled */
-    int32_t n_copies;
-    int64_t copy_ns[COPIES_KEPT]; /* of the first batches */
-    int64_t from_ns, to_ns, rows;
-};
-
-/* The info of a batch stays valid after its release. */
-static void note_copy(struct intake *intake, leat_batch *batch)
-{
-    const leat_batch_info *info = batch ? leat_batch_get_info(batch) : NULL;
-    if (info && info->copy_end_ns && intake->n_copies < COPIES_KEPT)
-        intake->copy_ns[intake->n_copies++] = info->copy_end_ns - info->copy_start_ns;
-}
-
-static int take_batch(struct intake *intake, leat_loader *loader, leat_error *err)
-{
-    leat_batch *batch, **const place = &intake->recent[intake->n % COPY_LAG];
-    const int rc = next(loader, &batch, err);
-    if (rc < 0)
-        return rc;
-    const leat_batch_info *info = leat_batch_get_info(batch);
-    intake->to_ns = info->got_ns;
-    intake->rows += info->rows;
-    intake->n++;
-    note_copy(intake, *place);
-    *place = batch;
-    leat_batch_release(batch);
-    return LEAT_OK;
-}
-
-/* Uses the median copy time for all batches: if the host was delayed while it enqueued a copy, the start of
- * that copy is too early. */
-static leat_meter meter_of(struct intake *intake)
-{
-    const int64_t wall = intake->to_ns - intake->from_ns;
-    const double each = leat_median_of(intake->copy_ns, (size_t)intake->n_copies);
-    const double copying = each * intake->n / (double)wall;
-    return (leat_meter){ .n_steps = (size_t)intake->n,
-                         .wall_ns = wall,
-                         .exposed_copy = copying < 1 ? copying : 1,
-                         .samples_per_s = (double)intake->rows * 1e9 / (double)wall };
-}
-
-/* Takes no more batches than a run as configured, so that both read the same ones. */
-static int take_all(const leat_arm *arm, leat_loader *loader, struct intake *intake,
-                    leat_error *err)
-{
-    int rc;
-    for (int32_t i = 0; i < arm->settle; i++)
-        if ((rc = take_batch(intake, loader, err)) < 0)
-            return rc;
-    *intake = (struct intake){ .from_ns = intake->to_ns, .to_ns = intake->to_ns };
-    while (intake->n < arm->out->steps &&
-           (intake->n < ALONE_MIN || intake->to_ns - intake->from_ns < ALONE_NS))
-        if ((rc = take_batch(intake, loader, err)) < 0)
-            return rc;
-    return LEAT_OK;
-}
-
-int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err)
-{
-    struct intake intake = { .n = 0 };
-    leat_loader *loader = NULL;
-    int rc = open_loader(arm, &loader, err);
-    if (rc == LEAT_OK)
-        rc = take_all(arm, loader, &intake, err);
-    leat_loader_close(&loader);
-    if (rc < 0)
-        return rc;
-    if (intake.to_ns <= intake.from_ns)
-        return leat_fail(err, LEAT_E_INTERNAL, "%d batches took no measurable time", intake.n);
-    arm->loader[round] = meter_of(&intake);
-    return LEAT_OK;
 }
 
 /* --- the step alone -------------------------------------------------------------------------- */
@@ -230,11 +193,15 @@ static int repeat(leat_arm *arm, int32_t n, leat_error *err)
     leat_batch *batch;
     const leat_loader_options options = last_batch(arm);
     int rc;
+    leat_arm_use from = { .rows = 0 };
     arm->n_times = 0;
     if ((rc = leat_loader_open(arm->plan, &options, &loader, err)) == LEAT_OK &&
-        (rc = next(loader, &batch, err)) == LEAT_OK &&
-        (rc = leat_trainer_repeat(arm->trainer, batch, n, err)) == LEAT_OK)
-        rc = append_times(arm, n, err);
+        (rc = leat_arm_next(loader, &batch, err)) == LEAT_OK) {
+        from = leat_arm_use_now();
+        if ((rc = leat_trainer_repeat(arm->trainer, batch, n, err)) == LEAT_OK)
+            rc = append_times(arm, n, err);
+        leat_arm_use_add(&arm->use_step, from, rows_after(arm, 0));
+    }
     leat_loader_close(&loader);
     return rc;
 }
@@ -270,45 +237,82 @@ static int32_t choose_steps(const leat_arm *arm, size_t warm)
 }
 
 /* True when the warm-up lasted at least one run and step times are steady, or when it reached its limit. */
-static bool is_warm(const leat_arm *arm, size_t warm, int64_t limit_ns)
+static bool is_warm(const leat_arm *arm, size_t warm)
 {
     const size_t n = arm->n_times;
     const int64_t ns = arm->times[n - 1].compute_end_ns - arm->times[0].compute_start_ns;
-    return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS || ns >= limit_ns;
+    return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS ||
+           ns >= (arm->warmup_ns ? arm->warmup_ns : WARM_MAX_NS);
 }
 
 /* Measures the step alone once, to learn how many steps fill a short run. The result is dropped. */
-static int warm_alone(leat_arm *arm, leat_error *err)
+int leat_arm_warm_step(leat_arm *arm, leat_error *err)
 {
     leat_meter meter;
     int rc;
-    if ((rc = repeat(arm, ALONE_SETTLE + ALONE_MIN, err)) < 0 ||
+    if ((rc = repeat(arm, ALONE_SETTLE + LEAT_ARM_ALONE_MIN, err)) < 0 ||
         (rc = account(arm, ALONE_SETTLE, &meter, err)) < 0)
         return rc;
-    arm->steps_alone = steps_within(ALONE_NS, meter.step_p50_ns, ALONE_MIN,
-                                    arm->out->steps > ALONE_MIN ? arm->out->steps : ALONE_MIN);
+    arm->steps_alone =
+        steps_within(LEAT_ARM_ALONE_NS, meter.step_p50_ns, LEAT_ARM_ALONE_MIN,
+                     arm->out->steps > LEAT_ARM_ALONE_MIN ? arm->out->steps : LEAT_ARM_ALONE_MIN);
+    arm->use_step = (leat_arm_use){ 0 };
     return LEAT_OK;
 }
 
-int leat_arm_warm_up(leat_arm *arm, int32_t steps, int32_t limit_ms, leat_error *err)
+/* The first batch and the first step, each waited for. */
+static int first_step(leat_arm *arm, leat_loader *loader, leat_error *err)
 {
-    const int64_t limit_ns = limit_ms > 0 ? (int64_t)limit_ms * 1000000 : WARM_MAX_NS;
+    const int64_t from = leat_clock_ns();
+    leat_batch *batch;
+    int rc = leat_arm_next(loader, &batch, err);
+    const int64_t got = leat_clock_ns();
+    if (rc < 0 || (rc = leat_trainer_step(arm->trainer, batch, err)) < 0)
+        return rc;
+    rc = append_times(arm, 1, err);
+    arm->once.batch_ns = got - from;
+    arm->once.step_ns = leat_clock_ns() - got;
+    return rc;
+}
+
+static int warm_steps(leat_arm *arm, leat_loader *loader, size_t *warm, leat_error *err)
+{
+    int32_t n = 0;
+    int rc = first_step(arm, loader, err);
+    while (rc == LEAT_OK) {
+        const int32_t chunk = WARM_CHUNK - (int32_t)(arm->n_times % WARM_CHUNK);
+        if ((rc = drive(arm, loader, chunk, &n, err)) < 0 || (rc = append_times(arm, n, err)) < 0)
+            return rc;
+        *warm = leat_meter_warm(arm->times, arm->n_times);
+        if (is_warm(arm, *warm))
+            break;
+    }
+    return rc;
+}
+
+static int64_t between_ends(const leat_arm *arm, size_t first, size_t last)
+{
+    return first < last && last < arm->n_times
+               ? arm->times[last].compute_end_ns - arm->times[first].compute_end_ns
+               : 0;
+}
+
+int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
+{
     leat_loader *loader = NULL;
     size_t warm = 0;
-    int rc = open_loader(arm, &loader, err);
+    const int64_t from = leat_clock_ns();
+    int rc = leat_arm_loader_open(arm, &loader, err);
+    arm->once.loader_ns = leat_clock_ns() - from;
     arm->n_times = 0;
-    if (rc < 0)
-        return rc;
-    do {
-        if ((rc = drive(arm, loader, WARM_CHUNK, err)) < 0 ||
-            (rc = append_times(arm, WARM_CHUNK, err)) < 0)
-            break;
-        warm = leat_meter_warm(arm->times, arm->n_times);
-    } while (!is_warm(arm, warm, limit_ns));
+    if (rc == LEAT_OK)
+        rc = warm_steps(arm, loader, &warm, err);
     leat_loader_close(&loader);
     if (rc < 0)
         return rc;
+    /* A run that never became steady has no warm-up that could be told from the rest. */
+    arm->once.warm_ns = warm < arm->n_times ? between_ends(arm, 0, warm - 1) : 0;
     arm->out->warmup_steps = (int32_t)warm;
     arm->out->steps = steps ? steps : choose_steps(arm, warm);
-    return warm_alone(arm, err);
+    return leat_arm_warm_step(arm, err);
 }

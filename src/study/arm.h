@@ -5,11 +5,39 @@
 #ifndef LEAT_ARM_H
 #define LEAT_ARM_H
 
+#include <stdbool.h>
+
 #include "leat/loader.h"
 #include "leat/study.h"
 #include "leat/train.h"
 
+/* Sums over runs of one kind. */
+typedef struct leat_arm_use {
+    int64_t cpu_ns, wall_ns; /* of this process, and elapsed */
+    int64_t rows;
+} leat_arm_use;
+
+/* What the loader alone did, summed over its runs. */
+typedef struct leat_arm_input {
+    int64_t sleep_ns, wall_ns; /* of all workers */
+    uint64_t samples, bytes_out, batches;
+    int32_t threads;
+    double reads_in_flight; /* mean of some looks */
+    int64_t n_looks;
+    double copy_ns; /* median of a batch's copy, of the latest run; 0: none */
+    int32_t n_stages;
+    leat_stage_stats stages[LEAT_MAX_STAGES];
+} leat_arm_input;
+
+/* What is paid once, ns. */
+typedef struct leat_arm_once {
+    int64_t plan_ns, device_ns, trainer_ns; /* opening each */
+    int64_t loader_ns, batch_ns, step_ns;   /* the first loader, batch and step */
+    int64_t warm_ns;                        /* the steps up to the first steady one */
+} leat_arm_once;
+
 typedef struct leat_arm {
+    int64_t warmup_ns; /* longest warm-up, set by the caller; 0: 3 s */
     leat_compare_arm *out;
     leat_config *config;
     leat_plan *plan;
@@ -22,7 +50,28 @@ typedef struct leat_arm {
     leat_meter *step;       /* the step alone */
     leat_step_times *times; /* of the last run */
     size_t n_times;
+    int64_t
+        repeat_every; /* runs as configured: so many steps, then one more on the same batch; 0: never */
+    leat_arm_use use_run, use_loader, use_step;
+    leat_arm_input input;
+    leat_arm_once once;
+    int32_t sync_every; /* train.sync_every */
+    bool pageable;      /* pipeline.prefetch.pinned is off */
+    bool no_threads;    /* engine.threads is 0: the consumer makes the batches */
 } leat_arm;
+
+enum {
+    LEAT_ARM_ALONE_NS = 100000000, /* a run of the loader or the step alone */
+    LEAT_ARM_ALONE_MIN = 5,        /* batches or steps of such a run */
+};
+
+/* What this process has used so far; and adds what it used since `from`. */
+leat_arm_use leat_arm_use_now(void);
+void leat_arm_use_add(leat_arm_use *sum, leat_arm_use from, int64_t rows);
+
+/* A loader without end over the arm's plan; and its next batch, which must exist. */
+int leat_arm_loader_open(const leat_arm *arm, leat_loader **out, leat_error *err);
+int leat_arm_next(leat_loader *loader, leat_batch **out, leat_error *err);
 
 /* Allocates the meters of n rounds. LEAT_OK, LEAT_E_NOMEM */
 int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *err);
@@ -31,10 +80,16 @@ int leat_arm_open(leat_arm *arm, leat_error *err);
 /* Frees everything; accepts half-opened arms. */
 void leat_arm_close(leat_arm *arm);
 
+/* Measures the step alone once, to learn how many steps fill a run of it; leat_arm_warm_up() does it, too. */
+int leat_arm_warm_step(leat_arm *arm, leat_error *err);
+
 /* Runs until step times are steady and sets the number of steps of a run.
- * steps     that number; 0: as many as last about 0.3 s
- * limit_ms  longest warm-up; 0: 3000 */
-int leat_arm_warm_up(leat_arm *arm, int32_t steps, int32_t limit_ms, leat_error *err);
+ * steps  that number; 0: as many as last about 0.3 s */
+int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err);
+
+/* Runs the step alone for a moment and sets how many steps a run of it has; out->steps is the most. Not needed
+ * after leat_arm_warm_up(). */
+int leat_arm_warm_step(leat_arm *arm, leat_error *err);
 
 /* Each function opens a new loader, settles, measures, and fills the meter of this round. The runs of loader
  * and step alone are shorter: about 0.1 s. */

@@ -101,7 +101,8 @@ static int run_arm(struct study *study, leat_arm *arm, int32_t round, leat_error
 
 static int warm_up(struct study *study, leat_arm *arm, leat_error *err)
 {
-    const int rc = leat_arm_warm_up(arm, study->options.steps, study->options.warmup_ms, err);
+    arm->warmup_ns = (int64_t)study->options.warmup_ms * 1000000;
+    const int rc = leat_arm_warm_up(arm, study->options.steps, err);
     if (rc == LEAT_OK)
         report(study);
     return rc;
@@ -110,9 +111,13 @@ static int warm_up(struct study *study, leat_arm *arm, leat_error *err)
 static void conclude(struct study *study, const leat_arm *arm)
 {
     leat_compare_result *result = study->result;
+    leat_facts facts;
     const leat_rounds rounds = { arm->runs, arm->loader, arm->step };
     leat_rounds_conclude(&rounds, study->arms[0].runs, (size_t)result->rounds, arm->out);
-    leat_verdict_arm(arm->out, result->cores_taken / result->cores);
+    leat_facts_of(arm, &facts);
+    facts.cores = result->cores;
+    facts.taken = result->cores_taken;
+    leat_verdict_arm(arm->out, &facts);
     if (arm->out->steps > result->steps)
         result->steps = arm->out->steps;
     if (arm->out->warmup_steps > result->warmup_steps)

@@ -42,6 +42,7 @@ static int64_t *step_times(const leat_step_times *steps, size_t first, size_t n)
 struct account {
     int64_t at; /* end of the last step */
     int64_t busy, input_wait, exposed_copy;
+    int64_t host, send, start, inside; /* other */
     int64_t rows;
 };
 
@@ -55,7 +56,12 @@ static void add_step(struct account *account, const leat_step_times *step)
     const int64_t end = most(start, step->compute_end_ns);
     account->input_wait += ready - asked;
     account->exposed_copy += copied - sent;
-    account->busy += least(end - start, most(0, step->busy_ns));
+    const int64_t busy = least(end - start, most(0, step->busy_ns));
+    account->busy += busy;
+    account->host += asked - account->at;
+    account->send += sent - ready;
+    account->start += start - copied;
+    account->inside += end - start - busy;
     account->rows += step->rows;
     account->at = end;
 }
@@ -81,8 +87,12 @@ int leat_meter_account(const leat_step_times *steps, size_t first, size_t n, lea
         .busy = (double)account.busy / (double)wall,
         .input_wait = (double)account.input_wait / (double)wall,
         .exposed_copy = (double)account.exposed_copy / (double)wall,
-        .other = (double)(wall - account.busy - account.input_wait - account.exposed_copy) /
-                 (double)wall,
+        .other =
+            (double)(account.host + account.send + account.start + account.inside) / (double)wall,
+        .other_host = (double)account.host / (double)wall,
+        .other_send = (double)account.send / (double)wall,
+        .other_start = (double)account.start / (double)wall,
+        .other_inside = (double)account.inside / (double)wall,
         .samples_per_s = (double)account.rows * 1e9 / (double)wall,
         .step_p50_ns = quantile(times, n - first, 0.5),
         .step_p95_ns = quantile(times, n - first, 0.95),

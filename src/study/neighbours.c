@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, N_TICKS };
 
 static void add_line(const char *line, const cpu_set_t *ours, leat_neighbours *out)
@@ -25,6 +27,29 @@ static void add_line(const char *line, const cpu_set_t *ours, leat_neighbours *o
         out->all_ns += t[i] * tick_ns;
         out->busy_ns += i == IDLE || i == IOWAIT ? 0 : t[i] * tick_ns;
     }
+}
+
+/* Both versions of control groups; in a container the root is its own group. */
+static int64_t throttled_ns(const char *root)
+{
+    static const struct {
+        const char *file, *format;
+        int64_t unit_ns;
+    } places[] = { { "/sys/fs/cgroup/cpu.stat", "throttled_usec %lld", 1000 },
+                   { "/sys/fs/cgroup/cpu/cpu.stat", "throttled_time %lld", 1 } };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char path[512], line[128] = "";
+        long long value = -1;
+        snprintf(path, sizeof path, "%s%s", root, places[i].file);
+        FILE *file = fopen(path, "re");
+        while (file && value < 0 && fgets(line, sizeof line, file))
+            sscanf(line, places[i].format, &value);
+        if (file)
+            fclose(file);
+        if (value >= 0)
+            return value * places[i].unit_ns;
+    }
+    return 0;
 }
 
 void leat_neighbours_look(const char *root, leat_neighbours *out)
@@ -45,6 +70,14 @@ void leat_neighbours_look(const char *root, leat_neighbours *out)
         fclose(file);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
     out->own_ns = own.tv_sec * 1000000000LL + own.tv_nsec;
+    out->at_ns = leat_clock_ns();
+    out->throttled_ns = throttled_ns(root);
+}
+
+double leat_neighbours_throttled(const leat_neighbours *from, const leat_neighbours *to)
+{
+    const int64_t ns = to->throttled_ns - from->throttled_ns, wall = to->at_ns - from->at_ns;
+    return ns > 0 && wall > 0 ? (double)ns / (double)wall : 0;
 }
 
 double leat_neighbours_taken(const leat_neighbours *from, const leat_neighbours *to)

@@ -50,6 +50,10 @@ static leat_meter pool(const leat_meter *rounds, size_t n)
         all.busy += rounds[i].busy * wall;
         all.input_wait += rounds[i].input_wait * wall;
         all.exposed_copy += rounds[i].exposed_copy * wall;
+        all.other_host += rounds[i].other_host * wall;
+        all.other_send += rounds[i].other_send * wall;
+        all.other_start += rounds[i].other_start * wall;
+        all.other_inside += rounds[i].other_inside * wall;
         all.samples_per_s += rounds[i].samples_per_s * wall;
         p50[i] = rounds[i].step_p50_ns;
         p95[i] = rounds[i].step_p95_ns;
@@ -57,6 +61,10 @@ static leat_meter pool(const leat_meter *rounds, size_t n)
     all.busy /= (double)all.wall_ns;
     all.input_wait /= (double)all.wall_ns;
     all.exposed_copy /= (double)all.wall_ns;
+    all.other_host /= (double)all.wall_ns;
+    all.other_send /= (double)all.wall_ns;
+    all.other_start /= (double)all.wall_ns;
+    all.other_inside /= (double)all.wall_ns;
     all.samples_per_s /= (double)all.wall_ns;
     all.other = 1 - all.busy - all.input_wait - all.exposed_copy;
     all.step_p50_ns = (int64_t)leat_median_of(p50, n);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "diagnose.h"
 
 /* A share as text: "41 %", "2.3 %". */
 typedef struct {
@@ -57,136 +58,32 @@ static rate rate_of(double per_s)
 
 /* --- one arm --------------------------------------------------------------------------------- */
 
-static const double REACHES = 0.95;    /* of a rate: counts as the same rate */
-static const double NEVER_BELOW = 0.9; /* the least, even if the interval is wide */
-static const double NEAR_ENOUGH = 0.75;
-static const double SURE_LOW = 0.8, SURE_HIGH = 1.25;
-static const double BUSY_ENOUGH = 0.90;  /* of the device, or of the copy engine */
-static const double WAIT_COUNTS = 0.05;  /* input wait, as a share of the time */
-static const double COPY_COUNTS = 0.03;  /* exposed copy */
-static const double TAKEN_COUNTS = 0.10; /* of our CPUs, by other processes */
-
-static bool reaches(leat_estimate of)
-{
-    return of.high >= REACHES && of.value >= NEVER_BELOW;
-}
-
-static void say(leat_compare_arm *arm, const char *verdict, const char *what)
+/* "decode: serial" as an addition to a verdict: ", decode: serial". */
+static void say(leat_compare_arm *arm, const leat_diagnosis *d)
 {
     const leat_meter *m = &arm->meter;
-    snprintf(arm->verdict, sizeof arm->verdict, "%s", verdict);
+    char also[64] = "";
+    if (d->also[0])
+        snprintf(also, sizeof also, ", and %s within 5 %%", d->also);
     snprintf(arm->sentence, sizeof arm->sentence,
-             "%s%s: %s (busy %s, input wait %s, exposed copy %s, other %s)",
-             arm->simulated ? "simulated, " : "", verdict, what, percent_of(m->busy).text,
-             percent_of(m->input_wait).text, percent_of(m->exposed_copy).text,
-             percent_of(m->other).text);
+             "%s%s%s%s%s%s: %s; samples/s: %s, the loader alone %s, the step alone %s (busy %s, "
+             "input wait %s, exposed copy %s, other %s)",
+             arm->simulated ? "simulated, " : "", d->name, d->label[0] ? " (" : "", d->label,
+             d->label[0] ? ")" : "", also, d->why, rate_of(m->samples_per_s).text,
+             rate_of(arm->loader.value).text, rate_of(arm->step.value).text,
+             percent_of(m->busy).text, percent_of(m->input_wait).text,
+             percent_of(m->exposed_copy).text, percent_of(m->other).text);
 }
 
-/* Writes the reason, then the rates of the arm, the loader alone and the step alone. */
-static void conclude(leat_compare_arm *arm, const char *verdict, const char *why)
+void leat_verdict_arm(leat_compare_arm *arm, const leat_facts *facts)
 {
-    char what[280];
-    snprintf(what, sizeof what, "%s; samples/s: %s, the loader alone %s, the step alone %s", why,
-             rate_of(arm->meter.samples_per_s).text, rate_of(arm->loader.value).text,
-             rate_of(arm->step.value).text);
-    say(arm, verdict, what);
-}
-
-static void say_unclear(leat_compare_arm *arm, double taken)
-{
-    char why[128];
-    if (taken >= TAKEN_COUNTS) {
-        snprintf(why, sizeof why, "other processes used %s of the CPUs; measure on a quiet machine",
-                 percent_of(taken).text);
-        conclude(arm, "environment", why);
-    } else
-        conclude(arm, "inconclusive",
-                 "the rounds differ too much, or nothing measured explains "
-                 "the rate; run longer");
-}
-
-/* The loader limits the arm. copies_bind: share of its time from which on copies are the reason. */
-static void say_input(leat_compare_arm *arm, double copies_bind, const char *why)
-{
-    if (arm->copying >= copies_bind)
-        conclude(arm, "transfer-bound", "the device waits for copies of batches");
-    else
-        conclude(arm, "input-bound", why);
-}
-
-/* With prefetch 0 each batch starts after the step, so both take their part of the time. */
-static void say_alternating(leat_compare_arm *arm)
-{
-    if (reaches(arm->of_step))
-        conclude(arm, "compute-bound",
-                 "nothing overlaps (prefetch 0), but batches take little time");
-    else
-        say_input(arm, 0.5, "nothing overlaps (prefetch 0): each step waits for its batch");
-}
-
-static void say_step(leat_compare_arm *arm)
-{
-    char why[128];
-    if (arm->on_host || arm->step_busy >= BUSY_ENOUGH) {
-        conclude(arm, "compute-bound", "nothing to fix in the input");
-        return;
-    }
-    snprintf(why, sizeof why, "launch, host work and synchronisation take %s of the step itself",
-             percent_of(1 - arm->step_busy).text);
-    conclude(arm, "host-bound", why);
-}
-
-/* Share of exposed copies, at most what the copies themselves take; the rest is the host's delay. */
-static double exposed_copies(const leat_compare_arm *arm)
-{
-    const double longest = arm->copying * arm->of_loader.value;
-    return arm->meter.exposed_copy < longest ? arm->meter.exposed_copy : longest;
-}
-
-/* The step is slower in the loop than alone, although the loader is fast enough. */
-static void say_slower_step(leat_compare_arm *arm, double taken)
-{
-    const double copy = exposed_copies(arm), wait = arm->meter.input_wait;
-    if (taken >= TAKEN_COUNTS)
-        say_unclear(arm, taken);
-    else if (copy >= COPY_COUNTS && arm->of_step.value >= REACHES * (1 - copy))
-        conclude(arm, "transfer-bound", "each step waits for the copy of its batch");
-    else if (wait >= WAIT_COUNTS && arm->of_step.value >= REACHES * (1 - wait))
-        conclude(arm, "input-bound", "the loader keeps up on average, but batches come unevenly");
-    else
-        say_unclear(arm, taken);
-}
-
-static void say_overlapped(leat_compare_arm *arm, double taken)
-{
-    const leat_estimate slack = arm->loader_of_step;
-    const bool sure =
-        slack.high < 1 || slack.low > 1 || (slack.low >= SURE_LOW && slack.high <= SURE_HIGH);
-    const bool input = slack.value < 1;
-    if (!sure)
-        say_unclear(arm, taken);
-    else if (reaches(arm->of_step)) /* both rates may match; the step is tested first */
-        say_step(arm);
-    else if (input && reaches(arm->of_loader))
-        say_input(arm, BUSY_ENOUGH, "the device waits for batches");
-    else if (arm->on_host)
-        conclude(arm, "shared-cores", "workers and trainer share the cores");
-    else if (input && arm->of_loader.value >= NEAR_ENOUGH)
-        say_input(
-            arm, BUSY_ENOUGH,
-            "the device waits for batches, and the training loop uses some of the workers' cores");
-    else if (input)
-        say_unclear(arm, taken);
-    else
-        say_slower_step(arm, taken);
-}
-
-void leat_verdict_arm(leat_compare_arm *arm, double taken)
-{
-    if (arm->overlaps)
-        say_overlapped(arm, taken);
-    else
-        say_alternating(arm);
+    leat_diagnosis d;
+    leat_diagnose(facts, &d);
+    snprintf(arm->verdict, sizeof arm->verdict, "%s", d.name);
+    snprintf(arm->label, sizeof arm->label, "%s", d.label);
+    snprintf(arm->severity, sizeof arm->severity, "%s", d.severity);
+    snprintf(arm->also, sizeof arm->also, "%s", d.also);
+    say(arm, &d);
 }
 
 /* --- all arms -------------------------------------------------------------------------------- */

@@ -11,11 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __CUDACC__
-#define LEAT_ACT_FN static inline __host__ __device__
-#else
-#define LEAT_ACT_FN static inline
-#endif
+#include "base/host_device.h"
 
 /* X(name, what its gradient is computed from: the activation's INPUT or OUTPUT, help) */
 #define LEAT_ACT_LIST(X)                                                                           \
@@ -34,7 +30,7 @@ typedef enum leat_act {
         LEAT_N_ACTS
 } leat_act;
 
-LEAT_ACT_FN float leat_act_bits(uint32_t bits)
+LEAT_HOST_DEVICE float leat_act_bits(uint32_t bits)
 {
     float x;
     memcpy(&x, &bits, sizeof x);
@@ -43,7 +39,7 @@ LEAT_ACT_FN float leat_act_bits(uint32_t bits)
 
 /* e^x, relative error below 3e-7; 0 below -87, e^88 above 88. Cody and Waite's reduction and a polynomial
  * of degree 6 (the Taylor series on ±ln(2)/2). */
-LEAT_ACT_FN float leat_act_exp(float x)
+LEAT_HOST_DEVICE float leat_act_exp(float x)
 {
     const float shifter = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
     x = x > 88.0f ? 88.0f : x;
@@ -61,7 +57,7 @@ LEAT_ACT_FN float leat_act_exp(float x)
 }
 
 /* The error function, absolute error below 2e-7: Abramowitz and Stegun, 7.1.26. */
-LEAT_ACT_FN float leat_act_erf(float x)
+LEAT_HOST_DEVICE float leat_act_erf(float x)
 {
     const float a = x < 0 ? -x : x;
     const float t = 1.0f / (1.0f + 0.3275911f * a);
@@ -72,42 +68,42 @@ LEAT_ACT_FN float leat_act_erf(float x)
     return x < 0 ? -y : y;
 }
 
-LEAT_ACT_FN float leat_act_relu(float x, float a)
+LEAT_HOST_DEVICE float leat_act_relu(float x, float a)
 {
     (void)a;
     return x < 0 ? 0.0f : x; /* a NaN stays */
 }
 
-LEAT_ACT_FN float leat_act_relu_grad(float y, float a)
+LEAT_HOST_DEVICE float leat_act_relu_grad(float y, float a)
 {
     (void)a;
     return y > 0 ? 1.0f : 0.0f;
 }
 
-LEAT_ACT_FN float leat_act_leaky_relu(float x, float a)
+LEAT_HOST_DEVICE float leat_act_leaky_relu(float x, float a)
 {
     return x < 0 ? a * x : x;
 }
 
-LEAT_ACT_FN float leat_act_leaky_relu_grad(float y, float a)
+LEAT_HOST_DEVICE float leat_act_leaky_relu_grad(float y, float a)
 {
     return y > 0 ? 1.0f : a;
 }
 
-LEAT_ACT_FN float leat_act_sigmoid(float x, float a)
+LEAT_HOST_DEVICE float leat_act_sigmoid(float x, float a)
 {
     (void)a;
     return 1.0f / (1.0f + leat_act_exp(-x));
 }
 
-LEAT_ACT_FN float leat_act_sigmoid_grad(float y, float a)
+LEAT_HOST_DEVICE float leat_act_sigmoid_grad(float y, float a)
 {
     (void)a;
     return y * (1.0f - y);
 }
 
 /* Near 0 the quotient loses digits; the series does not. */
-LEAT_ACT_FN float leat_act_tanh(float x, float a)
+LEAT_HOST_DEVICE float leat_act_tanh(float x, float a)
 {
     const float far = 1.0f - 2.0f / (leat_act_exp(2.0f * x) + 1.0f);
     const float s = x * x;
@@ -116,31 +112,31 @@ LEAT_ACT_FN float leat_act_tanh(float x, float a)
     return s < 0.04f ? near : far;
 }
 
-LEAT_ACT_FN float leat_act_tanh_grad(float y, float a)
+LEAT_HOST_DEVICE float leat_act_tanh_grad(float y, float a)
 {
     (void)a;
     return 1.0f - y * y;
 }
 
-LEAT_ACT_FN float leat_act_gelu(float x, float a)
+LEAT_HOST_DEVICE float leat_act_gelu(float x, float a)
 {
     (void)a;
     return 0.5f * x * (1.0f + leat_act_erf(x * 0.707106781f));
 }
 
-LEAT_ACT_FN float leat_act_gelu_grad(float x, float a)
+LEAT_HOST_DEVICE float leat_act_gelu_grad(float x, float a)
 {
     (void)a;
     return 0.5f * (1.0f + leat_act_erf(x * 0.707106781f)) +
            x * 0.398942280f * leat_act_exp(-0.5f * x * x);
 }
 
-LEAT_ACT_FN float leat_act_silu(float x, float a)
+LEAT_HOST_DEVICE float leat_act_silu(float x, float a)
 {
     return x * leat_act_sigmoid(x, a);
 }
 
-LEAT_ACT_FN float leat_act_silu_grad(float x, float a)
+LEAT_HOST_DEVICE float leat_act_silu_grad(float x, float a)
 {
     const float s = leat_act_sigmoid(x, a);
     return s * (1.0f + x * (1.0f - s));

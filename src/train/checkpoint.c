@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/text.h"
 #include "checkpoint_parts.h"
 #include "param_file.h"
 
@@ -81,8 +82,8 @@ static int sums_of(leat_trainer *trainer, char *text, size_t size, leat_error *e
         return leat_fail(err, LEAT_E_DATA,
                          "the loss is not a finite number, so the weights are not saved");
     if (rc == LEAT_OK)
-        snprintf(text, size, "%" PRIu64 " %a %a", s.samples + trainer->carried.samples,
-                 s.loss + trainer->carried.loss, s.right + trainer->carried.right);
+        leat_text(text, size, "%" PRIu64 " %a %a", s.samples + trainer->carried.samples,
+                  s.loss + trainer->carried.loss, s.right + trainer->carried.right);
     return rc;
 }
 
@@ -210,16 +211,38 @@ static int check_digest(const leat_safetensors *file, const char *path,
                : damaged(path, "its bytes do not have the digest that was saved with them", err);
 }
 
+/* A count that can still grow: digits alone, below 10^15. */
+static bool count_of(const char *text, int64_t *out)
+{
+    const size_t n = strspn(text, "0123456789");
+    return n >= 1 && n <= 15 && !text[n] && sscanf(text, "%" SCNd64, out) == 1;
+}
+
+/* A number as %a writes it. Nothing but finite sums is ever saved. */
+static bool sum_of(const char *text, double *out)
+{
+    *out = text[strspn(text, "+-.0123456789abcdefpx")] ? NAN : leat_text_f64(text);
+    return isfinite(*out);
+}
+
+static bool sums_from(const char *text, leat_net_sums *out)
+{
+    char samples[24], loss[40], right[40];
+    int64_t n;
+    int end = -1;
+    if (sscanf(text, "%20s %39s %39s%n", samples, loss, right, &end) != 3 || text[end] ||
+        !count_of(samples, &n) || !sum_of(loss, &out->loss) || !sum_of(right, &out->right))
+        return false;
+    out->samples = (uint64_t)n;
+    return true;
+}
+
 static int parse_notes(const char *const notes[N_NOTES], const char *path, read_notes *out,
                        leat_error *err)
 {
-    int end = -1;
-    if (sscanf(notes[NOTE_steps], "%" SCNd64, &out->steps) != 1 || out->steps < 0 ||
-        sscanf(notes[NOTE_updates], "%" SCNd64, &out->updates) != 1 || out->updates < 0)
+    if (!count_of(notes[NOTE_steps], &out->steps) || !count_of(notes[NOTE_updates], &out->updates))
         return damaged(path, "its counts of steps are no numbers", err);
-    if (sscanf(notes[NOTE_sums], "%" SCNu64 " %la %la%n", &out->sums.samples, &out->sums.loss,
-               &out->sums.right, &end) != 3 ||
-        notes[NOTE_sums][end])
+    if (!sums_from(notes[NOTE_sums], &out->sums))
         return damaged(path, "its sums of losses are no numbers", err);
     if (!bytes_of(notes[NOTE_loader], &out->state, sizeof out->state))
         return damaged(path, "the position of its loader cannot be read", err);

@@ -127,7 +127,7 @@ static leat_net_step next_step(const leat_trainer *trainer)
     const leat_model *model = &trainer->model;
     const leat_rate_options *o = model->optimizer_options;
     const int64_t at = trainer->n_accumulated % model->accumulate;
-    const int64_t updates = trainer->backend->updates(trainer->net);
+    const int64_t updates = trainer->n_accumulated / model->accumulate;
     return (leat_net_step){ .train = true,
                             .first = at == 0,
                             .last = at + 1 == model->accumulate,
@@ -333,6 +333,16 @@ int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n, lea
     return LEAT_OK;
 }
 
+int leat_trainer_start_at(leat_trainer *trainer, int64_t batch, leat_error *err)
+{
+    if (!trainer || batch < 0 || trainer->n_accumulated)
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "leat_trainer_start_at: a trainer without steps, and a batch of 0 or more");
+    trainer->n_accumulated = batch - batch % trainer->model.accumulate;
+    return LEAT_OK;
+}
+
 int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err)
 {
     return leat_trainer_repeat(trainer, batch, 1, err);
@@ -407,14 +417,19 @@ static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *
     return rc;
 }
 
-static int evaluate_all(leat_trainer *trainer, leat_loader *loader, leat_error *err)
+static int evaluate_all(leat_trainer *trainer, leat_loader *loader, int (*stop)(void *user),
+                        void *user, leat_error *err)
 {
     leat_batch *batch;
-    int rc;
-    while ((rc = leat_loader_next(loader, &batch, err)) == LEAT_OK)
-        if ((rc = evaluate_batch(trainer, batch, err)) < 0)
-            return rc;
-    return rc == LEAT_E_END ? LEAT_OK : rc;
+    for (;;) {
+        if (stop && stop(user))
+            return leat_fail(err, LEAT_E_CANCELED, "the evaluation was stopped");
+        int rc = leat_loader_next(loader, &batch, err);
+        if (rc == LEAT_OK)
+            rc = evaluate_batch(trainer, batch, err);
+        if (rc < 0)
+            return rc == LEAT_E_END ? LEAT_OK : rc;
+    }
 }
 
 static int swap_average(leat_trainer *trainer, leat_error *err)
@@ -422,9 +437,15 @@ static int swap_average(leat_trainer *trainer, leat_error *err)
     return leat_average_swap(&trainer->average, trainer->backend, trainer->net, err);
 }
 
-/* Keeps the sums of training for the next leat_trainer_metrics(). */
 int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                           leat_error *err)
+{
+    return leat_trainer_evaluate_until(trainer, loader, NULL, NULL, out, err);
+}
+
+/* Keeps the sums of training for the next leat_trainer_metrics(). */
+int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loader, int (*stop)(void *user),
+                                void *user, leat_metrics *out, leat_error *err)
 {
     if (!trainer || !loader || !out)
         return leat_fail(err, LEAT_E_ARGUMENT,
@@ -437,7 +458,7 @@ int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metri
     if ((rc = swap_average(trainer, err)) < 0)
         return rc;
     trainer->view_sums = (leat_net_sums){ 0 };
-    rc = evaluate_all(trainer, loader, err);
+    rc = evaluate_all(trainer, loader, stop, user, err);
     int after = take_sums(trainer, &sums, rc == LEAT_OK ? err : NULL);
     if (trainer->views != LEAT_VIEWS_NONE)
         sums = trainer->view_sums;

@@ -14,7 +14,8 @@ complain() {
 }
 
 files=$(find . -path ./.git -prune -o -path './build*' -prune -o -type f -print)
-for document in *.md docs/*.md docs/how-to/*.md src/pipeline/*.md examples/*.md bench/results/*.md; do
+for document in *.md docs/*.md docs/how-to/*.md docs/coming-from/*.md \
+    docs/why-is-my-gpu-slower/*.md src/pipeline/*.md examples/*.md bench/results/*.md; do
     [ -f "$document" ] || continue
     folder=$(dirname "$document")
     for link in $(grep -o '](\([^)#]*\)' "$document" | sed 's/](//' | grep -v '://' || :); do

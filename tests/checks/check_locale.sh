@@ -6,11 +6,15 @@
 set -eu
 cd "$1"
 
-# A call of printf's family, up to its semicolon, whose format has %f, %g or %e with a fraction.
+# A call of printf's family, up to its semicolon, whose format has %f, %g, %e or %a with a fraction.
 bad=$(find src formats -name '*.[ch]' ! -name 'text.[ch]' -exec perl -0777 -ne '
-    while (/\b((?:v|a|va)?[sf]?n?printf\s*\([^;]*?%[-+ #0]*[0-9*]*(?:\.[1-9*][0-9]*)?l?[feg]\b[^;]*;)/gi) {
+    while (/\b((?:v|a|va)?[sf]?n?printf\s*\([^;]*?%[-+ #0]*[0-9*]*(?:\.[1-9*][0-9]*)?l?[fega]\b[^;]*;)/gi) {
         my $line = 1 + (substr($_, 0, $-[0]) =~ tr/\n//);
         print "$ARGV:$line: use leat_text(): ", substr($1, 0, 60) =~ s/\s+/ /gr, "\n";
+    }
+    while (/\b((?:v|f|s)*scanf\s*\([^;]*?%[*0-9]*[lL]?[fega]\b[^;]*;)/gi) {
+        my $line = 1 + (substr($_, 0, $-[0]) =~ tr/\n//);
+        print "$ARGV:$line: use leat_text_f64(): ", substr($1, 0, 60) =~ s/\s+/ /gr, "\n";
     }
     while (/\b(strto(?:f|d|ld)|atof|strn?casecmp|setlocale)\s*\(/g) {
         my $line = 1 + (substr($_, 0, $-[0]) =~ tr/\n//);

@@ -208,6 +208,34 @@ static void plans_are_kept(void **state)
     (void)state;
 }
 
+/* Plans of one spec share an engine, whichever is closed first. */
+static void plans_share_an_engine(void **state)
+{
+    const leat_gpu_lib_spec spec = small_conv();
+    leat_cudnn_plan *plans[3];
+    leat_error err;
+    int n;
+    (void)state;
+    open_target(NULL);
+    if (leat_cudnn_plans(&target, &spec, 1, &plans[0], &n, &err) < 0)
+        fail_msg("%s", err.message);
+    plans[1] = leat_cudnn_plan_share(plans[0]);
+    plans[2] = leat_cudnn_plan_share(plans[1]);
+    const size_t workspace = leat_cudnn_plan_workspace(plans[0]);
+    leat_cudnn_plan_close(&plans[0]);
+    assert_null(plans[0]);
+    target.cache_path = in_folder("shared");
+    for (int i = 2; i > 0; i--) {
+        assert_int_equal(leat_cudnn_plan_workspace(plans[i]), workspace);
+        leat_cudnn_plan_store(&target, &spec, plans[i]); /* asks the engine */
+        leat_cudnn_plan *found = leat_cudnn_plan_cached(&target, &spec);
+        assert_non_null(found);
+        leat_cudnn_plan_close(&found);
+        leat_cudnn_plan_close(&plans[i]);
+    }
+    leat_cudnn_properties_close(target.api, &target.properties);
+}
+
 /* --- arithmetic -------------------------------------------------------------------------------- */
 
 static void nothing_for_wrong_shapes(void **state)
@@ -269,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_of_all_models),
         cmocka_unit_test_setup_teardown(plans_are_kept, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(plans_share_an_engine, make_folder, remove_folder),
         cmocka_unit_test(nothing_for_wrong_shapes),
         cmocka_unit_test(norms_are_compiled),
     };

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "device/device_sim.h"
+#include "fixtures/own_folder.h"
 #include "leat/rng.h"
 
 enum { MS = 1000000, LEAD_NS = 120 * MS, N_STREAMS = 3 };
@@ -450,6 +451,87 @@ static void presets_and_changes(void **state)
     assert_int_equal(leat_device_sim_parse("{}", &options, text, sizeof text, NULL), LEAT_OK);
 }
 
+/* A step of the same kernels, issued by an eager framework. */
+static void an_eager_host_takes_longer_to_issue_kernels(void **state)
+{
+    (void)state;
+    for (size_t i = 0; leat_device_sim_preset(i); i++) {
+        char name[64];
+        leat_device_launches plain, eager;
+        bench b;
+        snprintf(name, sizeof name, "sim:%s", leat_device_sim_preset(i)->name);
+        bench_open(&b, name);
+        assert_int_equal(leat_device_get_launches(b.device, &plain), LEAT_OK);
+        assert_int_equal(plain.n, 0);
+        assert_int_equal(plain.each_ns, leat_device_sim_preset(i)->options.launch_ns);
+        bench_close(&b);
+        strcat(name, " {host: eager}");
+        bench_open(&b, name);
+        for (int k = 0; k < 3; k++)
+            leat_device_sim_kernel(b.stream[k], 1, 1);
+        assert_int_equal(leat_device_get_launches(b.device, &eager), LEAT_OK);
+        assert_int_equal(eager.n, 3);
+        assert_int_equal(eager.each_ns, plain.each_ns + 10000);
+        bench_close(&b);
+    }
+    leat_device_launches out;
+    leat_device *cpu;
+    assert_int_equal(leat_device_open("cpu", &cpu, NULL), LEAT_OK);
+    assert_int_equal(leat_device_get_launches(cpu, &out), LEAT_E_UNSUPPORTED);
+    assert_int_equal(leat_device_get_launches(cpu, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_device_get_launches(NULL, &out), LEAT_E_ARGUMENT);
+    leat_device_close(&cpu);
+}
+
+#define COPY_RATES(small, large, pageable)                                                         \
+    "{\"leat\": \"0\", \"lines\": [{\"name\": \"memory\", \"figures\": {}},\n"                     \
+    " {\"name\": \"copy rates\", \"text\": \"slab\", \"figures\": {"                               \
+    "\"pinned_4_kib\": {\"value\": " small ", \"unit\": \"GB/s\"},"                                \
+    "\"pinned_37632_kib\": {\"value\": " large ", \"unit\": \"GB/s\"},"                            \
+    "\"pageable_37632_kib\": {\"value\": " pageable ", \"unit\": \"GB/s\"}}}]}\n"
+
+/* 4 KiB at 0.8 GB/s are 5120 ns, of which 79 are for the bytes at about 52 GB/s. */
+static void copies_can_be_those_of_a_gpu_check(void **state)
+{
+    leat_sim_options options;
+    char text[192], spec[128];
+    leat_error err;
+    make_folder(state);
+    put_text("g.json", COPY_RATES("0.8", "51.5", "7.25"));
+    snprintf(spec, sizeof spec, "h200 {measured: '%s'}", in_folder("g.json"));
+    assert_int_equal(leat_device_sim_parse(spec, &options, text, sizeof text, &err), LEAT_OK);
+    assert_in_range(options.copy_latency_ns, 5035, 5045);
+    assert_true(options.copy_bytes_per_s > 51.7e9 && options.copy_bytes_per_s < 52e9);
+    assert_true(options.pageable_bytes_per_s == 7.25e9 && options.peak_flops == 989e12);
+    assert_non_null(strstr(text, "copies 51.8"));
+    /* What the name says wins. */
+    snprintf(spec, sizeof spec, "h200 {measured: '%s', copy_latency_ns: 3}", in_folder("g.json"));
+    assert_int_equal(leat_device_sim_parse(spec, &options, text, sizeof text, &err), LEAT_OK);
+    assert_true(options.copy_latency_ns == 3 && options.pageable_bytes_per_s == 7.25e9);
+
+    static const char *const bad[] = { "{}",
+                                       "{\"lines\": 3}",
+                                       "{\"lines\": [1, {\"name\": 2}]}",
+                                       COPY_RATES("0", "51", "7"),
+                                       COPY_RATES("0.8", "fast", "7"),
+                                       COPY_RATES("0.8", "51", "null"),
+                                       "{\"lines\": [" };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        put_text("g.json", bad[i]);
+        assert_int_equal(leat_device_sim_parse(spec, &options, text, sizeof text, &err),
+                         LEAT_E_CONFIG);
+        assert_non_null(strstr(err.message, "g.json"));
+    }
+    put_text("g.json", COPY_RATES("90", "51.5", "7.25")); /* no latency that could be seen */
+    snprintf(spec, sizeof spec, "h200 {measured: '%s'}", in_folder("g.json"));
+    assert_int_equal(leat_device_sim_parse(spec, &options, text, sizeof text, &err), LEAT_OK);
+    assert_int_equal(options.copy_latency_ns, 0);
+    assert_int_equal(
+        leat_device_sim_parse("{measured: no/such.json}", &options, text, sizeof text, &err),
+        LEAT_E_IO);
+    remove_folder(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,6 +549,8 @@ int main(void)
         cmocka_unit_test(threads_can_enqueue_at_once),
         cmocka_unit_test(a_long_queue_is_kept_in_order),
         cmocka_unit_test(presets_and_changes),
+        cmocka_unit_test(an_eager_host_takes_longer_to_issue_kernels),
+        cmocka_unit_test(copies_can_be_those_of_a_gpu_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

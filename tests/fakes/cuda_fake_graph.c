@@ -190,17 +190,6 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, siz
     *n = graph->first ? 1 : 0;
     return cuda_fake_leave(cudaSuccess);
 }
-cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *out)
-{
-    ENTER();
-    const op *const o = (const op *)(void *)node;
-    if (o->kind != KERNEL)
-        return cuda_fake_leave(cudaErrorInvalidValue);
-    *out = (struct cudaKernelNodeParams){ .func = o->kernel,
-                                          .gridDim = { o->blocks[0], o->blocks[1], 1 },
-                                          .blockDim = { o->threads, 1, 1 } };
-    return cuda_fake_leave(cudaSuccess);
-}
 /* For later launches; the kernel stays the same. */
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const struct cudaKernelNodeParams *params)
@@ -210,7 +199,7 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
     while (o && o->node != node)
         o = o->next;
     if (!o || o->kind != KERNEL || (const void *)o->kernel != params->func ||
-        params->sharedMemBytes)
+        params->blockDim.x != o->threads || params->sharedMemBytes)
         return cuda_fake_leave(cudaErrorInvalidValue);
     memcpy(o->args, params->kernelParams[0], o->kernel->what->args_bytes);
     o->blocks[0] = params->gridDim.x;

@@ -100,6 +100,43 @@ static const char on_cpu[] =
     "train: {epochs: 30, model: [dense: 32, relu, dense: 3], loss: softmax_cross_entropy, "
     "optimizer: {adam: {learning_rate: 0.02}}}";
 
+static int at_zero(void *user)
+{
+    return (*(int *)user)-- == 0;
+}
+
+/* An evaluation that is stopped has the batches before, and does not disturb training. */
+static void an_evaluation_can_be_stopped(void **state)
+{
+    pipeline p;
+    leat_metrics metrics;
+    leat_batch *batch;
+    int left = 3;
+    (void)state;
+    pipeline_open(&p, on_cpu, 2);
+    leat_loader *loader = loader_of(&p, 1);
+    assert_int_equal(train_all(&p, loader, 2), 2);
+    leat_loader_close(&loader);
+    loader = loader_of(&p, 1);
+    assert_int_equal(
+        leat_trainer_evaluate_until(p.f.trainer, loader, at_zero, &left, &metrics, &p.f.err),
+        LEAT_E_CANCELED);
+    assert_int_equal(left, -1);
+    assert_int_equal(metrics.samples, 3 * BATCH);
+    assert_int_equal(leat_loader_next(loader, &batch, &p.f.err), LEAT_OK); /* the fourth */
+    assert_int_equal(leat_batch_get_info(batch)->number, 3);
+    leat_batch_release(batch);
+    left = -1; /* never */
+    assert_int_equal(
+        leat_trainer_evaluate_until(p.f.trainer, loader, at_zero, &left, &metrics, &p.f.err),
+        LEAT_OK);
+    assert_int_equal(metrics.samples, ROWS - 4 * BATCH);
+    leat_loader_close(&loader);
+    assert_int_equal(leat_trainer_metrics(p.f.trainer, &metrics, &p.f.err), LEAT_OK);
+    assert_int_equal(metrics.samples, 2 * BATCH);
+    pipeline_close(&p);
+}
+
 static void learns_from_a_loader(void **state)
 {
     pipeline p;
@@ -335,6 +372,7 @@ static void many_steps_on_sim_without_a_copy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_evaluation_can_be_stopped),
         cmocka_unit_test(learns_from_a_loader),
         cmocka_unit_test(a_batch_can_be_stepped_on_again),
         cmocka_unit_test(tensors_are_found_by_name),

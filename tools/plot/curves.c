@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "axis.h"
+#include "svg.h"
+
 enum {
     WIDTH = 860,
     LEFT = 72, /* of the plots */
@@ -35,43 +38,6 @@ static const char *const colours[LEAT_CURVES_RUNS_MOST][2] = {
     { "#8f6a20", "#b98d3a" }, { "#6f6e68", "#a3a29a" },
 };
 
-/* An axis: values from low to high become pixels from `at` on, `length` of them, which may be negative. */
-typedef struct axis {
-    double low, high, step;
-    int at, length;
-} axis;
-
-/* --- text ------------------------------------------------------------------------------------------*/
-
-static void put_escaped(FILE *out, const char *text)
-{
-    for (const char *c = text; *c; c++)
-        switch (*c) {
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        default:
-            putc((unsigned char)*c < ' ' || *c == 127 ? '?' : *c, out);
-        }
-}
-
-static void put_text(FILE *out, double x, double y, const char *kind, const char *anchor,
-                     const char *words)
-{
-    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\"", x, y);
-    if (*kind)
-        fprintf(out, " class=\"%s\"", kind);
-    fprintf(out, " text-anchor=\"%s\">", anchor);
-    put_escaped(out, words);
-    fputs("</text>\n", out);
-}
-
 static void put_style(FILE *out, int n_runs)
 {
     fprintf(out, "<style>\n%s", style);
@@ -90,95 +56,36 @@ static void put_style(FILE *out, int n_runs)
 
 /* --- axes ------------------------------------------------------------------------------------------*/
 
-/* 1, 2 or 5 times a power of ten, so that `span` has at most TICKS_MOST of them. */
-static double nice_step(double span)
-{
-    const double raw = span / TICKS_MOST, power = pow(10, floor(log10(raw)));
-    const double times = raw / power;
-    return power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
-}
-
-static double place(const axis *a, double value)
-{
-    return a->at + (value - a->low) / (a->high - a->low) * a->length;
-}
-
-/* Where values hardly differ, an axis around them. */
-static void widen(double *low, double *high)
-{
-    const double middle = *low <= *high ? *low / 2 + *high / 2 : 0;
-    const double around = fmax(fabs(middle) * 0.1, 1e-6);
-    if (*high - *low > fabs(middle) * 1e-9 + 1e-12 && isfinite(*high - *low))
-        return;
-    *low = middle - around;
-    *high = middle + around;
-}
-
-/* wide: ends at ticks. */
-static axis make_axis(double low, double high, bool wide, int at, int length)
-{
-    widen(&low, &high);
-    axis a = { low, high, nice_step(high - low), at, length };
-    if (wide) {
-        a.low = floor(low / a.step) * a.step;
-        a.high = ceil(high / a.step) * a.step;
-    }
-    return a;
-}
-
-static void tick_text(const axis *a, double value, char text[32])
-{
-    const double size = fmax(fabs(a->low), fabs(a->high));
-    const int digits = a->step < 1 ? (int)ceil(-log10(a->step) - 1e-9) : 0;
-    if (fabs(value) < a->step / 2)
-        value = 0; /* not 1e-17, not -0 */
-    if (size >= 1e7 || digits > 5)
-        snprintf(text, 32, "%.4g", value);
-    else
-        snprintf(text, 32, "%.*f", digits, value);
-}
-
-/* Number of the first tick, counted in steps from 0, and how many there are. */
-static int ticks_of(const axis *a, double *first)
-{
-    *first = ceil(a->low / a->step - 1e-9);
-    const double n = floor(a->high / a->step + 1e-9) - *first + 1;
-    return n < 0 ? 0 : n > 2 * TICKS_MOST ? 2 * TICKS_MOST : (int)n;
-}
-
-static void put_axes(FILE *out, const axis *x, const axis *y, bool last)
+static void put_axes(FILE *out, const leat_axis *x, const leat_axis *y, bool last)
 {
     char text[32];
-    double first;
-    int n = ticks_of(y, &first);
+    double ticks[LEAT_AXIS_TICKS_MOST];
+    int n = leat_axis_ticks(y, ticks);
     for (int i = 0; i < n; i++) {
-        const double at = place(y, (first + i) * y->step);
-        fprintf(out, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" class=\"grid\"/>\n", LEFT,
-                WIDTH - RIGHT, at, at);
-        tick_text(y, (first + i) * y->step, text);
-        put_text(out, LEFT - 8, at + 4, "", "end", text);
+        const double at = leat_axis_place(y, ticks[i]);
+        leat_svg_line(out, LEFT, at, WIDTH - RIGHT, at, "grid");
+        leat_svg_text(out, LEFT - 8, at + 4, "", "end", leat_axis_text(y, ticks[i], text));
     }
-    n = ticks_of(x, &first);
+    n = leat_axis_ticks(x, ticks);
     for (int i = 0; i < n; i++) {
-        const double at = place(x, (first + i) * x->step);
-        fprintf(out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" class=\"grid\"/>\n", at, at,
-                y->at, y->at + (last ? 5 : y->length));
-        tick_text(x, (first + i) * x->step, text);
+        const double at = leat_axis_place(x, ticks[i]);
+        leat_svg_line(out, at, y->at, at, y->at + (last ? 5 : y->length), "grid");
         if (last)
-            put_text(out, at, y->at + 19, "", "middle", text);
+            leat_svg_text(out, at, y->at + 19, "", "middle", leat_axis_text(x, ticks[i], text));
     }
 }
 
 /* --- curves ----------------------------------------------------------------------------------------*/
 
-static void put_point(FILE *out, const axis *x, const axis *y, const leat_curve *c, size_t i)
+static void put_point(FILE *out, const leat_axis *x, const leat_axis *y, const leat_curve *c,
+                      size_t i)
 {
-    fprintf(out, " %.1f %.1f", place(x, c->x[i]), place(y, c->y[i]));
+    fprintf(out, " %.1f %.1f", leat_axis_place(x, c->x[i]), leat_axis_place(y, c->y[i]));
 }
 
 /* Of the points from a to b - 1, which share a column of pixels: the lowest and the highest, in order. */
-static void put_column(FILE *out, const axis *x, const axis *y, const leat_curve *c, size_t a,
-                       size_t b)
+static void put_column(FILE *out, const leat_axis *x, const leat_axis *y, const leat_curve *c,
+                       size_t a, size_t b)
 {
     size_t low = a, high = a;
     for (size_t i = a; i < b; i++) {
@@ -190,14 +97,15 @@ static void put_column(FILE *out, const axis *x, const axis *y, const leat_curve
         put_point(out, x, y, c, low < high ? high : low);
 }
 
-static void put_curve(FILE *out, const axis *x, const axis *y, const leat_curve *c)
+static void put_curve(FILE *out, const leat_axis *x, const leat_axis *y, const leat_curve *c)
 {
     const bool dense = c->n > 2 * PLOT_WIDTH;
     if (c->n > 1) {
         fprintf(out, "<path class=\"r%d k%d\" d=\"M", c->run, c->key);
         for (size_t i = 0, end; i < c->n; i = end) {
-            const double column = floor(place(x, c->x[i]));
-            for (end = i + 1; dense && end < c->n && floor(place(x, c->x[end])) == column;)
+            const double column = floor(leat_axis_place(x, c->x[i]));
+            for (end = i + 1;
+                 dense && end < c->n && floor(leat_axis_place(x, c->x[end])) == column;)
                 end++;
             put_column(out, x, y, c, i, end);
         }
@@ -205,7 +113,7 @@ static void put_curve(FILE *out, const axis *x, const axis *y, const leat_curve 
     }
     for (size_t i = 0; c->n <= DOTS_MOST && i < c->n; i++)
         fprintf(out, "<circle class=\"r%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>\n", c->run,
-                place(x, c->x[i]), place(y, c->y[i]));
+                leat_axis_place(x, c->x[i]), leat_axis_place(y, c->y[i]));
 }
 
 static void extend(double *low, double *high, const double *values, size_t n)
@@ -225,19 +133,18 @@ static void put_keys(FILE *out, const leat_curves_panel *p, int top)
             fprintf(out, "<path class=\"key k%d\" d=\"M %.1f %d h 26\"/>\n", i, at, top - 4);
             at += 32;
         }
-        put_text(out, at, top, "title", "start", p->keys[i]);
-        for (const char *c = p->keys[i]; *c; c++)
-            at += (*c & 0xc0) != 0x80 ? 8 : 0; /* about as wide as a character of UTF-8 */
-        at += 24;
+        leat_svg_text(out, at, top, "title", "start", p->keys[i]);
+        at += leat_svg_width(p->keys[i]) * 8 / 7 + 24; /* it is bold */
     }
 }
 
-static void put_panel(FILE *out, const leat_curves_panel *p, axis x, int top, bool last)
+static void put_panel(FILE *out, const leat_curves_panel *p, leat_axis x, int top, bool last)
 {
     double low = INFINITY, high = -INFINITY;
     for (int i = 0; i < p->n_curves; i++)
         extend(&low, &high, p->curves[i].y, p->curves[i].n);
-    const axis y = make_axis(low, high, true, top + 16 + PLOT_HEIGHT, -PLOT_HEIGHT);
+    const leat_axis y =
+        leat_axis_linear(low, high, true, top + 16 + PLOT_HEIGHT, -PLOT_HEIGHT, TICKS_MOST);
     put_keys(out, p, top);
     put_axes(out, &x, &y, last);
     for (int i = 0; i < p->n_curves; i++)
@@ -246,7 +153,7 @@ static void put_panel(FILE *out, const leat_curves_panel *p, axis x, int top, bo
 
 /* --- the picture -----------------------------------------------------------------------------------*/
 
-static axis x_axis(const leat_curves_picture *picture)
+static leat_axis x_axis(const leat_curves_picture *picture)
 {
     double low = INFINITY, high = -INFINITY;
     for (int i = 0; i < picture->n_panels; i++)
@@ -254,7 +161,7 @@ static axis x_axis(const leat_curves_picture *picture)
             extend(&low, &high, picture->panels[i].curves[k].x, picture->panels[i].curves[k].n);
     if (low > 0 && low < high && low < (high - low) / 4)
         low = 0; /* a run begins at 0, though its first line comes later */
-    return make_axis(low, high, false, LEFT, PLOT_WIDTH);
+    return leat_axis_linear(low, high, false, LEFT, PLOT_WIDTH, TICKS_MOST);
 }
 
 static void put_legend(FILE *out, const leat_curves_picture *picture)
@@ -262,7 +169,7 @@ static void put_legend(FILE *out, const leat_curves_picture *picture)
     for (int i = 0; i < picture->n_runs; i++) {
         const int y = 28 + i * LEGEND_ROW;
         fprintf(out, "<path class=\"r%d\" d=\"M %d %d h 26\"/>\n", i, LEFT, y - 4);
-        put_text(out, LEFT + 34, y, "", "start", picture->runs[i]);
+        leat_svg_text(out, LEFT + 34, y, "", "start", picture->runs[i]);
     }
 }
 
@@ -272,7 +179,7 @@ char *leat_curves_draw(const leat_curves_picture *picture, size_t *size)
     FILE *const out = open_memstream(&text, size);
     const int head = 28 + picture->n_runs * LEGEND_ROW + 12;
     const int height = head + picture->n_panels * PANEL_HEIGHT + 30;
-    const axis x = x_axis(picture);
+    const leat_axis x = x_axis(picture);
     if (!out)
         return NULL;
     fprintf(out,
@@ -284,7 +191,7 @@ char *leat_curves_draw(const leat_curves_picture *picture, size_t *size)
     put_legend(out, picture);
     for (int i = 0; i < picture->n_panels; i++)
         put_panel(out, &picture->panels[i], x, head + i * PANEL_HEIGHT, i == picture->n_panels - 1);
-    put_text(out, LEFT + PLOT_WIDTH / 2.0, height - 14, "", "middle", picture->x_name);
+    leat_svg_text(out, LEFT + PLOT_WIDTH / 2.0, height - 14, "", "middle", picture->x_name);
     fputs("</svg>\n", out);
     const bool failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {

@@ -89,8 +89,9 @@ void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool si
     snprintf(number, sizeof number, "%lld/%lld", (long long)e->number + 1, (long long)n_epochs);
     printf("%7s", number);
     print_metrics(&e->train, simulated);
-    if (e->has_eval)
-        print_metrics(&e->eval, simulated);
+    if (e->has_eval || e->eval_stopped)
+        print_metrics(e->has_eval ? &e->eval : &(leat_metrics){ .loss = NAN, .accuracy = NAN },
+                      simulated);
     print_meter(e);
     printf(" %7.1f\n", e->seconds);
     if (!e->has_meter)

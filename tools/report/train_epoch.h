@@ -16,6 +16,7 @@ typedef struct leat_train_epoch {
     double seconds;
     leat_metrics train, eval;
     bool has_eval, has_meter, steady;
+    bool eval_stopped; /* by a signal, so that there is no has_eval */
     leat_meter meter;
 } leat_train_epoch;
 

@@ -33,8 +33,18 @@ static void take_meter(leat_train_run *t, leat_train_epoch *e)
     t->warm = true;
     e->has_meter =
         first + MEASURED_MIN <= n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
+    if (e->has_meter)
+        t->meter = e->meter;
+    t->has_meter |= e->has_meter;
 }
 
+static int is_caught(void *user)
+{
+    (void)user;
+    return leat_files_caught() != 0;
+}
+
+/* A signal ends it at the next batch; what comes after an epoch is done all the same. */
 static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 {
     leat_loader *loader = NULL;
@@ -44,7 +54,7 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
         leat_plan_tensor_index(t->eval_plan, leat_plan_tensor(t->plan, how.expect.tensor)->name);
     int rc = leat_loader_open(t->eval_plan, &how, &loader, err);
     if (rc == LEAT_OK)
-        rc = leat_trainer_evaluate(t->trainer, loader, &e->eval, err);
+        rc = leat_trainer_evaluate_until(t->trainer, loader, is_caught, NULL, &e->eval, err);
     if (rc == LEAT_OK && !t->eval_bad && t->talks) {
         leat_loader_stats_info stats;
         leat_loader_stats(loader, &stats);
@@ -53,7 +63,10 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     }
     leat_loader_close(&loader);
     e->has_eval = rc == LEAT_OK;
-    return rc < 0 ? leat_fail_in(err, rc, "eval: ") : rc;
+    e->eval_stopped = t->eval_stopped = rc == LEAT_E_CANCELED;
+    if (e->eval_stopped)
+        t->stopped = true;
+    return rc < 0 && !e->eval_stopped ? leat_fail_in(err, rc, "eval: ") : LEAT_OK;
 }
 
 enum { LISTED = 64 };

@@ -13,6 +13,13 @@ static int64_t steps_of_epoch(const leat_train_run *t)
     return n > 0 ? n : 0;
 }
 
+/* All steps were made: a signal came in the evaluation after the last one. */
+static bool is_complete(const leat_train_run *t)
+{
+    return t->steps == t->steps_most ||
+           (steps_of_epoch(t) && t->first + t->steps == t->epochs * steps_of_epoch(t));
+}
+
 /* The command line that resumes at the saved weights, in new memory; NULL: none are saved. */
 static char *go_on(const leat_train_run *t, const leat_call *call)
 {
@@ -24,7 +31,7 @@ static char *go_on(const leat_train_run *t, const leat_call *call)
     char epoch[24], batch[24], steps[24];
     const char *more[9] = { "--restore", t->save, "--start-batch", batch };
     int n = 4;
-    if (!t->saved && !whole)
+    if ((!t->saved && !whole) || is_complete(t))
         return NULL;
     if (whole) {
         more[0] = "--resume";
@@ -49,7 +56,9 @@ static void print_place(const leat_train_run *t)
 {
     char step[32], of[32], all[32];
     const int64_t per_epoch = steps_of_epoch(t), at = t->first + t->steps;
-    if (per_epoch)
+    if (is_complete(t))
+        fprintf(stderr, "leat train: stopped after the last step");
+    else if (per_epoch)
         fprintf(stderr, "leat train: stopped in epoch %lld of %lld, after %s of its %s steps",
                 (long long)(at / per_epoch) + 1, (long long)t->epochs,
                 leat_files_count_text((uint64_t)(at % per_epoch), step),
@@ -65,6 +74,10 @@ void leat_train_stop_print(const leat_train_run *t, const leat_call *call)
 {
     char *const command = go_on(t, call);
     print_place(t);
+    if (t->eval_stopped)
+        fprintf(stderr,
+                "the evaluation of the last epoch was not finished; `leat eval` makes one with "
+                "saved weights\n");
     if (*t->keep.path)
         fprintf(stderr, "%s has all that the run needs to go on\n", t->keep.path);
     if (t->saved)

@@ -7,8 +7,8 @@
 #ifndef LEAT_KERNEL_H
 #define LEAT_KERNEL_H
 
+#include "base/host_device.h"
 #include "leat/op.h"
-#include "ops/image/host_device.h"
 #include "ops/image/image.h"
 
 /* Where the picture of a row is, if each row has its own size. Memory may hold only the part of the

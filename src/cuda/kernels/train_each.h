@@ -34,16 +34,27 @@ LEAT_HOST_DEVICE void leat_train_ingest_step(const leat_train_ingest_args *a)
     *a->to_step = step;
 }
 
+/* As leat_train_load, from memory of others: the rows of a part of a batch may begin anywhere. */
+LEAT_HOST_DEVICE void leat_train_ingest_load(const leat_train_ingest_args *a, int64_t at, int32_t n,
+                                             float x[LEAT_EIGHT])
+{
+    if ((uintptr_t)a->x % sizeof(leat_train_16) == 0)
+        leat_train_load(a->x, a->x_type, at, n, x);
+    else
+        for (int k = 0; k < LEAT_EIGHT; k++)
+            x[k] = k < n ? leat_train_get(a->x, a->x_type, at + k) : 0.0f;
+}
+
 LEAT_HOST_DEVICE void leat_train_ingest_each(const leat_train_ingest_args *a, int64_t i)
 {
     const int64_t at = i * LEAT_EIGHT;
     float x[LEAT_EIGHT];
     if (a->channels && i * a->channels < a->x_n) {
-        leat_train_load(a->x, a->x_type, i * a->channels, a->channels, x);
+        leat_train_ingest_load(a, i * a->channels, a->channels, x);
         leat_train_store(a->to_x, a->to_type, at, LEAT_EIGHT, x);
     } else if (!a->channels && at < a->x_n) {
         const int32_t n = leat_train_count(a->x_n, at);
-        leat_train_load(a->x, a->x_type, at, n, x);
+        leat_train_ingest_load(a, at, n, x);
         leat_train_store(a->to_x, a->to_type, at, n, x);
     }
     if (i < a->y_bytes)
@@ -101,7 +112,7 @@ LEAT_HOST_DEVICE void leat_train_dropout_eight(const leat_train_args *a, int64_t
                                   (uint32_t)a->step->updates };
     uint32_t words[4];
     float x[LEAT_EIGHT];
-    leat_train_philox(a->key, counter, words);
+    leat_philox_block(a->key, counter, words);
     leat_train_load(a->in[0], a->in_type, row * a->row_n + block * LEAT_EIGHT, n, x);
     for (int k = 0; k < LEAT_EIGHT; k++)
         x[k] = (words[k / 2] >> 16 * (k & 1) & 0xffff) >= limit ? x[k] * factor : 0.0f;

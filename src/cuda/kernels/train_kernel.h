@@ -16,7 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "ops/image/host_device.h"
+#include "base/host_device.h"
+#include "base/philox.h"
 #include "train/activations.h"
 
 enum {
@@ -132,16 +133,10 @@ typedef struct leat_train_place {
 
 /* --- values ------------------------------------------------------------------------------------ */
 
-/* 16 bytes that move in one instruction. */
-typedef struct
-#ifdef __CUDACC__
-    __align__(16)
-#endif
-        leat_train_16
-{
+/* 16 bytes that move in one instruction; the host, too, wants them aligned, so that the tests see it. */
+typedef struct leat_train_16 {
     uint32_t word[4];
-}
-leat_train_16;
+} __attribute__((aligned(16))) leat_train_16;
 
 LEAT_HOST_DEVICE float leat_train_float(uint16_t bf16)
 {
@@ -277,29 +272,6 @@ LEAT_HOST_DEVICE int32_t leat_train_from_output(int32_t act)
     default:
         return 0;
     }
-}
-
-/* --- the generator: Philox4x32-10, as leat_philox ---------------------------------------------- */
-
-LEAT_HOST_DEVICE void leat_train_philox(const uint32_t key[2], const uint32_t counter[4],
-                                        uint32_t out[4])
-{
-    uint32_t k0 = key[0], k1 = key[1];
-    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
-    for (int round = 0; round < 10; round++) {
-        const uint64_t p0 = (uint64_t)0xD2511F53u * c0;
-        const uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
-        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-        c1 = (uint32_t)p1;
-        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c3 = (uint32_t)p0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    out[0] = c0;
-    out[1] = c1;
-    out[2] = c2;
-    out[3] = c3;
 }
 
 /* True if the row counts. */

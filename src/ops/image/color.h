@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host_device.h"
+#include "base/host_device.h"
 
 #define LEAT_COLOR_ONE  65536
 #define LEAT_COLOR_TURN (6 * 65536) /* a full turn of the hue: six sectors of 65536 */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "host_device.h"
+#include "base/host_device.h"
 
 LEAT_HOST_DEVICE uint32_t leat_half_bits(float x)
 {

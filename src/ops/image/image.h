@@ -4,7 +4,7 @@
 #ifndef LEAT_IMAGE_H
 #define LEAT_IMAGE_H
 
-#include "host_device.h"
+#include "base/host_device.h"
 #include "leat/op.h"
 
 enum { LEAT_IMAGE_U8 = 1, LEAT_IMAGE_F32 = 2, LEAT_IMAGE_U8_F32 = 3 };

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "host_device.h"
+#include "base/host_device.h"
 
 enum {
     LEAT_TAPS_BASE_BITS = 14,

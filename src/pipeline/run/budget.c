@@ -51,6 +51,19 @@ static bool reads_ahead(const leat_plan *plan)
     return plan->source->table->locate && plan->engine.reader != LEAT_READER_PREAD;
 }
 
+/* The most that prefetch may grow to, before memory counts (the formula is that of tune.c). */
+static int64_t depth_most(const leat_budget_division *d)
+{
+    const int64_t rows = (int64_t)leat_order_slot_rows(&d->plan->order);
+    const int64_t threads = d->out->threads > 1 ? d->out->threads : 1;
+    const int64_t n = (LEAT_PREFETCH_TIMES * threads + rows - 1) / (rows > 0 ? rows : 1);
+    if (!d->plan->prefetch_auto)
+        return d->plan->prefetch;
+    return n < LEAT_PREFETCH_FIRST  ? LEAT_PREFETCH_FIRST
+           : n > LEAT_PREFETCH_MOST ? LEAT_PREFETCH_MOST
+                                    : n;
+}
+
 static void decide_depth(const leat_budget_division *d)
 {
     const leat_plan *const plan = d->plan;
@@ -58,15 +71,17 @@ static void decide_depth(const leat_budget_division *d)
     if (!plan->prefetch_auto)
         decide(b, "prefetch", b->prefetch, "batches",
                plan->has_prefetch ? "set by stage prefetch" : "no prefetch stage");
-    else if (b->prefetch_most < LEAT_PREFETCH_MOST)
+    else if (b->prefetch_most < depth_most(d))
         decide(b, "prefetch", b->prefetch, "batches",
                "auto: initial value; grows up to %lld when slow samples need it; more do not fit "
                "in the memory limit",
                (long long)b->prefetch_most);
     else
-        decide(b, "prefetch", b->prefetch, "batches",
-               "auto: initial value; grows up to %lld when slow samples need it",
-               (long long)b->prefetch_most);
+        decide(
+            b, "prefetch", b->prefetch, "batches",
+            "auto: initial value; grows up to %lld when slow samples need it (for one of %d times "
+            "the mean, at most %d)",
+            (long long)b->prefetch_most, LEAT_PREFETCH_TIMES, LEAT_PREFETCH_MOST);
 }
 
 static void decide_reading(const leat_budget_division *d, int64_t wanted)
@@ -176,7 +191,7 @@ static void fit(const leat_budget_division *d, int64_t limit, int64_t wanted)
 {
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
-    int64_t prefetch = plan->prefetch_auto ? LEAT_PREFETCH_MOST : plan->prefetch, read = wanted;
+    int64_t prefetch = depth_most(d), read = wanted;
     share_scratch(d, INT64_MAX);
     leat_budget_rows_fill(d, prefetch, read, limit);
     if (b->total_bytes > limit) {

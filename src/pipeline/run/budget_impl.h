@@ -10,7 +10,10 @@
 #include "leat/budget.h"
 #include "pipeline/plan/plan_impl.h"
 
-#define LEAT_PREFETCH_MOST 64 /* auto: enough to outlast a sample that takes 64 batches */
+/* prefetch: auto grows until it outlasts a sample that takes so many times the mean, which is more than decoding
+ * ever varies. That is few batches where they are large, and never more than MOST. */
+#define LEAT_PREFETCH_TIMES 512
+#define LEAT_PREFETCH_MOST  64
 
 typedef struct leat_budget_facts {
     leat_machine machine;

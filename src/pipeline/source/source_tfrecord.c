@@ -31,9 +31,10 @@ static const leat_option options[] = {
     LEAT_OPTION_STRINGS(tfrecord_options, files, NULL,
                         "files, or patterns with * and ?; each is read once, in byte order of "
                         "their names"),
-    LEAT_OPTION_NODE(tfrecord_options, features, "",
-                     "tensor name: {key, type, shape} for each feature to read; default: image "
-                     "(image/encoded or image) and label (image/class/label or label)"),
+    LEAT_OPTION_NODE(
+        tfrecord_options, features, "",
+        "tensor name: {key, type, shape, default, value} for each feature to read; default: image "
+        "(image/encoded or image) and label (image/class/label or label)"),
     LEAT_OPTION_END
 };
 

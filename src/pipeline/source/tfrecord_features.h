@@ -12,10 +12,12 @@ typedef struct leat_tfrecord_wanted {
     char key[LEAT_OPTION_STRING_MAX];
     int32_t kind;        /* LEAT_FEATURE_* */
     uint64_t n;          /* values, 1 for bytes; if `varies`, values per step of the first dim */
-    bool has_missing;    /* records may lack it; its values are then one of the next two */
+    int64_t value;       /* of a list of bytes; negative: the only one */
+    bool has_missing;    /* records may lack it; its values are then one of the next three */
     int64_t missing_i64; /* default of an int64 feature */
     double missing_f64;  /* default of a float feature */
-    bool varies;         /* records differ in the first dim */
+    char missing_bytes[LEAT_OPTION_STRING_MAX]; /* default of a bytes feature */
+    bool varies;                                /* records differ in the first dim */
 } leat_tfrecord_wanted;
 
 typedef struct leat_tfrecord_features {

@@ -227,6 +227,36 @@ static void auto_takes_a_share_of_the_machine(void **state)
     leat_plan_close(&plan);
 }
 
+/* prefetch: auto plans for a sample of 512 times the mean: many small batches, few large ones. */
+static void auto_prefetch_depends_on_the_batch(void **state)
+{
+    static const struct {
+        const char *batch, *threads;
+        int64_t most;
+    } cases[] = { { "1", "1", 64 },    { "16", "2", 64 },
+                  { "128", "1", 4 },   { "128", "2", 8 },
+                  { "128", "16", 64 }, { "200", "1", 3 },
+                  { "128", "0", 4 },   { "1000", "1", LEAT_PREFETCH_FIRST } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char engine[32];
+        leat_budget_facts facts = { .hold = 1,
+                                    .machine = { .cores = 2,
+                                                 .cores_why = "",
+                                                 .memory_bytes = (int64_t)1 << 34,
+                                                 .memory_why = "",
+                                                 .address_bytes = INT64_MAX } };
+        leat_budget b;
+        leat_error err;
+        snprintf(engine, sizeof engine, "threads: %s", cases[i].threads);
+        leat_plan *plan = plan_of(&(recipe){ ROWS, cases[i].batch, "auto", engine }, -1);
+        check(leat_budget_make(plan, &facts, &b, &err), &err);
+        assert_int_equal(b.prefetch, LEAT_PREFETCH_FIRST);
+        assert_int_equal(b.prefetch_most, cases[i].most);
+        leat_plan_close(&plan);
+    }
+}
+
 /* --- what is really taken ---------------------------------------------------------------------------- */
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -321,6 +351,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_opens_and_one_byte_less_does_not),
         cmocka_unit_test(auto_takes_a_share_of_the_machine),
+        cmocka_unit_test(auto_prefetch_depends_on_the_batch),
         cmocka_unit_test(a_plan_tells_what_it_came_to),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(no_more_is_resident_than_was_planned),

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * doctor.h: what limits a training job, how much could be gained, and what to change. The parts of the job are
+ * measured alone, so that the verdict and every prediction follow from their capacities. docs/measuring.md
+ * defines all terms. */
+#ifndef LEAT_DOCTOR_H
+#define LEAT_DOCTOR_H
+
+#include "leat/loader.h"
+#include "leat/study.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LEAT_DOCTOR_MAX_EVIDENCE    16
+#define LEAT_DOCTOR_MAX_CAPACITIES  (LEAT_MAX_STAGES + 8)
+#define LEAT_DOCTOR_MAX_ONE_TIME    8
+#define LEAT_DOCTOR_MAX_SUGGESTIONS 8
+#define LEAT_DOCTOR_MAX_SET         4
+#define LEAT_DOCTOR_SHARES          7
+
+/* All zero is the default. */
+typedef struct leat_doctor_options {
+    int32_t rounds;     /* each measures every part once; 0 = 6 */
+    int32_t steps;      /* measured steps per round; 0 = about 0.3 s */
+    const char *device; /* overrides train.device; NULL: as the config says */
+    int32_t verify;     /* 1: applies the first suggestion, and measures it */
+    int32_t no_trials;  /* 1: measures no suggestions, only the verdict */
+    /* Called while it runs, with what it does; may be NULL. */
+    void (*progress)(void *user, int done, int total, const char *what);
+    void *user;
+} leat_doctor_options;
+
+typedef struct leat_doctor_verdict {
+    char name[24];      /* class: "input-bound", "compute-bound", … */
+    char label[48];     /* cause within the class: "decode: serial"; "": none */
+    char severity[12];  /* "high", "moderate", "low"; "none": nothing to fix */
+    char also[24];      /* a second class whose part is as slow within 5 %; "": none */
+    char sentence[480]; /* plain English, with the numbers that matter */
+} leat_doctor_verdict;
+
+/* A measured number and what it means. */
+typedef struct leat_doctor_evidence {
+    char name[32];
+    double value;
+    char unit[12]; /* "ms", "share", "samples/s", … */
+    char text[200];
+} leat_doctor_evidence;
+
+/* The rate of one part that runs alone. */
+typedef struct leat_doctor_capacity {
+    char name[64];
+    char kind[16]; /* "stage", "loader", "copy", "step", "step_queued", "first_batch", "shared" */
+    leat_estimate samples_per_s;
+    double step_ms; /* of as many samples as a step has */
+} leat_doctor_capacity;
+
+typedef struct leat_doctor_share {
+    const char
+        *name; /* "busy", "input_wait", "exposed_copy", "launch", "sync", "other_host", "unknown" */
+    double share; /* of the wall time of a step */
+    double ms;
+} leat_doctor_share;
+
+typedef struct leat_doctor_cost {
+    const char *name; /* "open plan", "open device", "build model", … */
+    double ms;
+} leat_doctor_cost;
+
+typedef struct leat_doctor_suggestion {
+    char title[80];
+    char why[240];
+    int32_t n_set;                      /* 0: a change that no value of the config makes */
+    char set[LEAT_DOCTOR_MAX_SET][128]; /* "path=value", as leat_config_set() takes it */
+    double predicted_step_ms;           /* from the capacities of the changed job */
+    double predicted_samples_per_s;
+    double gain; /* samples/s: 0.25 is a quarter more */
+    int32_t is_verified;
+    /* The whole with the change, in turns with the job as it is. */
+    double verified_step_ms, before_step_ms, verified_gain;
+    int32_t right; /* the predicted step time, relative to the job's, is within 15 % of this */
+} leat_doctor_suggestion;
+
+typedef struct leat_doctor_result {
+    char device[64];
+    int32_t simulated;
+    int32_t rounds, steps, warmup_steps;
+    double batch; /* samples per step, mean */
+    leat_doctor_verdict verdict;
+    int32_t n_evidence;
+    leat_doctor_evidence evidence[LEAT_DOCTOR_MAX_EVIDENCE];
+    int32_t n_capacities;
+    leat_doctor_capacity capacities[LEAT_DOCTOR_MAX_CAPACITIES];
+    leat_doctor_share shares[LEAT_DOCTOR_SHARES]; /* sum 1 */
+    leat_meter meter;                             /* the job as it runs */
+    leat_estimate samples_per_s;
+    double measured_step_ms, predicted_step_ms;
+    char next_wall[64]; /* the part that limits when the first is removed; "": none is known */
+    double next_wall_step_ms;
+    double probe; /* rise of the step time per time added to the device's work: 1 is critical, 0 has
+                     slack; -1: not needed */
+    int32_t n_one_time;
+    leat_doctor_cost one_time[LEAT_DOCTOR_MAX_ONE_TIME];
+    int32_t n_tried;       /* changes whose values this config and device allow */
+    int32_t n_suggestions; /* of them, those that gain 3 % or more; best first */
+    leat_doctor_suggestion suggestions[LEAT_DOCTOR_MAX_SUGGESTIONS];
+    int32_t cores, threads;
+    double cores_taken; /* by other processes; 0: not known */
+    double throttled;   /* share of the time in which a CPU limit stopped this process */
+    double seconds;     /* that all this took */
+} leat_doctor_result;
+
+/* Examines the job of a config: its parts alone, the whole, and the parts of promising variants.
+ * options  NULL for defaults
+ * out      filled; plain memory of the caller (large: not for small stacks)
+ * returns  LEAT_OK or the first error
+ * threads  one at a time, because they would disturb each other */
+LEAT_API int leat_doctor(const leat_config *config, const leat_doctor_options *options,
+                         leat_doctor_result *out, leat_error *err);
+
+/* A guess from the shares of a run alone, without the capacities of its parts: one sentence that says so.
+ * on_host  the device is the CPU
+ * Returns text. Any thread. */
+LEAT_API char *leat_doctor_guess(const leat_meter *meter, int32_t on_host, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * whatif.h: would this pipeline keep another device busy, and what would it need for that? */
+#ifndef LEAT_WHATIF_H
+#define LEAT_WHATIF_H
+
+#include "leat/study.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    LEAT_WHATIF_DEVICES = 8,
+    LEAT_WHATIF_THREADS = 16,
+    LEAT_WHATIF_ROWS = LEAT_WHATIF_DEVICES * LEAT_WHATIF_THREADS,
+    LEAT_WHATIF_TRIALS = 4,
+    LEAT_WHATIF_MAX_THREADS = 1024
+};
+
+/* All zero is the default. */
+typedef struct leat_whatif_options {
+    const char *const *devices; /* with memory of their own; NULL: "sim:h200" */
+    size_t n_devices;
+    const int32_t *threads; /* 1 … LEAT_WHATIF_MAX_THREADS; NULL: 2, 4, 8, 16, 32 */
+    size_t n_threads;
+    int32_t rounds; /* 0 = 6 */
+    /* Called after every run with the number of runs done and in all; may be NULL. */
+    void (*progress)(void *user, int done, int total);
+    void *user;
+} leat_whatif_options;
+
+/* One device fed by one number of threads. Rates are samples per second. */
+typedef struct leat_whatif_row {
+    char device[64];
+    int32_t simulated;
+    int32_t threads;
+    int32_t
+        predicted; /* 1: more threads than could be measured here; the loader's rate is predicted */
+    leat_estimate loader; /* the loader alone */
+    double step;          /* the step alone, on a batch that stays on the device */
+    double copy;          /* copies of batches alone; infinite: none */
+    double idle;          /* 1 - loader / the slower of step and copy; 0 if the loader is faster */
+    char bound[16];       /* "input", "step", "copy", or "even": loader and consumer within 5 % */
+    /* To keep the device busy: threads, cores (fewer if threads wait), and bytes of stored records per
+     * second (0: not known). */
+    int32_t threads_needed, cores_needed;
+    double bytes_per_s_needed;
+} leat_whatif_row;
+
+/* Another way to store or decode the records. */
+typedef struct leat_whatif_trial {
+    char set[160];        /* config lines, "; " between them; "": not by the config */
+    char text[160];       /* what it is, and what it costs */
+    int32_t predicted;    /* 1: from the time of stages; 0: measured */
+    leat_estimate loader; /* samples per second with as many threads as result.threads */
+    double speedup;       /* against the config as it is */
+} leat_whatif_trial;
+
+typedef struct leat_whatif_result {
+    int32_t cores; /* CPUs that this process may use */
+    double cores_taken;
+    int32_t threads; /* the most that were measured; predictions go on from there */
+    int32_t
+        cpu_bound; /* 1: the loader used all cores that it could get, so that predictions are from its
+                          CPU time, which other processes hardly change; 0: from its rates */
+    leat_estimate per_thread; /* samples per second of one thread (cpu_bound: of its CPU time) */
+    double efficiency;        /* the same while all cores work, over per_thread */
+    int32_t
+        waits; /* 1: threads wait (sleep, storage) most of the time, so that more threads than cores
+                      can be measured */
+    double bytes_per_sample, bytes_out_per_sample; /* as stored (0: not known); as delivered */
+    int32_t n_rows;
+    leat_whatif_row rows[LEAT_WHATIF_ROWS]; /* by device, then threads, as given */
+    int32_t n_trials;
+    leat_whatif_trial trials[LEAT_WHATIF_TRIALS];
+    char sentence[400];
+} leat_whatif_result;
+
+/* Measures the pipeline of a config on this machine, with 1 thread to as many as it has cores, and the step
+ * of its model on each device. More threads are predicted in proportion: the rate of one thread while all
+ * cores work, times the threads. So it is assumed that more cores scale as well as these do, and that memory
+ * and storage keep up.
+ * options  NULL for defaults
+ * returns  LEAT_OK; LEAT_E_ARGUMENT, also for the device "cpu", whose steps take the workers' cores; or the
+ *          first error
+ * threads  one study at a time, because they would disturb each other */
+LEAT_API int leat_whatif(const leat_config *config, const leat_whatif_options *options,
+                         leat_whatif_result *out, leat_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * arm_loader.c: the loader alone: a consumer that does nothing takes batches. Also what the process used
+ * meanwhile. arm.c and compare.c call it. */
+#include <string.h>
+#include <time.h>
+
+#include "arm.h"
+#include "base/clock.h"
+#include "median.h"
+
+enum {
+    COPY_LAG = 4, /* batches after which the times of a copy are read */
+    COPIES_KEPT = 100,
+    LOOK_NS = 5000000, /* how often reads in flight are counted */
+};
+
+static int64_t cpu_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+leat_arm_use leat_arm_use_now(void)
+{
+    return (leat_arm_use){ .cpu_ns = cpu_now(), .wall_ns = leat_clock_ns() };
+}
+
+void leat_arm_use_add(leat_arm_use *sum, leat_arm_use from, int64_t rows)
+{
+    const leat_arm_use now = leat_arm_use_now();
+    sum->cpu_ns += now.cpu_ns - from.cpu_ns;
+    sum->wall_ns += now.wall_ns - from.wall_ns;
+    sum->rows += rows;
+}
+
+int leat_arm_loader_open(const leat_arm *arm, leat_loader **out, leat_error *err)
+{
+    const leat_loader_options options = { .device = arm->device, .epochs = -1 };
+    return leat_loader_open(arm->plan, &options, out, err);
+}
+
+int leat_arm_next(leat_loader *loader, leat_batch **out, leat_error *err)
+{
+    const int rc = leat_loader_next(loader, out, err);
+    return rc == LEAT_E_END ? leat_fail(err, LEAT_E_DATA, "the pipeline has no batch to train on")
+                            : rc;
+}
+
+/* Batches seen by a consumer that does nothing with them. */
+struct intake {
+    leat_batch *recent[COPY_LAG]; /* ring; only the copy of the oldest is counted */
+    int32_t n;                    /* batches since it settled */
+    int32_t n_copies;
+    int64_t copy_ns[COPIES_KEPT]; /* of the first batches */
+    int64_t from_ns, to_ns, rows;
+    int64_t looked_ns, n_looks, reads_in_flight; /* sum over the looks */
+};
+
+/* Reads of a batch in flight tell whether workers that sleep wait for storage. */
+static void look(struct intake *intake, leat_loader *loader)
+{
+    leat_loader_stats_info stats;
+    if (intake->to_ns - intake->looked_ns < LOOK_NS)
+        return;
+    leat_loader_stats(loader, &stats);
+    intake->looked_ns = intake->to_ns;
+    intake->n_looks++;
+    intake->reads_in_flight += stats.reads_in_flight;
+}
+
+/* The info of a batch stays valid after its release. */
+static void note_copy(struct intake *intake, leat_batch *batch)
+{
+    const leat_batch_info *info = batch ? leat_batch_get_info(batch) : NULL;
+    if (info && info->copy_end_ns && intake->n_copies < COPIES_KEPT)
+        intake->copy_ns[intake->n_copies++] = info->copy_end_ns - info->copy_start_ns;
+}
+
+static int take_batch(struct intake *intake, leat_loader *loader, leat_error *err)
+{
+    leat_batch *batch, **const place = &intake->recent[intake->n % COPY_LAG];
+    const int rc = leat_arm_next(loader, &batch, err);
+    if (rc < 0)
+        return rc;
+    const leat_batch_info *info = leat_batch_get_info(batch);
+    intake->to_ns = info->got_ns;
+    intake->rows += info->rows;
+    intake->n++;
+    note_copy(intake, *place);
+    *place = batch;
+    leat_batch_release(batch);
+    look(intake, loader);
+    return LEAT_OK;
+}
+
+/* Uses the median copy time for all batches: if the host was delayed while it enqueued a copy, the start of
+ * that copy is too early. */
+static leat_meter meter_of(struct intake *intake)
+{
+    const int64_t wall = intake->to_ns - intake->from_ns;
+    const double each = leat_median_of(intake->copy_ns, (size_t)intake->n_copies);
+    const double copying = each * intake->n / (double)wall;
+    return (leat_meter){ .n_steps = (size_t)intake->n,
+                         .wall_ns = wall,
+                         .exposed_copy = copying < 1 ? copying : 1,
+                         .samples_per_s = (double)intake->rows * 1e9 / (double)wall };
+}
+
+static int settle_loader(const leat_arm *arm, leat_loader *loader, struct intake *intake,
+                         leat_error *err)
+{
+    int rc;
+    for (int32_t i = 0; i < arm->settle; i++)
+        if ((rc = take_batch(intake, loader, err)) < 0)
+            return rc;
+    *intake = (struct intake){ .from_ns = intake->to_ns, .to_ns = intake->to_ns };
+    return LEAT_OK;
+}
+
+/* Takes no more batches than a run as configured, so that both read the same ones. */
+static int take_all(const leat_arm *arm, leat_loader *loader, struct intake *intake,
+                    leat_error *err)
+{
+    int rc;
+    while (intake->n < arm->out->steps &&
+           (intake->n < LEAT_ARM_ALONE_MIN || intake->to_ns - intake->from_ns < LEAT_ARM_ALONE_NS))
+        if ((rc = take_batch(intake, loader, err)) < 0)
+            return rc;
+    return LEAT_OK;
+}
+
+/* Adds what happened between two looks at a loader. */
+static void add_input(leat_arm_input *sum, const leat_loader_stats_info *from,
+                      const leat_loader_stats_info *to, const struct intake *intake)
+{
+    sum->sleep_ns += to->sleep_ns - from->sleep_ns;
+    sum->wall_ns += (to->wall_ns - from->wall_ns) * to->threads;
+    sum->samples += to->samples - from->samples;
+    sum->batches += to->batches - from->batches;
+    sum->bytes_out += to->bytes_out - from->bytes_out;
+    sum->threads = to->threads;
+    sum->reads_in_flight += (double)intake->reads_in_flight;
+    sum->n_looks += intake->n_looks;
+    sum->n_stages = to->n_stages;
+    for (int32_t i = 0; i < to->n_stages; i++) {
+        const leat_stage_stats *a = &from->stages[i], *b = &to->stages[i];
+        leat_stage_stats *stage = &sum->stages[i];
+        memcpy(stage->name, b->name, sizeof stage->name);
+        stage->samples += b->samples - a->samples;
+        stage->busy_ns += b->busy_ns - a->busy_ns;
+        stage->bytes_out += b->bytes_out - a->bytes_out;
+        /* Not known in one run: the run counts as if it had waited for nothing. */
+        stage->cpu_ns +=
+            b->cpu_ns < 0 ? b->busy_ns - a->busy_ns : b->cpu_ns - (a->cpu_ns > 0 ? a->cpu_ns : 0);
+    }
+}
+
+static int run_loader(leat_arm *arm, leat_loader *loader, struct intake *intake, leat_error *err)
+{
+    leat_loader_stats_info before, after;
+    int rc = settle_loader(arm, loader, intake, err);
+    if (rc < 0)
+        return rc;
+    leat_loader_stats(loader, &before);
+    const leat_arm_use from = leat_arm_use_now();
+    if ((rc = take_all(arm, loader, intake, err)) < 0)
+        return rc;
+    leat_arm_use_add(&arm->use_loader, from, intake->rows);
+    leat_loader_stats(loader, &after);
+    add_input(&arm->input, &before, &after, intake);
+    return LEAT_OK;
+}
+
+int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err)
+{
+    struct intake intake = { .n = 0 };
+    leat_loader *loader = NULL;
+    int rc = leat_arm_loader_open(arm, &loader, err);
+    if (rc == LEAT_OK)
+        rc = run_loader(arm, loader, &intake, err);
+    leat_loader_close(&loader);
+    if (rc < 0)
+        return rc;
+    if (intake.to_ns <= intake.from_ns)
+        return leat_fail(err, LEAT_E_INTERNAL, "%d batches took no measurable time", intake.n);
+    arm->loader[round] = meter_of(&intake);
+    arm->input.copy_ns = leat_median_of(intake.copy_ns, (size_t)intake.n_copies);
+    return LEAT_OK;
+}

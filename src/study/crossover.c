@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * crossover.c: leat_crossover() measures the step alone on two devices at several batch sizes.
+ *
+ * DESIGN: an arm is one device at one batch size, with a plan of its own without prefetch, so that no worker
+ * runs while a step is measured. Sizes are a quarter or four times of the next, around that of the config,
+ * and grow until a step takes too long. All arms alternate, as in a comparison. Opening and the first step
+ * are measured before, once per device. */
+#include "leat/crossover.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arm.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "bootstrap.h"
+#include "crossover_fit.h"
+
+enum {
+    DEFAULT_ROUNDS = 6,
+    MIN_ROUNDS = 3,
+    CHECK_ROUNDS = 5,
+    SMALLER = 3, /* sizes below that of the config */
+    FACTOR = 4,
+    MOST_STEPS = 2000,
+    LARGEST = 4096,
+};
+static const int64_t STEP_NS = 200000000; /* longest step at sizes above that of the config */
+
+struct study {
+    const leat_config *config;
+    const char *devices[2];
+    leat_crossover_options options;
+    leat_crossover_result *out;
+    int64_t sizes[LEAT_CROSSOVER_POINTS];
+    size_t n_sizes;
+    leat_arm arms[2][LEAT_CROSSOVER_POINTS];
+    leat_compare_arm *outs; /* of the arms */
+    double *ms;             /* see leat_crossover_times */
+    int n_done, n_runs;
+};
+
+/* --- arms ------------------------------------------------------------------------------------ */
+
+static int set(leat_config *config, leat_error *err, const char *path, const char *value)
+{
+    char text[512];
+    if (leat_text(text, sizeof text, "%s=%s", path, value) >= (int)sizeof text)
+        return leat_fail(err, LEAT_E_ARGUMENT, "the name of a device is too long: %.80s…", value);
+    return leat_config_set(config, text, err);
+}
+
+/* Steps on one batch, again and again, at a size that the learning rate was not chosen for, may diverge. So
+ * the rate is next to 0, which changes no time. */
+static void hold_weights(leat_config *config)
+{
+    char text[256], path[128];
+    if (leat_config_get(config, "train.optimizer", text, sizeof text, NULL) < 0)
+        return;
+    const char *name = text + strspn(text, "{ ");
+    leat_text(path, sizeof path, "train.optimizer.%.*s.learning_rate", (int)strcspn(name, ":}{ "),
+              name);
+    (void)set(config, NULL, path, "1e-20");
+}
+
+/* A copy of the config for one device and batch size, without prefetch. */
+static int configure(const struct study *study, int device, int64_t batch, leat_config **out,
+                     leat_error *err)
+{
+    char size[32];
+    leat_text(size, sizeof size, "%lld", (long long)batch);
+    int rc = leat_config_copy(study->config, out, err);
+    if (rc < 0 || (rc = set(*out, err, "train.device", study->devices[device])) < 0 ||
+        (rc = set(*out, err, "pipeline.batch.size", size)) < 0)
+        return rc;
+    hold_weights(*out);
+    (void)set(*out, NULL, "pipeline.prefetch.batches", "0"); /* it may have no such stage */
+    return LEAT_OK;
+}
+
+static int in_arm(const struct study *study, int device, int64_t batch, int rc, leat_error *err)
+{
+    return rc < 0
+               ? leat_fail_in(err, rc, "%s, batch %lld: ", study->devices[device], (long long)batch)
+               : rc;
+}
+
+static int open_arm(struct study *study, int device, int64_t batch, size_t n_rounds, leat_arm *arm,
+                    leat_compare_arm *out, leat_error *err)
+{
+    int rc;
+    out->steps = study->options.steps ? study->options.steps : MOST_STEPS;
+    if ((rc = leat_arm_init(arm, out, (int32_t)n_rounds, err)) < 0 ||
+        (rc = configure(study, device, batch, &arm->config, err)) < 0 ||
+        (rc = leat_arm_open(arm, err)) < 0 || (rc = leat_arm_warm_step(arm, err)) < 0)
+        return in_arm(study, device, batch, rc, err);
+    return LEAT_OK;
+}
+
+static void close_arm(leat_arm *arm)
+{
+    leat_arm_close(arm);
+    memset(arm, 0, sizeof *arm);
+}
+
+/* Median time of a step of the last run. */
+static int64_t last_step_ns(const leat_arm *arm)
+{
+    leat_meter meter;
+    return leat_meter_account(arm->times, 1, arm->n_times, &meter) < 0 ? 0 : meter.step_p50_ns;
+}
+
+/* --- one-time cost ---------------------------------------------------------------------------- */
+
+static int first_step(leat_arm *arm, leat_crossover_device *out, leat_error *err)
+{
+    const leat_loader_options options = { .device = arm->device };
+    leat_step_times times;
+    leat_loader *loader = NULL;
+    leat_batch *batch;
+    int rc = leat_loader_open(arm->plan, &options, &loader, err);
+    if (rc == LEAT_OK && (rc = leat_loader_next(loader, &batch, err)) == LEAT_OK) {
+        const int64_t start_ns = leat_clock_ns();
+        rc = leat_trainer_repeat(arm->trainer, batch, 1, err);
+        (void)leat_trainer_times(arm->trainer, &times, 1); /* waits for it */
+        out->first_step_ms = (double)(leat_clock_ns() - start_ns) * 1e-6;
+    }
+    leat_loader_close(&loader);
+    return rc == LEAT_E_END ? leat_fail(err, LEAT_E_DATA, "the pipeline has no batch to train on")
+                            : rc;
+}
+
+/* Opens device and model at the config's batch size and runs the first step. */
+static int measure_opening(struct study *study, int d, int64_t *n_samples, leat_error *err)
+{
+    leat_crossover_device *out = &study->out->devices[d];
+    leat_arm arm = { .n_times = 0 };
+    int rc = leat_config_copy(study->config, &arm.config, err);
+    if (rc < 0 || (rc = set(arm.config, err, "train.device", study->devices[d])) < 0 ||
+        (rc = leat_plan_open(arm.config, NULL, &arm.plan, err)) < 0)
+        goto done;
+    study->out->batch = leat_plan_get_info(arm.plan)->batch_size;
+    *n_samples = leat_plan_get_info(arm.plan)->n_samples;
+    const int64_t start_ns = leat_clock_ns();
+    if ((rc = leat_trainer_open_device(arm.config, &arm.device, err)) < 0 ||
+        (rc = leat_trainer_open(arm.config, arm.plan, arm.device, &arm.trainer, err)) < 0)
+        goto done;
+    out->open_ms = (double)(leat_clock_ns() - start_ns) * 1e-6;
+    const leat_device_info *info = leat_device_get_info(arm.device);
+    snprintf(out->name, sizeof out->name, "%s", info->name);
+    out->simulated = info->simulated;
+    rc = first_step(&arm, out, err);
+done:
+    close_arm(&arm);
+    return rc < 0 ? leat_fail_in(err, rc, "%s: ", study->devices[d]) : LEAT_OK;
+}
+
+/* Launches per step, by repeating the step of an arm. */
+static int count_launches(struct study *study, int d, leat_error *err)
+{
+    leat_crossover_device *out = &study->out->devices[d];
+    leat_arm *arm = &study->arms[d][0];
+    leat_device_launches before, after;
+    out->launches = -1;
+    if (leat_device_get_launches(arm->device, &before) < 0)
+        return LEAT_OK;
+    const int rc = leat_arm_warm_step(arm, err);
+    if (rc < 0)
+        return rc;
+    leat_device_get_launches(arm->device, &after);
+    out->launches = (double)(after.n - before.n) / (double)arm->n_times;
+    out->launch_ms = out->launches * (double)after.each_ns * 1e-6;
+    return LEAT_OK;
+}
+
+/* --- sizes ----------------------------------------------------------------------------------- */
+
+static int64_t largest(const struct study *study, int64_t n_samples)
+{
+    const int64_t limit = study->options.largest_batch ? study->options.largest_batch : LARGEST;
+    const int64_t most = n_samples > 0 && n_samples < limit ? n_samples : limit;
+    return most > study->out->batch ? most : study->out->batch;
+}
+
+/* Opens both devices at one size. Above the config's size, *fits is 0 if it cannot be, or takes too long. */
+static int open_size(struct study *study, int64_t batch, bool *fits, leat_error *err)
+{
+    const bool optional = batch > study->out->batch;
+    const size_t i = study->n_sizes, n_rounds = (size_t)study->options.rounds;
+    int rc = LEAT_OK;
+    for (int d = 0; d < 2 && rc == LEAT_OK && *fits; d++) {
+        rc = open_arm(study, d, batch, n_rounds, &study->arms[d][i],
+                      &study->outs[2 * i + (size_t)d], err);
+        *fits = rc == LEAT_OK && (!optional || study->options.largest_batch ||
+                                  last_step_ns(&study->arms[d][i]) <= STEP_NS);
+    }
+    if (*fits) {
+        study->sizes[study->n_sizes++] = batch;
+        return LEAT_OK;
+    }
+    close_arm(&study->arms[0][i]);
+    close_arm(&study->arms[1][i]);
+    return optional ? LEAT_OK : rc;
+}
+
+static int open_sizes(struct study *study, int64_t most, leat_error *err)
+{
+    int64_t batch = study->out->batch;
+    bool fits = true;
+    int rc = LEAT_OK;
+    for (int i = 0; i < SMALLER && batch / FACTOR >= 1; i++)
+        batch /= FACTOR;
+    while (study->n_sizes < LEAT_CROSSOVER_POINTS && fits && batch <= most && rc == LEAT_OK) {
+        rc = open_size(study, batch, &fits, err);
+        /* Division has rounded: the config's own size must be among them. */
+        const int64_t next = batch * FACTOR, own = study->out->batch;
+        batch = batch < own && next > own / 2 && next < own * 2 ? own : next;
+    }
+    return rc;
+}
+
+/* --- rounds ---------------------------------------------------------------------------------- */
+
+static void report(struct study *study)
+{
+    study->n_done++;
+    if (study->options.progress)
+        study->options.progress(study->options.user, study->n_done, study->n_runs);
+}
+
+/* Runs n arms of each device once, forwards or backwards. */
+static int run_round(struct study *study, leat_arm (*arms)[LEAT_CROSSOVER_POINTS],
+                     const int64_t *sizes, size_t n, int32_t round, size_t n_rounds, double *ms,
+                     leat_error *err)
+{
+    for (size_t turn = 0; turn < 2 * n; turn++) {
+        const size_t at = round % 2 ? 2 * n - 1 - turn : turn;
+        const int d = (int)(at % 2);
+        leat_arm *arm = &arms[d][at / 2];
+        const int rc = leat_arm_run_step(arm, round, err);
+        if (rc < 0)
+            return in_arm(study, d, sizes[at / 2], rc, err);
+        ms[((size_t)d * n + at / 2) * n_rounds + (size_t)round] =
+            (double)arm->step[round].step_p50_ns * 1e-6;
+        report(study);
+    }
+    return LEAT_OK;
+}
+
+static int run_rounds(struct study *study, leat_error *err)
+{
+    const size_t n = study->n_sizes, n_rounds = (size_t)study->options.rounds;
+    int rc = LEAT_OK;
+    study->n_runs = (int)(2 * n * n_rounds) + 2 * 2 * CHECK_ROUNDS;
+    study->ms = calloc(2 * n * n_rounds, sizeof *study->ms);
+    if (!study->ms)
+        return leat_fail(err, LEAT_E_NOMEM, "times of %zu runs", 2 * n * n_rounds);
+    for (size_t r = 0; r < n_rounds && rc == LEAT_OK; r++)
+        rc = run_round(study, study->arms, study->sizes, n, (int32_t)r, n_rounds, study->ms, err);
+    return rc;
+}
+
+/* --- checks ---------------------------------------------------------------------------------- */
+
+/* Measures one size that may not have been among the others. */
+static int check(struct study *study, int64_t batch, leat_error *err)
+{
+    leat_crossover_result *out = study->out;
+    leat_arm(*arms)[LEAT_CROSSOVER_POINTS] = calloc(2, sizeof *arms);
+    leat_compare_arm *outs = calloc(2, sizeof *outs);
+    double ms[2 * CHECK_ROUNDS];
+    int rc = arms && outs ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "arms of a check");
+    for (int d = 0; d < 2 && rc == LEAT_OK; d++)
+        rc = open_arm(study, d, batch, CHECK_ROUNDS, &arms[d][0], &outs[d], err);
+    for (int32_t r = 0; r < CHECK_ROUNDS && rc == LEAT_OK; r++)
+        rc = run_round(study, arms, &batch, 1, r, CHECK_ROUNDS, ms, err);
+    if (rc == LEAT_OK) {
+        const leat_crossover_times times = { &batch, 1, CHECK_ROUNDS, ms };
+        const bool below = (double)batch < out->crossover.value;
+        out->checks[out->n_checks++] =
+            (leat_crossover_check){ batch, below ? out->faster_below : !out->faster_below,
+                                    leat_crossover_faster(&times, 0) };
+    }
+    for (int d = 0; arms && d < 2; d++)
+        leat_arm_close(&arms[d][0]);
+    free(arms);
+    free(outs);
+    return rc;
+}
+
+static int check_both(struct study *study, int64_t most, leat_error *err)
+{
+    const double at = study->out->crossover.value;
+    int rc = LEAT_OK;
+    if (study->out->crosses && llround(at / 2) >= 1)
+        rc = check(study, llround(at / 2), err);
+    if (study->out->crosses && rc == LEAT_OK && llround(at * 2) <= most)
+        rc = check(study, llround(at * 2), err);
+    return rc;
+}
+
+/* --- the whole ------------------------------------------------------------------------------- */
+
+/* "sim:h200 (simulated)" */
+static const char *name_of(const leat_crossover_device *device, char text[96])
+{
+    snprintf(text, 96, "%s%s", device->name,
+             device->simulated && strncmp(device->name, "sim", 3) != 0 ? " (simulated)" : "");
+    return text;
+}
+
+static void say(leat_crossover_result *out)
+{
+    char a[96], b[96], to[48] = "any larger one";
+    const bool simulated = out->devices[0].simulated || out->devices[1].simulated;
+    const int below = out->faster_below;
+    const int32_t n = out->devices[0].n_points;
+    const int64_t first = out->devices[0].points[0].batch;
+    const int64_t last = out->devices[0].points[n - 1].batch;
+    if (out->crosses && isfinite(out->crossover.high))
+        leat_text(to, sizeof to, "%.0f", out->crossover.high);
+    if (out->crosses)
+        leat_text(
+            out->sentence, sizeof out->sentence,
+            "%s is faster below a batch of %.0f samples, %s above (95 %% interval %.0f to %s)%s",
+            name_of(&out->devices[below], a), out->crossover.value,
+            name_of(&out->devices[!below], b), out->crossover.low, to,
+            simulated ? "; simulated in part" : "");
+    else if (below >= 0)
+        leat_text(out->sentence, sizeof out->sentence,
+                  "%s is the faster device from batch %lld to %lld, all that were measured%s",
+                  name_of(&out->devices[below], a), (long long)first, (long long)last,
+                  simulated ? " (simulated in part)" : "");
+    else
+        leat_text(out->sentence, sizeof out->sentence,
+                  "neither device is faster beyond noise from batch %lld to %lld%s",
+                  (long long)first, (long long)last, simulated ? " (simulated in part)" : "");
+}
+
+static void conclude(struct study *study)
+{
+    leat_crossover_result *out = study->out;
+    const leat_crossover_times times = { study->sizes, study->n_sizes,
+                                         (size_t)study->options.rounds, study->ms };
+    double one_time[2], ms[2];
+    size_t now = 0;
+    leat_crossover_conclude(&times, out);
+    while (now + 1 < study->n_sizes && study->sizes[now] != out->batch)
+        now++;
+    for (int d = 0; d < 2; d++) {
+        leat_crossover_device *device = &out->devices[d];
+        ms[d] = device->points[now].step_ms.value;
+        device->one_time_ms = device->open_ms + fmax(0, device->first_step_ms - ms[d]);
+        one_time[d] = device->one_time_ms;
+    }
+    out->faster_now = leat_crossover_faster(&times, now);
+    out->steps_to_pay = leat_crossover_steps_to_pay(one_time, ms, out->faster_now);
+    say(out);
+}
+
+static int measure(struct study *study, leat_error *err)
+{
+    int64_t n_samples = 0;
+    int rc;
+    if ((rc = measure_opening(study, 0, &n_samples, err)) < 0 ||
+        (rc = measure_opening(study, 1, &n_samples, err)) < 0)
+        return rc;
+    const int64_t most = largest(study, n_samples);
+    if ((rc = open_sizes(study, most, err)) < 0 || (rc = count_launches(study, 0, err)) < 0 ||
+        (rc = count_launches(study, 1, err)) < 0 || (rc = run_rounds(study, err)) < 0)
+        return rc;
+    conclude(study);
+    return check_both(study, most, err);
+}
+
+static int check_arguments(const leat_config *config, const char *const devices[2],
+                           const leat_crossover_options *o, const leat_crossover_result *out,
+                           leat_error *err)
+{
+    if (!config || !devices || !devices[0] || !devices[1] || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_crossover: config, two devices and out must be given");
+    if (!strcmp(devices[0], devices[1]))
+        return leat_fail(err, LEAT_E_ARGUMENT, "both devices are %s: name two different ones",
+                         devices[0]);
+    if (o && o->rounds && (o->rounds < MIN_ROUNDS || o->rounds > LEAT_BOOTSTRAP_MAX))
+        return leat_fail(err, LEAT_E_ARGUMENT, "rounds must be within %d … %d", MIN_ROUNDS,
+                         LEAT_BOOTSTRAP_MAX);
+    if (o && (o->steps < 0 || o->steps > MOST_STEPS))
+        return leat_fail(err, LEAT_E_ARGUMENT, "steps must be within 1 … %d", MOST_STEPS);
+    if (o && (o->largest_batch < 0 || o->largest_batch > INT32_MAX))
+        return leat_fail(err, LEAT_E_ARGUMENT, "the largest batch must be within 1 … %d",
+                         INT32_MAX);
+    return LEAT_OK;
+}
+
+int leat_crossover(const leat_config *config, const char *const devices[2],
+                   const leat_crossover_options *options, leat_crossover_result *out,
+                   leat_error *err)
+{
+    int rc = check_arguments(config, devices, options, out, err);
+    if (rc < 0)
+        return rc;
+    memset(out, 0, sizeof *out);
+    struct study *study = calloc(1, sizeof *study);
+    if (!study || !(study->outs = calloc(2 * LEAT_CROSSOVER_POINTS, sizeof *study->outs))) {
+        free(study);
+        return leat_fail(err, LEAT_E_NOMEM, "a study of two devices");
+    }
+    study->config = config;
+    study->devices[0] = devices[0];
+    study->devices[1] = devices[1];
+    study->out = out;
+    if (options)
+        study->options = *options;
+    if (!study->options.rounds)
+        study->options.rounds = DEFAULT_ROUNDS;
+    rc = measure(study, err);
+    for (int d = 0; d < 2; d++)
+        for (size_t i = 0; i < LEAT_CROSSOVER_POINTS; i++)
+            leat_arm_close(&study->arms[d][i]);
+    free(study->outs);
+    free(study->ms);
+    free(study);
+    return rc;
+}

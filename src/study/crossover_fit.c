@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * crossover_fit.c: the arithmetic of a crossover. crossover.c measures and calls it.
+ *
+ * DESIGN: a step is no straight line in the batch size: launches and the shortest kernel make it flat for
+ * small batches. So the lines go only through the sizes around the place where the order of the devices
+ * changes, two on either side. If these lines do not cross there, they go through the nearest two. */
+#include "crossover_fit.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "bootstrap.h"
+#include "line.h"
+
+enum { BESIDE = 1 }; /* sizes on either side of the nearest two */
+
+struct window {
+    const leat_crossover_times *times;
+    size_t first, end; /* sizes that the lines go through */
+    int device;        /* that a statistic is of */
+    size_t size;
+};
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median over drawn rounds. */
+static double median_of(const leat_crossover_times *t, int device, size_t size,
+                        const size_t *rounds, size_t n)
+{
+    double values[LEAT_BOOTSTRAP_MAX];
+    for (size_t i = 0; i < n; i++)
+        values[i] = t->ms[((size_t)device * t->n_sizes + size) * t->n_rounds + rounds[i]];
+    qsort(values, n, sizeof *values, ascending);
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+static leat_line line_of(const struct window *w, int device, const size_t *rounds, size_t n)
+{
+    double x[LEAT_CROSSOVER_POINTS], y[LEAT_CROSSOVER_POINTS];
+    for (size_t i = w->first; i < w->end; i++) {
+        x[i - w->first] = (double)w->times->batches[i];
+        y[i - w->first] = median_of(w->times, device, i, rounds, n);
+    }
+    return leat_line_fit(x, y, w->end - w->first);
+}
+
+/* --- statistics, as leat_bootstrap_interval() takes them ---------------------------------------- */
+
+static double step_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const struct window *w = arg;
+    return median_of(w->times, w->device, w->size, rounds, n);
+}
+
+/* Time of device 1 divided by that of device 0, round by round. */
+static double ratio_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const struct window *w = arg;
+    const leat_crossover_times *t = w->times;
+    double values[LEAT_BOOTSTRAP_MAX];
+    for (size_t i = 0; i < n; i++)
+        values[i] = t->ms[(t->n_sizes + w->size) * t->n_rounds + rounds[i]] /
+                    t->ms[w->size * t->n_rounds + rounds[i]];
+    qsort(values, n, sizeof *values, ascending);
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+static double alpha_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const struct window *w = arg;
+    return line_of(w, w->device, rounds, n).alpha;
+}
+
+static double beta_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const struct window *w = arg;
+    return line_of(w, w->device, rounds, n).beta;
+}
+
+/* Lines of a draw that do not cross, or only below 0, would do so beyond all sizes. */
+static double crossing_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const struct window *w = arg;
+    const double at = leat_line_crossing(line_of(w, 0, rounds, n), line_of(w, 1, rounds, n));
+    return at > 0 ? at : (double)INFINITY;
+}
+
+static leat_estimate estimate(leat_statistic *statistic, const struct window *w)
+{
+    size_t all[LEAT_BOOTSTRAP_MAX];
+    for (size_t i = 0; i < w->times->n_rounds; i++)
+        all[i] = i;
+    const leat_interval interval = leat_bootstrap_interval(statistic, w, w->times->n_rounds);
+    return (leat_estimate){ statistic(w, all, w->times->n_rounds), interval.low, interval.high };
+}
+
+/* --- the result --------------------------------------------------------------------------------- */
+
+int32_t leat_crossover_faster(const leat_crossover_times *times, size_t i)
+{
+    const struct window w = { .times = times, .size = i };
+    const leat_estimate ratio = estimate(ratio_of, &w);
+    return ratio.low > 1 ? 0 : ratio.high < 1 ? 1 : -1;
+}
+
+/* The last size at which `below` is faster beyond noise, so that the order changes after it; n_sizes: there
+ * is none with the other device faster at a later one. */
+static size_t find_change(const int32_t *faster, size_t n)
+{
+    size_t last = n;
+    for (size_t i = 0; i < n; i++) {
+        if (faster[i] < 0)
+            continue;
+        if (last < n && faster[i] != faster[last])
+            return last;
+        last = i;
+    }
+    return n;
+}
+
+/* Sizes around a change of order between size `at` and the next one at which the other device is faster. */
+static void place_window(struct window *w, size_t at, const int32_t *faster)
+{
+    size_t next = at + 1;
+    while (faster[next] < 0)
+        next++;
+    w->first = at > BESIDE ? at - BESIDE : 0;
+    w->end = next + 1 + BESIDE < w->times->n_sizes ? next + 1 + BESIDE : w->times->n_sizes;
+    const double found = estimate(crossing_of, w).value;
+    if (found >= (double)w->times->batches[at] && found <= (double)w->times->batches[next])
+        return;
+    w->first = at;
+    w->end = next + 1;
+}
+
+static void conclude_device(const struct window *window, int device, leat_crossover_device *out)
+{
+    struct window w = *window;
+    w.device = device;
+    out->n_points = (int32_t)w.times->n_sizes;
+    for (w.size = 0; w.size < w.times->n_sizes; w.size++)
+        out->points[w.size] =
+            (leat_crossover_point){ w.times->batches[w.size], estimate(step_of, &w) };
+    if (w.end - w.first < 2) {
+        out->alpha_ms = out->points[0].step_ms;
+        return;
+    }
+    out->alpha_ms = estimate(alpha_of, &w);
+    out->beta_ms_per_sample = estimate(beta_of, &w);
+}
+
+void leat_crossover_conclude(const leat_crossover_times *times, leat_crossover_result *out)
+{
+    struct window w = { .times = times, .end = times->n_sizes };
+    int32_t faster[LEAT_CROSSOVER_POINTS];
+    for (size_t i = 0; i < times->n_sizes; i++)
+        faster[i] = leat_crossover_faster(times, i);
+    const size_t change = find_change(faster, times->n_sizes);
+    out->crosses = change < times->n_sizes;
+    out->crossover = (leat_estimate){ (double)NAN, (double)NAN, (double)NAN };
+    out->faster_below = -1;
+    for (size_t i = times->n_sizes; i-- > 0;)
+        if (faster[i] >= 0)
+            out->faster_below = faster[i];
+    if (out->crosses) {
+        out->faster_below = faster[change];
+        place_window(&w, change, faster);
+        out->crossover = estimate(crossing_of, &w);
+    }
+    for (int d = 0; d < 2; d++)
+        conclude_device(&w, d, &out->devices[d]);
+}
+
+double leat_crossover_steps_to_pay(const double one_time_ms[2], const double ms[2], int32_t faster)
+{
+    if (faster < 0 || ms[faster] >= ms[!faster])
+        return (double)NAN;
+    const double more = one_time_ms[faster] - one_time_ms[!faster];
+    return more > 0 ? ceil(more / (ms[!faster] - ms[faster])) : 0;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * diagnose.c: capacities into a verdict. verdict.c and doctor.c call it. */
+#include "diagnose.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "forecast.h"
+
+static const double REACHES = 0.95;    /* of a rate: counts as the same rate */
+static const double NEVER_BELOW = 0.9; /* the least, even if the interval is wide */
+static const double NEAR_ENOUGH = 0.75;
+static const double SURE_LOW = 0.8, SURE_HIGH = 1.25;
+static const double BUSY_ENOUGH = 0.90;    /* of the device, or of the copy engine */
+static const double WAIT_COUNTS = 0.05;    /* input wait, as a share of the time */
+static const double COPY_COUNTS = 0.03;    /* exposed copy */
+static const double TAKEN_COUNTS = 0.10;   /* of our CPUs, by other processes */
+static const double STOPPED_COUNTS = 0.05; /* of the time, by a CPU limit */
+static const double TIE = 1.05;
+static const double EXPLAINS = 1.15; /* a prediction is right if the time is not longer than this */
+static const double CORES_FULL = 0.9;   /* of the CPUs that are free for us */
+static const double ONE_TIME = 0.5;     /* of the whole job */
+static const double SMALL_COPY = 65536; /* bytes; below, latency is most of a copy */
+
+struct severity {
+    double moderate, high;
+};
+static const struct severity INPUT = { 0.05, 0.20 }, COPY = { 0.03, 0.15 }, HOST = { 0.03, 0.15 };
+
+static bool reaches(leat_estimate of)
+{
+    return of.high >= REACHES && of.value >= NEVER_BELOW;
+}
+
+static const char *severity_of(double share, struct severity at)
+{
+    return share >= at.high ? "high" : share >= at.moderate ? "moderate" : "low";
+}
+
+static void say(leat_diagnosis *d, const char *name, const char *label, const char *severity,
+                const char *why)
+{
+    d->name = name;
+    d->severity = severity;
+    snprintf(d->label, sizeof d->label, "%s", label);
+    snprintf(d->why, sizeof d->why, "%s", why);
+}
+
+/* Share of the time that a job would save without its input. */
+static double beyond_step(const leat_facts *f)
+{
+    return f->of_step.value < 1 ? 1 - f->of_step.value : 0;
+}
+
+/* --- input ----------------------------------------------------------------------------------- */
+
+/* CPUs that the workers could use. */
+static double worker_cores(const leat_facts *f)
+{
+    const double cores = leat_forecast_cores(f);
+    return f->threads > 0 && f->threads < cores ? f->threads : cores;
+}
+
+static const leat_stage_fact *slowest_stage(const leat_facts *f)
+{
+    const leat_stage_fact *slowest = NULL;
+    for (int32_t i = 0; i < f->n_stages; i++)
+        if (!slowest || f->stages[i].wall_ns > slowest->wall_ns)
+            slowest = &f->stages[i];
+    return slowest;
+}
+
+/* On a busy machine waiting for a core does not count. */
+static bool waits_inside(const leat_facts *f, const leat_stage_fact *stage)
+{
+    return stage->cpu_ns < 0.5 * stage->wall_ns && f->loader_cores < 0.5 * worker_cores(f);
+}
+
+static const char *manner_of(const leat_facts *f, const leat_stage_fact *stage)
+{
+    if (waits_inside(f, stage))
+        return ": latency-bound";
+    if (f->threads < f->cores)
+        return ": serial";
+    return f->loader_cores >= 0.75 * worker_cores(f) || stage->cpu_ns >= 0.9 * stage->wall_ns
+               ? ": cpu-saturated"
+               : "";
+}
+
+/* Which stage limits the loader. "": not known. */
+static void label_input(const leat_facts *f, char label[48])
+{
+    const leat_stage_fact *stage = slowest_stage(f);
+    label[0] = 0;
+    if (!stage)
+        return;
+    const bool idle = f->asleep >= 0.5;
+    const bool read = strcmp(stage->name, "read") == 0 && waits_inside(f, stage);
+    if (read || (idle && f->reads_in_flight >= 0.5))
+        snprintf(label, 48, "storage");
+    else if (idle && f->threads > 1)
+        snprintf(label, 48, "ordering");
+    else
+        snprintf(label, 48, "%s%s", strstr(stage->name, "decode") ? "decode" : "augment",
+                 manner_of(f, stage));
+}
+
+bool leat_diagnose_waits(const leat_facts *f)
+{
+    const leat_stage_fact *stage = slowest_stage(f);
+    return stage && waits_inside(f, stage);
+}
+
+/* Workers sleep because the memory of batches is still being copied. A copy from pageable memory takes a
+ * worker's time, so it comes on top of its other work. */
+static bool copies_hold_workers(const leat_facts *f)
+{
+    return f->copying >= 0.4 && f->reads_in_flight < 0.5 && (f->pageable || f->asleep >= 0.25);
+}
+
+static const char *transfer_label(const leat_facts *f)
+{
+    return f->pageable                                       ? "pageable"
+           : !f->overlaps                                    ? "not-overlapped"
+           : f->copy_bytes < SMALL_COPY && f->copy_bytes > 0 ? "small-copies"
+                                                             : "bus-saturated";
+}
+
+/* The loader limits the job. copies_bind: share of its time from which on copies are the reason. */
+static void say_input(const leat_facts *f, double copies_bind, const char *why, leat_diagnosis *d)
+{
+    char label[48];
+    const bool holds = f->overlaps && f->copying < copies_bind && copies_hold_workers(f);
+    if (holds || f->copying >= copies_bind) {
+        say(d, "transfer-bound", holds && !f->pageable ? "not-overlapped" : transfer_label(f),
+            severity_of(beyond_step(f), COPY),
+            holds ? "copies and the workers wait for each other"
+                  : "the device waits for copies of batches");
+        return;
+    }
+    label_input(f, label);
+    say(d, "input-bound", f->overlaps ? label : "not-overlapped",
+        severity_of(beyond_step(f), INPUT), why);
+}
+
+/* --- the others ------------------------------------------------------------------------------ */
+
+static void say_unclear(const leat_facts *f, leat_diagnosis *d)
+{
+    char why[160], share[32];
+    const bool stopped = f->throttled >= STOPPED_COUNTS;
+    if (stopped || (f->cores && f->taken >= TAKEN_COUNTS * f->cores)) {
+        leat_text(share, sizeof share, "%.0f %%",
+                  100 * (stopped ? f->throttled : f->taken / f->cores));
+        snprintf(why, sizeof why,
+                 stopped ? "a CPU limit stopped the process for %s of the time; raise the limit"
+                         : "other processes used %s of the CPUs; measure on a quiet machine",
+                 share);
+        say(d, "environment", stopped ? "cpu-limit" : "busy-neighbour", "moderate", why);
+    } else
+        say(d, "inconclusive", "", "none",
+            "the rounds differ too much, or nothing measured explains the rate; run longer");
+}
+
+static void say_step(const leat_facts *f, leat_diagnosis *d)
+{
+    char why[160], text[16];
+    const leat_forecast m = leat_forecast_of(f);
+    const double sync = m.step > 0 ? m.sync / m.step : 0;
+    const double idle = f->on_host ? 0 : m.step > 0 ? 1 - m.queued / m.step : 1 - f->step_busy;
+    if (idle <= 1 - BUSY_ENOUGH) {
+        say(d, "compute-bound", "", "none",
+            f->overlaps ? "nothing to fix in the input"
+                        : "nothing overlaps (prefetch 0), but batches take little time");
+        return;
+    }
+    const bool waits = f->step_free > 0 ? sync >= idle - sync : f->sync_every == 1;
+    const double share = f->step_free > 0 ? (waits ? sync : idle - sync) : idle;
+    leat_text(text, sizeof text, "%.0f %%", 100 * share);
+    if (waits)
+        snprintf(why, sizeof why,
+                 "the device idles %s of the step while the host waits for a result", text);
+    else
+        snprintf(why, sizeof why, "launching kernels takes %s of the step itself", text);
+    say(d, waits ? "sync-bound" : "launch-bound", "", severity_of(share, HOST), why);
+}
+
+/* With prefetch 0 each batch starts after the step, so both take their part of the time. */
+static void say_alternating(const leat_facts *f, leat_diagnosis *d)
+{
+    if (reaches(f->of_step))
+        say_step(f, d);
+    else
+        say_input(f, 0.5, "nothing overlaps (prefetch 0): each step waits for its batch", d);
+}
+
+static bool is_taken(const leat_facts *f)
+{
+    return f->throttled >= STOPPED_COUNTS || (f->cores && f->taken >= TAKEN_COUNTS * f->cores);
+}
+
+/* Loader and step fit the cores alone, but not together. */
+static void say_shared(const leat_facts *f, leat_diagnosis *d)
+{
+    const leat_forecast m = leat_forecast_of(f);
+    const double run = f->run.value > 0 ? f->rows / f->run.value * 1e9 : 0;
+    const bool full = m.shared > 0 && run <= EXPLAINS * m.shared;
+    const double quiet = m.shared * leat_forecast_cores(f) / (f->cores ? f->cores : 1);
+    if (is_taken(f) && m.shared > 0 && run > EXPLAINS * quiet) /* nor without the others */
+        say_unclear(f, d);
+    else
+        say(d, "shared-cores", full ? "cores-full" : "trainer-starved",
+            severity_of(beyond_step(f), INPUT),
+            full ? "workers and trainer share the cores, and together they need all of them"
+                 : "workers and trainer share the cores: workers took the trainer's core");
+}
+
+/* Share of exposed copies, at most what the copies themselves take; the rest is the host's delay. */
+static double exposed_copies(const leat_facts *f)
+{
+    const double longest = f->copying * f->of_loader.value;
+    return f->meter.exposed_copy < longest ? f->meter.exposed_copy : longest;
+}
+
+/* The step is slower in the loop than alone, although the loader is fast enough. */
+static void say_slower_step(const leat_facts *f, leat_diagnosis *d)
+{
+    const double copy = exposed_copies(f), wait = f->meter.input_wait;
+    if (is_taken(f))
+        say_unclear(f, d);
+    else if (copy >= COPY_COUNTS && f->of_step.value >= REACHES * (1 - copy))
+        say(d, "transfer-bound", f->pageable ? "pageable" : "not-overlapped",
+            severity_of(copy, COPY), "each step waits for the copy of its batch");
+    else if (f->cores && f->run_cores >= CORES_FULL * f->cores)
+        say(d, "shared-cores", "driver-starved", severity_of(beyond_step(f), INPUT),
+            "workers took the core of the thread that feeds the device");
+    else if (wait >= WAIT_COUNTS && f->of_step.value >= REACHES * (1 - wait))
+        say(d, "input-bound", "ordering", severity_of(wait, INPUT),
+            "the loader keeps up on average, but batches come unevenly");
+    else
+        say_unclear(f, d);
+}
+
+/* Parts that are as slow as the slowest need to be named, too. */
+static void name_second(const leat_facts *f, leat_diagnosis *d)
+{
+    const leat_forecast m = leat_forecast_of(f);
+    const bool step = !strcmp(d->name, "compute-bound") || !strcmp(d->name, "launch-bound") ||
+                      !strcmp(d->name, "sync-bound");
+    const bool input = !strcmp(d->name, "input-bound") || !strcmp(d->name, "transfer-bound");
+    leat_diagnosis other = { .name = "" };
+    if (step && m.loader * TIE >= m.step)
+        say_input(f, BUSY_ENOUGH, "", &other);
+    else if (input && m.step * TIE >= m.loader)
+        say_step(f, &other);
+    else
+        return;
+    d->also = other.name;
+}
+
+/* The loader needs far longer than the cores would need for all work: its rate has another reason. */
+static bool cores_suffice(const leat_facts *f)
+{
+    const leat_forecast m = leat_forecast_of(f);
+    return m.shared > 0 && m.shared < NEAR_ENOUGH * m.loader && f->of_loader.value >= NEAR_ENOUGH;
+}
+
+static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
+{
+    const leat_estimate slack = f->loader_of_step;
+    const bool sure =
+        slack.high < 1 || slack.low > 1 || (slack.low >= SURE_LOW && slack.high <= SURE_HIGH);
+    const bool input = slack.value < 1;
+    if (!sure)
+        say_unclear(f, d);
+    else if (reaches(f->of_step)) /* both rates may match; the step is tested first */
+        say_step(f, d);
+    else if (input && reaches(f->of_loader))
+        say_input(f, BUSY_ENOUGH, "the device waits for batches", d);
+    else if (f->on_host && input && cores_suffice(f))
+        say_input(f, BUSY_ENOUGH, "the step waits for batches, and cores are not the reason", d);
+    else if (f->on_host)
+        say_shared(f, d);
+    else if (input && f->of_loader.value >= NEAR_ENOUGH)
+        say_input(
+            f, BUSY_ENOUGH,
+            "the device waits for batches, and the training loop uses some of the workers' cores",
+            d);
+    else if (input)
+        say_unclear(f, d);
+    else
+        say_slower_step(f, d);
+    name_second(f, d);
+}
+
+/* Whether the job ends before it is worth looking at its steps. */
+static bool ends_early(const leat_facts *f)
+{
+    const double step = f->run.value > 0 ? f->rows / f->run.value * 1e9 : 0;
+    return f->steps_of_job > 0 && step > 0 &&
+           f->one_time_ns >= ONE_TIME * (f->one_time_ns + f->steps_of_job * step);
+}
+
+void leat_diagnose(const leat_facts *f, leat_diagnosis *d)
+{
+    *d = (leat_diagnosis){ .also = "" };
+    if (f->overlaps)
+        say_overlapped(f, d);
+    else
+        say_alternating(f, d);
+    if (ends_early(f)) {
+        d->also = d->name;
+        say(d, "warm-up", "", "moderate",
+            "one-time costs are half of the job or more; a longer run divides them");
+    }
+}

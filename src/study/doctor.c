@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * doctor.c: leat_doctor() measures the parts of a job and the whole, decides what limits it, and tries changes.
+ *
+ * DESIGN: the runs of a round are short and follow one another, forwards in even rounds and backwards in odd
+ * ones, so that drift meets all alike: the loader alone, the whole, the step alone, the loader with the other
+ * kind of prefetch, the step without waits for results. diagnose.c decides from the medians. Changes are
+ * tried in parts (suggest.c). Public headers only, so it measures what users get. */
+#include "leat/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "bootstrap.h"
+#include "doctor_fill.h"
+#include "forecast.h"
+#include "neighbours.h"
+#include "rounds.h"
+#include "suggest.h"
+#include "trial.h"
+
+enum {
+    DEFAULT_ROUNDS = 6,
+    STEPS_LIMIT = 60000,
+    PROBE_EVERY = 10, /* batches; one of them is computed twice */
+    PROBE_ROUNDS = 4,
+    VERIFY_ROUNDS = 6,
+};
+static const double RIGHT_WITHIN = 0.15;
+
+struct doctor {
+    const leat_doctor_options *options;
+    leat_doctor_result *result;
+    leat_config *config; /* with the device set */
+    leat_compare_arm out;
+    leat_arm arm;
+    leat_trial other;    /* the other kind of prefetch: loader alone */
+    leat_trial waitless; /* never waits for results: step alone */
+    bool has_other, has_waitless;
+    leat_facts facts;
+    leat_diagnosis diagnosis;
+    leat_doctor_loaders loaders;
+    leat_neighbours before, after;
+    int64_t rounds_ns;
+    int n_done, n_total;
+};
+
+static void report(struct doctor *d, const char *what)
+{
+    d->n_done++;
+    if (d->options->progress)
+        d->options->progress(d->options->user, d->n_done, d->n_total, what);
+}
+
+/* --- opening ----------------------------------------------------------------------------------- */
+
+static int set_device(struct doctor *d, leat_error *err)
+{
+    char text[512];
+    if (!d->options->device)
+        return LEAT_OK;
+    if ((size_t)snprintf(text, sizeof text, "train.device=%s", d->options->device) >= sizeof text)
+        return leat_fail(err, LEAT_E_ARGUMENT, "the name of the device is too long");
+    return leat_config_set(d->config, text, err);
+}
+
+/* A variant that the config does not allow is left out. */
+static int open_variant(struct doctor *d, leat_trial *trial, const char *set, bool *has,
+                        leat_error *err)
+{
+    leat_error why = { 0 };
+    const int rc =
+        leat_trial_open(trial, d->config, &set, 1, d->result->rounds, d->out.steps, &why);
+    *has = rc == LEAT_OK;
+    if (rc == LEAT_OK)
+        return LEAT_OK;
+    leat_trial_close(trial);
+    if (rc == LEAT_E_CONFIG || rc == LEAT_E_ARGUMENT || rc == LEAT_E_UNSUPPORTED)
+        return LEAT_OK;
+    return leat_fail(err, rc, "with %s: %s", set, why.message);
+}
+
+static int open_all(struct doctor *d, const leat_config *config, leat_error *err)
+{
+    int rc;
+    if ((rc = leat_config_copy(config, &d->config, err)) < 0 || (rc = set_device(d, err)) < 0 ||
+        (rc = leat_arm_init(&d->arm, &d->out, d->result->rounds, err)) < 0 ||
+        (rc = leat_config_copy(d->config, &d->arm.config, err)) < 0 ||
+        (rc = leat_arm_open(&d->arm, err)) < 0 ||
+        (rc = leat_arm_warm_up(&d->arm, d->options->steps, err)) < 0)
+        return rc;
+    report(d, "warm-up");
+    const int64_t prefetch = leat_plan_get_info(d->arm.plan)->prefetch;
+    rc = open_variant(d, &d->other,
+                      prefetch > 0 ? "pipeline.prefetch.batches=0" : "pipeline.prefetch.batches=2",
+                      &d->has_other, err);
+    if (rc == LEAT_OK && d->arm.sync_every > 0 && !d->out.on_host)
+        rc = open_variant(d, &d->waitless, "train.sync_every=0", &d->has_waitless, err);
+    return rc;
+}
+
+/* --- rounds ------------------------------------------------------------------------------------ */
+
+static int run_part(struct doctor *d, int part, int32_t round, leat_error *err)
+{
+    switch (part) {
+    case 0:
+        return leat_arm_run_loader(&d->arm, round, err);
+    case 1:
+        return leat_arm_run(&d->arm, round, err);
+    case 2:
+        return leat_arm_run_step(&d->arm, round, err);
+    case 3:
+        return d->has_other ? leat_arm_run_loader(&d->other.arm, round, err) : LEAT_OK;
+    default:
+        return d->has_waitless ? leat_trial_round(&d->waitless, err) : LEAT_OK;
+    }
+}
+
+static int run_rounds(struct doctor *d, leat_error *err)
+{
+    enum { N_PARTS = 5 };
+    int rc = LEAT_OK;
+    leat_neighbours_look("", &d->before);
+    const int64_t from = leat_clock_ns();
+    for (int32_t round = 0; round < d->result->rounds && rc == LEAT_OK; round++) {
+        for (int i = 0; i < N_PARTS && rc == LEAT_OK; i++)
+            rc = run_part(d, round % 2 ? N_PARTS - 1 - i : i, round, err);
+        report(d, "measuring the parts");
+    }
+    d->rounds_ns = leat_clock_ns() - from;
+    leat_neighbours_look("", &d->after);
+    return rc;
+}
+
+/* --- the verdict ------------------------------------------------------------------------------- */
+
+static leat_estimate rate_of_other(struct doctor *d)
+{
+    const leat_meter *meters = d->other.arm.loader;
+    const leat_rounds rounds = { meters, meters, meters };
+    leat_rounds_conclude(&rounds, meters, (size_t)d->result->rounds, &d->other.result);
+    return d->other.result.loader;
+}
+
+static double ms_total(const leat_doctor_result *result)
+{
+    double ms = 0;
+    for (int32_t i = 0; i < result->n_one_time; i++)
+        ms += result->one_time[i].ms;
+    return ms;
+}
+
+static void gather(struct doctor *d)
+{
+    leat_facts *f = &d->facts;
+    const leat_rounds rounds = { d->arm.runs, d->arm.loader, d->arm.step };
+    const int64_t n_batches = leat_plan_get_info(d->arm.plan)->n_batches;
+    leat_rounds_conclude(&rounds, d->arm.runs, (size_t)d->result->rounds, &d->out);
+    leat_facts_of(&d->arm, f);
+    f->cores = d->after.n_cpus;
+    f->taken = leat_neighbours_taken(&d->before, &d->after);
+    f->throttled = leat_neighbours_throttled(&d->before, &d->after) / f->cores;
+    leat_doctor_fill_costs(f, &d->arm.once, d->out.warmup_steps, d->result);
+    f->one_time_ns = ms_total(d->result) * 1e6;
+    f->steps_of_job =
+        n_batches > 0 ? (double)(n_batches * leat_trainer_get_info(d->arm.trainer)->epochs) : 0;
+    if (d->has_waitless) {
+        leat_facts *free_step = calloc(1, sizeof *free_step);
+        if (free_step) {
+            leat_trial_facts(&d->waitless, f, free_step);
+            f->step_free = free_step->step.value;
+            f->step_busy = free_step->step_busy;
+        }
+        free(free_step);
+    }
+    d->loaders = (leat_doctor_loaders){ .ahead = f->loader };
+    if (d->has_other)
+        d->loaders.alone = rate_of_other(d);
+    if (leat_plan_get_info(d->arm.plan)->prefetch == 0) {
+        d->loaders.ahead = d->loaders.alone;
+        d->loaders.alone = f->loader;
+    }
+}
+
+/* --- the probe --------------------------------------------------------------------------------- */
+
+static double ns_per_batch(const leat_arm *arm, int32_t round)
+{
+    return (double)arm->runs[round].wall_ns / arm->out->steps;
+}
+
+/* Each tenth batch is computed twice: where the step is critical, the time of a batch rises by as much. */
+static int probe(struct doctor *d, leat_error *err)
+{
+    double plain = 0, more = 0;
+    const int32_t last = d->result->rounds - 1;
+    int rc = LEAT_OK;
+    for (int i = 0; i < 2 * PROBE_ROUNDS && rc == LEAT_OK; i++) {
+        const bool added = (i / 2 + i) % 2; /* plain, more, more, plain */
+        d->arm.repeat_every = added ? PROBE_EVERY : 0;
+        rc = leat_arm_run(&d->arm, last, err);
+        *(added ? &more : &plain) += ns_per_batch(&d->arm, last) / PROBE_ROUNDS;
+    }
+    d->arm.repeat_every = 0;
+    const double step = leat_forecast_of(&d->facts).step;
+    if (rc == LEAT_OK && step > 0)
+        d->result->probe = (more - plain) / (step / PROBE_EVERY);
+    report(d, "probing which part has slack");
+    return rc;
+}
+
+/* --- changes ----------------------------------------------------------------------------------- */
+
+static void tried(void *user)
+{
+    report(user, "trying changes");
+}
+
+static int suggest(struct doctor *d, leat_error *err)
+{
+    const leat_plan_info *plan = leat_plan_get_info(d->arm.plan);
+    const leat_suggest_about about = {
+        .config = d->config,
+        .arm = &d->arm,
+        .facts = &d->facts,
+        .diagnosis = &d->diagnosis,
+        .prefetch = plan->prefetch,
+        .batch_size = plan->batch_size,
+        .steps = d->out.steps,
+        .is_cuda = strncmp(d->out.device, "cuda", 4) == 0,
+        .progress = tried,
+        .user = d,
+    };
+    return leat_suggest(&about, d->result, err);
+}
+
+static double mean_rate(const leat_meter *rounds, int32_t n)
+{
+    double rows = 0, wall = 0;
+    for (int32_t i = 0; i < n; i++) {
+        rows += rounds[i].samples_per_s * (double)rounds[i].wall_ns;
+        wall += (double)rounds[i].wall_ns;
+    }
+    return rows / wall;
+}
+
+static double mean_ms(const leat_meter *rounds, int32_t n)
+{
+    double wall = 0, steps = 0;
+    for (int32_t i = 0; i < n; i++) {
+        wall += (double)rounds[i].wall_ns;
+        steps += (double)rounds[i].n_steps;
+    }
+    return wall / steps * 1e-6;
+}
+
+/* The job as it is and with the change, in turns. */
+static int run_pair(struct doctor *d, leat_arm *changed, int32_t round, leat_meter *before,
+                    leat_error *err)
+{
+    const int32_t last = d->result->rounds - 1;
+    int rc = round % 2 ? leat_arm_run(changed, round, err) : LEAT_OK;
+    if (rc == LEAT_OK && (rc = leat_arm_run(&d->arm, last, err)) == LEAT_OK)
+        before[round] = d->arm.runs[last];
+    return rc == LEAT_OK && round % 2 == 0 ? leat_arm_run(changed, round, err) : rc;
+}
+
+static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
+{
+    leat_meter before[VERIFY_ROUNDS];
+    const char *set[LEAT_DOCTOR_MAX_SET] = { NULL };
+    leat_trial *trial = calloc(1, sizeof *trial);
+    int rc = trial ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
+    for (int32_t i = 0; i < s->n_set; i++)
+        set[i] = s->set[i];
+    if (rc == LEAT_OK)
+        rc = leat_trial_open(trial, d->config, set, s->n_set, VERIFY_ROUNDS, 0, err);
+    if (rc == LEAT_OK)
+        rc = leat_arm_warm_up(&trial->arm, d->options->steps, err);
+    for (int32_t i = 0; i < VERIFY_ROUNDS && rc == LEAT_OK; i++) {
+        rc = run_pair(d, &trial->arm, i, before, err);
+        report(d, "verifying the first change");
+    }
+    if (rc == LEAT_OK) {
+        s->is_verified = 1;
+        s->verified_step_ms = mean_ms(trial->arm.runs, VERIFY_ROUNDS);
+        s->before_step_ms = mean_ms(before, VERIFY_ROUNDS);
+        s->verified_gain =
+            mean_rate(trial->arm.runs, VERIFY_ROUNDS) / mean_rate(before, VERIFY_ROUNDS) - 1;
+        /* Both against the job at that time, since the machine may be faster or slower by now. */
+        const double off = (1 + s->verified_gain) / (1 + s->gain) - 1;
+        s->right = off > -RIGHT_WITHIN && off < RIGHT_WITHIN;
+    }
+    if (trial)
+        leat_trial_close(trial);
+    free(trial);
+    return rc;
+}
+
+static int verify_first(struct doctor *d, leat_error *err)
+{
+    for (int32_t i = 0; i < d->result->n_suggestions; i++)
+        if (d->result->suggestions[i].n_set)
+            return verify(d, &d->result->suggestions[i], err);
+    return LEAT_OK;
+}
+
+/* --- the whole --------------------------------------------------------------------------------- */
+
+static int examine(struct doctor *d, const leat_config *config, leat_error *err)
+{
+    leat_doctor_result *out = d->result;
+    int rc;
+    if ((rc = open_all(d, config, err)) < 0 || (rc = run_rounds(d, err)) < 0)
+        return rc;
+    snprintf(out->device, sizeof out->device, "%s", d->out.device);
+    out->simulated = d->out.simulated;
+    out->steps = d->out.steps;
+    gather(d);
+    leat_diagnose(&d->facts, &d->diagnosis);
+    leat_doctor_fill(&d->facts, &d->diagnosis, &d->loaders, out);
+    if (d->diagnosis.also[0] && d->facts.overlaps && (rc = probe(d, err)) < 0)
+        return rc;
+    if (!d->options->no_trials && (rc = suggest(d, err)) < 0)
+        return rc;
+    return d->options->verify ? verify_first(d, err) : LEAT_OK;
+}
+
+static int check(const leat_doctor_options *options, leat_error *err)
+{
+    if (options->rounds < 0 || options->rounds > LEAT_BOOTSTRAP_MAX)
+        return leat_fail(err, LEAT_E_ARGUMENT, "rounds must be within 1 … %d", LEAT_BOOTSTRAP_MAX);
+    if (options->steps < 0 || options->steps > STEPS_LIMIT)
+        return leat_fail(err, LEAT_E_ARGUMENT, "steps must be within 1 … %d", STEPS_LIMIT);
+    return LEAT_OK;
+}
+
+int leat_doctor(const leat_config *config, const leat_doctor_options *options,
+                leat_doctor_result *out, leat_error *err)
+{
+    static const leat_doctor_options defaults;
+    const int64_t from = leat_clock_ns();
+    int rc;
+    if (!config || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_doctor: config and out must be given");
+    memset(out, 0, sizeof *out);
+    out->probe = -1;
+    struct doctor *d = calloc(1, sizeof *d);
+    if (!d)
+        return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *d);
+    d->options = options ? options : &defaults;
+    d->result = out;
+    if ((rc = check(d->options, err)) == LEAT_OK) {
+        out->rounds = d->options->rounds ? d->options->rounds : DEFAULT_ROUNDS;
+        d->n_total = 1 + out->rounds + (d->options->no_trials ? 0 : leat_suggest_most()) +
+                     (d->options->verify ? VERIFY_ROUNDS : 0);
+        rc = examine(d, config, err);
+    }
+    leat_trial_close(&d->other);
+    leat_trial_close(&d->waitless);
+    leat_arm_close(&d->arm);
+    leat_config_close(&d->config);
+    free(d);
+    out->seconds = (double)(leat_clock_ns() - from) * 1e-9;
+    return rc;
+}

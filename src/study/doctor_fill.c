@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * doctor_fill.c: capacities, shares, evidence and the sentence of a doctor's result. doctor.c calls it. */
+#include "doctor_fill.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "forecast.h"
+
+static double ms_at(const leat_facts *f, double rate)
+{
+    return rate > 0 ? f->rows / rate * 1e3 : 0;
+}
+
+/* --- capacities -------------------------------------------------------------------------------- */
+
+static void add_capacity(const leat_facts *f, const char *name, const char *kind,
+                         leat_estimate rate, leat_doctor_result *out)
+{
+    if (rate.value <= 0 || out->n_capacities == LEAT_DOCTOR_MAX_CAPACITIES)
+        return;
+    leat_doctor_capacity *c = &out->capacities[out->n_capacities++];
+    snprintf(c->name, sizeof c->name, "%s", name);
+    snprintf(c->kind, sizeof c->kind, "%s", kind);
+    c->samples_per_s = rate;
+    c->step_ms = ms_at(f, rate.value);
+}
+
+static leat_estimate exactly(double value)
+{
+    return (leat_estimate){ value, value, value };
+}
+
+/* Samples/s if the workers did only this stage: all of them wait at once, as many compute as there are cores. */
+static double stage_rate(const leat_facts *f, const leat_stage_fact *stage)
+{
+    const double n = f->threads > 0 ? f->threads : 1;
+    const double cores = leat_forecast_cores(f) < n ? leat_forecast_cores(f) : n;
+    const double waiting = stage->wall_ns / n, computing = stage->cpu_ns / cores;
+    const double ns = waiting > computing ? waiting : computing;
+    return ns > 0 ? 1e9 / ns : 0;
+}
+
+static leat_estimate scaled(leat_estimate e, double by)
+{
+    return (leat_estimate){ e.value * by, e.low * by, e.high * by };
+}
+
+static void fill_capacities(const leat_facts *f, const leat_doctor_loaders *loaders,
+                            leat_doctor_result *out)
+{
+    const leat_forecast m = leat_forecast_of(f);
+    add_capacity(f, "step alone", "step", f->step, out);
+    if (!f->on_host && m.queued > 0)
+        add_capacity(f, "step without waiting for the host", "step_queued",
+                     scaled(f->step, m.step / m.queued), out);
+    add_capacity(f, "loader alone", "loader", loaders->ahead, out);
+    add_capacity(f, "one batch at a time", "first_batch", loaders->alone, out);
+    if (f->copy_ns > 0)
+        add_capacity(f, f->pageable ? "copies (pageable)" : "copies (pinned)", "copy",
+                     exactly(f->rows / f->copy_ns * 1e9), out);
+    if (m.shared > 0)
+        add_capacity(f, "cores for loader and step", "shared", exactly(f->rows / m.shared * 1e9),
+                     out);
+    for (int32_t i = 0; i < f->n_stages; i++)
+        add_capacity(f, f->stages[i].name, "stage", exactly(stage_rate(f, &f->stages[i])), out);
+}
+
+/* --- shares and walls -------------------------------------------------------------------------- */
+
+static void fill_shares(const leat_facts *f, leat_doctor_result *out)
+{
+    static const char *const names[LEAT_N_SHARES] = { "busy",   "input_wait", "exposed_copy",
+                                                      "launch", "sync",       "other_host",
+                                                      "unknown" };
+    double shares[LEAT_N_SHARES];
+    leat_forecast_shares(f, shares);
+    for (int i = 0; i < LEAT_N_SHARES; i++)
+        out->shares[i] =
+            (leat_doctor_share){ names[i], shares[i], shares[i] * out->measured_step_ms };
+}
+
+struct wall {
+    const char *name;
+    double ns;
+};
+
+/* The slowest part beside the one that limits. */
+static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
+                           const leat_doctor_loaders *loaders, leat_doctor_result *out)
+{
+    const leat_forecast m = leat_forecast_of(f);
+    const bool step = !strcmp(d->name, "compute-bound"), shared = !strcmp(d->name, "shared-cores");
+    const bool host = !strcmp(d->name, "launch-bound") || !strcmp(d->name, "sync-bound");
+    const bool input = !strcmp(d->name, "input-bound"), copy = !strcmp(d->name, "transfer-bound");
+    const double loader = ms_at(f, loaders->ahead.value) * 1e6;
+    const struct wall walls[] = {
+        { "the step on the device", step   ? 0
+                                    : host ? m.queued
+                                           : m.step },
+        { "the loader", input && f->overlaps  ? 0
+                        : copy && f->overlaps ? 0
+                                              : loader },
+        { "copies to the device", copy ? 0 : m.copy },
+        { "cores for loader and step", shared || input ? 0 : m.shared },
+    };
+    const struct wall *next = NULL;
+    for (size_t i = 0; i < sizeof walls / sizeof *walls; i++)
+        if (walls[i].ns > 0 && (!next || walls[i].ns > next->ns))
+            next = &walls[i];
+    if (!next)
+        return;
+    snprintf(out->next_wall, sizeof out->next_wall, "%s", next->name);
+    out->next_wall_step_ms = next->ns * 1e-6;
+}
+
+/* --- evidence ---------------------------------------------------------------------------------- */
+
+static leat_doctor_evidence *add_evidence(leat_doctor_result *out, const char *name, double value,
+                                          const char *unit)
+{
+    static leat_doctor_evidence spare;
+    if (out->n_evidence == LEAT_DOCTOR_MAX_EVIDENCE)
+        return &spare;
+    leat_doctor_evidence *e = &out->evidence[out->n_evidence++];
+    snprintf(e->name, sizeof e->name, "%s", name);
+    snprintf(e->unit, sizeof e->unit, "%s", unit);
+    e->value = value;
+    return e;
+}
+
+static void rate_evidence(leat_doctor_result *out, const char *name, double ms, const char *what)
+{
+    leat_doctor_evidence *e = add_evidence(out, name, ms, "ms");
+    leat_text(e->text, sizeof e->text, "%s: %.3g ms per step", what, ms);
+}
+
+static const leat_stage_fact *slowest(const leat_facts *f)
+{
+    const leat_stage_fact *stage = NULL;
+    for (int32_t i = 0; i < f->n_stages; i++)
+        if (!stage || f->stages[i].wall_ns > stage->wall_ns)
+            stage = &f->stages[i];
+    return stage;
+}
+
+static void stage_evidence(const leat_facts *f, leat_doctor_result *out)
+{
+    const leat_stage_fact *stage = slowest(f);
+    double all = 0;
+    for (int32_t i = 0; i < f->n_stages; i++)
+        all += f->stages[i].wall_ns;
+    if (!stage || all <= 0)
+        return;
+    leat_doctor_evidence *e = add_evidence(out, "slowest_stage", stage->wall_ns / all, "share");
+    leat_text(e->text, sizeof e->text,
+              "slowest stage of the loader: %s, %.0f %% of the workers' time", stage->name,
+              100 * stage->wall_ns / all);
+    e = add_evidence(out, "loader_cores", f->loader_cores, "cores");
+    leat_text(e->text, sizeof e->text, "%d worker%s kept %.1f of %d cores busy", f->threads,
+              f->threads == 1 ? "" : "s", f->loader_cores, f->cores);
+}
+
+static void fill_evidence(const leat_facts *f, const leat_doctor_loaders *loaders,
+                          leat_doctor_result *out)
+{
+    const leat_forecast m = leat_forecast_of(f);
+    rate_evidence(out, "run", out->measured_step_ms, "the job as you run it");
+    rate_evidence(out, "step", m.step * 1e-6, "the step alone, on one batch");
+    if (loaders->ahead.value > 0)
+        rate_evidence(out, "loader", ms_at(f, loaders->ahead.value),
+                      "the loader alone, with nobody to wait for");
+    if (loaders->alone.value > 0)
+        rate_evidence(out, "first_batch", ms_at(f, loaders->alone.value),
+                      "one batch alone, without prefetch");
+    if (m.copy > 0)
+        rate_evidence(out, "copy", m.copy * 1e-6, "the copy of a batch to the device");
+    if (f->on_host && m.shared > 0)
+        rate_evidence(out, "shared", m.shared * 1e-6, "CPU work of both, divided by the cores");
+    if (!f->on_host && m.step > 0 && m.queued < 0.97 * m.step)
+        rate_evidence(out, "step_queued", m.queued * 1e-6,
+                      "of the step, the device computes for only");
+    stage_evidence(f, out);
+}
+
+/* --- the sentence ------------------------------------------------------------------------------ */
+
+/* What each verdict means to someone who reads it for the first time. */
+static const struct {
+    const char *name, *text;
+} meanings[] = {
+    { "input-bound",
+      "The device waits for its input: batches come slower than it could use them." },
+    { "transfer-bound", "The device waits for copies of batches from the host's memory." },
+    { "compute-bound", "The device computes all the time. There is nothing to fix in the input." },
+    { "launch-bound", "The device waits for the host, which launches many short kernels." },
+    { "sync-bound", "The device waits while the host waits for its results." },
+    { "shared-cores",
+      "Input and training need the same CPU cores, and take them from each other." },
+    { "warm-up",
+      "Opening and warming up take half of this job or more. It is too short to judge." },
+    { "environment", "Something else took the CPU meanwhile. These figures say little." },
+    { "inconclusive", "The measurements do not explain the step time. Measure again, longer." },
+};
+
+static void fill_sentence(const leat_facts *f, const leat_diagnosis *d, leat_doctor_result *out)
+{
+    const char *meaning = "";
+    char also[80] = "";
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (!strcmp(meanings[i].name, d->name))
+            meaning = meanings[i].text;
+    if (d->also[0])
+        snprintf(also, sizeof also,
+                 strcmp(d->name, "warm-up") ? " It is %s as well: both parts are as slow."
+                                            : " Its steps are %s.",
+                 d->also);
+    leat_text(out->verdict.sentence, sizeof out->verdict.sentence,
+              "%s%s A step takes %.3g ms; the step alone would take %.3g ms.", meaning, also,
+              out->measured_step_ms, ms_at(f, f->step.value));
+}
+
+void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
+                      const leat_doctor_loaders *loaders, leat_doctor_result *out)
+{
+    const leat_forecast m = leat_forecast_of(f);
+    out->batch = f->rows;
+    out->samples_per_s = f->run;
+    out->measured_step_ms = ms_at(f, f->run.value);
+    out->predicted_step_ms = m.predicted * 1e-6;
+    out->meter = f->meter;
+    out->cores = f->cores;
+    out->threads = f->threads;
+    out->cores_taken = f->taken;
+    out->throttled = f->throttled;
+    snprintf(out->verdict.name, sizeof out->verdict.name, "%s", d->name);
+    snprintf(out->verdict.label, sizeof out->verdict.label, "%s", d->label);
+    snprintf(out->verdict.severity, sizeof out->verdict.severity, "%s", d->severity);
+    snprintf(out->verdict.also, sizeof out->verdict.also, "%s", d->also);
+    fill_capacities(f, loaders, out);
+    fill_shares(f, out);
+    fill_next_wall(f, d, loaders, out);
+    fill_evidence(f, loaders, out);
+    fill_sentence(f, d, out);
+}
+
+void leat_doctor_fill_costs(const leat_facts *f, const leat_arm_once *once, int32_t warmup_steps,
+                            leat_doctor_result *out)
+{
+    const double step = ms_at(f, f->run.value) * 1e6;
+    const struct {
+        const char *name;
+        double ns;
+    } costs[] = {
+        { "open plan", (double)once->plan_ns },
+        { "open device", (double)once->device_ns },
+        { "build model", (double)once->trainer_ns },
+        { "open loader", (double)once->loader_ns },
+        { "first batch", (double)once->batch_ns },
+        { "first step", (double)once->step_ns - step },
+        { "warm-up steps", (double)once->warm_ns - (warmup_steps - 1) * step },
+    };
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+        out->one_time[out->n_one_time++] =
+            (leat_doctor_cost){ costs[i].name, costs[i].ns > 0 ? costs[i].ns * 1e-6 : 0 };
+    out->warmup_steps = warmup_steps;
+}
+
+/* --- a guess ----------------------------------------------------------------------------------- */
+
+char *leat_doctor_guess(const leat_meter *meter, int32_t on_host, char *text, size_t size)
+{
+    const struct {
+        const char *verdict, *what;
+        double share;
+    } parts[] = {
+        { "input-bound", "it waited for batches", meter->input_wait },
+        { "transfer-bound", "it waited for copies", meter->exposed_copy },
+        { on_host ? "shared-cores" : "launch-bound or sync-bound",
+          on_host ? "the training thread had no core or other work"
+                  : "it waited for launches, for results to be read, or for the host",
+          meter->other },
+    };
+    size_t most = 0;
+    for (size_t i = 1; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].share > parts[most].share)
+            most = i;
+    const double idle = 1 - meter->busy;
+    if (idle < 0.10)
+        leat_text(text, size, "probably compute-bound: the device was busy %.0f %% of the time",
+                  100 * meter->busy);
+    else
+        leat_text(text, size,
+                  "perhaps %s: the device was idle %.0f %% of the time, mostly because %s",
+                  parts[most].verdict, 100 * idle, parts[most].what);
+    return text;
+}

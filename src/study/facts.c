@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * facts.c: the numbers of an arm for its verdict. doctor.c and compare.c call it. */
+#include "facts.h"
+
+static double per(double sum, double n)
+{
+    return n > 0 ? sum / n : 0;
+}
+
+static void add_stages(const leat_arm_input *input, leat_facts *out)
+{
+    for (int32_t i = 0; i < input->n_stages; i++) {
+        const leat_stage_stats *stage = &input->stages[i];
+        if (!stage->samples || !input->samples)
+            continue;
+        leat_stage_fact *fact = &out->stages[out->n_stages++];
+        fact->name = stage->name;
+        fact->wall_ns = (double)stage->busy_ns / (double)input->samples;
+        fact->cpu_ns = (double)stage->cpu_ns / (double)input->samples;
+        /* Few samples of a stage have their CPU time read, but that of the process is always known. */
+        if (out->loader_cpu_ns > 0 && fact->cpu_ns > out->loader_cpu_ns)
+            fact->cpu_ns = out->loader_cpu_ns;
+    }
+}
+
+static void add_input(const leat_arm_input *input, leat_facts *out)
+{
+    out->threads = input->threads;
+    out->copy_ns = input->copy_ns;
+    out->copy_bytes = per((double)input->bytes_out, (double)input->batches);
+    out->asleep = per((double)input->sleep_ns, (double)input->wall_ns);
+    out->reads_in_flight = per(input->reads_in_flight, (double)input->n_looks);
+}
+
+void leat_facts_of(const leat_arm *arm, leat_facts *out)
+{
+    const leat_compare_arm *result = arm->out;
+    const leat_arm_use *run = &arm->use_run, *loader = &arm->use_loader, *step = &arm->use_step;
+    const double steps = (double)result->meter.n_steps;
+    *out = (leat_facts){
+        .on_host = result->on_host != 0,
+        .overlaps = result->overlaps != 0,
+        .pageable = arm->pageable,
+        .sync_every = arm->sync_every,
+        .rows = per(result->meter.samples_per_s * (double)result->meter.wall_ns * 1e-9, steps),
+        .run = { result->meter.samples_per_s, result->samples_per_s_low,
+                 result->samples_per_s_high },
+        .loader = result->loader,
+        .step = result->step,
+        .of_loader = result->of_loader,
+        .of_step = result->of_step,
+        .loader_of_step = result->loader_of_step,
+        .step_busy = result->step_busy,
+        .meter = result->meter,
+        .copying = result->copying,
+        .run_cores = per((double)run->cpu_ns, (double)run->wall_ns),
+        .loader_cores = per((double)loader->cpu_ns, (double)loader->wall_ns),
+        .loader_cpu_ns = per((double)loader->cpu_ns, (double)loader->rows),
+        .step_cpu_ns = per((double)step->cpu_ns, (double)step->rows),
+    };
+    add_input(&arm->input, out);
+    add_stages(&arm->input, out);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * facts.h: all that a verdict is made of, as plain numbers: the capacities of a job's parts, the rate of the
+ * whole, and what the host did meanwhile. facts.c fills it from an arm; forecast.c and diagnose.c read it. A
+ * field that was not measured is 0. */
+#ifndef LEAT_FACTS_H
+#define LEAT_FACTS_H
+
+#include <stdbool.h>
+
+#include "arm.h"
+
+/* A stage of the loader alone, per sample. */
+typedef struct leat_stage_fact {
+    const char *name;
+    double wall_ns, cpu_ns; /* in it, on a CPU in it */
+} leat_stage_fact;
+
+typedef struct leat_facts {
+    bool on_host;  /* the device is the CPU that the workers use */
+    bool overlaps; /* batches are made while the device computes */
+    bool pageable; /* copies do not come from pinned memory */
+    int32_t cores; /* CPUs of this process */
+    int32_t threads;
+    int32_t sync_every;
+    double taken;      /* CPUs that other processes used */
+    double throttled;  /* share of the time in which a CPU limit stopped this process */
+    double rows;       /* samples per step */
+    leat_estimate run; /* samples/s of the whole, of the loader alone, of the step alone */
+    leat_estimate loader;
+    leat_estimate step;
+    leat_estimate of_loader, of_step, loader_of_step; /* ratios, paired by round */
+    double step_free; /* samples/s of the step alone if the host never waits for it; 0: as step */
+    double step_busy; /* share of its time in which the device computes, without such waits */
+    leat_meter meter; /* of the whole */
+    double copying;   /* share of the loader's time alone in which its copies run */
+    double copy_ns, copy_bytes;        /* of a batch */
+    double run_cores, loader_cores;    /* CPUs in use on average */
+    double loader_cpu_ns, step_cpu_ns; /* CPU time per sample */
+    double asleep, reads_in_flight;    /* loader alone: share of the workers' time; mean */
+    double one_time_ns, steps_of_job;  /* all one-time costs; steps of the job as configured */
+    int32_t n_stages;
+    leat_stage_fact stages[LEAT_MAX_STAGES];
+} leat_facts;
+
+/* Fills the facts from an arm after its rounds were concluded.
+ * alone  the loader alone and the step alone of this arm; the same arm, or a variant of it */
+void leat_facts_of(const leat_arm *arm, leat_facts *out);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forecast.c: what the capacities of the parts say about the whole. doctor.c and diagnose.c call it. */
+#include "forecast.h"
+
+static const double CORES_FULL = 0.9;
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Time of a step at a rate in samples/s. */
+static double ns_at(const leat_facts *f, double rate)
+{
+    return rate > 0 ? f->rows / rate * 1e9 : 0;
+}
+
+double leat_forecast_cores(const leat_facts *f)
+{
+    /* Under competition a process gets its share of the time, which may be more than what the others leave. */
+    const double left = most(f->cores - f->taken, most(f->loader_cores, f->run_cores));
+    return most(1, least(left, f->cores));
+}
+
+leat_forecast leat_forecast_of(const leat_facts *f)
+{
+    leat_forecast m = { .step = ns_at(f, f->step.value), .loader = ns_at(f, f->loader.value) };
+    const double free_step = f->step_free > 0 ? ns_at(f, f->step_free) : m.step;
+    const double busy = f->step_busy > 0 ? f->step_busy : 1;
+    m.queued = f->on_host ? m.step : least(m.step, free_step * busy);
+    m.sync = f->on_host ? 0 : most(0, m.step - free_step);
+    m.copy = f->copy_ns;
+    m.shared =
+        f->cores ? (f->loader_cpu_ns + f->step_cpu_ns) * f->rows / leat_forecast_cores(f) : 0;
+    m.predicted =
+        f->overlaps ? most(most(m.step, m.loader), most(m.copy, m.shared)) : m.step + m.loader;
+    return m;
+}
+
+/* --- shares ---------------------------------------------------------------------------------- */
+
+/* Moves at most `wanted` from a share. Returns how much. */
+static double take(double *from, double wanted)
+{
+    const double taken = least(*from, most(0, wanted));
+    *from -= taken;
+    return taken;
+}
+
+/* On the CPU a step includes the time in which its threads waited for a core. */
+static void divide_host(const leat_forecast *m, double wall, double *busy, double *host)
+{
+    if (m->step <= 0)
+        return;
+    const double waited = most(0, *busy - m->step / wall);
+    *busy -= waited;
+    *host += waited;
+}
+
+void leat_forecast_shares(const leat_facts *f, double s[LEAT_N_SHARES])
+{
+    const leat_meter *meter = &f->meter;
+    const leat_forecast m = leat_forecast_of(f);
+    const double wall = most(1, ns_at(f, f->run.value));
+    double start = meter->other_start, inside = meter->other_inside, host = meter->other_host;
+    /* If the host was late to enqueue a copy, its start is too early. The batch was late then. */
+    const double copy = least(meter->exposed_copy, f->copy_ns / wall);
+    const double input = meter->input_wait + meter->other_send + meter->exposed_copy - copy;
+    double busy = meter->busy, launch = 0, sync = 0;
+    if (f->on_host) {
+        divide_host(&m, wall, &busy, &host);
+        host += take(&inside, inside);
+    } else {
+        const double launching = most(0, m.step - m.sync - m.queued) / wall, wait = m.sync / wall;
+        launch = take(&inside, launching);
+        launch += take(&start, launching - launch);
+        launch += take(&host, launching - launch);
+        sync = take(&host, wait);
+        sync += take(&start, wait - sync);
+        sync += take(&inside, wait - sync);
+        if (f->cores && f->run_cores + f->taken >= CORES_FULL * f->cores)
+            host += take(&inside, inside); /* the launching thread waited for a core */
+    }
+    s[LEAT_SHARE_BUSY] = busy;
+    s[LEAT_SHARE_INPUT_WAIT] = input;
+    s[LEAT_SHARE_EXPOSED_COPY] = copy;
+    s[LEAT_SHARE_LAUNCH] = launch;
+    s[LEAT_SHARE_SYNC] = sync;
+    s[LEAT_SHARE_OTHER_HOST] = host + start;
+    s[LEAT_SHARE_UNKNOWN] = inside;
+}

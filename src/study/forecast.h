@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forecast.h: predicts the step of a job from the capacities of its parts. Pure functions of facts.h. */
+#ifndef LEAT_FORECAST_H
+#define LEAT_FORECAST_H
+
+#include "facts.h"
+
+/* Times per step, ns; 0: not known, or no such part. */
+typedef struct leat_forecast {
+    double step;   /* C: the step alone */
+    double queued; /* Cq: of it, the device computes */
+    double sync;   /* of it, the device idles because the host waited for a result */
+    double loader; /* L (with prefetch 0: L0 and the copy) */
+    double copy;   /* X */
+    double shared; /* CPU time of loader and step over the CPUs that are free for them */
+    double predicted;
+} leat_forecast;
+
+/* overlapped: max(step, loader, copy, shared); otherwise step + loader, which holds the copy. */
+leat_forecast leat_forecast_of(const leat_facts *facts);
+
+/* The parts of the wall time of a step; they sum to 1. */
+enum {
+    LEAT_SHARE_BUSY,
+    LEAT_SHARE_INPUT_WAIT,
+    LEAT_SHARE_EXPOSED_COPY,
+    LEAT_SHARE_LAUNCH,
+    LEAT_SHARE_SYNC,
+    LEAT_SHARE_OTHER_HOST,
+    LEAT_SHARE_UNKNOWN,
+    LEAT_N_SHARES
+};
+
+/* Divides the meter's time further by means of the capacities. */
+void leat_forecast_shares(const leat_facts *facts, double shares[LEAT_N_SHARES]);
+
+/* CPUs that loader and step may use, given what other processes take. At least 1. */
+double leat_forecast_cores(const leat_facts *facts);
+
+#endif

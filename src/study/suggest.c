@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * suggest.c: the changes that leat doctor knows. A row says when a change may help and which values to set.
+ * The changed job's loader and step are then measured alone; its predicted step time follows from them.
+ * So a row needs no formula, and a change that does not help here is not suggested. */
+#include "suggest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "forecast.h"
+#include "trial.h"
+
+enum { TRIAL_ROUNDS = 3, MOST_WORKERS = 64 };
+static const double WORTH_IT = 0.03;
+
+struct row {
+    const char *title, *why;
+    bool (*applies)(const leat_suggest_about *about);
+    /* Adds values to set. */
+    void (*set)(const leat_suggest_about *about, leat_doctor_suggestion *out);
+};
+
+static void add(leat_doctor_suggestion *out, const char *path, int64_t value)
+{
+    if (out->n_set < LEAT_DOCTOR_MAX_SET)
+        snprintf(out->set[out->n_set++], sizeof out->set[0], "%s=%lld", path, (long long)value);
+}
+
+static bool is(const leat_suggest_about *about, const char *name)
+{
+    return !strcmp(about->diagnosis->name, name) || !strcmp(about->diagnosis->also, name);
+}
+
+static bool labelled(const leat_suggest_about *about, const char *part)
+{
+    return strstr(about->diagnosis->label, part) != NULL;
+}
+
+/* --- input ------------------------------------------------------------------------------------- */
+
+static bool no_prefetch(const leat_suggest_about *about)
+{
+    return about->prefetch == 0;
+}
+
+static void set_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    (void)about;
+    add(out, "pipeline.prefetch.batches", 2);
+}
+
+static bool uneven(const leat_suggest_about *about)
+{
+    return about->prefetch > 0 &&
+           (labelled(about, "ordering") || labelled(about, "not-overlapped"));
+}
+
+static void set_more_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    add(out, "pipeline.prefetch.batches", 4 * about->prefetch);
+}
+
+/* The loader is slower than the step, or part of the step time. */
+static bool is_input(const leat_suggest_about *about)
+{
+    const leat_facts *f = about->facts;
+    return !f->overlaps || f->loader.value < 1.05 * f->step.value;
+}
+
+static bool idle_cores(const leat_suggest_about *about)
+{
+    const leat_facts *f = about->facts;
+    return is_input(about) && f->threads < f->cores;
+}
+
+static void set_all_cores(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    add(out, "engine.threads", about->facts->cores);
+}
+
+/* Workers that sleep need no core. */
+static bool waiting_workers(const leat_suggest_about *about)
+{
+    const leat_facts *f = about->facts;
+    return is_input(about) && (leat_diagnose_waits(f) || labelled(about, "storage")) &&
+           f->threads < MOST_WORKERS;
+}
+
+/* As many as keep up with the step, and some more. */
+static void set_many_workers(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    const leat_facts *f = about->facts;
+    const double short_by = f->loader.value > 0 ? f->step.value / f->loader.value : 1;
+    double n = 1.25 * f->threads * short_by + 1;
+    n = n < 2 * f->cores ? 2 * f->cores : n > MOST_WORKERS ? MOST_WORKERS : n;
+    add(out, "engine.threads", (int64_t)n);
+}
+
+static bool direct_reads(const leat_suggest_about *about)
+{
+    char text[16] = "";
+    leat_config_get(about->config, "engine.io", text, sizeof text, NULL);
+    return is_input(about) && !strcmp(text, "direct");
+}
+
+static void set_buffered(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    (void)about;
+    snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.io=buffered");
+}
+
+static bool slow_reads(const leat_suggest_about *about)
+{
+    return is_input(about) && labelled(about, "storage");
+}
+
+static void set_read_bytes(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    (void)about;
+    add(out, "engine.read_bytes", 256 << 20);
+}
+
+static bool pageable(const leat_suggest_about *about)
+{
+    return about->facts->pageable && !about->facts->on_host;
+}
+
+static void set_pinned(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    (void)about;
+    snprintf(out->set[out->n_set++], sizeof out->set[0], "pipeline.prefetch.pinned=true");
+}
+
+/* --- the step ---------------------------------------------------------------------------------- */
+
+static bool waits_often(const leat_suggest_about *about)
+{
+    const int32_t every = about->facts->sync_every;
+    return every > 0 && every < 100 && !about->facts->on_host;
+}
+
+static void set_rare_sync(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    (void)about;
+    add(out, "train.sync_every", 100);
+}
+
+static bool launches(const leat_suggest_about *about)
+{
+    return is(about, "launch-bound");
+}
+
+static bool launches_on_cuda(const leat_suggest_about *about)
+{
+    char text[16] = "auto";
+    leat_config_get(about->config, "train.graph", text, sizeof text, NULL);
+    return about->is_cuda && !strcmp(text, "false");
+}
+
+static void set_graph(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    (void)about;
+    snprintf(out->set[out->n_set++], sizeof out->set[0], "train.graph=true");
+}
+
+static void set_larger_batch(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    add(out, "pipeline.batch.size", 4 * about->batch_size);
+}
+
+static bool computes(const leat_suggest_about *about)
+{
+    char text[16] = "fp32";
+    leat_config_get(about->config, "train.precision", text, sizeof text, NULL);
+    return is(about, "compute-bound") && !strcmp(text, "fp32");
+}
+
+static void set_bf16(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    (void)about;
+    snprintf(out->set[out->n_set++], sizeof out->set[0], "train.precision=bf16");
+}
+
+/* --- shared cores ------------------------------------------------------------------------------ */
+
+static bool shares_cores(const leat_suggest_about *about)
+{
+    const leat_facts *f = about->facts;
+    return f->on_host && f->overlaps && f->cores > 1 && !is(about, "compute-bound");
+}
+
+/* Cores for the step in proportion to its work; the loader gets the others. */
+static void set_split(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    const leat_facts *f = about->facts;
+    const double all = f->loader_cpu_ns + f->step_cpu_ns;
+    int64_t step = all > 0 ? (int64_t)(f->cores * f->step_cpu_ns / all + 0.5) : 1;
+    step = step < 1 ? 1 : step > f->cores - 1 ? f->cores - 1 : step;
+    add(out, "engine.threads", f->cores - step);
+    add(out, "train.threads", step);
+}
+
+static bool many_workers(const leat_suggest_about *about)
+{
+    return shares_cores(about) && about->facts->threads > 1;
+}
+
+static void set_one_worker(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    (void)about;
+    add(out, "engine.threads", 1);
+}
+
+static const struct row rows[] = {
+    { "Make batches while the device computes",
+      "with prefetch 0 each step waits until its batch is read, mapped and copied", no_prefetch,
+      set_prefetch },
+    { "Copy from pinned memory", "copies from pageable memory are slow and overlap with nothing",
+      pageable, set_pinned },
+    { "Let all cores make batches", "the workers use fewer cores than there are", idle_cores,
+      set_all_cores },
+    { "Run more workers than cores", "workers wait inside a stage and use little CPU time",
+      waiting_workers, set_many_workers },
+    { "Keep more batches ready", "batches come unevenly; a reserve covers the slow ones", uneven,
+      set_more_prefetch },
+    { "Read through the page cache", "direct reads go to the disk in every epoch", direct_reads,
+      set_buffered },
+    { "Read further ahead", "the workers wait for storage", slow_reads, set_read_bytes },
+    { "Wait for the device less often",
+      "reading the loss makes the host wait, and then the device waits for the host", waits_often,
+      set_rare_sync },
+    { "Record the step as a CUDA graph", "one launch takes the place of many", launches_on_cuda,
+      set_graph },
+    { "Use larger batches",
+      "the time to launch a step hardly depends on the batch; learning rate and accuracy do",
+      launches, set_larger_batch },
+    { "Divide the cores between input and training",
+      "workers and trainer threads together are more than the cores", shares_cores, set_split },
+    { "Use one worker", "workers take the trainer's cores", many_workers, set_one_worker },
+    { "Compute in bfloat16", "activations take half the memory traffic; results differ slightly",
+      computes, set_bf16 },
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+int32_t leat_suggest_most(void)
+{
+    return N_ROWS;
+}
+
+/* --- trials ------------------------------------------------------------------------------------ */
+
+/* Rates of the job and of its variant, taken in turns. On the CPU loader and step share the cores, so both run
+ * together at their split; elsewhere each part runs alone. */
+struct pair {
+    leat_trial *trial;
+    double before_rows, before_ns, after_rows, after_ns, after_steps; /* together */
+    double loader, step; /* of the job, sums of samples/s */
+};
+
+static void add_rows(const leat_meter *m, double *n, double *ns)
+{
+    *n += m->samples_per_s * (double)m->wall_ns;
+    *ns += (double)m->wall_ns;
+}
+
+static int run_together(const leat_suggest_about *about, struct pair *p, int round, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int i = 0; i < 2 && rc == LEAT_OK; i++) {
+        const bool before = (i + round) % 2 == 0;
+        leat_arm *arm = before ? about->arm : &p->trial->arm;
+        rc = leat_arm_run(arm, 0, err);
+        if (rc < 0)
+            return rc;
+        add_rows(&arm->runs[0], before ? &p->before_rows : &p->after_rows,
+                 before ? &p->before_ns : &p->after_ns);
+        p->after_steps += before ? 0 : (double)arm->runs[0].n_steps;
+    }
+    return rc;
+}
+
+static int run_parts(const leat_suggest_about *about, struct pair *p, int round, leat_error *err)
+{
+    int rc = round % 2 ? leat_trial_round(p->trial, err) : LEAT_OK;
+    if (rc == LEAT_OK && (rc = leat_arm_run_loader(about->arm, 0, err)) == LEAT_OK)
+        rc = leat_arm_run_step(about->arm, 0, err);
+    if (rc < 0)
+        return rc;
+    p->loader += about->arm->loader[0].samples_per_s;
+    p->step += about->arm->step[0].samples_per_s;
+    return round % 2 == 0 ? leat_trial_round(p->trial, err) : LEAT_OK;
+}
+
+/* The job's own forecast, from its parts as fast as they were during the trial. */
+static double forecast_before(const leat_facts *facts, const struct pair *p)
+{
+    leat_facts now = *facts;
+    const double faster = p->step / TRIAL_ROUNDS / facts->step.value;
+    now.loader.value = p->loader / TRIAL_ROUNDS;
+    now.step.value *= faster;
+    now.step_free *= faster;
+    return leat_forecast_of(&now).predicted;
+}
+
+/* The variant's step takes as long as the forecasts say, relative to the measured time of the job. */
+static void predict(const leat_suggest_about *about, const struct pair *p,
+                    leat_doctor_suggestion *s)
+{
+    const leat_facts *before = about->facts;
+    leat_facts after;
+    double faster;
+    if (p->after_ns > 0) {
+        faster = p->after_rows / p->after_ns / (p->before_rows / p->before_ns);
+        after.rows = p->after_rows * 1e-9 / p->after_steps;
+    } else {
+        leat_trial_facts(p->trial, before, &after);
+        const double now = forecast_before(before, p) / before->rows;
+        faster = now / (leat_forecast_of(&after).predicted / after.rows);
+    }
+    s->gain = faster - 1;
+    s->predicted_samples_per_s = before->run.value * faster;
+    s->predicted_step_ms = after.rows / s->predicted_samples_per_s * 1e3;
+}
+
+static int measure(const leat_suggest_about *about, leat_doctor_suggestion *s, leat_error *err)
+{
+    const char *set[LEAT_DOCTOR_MAX_SET] = { NULL };
+    struct pair pair = { .trial = calloc(1, sizeof *pair.trial) };
+    int rc = pair.trial ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
+    for (int32_t i = 0; i < s->n_set; i++)
+        set[i] = s->set[i];
+    if (rc == LEAT_OK)
+        rc = leat_trial_open(pair.trial, about->config, set, s->n_set, TRIAL_ROUNDS, about->steps,
+                             err);
+    for (int i = 0; i < TRIAL_ROUNDS && rc == LEAT_OK; i++)
+        rc = pair.trial->result.on_host && pair.trial->result.overlaps
+                 ? run_together(about, &pair, i, err)
+                 : run_parts(about, &pair, i, err);
+    if (rc == LEAT_OK)
+        predict(about, &pair, s);
+    if (pair.trial)
+        leat_trial_close(pair.trial);
+    free(pair.trial);
+    return rc;
+}
+
+/* Keeps the list sorted by gain. */
+static void insert(const leat_doctor_suggestion *s, leat_doctor_result *out)
+{
+    int32_t at = out->n_suggestions;
+    while (at > 0 && out->suggestions[at - 1].gain < s->gain)
+        at--;
+    const int32_t last = out->n_suggestions < LEAT_DOCTOR_MAX_SUGGESTIONS
+                             ? out->n_suggestions++
+                             : LEAT_DOCTOR_MAX_SUGGESTIONS - 1;
+    if (at > last)
+        return;
+    memmove(&out->suggestions[at + 1], &out->suggestions[at],
+            (size_t)(last - at) * sizeof *out->suggestions);
+    out->suggestions[at] = *s;
+}
+
+/* Two rows may come to the same values. */
+static bool is_new(const leat_doctor_suggestion *s, const leat_doctor_result *out)
+{
+    for (int32_t i = 0; i < out->n_suggestions; i++)
+        if (out->suggestions[i].n_set == s->n_set &&
+            !memcmp(out->suggestions[i].set, s->set, sizeof s->set))
+            return false;
+    return true;
+}
+
+static int try_row(const leat_suggest_about *about, const struct row *row, leat_doctor_result *out,
+                   leat_error *err)
+{
+    leat_doctor_suggestion s = { .n_set = 0 };
+    leat_error why = { 0 };
+    row->set(about, &s);
+    if (!is_new(&s, out))
+        return LEAT_OK;
+    snprintf(s.title, sizeof s.title, "%s", row->title);
+    snprintf(s.why, sizeof s.why, "%s", row->why);
+    const int rc = measure(about, &s, &why);
+    if (rc == LEAT_E_CONFIG || rc == LEAT_E_UNSUPPORTED || rc == LEAT_E_ARGUMENT)
+        return LEAT_OK; /* such a value cannot be set in this config or on this device */
+    if (rc < 0)
+        return leat_fail(err, rc, "%s: %s", s.set[0], why.message);
+    out->n_tried++;
+    if (s.gain >= WORTH_IT)
+        insert(&s, out);
+    return LEAT_OK;
+}
+
+/* Where all cores make batches, no value of the config helps: the input needs more cores or less work. Comes
+ * last, and predicts an input that keeps up. */
+static void advise_cores(const leat_suggest_about *about, leat_doctor_result *out)
+{
+    const leat_facts *f = about->facts;
+    const leat_forecast m = leat_forecast_of(f);
+    const double goal = m.step > m.copy ? m.step : m.copy;
+    if (!is(about, "input-bound") || !labelled(about, "cpu-saturated") || goal <= 0 ||
+        out->n_suggestions == LEAT_DOCTOR_MAX_SUGGESTIONS)
+        return;
+    const double times = m.loader / goal;
+    leat_doctor_suggestion *s = &out->suggestions[out->n_suggestions++];
+    *s = (leat_doctor_suggestion){ .predicted_step_ms = goal * 1e-6,
+                                   .predicted_samples_per_s = f->rows / goal * 1e9 };
+    s->gain = s->predicted_samples_per_s / f->run.value - 1;
+    leat_text(s->title, sizeof s->title, "Give the input about %.0f cores, or %.1f times less work",
+              times * f->cores + 0.5, times);
+    snprintf(
+        s->why, sizeof s->why,
+        "all cores make batches; smaller or fewer pictures, a cache, or raw records cost less");
+}
+
+int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < N_ROWS && rc == LEAT_OK; i++) {
+        if (rows[i].applies(about))
+            rc = try_row(about, &rows[i], out, err);
+        if (about->progress)
+            about->progress(about->user);
+    }
+    if (rc == LEAT_OK)
+        advise_cores(about, out);
+    return rc;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * suggest.h: what could make a job faster: one row of a table per change, tried in parts, ranked by gain. */
+#ifndef LEAT_SUGGEST_H
+#define LEAT_SUGGEST_H
+
+#include "diagnose.h"
+#include "leat/doctor.h"
+
+/* A job as suggestions see it. */
+typedef struct leat_suggest_about {
+    const leat_config *config; /* with the device set */
+    leat_arm *arm;             /* of the job; its first round is overwritten */
+    const leat_facts *facts;
+    const leat_diagnosis *diagnosis;
+    int64_t prefetch, batch_size;
+    int32_t steps;
+    bool is_cuda;
+    void (*progress)(void *user); /* called after each trial */
+    void *user;
+} leat_suggest_about;
+
+/* Most trials that one call makes. */
+int32_t leat_suggest_most(void);
+
+/* Tries the rows that apply and writes those that gain 3 % or more, best first. Returns LEAT_OK or the first error
+ * that is not about the values of a change. */
+int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_error *err);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trial.h: a variant of a job: the config with a few values set. Its parts are measured alone, which predicts
+ * how fast the whole will be; the whole is run only to check that. doctor.c and suggest.c call it. */
+#ifndef LEAT_TRIAL_H
+#define LEAT_TRIAL_H
+
+#include "facts.h"
+
+typedef struct leat_trial {
+    leat_arm arm;
+    leat_compare_arm result;
+    int32_t rounds; /* done */
+} leat_trial;
+
+/* Opens config with n values set, for at most `rounds` rounds. `steps` of a run as configured.
+ * returns  LEAT_OK; LEAT_E_CONFIG: such values cannot be set */
+int leat_trial_open(leat_trial *trial, const leat_config *config, const char *const *set, int32_t n,
+                    int32_t rounds, int32_t steps, leat_error *err);
+/* Frees everything; accepts half-opened trials. */
+void leat_trial_close(leat_trial *trial);
+
+/* One round of the loader alone and the step alone. */
+int leat_trial_round(leat_trial *trial, leat_error *err);
+/* Facts of the parts, from all rounds. `base`: those of the job itself, for what is the same in both. */
+void leat_trial_facts(leat_trial *trial, const leat_facts *base, leat_facts *out);
+
+#endif

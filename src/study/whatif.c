@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * whatif.c: leat_whatif() measures a pipeline here and puts it in front of other devices.
+ *
+ * DESIGN: three things are measured, each alone: the loader into host memory, with 1, 2, 4 … threads up to
+ * the number of cores and with the other ways to decode (alternating, forwards and backwards); the step on
+ * each device; and the copies to it. Only the loader depends on this machine; on a simulated device the
+ * other two are arithmetic. Where the loader uses all cores that other processes leave to it, the rate per
+ * second of CPU time is what counts, because a busy neighbour hardly changes it. More threads than cores are measured too if the threads sleep most of the time,
+ * because then they need no cores. */
+#include "leat/whatif.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arm.h"
+#include "base/text.h"
+#include "bootstrap.h"
+#include "median.h"
+#include "neighbours.h"
+#include "whatif_model.h"
+
+enum {
+    DEFAULT_ROUNDS = 6,
+    MIN_ROUNDS = 3,
+    STEP_ROUNDS = 3,
+    RUN_NS = 150000000,
+    MIN_BATCHES = 5,
+    MOST_STEPS = 2000,
+    FEEDS = LEAT_WHATIF_THREADS * 2 + LEAT_WHATIF_TRIALS,
+    MOST_WAITING = 64, /* threads that are measured on any machine if they wait */
+};
+static const double WAITS = 0.3; /* CPU time of stages over their time: below it threads wait */
+
+static const double SATURATED = 0.85; /* of the cores, by this process and others */
+
+/* The loader with a number of threads, or with other options. */
+struct feed {
+    int32_t threads;
+    int trial; /* index in trials; -1: the config as it is */
+    leat_config *config;
+    leat_plan *plan;
+    double *rates;   /* by round */
+    double *per_cpu; /* samples per second of CPU time, by round */
+    double cores;    /* average number of busy cores of this process, last round */
+    double on_cpu;   /* share of the stages' time */
+    double decode;   /* share of the stages' time that goes to decoding; 0: not known */
+    double bytes_out;
+};
+
+struct study {
+    const leat_config *config;
+    leat_whatif_options options;
+    leat_whatif_result *out;
+    struct feed feeds[FEEDS];
+    size_t n_feeds;
+    int n_done, n_runs;
+};
+
+/* Other ways to decode that a config can choose. Add a row to try more. */
+static const struct {
+    const char *lines[2], *text;
+} ways[] = {
+    { { "pipeline.map.ops.decode_jpeg.scale=auto", "pipeline.map.ops.decode_jpeg.exact=false" },
+      "decode at the size that the resize after it needs; pixels differ slightly" },
+};
+enum { N_WAYS = sizeof ways / sizeof *ways };
+
+/* --- feeds ------------------------------------------------------------------------------------ */
+
+static int set_threads(leat_config *config, int32_t threads, leat_error *err)
+{
+    char text[64];
+    leat_text(text, sizeof text, "engine.threads=%d", threads);
+    return leat_config_set(config, text, err);
+}
+
+static int add_feed(struct study *study, int32_t threads, int trial, struct feed **out,
+                    leat_error *err)
+{
+    struct feed *feed = &study->feeds[study->n_feeds];
+    int rc;
+    *feed = (struct feed){ .threads = threads, .trial = trial };
+    feed->rates = calloc(2 * (size_t)study->options.rounds, sizeof *feed->rates);
+    feed->per_cpu = feed->rates + study->options.rounds;
+    if (!feed->rates)
+        return leat_fail(err, LEAT_E_NOMEM, "rates of %d rounds", study->options.rounds);
+    study->n_feeds++;
+    if ((rc = leat_config_copy(study->config, &feed->config, err)) < 0 ||
+        (rc = set_threads(feed->config, threads, err)) < 0)
+        return rc;
+    *out = feed;
+    return LEAT_OK;
+}
+
+static void drop_last_feed(struct study *study)
+{
+    struct feed *feed = &study->feeds[--study->n_feeds];
+    leat_plan_close(&feed->plan);
+    leat_config_close(&feed->config);
+    free(feed->rates);
+}
+
+static int add_threads(struct study *study, int32_t threads, leat_error *err)
+{
+    struct feed *feed;
+    for (size_t i = 0; i < study->n_feeds; i++)
+        if (study->feeds[i].threads == threads)
+            return LEAT_OK;
+    const int rc = add_feed(study, threads, -1, &feed, err);
+    return rc < 0 ? rc : leat_plan_open(feed->config, NULL, &feed->plan, err);
+}
+
+/* Adds the ways to decode that this config can have. */
+static int add_ways(struct study *study, leat_error *err)
+{
+    leat_whatif_result *out = study->out;
+    for (size_t w = 0; w < N_WAYS; w++) {
+        struct feed *feed;
+        bool fits = true;
+        char *set = out->trials[out->n_trials].set;
+        const size_t size = sizeof out->trials->set;
+        const int rc = add_feed(study, out->threads, out->n_trials, &feed, err);
+        if (rc < 0)
+            return rc;
+        set[0] = 0;
+        for (size_t i = 0; i < 2 && ways[w].lines[i] && fits; i++) {
+            fits = leat_config_set(feed->config, ways[w].lines[i], NULL) == LEAT_OK;
+            leat_text(set + strlen(set), size - strlen(set), "%s%s", i ? "; " : "",
+                      ways[w].lines[i]);
+        }
+        if (!fits || leat_plan_open(feed->config, NULL, &feed->plan, NULL) < 0) {
+            drop_last_feed(study);
+            continue;
+        }
+        snprintf(out->trials[out->n_trials].text, sizeof out->trials->text, "%s", ways[w].text);
+        out->n_trials++;
+    }
+    return LEAT_OK;
+}
+
+/* Takes one batch; its time and rows. */
+static int take(leat_loader *loader, int64_t *ns, int64_t *rows, leat_error *err)
+{
+    leat_batch *batch;
+    const int rc = leat_loader_next(loader, &batch, err);
+    if (rc < 0)
+        return rc == LEAT_E_END ? leat_fail(err, LEAT_E_DATA, "the pipeline has no batch") : rc;
+    const leat_batch_info *info = leat_batch_get_info(batch);
+    *ns = info->got_ns;
+    *rows = info->rows;
+    leat_batch_release(batch);
+    return LEAT_OK;
+}
+
+static void note_stages(struct feed *feed, leat_loader *loader)
+{
+    leat_loader_stats_info stats;
+    double busy = 0, cpu = 0, decode = 0;
+    leat_loader_stats(loader, &stats);
+    for (int32_t i = 0; i < stats.n_stages; i++) {
+        const leat_stage_stats *s = &stats.stages[i];
+        busy += (double)s->busy_ns;
+        cpu += (double)(s->cpu_ns >= 0 ? s->cpu_ns : s->busy_ns);
+        /* Ops that run as one with the decoder have no time of their own. */
+        if (strstr(s->name, "decode_") && !strpbrk(strstr(s->name, "decode_"), "+, "))
+            decode += (double)s->busy_ns;
+    }
+    feed->on_cpu = busy > 0 ? cpu / busy : 1;
+    feed->decode = busy > 0 ? decode / busy : 0;
+    feed->bytes_out = stats.samples ? (double)stats.bytes_out / (double)stats.samples : 0;
+}
+
+/* A new loader settles, then runs for about 0.15 s. */
+static int run_feed(struct feed *feed, int32_t round, leat_error *err)
+{
+    const leat_loader_options options = { .epochs = -1 };
+    const int64_t prefetch = leat_plan_get_info(feed->plan)->prefetch;
+    const int64_t settle = (prefetch < 1000 ? prefetch : 1000) + 3;
+    leat_loader *loader = NULL;
+    int64_t from = 0, to = 0, rows = 0, more;
+    leat_neighbours before, after;
+    int rc = leat_loader_open(feed->plan, &options, &loader, err);
+    for (int64_t i = 0; i < settle && rc == LEAT_OK; i++)
+        rc = take(loader, &from, &more, err);
+    leat_neighbours_look("", &before);
+    for (int64_t n = 0; rc == LEAT_OK && (n < MIN_BATCHES || to - from < RUN_NS); n++)
+        if ((rc = take(loader, &to, &more, err)) == LEAT_OK)
+            rows += more;
+    leat_neighbours_look("", &after);
+    if (rc == LEAT_OK) {
+        const double ns = (double)(to > from ? to - from : 1);
+        const double cpu_ns = fmax((double)(after.own_ns - before.own_ns), 1);
+        feed->rates[round] = (double)rows * 1e9 / ns;
+        feed->per_cpu[round] = (double)rows * 1e9 / cpu_ns;
+        feed->cores = cpu_ns / ns;
+        note_stages(feed, loader);
+    }
+    leat_loader_close(&loader);
+    return rc;
+}
+
+static void report(struct study *study)
+{
+    study->n_done++;
+    if (study->options.progress)
+        study->options.progress(study->options.user, study->n_done, study->n_runs);
+}
+
+static int run_rounds(struct study *study, leat_error *err)
+{
+    leat_neighbours before, after;
+    int rc = LEAT_OK;
+    study->n_runs = (int)study->n_feeds * study->options.rounds + (int)study->options.n_devices;
+    leat_neighbours_look("", &before);
+    for (int32_t round = 0; round < study->options.rounds && rc == LEAT_OK; round++)
+        for (size_t turn = 0; turn < study->n_feeds && rc == LEAT_OK; turn++) {
+            rc = run_feed(&study->feeds[round % 2 ? study->n_feeds - 1 - turn : turn], round, err);
+            report(study);
+        }
+    leat_neighbours_look("", &after);
+    study->out->cores_taken = leat_neighbours_taken(&before, &after);
+    return rc;
+}
+
+/* One thread, and all cores; then, if they wait most of the time, all numbers of threads. */
+static int choose_feeds(struct study *study, leat_error *err)
+{
+    leat_whatif_result *out = study->out;
+    leat_neighbours now;
+    int32_t most;
+    int rc;
+    leat_neighbours_look("", &now);
+    out->cores = most = now.n_cpus;
+    if ((rc = add_threads(study, 1, err)) < 0 || (rc = run_feed(&study->feeds[0], 0, err)) < 0)
+        return rc;
+    out->waits = study->feeds[0].on_cpu < WAITS;
+    if (out->waits && most < MOST_WAITING)
+        most = MOST_WAITING;
+    for (int32_t t = 2; t < out->cores && study->n_feeds < 8; t *= 2)
+        if ((rc = add_threads(study, t, err)) < 0)
+            return rc;
+    if ((rc = add_threads(study, out->cores, err)) < 0)
+        return rc;
+    out->threads = out->cores;
+    for (size_t i = 0; i < study->options.n_threads; i++) {
+        const int32_t threads = study->options.threads[i];
+        if (threads <= most && (rc = add_threads(study, threads, err)) < 0)
+            return rc;
+        if (threads <= most && threads > out->threads)
+            out->threads = threads;
+    }
+    return add_ways(study, err);
+}
+
+/* --- devices --------------------------------------------------------------------------------- */
+
+static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *err)
+{
+    int64_t ns[STEP_ROUNDS];
+    int rc = leat_arm_warm_step(arm, err);
+    for (int32_t r = 0; r < STEP_ROUNDS && rc == LEAT_OK; r++) {
+        rc = leat_arm_run_step(arm, r, err);
+        ns[r] = arm->step[r].step_p50_ns;
+    }
+    if (rc < 0 || (rc = leat_arm_run_loader(arm, 0, err)) < 0)
+        return rc;
+    const double rows = (double)leat_plan_get_info(arm->plan)->batch_size;
+    const double median = leat_median_of(ns, STEP_ROUNDS);
+    *step = rows * 1e9 / fmax(median, 1);
+    *copy = arm->loader[0].exposed_copy > 0
+                ? arm->loader[0].samples_per_s / arm->loader[0].exposed_copy
+                : (double)INFINITY;
+    return LEAT_OK;
+}
+
+static int measure_device(struct study *study, const char *name, double *step, double *copy,
+                          int32_t *simulated, leat_error *err)
+{
+    char text[512];
+    leat_compare_arm *out = calloc(1, sizeof *out);
+    leat_arm arm = { .n_times = 0 };
+    int rc = out ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "an arm");
+    if (rc < 0)
+        return rc;
+    out->steps = MOST_STEPS;
+    leat_text(text, sizeof text, "train.device=%s", name);
+    if ((rc = leat_arm_init(&arm, out, STEP_ROUNDS, err)) == LEAT_OK &&
+        (rc = leat_config_copy(study->config, &arm.config, err)) == LEAT_OK &&
+        (rc = leat_config_set(arm.config, text, err)) == LEAT_OK &&
+        (rc = leat_arm_open(&arm, err)) == LEAT_OK)
+        rc = out->on_host
+                 ? leat_fail(err, LEAT_E_ARGUMENT,
+                             "its steps take the cores of the workers, so that these rates "
+                             "say nothing; `leat compare` measures both together")
+                 : measure_arm(&arm, step, copy, err);
+    *simulated = out->simulated;
+    leat_arm_close(&arm);
+    free(out);
+    report(study);
+    return rc < 0 ? leat_fail_in(err, rc, "%s: ", name) : LEAT_OK;
+}
+
+static int fill_rows(struct study *study, const leat_whatif_rates *rates, leat_error *err)
+{
+    leat_whatif_result *out = study->out;
+    for (size_t d = 0; d < study->options.n_devices; d++) {
+        double step = 0, copy = 0;
+        int32_t simulated = 0;
+        const char *name = study->options.devices[d];
+        const int rc = measure_device(study, name, &step, &copy, &simulated, err);
+        if (rc < 0)
+            return rc;
+        for (size_t t = 0; t < study->options.n_threads; t++) {
+            leat_whatif_row *row = &out->rows[out->n_rows++];
+            *row = (leat_whatif_row){ .simulated = simulated,
+                                      .threads = study->options.threads[t],
+                                      .step = step,
+                                      .copy = copy };
+            snprintf(row->device, sizeof row->device, "%s", name);
+            leat_whatif_fill(rates, out->bytes_per_sample, row);
+        }
+    }
+    return LEAT_OK;
+}
+
+/* --- results --------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const double *rates = arg;
+    double values[LEAT_BOOTSTRAP_MAX];
+    for (size_t i = 0; i < n; i++)
+        values[i] = rates[rounds[i]];
+    qsort(values, n, sizeof *values, by_value);
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+/* Median over the rounds. */
+static leat_estimate estimate(const struct study *study, const double *rates)
+{
+    const size_t n = (size_t)study->options.rounds;
+    size_t all[LEAT_BOOTSTRAP_MAX];
+    for (size_t i = 0; i < n; i++)
+        all[i] = i;
+    const leat_interval interval = leat_bootstrap_interval(median_of, rates, n);
+    return (leat_estimate){ median_of(rates, all, n), interval.low, interval.high };
+}
+
+/* Rates of the config as it is, by growing numbers of threads. */
+static void collect(const struct study *study, leat_whatif_rates *rates)
+{
+    for (size_t i = 0; i < study->n_feeds; i++) {
+        const struct feed *feed = &study->feeds[i];
+        size_t at = rates->n;
+        if (feed->trial >= 0)
+            continue;
+        for (; at && rates->threads[at - 1] > feed->threads; at--) {
+            rates->threads[at] = rates->threads[at - 1];
+            rates->rates[at] = rates->rates[at - 1];
+        }
+        rates->threads[at] = feed->threads;
+        rates->rates[at] = estimate(study, feed->rates);
+        rates->n++;
+    }
+}
+
+/* Records that hold decoded pixels: all that the stages do but the decoding. */
+static void predict_raw(struct study *study, leat_estimate now)
+{
+    leat_whatif_result *out = study->out;
+    const struct feed *one = &study->feeds[0];
+    if (one->decode <= 0 || one->decode >= 0.99 || out->n_trials == LEAT_WHATIF_TRIALS)
+        return;
+    const double gain = 1 / (1 - one->decode);
+    leat_whatif_trial *trial = &out->trials[out->n_trials++];
+    *trial = (leat_whatif_trial){ .predicted = 1,
+                                  .loader = { now.value * gain, now.low * gain, now.high * gain },
+                                  .speedup = gain };
+    leat_text(trial->text, sizeof trial->text,
+              "store decoded pixels (raw records): without the %.0f %% of the time that decoding "
+              "takes; files become several times as large",
+              100 * one->decode);
+}
+
+static void conclude_trials(struct study *study, leat_estimate now)
+{
+    for (size_t i = 0; i < study->n_feeds; i++) {
+        const struct feed *feed = &study->feeds[i];
+        if (feed->trial < 0)
+            continue;
+        leat_whatif_trial *trial = &study->out->trials[feed->trial];
+        trial->loader = estimate(study, feed->rates);
+        trial->speedup = trial->loader.value / now.value;
+    }
+    predict_raw(study, now);
+}
+
+/* About the hungriest device. */
+static void say(leat_whatif_result *out)
+{
+    const leat_whatif_row *row = out->rows;
+    for (int32_t i = 1; i < out->n_rows; i++)
+        if (out->rows[i].cores_needed > row->cores_needed)
+            row = &out->rows[i];
+    const char *simulated = row->simulated ? " (simulated)" : "";
+    if (row->cores_needed <= out->cores)
+        leat_text(out->sentence, sizeof out->sentence,
+                  "%d threads on %d of this machine's cores keep %s busy%s", row->threads_needed,
+                  row->cores_needed, row->device, simulated);
+    else
+        leat_text(
+            out->sentence, sizeof out->sentence,
+            "%s%s would need %d threads on %d cores like these to be busy all the time; predicted "
+            "from %d cores",
+            row->device, simulated, row->threads_needed, row->cores_needed, out->cores);
+}
+
+static const struct feed *feed_of(const struct study *study, int32_t threads)
+{
+    const struct feed *feed = study->feeds;
+    while (feed->threads != threads || feed->trial >= 0)
+        feed++;
+    return feed;
+}
+
+static leat_estimate divided(leat_estimate rate, double by)
+{
+    return (leat_estimate){ rate.value / by, rate.low / by, rate.high / by };
+}
+
+/* What one thread makes, alone and while all cores work. Threads that wait do not take each other's core. */
+static void conclude_threads(struct study *study, leat_whatif_rates *rates)
+{
+    leat_whatif_result *out = study->out;
+    const struct feed *one = feed_of(study, 1), *all = feed_of(study, out->cores);
+    out->cpu_bound = !out->waits && all->cores + out->cores_taken >= SATURATED * out->cores;
+    out->per_thread = estimate(study, out->cpu_bound ? one->per_cpu : one->rates);
+    rates->per_thread = out->cpu_bound ? estimate(study, all->per_cpu)
+                                       : divided(estimate(study, all->rates), out->cores);
+    rates->per_core = out->waits ? estimate(study, all->per_cpu).value : rates->per_thread.value;
+    out->efficiency = rates->per_thread.value / out->per_thread.value;
+}
+
+static int measure(struct study *study, leat_error *err)
+{
+    leat_whatif_result *out = study->out;
+    leat_whatif_rates rates = { .n = 0 };
+    leat_source_info source;
+    int32_t predicted;
+    int rc;
+    if ((rc = choose_feeds(study, err)) < 0 || (rc = run_rounds(study, err)) < 0)
+        return rc;
+    collect(study, &rates);
+    leat_plan_source(study->feeds[0].plan, &source);
+    out->bytes_per_sample = (double)source.mean_bytes;
+    out->bytes_out_per_sample = study->feeds[0].bytes_out;
+    conclude_threads(study, &rates);
+    conclude_trials(study, leat_whatif_rate(&rates, out->threads, &predicted));
+    if ((rc = fill_rows(study, &rates, err)) < 0)
+        return rc;
+    say(out);
+    return LEAT_OK;
+}
+
+/* --- the whole ------------------------------------------------------------------------------- */
+
+static int check(leat_whatif_options *o, leat_error *err)
+{
+    static const char *const devices[] = { "sim:h200" };
+    static const int32_t threads[] = { 2, 4, 8, 16, 32 };
+    if (!o->devices || !o->n_devices) {
+        o->devices = devices;
+        o->n_devices = 1;
+    }
+    if (!o->threads || !o->n_threads) {
+        o->threads = threads;
+        o->n_threads = sizeof threads / sizeof *threads;
+    }
+    if (!o->rounds)
+        o->rounds = DEFAULT_ROUNDS;
+    if (o->rounds < MIN_ROUNDS || o->rounds > LEAT_BOOTSTRAP_MAX)
+        return leat_fail(err, LEAT_E_ARGUMENT, "rounds must be within %d … %d", MIN_ROUNDS,
+                         LEAT_BOOTSTRAP_MAX);
+    if (o->n_devices > LEAT_WHATIF_DEVICES || o->n_threads > LEAT_WHATIF_THREADS)
+        return leat_fail(err, LEAT_E_ARGUMENT, "at most %d devices and %d numbers of threads",
+                         LEAT_WHATIF_DEVICES, LEAT_WHATIF_THREADS);
+    for (size_t i = 0; i < o->n_threads; i++)
+        if (o->threads[i] < 1 || o->threads[i] > LEAT_WHATIF_MAX_THREADS)
+            return leat_fail(err, LEAT_E_ARGUMENT, "%d threads: must be within 1 … %d",
+                             o->threads[i], LEAT_WHATIF_MAX_THREADS);
+    return LEAT_OK;
+}
+
+int leat_whatif(const leat_config *config, const leat_whatif_options *options,
+                leat_whatif_result *out, leat_error *err)
+{
+    if (!config || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_whatif: config and out must be given");
+    memset(out, 0, sizeof *out);
+    struct study *study = calloc(1, sizeof *study);
+    if (!study)
+        return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *study);
+    study->config = config;
+    study->out = out;
+    if (options)
+        study->options = *options;
+    int rc = check(&study->options, err);
+    if (rc == LEAT_OK)
+        rc = measure(study, err);
+    while (study->n_feeds)
+        drop_last_feed(study);
+    free(study);
+    return rc;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_crossover_fit.c: crossovers of planted step times. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "leat/rng.h"
+#include "study/crossover_fit.h"
+
+enum { SIZES = 6, ROUNDS = 6 };
+static const int64_t sizes[SIZES] = { 1, 4, 16, 64, 256, 1024 };
+
+/* Step times a + b * batch of two devices, each off by up to `noise`. */
+static void conclude(const double line[2][2], double noise, uint64_t seed,
+                     leat_crossover_result *out)
+{
+    double ms[2][SIZES][ROUNDS];
+    leat_rng rng = leat_rng_make(seed, 0, 0, 0);
+    memset(out, 0, sizeof *out);
+    for (int d = 0; d < 2; d++)
+        for (size_t i = 0; i < SIZES; i++)
+            for (size_t r = 0; r < ROUNDS; r++)
+                ms[d][i][r] = (line[d][0] + line[d][1] * (double)sizes[i]) *
+                              (1 + noise * (2 * (double)leat_rng_f32(&rng) - 1));
+    const leat_crossover_times times = { sizes, SIZES, ROUNDS, &ms[0][0][0] };
+    leat_crossover_conclude(&times, out);
+}
+
+static void the_formula_holds(void **state)
+{
+    (void)state;
+    static const double cases[][2][2] = {
+        { { 0.02, 0.01 }, { 0.5, 0.001 } }, /* 53.3 */
+        { { 0.5, 0.001 }, { 0.02, 0.01 } }, /* the other device first */
+        { { 0.02, 0.1 }, { 0.12, 0.05 } },  /* 2 */
+        { { 1, 0.02 }, { 11, 0.005 } },     /* 667 */
+    };
+    static const double expected[] = { 480. / 9, 480. / 9, 2, 2000. / 3 };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        leat_crossover_result out;
+        conclude(cases[k], 0, 0, &out);
+        assert_int_equal(out.crosses, 1);
+        assert_true(fabs(out.crossover.value / expected[k] - 1) < 1e-4);
+        assert_true(fabs(out.crossover.high - out.crossover.low) < 1e-4 * expected[k]);
+        assert_int_equal(out.faster_below, k == 1);
+        for (int d = 0; d < 2; d++) {
+            assert_true(fabs(out.devices[d].alpha_ms.value / cases[k][d][0] - 1) < 1e-3);
+            assert_true(fabs(out.devices[d].beta_ms_per_sample.value / cases[k][d][1] - 1) < 1e-3);
+            assert_int_equal(out.devices[d].n_points, SIZES);
+            assert_int_equal(out.devices[d].points[3].batch, 64);
+        }
+    }
+}
+
+/* Five percent of noise: the interval has the true place in most draws of the noise. */
+static void intervals_hold_the_truth(void **state)
+{
+    (void)state;
+    static const double line[2][2] = { { 0.02, 0.01 }, { 0.5, 0.001 } };
+    int inside = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        leat_crossover_result out;
+        conclude(line, 0.05, seed, &out);
+        assert_int_equal(out.crosses, 1);
+        assert_int_equal(out.faster_below, 0);
+        assert_true(out.crossover.value > 40 && out.crossover.value < 70);
+        assert_true(out.crossover.low <= out.crossover.value &&
+                    out.crossover.value <= out.crossover.high);
+        inside += out.crossover.low <= 480. / 9 && out.crossover.high >= 480. / 9;
+    }
+    assert_in_range(inside, 15, 20);
+}
+
+/* A step that is flat up to batch 64: the line is that around the crossing. */
+static void a_bend_does_not_move_the_crossing(void **state)
+{
+    (void)state;
+    double ms[2][SIZES][ROUNDS];
+    leat_crossover_result out = { .crosses = 0 };
+    for (size_t i = 0; i < SIZES; i++)
+        for (size_t r = 0; r < ROUNDS; r++) {
+            ms[0][i][r] = 0.01 + 0.005 * (double)sizes[i];
+            ms[1][i][r] = fmax(0.06, 0.0009 * (double)sizes[i]);
+        }
+    const leat_crossover_times times = { sizes, SIZES, ROUNDS, &ms[0][0][0] };
+    leat_crossover_conclude(&times, &out);
+    assert_int_equal(out.crosses, 1);
+    assert_true(fabs(out.crossover.value - 10) < 1);
+}
+
+static void one_device_may_always_be_faster(void **state)
+{
+    (void)state;
+    static const double parallel[2][2] = { { 0.5, 0.01 }, { 1, 0.01 } };
+    static const double apart[2][2] = { { 1, 0.1 }, { 0.5, 0.01 } };
+    static const double same[2][2] = { { 0.5, 0.01 }, { 0.5, 0.01 } };
+    leat_crossover_result out;
+    conclude(parallel, 0.02, 1, &out);
+    assert_int_equal(out.crosses, 0);
+    assert_int_equal(out.faster_below, 0);
+    assert_true(isnan(out.crossover.value));
+    conclude(apart, 0.02, 2, &out);
+    assert_int_equal(out.crosses, 0);
+    assert_int_equal(out.faster_below, 1);
+    for (uint64_t seed = 0; seed < 6; seed++) { /* noise is no crossing */
+        conclude(same, 0.05, seed, &out);
+        assert_true(!out.crosses || (out.crossover.high > 2 * out.crossover.low));
+    }
+    conclude(same, 0, 0, &out);
+    assert_int_equal(out.crosses, 0);
+    assert_int_equal(out.faster_below, -1);
+}
+
+static void one_size_makes_no_line(void **state)
+{
+    (void)state;
+    const double ms[] = { 1, 1, 1, 2, 2, 2 };
+    const leat_crossover_times times = { sizes, 1, 3, ms };
+    leat_crossover_result out = { .crosses = 1 };
+    leat_crossover_conclude(&times, &out);
+    assert_int_equal(out.crosses, 0);
+    assert_int_equal(out.faster_below, 0);
+    assert_int_equal(out.devices[1].n_points, 1);
+    assert_true(out.devices[1].points[0].step_ms.value == 2);
+}
+
+static void steps_pay_for_what_was_paid_once(void **state)
+{
+    (void)state;
+    const double one_time[] = { 100, 1100 }, ms[] = { 5, 1 };
+    assert_true(leat_crossover_steps_to_pay(one_time, ms, 1) == 250);
+    assert_true(leat_crossover_steps_to_pay((double[]){ 100, 100 }, ms, 1) == 0);
+    assert_true(leat_crossover_steps_to_pay((double[]){ 100, 10 }, ms, 1) == 0);
+    assert_true(leat_crossover_steps_to_pay((double[]){ 0, 9 }, ms, 1) == 3);
+    assert_true(isnan(leat_crossover_steps_to_pay(one_time, ms, -1)));
+    assert_true(isnan(leat_crossover_steps_to_pay(one_time, ms, 0))); /* it is not faster */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_formula_holds),
+        cmocka_unit_test(intervals_hold_the_truth),
+        cmocka_unit_test(a_bend_does_not_move_the_crossing),
+        cmocka_unit_test(one_device_may_always_be_faster),
+        cmocka_unit_test(one_size_makes_no_line),
+        cmocka_unit_test(steps_pay_for_what_was_paid_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_whatif.c: a pipeline that sleeps, in front of simulated devices. */
+#include <math.h>
+#include <unistd.h>
+
+#include "fixtures/engine_fixture.h"
+#include "fixtures/record_file.h"
+#include "leat/whatif.h"
+
+enum { N_RECORDS = 64, BATCH = 8 };
+
+static int make_file(void **state)
+{
+    (void)state;
+    return make_record_file(N_RECORDS, 0);
+}
+
+static leat_config *make_config(const char *ops)
+{
+    char text[1024];
+    leat_config *config;
+    leat_error err;
+    snprintf(text, sizeof text,
+             "source:\n  tfrecord: {files: '%s', features: {x: {}, id: {type: int64}}}\n"
+             "pipeline: [shuffle, {map: {tensor: x, ops: [%s]}}, {batch: %d}, prefetch]\n"
+             "train:\n  input: x\n  target: id\n  model: [{dense: %d}]\n"
+             "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n",
+             path, ops, BATCH, N_RECORDS);
+    check(leat_config_parse(text, "whatif.yaml", &config, &err), &err);
+    return config;
+}
+
+static leat_whatif_result result;
+
+/* One thread makes at most 500 samples per second, and sleeps nearly all the time: 2 and 4 threads can be
+ * measured on any machine. The device takes 8 samples in at least 4 kernels of 0.1 ms. */
+static void threads_that_sleep_are_measured_beyond_the_cores(void **state)
+{
+    (void)state;
+    static const int32_t threads[] = { 1, 4, 100 };
+    static const char *const devices[] = { "sim:{kernel_min_ns: 100000, launch_ns: 0}", "sim:t4" };
+    const leat_whatif_options options = {
+        .devices = devices, .n_devices = 2, .threads = threads, .n_threads = 3, .rounds = 3
+    };
+    leat_config *config = make_config("{sleep: 2}");
+    leat_error err;
+    check(leat_whatif(config, &options, &result, &err), &err);
+    assert_int_equal(result.n_rows, 6);
+    assert_int_equal(result.waits, 1);
+    assert_true(result.cores >= 1);
+    assert_true(result.threads >= 4 && result.threads <= 64);
+    for (int32_t i = 0; i < result.n_rows; i++) {
+        const leat_whatif_row *row = &result.rows[i];
+        assert_int_equal(row->threads, threads[i % 3]);
+        assert_string_equal(row->device, devices[i / 3]);
+        assert_int_equal(row->simulated, 1);
+        assert_int_equal(row->predicted, i % 3 == 2);
+        assert_true(row->loader.value > 0 && row->loader.low <= row->loader.high);
+        assert_true(row->predicted || row->loader.value <= 500. * row->threads * 1.3);
+        assert_true(row->idle >= 0 && row->idle < 1 && row->step > 0 && row->copy > 0);
+        assert_true(row->threads_needed > 1 && row->bytes_per_s_needed > 0);
+    }
+    assert_true(result.rows[0].step <= BATCH / 400e-6 * 1.01);
+    assert_string_equal(result.rows[0].bound, "input");
+    assert_true(result.rows[3].cores_needed >= result.rows[0].cores_needed);
+    assert_non_null(strstr(result.sentence, "simulated"));
+    assert_int_equal(result.n_trials, 0); /* nothing to decode */
+    leat_config_close(&config);
+}
+
+static void the_defaults_are_an_h200(void **state)
+{
+    (void)state;
+    leat_config *config = make_config("{scale: 2}");
+    const leat_whatif_options options = { .rounds = 3 };
+    leat_error err;
+    check(leat_whatif(config, &options, &result, &err), &err);
+    assert_int_equal(result.n_rows, 5);
+    assert_string_equal(result.rows[4].device, "sim:h200");
+    assert_int_equal(result.rows[4].threads, 32);
+    assert_true(result.efficiency > 0 && result.per_thread.value > 0);
+    leat_config_close(&config);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    static const char *const cpu[] = { "cpu" }, *const none[] = { "sim:no" };
+    static const int32_t bad[] = { 2, 0 }, huge[] = { 1025 };
+    static const struct {
+        leat_whatif_options options;
+        int code;
+        const char *says;
+    } cases[] = {
+        { { .devices = cpu, .n_devices = 1, .rounds = 3 }, LEAT_E_ARGUMENT, "leat compare" },
+        { { .devices = none, .n_devices = 1, .rounds = 3 }, LEAT_E_CONFIG, "sim:no" },
+        { { .threads = bad, .n_threads = 2 }, LEAT_E_ARGUMENT, "0 threads" },
+        { { .threads = huge, .n_threads = 1 }, LEAT_E_ARGUMENT, "1025 threads" },
+        { { .threads = huge, .n_threads = 17 }, LEAT_E_ARGUMENT, "at most" },
+        { { .rounds = 2 }, LEAT_E_ARGUMENT, "rounds" },
+        { { .rounds = -1 }, LEAT_E_ARGUMENT, "rounds" },
+    };
+    leat_config *config = make_config("{scale: 2}");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_error err = { 0 };
+        assert_int_equal(leat_whatif(config, &cases[i].options, &result, &err), cases[i].code);
+        if (!strstr(err.message, cases[i].says))
+            fail_msg("'%s' lacks '%s'", err.message, cases[i].says);
+    }
+    assert_int_equal(leat_whatif(NULL, NULL, &result, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_whatif(config, NULL, NULL, NULL), LEAT_E_ARGUMENT);
+    leat_config_close(&config);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_that_sleep_are_measured_beyond_the_cores),
+        cmocka_unit_test(the_defaults_are_an_h200),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

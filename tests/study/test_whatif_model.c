@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_whatif_model.c: predictions from planted rates. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "study/whatif_model.h"
+
+static const leat_whatif_rates rates = {
+    .n = 2,
+    .threads = { 1, 2 },
+    .rates = { { 1000, 950, 1050 }, { 1800, 1700, 1900 } },
+    .per_thread = { 900, 850, 950 },
+    .per_core = 900,
+};
+
+static void measured_rates_stay_and_others_are_in_proportion(void **state)
+{
+    (void)state;
+    int32_t predicted;
+    assert_true(leat_whatif_rate(&rates, 1, &predicted).value == 1000 && !predicted);
+    assert_true(leat_whatif_rate(&rates, 2, &predicted).high == 1900 && !predicted);
+    const leat_estimate ten = leat_whatif_rate(&rates, 10, &predicted);
+    assert_true(ten.value == 9000 && ten.low == 8500 && ten.high == 9500 && predicted);
+}
+
+static void rows_are_arithmetic(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t threads;
+        double step, copy, idle;
+        const char *bound;
+        int32_t cores;
+    } cases[] = {
+        { 2, 3600, INFINITY, 0.5, "input", 4 },
+        { 2, 1500, INFINITY, 0, "step", 2 },
+        { 2, 5000, 1000, 0, "copy", 2 },
+        { 2, 5000, 3600, 0.5, "input", 4 },
+        { 10, 9000, INFINITY, 0, "even", 10 },
+        { 10, 9400, INFINITY, 1 - 90. / 94, "even", 11 },
+        { 10, 90000, INFINITY, 0.9, "input", 100 },
+        { 1, 1, INFINITY, 0, "step", 1 },
+        { 1, 1e18, INFINITY, 1, "input", INT32_MAX },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_whatif_row row = { .threads = cases[i].threads,
+                                .step = cases[i].step,
+                                .copy = cases[i].copy };
+        leat_whatif_fill(&rates, 100, &row);
+        assert_true(fabs(row.idle - cases[i].idle) < 1e-9);
+        assert_string_equal(row.bound, cases[i].bound);
+        assert_int_equal(row.cores_needed, cases[i].cores);
+        assert_int_equal(row.threads_needed, cases[i].cores);
+        assert_true(row.bytes_per_s_needed == 100 * fmin(row.step, row.copy));
+        assert_int_equal(row.predicted, cases[i].threads > 2);
+    }
+}
+
+/* Threads that wait for 9 ms of 10 need a tenth of a core each. */
+static void waiting_threads_share_cores(void **state)
+{
+    (void)state;
+    const leat_whatif_rates waiting = { .n = 1,
+                                        .threads = { 1 },
+                                        .rates = { { 100, 100, 100 } },
+                                        .per_thread = { 100, 100, 100 },
+                                        .per_core = 1000 };
+    leat_whatif_row row = { .threads = 1, .step = 5000, .copy = INFINITY };
+    leat_whatif_fill(&waiting, 0, &row);
+    assert_int_equal(row.threads_needed, 50);
+    assert_int_equal(row.cores_needed, 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measured_rates_stay_and_others_are_in_proportion),
+        cmocka_unit_test(rows_are_arithmetic),
+        cmocka_unit_test(waiting_threads_share_cores),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

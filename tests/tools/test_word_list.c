@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_word_list.c: lists in one word of the command line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tools/word_list.h"
+
+static void words_are_split(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *words[4];
+        int n; /* -1: refused */
+    } cases[] = {
+        { "cpu", { "cpu" }, 1 },
+        { "cpu,sim:h200", { "cpu", "sim:h200" }, 2 },
+        { " a , b ,c", { "a", "b", "c" }, 3 },
+        { "sim:{a: 1, b: [2, 3]},cpu", { "sim:{a: 1, b: [2, 3]}", "cpu" }, 2 },
+        { "sim:{a: 1,cpu", { "sim:{a: 1,cpu" }, 1 }, /* the device tells what is wrong */
+        { "a},b", { "a}", "b" }, 2 },
+        { "", { NULL }, -1 },
+        { "a,", { NULL }, -1 },
+        { ",a", { NULL }, -1 },
+        { "a, ,b", { NULL }, -1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_word_list list;
+        leat_error err = { 0 };
+        const int rc = leat_word_list_init(&list, "--device", cases[i].text, &err);
+        assert_int_equal(rc, cases[i].n < 0 ? LEAT_E_ARGUMENT : LEAT_OK);
+        assert_int_equal(list.n, cases[i].n < 0 ? 0 : cases[i].n);
+        for (int w = 0; w < list.n; w++)
+            assert_string_equal(list.words[w], cases[i].words[w]);
+        assert_int_equal(rc < 0, strstr(err.message, "--device") != NULL);
+        leat_word_list_fini(&list);
+        leat_word_list_fini(&list);
+    }
+    char many[3 * LEAT_WORD_LIST_MAX + 8] = "a";
+    for (int i = 0; i < LEAT_WORD_LIST_MAX; i++)
+        strcat(many, ",a");
+    leat_word_list list;
+    assert_int_equal(leat_word_list_init(&list, "x", many, NULL), LEAT_E_ARGUMENT);
+}
+
+static void numbers_are_checked(void **state)
+{
+    (void)state;
+    static const char *const bad[] = { "0", "1025",     "2,x", "2.5", "99999999999999999999",
+                                       "",  "1,2,3,4,5" };
+    int32_t out[4];
+    int n;
+    assert_int_equal(leat_word_list_numbers("--threads", "2, 8,1024", 1, 1024, out, 4, &n, NULL),
+                     0);
+    assert_int_equal(n, 3);
+    assert_int_equal(out[0], 2);
+    assert_int_equal(out[2], 1024);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        leat_error err = { 0 };
+        assert_int_equal(leat_word_list_numbers("--threads", bad[i], 1, 1024, out, 4, &n, &err),
+                         LEAT_E_ARGUMENT);
+        assert_non_null(strstr(err.message, "--threads"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_split),
+        cmocka_unit_test(numbers_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

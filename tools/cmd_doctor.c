@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat doctor: says what limits a job, how much could be gained and what to change. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "files.h"
+#include "report/doctor_report.h"
+#include "report/progress.h"
+#include "setup.h"
+
+struct doctor_options {
+    leat_texts set, fail_if;
+    int64_t rounds, steps, threads;
+    const char *device, *json;
+    int32_t verify, quick, quiet, progress;
+};
+
+static const leat_option options[] = {
+    LEAT_OPTION_BOOL(struct doctor_options, verify, "false",
+                     "apply the first suggestion, run the job again, and compare with the "
+                     "prediction"),
+    LEAT_OPTION_BOOL(struct doctor_options, quick, "false", "only the verdict: try no changes"),
+    LEAT_OPTION_STRINGS(struct doctor_options, fail_if, NULL,
+                        "exit with a code of 10 or more if this holds, such as 'idle>10%' or "
+                        "'step_ms>20' (may be given many times); see the text above"),
+    LEAT_ROW_AUTO(struct doctor_options, rounds, 1, 1000,
+                  "number of rounds; every part runs once per round; auto: 6"),
+    LEAT_ROW_STEPS(struct doctor_options),
+    LEAT_ROW_THREADS(struct doctor_options),
+    LEAT_OPTION_STRING(struct doctor_options, device, NULL,
+                       "train on this device instead of train.device"),
+    LEAT_ROW_SET(struct doctor_options),
+    LEAT_ROW_QUIET(struct doctor_options),
+    LEAT_ROW_PROGRESS(struct doctor_options),
+    LEAT_ROW_JSON(struct doctor_options),
+    LEAT_OPTION_END
+};
+
+/* --- --fail-if ---------------------------------------------------------------------------------*/
+
+struct limit {
+    const char *text;
+    char name[32];
+    char sign; /* '<' or '>' */
+    bool or_equal;
+    double value;
+};
+
+/* The figure of that name; NaN: there is none. */
+static double figure(const leat_doctor_result *r, const char *name)
+{
+    const struct {
+        const char *name;
+        double value;
+    } figures[] = {
+        { "idle", 1 - r->shares[0].share },
+        { "step_ms", r->measured_step_ms },
+        { "samples_per_s", r->samples_per_s.value },
+        { "gain", r->n_suggestions ? r->suggestions[0].gain : 0 },
+        { "cores_taken", r->cores_taken },
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (!strcmp(figures[i].name, name))
+            return figures[i].value;
+    for (int i = 0; i < LEAT_DOCTOR_SHARES; i++)
+        if (r->shares[i].name && !strcmp(r->shares[i].name, name))
+            return r->shares[i].share;
+    return NAN;
+}
+
+static bool is_figure(const char *name)
+{
+    static const char *const names[] = { "idle",        "step_ms", "samples_per_s", "gain",
+                                         "cores_taken", "busy",    "input_wait",    "exposed_copy",
+                                         "launch",      "sync",    "other_host",    "unknown" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+static int parse_limit(const char *text, struct limit *out, leat_error *err)
+{
+    const size_t n = strcspn(text, "<> ");
+    const char *at = text + n + strspn(text + n, " ");
+    char *end = NULL;
+    *out = (struct limit){ .text = text, .sign = *at };
+    snprintf(out->name, sizeof out->name, "%.*s", (int)n, text);
+    if (*at == '<' || *at == '>') {
+        out->or_equal = at[1] == '=';
+        at += out->or_equal ? 2 : 1;
+        out->value = strtod(at, &end);
+        end += strspn(end, " ");
+        if (end > at && *end == '%') {
+            out->value /= 100;
+            end++;
+        }
+    }
+    if (!end || end == at || *end || !isfinite(out->value))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--fail-if '%s': write NAME>NUMBER or NAME<NUMBER, such as 'idle>10%%'",
+                         text);
+    if (!is_figure(out->name))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--fail-if '%s': there is no figure '%s'; there are idle, busy, "
+                         "input_wait, exposed_copy, launch, sync, other_host, unknown, step_ms, "
+                         "samples_per_s, gain, cores_taken",
+                         text, out->name);
+    return LEAT_OK;
+}
+
+static bool holds(const struct limit *limit, const leat_doctor_result *r)
+{
+    const double value = figure(r, limit->name);
+    return limit->sign == '>' ? value > limit->value || (limit->or_equal && value == limit->value)
+                              : value < limit->value || (limit->or_equal && value == limit->value);
+}
+
+static int check_limits(const leat_texts *texts, leat_error *err)
+{
+    struct limit limit;
+    int rc = LEAT_OK;
+    for (int32_t i = 0; i < texts->n && rc == LEAT_OK; i++)
+        rc = parse_limit(texts->values[i], &limit, err);
+    return rc;
+}
+
+/* The exit code; says on standard error what holds. */
+static int judge(const leat_texts *texts, const leat_doctor_result *r)
+{
+    int code = LEAT_EXIT_OK;
+    for (int32_t i = 0; i < texts->n; i++) {
+        struct limit limit;
+        if (parse_limit(texts->values[i], &limit, NULL) < 0 || !holds(&limit, r))
+            continue;
+        fflush(stdout);
+        fprintf(stderr, "leat doctor: --fail-if '%s' holds: %s is %.4g (%s)\n", limit.text,
+                limit.name, figure(r, limit.name), r->verdict.name);
+        code = leat_doctor_report_code(r->verdict.name);
+    }
+    return code;
+}
+
+/* --- the run -----------------------------------------------------------------------------------*/
+
+static void show_progress(void *user, int done, int total, const char *what)
+{
+    leat_progress *progress = user;
+    (void)what;
+    progress->total = (uint64_t)total;
+    leat_progress_show(progress, (uint64_t)done);
+}
+
+static int examine(const struct doctor_options *o, const char *path, leat_config *config,
+                   leat_doctor_result *result, leat_error *err)
+{
+    leat_progress progress;
+    leat_progress_init(&progress, "doctor", "parts", 0, o->quiet ? LEAT_PROGRESS_OFF : o->progress);
+    const leat_doctor_options how = {
+        .rounds = o->rounds > 0 ? (int32_t)o->rounds : 0,
+        .steps = o->steps > 0 ? (int32_t)(o->steps < INT32_MAX ? o->steps : INT32_MAX) : 0,
+        .device = o->device,
+        .verify = o->verify,
+        .no_trials = o->quick && !o->verify,
+        .progress = show_progress,
+        .user = &progress,
+    };
+    int rc = leat_doctor(config, &how, result, err);
+    leat_progress_fini(&progress);
+    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
+        leat_doctor_report_print(result, path);
+    if (rc == LEAT_OK)
+        rc = leat_json_write(leat_doctor_report_json(result, path), o->json, err);
+    return rc;
+}
+
+static int run(const leat_call *call)
+{
+    const struct doctor_options *o = call->options;
+    const char *path = call->arguments[0];
+    leat_error err = { 0 };
+    leat_config *config = NULL;
+    leat_doctor_result *result = calloc(1, sizeof *result);
+    leat_files_stop_at_once("doctor");
+    int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK && (rc = check_limits(&o->fail_if, &err)) == LEAT_OK &&
+        (rc = leat_setup_config(path, &o->set, &config, &err)) == LEAT_OK &&
+        (rc = leat_setup_threads(config, o->threads, &err)) == LEAT_OK &&
+        (rc = leat_json_check(o->json, &err)) == LEAT_OK)
+        rc = examine(o, path, config, result, &err);
+    const int code = rc == LEAT_OK ? judge(&o->fail_if, result) : leat_command_fail("doctor", &err);
+    leat_config_close(&config);
+    free(result);
+    return code;
+}
+
+const leat_command leat_command_doctor = {
+    .name = "doctor",
+    .summary = "say what limits a training job, how much could be gained, and what to change",
+    .arguments = "CONFIG",
+    .text =
+        "Measures the parts of a job alone (the loader, the step on one batch, the copies) and the "
+        "job as it runs, in alternating short runs. The part without slack limits the job; that is "
+        "the verdict. Then it tries changes: it measures the parts again with each change, and "
+        "prints the step time that follows from them and the values to write into the config. "
+        "--verify runs the job with the first change and compares.\n\n"
+        "Verdicts: input-bound, transfer-bound, compute-bound, launch-bound, sync-bound, "
+        "shared-cores, warm-up, environment, inconclusive; docs/measuring.md says what each needs. "
+        "\"Nothing to change\" is an answer, too. On a simulated device times are modelled.\n\n"
+        "--fail-if is for scripts. Figures: idle, busy, input_wait, exposed_copy, launch, sync, "
+        "other_host, unknown (shares of the time, 0.1 or 10%), step_ms, samples_per_s, gain (of "
+        "the best suggestion), cores_taken. If one of them holds, the exit code names the verdict: "
+        "10 input-bound, 11 transfer-bound, 12 launch-bound, 13 sync-bound, 14 shared-cores, 15 "
+        "compute-bound, 16 warm-up, 20 environment, 21 inconclusive. Otherwise it is 0; 1 and 2 "
+        "are errors.",
+    .example =
+        "  leat doctor examples/cifar10.yaml\n"
+        "  leat doctor examples/cifar10.yaml --device sim:h200 --verify\n"
+        "  leat doctor examples/cifar10.yaml --quick --fail-if 'idle>10%' --json doctor.json",
+    .n_min = 1,
+    .n_max = 1,
+    .options_size = sizeof(struct doctor_options),
+    .options = options,
+    .run = run,
+};

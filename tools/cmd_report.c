@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat report: one page of what other commands measured. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "command.h"
+#include "files.h"
+#include "page/page.h"
+
+struct report_options {
+    const char *output, *svg;
+};
+
+static const leat_option options[] = {
+    LEAT_OPTION_STRING(struct report_options, output, NULL, "the page to write (HTML)"),
+    LEAT_OPTION_STRING(struct report_options, svg, NULL,
+                       "write each chart as a picture (SVG) into this folder, too"),
+    LEAT_OPTION_END
+};
+
+typedef struct report {
+    const struct report_options *o;
+    leat_input inputs[LEAT_PAGE_INPUTS_MOST];
+    int n;
+    leat_page page;
+} report;
+
+static int check_options(const struct report_options *o, leat_error *err)
+{
+    if ((!o->output || !*o->output) && (!o->svg || !*o->svg))
+        return leat_fail(err, LEAT_E_ARGUMENT, "needs -o FILE.html, or --svg FOLDER");
+    if (o->svg && mkdir(o->svg, 0777) < 0 && errno != EEXIST)
+        return leat_fail(err, LEAT_E_IO, "--svg: %s: %s", o->svg, strerror(errno));
+    return o->output
+               ? leat_files_check_kind(o->output, "a report (HTML)", "<!DOCTYPE html>", 0, err)
+               : LEAT_OK;
+}
+
+static int read_inputs(report *r, const leat_call *call, leat_error *err)
+{
+    for (int i = 0; i < call->n_arguments; i++) {
+        const int rc = leat_input_read(call->arguments[i], &r->inputs[r->n++], err);
+        if (rc < 0)
+            return rc;
+    }
+    return LEAT_OK;
+}
+
+static int write_picture(const char *folder, const leat_page_picture *picture, leat_error *err)
+{
+    char *const path = leat_files_text("%s/%s.svg", folder, picture->name);
+    int rc = path ? leat_files_check_kind(path, "a picture (SVG)", "<svg ", 0, err)
+                  : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK)
+        rc = leat_files_write(path, picture->text, picture->size, err);
+    free(path);
+    return rc;
+}
+
+static int write_report(report *r, leat_error *err)
+{
+    size_t size;
+    int rc = LEAT_OK;
+    r->page.wants_pictures = r->o->svg != NULL;
+    char *const text = leat_page_write(&r->page, r->inputs, r->n, &size);
+    if (!text)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (r->page.n_charts == 0)
+        rc = leat_fail(err, LEAT_E_DATA, "%s: no numbers in it that can be drawn",
+                       r->inputs[0].name);
+    if (rc == LEAT_OK && r->o->output)
+        rc = leat_files_write(r->o->output, text, size, err);
+    for (int i = 0; i < r->page.n_pictures && rc == LEAT_OK; i++)
+        rc = write_picture(r->o->svg, &r->page.pictures[i], err);
+    free(text);
+    return rc;
+}
+
+static void print_result(const report *r)
+{
+    char size[32];
+    struct stat file;
+    if (r->o->output && stat(r->o->output, &file) == 0)
+        printf("%s: %d chart%s, %s; open it in a browser\n", r->o->output, r->page.n_charts,
+               r->page.n_charts == 1 ? "" : "s", leat_files_bytes_text((double)file.st_size, size));
+    for (int i = 0; i < r->page.n_pictures; i++)
+        printf("%s/%s.svg\n", r->o->svg, r->page.pictures[i].name);
+}
+
+static int run(const leat_call *call)
+{
+    leat_error err = { 0 };
+    report *const r = calloc(1, sizeof *r);
+    leat_files_stop_at_once("report");
+    int rc = r ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    if (r) {
+        r->o = call->options;
+        rc = check_options(r->o, &err);
+    }
+    if (rc == LEAT_OK)
+        rc = read_inputs(r, call, &err);
+    if (rc == LEAT_OK)
+        rc = write_report(r, &err);
+    if (rc == LEAT_OK)
+        print_result(r);
+    for (int i = 0; r && i < r->n; i++)
+        leat_input_close(&r->inputs[i]);
+    if (r)
+        leat_page_close(&r->page);
+    free(r);
+    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("report", &err);
+}
+
+const leat_command leat_command_report = {
+    .name = "report",
+    .summary = "make one page (HTML) of what other commands measured",
+    .arguments = "FILE...",
+    .text =
+        "Puts results into one page that needs no network and no script, fits light and dark "
+        "screens "
+        "and phones, and begins with the answer: what bounds the job, what could be gained, what "
+        "to "
+        "change. Below are charts, each with its data as a table.\n\n"
+        "FILE is what `--json FILE` of doctor, compare, tune, whatif, experiment, train or bench "
+        "wrote; a folder of `leat train --log`, or its log.jsonl; or what `--trace FILE` of train "
+        "or "
+        "bench wrote, of which a timeline of a few typical steps is drawn. Traces stand below each "
+        "other on one scale, under the names of their files; so do the curves of logs.\n\n"
+        "The page depends on the files alone: the same files give the same page.",
+    .example =
+        "  leat compare examples/demo.yaml --vary pipeline.prefetch.batches=0,2 --json a.json\n"
+        "  leat train examples/demo.yaml --device sim --trace t.json --log runs/a\n"
+        "  leat report a.json t.json runs/a -o report.html\n"
+        "  leat report a.json --svg pictures",
+    .n_min = 1,
+    .n_max = LEAT_PAGE_INPUTS_MOST,
+    .options_size = sizeof(struct report_options),
+    .options = options,
+    .run = run,
+};

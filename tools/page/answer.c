@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "answer.h"
+
+#include <string.h>
+
+#include "plot/svg.h"
+
+/* Cuts at a whole character. */
+static void copy(char *out, size_t size, const char *text)
+{
+    leat_svg_fit(text, 1e9, out, size);
+}
+
+static const struct {
+    const char *kind;
+    leat_answer_tone tone;
+    const char *words;
+} kinds[] = {
+    { "input-bound", LEAT_ANSWER_WARN, "the device waits for its data" },
+    { "transfer-bound", LEAT_ANSWER_WARN, "the device waits for copies" },
+    { "compute-bound", LEAT_ANSWER_GOOD, "the device is busy, the input keeps up" },
+    { "host-bound", LEAT_ANSWER_WARN, "the device waits for the host" },
+    { "launch-bound", LEAT_ANSWER_WARN, "starting work takes longer than the work" },
+    { "sync-bound", LEAT_ANSWER_WARN, "the host stops to wait for results" },
+    { "shared-cores", LEAT_ANSWER_WARN, "loader and training share the cores" },
+    { "too-small-for-gpu", LEAT_ANSWER_WARN, "the CPU is the right device" },
+    { "placement", LEAT_ANSWER_WARN, "data cross between host and device too often" },
+    { "environment", LEAT_ANSWER_OPEN, "other programs used this machine meanwhile" },
+    { "inconclusive", LEAT_ANSWER_OPEN, "too short or too noisy to tell" },
+};
+
+void leat_answer_verdict(leat_answer *answer, const char *kind, const char *label,
+                         const char *severity)
+{
+    const char *more = label;
+    answer->tone = LEAT_ANSWER_WARN;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kinds[i].kind, kind)) {
+            answer->tone = kinds[i].tone;
+            more = label ? label : kinds[i].words;
+        }
+    if (severity && !strcmp(severity, "high") && answer->tone == LEAT_ANSWER_WARN)
+        answer->tone = LEAT_ANSWER_BAD;
+    char text[sizeof answer->verdict];
+    if (label && !strncmp(label, kind, strlen(kind))) /* the label says it all */
+        snprintf(text, sizeof text, "%s", label);
+    else
+        snprintf(text, sizeof text, "%.100s%s%.120s", kind, more ? ": " : "", more ? more : "");
+    copy(answer->verdict, sizeof answer->verdict, text);
+    if (answer->verdict[0] >= 'a' && answer->verdict[0] <= 'z')
+        answer->verdict[0] = (char)(answer->verdict[0] - 'a' + 'A');
+}
+
+void leat_answer_fact(leat_answer *answer, const char *name, const char *value, const char *note)
+{
+    if (answer->n_facts == LEAT_ANSWER_FACTS_MOST)
+        return;
+    struct leat_answer_fact *const fact = &answer->facts[answer->n_facts++];
+    copy(fact->name, sizeof fact->name, name);
+    copy(fact->value, sizeof fact->value, value);
+    copy(fact->note, sizeof fact->note, note ? note : "");
+}
+
+struct leat_answer_change *leat_answer_change(leat_answer *answer, const char *title,
+                                              const char *why)
+{
+    if (answer->n_changes == LEAT_ANSWER_CHANGES_MOST)
+        return NULL;
+    struct leat_answer_change *const change = &answer->changes[answer->n_changes++];
+    *change = (struct leat_answer_change){ .title = title, .why = why };
+    return change;
+}
+
+void leat_answer_set(struct leat_answer_change *change, const char *set)
+{
+    if (set && change->n_sets < LEAT_ANSWER_SETS_MOST)
+        copy(change->sets[change->n_sets++], sizeof change->sets[0], set);
+}
+
+/* --- writing ---------------------------------------------------------------------------------------*/
+
+static void put_element(FILE *out, const char *element, const char *kind, const char *text)
+{
+    if (!text || !*text)
+        return;
+    fprintf(out, "<%s%s%s%s>", element, *kind ? " class=\"" : "", kind, *kind ? "\"" : "");
+    leat_svg_escape(out, text);
+    fprintf(out, "</%s>\n", element);
+}
+
+static void put_facts(FILE *out, const leat_answer *a)
+{
+    if (a->n_facts == 0)
+        return;
+    fputs("<dl class=\"facts\">\n", out);
+    for (int i = 0; i < a->n_facts; i++) {
+        fputs("<div>", out);
+        put_element(out, "dt", "", a->facts[i].name);
+        put_element(out, "dd", "value", a->facts[i].value);
+        put_element(out, "dd", "", a->facts[i].note);
+        fputs("</div>\n", out);
+    }
+    fputs("</dl>\n", out);
+}
+
+static void put_change(FILE *out, const struct leat_answer_change *change)
+{
+    fputs("<li>", out);
+    put_element(out, "strong", "", change->title);
+    put_element(out, "span", "gain", change->gain);
+    put_element(out, "p", "", change->why);
+    if (change->n_sets > 0) {
+        fputs("<pre><code>", out);
+        for (int i = 0; i < change->n_sets; i++) {
+            fputs(i ? "\n--set " : "--set ", out);
+            leat_svg_escape(out, change->sets[i]);
+        }
+        fputs("</code></pre>", out);
+    }
+    fputs("</li>\n", out);
+}
+
+static void put_changes(FILE *out, const leat_answer *a)
+{
+    if (a->n_changes > 0) {
+        fputs("<h2>What to change</h2>\n<ol class=\"changes\">\n", out);
+        for (int i = 0; i < a->n_changes; i++)
+            put_change(out, &a->changes[i]);
+        fputs("</ol>\n", out);
+    } else if (a->asked_changes) {
+        fputs("<h2>What to change</h2>\n<p>Nothing that was measured would help.</p>\n", out);
+    }
+}
+
+void leat_answer_put(FILE *out, const leat_answer *a, const char *title, bool large)
+{
+    static const char *const tones[] = { "plain", "good", "warn", "bad", "open" };
+    fprintf(out, "<div class=\"answer %s\">\n<p class=\"from\">", tones[a->tone]);
+    leat_svg_escape(out, title);
+    if (a->device) {
+        fputs(" · on ", out);
+        leat_svg_escape(out, a->device);
+    }
+    fprintf(out, "%s</p>\n", a->simulated ? " <span class=\"mock\">simulated</span>" : "");
+    put_element(out, large ? "h1" : "h2", "", a->verdict);
+    put_element(out, "p", "lead", a->sentence);
+    if (a->more) {
+        fputs("<p><b>Why</b> ", out);
+        leat_svg_escape(out, a->more);
+        fputs("</p>\n", out);
+    }
+    put_facts(out, a);
+    if (large)
+        put_changes(out, a);
+    fputs("</div>\n", out);
+}

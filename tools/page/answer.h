@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * answer.h: what a result says first: what bounds the job, what could be gained, what to change. */
+#ifndef LEAT_ANSWER_H
+#define LEAT_ANSWER_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { LEAT_ANSWER_FACTS_MOST = 4, LEAT_ANSWER_CHANGES_MOST = 3, LEAT_ANSWER_SETS_MOST = 4 };
+
+/* The colour beside the verdict. */
+typedef enum leat_answer_tone {
+    LEAT_ANSWER_PLAIN, /* no verdict */
+    LEAT_ANSWER_GOOD,
+    LEAT_ANSWER_WARN,
+    LEAT_ANSWER_BAD,
+    LEAT_ANSWER_OPEN, /* it could not be decided */
+} leat_answer_tone;
+
+/* Texts are good as long as the JSON; NULL: there is none. */
+typedef struct leat_answer {
+    leat_answer_tone tone;
+    char verdict[256];
+    const char *sentence, *more;
+    const char *config, *device;
+    bool simulated;
+    struct leat_answer_fact {
+        char name[48], value[64], note[128];
+    } facts[LEAT_ANSWER_FACTS_MOST];
+    int n_facts;
+    struct leat_answer_change {
+        const char *title, *why;
+        char sets[LEAT_ANSWER_SETS_MOST][256]; /* "path=value" */
+        int n_sets;
+        char gain[256];
+    } changes[LEAT_ANSWER_CHANGES_MOST];
+    int n_changes;
+    bool asked_changes; /* if there are none, the page says so */
+} leat_answer;
+
+/* Fills verdict and tone. kind: its class ("input-bound"). label, severity: NULL if there is none. Without a label
+ * the class is explained. */
+void leat_answer_verdict(leat_answer *answer, const char *kind, const char *label,
+                         const char *severity);
+
+/* printf a value and a note; nothing if there is no room. */
+void leat_answer_fact(leat_answer *answer, const char *name, const char *value, const char *note);
+/* A change without sets; NULL if there is no room. */
+struct leat_answer_change *leat_answer_change(leat_answer *answer, const char *title,
+                                              const char *why);
+void leat_answer_set(struct leat_answer_change *change, const char *set);
+
+/* Writes it. large: as the head of a page. */
+void leat_answer_put(FILE *out, const leat_answer *answer, const char *title, bool large);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "input.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fields.h"
+#include "files.h"
+#include "formats/events.h"
+#include "page_kinds.h"
+
+/* --- names -----------------------------------------------------------------------------------------*/
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), k = strlen(end);
+    return n >= k && !strcmp(text + n - k, end);
+}
+
+/* A path without slashes at its end. */
+static char *name_of(const char *path)
+{
+    char *const name = leat_files_text("%s", path);
+    size_t n = name ? strlen(name) : 0;
+    while (n > 1 && name[n - 1] == '/')
+        name[--n] = 0;
+    return name;
+}
+
+static char *title_of(const char *name)
+{
+    static const char *const ends[] = { "/log.jsonl", ".trace.json", ".json" };
+    char *const whole = leat_files_text("%s", name);
+    if (!whole)
+        return NULL;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends_with(whole, ends[i]) && strlen(whole) > strlen(ends[i])) {
+            whole[strlen(whole) - strlen(ends[i])] = 0;
+            break;
+        }
+    const char *const slash = strrchr(whole, '/');
+    if (slash && slash[1])
+        memmove(whole, slash + 1, strlen(slash));
+    return whole;
+}
+
+static int set_names(leat_input *in, const char *path, leat_error *err)
+{
+    in->name = name_of(path);
+    in->title = in->name ? title_of(in->name) : NULL;
+    return in->title ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", path);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------------*/
+
+static int check_version(const leat_input *in, leat_error *err)
+{
+    const char *const version = leat_fields_text(in->json, "leat");
+    const json_t *const schema = json_object_get(in->json, "schema");
+    if (!version)
+        return leat_fail(
+            err, LEAT_E_DATA,
+            "%s: no report of leat; `leat report` reads what --json, --log and --trace "
+            "write",
+            in->name);
+    if (atoi(version) > atoi(leat_version()))
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: written by leat %.40s; this is leat %s, which does not "
+                         "know that version",
+                         in->name, version, leat_version());
+    if (schema && json_integer_value(schema) != 1)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: its schema is not 1, the only one that this leat knows", in->name);
+    return LEAT_OK;
+}
+
+static int check_json(const leat_input *in, leat_error *err)
+{
+    char list[300];
+    const int rc = check_version(in, err);
+    if (rc < 0)
+        return rc;
+    const char *const command = leat_fields_text_or(in->json, "command", "?");
+    const leat_page_kind *const kind = leat_page_kind_of(in->json);
+    if (!kind)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: there is no report of `leat %.40s`; there is of: %s", in->name,
+                         command, leat_page_kind_list(list, sizeof list));
+    if (json_array_size(json_object_get(in->json, kind->needs)) == 0 &&
+        json_object_size(json_object_get(in->json, kind->needs)) == 0)
+        return leat_fail(err, LEAT_E_DATA, "%s: a %s without '%s'; is the file whole?", in->name,
+                         command, kind->needs);
+    return LEAT_OK;
+}
+
+/* The whole file in new memory. */
+static int read_bytes(FILE *file, const char *name, char **bytes, size_t *n, leat_error *err)
+{
+    size_t room = 1 << 16;
+    *n = 0;
+    for (*bytes = malloc(room); *bytes; room *= 2) {
+        *n += fread(*bytes + *n, 1, room - *n, file);
+        if (ferror(file))
+            return leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
+        if (*n < room)
+            return LEAT_OK;
+        if (room >= LEAT_INPUT_BYTES_MOST)
+            return leat_fail(err, LEAT_E_DATA, "%s: larger than %d MiB, so no report of leat", name,
+                             LEAT_INPUT_BYTES_MOST >> 20);
+        char *const more = realloc(*bytes, 2 * room);
+        if (!more)
+            break;
+        *bytes = more;
+    }
+    return leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", name);
+}
+
+static int take_json(FILE *file, leat_input *in, leat_error *err)
+{
+    char *bytes = NULL;
+    size_t n;
+    json_error_t why;
+    int rc = read_bytes(file, in->name, &bytes, &n, err);
+    if (rc == LEAT_OK && n == 0)
+        rc = leat_fail(err, LEAT_E_DATA, "%s: the file is empty", in->name);
+    else if (rc == LEAT_OK && !(in->json = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &why)))
+        rc = leat_fail(err, LEAT_E_DATA, "%s:%d:%d: no JSON, or damaged: %s", in->name, why.line,
+                       why.column, why.text);
+    free(bytes);
+    in->kind = LEAT_INPUT_JSON;
+    return rc == LEAT_OK ? check_json(in, err) : rc;
+}
+
+/* --- any file --------------------------------------------------------------------------------------*/
+
+static int take(FILE *file, leat_input *in, leat_error *err)
+{
+    char head[64];
+    const size_t n = fread(head, 1, sizeof head, file);
+    rewind(file);
+    if (!leat_spans_is_trace(head, n))
+        return take_json(file, in, err);
+    in->kind = LEAT_INPUT_TRACE;
+    return leat_spans_read(file, in->name, &in->spans, err);
+}
+
+int leat_input_take(FILE *file, const char *name, leat_input *out, leat_error *err)
+{
+    *out = (leat_input){ 0 };
+    const int rc = set_names(out, name, err);
+    return rc == LEAT_OK ? take(file, out, err) : rc;
+}
+
+int leat_input_read(const char *path, leat_input *out, leat_error *err)
+{
+    struct stat status;
+    *out = (leat_input){ 0 };
+    int rc = set_names(out, path, err);
+    if (rc < 0)
+        return rc;
+    if (stat(path, &status) < 0)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+    if (S_ISDIR(status.st_mode) || ends_with(path, ".jsonl") || leat_event_is_name(path)) {
+        out->kind = LEAT_INPUT_LOG;
+        return leat_run_rows_read(path, &out->rows, err);
+    }
+    FILE *const file = fopen(path, "rb");
+    if (!file)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+    rc = take(file, out, err);
+    fclose(file);
+    return rc;
+}
+
+void leat_input_close(leat_input *input)
+{
+    if (input->kind == LEAT_INPUT_LOG)
+        leat_run_rows_close(&input->rows);
+    leat_spans_close(&input->spans);
+    json_decref(input->json);
+    free(input->name);
+    free(input->title);
+    *input = (leat_input){ 0 };
+}

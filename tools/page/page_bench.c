@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * page_bench.c: `leat bench`: the loader alone, and what its stages cost. */
+#include <math.h>
+
+#include "chart_bars.h"
+#include "fields.h"
+#include "leat/error.h"
+#include "page_kinds.h"
+#include "words.h"
+
+static double cpu_us(const json_t *stage)
+{
+    return 1e6 * leat_fields_number(stage, "cpu_s") / leat_fields_number(stage, "samples");
+}
+
+void leat_page_bench_answer(const json_t *json, leat_answer *out)
+{
+    const json_t *const stages = leat_fields_list(json, "stages"), *slowest = NULL;
+    char value[LEAT_WORDS_SIZE], note[200];
+    for (size_t i = 0; i < json_array_size(stages); i++) {
+        const json_t *const stage = json_array_get(stages, i);
+        if (!slowest || leat_fields_number(stage, "us_per_sample") >
+                            leat_fields_number(slowest, "us_per_sample"))
+            slowest = stage;
+    }
+    snprintf(out->verdict, sizeof out->verdict, "The loader alone makes %s samples/s",
+             leat_words_number(leat_fields_number(json, "samples_per_s"), value));
+    out->config = leat_fields_text(json, "config");
+    out->device = leat_fields_text(json, "device");
+    out->simulated = leat_fields_true(json, "simulated");
+    leat_answer_fact(out, "Threads", leat_words_number(leat_fields_number(json, "threads"), value),
+                     NULL);
+    snprintf(note, sizeof note, "%.100s", leat_fields_text_or(slowest, "name", "?"));
+    leat_answer_fact(out, "Most expensive stage",
+                     leat_words_unit(leat_fields_number(slowest, "us_per_sample"), "µs", value),
+                     note);
+    leat_answer_fact(
+        out, "Read",
+        leat_words_unit(leat_fields_number(json, "bytes_read_per_s") / 1e6, "MB/s", value), NULL);
+}
+
+int leat_page_stages(leat_page *page, const json_t *json)
+{
+    const json_t *const stages = leat_fields_list(json, "stages");
+    leat_bars data = {
+        .id = "stages",
+        .title = "What a sample costs in each stage",
+        .about = "Time of one thread. Where it is much longer than the time on a CPU, the "
+                 "thread waited: for storage, for a lock, or for a free CPU.",
+        .axis = "microseconds per sample",
+        .unit = "µs",
+        .names = "time"
+    };
+    for (size_t i = 0; i < json_array_size(stages); i++) {
+        const json_t *const stage = json_array_get(stages, i);
+        const char *const name = leat_fields_text_or(stage, "name", "?");
+        if (!(leat_fields_number(stage, "samples") > 0))
+            continue; /* a device ran it */
+        leat_bars_add(&data, (leat_bar){ .name = name,
+                                         .kind = "input_wait",
+                                         .value = leat_fields_number(stage, "us_per_sample"),
+                                         .low = NAN,
+                                         .high = NAN,
+                                         .part = cpu_us(stage) });
+    }
+    if (data.n == 0)
+        return LEAT_OK;
+    const leat_chart chart = leat_chart_bars(&data);
+    return leat_page_chart(page, &chart);
+}
+
+int leat_page_bench_section(leat_page *page, const json_t *json)
+{
+    return leat_page_stages(page, json);
+}

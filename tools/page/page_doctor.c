@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * page_doctor.c: `leat doctor`: verdict, evidence, capacities, what to change. */
+#include <math.h>
+#include <string.h>
+
+#include "chart_bars.h"
+#include "chart_waterfall.h"
+#include "fields.h"
+#include "leat/error.h"
+#include "page_kinds.h"
+#include "plot/svg.h"
+#include "words.h"
+
+/* --- the answer ------------------------------------------------------------------------------------*/
+
+static double busy_share(const json_t *json)
+{
+    const json_t *const parts = leat_fields_list(json, "waterfall");
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        if (!strcmp(leat_fields_text_or(json_array_get(parts, i), "class", ""), "busy"))
+            return leat_fields_number(json_array_get(parts, i), "share");
+    return NAN;
+}
+
+static void take_suggestion(const json_t *json, const json_t *from, leat_answer *out)
+{
+    char a[LEAT_WORDS_SIZE], b[LEAT_WORDS_SIZE], c[LEAT_WORDS_SIZE];
+    const double now = leat_fields_number(json, "measured_step_ms"),
+                 then = leat_fields_number(from, "predicted_step_ms"),
+                 verified = leat_fields_number(from, "verified_step_ms");
+    const json_t *const sets = leat_fields_list(from, "set");
+    struct leat_answer_change *const change = leat_answer_change(
+        out, leat_fields_text_or(from, "title", "change"), leat_fields_text(from, "why"));
+    if (!change)
+        return;
+    for (size_t i = 0; i < json_array_size(sets); i++)
+        leat_answer_set(change, json_string_value(json_array_get(sets, i)));
+    if (then > 0)
+        snprintf(change->gain, sizeof change->gain,
+                 "predicted: %s instead of %s per step, %s as fast", leat_words_unit(then, "ms", a),
+                 leat_words_unit(now, "ms", b), leat_words_times(now / then, c));
+    if (verified > 0) {
+        const size_t n = strlen(change->gain);
+        const json_t *const right = json_object_get(from, "right");
+        snprintf(change->gain + n, sizeof change->gain - n, "; measured: %s%s",
+                 leat_words_unit(verified, "ms", a),
+                 json_is_true(right)    ? ", as predicted"
+                 : json_is_false(right) ? ", not as predicted"
+                                        : "");
+    }
+}
+
+static void facts(const json_t *json, leat_answer *out)
+{
+    char value[LEAT_WORDS_SIZE], note[200];
+    const json_t *const first = json_array_get(leat_fields_list(json, "suggestions"), 0),
+                        *const wall = json_object_get(json, "next_wall");
+    const double step = leat_fields_number(json, "measured_step_ms"),
+                 then = leat_fields_number(first, "predicted_step_ms");
+    leat_answer_fact(out, "Device idle", leat_words_percent(1 - busy_share(json), value),
+                     "of the steady time");
+    leat_answer_fact(out, "Step now", leat_words_unit(step, "ms", value), NULL);
+    if (then > 0 && then < step)
+        leat_answer_fact(out, "Could gain", leat_words_times(step / then, value),
+                         "as fast, predicted for change 1");
+    else
+        leat_answer_fact(out, "Could gain", "nothing", "that this command can predict");
+    if (leat_fields_text(wall, "name")) {
+        snprintf(note, sizeof note, "%.100s", leat_fields_text(wall, "name"));
+        leat_answer_fact(out, "Next wall",
+                         leat_words_unit(leat_fields_number(wall, "step_ms"), "ms", value), note);
+    }
+}
+
+void leat_page_doctor_answer(const json_t *json, leat_answer *out)
+{
+    const json_t *const verdict = json_object_get(json, "verdict"), *const list = leat_fields_list(
+                                                                        json, "suggestions");
+    const char *const kind = leat_fields_text_or(verdict, "class", "no verdict"),
+                      *const label = leat_fields_text(verdict, "label");
+    leat_answer_verdict(out, kind, label, leat_fields_text(verdict, "severity"));
+    out->sentence = leat_fields_text(verdict, "sentence");
+    out->config = leat_fields_text(json, "config");
+    out->device = leat_fields_text(json, "device");
+    out->simulated = leat_fields_true(json, "simulated");
+    facts(json, out);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        take_suggestion(json, json_array_get(list, i), out);
+    out->asked_changes = true;
+}
+
+/* --- the section -----------------------------------------------------------------------------------*/
+
+static void put_evidence(leat_page *page, const json_t *json)
+{
+    const json_t *const list = leat_fields_list(json, "evidence");
+    if (json_array_size(list) == 0)
+        return;
+    fputs("<h3>Evidence</h3>\n<ul>\n", page->out);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *const one = json_array_get(list, i);
+        char value[LEAT_WORDS_SIZE];
+        const char *const text = leat_fields_text(one, "text");
+        fputs("<li>", page->out);
+        if (text) {
+            leat_svg_escape(page->out, text);
+        } else {
+            leat_svg_escape(page->out, leat_fields_text_or(one, "name", "?"));
+            fputs(": ", page->out);
+            leat_svg_escape(page->out,
+                            leat_words_unit(leat_fields_number(one, "value"),
+                                            leat_fields_text_or(one, "unit", ""), value));
+        }
+        fputs("</li>\n", page->out);
+    }
+    fputs("</ul>\n", page->out);
+}
+
+static int put_waterfall(leat_page *page, const json_t *json)
+{
+    const json_t *const list = leat_fields_list(json, "waterfall");
+    leat_waterfall data = { 0 };
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *const part = json_array_get(list, i);
+        leat_waterfall_add(&data, leat_fields_text_or(part, "class", "?"),
+                           leat_fields_number(part, "share"), leat_fields_number(part, "ms"));
+    }
+    if (data.n == 0)
+        return LEAT_OK;
+    const leat_chart chart = leat_chart_waterfall(&data);
+    return leat_page_chart(page, &chart);
+}
+
+static const char *colour_of(const char *kind)
+{
+    static const char *const colours[][2] = {
+        { "copy", "exposed_copy" }, { "step", "busy" },          { "step_queued", "busy" },
+        { "loader", "both" },       { "first_batch", "launch" },
+    };
+    for (size_t i = 0; i < sizeof colours / sizeof *colours; i++)
+        if (!strcmp(colours[i][0], kind))
+            return colours[i][1];
+    return "input_wait";
+}
+
+static int put_capacities(leat_page *page, const json_t *json)
+{
+    const json_t *const list = leat_fields_list(json, "capacities");
+    leat_bars data = { .id = "capacities",
+                       .title = "What each part needs for a step, alone",
+                       .about = "Of loader, copy and step, the longest is the wall. What overlaps "
+                                "with it costs nothing, and "
+                                "making that faster gains nothing.",
+                       .axis = "milliseconds per batch",
+                       .unit = "ms",
+                       .names = "part" };
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *const one = json_array_get(list, i);
+        const double rate = leat_fields_number(one, "samples_per_s"),
+                     ms = leat_fields_number(one, "step_ms");
+        double low, high;
+        leat_fields_interval(one, "interval", &low, &high); /* of the rate */
+        leat_bars_add(&data, (leat_bar){ .name = leat_fields_text_or(one, "name", "?"),
+                                         .kind = colour_of(leat_fields_text_or(one, "kind", "")),
+                                         .value = ms,
+                                         .low = ms * (rate / high),
+                                         .high = ms * (rate / low) });
+    }
+    leat_bars_wall(&data, "measured step", leat_fields_number(json, "measured_step_ms"));
+    leat_bars_wall(&data, "predicted step", leat_fields_number(json, "predicted_step_ms"));
+    if (data.n == 0)
+        return LEAT_OK;
+    const leat_chart chart = leat_chart_bars(&data);
+    return leat_page_chart(page, &chart);
+}
+
+static int put_one_time(leat_page *page, const json_t *json)
+{
+    const json_t *const list = leat_fields_list(json, "one_time");
+    leat_bars data = { .id = "one-time",
+                       .title = "What is paid once",
+                       .about = "Before the steady state; kept out of all other figures.",
+                       .axis = "milliseconds",
+                       .unit = "ms",
+                       .names = "cost" };
+    for (size_t i = 0; i < json_array_size(list); i++)
+        leat_bars_add(&data,
+                      (leat_bar){ .name = leat_fields_text_or(json_array_get(list, i), "name", "?"),
+                                  .kind = "launch",
+                                  .value = leat_fields_number(json_array_get(list, i), "ms"),
+                                  .low = NAN,
+                                  .high = NAN });
+    if (data.n == 0)
+        return LEAT_OK;
+    const leat_chart chart = leat_chart_bars(&data);
+    return leat_page_chart(page, &chart);
+}
+
+static void put_environment(leat_page *page, const json_t *json)
+{
+    const json_t *const from = json_object_get(json, "environment");
+    char text[200], taken[LEAT_WORDS_SIZE], cores[LEAT_WORDS_SIZE];
+    if (!json_is_object(from))
+        return;
+    snprintf(text, sizeof text, "%s, of which other programs used %s meanwhile%s",
+             leat_words_number(leat_fields_number(from, "cores"), cores),
+             leat_words_number(leat_fields_number(from, "cores_taken"), taken),
+             leat_fields_true(from, "throttled") ? "; the CPU was throttled" : "");
+    leat_page_fact(page, "CPUs", text);
+}
+
+int leat_page_doctor_section(leat_page *page, const json_t *json)
+{
+    put_environment(page, json);
+    put_evidence(page, json);
+    int rc = put_waterfall(page, json);
+    if (rc == LEAT_OK)
+        rc = put_capacities(page, json);
+    if (rc == LEAT_OK)
+        rc = put_one_time(page, json);
+    return rc == LEAT_OK ? leat_page_crossover(page, json_object_get(json, "crossover")) : rc;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * page_kinds.h: what a report shows of each command's JSON. A command is one page_*.c and one row of the list. */
+#ifndef LEAT_PAGE_KINDS_H
+#define LEAT_PAGE_KINDS_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "answer.h"
+#include "page.h"
+
+typedef struct leat_page_kind {
+    const char *command; /* as the key "command" has it */
+    const char *needs;   /* a list or an object without which there is nothing to show */
+    void (*answer)(const json_t *json, leat_answer *out);
+    int (*section)(leat_page *page, const json_t *json); /* LEAT_OK or LEAT_E_NOMEM */
+} leat_page_kind;
+
+/* X(name, needs) */
+#define LEAT_PAGE_KIND_LIST(X)                                                                     \
+    X(doctor, "verdict")                                                                           \
+    X(compare, "arms")                                                                             \
+    X(tune, "best")                                                                                \
+    X(whatif, "rows")                                                                              \
+    X(crossover, "devices")                                                                        \
+    X(experiment, "findings")                                                                      \
+    X(train, "epochs")                                                                             \
+    X(bench, "stages")
+
+#define LEAT_PAGE_KIND_DECLARE(name, needs)                                                        \
+    void leat_page_##name##_answer(const json_t *json, leat_answer *out);                          \
+    int leat_page_##name##_section(leat_page *page, const json_t *json);
+LEAT_PAGE_KIND_LIST(LEAT_PAGE_KIND_DECLARE)
+#undef LEAT_PAGE_KIND_DECLARE
+
+/* By the key "command"; NULL: there is none. */
+const leat_page_kind *leat_page_kind_of(const json_t *json);
+/* Names of all, with commas between. */
+const char *leat_page_kind_list(char *text, size_t size);
+
+/* --- parts that several kinds have --- */
+
+/* Arms of a compare as three charts. */
+int leat_page_arms(leat_page *page, const json_t *json);
+/* "stages" of a bench, and of "input" of a train. */
+int leat_page_stages(leat_page *page, const json_t *json);
+/* An object with "devices" and "crossover_batch". */
+int leat_page_crossover(leat_page *page, const json_t *json);
+
+#endif

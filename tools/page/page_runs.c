@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "page_runs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "chart_lines.h"
+#include "chart_timeline.h"
+#include "leat/error.h"
+#include "plot/run_curves.h"
+
+int leat_page_traces(leat_page *page, const leat_input *inputs, int n)
+{
+    leat_timeline timeline = { 0 };
+    int n_traces = 0, n_shown = 0, rc = LEAT_OK;
+    for (int i = 0; i < n; i++)
+        if (inputs[i].kind == LEAT_INPUT_TRACE) {
+            n_traces++;
+            n_shown += leat_timeline_add(&timeline, inputs[i].title, &inputs[i].spans);
+        }
+    if (n_traces == 0)
+        return LEAT_OK;
+    fputs("<section id=\"traces\">\n<h2>Timeline</h2>\n", page->out);
+    if (n_shown < n_traces)
+        fprintf(page->out,
+                "<p class=\"fact\">%d of %d traces: the others have fewer than two batches, "
+                "or no room here (%d at most).</p>\n",
+                n_shown, n_traces, LEAT_TIMELINE_MOST);
+    if (n_shown > 0) {
+        leat_timeline_choose(&timeline);
+        const leat_chart chart = leat_chart_timeline(&timeline);
+        rc = leat_page_chart(page, &chart);
+    }
+    fputs("</section>\n", page->out);
+    return rc;
+}
+
+/* Curves that logs may have. Keys of one chart have one unit. */
+static const struct {
+    const char *id, *title, *about, *y_name, *keys[2];
+} curves[] = {
+    { "loss",
+      "Loss",
+      "Lower is better. Where the loss of the eval part rises while the other falls, the model "
+      "learns its data by heart.",
+      "loss",
+      { "loss", "eval_loss" } },
+    { "accuracy",
+      "Accuracy",
+      "Share of the samples that are classified correctly.",
+      "accuracy",
+      { "accuracy", "eval_accuracy" } },
+    { "rate",
+      "Speed",
+      "Samples per second while the run went on.",
+      "samples/s",
+      { "samples_per_s" } },
+    { "idle",
+      "Idle device, waiting loop",
+      "Shares of the time without a training step, and in which the loop waited for a batch.",
+      "share of the time",
+      { "idle", "wait_share" } },
+};
+
+/* Adds a curve of one run; its name is NAMES[line]. */
+static int add_curve(leat_lines *lines, char (*names)[200], const leat_input *input, int colour,
+                     const char *key)
+{
+    leat_curve curve = { 0 };
+    int rc = leat_run_curves_pick(&input->rows, key, LEAT_RUN_CURVES_STEP, &curve);
+    if (rc == LEAT_OK && curve.n > 0 && lines->n < LEAT_LINES_MOST) {
+        char *const name = names[lines->n];
+        snprintf(name, 200, "%.120s: %s", input->title, key);
+        leat_line *const line = leat_lines_add(lines, name, (int)curve.n, false);
+        if (line) {
+            line->colour = colour % LEAT_CHART_COLOURS;
+            for (size_t i = 0; i < curve.n; i++)
+                leat_line_point(line, curve.x[i], curve.y[i], 0, 0);
+        } else {
+            rc = LEAT_E_NOMEM;
+        }
+    }
+    free(curve.x);
+    free(curve.y);
+    return rc;
+}
+
+static int put_curves(leat_page *page, const leat_input *inputs, int n, size_t c)
+{
+    char names[LEAT_LINES_MOST][200];
+    leat_lines lines = { .id = curves[c].id,
+                         .title = curves[c].title,
+                         .about = curves[c].about,
+                         .x_name = "steps",
+                         .y_name = curves[c].y_name,
+                         .steps = true,
+                         .from_zero = true,
+                         .wall = NAN };
+    int rc = LEAT_OK, colour = 0;
+    for (int i = 0; i < n && rc == LEAT_OK; i++)
+        for (int k = 0; k < 2 && inputs[i].kind == LEAT_INPUT_LOG && curves[c].keys[k]; k++)
+            if (rc == LEAT_OK)
+                rc = add_curve(&lines, names, &inputs[i], colour++, curves[c].keys[k]);
+    if (rc == LEAT_OK && lines.n > 0) {
+        const leat_chart chart = leat_chart_lines(&lines);
+        rc = leat_page_chart(page, &chart);
+    }
+    leat_lines_close(&lines);
+    return rc;
+}
+
+int leat_page_logs(leat_page *page, const leat_input *inputs, int n)
+{
+    int n_logs = 0, rc = LEAT_OK;
+    for (int i = 0; i < n; i++)
+        n_logs += inputs[i].kind == LEAT_INPUT_LOG;
+    if (n_logs == 0)
+        return LEAT_OK;
+    fputs("<section id=\"logs\">\n<h2>Learning curves</h2>\n", page->out);
+    for (int i = 0; i < n; i++)
+        if (inputs[i].kind == LEAT_INPUT_LOG) {
+            leat_page_fact(page, "Log", inputs[i].name);
+            if (inputs[i].rows.n_damaged)
+                leat_page_fact(page, "Not read", inputs[i].rows.damaged);
+        }
+    for (size_t c = 0; c < sizeof curves / sizeof *curves && rc == LEAT_OK; c++)
+        rc = put_curves(page, inputs, n, c);
+    fputs("</section>\n", page->out);
+    return rc;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * page_train.c: `leat train`: epochs, and where the device's time went in them. */
+#include <math.h>
+#include <string.h>
+
+#include "chart_arms.h"
+#include "chart_lines.h"
+#include "fields.h"
+#include "leat/error.h"
+#include "page_kinds.h"
+#include "words.h"
+
+/* The last epoch with figures; NULL: none. */
+static const json_t *last_measured(const json_t *json)
+{
+    const json_t *const epochs = leat_fields_list(json, "epochs");
+    for (size_t i = json_array_size(epochs); i > 0; i--)
+        if (!isnan(leat_fields_number(json_array_get(epochs, i - 1), "busy")))
+            return json_array_get(epochs, i - 1);
+    return NULL;
+}
+
+void leat_page_train_answer(const json_t *json, leat_answer *out)
+{
+    const json_t *const last = last_measured(json);
+    char value[LEAT_WORDS_SIZE];
+    const double busy = leat_fields_number(last, "busy"),
+                 accuracy = leat_fields_number(json, "best_eval_accuracy");
+    out->config = leat_fields_text(json, "config");
+    out->device = leat_fields_text(json, "device");
+    out->simulated = leat_fields_true(json, "simulated");
+    if (leat_fields_true(json, "diverged")) {
+        strcpy(out->verdict, "The loss diverged: training stopped");
+        out->tone = LEAT_ANSWER_BAD;
+    } else if (isnan(busy)) {
+        strcpy(out->verdict, "Too few steps to say how busy the device was");
+        out->tone = LEAT_ANSWER_OPEN;
+    } else {
+        snprintf(out->verdict, sizeof out->verdict, "The device was busy %s of the time",
+                 leat_words_percent(busy, value));
+    }
+    leat_answer_fact(out, "Samples/s",
+                     leat_words_number(leat_fields_number(last, "samples_per_s"), value),
+                     "in the last measured epoch");
+    leat_answer_fact(out, "Step, median",
+                     leat_words_unit(leat_fields_number(last, "step_p50_ms"), "ms", value), NULL);
+    if (!isnan(accuracy))
+        leat_answer_fact(out, "Best accuracy", leat_words_percent(accuracy, value),
+                         "on the eval part");
+    leat_answer_fact(out, "Whole run",
+                     leat_words_unit(leat_fields_number(json, "seconds"), "s", value), NULL);
+}
+
+static int put_shares(leat_page *page, const json_t *json)
+{
+    static const char *const words[] = { "busy", "input_wait", "exposed_copy", "other" };
+    const json_t *const epochs = leat_fields_list(json, "epochs");
+    const size_t n = json_array_size(epochs);
+    char names[LEAT_ARMS_MOST][LEAT_WORDS_SIZE + 8], number[LEAT_WORDS_SIZE];
+    leat_arms data = { .title = "Device and step time, epoch by epoch",
+                       .about =
+                           "What the device’s time went to after the warm-up, and the median step.",
+                       .names = "epoch",
+                       .step = "median step" };
+    for (size_t i = n > 12 ? n - 12 : 0; i < n; i++) {
+        const json_t *const epoch = json_array_get(epochs, i);
+        leat_arm *const arm = &data.arms[data.n];
+        snprintf(names[data.n], sizeof names[0], "epoch %s",
+                 leat_words_number(leat_fields_number(epoch, "epoch"), number));
+        *arm = (leat_arm){ .name = names[data.n],
+                           .idle_low = NAN,
+                           .idle_high = NAN,
+                           .step_ms = leat_fields_number(epoch, "step_p50_ms"),
+                           .step_low = NAN,
+                           .step_high = NAN };
+        for (int k = 0; k < LEAT_ARMS_PARTS; k++)
+            arm->parts[k] = leat_fields_number(epoch, words[k]);
+        data.n += leat_arms_check(arm);
+    }
+    if (data.n == 0)
+        return LEAT_OK;
+    const leat_chart chart = leat_chart_arms(&data);
+    return leat_page_chart(page, &chart);
+}
+
+static int put_losses(leat_page *page, const json_t *json)
+{
+    static const char *const keys[] = { "loss", "eval_loss" };
+    const json_t *const epochs = leat_fields_list(json, "epochs");
+    const int n = leat_fields_count(epochs, 100000);
+    leat_lines data = { .id = "loss",
+                        .title = "Loss, epoch by epoch",
+                        .about = "Mean over the epoch, and on the eval part after it.",
+                        .x_name = "epoch",
+                        .y_name = "loss",
+                        .steps = true,
+                        .wall = NAN };
+    int rc = LEAT_OK, n_points = 0;
+    for (int k = 0; k < 2 && rc == LEAT_OK; k++) {
+        leat_line *const line = leat_lines_add(&data, keys[k], n, false);
+        rc = line ? LEAT_OK : LEAT_E_NOMEM;
+        for (int i = 0; line && i < n; i++) {
+            const json_t *const epoch = json_array_get(epochs, (size_t)i);
+            line->colour = k;
+            leat_line_point(line, leat_fields_number(epoch, "epoch"),
+                            leat_fields_number(epoch, keys[k]), NAN, NAN);
+        }
+        n_points += line ? line->n : 0;
+    }
+    if (rc == LEAT_OK && n_points > 0) {
+        const leat_chart chart = leat_chart_lines(&data);
+        rc = leat_page_chart(page, &chart);
+    }
+    leat_lines_close(&data);
+    return rc;
+}
+
+int leat_page_train_section(leat_page *page, const json_t *json)
+{
+    int rc = put_shares(page, json);
+    if (rc == LEAT_OK)
+        rc = put_losses(page, json);
+    return rc == LEAT_OK ? leat_page_stages(page, json_object_get(json, "input")) : rc;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * page_tune.c: `leat tune`: the settings that won, and what else was tried. */
+#include <math.h>
+#include <string.h>
+
+#include "chart_bars.h"
+#include "fields.h"
+#include "leat/error.h"
+#include "page_kinds.h"
+#include "words.h"
+
+/* "a=1, b=2" of a list of texts. */
+static const char *set_text(const json_t *one, char text[300])
+{
+    const json_t *const sets = leat_fields_list(one, "set");
+    size_t used = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < json_array_size(sets) && used < 260; i++) {
+        const char *const set = json_string_value(json_array_get(sets, i));
+        used += (size_t)snprintf(text + used, 300 - used, "%s%.120s", used ? ", " : "",
+                                 set ? set : "?");
+    }
+    return *text ? text : strcpy(text, "as the config says");
+}
+
+void leat_page_tune_answer(const json_t *json, leat_answer *out)
+{
+    const json_t *const best = json_object_get(json, "best"), *const sets =
+                                                                  leat_fields_list(best, "set");
+    const double speedup = leat_fields_number(best, "speedup");
+    double low, high;
+    char value[LEAT_WORDS_SIZE], range[LEAT_WORDS_SIZE], note[200];
+    leat_fields_interval(best, "speedup_interval", &low, &high);
+    out->config = leat_fields_text(json, "config");
+    out->device = leat_fields_text(json, "device");
+    out->simulated = leat_fields_true(json, "simulated");
+    out->sentence = leat_fields_text(json, "sentence");
+    out->asked_changes = true;
+    out->tone = LEAT_ANSWER_GOOD;
+    if (!(low > 1) || json_array_size(sets) == 0) {
+        strcpy(out->verdict, "No setting is faster for certain");
+        return;
+    }
+    snprintf(out->verdict, sizeof out->verdict, "%s as fast with other settings",
+             leat_words_times(speedup, value));
+    snprintf(note, sizeof note, "as fast; 95 %% interval %s", leat_words_range(low, high, range));
+    leat_answer_fact(out, "Could gain", leat_words_times(speedup, value), note);
+    leat_answer_fact(out, "Samples/s",
+                     leat_words_number(leat_fields_number(best, "samples_per_s"), value),
+                     "with the settings below");
+    struct leat_answer_change *const change =
+        leat_answer_change(out, "Write these settings into the config", NULL);
+    for (size_t i = 0; i < json_array_size(sets); i++)
+        leat_answer_set(change, json_string_value(json_array_get(sets, i)));
+}
+
+int leat_page_tune_section(leat_page *page, const json_t *json)
+{
+    const json_t *const tried = leat_fields_list(json, "tried");
+    char names[LEAT_BARS_MOST][300];
+    leat_bars data = {
+        .id = "tune",
+        .title = "What was tried",
+        .about = "Longer is faster. Where intervals overlap, the difference may be chance.",
+        .axis = "samples per second",
+        .unit = "",
+        .names = "settings"
+    };
+    for (size_t i = 0; i < json_array_size(tried) && data.n < LEAT_BARS_MOST; i++) {
+        const json_t *const one = json_array_get(tried, i);
+        leat_bar bar = { .name = set_text(one, names[data.n]),
+                         .kind = "input_wait",
+                         .value = leat_fields_number(one, "samples_per_s") };
+        leat_fields_interval(one, "interval", &bar.low, &bar.high);
+        leat_bars_add(&data, bar);
+    }
+    leat_bars_wall(&data, "before",
+                   leat_fields_number(json_object_get(json, "baseline"), "samples_per_s"));
+    if (data.n == 0)
+        return LEAT_OK;
+    const leat_chart chart = leat_chart_bars(&data);
+    return leat_page_chart(page, &chart);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * page_whatif.c: `leat whatif`: how idle devices would be with more or fewer CPU threads. */
+#include <math.h>
+#include <string.h>
+
+#include "chart_bars.h"
+#include "fields.h"
+#include "leat/error.h"
+#include "page_kinds.h"
+#include "words.h"
+
+/* The row with the least idle device. */
+static const json_t *best_row(const json_t *json)
+{
+    const json_t *const rows = leat_fields_list(json, "rows"), *best = json_array_get(rows, 0);
+    for (size_t i = 1; i < json_array_size(rows); i++)
+        if (leat_fields_number(json_array_get(rows, i), "idle") < leat_fields_number(best, "idle"))
+            best = json_array_get(rows, i);
+    return best;
+}
+
+void leat_page_whatif_answer(const json_t *json, leat_answer *out)
+{
+    const json_t *const row = best_row(json);
+    char value[LEAT_WORDS_SIZE], threads[LEAT_WORDS_SIZE];
+    const double idle = leat_fields_number(row, "idle"),
+                 bytes = leat_fields_number(row, "bytes_per_s_needed");
+    snprintf(out->verdict, sizeof out->verdict,
+             "%.80s would be idle %s of the time with %s threads",
+             leat_fields_text_or(row, "device", "?"), leat_words_percent(idle, value),
+             leat_words_number(leat_fields_number(row, "threads"), threads));
+    out->tone = idle < 0.05 ? LEAT_ANSWER_GOOD : LEAT_ANSWER_WARN;
+    out->config = leat_fields_text(json, "config");
+    out->simulated = true;
+    out->sentence = leat_fields_text(json, "sentence");
+    if (leat_fields_text(row, "bound"))
+        leat_answer_fact(out, "Bound by", leat_fields_text(row, "bound"), NULL);
+    leat_answer_fact(out, "Cores needed",
+                     leat_words_number(leat_fields_number(row, "cores_needed"), value),
+                     "to keep it busy");
+    if (!isnan(bytes))
+        leat_answer_fact(out, "Storage needed", leat_words_unit(bytes / 1e6, "MB/s", value),
+                         "to keep it busy");
+}
+
+int leat_page_whatif_section(leat_page *page, const json_t *json)
+{
+    const json_t *const rows = leat_fields_list(json, "rows");
+    char names[LEAT_BARS_MOST][LEAT_WORDS_SIZE];
+    leat_bars data = { .id = "whatif",
+                       .title = "How long each device would wait",
+                       .about =
+                           "Share of the time in which the simulated device would be idle, because "
+                           "this machine cannot feed it.",
+                       .axis = "% of the time idle",
+                       .unit = "%",
+                       .names = "threads" };
+    for (size_t i = 0; i < json_array_size(rows) && data.n < LEAT_BARS_MOST; i++) {
+        const json_t *const row = json_array_get(rows, i);
+        leat_words_unit(leat_fields_number(row, "threads"), "threads", names[data.n]);
+        leat_bars_add(&data, (leat_bar){ .group = leat_fields_text_or(row, "device", "?"),
+                                         .name = names[data.n],
+                                         .kind = "input_wait",
+                                         .value = leat_fields_number(row, "idle"),
+                                         .low = NAN,
+                                         .high = NAN });
+    }
+    if (data.n == 0)
+        return LEAT_OK;
+    const leat_chart chart = leat_chart_bars(&data);
+    return leat_page_chart(page, &chart);
+}

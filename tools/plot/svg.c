@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "svg.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { CHARACTER_PX = 7 }; /* a wide mean: a text that is cut too early can still be read */
+
+/* Bytes of the character at `text`; 0: it is not UTF-8, or none that XML allows. */
+static size_t character(const char *text)
+{
+    const unsigned char *const c = (const unsigned char *)text;
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    const size_t n = c[0] < 0x80   ? 1
+                     : c[0] < 0xc0 ? 0
+                     : c[0] < 0xe0 ? 2
+                     : c[0] < 0xf0 ? 3
+                     : c[0] < 0xf8 ? 4
+                                   : 0;
+    uint32_t code = n > 1 ? c[0] & (0x7fu >> n) : c[0];
+    for (size_t i = 1; i < n; i++) {
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (c[i] & 0x3f);
+    }
+    if (n == 1)
+        return code >= ' ' && code != 127;
+    const bool no_character = (code >= 0xd800 && code < 0xe000) || (code & 0xfffe) == 0xfffe;
+    return n > 1 && code >= least[n] && code <= 0x10ffff && !no_character ? n : 0;
+}
+
+void leat_svg_escape(FILE *out, const char *text)
+{
+    static const char signs[] = "&<>\"'";
+    static const char *const names[] = { "&amp;", "&lt;", "&gt;", "&quot;", "&#39;" };
+    for (size_t n; *text; text += n ? n : 1) {
+        const char *const sign = strchr(signs, *text);
+        n = character(text);
+        if (sign)
+            fputs(names[sign - signs], out);
+        else
+            fwrite(n ? text : "?", 1, n ? n : 1, out);
+    }
+}
+
+static void put_class(FILE *out, const char *kind)
+{
+    if (*kind)
+        fprintf(out, " class=\"%s\"", kind);
+}
+
+void leat_svg_text(FILE *out, double x, double y, const char *kind, const char *anchor,
+                   const char *words)
+{
+    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\"", x, y);
+    put_class(out, kind);
+    fprintf(out, " text-anchor=\"%s\">", anchor);
+    leat_svg_escape(out, words);
+    fputs("</text>\n", out);
+}
+
+void leat_svg_rect(FILE *out, double x, double y, double width, double height, const char *kind)
+{
+    fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"", x, y, width, height);
+    put_class(out, kind);
+    fputs("/>\n", out);
+}
+
+void leat_svg_line(FILE *out, double x1, double y1, double x2, double y2, const char *kind)
+{
+    fprintf(out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"", x1, x2, y1, y2);
+    put_class(out, kind);
+    fputs("/>\n", out);
+}
+
+/* Bytes of the character of UTF-8 at `text`. */
+static size_t bytes_of(const char *text)
+{
+    size_t n = 1;
+    while ((text[n] & 0xc0) == 0x80)
+        n++;
+    return n;
+}
+
+double leat_svg_width(const char *text)
+{
+    double width = 0;
+    for (; *text; text += bytes_of(text))
+        width += CHARACTER_PX;
+    return width;
+}
+
+const char *leat_svg_fit(const char *text, double width, char *out, size_t size)
+{
+    static const char end[] = "…";
+    size_t n = 0;
+    double left = width - (leat_svg_width(text) > width || strlen(text) >= size ? CHARACTER_PX : 0);
+    while (text[n] && left >= CHARACTER_PX && n + bytes_of(text + n) + sizeof end <= size) {
+        n += bytes_of(text + n);
+        left -= CHARACTER_PX;
+    }
+    memcpy(out, text, n);
+    strcpy(out + n, text[n] ? end : "");
+    return out;
+}

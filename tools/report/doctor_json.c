@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * doctor_json.c: a doctor's result as JSON. Its keys are a contract with `leat report`. */
+#include <math.h>
+
+#include "doctor_report.h"
+
+static json_t *interval(const leat_estimate *e)
+{
+    json_t *pair = json_array();
+    json_array_append_new(pair, json_real(e->low));
+    json_array_append_new(pair, json_real(e->high));
+    return pair;
+}
+
+static json_t *verdict_json(const leat_doctor_verdict *v)
+{
+    json_t *json = json_object();
+    leat_json_text(json, "class", v->name);
+    leat_json_text(json, "label", v->label);
+    leat_json_text(json, "severity", v->severity);
+    leat_json_text(json, "also", v->also);
+    leat_json_text(json, "sentence", v->sentence);
+    return json;
+}
+
+static json_t *evidence_json(const leat_doctor_result *r)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < r->n_evidence; i++) {
+        json_t *one = json_object();
+        leat_json_text(one, "name", r->evidence[i].name);
+        leat_json_real(one, "value", r->evidence[i].value);
+        leat_json_text(one, "unit", r->evidence[i].unit);
+        leat_json_text(one, "text", r->evidence[i].text);
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+static json_t *capacities_json(const leat_doctor_result *r)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < r->n_capacities; i++) {
+        const leat_doctor_capacity *c = &r->capacities[i];
+        json_t *one = json_object();
+        leat_json_text(one, "name", c->name);
+        leat_json_text(one, "kind", c->kind);
+        leat_json_real(one, "samples_per_s", c->samples_per_s.value);
+        leat_json_add(one, "interval", interval(&c->samples_per_s));
+        leat_json_real(one, "step_ms", c->step_ms);
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+static json_t *waterfall_json(const leat_doctor_result *r)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < LEAT_DOCTOR_SHARES; i++) {
+        json_t *one = json_object();
+        leat_json_text(one, "class", r->shares[i].name);
+        leat_json_real(one, "share", r->shares[i].share);
+        leat_json_real(one, "ms", r->shares[i].ms);
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+static json_t *costs_json(const leat_doctor_result *r)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < r->n_one_time; i++) {
+        json_t *one = json_object();
+        leat_json_text(one, "name", r->one_time[i].name);
+        leat_json_real(one, "ms", r->one_time[i].ms);
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+static json_t *suggestion_json(const leat_doctor_suggestion *s)
+{
+    json_t *one = json_object(), *set = json_array();
+    for (int32_t i = 0; i < s->n_set; i++)
+        json_array_append_new(set, json_string(s->set[i]));
+    leat_json_text(one, "title", s->title);
+    leat_json_text(one, "why", s->why);
+    leat_json_add(one, "set", set);
+    leat_json_real(one, "predicted_step_ms", s->predicted_step_ms);
+    leat_json_real(one, "predicted_samples_per_s", s->predicted_samples_per_s);
+    leat_json_real(one, "gain", s->gain);
+    leat_json_real(one, "verified_step_ms", s->is_verified ? s->verified_step_ms : NAN);
+    leat_json_real(one, "before_step_ms", s->is_verified ? s->before_step_ms : NAN);
+    leat_json_real(one, "verified_gain", s->is_verified ? s->verified_gain : NAN);
+    leat_json_add(one, "right", s->is_verified ? json_boolean(s->right) : json_null());
+    return one;
+}
+
+static json_t *suggestions_json(const leat_doctor_result *r)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < r->n_suggestions; i++)
+        json_array_append_new(list, suggestion_json(&r->suggestions[i]));
+    return list;
+}
+
+static json_t *next_wall_json(const leat_doctor_result *r)
+{
+    json_t *json = json_object();
+    if (!r->next_wall[0]) {
+        json_decref(json);
+        return json_null();
+    }
+    leat_json_text(json, "name", r->next_wall);
+    leat_json_real(json, "step_ms", r->next_wall_step_ms);
+    return json;
+}
+
+static json_t *environment_json(const leat_doctor_result *r)
+{
+    json_t *json = json_object();
+    leat_json_int(json, "cores", r->cores);
+    leat_json_real(json, "cores_taken", r->cores_taken);
+    leat_json_real(json, "throttled", r->throttled);
+    return json;
+}
+
+json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *config)
+{
+    json_t *json = leat_json_open("doctor");
+    leat_json_int(json, "schema", 1);
+    leat_json_text(json, "config", config);
+    leat_json_text(json, "device", r->device);
+    leat_json_bool(json, "simulated", r->simulated);
+    leat_json_real(json, "batch", r->batch);
+    leat_json_int(json, "threads", r->threads);
+    leat_json_int(json, "rounds", r->rounds);
+    leat_json_int(json, "steps", r->steps);
+    leat_json_int(json, "warmup_steps", r->warmup_steps);
+    leat_json_add(json, "verdict", verdict_json(&r->verdict));
+    leat_json_add(json, "evidence", evidence_json(r));
+    leat_json_add(json, "capacities", capacities_json(r));
+    leat_json_add(json, "waterfall", waterfall_json(r));
+    leat_json_real(json, "samples_per_s", r->samples_per_s.value);
+    leat_json_add(json, "samples_per_s_interval", interval(&r->samples_per_s));
+    leat_json_real(json, "predicted_step_ms", r->predicted_step_ms);
+    leat_json_real(json, "measured_step_ms", r->measured_step_ms);
+    leat_json_real(json, "probe", r->probe >= 0 ? r->probe : NAN);
+    leat_json_add(json, "next_wall", next_wall_json(r));
+    leat_json_add(json, "one_time", costs_json(r));
+    leat_json_int(json, "tried", r->n_tried);
+    leat_json_add(json, "suggestions", suggestions_json(r));
+    leat_json_add(json, "environment", environment_json(r));
+    leat_json_real(json, "seconds", r->seconds);
+    return json;
+}
