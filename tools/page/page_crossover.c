@@ -14,10 +14,11 @@ enum { POINTS_MOST = 2000, FIT_POINTS = 40 };
 /* The measured points of a device. */
 static int add_points(leat_lines *lines, const json_t *device, int colour)
 {
+    const bool simulated = leat_fields_true(device, "simulated");
     const json_t *const points = leat_fields_list(device, "points");
     const int n = leat_fields_count(points, POINTS_MOST);
     leat_line *const line =
-        leat_lines_add(lines, leat_fields_text_or(device, "name", "?"), n, true);
+        leat_lines_add(lines, leat_fields_text_or(device, "name", "?"), simulated, n, true);
     if (!line)
         return LEAT_E_NOMEM;
     line->colour = colour;
@@ -44,7 +45,7 @@ static int add_fit(leat_lines *lines, const json_t *device, int colour)
     }
     if (!(low > 0 && low < high) || isnan(alpha) || isnan(beta))
         return LEAT_OK;
-    leat_line *const line = leat_lines_add(lines, measured->name, FIT_POINTS + 1, false);
+    leat_line *const line = leat_lines_add(lines, measured->name, false, FIT_POINTS + 1, false);
     if (!line)
         return LEAT_E_NOMEM;
     lines->lines[lines->n - 2].dots = true;

@@ -50,6 +50,7 @@ int leat_page_whatif_section(leat_page *page, const json_t *json)
     char names[LEAT_BARS_MOST][LEAT_WORDS_SIZE];
     leat_bars data = { .id = "whatif",
                        .title = "How long each device would wait",
+                       .simulated = true,
                        .about =
                            "Share of the time in which the simulated device would be idle, because "
                            "this machine cannot feed it.",
