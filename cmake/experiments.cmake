@@ -16,7 +16,7 @@ file(CONFIGURE OUTPUT ${generated}/experiment_configs.c @ONLY CONTENT
 #include <stddef.h>
 #include <string.h>
 
-#include \"experiment/experiment.h\"
+#include \"experiment/experiment_rows.h\"
 
 static const struct {
     const char *name, *text;

@@ -139,7 +139,7 @@ static void print_devices(const leat_compare_result *result)
     }
 }
 
-static void print_result(const leat_compare_result *result)
+static void print_result(const leat_compare_result *result, const char *path)
 {
     print_devices(result);
     leat_terminal_say(2,
@@ -155,10 +155,11 @@ static void print_result(const leat_compare_result *result)
     putchar('\n');
     for (int32_t i = 0; i < result->n_arms; i++)
         print_sentence(&result->arms[i]);
-    if (result->n_arms == 1) /* the summary is its sentence */
-        return;
-    putchar('\n');
-    leat_terminal_say(0, "%s", result->summary);
+    if (result->n_arms > 1) { /* the summary of one arm is its sentence */
+        putchar('\n');
+        leat_terminal_say(0, "%s", result->summary);
+    }
+    leat_terminal_say(2, "leat doctor %s says what to change", path);
 }
 
 static int compare(const struct compare_options *o, const char *path, leat_config *config,
@@ -176,7 +177,7 @@ static int compare(const struct compare_options *o, const char *path, leat_confi
     int rc = leat_compare(config, o->vary.values, (size_t)o->vary.n, &how, result, err);
     leat_progress_fini(&progress);
     if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
-        print_result(result);
+        print_result(result, path);
     if (rc == LEAT_OK)
         rc = leat_json_write(result_json(result, path, &o->vary), o->json, err);
     return rc;

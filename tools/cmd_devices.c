@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat devices: lists the devices for training, and why some are not available. */
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "help/help.h"
 #include "report/json.h"
@@ -33,6 +35,15 @@ static void print_device(const leat_device_info *info)
     leat_terminal_entry(stdout, head, 28, info->text);
 }
 
+/* Of GPUs, where there is one: opening them takes a while. */
+static bool wants_libraries(const leat_device_info *infos, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (infos[i].available && !strncmp(infos[i].name, "cuda:", 5))
+            return true;
+    return false;
+}
+
 static void print_options(void)
 {
     printf("\n");
@@ -58,9 +69,18 @@ static int run(const leat_call *call)
         if (!leat_json_to_stdout(o->json))
             print_device(&infos[i]);
     }
+    char libraries[4096] = "";
+    if (wants_libraries(infos, found < n ? found : n))
+        leat_device_libraries("cuda", libraries, sizeof libraries);
+    if (*libraries && !leat_json_to_stdout(o->json))
+        leat_terminal_entry(stdout, "cuda: training", 28, libraries);
     if (!leat_json_to_stdout(o->json))
         print_options();
     free(infos);
+    if (*libraries)
+        leat_json_text(json, "cuda_libraries", libraries);
+    else
+        leat_json_add(json, "cuda_libraries", json_null());
     leat_json_add(json, "devices", list);
     return leat_json_write(json, o->json, &err) < 0 ? leat_command_fail("devices", &err)
                                                     : LEAT_EXIT_OK;

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "command.h"
-#include "experiment/experiment.h"
+#include "experiment/experiment_rows.h"
 #include "files.h"
 #include "report/experiment_report.h"
 #include "report/json.h"

@@ -3,6 +3,7 @@
  * leat train: trains the model of a config, and reports per epoch where the device's time went. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "convert/jpeg_side.h"
 #include "files.h"
@@ -209,6 +210,8 @@ static int open_all(struct train *t, leat_error *err)
     how.expect = leat_trainer_get_info(t->run.trainer)->expect;
     how.state = *t->found.path ? &t->found.state : NULL;
     t->run.first = how.first_batch;
+    if (!how.state && (rc = leat_trainer_start_at(t->run.trainer, how.first_batch, err)) < 0)
+        return rc;
     return leat_loader_open(t->run.plan, &how, &t->run.loader, err);
 }
 
@@ -228,6 +231,18 @@ static void print_head(const struct train *t)
         leat_terminal_say(
             2, "simulated: times are modelled, no arithmetic is done, so there is no loss");
     fflush(stdout);
+}
+
+/* Shares alone prove no cause, because any thread can be late when all cores are busy. */
+static void print_guess(const struct train *t)
+{
+    const leat_trainer_info *const info = leat_trainer_get_info(t->run.trainer);
+    char text[256];
+    if (!t->run.has_meter)
+        return;
+    leat_doctor_guess(&t->run.meter, !strcmp(info->device, "cpu"), text, sizeof text);
+    leat_terminal_say(2, "%s%s; a guess from this run alone, `leat doctor %s` measures the parts",
+                      info->simulated ? "simulated, " : "", text, t->path);
 }
 
 static void print_end(const struct train *t, double seconds)
@@ -250,6 +265,7 @@ static void print_end(const struct train *t, double seconds)
     leat_bad_list_print("", t->run.loader);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
     leat_jpeg_side_print(&stats);
+    print_guess(t);
 }
 
 static json_t *input_json(const struct train *t)

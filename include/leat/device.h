@@ -51,6 +51,10 @@ LEAT_API int leat_device_get_launches(const leat_device *device, leat_device_lau
  * there are. No device stays open. */
 LEAT_API size_t leat_devices(leat_device_info *out, size_t n);
 
+/* Writes one line about the libraries of training on devices of this kind ("cuda"): versions and paths, or what
+ * is missing. "": it needs none. Opens them, which takes a while the first time. Returns text. */
+LEAT_API char *leat_device_libraries(const char *kind, char *text, size_t size);
+
 /* The options that a name of this kind ("cpu", "sim", "cuda") may carry in braces, for help and
  * reference; ends with LEAT_OPTION_END. NULL: none, or no such kind. Static storage. */
 LEAT_API const leat_option *leat_device_options(const char *kind);

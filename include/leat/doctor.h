@@ -77,8 +77,9 @@ typedef struct leat_doctor_suggestion {
     double predicted_samples_per_s;
     double gain; /* samples/s: 0.25 is a quarter more */
     int32_t is_verified;
-    double verified_step_ms, verified_gain; /* the whole, against the job alternating with it */
-    int32_t right;                          /* the prediction is within 15 % of that step time */
+    /* The whole with the change, in turns with the job as it is. */
+    double verified_step_ms, before_step_ms, verified_gain;
+    int32_t right; /* the predicted step time, relative to the job's, is within 15 % of this */
 } leat_doctor_suggestion;
 
 typedef struct leat_doctor_result {
@@ -101,7 +102,8 @@ typedef struct leat_doctor_result {
                      slack; -1: not needed */
     int32_t n_one_time;
     leat_doctor_cost one_time[LEAT_DOCTOR_MAX_ONE_TIME];
-    int32_t n_suggestions; /* best first */
+    int32_t n_tried;       /* changes whose values this config and device allow */
+    int32_t n_suggestions; /* of them, those that gain 3 % or more; best first */
     leat_doctor_suggestion suggestions[LEAT_DOCTOR_MAX_SUGGESTIONS];
     int32_t cores, threads;
     double cores_taken; /* by other processes; 0: not known */

@@ -101,6 +101,11 @@ LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory 
  *          LEAT_E_DEVICE, LEAT_E_NOMEM */
 LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);
 
+/* Before the first step: the schedule of the learning rate begins at this batch of the run (from 0), as it does
+ * after leat_checkpoint_resume(). The optimizer's state and its own count of updates begin anew.
+ * returns  LEAT_OK; LEAT_E_ARGUMENT: batch < 0, or steps were made */
+LEAT_API int leat_trainer_start_at(leat_trainer *trainer, int64_t batch, leat_error *err);
+
 /* n steps on one batch that stays on the device: measures the step without waiting for input. As
  * leat_trainer_step(), with times per step; the batch is released after the last one. */
 LEAT_API int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n,
@@ -170,6 +175,7 @@ LEAT_API const leat_kind *leat_schedule_kind(size_t i);
 LEAT_API const leat_kind *leat_preset_kind(size_t i); /* ready-made models */
 LEAT_API const leat_kind *leat_average_kind(size_t i);
 LEAT_API const leat_kind *leat_train_kind(size_t i);
+LEAT_API const leat_kind *leat_cuda_kind(size_t i); /* train.cuda (i = 0) */
 
 #ifdef __cplusplus
 }

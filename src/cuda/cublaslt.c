@@ -171,8 +171,7 @@ void leat_cublaslt_close(leat_cublaslt_matmul **matmul)
 
 /* --- choosing and running ---------------------------------------------------------------------- */
 
-int leat_cublaslt_ways(leat_cublaslt_matmul *m, void *handle, int most, leat_cublaslt_choice *ways,
-                       int *n, leat_error *err)
+static int ask(leat_cublaslt_matmul *m, void *handle, int most, leat_cublaslt_choice *ways, int *n)
 {
     int found = 0;
     *n = 0;
@@ -181,6 +180,17 @@ int leat_cublaslt_ways(leat_cublaslt_matmul *m, void *handle, int most, leat_cub
     for (int i = 0; rc == 0 && i < found; i++)
         if (ways[i].state == CUBLAS_STATUS_SUCCESS)
             ways[(*n)++] = ways[i];
+    return rc;
+}
+
+/* Where the pedantic type has no algorithm, COMPUTE_32F is as strict unless NVIDIA_TF32_OVERRIDE is set. */
+int leat_cublaslt_ways(leat_cublaslt_matmul *m, void *handle, int most, leat_cublaslt_choice *ways,
+                       int *n, leat_error *err)
+{
+    int rc = ask(m, handle, most, ways, n);
+    if (*n == 0 && m->spec.type == LEAT_PRECISION_FP32 &&
+        set_desc(m, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, CUBLAS_COMPUTE_32F) == 0)
+        rc = ask(m, handle, most, ways, n);
     return *n ? LEAT_OK
               : failed(m, LEAT_E_UNSUPPORTED, rc ? rc : CUBLAS_STATUS_NOT_SUPPORTED,
                        "asking for algorithms", err);

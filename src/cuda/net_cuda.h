@@ -167,6 +167,11 @@ static inline int leat_net_use(leat_net *net, leat_error *err)
     return leat_gpu_check(net->gpu, cudaSetDevice(net->gpu->number), "choosing the device", err);
 }
 
+/* --- net_choose.c ------------------------------------------------------------------------------ */
+
+/* Sets loss and optimizer of the net, or says what does not run on a GPU. */
+int leat_net_choose(leat_net *net, leat_error *err);
+
 /* --- net_memory.c ------------------------------------------------------------------------------ */
 
 /* Zeroed device memory that close frees; `what` is for the message. */

@@ -240,45 +240,7 @@ static int open_tensors(leat_net *net, leat_error *err)
     return open_saved(net, err);
 }
 
-/* --- what the device can ---------------------------------------------------------------------- */
-
-/* Names and numbers of what has a form on the device. */
-typedef struct known {
-    const char *name;
-    int32_t number;
-} known;
-
-static int32_t number_of(const known *list, const char *name)
-{
-    while (list->name && strcmp(list->name, name))
-        list++;
-    return list->name ? list->number : -1;
-}
-
-static int choose(leat_net *net, leat_error *err)
-{
-    static const known losses[] = { { "softmax_cross_entropy", LEAT_LOSS_SOFTMAX },
-                                    { "binary_cross_entropy", LEAT_LOSS_BINARY },
-                                    { "mean_squared_error", LEAT_LOSS_SQUARED },
-                                    { 0 } };
-    static const known optimizers[] = { { "sgd", LEAT_OPTIM_SGD },
-                                        { "adam", LEAT_OPTIM_ADAM },
-                                        { "adamw", LEAT_OPTIM_ADAMW },
-                                        { "lars", LEAT_OPTIM_LARS },
-                                        { 0 } };
-    const char *const loss = net->model->loss->kind.name;
-    const char *const update = net->model->optimizer->kind.name;
-    net->loss = number_of(losses, loss);
-    net->optimizer = number_of(optimizers, update);
-    if (net->loss == LEAT_LOSS_BINARY &&
-        ((const leat_binary_options *)net->model->loss_options)->with_logits)
-        net->loss = LEAT_LOSS_BINARY_LOGITS;
-    if (net->loss >= 0 && net->optimizer >= 0)
-        return LEAT_OK;
-    return leat_gpu_fail(err, LEAT_E_UNSUPPORTED,
-                         "%s '%s' does not run on a GPU yet: use another one, or device: cpu",
-                         net->loss < 0 ? "loss" : "optimizer", net->loss < 0 ? loss : update);
-}
+/* --- open ------------------------------------------------------------------------------------ */
 
 /* Factors of the loss of each class, if there are. */
 static int open_class_weights(leat_net *net, leat_error *err)
@@ -372,8 +334,10 @@ static int open_plans(leat_net *net, leat_error *err)
 
 int leat_net_open_all(leat_net *net, leat_error *err)
 {
-    const leat_gpu_lib_options options = { .device = net->gpu->number };
-    int rc = choose(net, err);
+    const leat_gpu_lib_options options = { .device = net->gpu->number,
+                                           .measure = net->model->measure_plans,
+                                           .cache_path = net->model->plan_cache };
+    int rc = leat_net_choose(net, err);
     if (rc < 0 || (rc = leat_net_use(net, err)) < 0 ||
         (rc = leat_gpu_stream_open(&net->gpu->base, &net->own, err)) < 0 ||
         (rc = find_kernels(net, err)) < 0 || (rc = open_tensors(net, err)) < 0)

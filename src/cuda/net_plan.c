@@ -226,7 +226,9 @@ static int pool(const maker *m)
         [LEAT_PRIM_AVG_POOL] = LEAT_NET_avg_pool,
         [LEAT_PRIM_AVG_POOL_GRAD] = LEAT_NET_avg_pool_grad,
     };
-    leat_net_call *const c = add(m, kernels[m->op->prim], elements(m, m->op->out[0]));
+    const int32_t n_channels = (int32_t)m->layer->in.dims[2];
+    const int32_t lanes = n_channels % LEAT_EIGHT ? 1 : LEAT_EIGHT;
+    leat_net_call *const c = add(m, kernels[m->op->prim], elements(m, m->op->out[0]) / lanes);
     const leat_sliding *const s = &m->op->window;
     if (!c)
         return LEAT_E_NOMEM;
@@ -238,7 +240,8 @@ static int pool(const maker *m)
         w->stride[k] = (int32_t)s->stride[k];
         w->low[k] = (int32_t)s->pad_low[k];
     }
-    c->args.train.channels = (int32_t)m->layer->in.dims[2];
+    c->args.train.channels = n_channels;
+    c->args.train.lanes = lanes;
     return LEAT_OK;
 }
 

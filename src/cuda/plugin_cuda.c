@@ -10,6 +10,7 @@
 #include "gpu.h"
 #include "gpu_nvjpeg.h"
 #include "net_cuda.h"
+#include "train_lib.h"
 
 /* Writes why there is no GPU, and what would help. */
 static void describe_absent(leat_device_info *out, int driver, int runtime, cudaError_t rc)
@@ -106,6 +107,11 @@ static int find_gpu(const char *spec, int *number, leat_device_info *info, leat_
     return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "%s", info->text);
 }
 
+static void libraries(char *text, size_t size)
+{
+    leat_gpu_lib_functions.describe(text, size);
+}
+
 static void close_gpu(leat_device *device)
 {
     leat_gpu *const gpu = leat_gpu_of(device);
@@ -175,6 +181,7 @@ static const leat_device_table table = {
     .record_start = leat_gpu_record_start,
     .record_stop = leat_gpu_record_stop,
     .utilisation = leat_gpu_utilisation,
+    .libraries = libraries,
     .train = leat_net_backend,
 };
 

@@ -110,8 +110,7 @@ static int lib_open(const leat_gpu_lib_options *options, leat_gpu_lib **out, lea
         lib_close(&l);
         return rc;
     }
-    if (options->cache_path)
-        snprintf(l->cache_path, sizeof l->cache_path, "%s", options->cache_path);
+    snprintf(l->cache_path, sizeof l->cache_path, "%s", options->cache_path);
     l->target = (leat_cudnn_target){ .api = &libs->cudnn,
                                      .handle = l->cudnn,
                                      .device = l->device,
@@ -120,9 +119,14 @@ static int lib_open(const leat_gpu_lib_options *options, leat_gpu_lib **out, lea
     return LEAT_OK;
 }
 
-static void lib_describe(const leat_gpu_lib *lib, char *text, size_t size)
+static void lib_describe(char *text, size_t size)
 {
-    leat_gpu_libs_describe(lib->libs, text, size);
+    leat_error err = { 0 };
+    const leat_gpu_libs *const libs = leat_gpu_libs_open(&err);
+    if (libs)
+        leat_gpu_libs_describe(libs, text, size);
+    else
+        snprintf(text, size, "%s", err.message);
 }
 
 /* --- running ----------------------------------------------------------------------------------- */

@@ -102,7 +102,7 @@ typedef struct leat_gpu_lib_args {
 typedef struct leat_gpu_lib_options {
     int device;   /* number of the current device of the calling thread */
     bool measure; /* choose among the first few plans by timing them; false: by heuristics */
-    const char *cache_path; /* folder for plans between runs; NULL: none */
+    const char *cache_path; /* folder for plans between runs; "": none */
 } leat_gpu_lib_options;
 
 typedef struct leat_gpu_lib_table {
@@ -111,8 +111,8 @@ typedef struct leat_gpu_lib_table {
      * what to install. Never ends the process. */
     int (*open)(const leat_gpu_lib_options *options, leat_gpu_lib **out, leat_error *err);
     void (*close)(leat_gpu_lib **lib); /* after all its ops */
-    /* One line: versions and the paths that were taken. */
-    void (*describe)(const leat_gpu_lib *lib, char *text, size_t size);
+    /* One line: versions and the paths that were taken, or what is missing. Opens the libraries. */
+    void (*describe)(char *text, size_t size);
     /* stream: for timing and for whatever a library must do once. Waits for it.
      * LEAT_E_UNSUPPORTED: no engine does this; the message says which shape and type. */
     int (*op_open)(leat_gpu_lib *lib, const leat_gpu_lib_spec *spec, cudaStream_t stream,

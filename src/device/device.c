@@ -104,12 +104,29 @@ size_t leat_devices(leat_device_info *out, size_t n)
     return count;
 }
 
-const leat_option *leat_device_options(const char *kind)
+static const leat_device_table *table_of_kind(const char *kind)
 {
     for (size_t i = 0; kind && i < N_TABLES; i++)
         if (!strcmp(tables[i]->kind, kind))
-            return tables[i]->options;
+            return tables[i];
     return NULL;
+}
+
+const leat_option *leat_device_options(const char *kind)
+{
+    const leat_device_table *const table = table_of_kind(kind);
+    return table ? table->options : NULL;
+}
+
+char *leat_device_libraries(const char *kind, char *text, size_t size)
+{
+    const leat_device_table *const table = table_of_kind(kind);
+    if (!text || !size)
+        return text;
+    *text = 0;
+    if (table && table->libraries)
+        table->libraries(text, size);
+    return text;
 }
 
 void *leat_device_host_alloc(leat_device *device, size_t bytes)

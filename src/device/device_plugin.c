@@ -95,9 +95,17 @@ static size_t cuda_list(leat_device_info *out, size_t n)
     return 1;
 }
 
+static void cuda_libraries(char *text, size_t size)
+{
+    pthread_once(&plugin.once, load);
+    if (plugin.table)
+        plugin.table->libraries(text, size);
+}
+
 const leat_device_table leat_device_cuda = {
     .kind = "cuda",
     .help = "an NVIDIA GPU, through the plugin " LEAT_CUDA_PLUGIN,
     .open = cuda_open,
     .list = cuda_list,
+    .libraries = cuda_libraries,
 };

@@ -102,6 +102,8 @@ typedef struct leat_device_table {
     void (*close)(leat_device *device);
     /* Lists all devices of this kind, see leat_devices(). */
     size_t (*list)(leat_device_info *out, size_t n);
+    /* See leat_device_libraries(). NULL: it needs none. */
+    void (*libraries)(char *text, size_t size);
 
     /* Allocate device memory, aligned to 256 bytes, and pinned host memory. NULL: none left. */
     void *(*device_alloc)(leat_device *device, size_t bytes);

@@ -72,7 +72,7 @@ static const leat_stage_fact *slowest_stage(const leat_facts *f)
     return slowest;
 }
 
-/* Workers wait inside a stage; on a busy machine waiting for a core does not count. */
+/* On a busy machine waiting for a core does not count. */
 static bool waits_inside(const leat_facts *f, const leat_stage_fact *stage)
 {
     return stage->cpu_ns < 0.5 * stage->wall_ns && f->loader_cores < 0.5 * worker_cores(f);
@@ -82,7 +82,7 @@ static const char *manner_of(const leat_facts *f, const leat_stage_fact *stage)
 {
     if (waits_inside(f, stage))
         return ": latency-bound";
-    if (f->threads < leat_forecast_cores(f) - 0.5)
+    if (f->threads < f->cores)
         return ": serial";
     return f->loader_cores >= 0.75 * worker_cores(f) || stage->cpu_ns >= 0.9 * stage->wall_ns
                ? ": cpu-saturated"
@@ -107,6 +107,19 @@ static void label_input(const leat_facts *f, char label[48])
                  manner_of(f, stage));
 }
 
+bool leat_diagnose_waits(const leat_facts *f)
+{
+    const leat_stage_fact *stage = slowest_stage(f);
+    return stage && waits_inside(f, stage);
+}
+
+/* Workers sleep because the memory of batches is still being copied. A copy from pageable memory takes a
+ * worker's time, so it comes on top of its other work. */
+static bool copies_hold_workers(const leat_facts *f)
+{
+    return f->copying >= 0.4 && f->reads_in_flight < 0.5 && (f->pageable || f->asleep >= 0.25);
+}
+
 static const char *transfer_label(const leat_facts *f)
 {
     return f->pageable                                       ? "pageable"
@@ -119,9 +132,12 @@ static const char *transfer_label(const leat_facts *f)
 static void say_input(const leat_facts *f, double copies_bind, const char *why, leat_diagnosis *d)
 {
     char label[48];
-    if (f->copying >= copies_bind) {
-        say(d, "transfer-bound", transfer_label(f), severity_of(beyond_step(f), COPY),
-            "the device waits for copies of batches");
+    const bool holds = f->overlaps && f->copying < copies_bind && copies_hold_workers(f);
+    if (holds || f->copying >= copies_bind) {
+        say(d, "transfer-bound", holds && !f->pageable ? "not-overlapped" : transfer_label(f),
+            severity_of(beyond_step(f), COPY),
+            holds ? "copies and the workers wait for each other"
+                  : "the device waits for copies of batches");
         return;
     }
     label_input(f, label);
@@ -191,7 +207,8 @@ static void say_shared(const leat_facts *f, leat_diagnosis *d)
     const leat_forecast m = leat_forecast_of(f);
     const double run = f->run.value > 0 ? f->rows / f->run.value * 1e9 : 0;
     const bool full = m.shared > 0 && run <= EXPLAINS * m.shared;
-    if (!full && m.shared > 0 && is_taken(f))
+    const double quiet = m.shared * leat_forecast_cores(f) / (f->cores ? f->cores : 1);
+    if (is_taken(f) && m.shared > 0 && run > EXPLAINS * quiet) /* nor without the others */
         say_unclear(f, d);
     else
         say(d, "shared-cores", full ? "cores-full" : "trainer-starved",
@@ -216,12 +233,12 @@ static void say_slower_step(const leat_facts *f, leat_diagnosis *d)
     else if (copy >= COPY_COUNTS && f->of_step.value >= REACHES * (1 - copy))
         say(d, "transfer-bound", f->pageable ? "pageable" : "not-overlapped",
             severity_of(copy, COPY), "each step waits for the copy of its batch");
-    else if (wait >= WAIT_COUNTS && f->of_step.value >= REACHES * (1 - wait))
-        say(d, "input-bound", "ordering", severity_of(wait, INPUT),
-            "the loader keeps up on average, but batches come unevenly");
     else if (f->cores && f->run_cores >= CORES_FULL * f->cores)
         say(d, "shared-cores", "driver-starved", severity_of(beyond_step(f), INPUT),
             "workers took the core of the thread that feeds the device");
+    else if (wait >= WAIT_COUNTS && f->of_step.value >= REACHES * (1 - wait))
+        say(d, "input-bound", "ordering", severity_of(wait, INPUT),
+            "the loader keeps up on average, but batches come unevenly");
     else
         say_unclear(f, d);
 }
@@ -243,6 +260,13 @@ static void name_second(const leat_facts *f, leat_diagnosis *d)
     d->also = other.name;
 }
 
+/* The loader needs far longer than the cores would need for all work: its rate has another reason. */
+static bool cores_suffice(const leat_facts *f)
+{
+    const leat_forecast m = leat_forecast_of(f);
+    return m.shared > 0 && m.shared < NEAR_ENOUGH * m.loader && f->of_loader.value >= NEAR_ENOUGH;
+}
+
 static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
 {
     const leat_estimate slack = f->loader_of_step;
@@ -255,6 +279,8 @@ static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
         say_step(f, d);
     else if (input && reaches(f->of_loader))
         say_input(f, BUSY_ENOUGH, "the device waits for batches", d);
+    else if (f->on_host && input && cores_suffice(f))
+        say_input(f, BUSY_ENOUGH, "the step waits for batches, and cores are not the reason", d);
     else if (f->on_host)
         say_shared(f, d);
     else if (input && f->of_loader.value >= NEAR_ENOUGH)

@@ -31,7 +31,9 @@ typedef struct leat_diagnosis {
     char why[200];        /* for a sentence */
 } leat_diagnosis;
 
-/* Least shares at which a finding is moderate and high. */
 void leat_diagnose(const leat_facts *facts, leat_diagnosis *out);
+
+/* Whether workers wait inside the loader's slowest stage instead of computing. */
+bool leat_diagnose_waits(const leat_facts *facts);
 
 #endif

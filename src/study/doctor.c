@@ -223,6 +223,7 @@ static int suggest(struct doctor *d, leat_error *err)
     const leat_plan_info *plan = leat_plan_get_info(d->arm.plan);
     const leat_suggest_about about = {
         .config = d->config,
+        .arm = &d->arm,
         .facts = &d->facts,
         .diagnosis = &d->diagnosis,
         .prefetch = plan->prefetch,
@@ -285,9 +286,11 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
     if (rc == LEAT_OK) {
         s->is_verified = 1;
         s->verified_step_ms = mean_ms(trial->arm.runs, VERIFY_ROUNDS);
+        s->before_step_ms = mean_ms(before, VERIFY_ROUNDS);
         s->verified_gain =
             mean_rate(trial->arm.runs, VERIFY_ROUNDS) / mean_rate(before, VERIFY_ROUNDS) - 1;
-        const double off = s->predicted_step_ms / s->verified_step_ms - 1;
+        /* Both against the job at that time, since the machine may be faster or slower by now. */
+        const double off = (1 + s->verified_gain) / (1 + s->gain) - 1;
         s->right = off > -RIGHT_WITHIN && off < RIGHT_WITHIN;
     }
     if (trial)

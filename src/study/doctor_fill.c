@@ -274,24 +274,27 @@ void leat_doctor_fill_costs(const leat_facts *f, const leat_arm_once *once, int3
 char *leat_doctor_guess(const leat_meter *meter, int32_t on_host, char *text, size_t size)
 {
     const struct {
-        const char *what;
+        const char *verdict, *what;
         double share;
     } parts[] = {
-        { "it waited for batches", meter->input_wait },
-        { "it waited for copies", meter->exposed_copy },
-        { on_host ? "the training thread did not get a core, or did other work"
-                  : "it waited for the host: launches, results, other work",
+        { "input-bound", "it waited for batches", meter->input_wait },
+        { "transfer-bound", "it waited for copies", meter->exposed_copy },
+        { on_host ? "shared-cores" : "launch-bound or sync-bound",
+          on_host ? "the training thread had no core or other work"
+                  : "it waited for launches, for results to be read, or for the host",
           meter->other },
     };
     size_t most = 0;
     for (size_t i = 1; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].share > parts[most].share)
             most = i;
-    if (1 - meter->busy < 0.10)
-        leat_text(text, size, "the device was busy %.0f %% of the time: probably compute-bound",
+    const double idle = 1 - meter->busy;
+    if (idle < 0.10)
+        leat_text(text, size, "probably compute-bound: the device was busy %.0f %% of the time",
                   100 * meter->busy);
     else
-        leat_text(text, size, "the device was idle %.0f %% of the time, mostly because %s",
-                  100 * (1 - meter->busy), parts[most].what);
+        leat_text(text, size,
+                  "perhaps %s: the device was idle %.0f %% of the time, mostly because %s",
+                  parts[most].verdict, 100 * idle, parts[most].what);
     return text;
 }

@@ -54,7 +54,8 @@ static void set_prefetch(const leat_suggest_about *about, leat_doctor_suggestion
 
 static bool uneven(const leat_suggest_about *about)
 {
-    return about->prefetch > 0 && labelled(about, "ordering");
+    return about->prefetch > 0 &&
+           (labelled(about, "ordering") || labelled(about, "not-overlapped"));
 }
 
 static void set_more_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -62,9 +63,11 @@ static void set_more_prefetch(const leat_suggest_about *about, leat_doctor_sugge
     add(out, "pipeline.prefetch.batches", 4 * about->prefetch);
 }
 
+/* The loader is slower than the step, or part of the step time. */
 static bool is_input(const leat_suggest_about *about)
 {
-    return is(about, "input-bound") || !about->facts->overlaps;
+    const leat_facts *f = about->facts;
+    return !f->overlaps || f->loader.value < 1.05 * f->step.value;
 }
 
 static bool idle_cores(const leat_suggest_about *about)
@@ -82,8 +85,7 @@ static void set_all_cores(const leat_suggest_about *about, leat_doctor_suggestio
 static bool waiting_workers(const leat_suggest_about *about)
 {
     const leat_facts *f = about->facts;
-    return is_input(about) &&
-           f->loader_cores < 0.5 * (f->threads < f->cores ? f->threads : f->cores) &&
+    return is_input(about) && (leat_diagnose_waits(f) || labelled(about, "storage")) &&
            f->threads < MOST_WORKERS;
 }
 
@@ -250,29 +252,98 @@ int32_t leat_suggest_most(void)
 
 /* --- trials ------------------------------------------------------------------------------------ */
 
+/* Rates of the job and of its variant, taken in turns. On the CPU loader and step share the cores, so both run
+ * together at their split; elsewhere each part runs alone. */
+struct pair {
+    leat_trial *trial;
+    double before_rows, before_ns, after_rows, after_ns, after_steps; /* together */
+    double loader, step; /* of the job, sums of samples/s */
+};
+
+static void add_rows(const leat_meter *m, double *n, double *ns)
+{
+    *n += m->samples_per_s * (double)m->wall_ns;
+    *ns += (double)m->wall_ns;
+}
+
+static int run_together(const leat_suggest_about *about, struct pair *p, int round, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int i = 0; i < 2 && rc == LEAT_OK; i++) {
+        const bool before = (i + round) % 2 == 0;
+        leat_arm *arm = before ? about->arm : &p->trial->arm;
+        rc = leat_arm_run(arm, 0, err);
+        if (rc < 0)
+            return rc;
+        add_rows(&arm->runs[0], before ? &p->before_rows : &p->after_rows,
+                 before ? &p->before_ns : &p->after_ns);
+        p->after_steps += before ? 0 : (double)arm->runs[0].n_steps;
+    }
+    return rc;
+}
+
+static int run_parts(const leat_suggest_about *about, struct pair *p, int round, leat_error *err)
+{
+    int rc = round % 2 ? leat_trial_round(p->trial, err) : LEAT_OK;
+    if (rc == LEAT_OK && (rc = leat_arm_run_loader(about->arm, 0, err)) == LEAT_OK)
+        rc = leat_arm_run_step(about->arm, 0, err);
+    if (rc < 0)
+        return rc;
+    p->loader += about->arm->loader[0].samples_per_s;
+    p->step += about->arm->step[0].samples_per_s;
+    return round % 2 == 0 ? leat_trial_round(p->trial, err) : LEAT_OK;
+}
+
+/* The job's own forecast, from its parts as fast as they were during the trial. */
+static double forecast_before(const leat_facts *facts, const struct pair *p)
+{
+    leat_facts now = *facts;
+    const double faster = p->step / TRIAL_ROUNDS / facts->step.value;
+    now.loader.value = p->loader / TRIAL_ROUNDS;
+    now.step.value *= faster;
+    now.step_free *= faster;
+    return leat_forecast_of(&now).predicted;
+}
+
+/* The variant's step takes as long as the forecasts say, relative to the measured time of the job. */
+static void predict(const leat_suggest_about *about, const struct pair *p,
+                    leat_doctor_suggestion *s)
+{
+    const leat_facts *before = about->facts;
+    leat_facts after;
+    double faster;
+    if (p->after_ns > 0) {
+        faster = p->after_rows / p->after_ns / (p->before_rows / p->before_ns);
+        after.rows = p->after_rows * 1e-9 / p->after_steps;
+    } else {
+        leat_trial_facts(p->trial, before, &after);
+        const double now = forecast_before(before, p) / before->rows;
+        faster = now / (leat_forecast_of(&after).predicted / after.rows);
+    }
+    s->gain = faster - 1;
+    s->predicted_samples_per_s = before->run.value * faster;
+    s->predicted_step_ms = after.rows / s->predicted_samples_per_s * 1e3;
+}
+
 static int measure(const leat_suggest_about *about, leat_doctor_suggestion *s, leat_error *err)
 {
     const char *set[LEAT_DOCTOR_MAX_SET] = { NULL };
-    leat_trial *trial = calloc(1, sizeof *trial);
-    leat_facts *facts = calloc(1, sizeof *facts);
-    int rc = trial && facts ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
+    struct pair pair = { .trial = calloc(1, sizeof *pair.trial) };
+    int rc = pair.trial ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
     for (int32_t i = 0; i < s->n_set; i++)
         set[i] = s->set[i];
     if (rc == LEAT_OK)
-        rc = leat_trial_open(trial, about->config, set, s->n_set, TRIAL_ROUNDS, about->steps, err);
+        rc = leat_trial_open(pair.trial, about->config, set, s->n_set, TRIAL_ROUNDS, about->steps,
+                             err);
     for (int i = 0; i < TRIAL_ROUNDS && rc == LEAT_OK; i++)
-        rc = leat_trial_round(trial, err);
-    if (rc == LEAT_OK) {
-        leat_trial_facts(trial, about->facts, facts);
-        const leat_forecast model = leat_forecast_of(facts);
-        s->predicted_step_ms = model.predicted * 1e-6;
-        s->predicted_samples_per_s = facts->rows / model.predicted * 1e9;
-        s->gain = s->predicted_samples_per_s / about->facts->run.value - 1;
-    }
-    if (trial)
-        leat_trial_close(trial);
-    free(facts);
-    free(trial);
+        rc = pair.trial->result.on_host && pair.trial->result.overlaps
+                 ? run_together(about, &pair, i, err)
+                 : run_parts(about, &pair, i, err);
+    if (rc == LEAT_OK)
+        predict(about, &pair, s);
+    if (pair.trial)
+        leat_trial_close(pair.trial);
+    free(pair.trial);
     return rc;
 }
 
@@ -317,9 +388,32 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
         return LEAT_OK; /* such a value cannot be set in this config or on this device */
     if (rc < 0)
         return leat_fail(err, rc, "%s: %s", s.set[0], why.message);
+    out->n_tried++;
     if (s.gain >= WORTH_IT)
         insert(&s, out);
     return LEAT_OK;
+}
+
+/* Where all cores make batches, no value of the config helps: the input needs more cores or less work. Comes
+ * last, and predicts an input that keeps up. */
+static void advise_cores(const leat_suggest_about *about, leat_doctor_result *out)
+{
+    const leat_facts *f = about->facts;
+    const leat_forecast m = leat_forecast_of(f);
+    const double goal = m.step > m.copy ? m.step : m.copy;
+    if (!is(about, "input-bound") || !labelled(about, "cpu-saturated") || goal <= 0 ||
+        out->n_suggestions == LEAT_DOCTOR_MAX_SUGGESTIONS)
+        return;
+    const double times = m.loader / goal;
+    leat_doctor_suggestion *s = &out->suggestions[out->n_suggestions++];
+    *s = (leat_doctor_suggestion){ .predicted_step_ms = goal * 1e-6,
+                                   .predicted_samples_per_s = f->rows / goal * 1e9 };
+    s->gain = s->predicted_samples_per_s / f->run.value - 1;
+    leat_text(s->title, sizeof s->title, "Give the input about %.0f cores, or %.1f times less work",
+              times * f->cores + 0.5, times);
+    snprintf(
+        s->why, sizeof s->why,
+        "all cores make batches; smaller or fewer pictures, a cache, or raw records cost less");
 }
 
 int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_error *err)
@@ -331,5 +425,7 @@ int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_
         if (about->progress)
             about->progress(about->user);
     }
+    if (rc == LEAT_OK)
+        advise_cores(about, out);
     return rc;
 }

@@ -10,6 +10,7 @@
 /* A job as suggestions see it. */
 typedef struct leat_suggest_about {
     const leat_config *config; /* with the device set */
+    leat_arm *arm;             /* of the job; its first round is overwritten */
     const leat_facts *facts;
     const leat_diagnosis *diagnosis;
     int64_t prefetch, batch_size;

@@ -240,7 +240,9 @@ typedef struct leat_model {
     int32_t accumulate; /* batches whose gradients are summed for one update */
     leat_precision precision;
     leat_graph graph;
-    int64_t n_parameters; /* trained ones */
+    bool measure_plans;     /* on a GPU: choose cuDNN's plans by timing */
+    const char *plan_cache; /* on a GPU: folder of plans between runs; "": none. Borrowed */
+    int64_t n_parameters;   /* trained ones */
     double flops_per_sample;
     leat_config *preset; /* the config that a ready-made model was written as; NULL: none */
 } leat_model;

@@ -83,8 +83,6 @@ typedef enum leat_prim {
         LEAT_N_PRIMS
 } leat_prim;
 
-const char *leat_prim_name(leat_prim prim);
-
 typedef enum leat_prim_type {
     LEAT_PRIM_F32,
     LEAT_PRIM_BF16,

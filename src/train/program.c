@@ -7,16 +7,6 @@
 
 #include "base/check.h"
 
-const char *leat_prim_name(leat_prim prim)
-{
-    static const char *const names[] = {
-#define LEAT_PRIM_NAME(name) #name,
-        LEAT_PRIM_LIST(LEAT_PRIM_NAME)
-#undef LEAT_PRIM_NAME
-    };
-    return names[prim];
-}
-
 size_t leat_prim_type_bytes(leat_prim_type type)
 {
     static const size_t bytes[] = { 4, 2, 1, 2 };

@@ -127,7 +127,7 @@ static leat_net_step next_step(const leat_trainer *trainer)
     const leat_model *model = &trainer->model;
     const leat_rate_options *o = model->optimizer_options;
     const int64_t at = trainer->n_accumulated % model->accumulate;
-    const int64_t updates = trainer->backend->updates(trainer->net);
+    const int64_t updates = trainer->n_accumulated / model->accumulate;
     return (leat_net_step){ .train = true,
                             .first = at == 0,
                             .last = at + 1 == model->accumulate,
@@ -330,6 +330,16 @@ int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n, lea
     if (leat_batch_get_info(batch)->rows > 0 && n > 0)
         return steps_on(trainer, batch, n, err);
     leat_batch_release(batch); /* a rank without rows in a short batch: no step */
+    return LEAT_OK;
+}
+
+int leat_trainer_start_at(leat_trainer *trainer, int64_t batch, leat_error *err)
+{
+    if (!trainer || batch < 0 || trainer->n_accumulated)
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "leat_trainer_start_at: a trainer without steps, and a batch of 0 or more");
+    trainer->n_accumulated = batch - batch % trainer->model.accumulate;
     return LEAT_OK;
 }
 

@@ -29,8 +29,14 @@ typedef struct leat_train_options {
     float clip;
     int32_t views;      /* leat_views */
     int64_t sync_every; /* 0: never */
-    const leat_node *checkpoint;
+    const leat_node *checkpoint, *cuda;
 } leat_train_options;
+
+/* The rows of train.cuda. */
+typedef struct leat_cuda_options {
+    int32_t plans; /* 1: measure */
+    leat_string plan_cache;
+} leat_cuda_options;
 
 /* The rows of train.checkpoint. */
 typedef struct leat_checkpoint_options {
@@ -53,10 +59,11 @@ struct leat_trainer {
     leat_device *device;
     leat_trainer_info info;
     leat_checkpoint_options checkpoint; /* dir.text "": none */
-    int32_t input_at, target_at;        /* tensors of the plan */
+    leat_cuda_options cuda;
+    int32_t input_at, target_at; /* tensors of the plan */
     int64_t sync_every;
     leat_net_sums carried; /* of training, from before an evaluation */
-    int64_t n_accumulated; /* training steps whose gradients were taken */
+    int64_t n_accumulated; /* training steps of the run whose gradients were taken, see start_at */
     float clip;            /* leat_net_step.clip */
     leat_views views;      /* of evaluation */
     leat_net_sums view_sums;

@@ -62,6 +62,9 @@ static const leat_option train_table[] = {
         leat_train_options, graph, "auto", graphs,
         "on a GPU: record the step once as a CUDA graph and replay it; auto: where that "
         "is possible"),
+    LEAT_OPTION_NODE(leat_train_options, cuda, "",
+                     "on a GPU: how cuDNN's plans are chosen and kept; default: by its heuristics, "
+                     "anew in each run"),
     LEAT_OPTION_I64(leat_train_options, accumulate, "1", 1, 100000,
                     "batches whose mean gradient makes one update"),
     LEAT_OPTION_ENUM(leat_train_options, views, "none", view_names,
@@ -88,6 +91,25 @@ static const leat_option checkpoint_table[] = {
                     "newest checkpoints that are kept, older ones are deleted; 0: all"),
     LEAT_OPTION_END
 };
+
+static const char *const plan_choices[] = { "heuristic", "measure", NULL };
+
+static const leat_option cuda_table[] = {
+    LEAT_OPTION_ENUM(
+        leat_cuda_options, plans, "heuristic", plan_choices,
+        "how cuDNN's plan of each layer is chosen; measure: by the time that the first "
+        "few of its heuristics take, so that results can differ between runs"),
+    LEAT_OPTION_STRING(leat_cuda_options, plan_cache, "",
+                       "folder that keeps cuDNN's plans for later runs, which then open sooner; "
+                       "default: none"),
+    LEAT_OPTION_END
+};
+
+const leat_kind *leat_cuda_kind(size_t i)
+{
+    static const leat_kind kind = { "cuda", "training on a GPU", cuda_table };
+    return i == 0 ? &kind : NULL;
+}
 
 const leat_kind *leat_checkpoint_kind(size_t i)
 {
@@ -212,6 +234,14 @@ static void close_events(leat_trainer *trainer)
         t->stream_close(trainer->stream);
 }
 
+static int read_cuda(leat_trainer *trainer, const leat_node *node, leat_error *err)
+{
+    const int rc = leat_node_options(node, node, "train.cuda", cuda_table, &trainer->cuda, err);
+    trainer->model.measure_plans = trainer->cuda.plans == 1;
+    trainer->model.plan_cache = trainer->cuda.plan_cache.text;
+    return rc;
+}
+
 static int open_net(leat_trainer *trainer, leat_error *err)
 {
     leat_error why = { .code = LEAT_E_UNSUPPORTED };
@@ -276,6 +306,8 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
         rc = open_run(trainer, node, &options, feed, err);
     if (rc == LEAT_OK)
         rc = read_checkpoint(trainer, options.checkpoint, err);
+    if (rc == LEAT_OK)
+        rc = read_cuda(trainer, options.cuda, err);
     if (rc == LEAT_OK)
         rc = open_events(trainer, err);
     if (rc == LEAT_OK)

@@ -79,10 +79,37 @@ sanitized() {
     has "$out" "^memcheck +$2"
     has "$out" "^racecheck +$2"
     has "$out" "^initcheck +$2"
-    [ $code -eq "$3" ]
+    if [ $code -ne "$3" ]; then
+        cat "$out"
+        echo "exit code $code, not $3"
+        exit 1
+    fi
 }
 sanitized 'shift 4; exec "$@"' 'passed$' 0
 sanitized 'shift 4; "$@"; echo "Error: Device not supported"; exit 1' 'not run: .*does not support' 0
 sanitized 'shift 4; "$@"; exit 9' 'failed: see ' 1
 sanitized 'shift 4; LEAT_CUDA_PLUGIN=/nowhere "$@"' 'not run: no GPU' 0
 sanitized 'exit 0' 'failed: see ' 1
+
+# With data: the recipe, and idle time with prefetch off and on.
+trained() {
+    printf '#!/bin/sh\necho "leat $*"\n%s\n' "$1" >"$tmp/bin/leat"
+    chmod +x "$tmp/bin/leat"
+    mkdir -p "$tmp/share/doc/leat/examples"
+    code=0
+    LEAT_GPU_DATA=$tmp LEAT_GPU_TOTAL=20 LEAT_GPU_JSON=$json sh "$tmp/bin/gpu_check" >"$out" 2>&1 || code=$?
+    has "$out" "^cifar10 +$2"
+    has "$out" "^cifar10_idle +$2"
+    if [ $code -ne "$3" ]; then
+        cat "$out"
+        echo "exit code $code, not $3"
+        exit 1
+    fi
+}
+printf '#!/bin/sh\nshift 4\nexec "$@"\n' >"$tmp/path/compute-sanitizer"
+PATH=$tmp/path:$PATH
+trained 'exit 0' 'passed$' 0
+has "$out" '^leat train .*/cifar10-fast.yaml --device cuda:0 --json='
+has "$out" '^leat compare .*prefetch.batches=0,2 --rounds 2 --device cuda:0'
+has "$out" '^cifar10 +[0-9.]+ s, start of the process'
+trained 'exit 3' 'failed with exit code 3: see ' 1

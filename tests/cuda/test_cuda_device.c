@@ -53,6 +53,10 @@ static void lists_what_is_there(void **state)
             assert_false(infos[i].simulated);
             assert_non_null(strstr(infos[i].text, "compute capability 9.0"));
         }
+    char text[64];
+    assert_string_equal(leat_device_libraries("cuda", text, sizeof text), "plain C");
+    assert_string_equal(leat_device_libraries("cpu", text, sizeof text), "");
+    assert_string_equal(leat_device_libraries("none", text, sizeof text), "");
     assert_int_equal(found, 1);
 }
 

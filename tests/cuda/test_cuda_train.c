@@ -2,6 +2,8 @@
  *
  * test_cuda_train.c: training on the GPU backend over the fake GPU, with the libraries in plain C. Every primitive,
  * loss and optimiser gives what the CPU gives, with graphs and without, in any order of streams. */
+#include <unistd.h>
+
 #include "fixtures/cuda_fixture.h"
 #include "fixtures/train_fixture.h"
 #include "gpu/gpu_train.h"
@@ -64,6 +66,11 @@ static void in_bfloat16_nearly_so(void **state)
 /* So that a new primitive cannot be forgotten here. */
 static void no_primitive_is_left_out(void **state)
 {
+    static const char *const names[] = {
+#define NAME(name) #name,
+        LEAT_PRIM_LIST(NAME)
+#undef NAME
+    };
     bool seen[LEAT_N_PRIMS] = { false };
     (void)state;
     for (const model *m = gpu_small_models; m->name; m++)
@@ -82,7 +89,7 @@ static void no_primitive_is_left_out(void **state)
         }
     for (int i = 0; i < LEAT_N_PRIMS; i++)
         if (!seen[i])
-            fail_msg("no model here has the primitive %s", leat_prim_name((leat_prim)i));
+            fail_msg("no model here has the primitive %s", names[i]);
 }
 
 /* --- whole models ---------------------------------------------------------------------------------- */
@@ -329,6 +336,35 @@ static void refuse(const char *text, const leat_trainer_feed *feed, const char *
     check_fake(fake);
 }
 
+/* The stand-in writes how it was opened to the file that is named as the cache. */
+static void options_reach_the_libraries(void **state)
+{
+    static const char path[] = BUILD_DIR "/test_cuda_train.opened";
+    static const char *const ways[] = { "measure", "heuristic" };
+    const leat_trainer_feed feed = gpu_feed(&gpu_whole_models[0]);
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char how[256], text[32] = "";
+        fixture f;
+        fake->reset(7);
+        snprintf(how, sizeof how, "cuda: {plans: %s, plan_cache: '%s'}, ", ways[i], path);
+        open_gpu_net(&f, &gpu_whole_models[0], how, &feed);
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        assert_non_null(fgets(text, sizeof text, file));
+        assert_string_equal(text, ways[i]);
+        fclose(file);
+        unlink(path);
+        fixture_close(&f);
+        open_gpu_net(&f, &gpu_whole_models[0], "", &feed); /* none: nothing is written */
+        assert_int_not_equal(access(path, F_OK), 0);
+        fixture_close(&f);
+        check_fake(fake);
+    }
+    refuse("model: [dense: 4], loss: softmax_cross_entropy, cuda: {plans: guess}", &feed,
+           "measure");
+}
+
 static void what_cannot_be_is_refused_at_open(void **state)
 {
     const leat_trainer_feed feed = gpu_feed(&gpu_whole_models[0]);
@@ -426,6 +462,7 @@ int main(void)
         cmocka_unit_test(values_move_to_another_net),
         cmocka_unit_test(logits_come_to_the_host),
         cmocka_unit_test(impossible_targets_are_named),
+        cmocka_unit_test(options_reach_the_libraries),
         cmocka_unit_test(what_cannot_be_is_refused_at_open),
         cmocka_unit_test(any_call_may_fail),
     };

@@ -312,6 +312,7 @@ static bool run_one(gpu_run *run, leat_gpu_lib *lib, cudaStream_t stream,
     leat_gpu_lib_spec_text(spec, name, sizeof name);
     snprintf(name + strcspn(name, " "), 16, " %s%s", types[spec->type], spec->add ? " add" : "");
     gpu_keep(run, name, rc < 0 ? -1 : t.worst, "relative");
+    gpu_note("%-32s %.2g %s", name, rc < 0 ? -1 : t.worst, rc < 0 ? err.message : "");
     if (rc == LEAT_E_UNSUPPORTED && spec->kind >= LEAT_GPU_LIB_NORM)
         return true;
     if (rc == LEAT_OK && t.worst <= gates[spec->type])
@@ -342,7 +343,7 @@ gpu_verdict gpu_bench_prims(gpu_run *run)
     cudaStream_t stream;
     if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess)
         return gpu_say(run, GPU_NOT_RUN, "%s", cudaGetErrorString(cudaGetLastError()));
-    if (f->open(&(leat_gpu_lib_options){ 0 }, &lib, &err) < 0) {
+    if (f->open(&(leat_gpu_lib_options){ .cache_path = "" }, &lib, &err) < 0) {
         cudaStreamDestroy(stream);
         return gpu_say(run, GPU_NOT_RUN, "%.380s", err.message);
     }

@@ -23,19 +23,28 @@ static bool trains(gpu_run *run)
     return false;
 }
 
-/* All models of a list, each for some steps; keeps the largest distances. */
+/* All models of a list, each for some steps; keeps the largest distances. One that fails does not hide the
+ * others, unless it took the device with it. */
 static gpu_verdict compare_all(gpu_run *run, const gpu_model *models, const char *how,
                                const char *cpu_how, int steps, double loss, double weights)
 {
     gpu_distance worst = { 0 };
+    leat_error first = { 0 };
+    const char *failed = NULL;
     char where[160] = "";
-    int n = 0;
-    for (const gpu_model *m = models; m->name; m++, n++) {
+    int n = 0, rc = LEAT_OK;
+    for (const gpu_model *m = models; m->name && rc != LEAT_E_DEVICE; m++, n++) {
         gpu_distance d;
         leat_error err;
-        const int rc = gpu_train_compare(run->device, m, how, cpu_how, steps, &d, &err);
+        rc = gpu_train_compare(run->device, m, how, cpu_how, steps, &d, &err);
+        gpu_note("%-20s loss %.2g, weights %.2g (%s)%s%s", m->name, d.loss, d.weights, d.where,
+                 rc < 0 ? ": " : "", rc < 0 ? err.message : "");
+        if (rc < 0 && (!failed || first.code == LEAT_E_UNSUPPORTED)) {
+            failed = m->name;
+            first = err;
+        }
         if (rc < 0)
-            return refused(run, m->name, rc, &err);
+            continue;
         worst.loss = !(d.loss <= worst.loss) ? d.loss : worst.loss;
         if (!(d.weights <= worst.weights)) {
             worst.weights = d.weights;
@@ -44,6 +53,8 @@ static gpu_verdict compare_all(gpu_run *run, const gpu_model *models, const char
     }
     gpu_keep(run, "loss_apart", worst.loss, "");
     gpu_keep(run, "weights_apart", worst.weights, "");
+    if (failed)
+        return refused(run, failed, first.code, &first);
     const bool ok = worst.loss <= loss && worst.weights <= weights;
     return gpu_say(run, ok ? GPU_PASSED : GPU_FAILED,
                    "%d models, %d steps: losses at most %.2g apart (allowed %.2g), weights %.2g "

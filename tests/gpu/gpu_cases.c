@@ -20,6 +20,17 @@ gpu_verdict gpu_say(gpu_run *run, gpu_verdict verdict, const char *format, ...)
     return verdict;
 }
 
+void gpu_note(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("    ", stdout);
+    vprintf(format, args);
+    putchar('\n');
+    fflush(stdout);
+    va_end(args);
+}
+
 void gpu_keep(gpu_run *run, const char *name, double value, const char *unit)
 {
     if (run->n_figures == GPU_FIGURES)

@@ -38,6 +38,8 @@ extern const gpu_case gpu_benches[];
 
 /* Fills run->text. */
 gpu_verdict gpu_say(gpu_run *run, gpu_verdict verdict, const char *format, ...) LEAT_PRINTF(3, 4);
+/* Prints a line at once: what a case found before it was cut short, or failed at more than one place. */
+void gpu_note(const char *format, ...) LEAT_PRINTF(1, 2);
 /* Keeps a number. */
 void gpu_keep(gpu_run *run, const char *name, double value, const char *unit);
 

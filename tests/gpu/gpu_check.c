@@ -285,26 +285,52 @@ static int read_options(int argc, char **argv, check_options *o)
     return o->effort < 1 || o->effort > 100 || o->limit_s < 1 || o->total_s < 1 ? usage(stderr) : 0;
 }
 
-static int run_list(const check_options *o, const gpu_case *cases, const answer *device,
-                    line *lines, int *n)
+static int run_case(const check_options *o, const gpu_case *what, const answer *device, line *lines,
+                    int *n)
 {
+    line *const l = &lines[*n];
+    if (*n == MOST_LINES || (o->only && !strstr(what->name, o->only)))
+        return 0;
+    for (int i = 0; i < *n; i++)
+        if (lines[i].what == what)
+            return 0;
+    l->what = what;
+    if (device->verdict == GPU_NOT_RUN)
+        l->answer.verdict = gpu_say(&l->answer.run, GPU_NOT_RUN, "%s", device->run.text);
+    else
+        run_one(o, what, &l->answer);
+    printf("%s: %s: %s\n", what->name, word(l->answer.verdict), l->answer.run.text);
+    fflush(stdout);
+    (*n)++;
+    return o->json ? write_json(o, device, lines, *n) : 0;
+}
+
+/* Those with a name of the list, in its order; NULL: all that have not run. */
+static int run_named(const check_options *o, const char *name, const answer *device, line *lines,
+                     int *n)
+{
+    const gpu_case *const lists[] = { gpu_cases, gpu_benches };
     int rc = 0;
-    for (; cases->name && *n < MOST_LINES; cases++) {
-        line *const l = &lines[*n];
-        if (o->only && !strstr(cases->name, o->only))
-            continue;
-        l->what = cases;
-        if (device->verdict == GPU_NOT_RUN)
-            l->answer.verdict = gpu_say(&l->answer.run, GPU_NOT_RUN, "%s", device->run.text);
-        else
-            run_one(o, cases, &l->answer);
-        printf("%s: %s: %s\n", cases->name, word(l->answer.verdict), l->answer.run.text);
-        fflush(stdout);
-        (*n)++;
-        if (o->json && rc == 0)
-            rc = write_json(o, device, lines, *n);
-    }
+    for (int k = 0; k < 2; k++)
+        for (const gpu_case *c = lists[k]; c->name; c++)
+            if (!name || !strcmp(c->name, name))
+                rc |= run_case(o, c, device, lines, n);
     return rc;
+}
+
+/* What says most comes first, as the time may not be enough for all. */
+static int run_all(const check_options *o, const answer *device, line *lines, int *n)
+{
+    static const char *const first[] = {
+        "memory",     "train primitives", "train layers", "train graph",
+        "train bf16", "train small",      "train resnet", "train curves",
+        "overlap",    "idle meter",       "copies",       "order",
+        "clock",      "copy rates",       "ship rate",
+    };
+    int rc = 0;
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        rc |= run_named(o, first[i], device, lines, n);
+    return rc | run_named(o, NULL, device, lines, n);
 }
 
 int main(int argc, char **argv)
@@ -321,8 +347,7 @@ int main(int argc, char **argv)
     if (rc)
         return rc;
     run_one(&o, NULL, &device);
-    rc |= run_list(&o, gpu_cases, &device, lines, &n);
-    rc |= run_list(&o, gpu_benches, &device, lines, &n);
+    rc |= run_all(&o, &device, lines, &n);
     print_table(&device, lines, n);
     for (int i = 0; i < n; i++)
         rc |= lines[i].answer.verdict == GPU_FAILED;

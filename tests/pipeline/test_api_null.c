@@ -83,7 +83,8 @@ static void lists(void **state)
     const leat_kind *(*const kinds[])(size_t) = {
         leat_batch_op_kind, leat_stage_kind,    leat_source_kind,    leat_engine_kind,
         leat_layer_kind,    leat_loss_kind,     leat_optimizer_kind, leat_train_kind,
-        leat_preset_kind,   leat_schedule_kind, leat_average_kind,   leat_checkpoint_kind
+        leat_preset_kind,   leat_schedule_kind, leat_average_kind,   leat_checkpoint_kind,
+        leat_cuda_kind
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         assert_null(kinds[k](1000));
@@ -118,6 +119,8 @@ static void configs_and_devices(void **state)
     leat_config_close(NULL);
     REFUSED(leat_device_open(NULL, &device, &err));
     REFUSED(leat_device_open("cpu", NULL, &err));
+    assert_null(leat_device_libraries("cpu", NULL, 0));
+    assert_string_equal(leat_device_libraries(NULL, (char[]){ 'x', 0 }, 2), "");
     assert_null(leat_device_get_info(NULL));
     assert_true(leat_devices(NULL, 100) > 0);
     assert_null(leat_device_options(NULL));
@@ -303,6 +306,7 @@ static void trainers(void **state)
     leat_trainer_so_far(NULL, NULL);
     REFUSED(leat_trainer_metrics(NULL, &metrics, &err));
     assert_int_equal(leat_trainer_times(NULL, &times, 1), 0);
+    REFUSED(leat_trainer_start_at(NULL, 0, &err));
     REFUSED(leat_trainer_evaluate(NULL, NULL, &metrics, &err));
     REFUSED(leat_trainer_evaluate_until(NULL, NULL, NULL, NULL, &metrics, &err));
     REFUSED(leat_trainer_save(NULL, "x", &err));

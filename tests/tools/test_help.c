@@ -6,9 +6,10 @@
 #include "fixtures/command_fixture.h"
 #include "leat/leat.h"
 
-static const char *const commands[] = { "convert", "repair", "synth", "index",   "inspect", "plan",
-                                        "bench",   "train",  "eval",  "predict", "export",  "plot",
-                                        "compare", "report", "ops",   "devices", "help" };
+static const char *const commands[] = {
+    "convert", "repair", "synth", "index",   "inspect", "plan",   "bench", "train",   "eval",
+    "predict", "export", "plot",  "compare", "doctor",  "report", "ops",   "devices", "help"
+};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 /* What the help of a command says of an option; "" where it has none. */
@@ -120,7 +121,8 @@ static void everything_has_an_example_that_can_be_read(void **state)
     static const leat_kind *(*const lists[])(
         size_t) = { leat_source_kind, leat_stage_kind,    leat_batch_op_kind, leat_engine_kind,
                     leat_train_kind,  leat_layer_kind,    leat_loss_kind,     leat_optimizer_kind,
-                    leat_preset_kind, leat_schedule_kind, leat_average_kind };
+                    leat_preset_kind, leat_schedule_kind, leat_average_kind,  leat_checkpoint_kind,
+                    leat_cuda_kind };
     (void)state;
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
         for (size_t i = 0; lists[k](i); i++)
@@ -148,10 +150,10 @@ static void every_word_is_explained(void **state)
         "exposed_copy",  "speed-up",       "busy",          "idle",
         "other",         "copy",           "input",         "p50",
         "p95",           "loss",           "acc. %",        "bytes/s",
-        "input-bound",   "transfer-bound", "compute-bound", "host-bound",
-        "shared-cores",  "environment",    "inconclusive",  "digest",
-        "slots",         "scratch",        "spans",         "read-ahead",
-        "prefetch",      "train",          "start-epoch"
+        "input-bound",   "transfer-bound", "compute-bound", "launch-bound",
+        "sync-bound",    "shared-cores",   "environment",   "inconclusive",
+        "digest",        "slots",          "scratch",       "spans",
+        "read-ahead",    "prefetch",       "train",         "start-epoch"
     };
     (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

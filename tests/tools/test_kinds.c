@@ -37,6 +37,7 @@ static const struct {
     { "optimizer", leat_optimizer_kind, 2 },
     { "checkpoint", leat_checkpoint_kind, 1 },
     { "train", leat_train_kind, 1 },
+    { "cuda", leat_cuda_kind, 1 },
     { "op", op_kind, 14 },
     { "batch op", leat_batch_op_kind, 2 },
     { "ready-made model", leat_preset_kind, 6 },

@@ -203,21 +203,22 @@ static void an_endless_run_with_a_length(void **unused)
     leat_config_close(&config);
 }
 
-/* The trainer: one weight, gradient known, so the change of the weight is the rate. */
-static void the_trainer_follows_it(void **unused)
+/* The trainer: one weight, gradient known, so the change of the weight is the rate. first: update of the schedule that
+ * the run begins with. */
+static void check_run(int first)
 {
     leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 1 }, 2);
     fixture f;
     float x[2] = { 1, 1 };
     int64_t y[2] = { 1, 1 };
     float before = 0, bias = 0;
-    (void)unused;
     feed.batches = 10;
     fixture_must_open(&f,
                       "train: {model: [dense: 1], loss: binary_cross_entropy, epochs: 2, "
                       "accumulate: 2, schedule: linear, optimizer: {sgd: {learning_rate: 2}}}",
                       &feed);
-    for (int t = 0; t < 10; t++) {
+    assert_int_equal(leat_trainer_start_at(f.trainer, 2 * first + 1, &f.err), LEAT_OK);
+    for (int t = first; t < 10; t++) {
         float *w = read_param(f.trainer, 0, 0), *b = read_param(f.trainer, 0, 1);
         before = *w;
         bias = *b;
@@ -232,7 +233,15 @@ static void the_trainer_follows_it(void **unused)
             fail_msg("update %d: %.9g, not %.9g", t, (double)*w, wanted);
         free(w);
     }
+    assert_int_equal(leat_trainer_start_at(f.trainer, 0, &f.err), LEAT_E_ARGUMENT);
     fixture_close(&f);
+}
+
+static void the_trainer_follows_it(void **unused)
+{
+    (void)unused;
+    check_run(0);
+    check_run(7);
 }
 
 int main(void)

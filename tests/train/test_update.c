@@ -220,6 +220,7 @@ static void copy_slots(const fixture *from, fixture *to)
             free(x);
         }
     backend->set_updates(to->trainer->net, backend->updates(from->trainer->net));
+    to->trainer->n_accumulated = from->trainer->n_accumulated;
     to->trainer->average.begun = true;
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "experiment.h"
+#include "experiment_rows.h"
 
 int32_t leat_experiment_holds(double low, double high, double least, double most)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "experiment.h"
+#include "experiment_rows.h"
 #include "files.h"
 
 enum { QUICK_ROUNDS = 5, ROUNDS = 10 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "experiment.h"
+#include "experiment_rows.h"
 #include "files.h"
 #include "report/json.h"
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "experiment.h"
+#include "experiment_rows.h"
 #include "files.h"
 
 enum { N_CLASSES = 10, NPY_HEADER = 128, MAX_SHAPE = 3 };

@@ -4,7 +4,7 @@
  * page in docs/why-is-my-gpu-slower/. */
 #include <string.h>
 
-#include "experiment.h"
+#include "experiment_rows.h"
 
 #define BATCHES "pipeline.prefetch.batches"
 #define SIZE    "pipeline.batch.size"

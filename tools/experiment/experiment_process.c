@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "experiment.h"
+#include "experiment_rows.h"
 
 extern char **environ;
 enum { MAX_ARGUMENTS = 16 };

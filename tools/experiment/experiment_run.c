@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "experiment.h"
+#include "experiment_rows.h"
 #include "files.h"
 
 void leat_experiment_note(leat_experiment_run *run, const char *format, ...)

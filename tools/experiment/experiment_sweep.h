@@ -4,7 +4,7 @@
 #ifndef LEAT_EXPERIMENT_SWEEP_H
 #define LEAT_EXPERIMENT_SWEEP_H
 
-#include "experiment.h"
+#include "experiment_rows.h"
 
 /* What x stands for in the options of the work. */
 typedef enum leat_sweep_x {

@@ -14,28 +14,29 @@ const leat_help_word leat_help_words[] = {
     { "bytes/s", "bench: bytes that a stage outputs per second" },
     { "changed during the run",
       "bench --explain: decisions that the loader changed after measuring samples and reads" },
-    { "compute-bound", "verdict of compare: the arm is as fast as the step alone, and the device "
-                       "computes nearly all the time; a faster input would change nothing" },
+    { "compute-bound", "verdict: the job is as fast as the step alone, and the device computes "
+                       "nearly all the time; a faster input would change nothing" },
     { "copy", "the same as exposed copy" },
     { "digest", "a 64-bit hash of all bytes of a batch, or of a plan: the same for any threads, "
                 "reader and prefetch" },
-    { "environment", "verdict of compare: the cause is not certain, and other processes used 10 % "
-                     "of the CPUs or more" },
+    { "environment", "verdict: the cause is not certain, and other processes used 10 % of the CPUs "
+                     "or more, or a CPU limit stopped the process" },
     { "epoch", "one pass over the data" },
     { "exposed copy", "the device was idle, the batch was ready, and its copy to the device was "
                       "running or waiting" },
     { "first batch", "bench: time from opening the loader to its first batch" },
     { "host", "memory of a plan: pageable memory of the machine; other kinds are pinned (copies to "
               "a device overlap), device, and mapped (files, not in the total)" },
-    { "host-bound", "verdict of compare: the arm is as fast as the step alone, in which the device "
-                    "waits for launches, host work or synchronisation" },
     { "idle", "of a device: 1 - busy, which is input wait + exposed copy + other; of workers: time "
               "without work" },
-    { "inconclusive", "verdict of compare: the cause is not certain; run longer" },
+    { "inconclusive", "verdict: the cause is not certain; run longer" },
     { "input", "the same as input wait; in `train`, the tensor that the model reads" },
     { "input wait", "the device was idle and the next batch was not complete in host memory" },
     { "input-bound",
-      "verdict of compare: the arm is as fast as the loader alone, or its batches come unevenly" },
+      "verdict: the job is as fast as the loader alone, or its batches come unevenly" },
+    { "launch-bound",
+      "verdict: the job is as fast as the step alone, in which the device waits for "
+      "kernels to be launched" },
     { "loader", "a running plan, which delivers batches" },
     { "masked", "rows of unreadable records: zeros, marked as invalid (on_error)" },
     { "on CPU", "bench: share of a stage's time in which its thread ran on a CPU" },
@@ -54,8 +55,9 @@ const leat_help_word leat_help_words[] = {
     { "sample", "one example as tensors" },
     { "samples/s", "samples per second over the steady time; of a stage: over the measured time" },
     { "scratch", "memory of a plan: working memory of a worker for one sample" },
-    { "shared-cores", "verdict of compare: slower than the loader alone and the step alone, "
-                      "because workers and trainer share the cores" },
+    { "shared-cores",
+      "verdict: slower than the loader alone and the step alone, because workers and "
+      "trainer need the same cores" },
     { "slot", "memory of one batch, reused" },
     { "slots",
       "memory of a plan: memory of batches; with prefetch: auto only needed slots are allocated" },
@@ -63,11 +65,15 @@ const leat_help_word leat_help_words[] = {
     { "speed-up", "compare: samples/s of an arm against the first arm, paired by rounds, with its "
                   "95 % interval" },
     { "step", "one forward and backward pass and update, with one batch" },
+    { "sync-bound",
+      "verdict: the job is as fast as the step alone, in which the device waits while "
+      "the host waits for results (train.sync_every)" },
     { "at first", "memory of a plan: before prefetch: auto has allocated more slots" },
-    { "transfer-bound", "verdict of compare: the device waits for copies of batches" },
+    { "transfer-bound", "verdict: the device waits for copies of batches" },
     { "us/sample", "bench: microseconds of worker time per sample in a stage" },
-    { "verdict", "compare: input-bound, transfer-bound, compute-bound, host-bound, shared-cores, "
-                 "environment or inconclusive (docs/measuring.md)" },
+    { "verdict", "doctor, compare: what limits a job: input-bound, transfer-bound, compute-bound, "
+                 "launch-bound, sync-bound, shared-cores, environment or inconclusive "
+                 "(docs/measuring.md)" },
     { "waited", "share of the time that the consumer spent in leat_loader_next" },
     { "warm-up",
       "steps before the measurement, until step times are steady; not part of any figure" },
@@ -161,6 +167,8 @@ static const char *const examples[] = {
     "one_cycle: {peak: 0.3}",
     "triangular: {peak: 0.23, start: 0.2, end: 0.07}",
     "ema: {decay: 0.999, warmup: true}",
+    "checkpoint: {dir: runs/first, every_minutes: 10}",
+    "cuda: {plans: measure, plan_cache: plans}",
     "lookahead: {every: 5}",
 };
 

@@ -2,6 +2,7 @@
  *
  * page_crossover.c: step time over batch size on two devices, and from which batch on the second is faster. */
 #include <math.h>
+#include <string.h>
 
 #include "chart_lines.h"
 #include "fields.h"
@@ -97,8 +98,12 @@ int leat_page_crossover(leat_page *page, const json_t *json)
 void leat_page_crossover_answer(const json_t *json, leat_answer *out)
 {
     const json_t *const devices = leat_fields_list(json, "devices");
-    const char *const a = leat_fields_text_or(json_array_get(devices, 0), "name", "?"),
-                      *const b = leat_fields_text_or(json_array_get(devices, 1), "name", "?");
+    const char *a = leat_fields_text_or(json_array_get(devices, 0), "name", "?"),
+               *b = leat_fields_text_or(json_array_get(devices, 1), "name", "?");
+    if (!strcmp(leat_fields_text_or(json, "faster_below", a), b)) {
+        b = a;
+        a = leat_fields_text_or(json, "faster_below", "?");
+    }
     const double batch = leat_fields_number(json, "crossover_batch");
     char value[LEAT_WORDS_SIZE], range[LEAT_WORDS_SIZE], note[200];
     double low, high;

@@ -20,6 +20,27 @@ static const json_t *best_row(const json_t *json)
     return best;
 }
 
+/* What would make the loader faster. */
+static void take_trials(const json_t *json, leat_answer *out)
+{
+    const json_t *const trials = leat_fields_list(json, "trials");
+    char value[LEAT_WORDS_SIZE];
+    for (size_t i = 0; i < json_array_size(trials); i++) {
+        const json_t *const trial = json_array_get(trials, i);
+        const double speedup = leat_fields_number(trial, "speedup");
+        struct leat_answer_change *const change =
+            speedup > 1
+                ? leat_answer_change(out, leat_fields_text_or(trial, "text", "change"), NULL)
+                : NULL;
+        if (!change)
+            continue;
+        leat_answer_set(change, leat_fields_text(trial, "set"));
+        snprintf(change->gain, sizeof change->gain, "%s: the loader alone is %s as fast",
+                 leat_fields_true(trial, "predicted") ? "predicted" : "measured",
+                 leat_words_times(speedup, value));
+    }
+}
+
 void leat_page_whatif_answer(const json_t *json, leat_answer *out)
 {
     const json_t *const row = best_row(json);
@@ -36,12 +57,14 @@ void leat_page_whatif_answer(const json_t *json, leat_answer *out)
     out->sentence = leat_fields_text(json, "sentence");
     if (leat_fields_text(row, "bound"))
         leat_answer_fact(out, "Bound by", leat_fields_text(row, "bound"), NULL);
-    leat_answer_fact(out, "Cores needed",
-                     leat_words_number(leat_fields_number(row, "cores_needed"), value),
-                     "to keep it busy");
-    if (!isnan(bytes))
+    if (leat_fields_number(row, "cores_needed") > 0)
+        leat_answer_fact(out, "Cores needed",
+                         leat_words_number(leat_fields_number(row, "cores_needed"), value),
+                         "to keep it busy");
+    if (bytes > 0)
         leat_answer_fact(out, "Storage needed", leat_words_unit(bytes / 1e6, "MB/s", value),
                          "to keep it busy");
+    take_trials(json, out);
 }
 
 int leat_page_whatif_section(leat_page *page, const json_t *json)

@@ -51,6 +51,9 @@ json_t *leat_arm_json(const leat_compare_arm *arm)
     leat_json_real(one, "copying", arm->copying);
     leat_json_real(one, "step_busy", arm->step_busy);
     leat_json_text(one, "verdict", arm->verdict);
+    leat_json_text(one, "label", arm->label);
+    leat_json_text(one, "severity", arm->severity);
+    leat_json_text(one, "also", arm->also);
     leat_json_text(one, "sentence", arm->sentence);
     return one;
 }

@@ -91,6 +91,7 @@ static json_t *suggestion_json(const leat_doctor_suggestion *s)
     leat_json_real(one, "predicted_samples_per_s", s->predicted_samples_per_s);
     leat_json_real(one, "gain", s->gain);
     leat_json_real(one, "verified_step_ms", s->is_verified ? s->verified_step_ms : NAN);
+    leat_json_real(one, "before_step_ms", s->is_verified ? s->before_step_ms : NAN);
     leat_json_real(one, "verified_gain", s->is_verified ? s->verified_gain : NAN);
     leat_json_add(one, "right", s->is_verified ? json_boolean(s->right) : json_null());
     return one;
@@ -148,6 +149,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *config)
     leat_json_real(json, "probe", r->probe >= 0 ? r->probe : NAN);
     leat_json_add(json, "next_wall", next_wall_json(r));
     leat_json_add(json, "one_time", costs_json(r));
+    leat_json_int(json, "tried", r->n_tried);
     leat_json_add(json, "suggestions", suggestions_json(r));
     leat_json_add(json, "environment", environment_json(r));
     leat_json_real(json, "seconds", r->seconds);

@@ -28,6 +28,8 @@ int leat_doctor_report_code(const char *verdict)
 
 static const char *ms_text(double ms, char text[32])
 {
+    if (ms == 0)
+        return "0";
     snprintf(text, 32, ms < 0.01 ? "%.4f" : ms < 1 ? "%.3f" : ms < 100 ? "%.2f" : "%.0f", ms);
     return text;
 }
@@ -136,25 +138,29 @@ static void print_suggestion(const leat_doctor_suggestion *s, int number, double
     char from[32], to[32], verified[32];
     printf("  %d. %s: %+.0f %% samples/s\n     %s -> %s ms per step; ", number, s->title,
            100 * s->gain, ms_text(before_ms, from), ms_text(s->predicted_step_ms, to));
-    printf("write ");
+    fputs(s->n_set ? "write " : "no single value of the config", stdout);
     for (int32_t i = 0; i < s->n_set; i++) {
         const char *equals = strchr(s->set[i], '=');
         printf("%s%.*s: %s", i ? ", " : "", (int)(equals - s->set[i]), s->set[i], equals + 1);
     }
     putchar('\n');
     if (s->is_verified)
-        printf("     verified: %s ms per step, %+.0f %% samples/s: the prediction was %s\n",
-               ms_text(s->verified_step_ms, verified), 100 * s->verified_gain,
-               s->right ? "right (within 15 %)" : "wrong (more than 15 % off)");
+        printf("     verified: %s ms, %s without it, %+.0f %%: the prediction was %s\n",
+               ms_text(s->verified_step_ms, verified), ms_text(s->before_step_ms, from),
+               100 * s->verified_gain, s->right ? "right" : "wrong");
 }
 
 static void print_suggestions(const leat_doctor_result *r)
 {
     if (!r->n_suggestions) {
-        printf("\nwhat to change: %s\n",
-               !strcmp(r->verdict.name, "compute-bound")
-                   ? "nothing; the input keeps up with the device"
-                   : "no value of this config that was tried gains 3 % or more");
+        printf("\nwhat to change: ");
+        if (!strcmp(r->verdict.name, "compute-bound"))
+            puts("nothing; the input keeps up with the device");
+        else if (r->n_tried)
+            printf("%d change%s tried, none gains 3 %% or more\n", r->n_tried,
+                   r->n_tried == 1 ? "" : "s");
+        else
+            puts("no change was tried");
         return;
     }
     printf("\nwhat to change, best first; predicted from the parts, measured with the change\n");

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "experiment/experiment.h"
+#include "experiment/experiment_rows.h"
 
 /* Prints figures, curves, findings and notes, in 80 columns. */
 void leat_experiment_print(const leat_experiment_run *run);

@@ -33,6 +33,9 @@ static void take_meter(leat_train_run *t, leat_train_epoch *e)
     t->warm = true;
     e->has_meter =
         first + MEASURED_MIN <= n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
+    if (e->has_meter)
+        t->meter = e->meter;
+    t->has_meter |= e->has_meter;
 }
 
 static int is_caught(void *user)

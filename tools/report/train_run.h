@@ -35,10 +35,12 @@ typedef struct leat_train_run {
     double best_accuracy; /* -1 */
     /* Results. */
     int64_t steps, best_epoch;
-    bool diverged;       /* the loss was not finite */
-    bool saved;          /* weights of this or an earlier epoch were saved */
-    bool stopped;        /* by a signal, between two steps or in an evaluation */
-    bool eval_stopped;   /* the last epoch was not evaluated to the end */
+    bool diverged;     /* the loss was not finite */
+    bool saved;        /* weights of this or an earlier epoch were saved */
+    bool stopped;      /* by a signal, between two steps or in an evaluation */
+    bool eval_stopped; /* the last epoch was not evaluated to the end */
+    bool has_meter;
+    leat_meter meter;    /* of the last epoch that was long enough */
     int64_t saved_steps; /* steps of this run that the saved weights include */
     /* While it runs. */
     int64_t epoch_steps, epoch_start_ns;

@@ -225,26 +225,28 @@ LEAT_HOST_DEVICE void leat_train_loss_finish_block(const leat_train_args *a,
 {
     double *const loss = (double *)at->shared + at->thread, *const right =
                                                                 loss + LEAT_TRAIN_THREADS;
-    double *const samples = right + LEAT_TRAIN_THREADS;
+    double *const samples = right + LEAT_TRAIN_THREADS, *const bad = samples + LEAT_TRAIN_THREADS;
     const int32_t half = LEAT_TRAIN_THREADS >> at->phase;
     if (at->phase == 0) {
-        *loss = *right = *samples = 0;
+        *loss = *right = *samples = *bad = 0;
         for (int64_t row = at->thread; row < a->rows; row += LEAT_TRAIN_THREADS) {
             *loss += a->partial[3 * row];
             *right += a->partial[3 * row + 1];
+            *bad += a->partial[3 * row + 2];
             *samples += leat_train_counts(a, row);
         }
     } else if (at->thread < half) {
         *loss += loss[half];
         *right += right[half];
         *samples += samples[half];
+        *bad += bad[half];
     }
     if (at->phase != LEAT_LOSS_FINISH_PHASES - 1 || at->thread != 0)
         return;
     a->sums->loss += *loss;
     a->sums->right += *right;
     a->sums->samples += (uint64_t)*samples;
-    for (int64_t row = 0; row < a->rows && a->sums->n_bad == 0; row++)
+    for (int64_t row = 0; *bad > 0 && row < a->rows && a->sums->n_bad == 0; row++)
         if (a->partial[3 * row + 2] > 0) {
             a->sums->n_bad = 1;
             a->sums->bad_row = row;

@@ -22,19 +22,16 @@ enum { LEAT_SUMS_LANES = 32, LEAT_SUMS_PHASES = 10, LEAT_SUMS_FINISH_PHASES = 7 
 
 /* --- values of one pixel ------------------------------------------------------------------------ */
 
-LEAT_HOST_DEVICE float leat_train_normed(const leat_train_args *a, int32_t c, float x)
+LEAT_HOST_DEVICE float leat_train_normed(float x, float mean, float inverse, float scale,
+                                         float shift)
 {
-    return (x - a->mean[c]) * (a->scale[c] * a->inverse[c]) + a->shift[c];
+    return (x - mean) * (scale * inverse) + shift;
 }
 
-/* The gradient before the activation. */
-LEAT_HOST_DEVICE float leat_train_before_act(const leat_train_args *a, int32_t c, float dy, float x,
-                                             float y)
+/* Whether the activation's gradient is computed from what was normalised, not from y. */
+LEAT_HOST_DEVICE int32_t leat_train_norms_again(const leat_train_args *a)
 {
-    if (a->act == LEAT_ACT_NONE)
-        return dy;
-    const float of = leat_train_from_output(a->act) ? y : leat_train_normed(a, c, x);
-    return leat_train_act_grad(a->act, dy, of, a->alpha);
+    return a->act != LEAT_ACT_NONE && !leat_train_from_output(a->act);
 }
 
 /* The two numbers that are summed, of n channels of one pixel. */
@@ -57,7 +54,10 @@ LEAT_HOST_DEVICE void leat_train_sums_pixel(const leat_train_args *a, int64_t pi
             part = u[k] - origin[k];
             product = part * part;
         } else if (a->mode == LEAT_SUMS_GRAD) {
-            part = leat_train_before_act(a, c0 + k, u[k], x[k], y[k]);
+            const int32_t c = c0 + k;
+            if (leat_train_norms_again(a))
+                y[k] = leat_train_normed(x[k], a->mean[c], a->inverse[c], a->scale[c], a->shift[c]);
+            part = leat_train_act_grad(a->act, u[k], y[k], a->alpha);
             product = part * (x[k] - a->mean[c0 + k]);
         } else if (a->mode == LEAT_SUMS_LAYER) {
             product = u[k] * ((x[k] - a->mean[pixel]) * a->inverse[pixel]);
@@ -198,42 +198,71 @@ LEAT_HOST_DEVICE void leat_train_norm_running_one(const leat_train_args *a, int6
                              (1 - a->momentum) * (float)(variance > 0 ? variance : 0);
 }
 
+/* Numbers of the channels of eight values, the first of channel c: one after the other, with the first channel behind
+ * the last. In two loads where the number of channels is a multiple of eight. */
+LEAT_HOST_DEVICE void leat_train_of_channels(const leat_train_args *a, const float *from, int32_t c,
+                                             float out[LEAT_EIGHT])
+{
+    if (a->channels % LEAT_EIGHT == 0) {
+        leat_train_load(from, LEAT_TRAIN_F32, c, LEAT_EIGHT, out);
+        return;
+    }
+    for (int k = 0; k < LEAT_EIGHT; k++) {
+        out[k] = from[c];
+        c = c + 1 < a->channels ? c + 1 : 0;
+    }
+}
+
+/* x becomes what batch norm makes of it, before the activation. */
+LEAT_HOST_DEVICE void leat_train_norm_values(const leat_train_args *a, int32_t c,
+                                             float x[LEAT_EIGHT])
+{
+    float mean[LEAT_EIGHT], inverse[LEAT_EIGHT], scale[LEAT_EIGHT], shift[LEAT_EIGHT];
+    leat_train_of_channels(a, a->mean, c, mean);
+    leat_train_of_channels(a, a->inverse, c, inverse);
+    leat_train_of_channels(a, a->scale, c, scale);
+    leat_train_of_channels(a, a->shift, c, shift);
+    for (int k = 0; k < LEAT_EIGHT; k++)
+        x[k] = leat_train_normed(x[k], mean[k], inverse[k], scale[k], shift[k]);
+}
+
 /* Eight of row_n * rows values. */
 LEAT_HOST_DEVICE void leat_train_norm_eight(const leat_train_args *a, int64_t i)
 {
     const int64_t at = i * LEAT_EIGHT;
     const int32_t n = leat_train_count(a->rows * a->row_n, at);
     float x[LEAT_EIGHT];
-    int32_t c = (int32_t)(at % a->channels);
     leat_train_load(a->in[0], a->in_type, at, n, x);
-    for (int k = 0; k < LEAT_EIGHT; k++) {
-        if (k >= n)
-            continue;
-        x[k] = leat_train_act(a->act, leat_train_normed(a, c, x[k]), a->alpha);
-        c = c + 1 < a->channels ? c + 1 : 0;
-    }
+    leat_train_norm_values(a, (int32_t)(at % a->channels), x);
+    for (int k = 0; k < LEAT_EIGHT; k++)
+        x[k] = leat_train_act(a->act, x[k], a->alpha);
     leat_train_store(a->out[0], a->out_type, at, n, x);
 }
 
 LEAT_HOST_DEVICE void leat_train_norm_grad_eight(const leat_train_args *a, int64_t i)
 {
     const int64_t at = i * LEAT_EIGHT;
-    const int32_t n = leat_train_count(a->rows * a->row_n, at);
+    const int32_t n = leat_train_count(a->rows * a->row_n, at), c = (int32_t)(at % a->channels);
     float dy[LEAT_EIGHT], x[LEAT_EIGHT], y[LEAT_EIGHT] = { 0 };
-    int32_t c = (int32_t)(at % a->channels);
+    float mean[LEAT_EIGHT], of_dy[LEAT_EIGHT], of_x[LEAT_EIGHT], plain[LEAT_EIGHT];
     leat_train_load(a->in[0], a->in_type, at, n, dy);
     leat_train_load(a->in[1], a->in_type, at, n, x);
-    if (a->act != LEAT_ACT_NONE && leat_train_from_output(a->act))
+    if (leat_train_norms_again(a)) {
+        for (int k = 0; k < LEAT_EIGHT; k++)
+            y[k] = x[k];
+        leat_train_norm_values(a, c, y);
+    } else if (a->act != LEAT_ACT_NONE) {
         leat_train_load(a->in[2], a->in_type, at, n, y);
+    }
+    leat_train_of_channels(a, a->mean, c, mean);
+    leat_train_of_channels(a, a->factors, c, of_dy);
+    leat_train_of_channels(a, a->factors + a->channels, c, of_x);
+    leat_train_of_channels(a, a->factors + 2 * a->channels, c, plain);
     for (int k = 0; k < LEAT_EIGHT; k++) {
-        if (k >= n)
-            continue;
-        const float dz = leat_train_before_act(a, c, dy[k], x[k], y[k]);
-        dy[k] = leat_train_counts(a, (at + k) / a->row_n)
-                    ? dz * a->factors[c] + (x[k] - a->mean[c]) * a->factors[a->channels + c] +
-                          a->factors[2 * a->channels + c]
+        const float dz = leat_train_act_grad(a->act, dy[k], y[k], a->alpha);
+        dy[k] = k < n && leat_train_counts(a, (at + k) / a->row_n)
+                    ? dz * of_dy[k] + (x[k] - mean[k]) * of_x[k] + plain[k]
                     : 0.0f;
-        c = c + 1 < a->channels ? c + 1 : 0;
     }
     leat_train_store(a->out[0], a->out_type, at, n, dy);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * train_pool.h: pooling kernels. A thread computes one value of the output. Gradients are gathered: a thread
+ * train_pool.h: pooling kernels. A thread computes `lanes` values of the output, one or eight channels of
+ * a pixel. Gradients are gathered: a thread
  * looks at the windows that hold its pixel, in the order of the CPU, so no two threads add to one value. */
 #ifndef LEAT_TRAIN_POOL_H
 #define LEAT_TRAIN_POOL_H
@@ -57,72 +58,103 @@ LEAT_HOST_DEVICE leat_train_span leat_train_windows(const leat_train_window *w, 
     return s;
 }
 
+LEAT_HOST_DEVICE void leat_train_load_taps(const uint16_t *taps, int64_t at, int32_t n,
+                                           uint16_t out[LEAT_EIGHT])
+{
+    if (n == LEAT_EIGHT) {
+        const leat_train_16 all = *(const leat_train_16 *)(taps + at);
+        for (int k = 0; k < LEAT_EIGHT; k++)
+            out[k] = (uint16_t)(all.word[k / 2] >> 16 * (k & 1));
+        return;
+    }
+    for (int k = 0; k < LEAT_EIGHT; k++)
+        out[k] = k < n ? taps[at + k] : 0;
+}
+
 /* A NaN wins, and so does the first of equal values. */
 LEAT_HOST_DEVICE void leat_train_max_pool_one(const leat_train_args *a, int64_t i)
 {
     const leat_train_window *const w = &a->window;
-    const leat_train_pixel p = leat_train_pixel_of(i, w->out, a->channels);
+    const int64_t at = i * a->lanes;
+    const leat_train_pixel p = leat_train_pixel_of(at, w->out, a->channels);
     const leat_train_span ys = leat_train_taps(w, 0, p.y), xs = leat_train_taps(w, 1, p.x);
-    float best = 0;
-    int32_t place = -1;
+    float best[LEAT_EIGHT] = { 0 }, v[LEAT_EIGHT];
+    int32_t place[LEAT_EIGHT] = { -1, -1, -1, -1, -1, -1, -1, -1 };
     for (int32_t y = ys.first; y < ys.end; y++)
         for (int32_t x = xs.first; x < xs.end; x++) {
-            const float v = leat_train_get(a->in[0], a->in_type,
-                                           leat_train_pixel_at(&p, w->in, y, x, a->channels));
-            if (place < 0 || v > best || (v != v && best == best)) {
-                best = v;
-                place = (y - ys.start) * w->size[1] + (x - xs.start);
-            }
+            const int32_t tap = (y - ys.start) * w->size[1] + (x - xs.start);
+            leat_train_load(a->in[0], a->in_type, leat_train_pixel_at(&p, w->in, y, x, a->channels),
+                            a->lanes, v);
+            for (int k = 0; k < LEAT_EIGHT; k++)
+                if (place[k] < 0 || v[k] > best[k] || (v[k] != v[k] && best[k] == best[k])) {
+                    best[k] = v[k];
+                    place[k] = tap;
+                }
         }
-    leat_train_put(a->out[0], a->out_type, i, best);
-    ((uint16_t *)a->out[1])[i] = (uint16_t)place;
+    leat_train_store(a->out[0], a->out_type, at, a->lanes, best);
+    for (int k = 0; k < LEAT_EIGHT; k++)
+        if (k < a->lanes)
+            ((uint16_t *)a->out[1])[at + k] = (uint16_t)place[k];
 }
 
 LEAT_HOST_DEVICE void leat_train_max_pool_grad_one(const leat_train_args *a, int64_t i)
 {
     const leat_train_window *const w = &a->window;
-    const leat_train_pixel p = leat_train_pixel_of(i, w->in, a->channels);
+    const int64_t at = i * a->lanes;
+    const leat_train_pixel p = leat_train_pixel_of(at, w->in, a->channels);
     const leat_train_span ys = leat_train_windows(w, 0, p.y), xs = leat_train_windows(w, 1, p.x);
-    float sum = 0;
+    float sum[LEAT_EIGHT] = { 0 }, v[LEAT_EIGHT];
+    uint16_t taps[LEAT_EIGHT] = { 0 };
     for (int32_t y = ys.first; y < ys.end; y++)
         for (int32_t x = xs.first; x < xs.end; x++) {
             const int64_t from = leat_train_pixel_at(&p, w->out, y, x, a->channels);
             const int32_t tap = (p.y + w->low[0] - y * w->stride[0]) * w->size[1] +
                                 (p.x + w->low[1] - x * w->stride[1]);
-            if (((const uint16_t *)a->in[1])[from] == tap)
-                sum += leat_train_get(a->in[0], a->in_type, from);
+            leat_train_load_taps((const uint16_t *)a->in[1], from, a->lanes, taps);
+            leat_train_load(a->in[0], a->in_type, from, a->lanes, v);
+            for (int k = 0; k < LEAT_EIGHT; k++)
+                sum[k] += taps[k] == tap ? v[k] : 0.0f;
         }
-    leat_train_put(a->out[0], a->out_type, i, sum);
+    leat_train_store(a->out[0], a->out_type, at, a->lanes, sum);
 }
 
 LEAT_HOST_DEVICE void leat_train_avg_pool_one(const leat_train_args *a, int64_t i)
 {
     const leat_train_window *const w = &a->window;
-    const leat_train_pixel p = leat_train_pixel_of(i, w->out, a->channels);
+    const int64_t at = i * a->lanes;
+    const leat_train_pixel p = leat_train_pixel_of(at, w->out, a->channels);
     const leat_train_span ys = leat_train_taps(w, 0, p.y), xs = leat_train_taps(w, 1, p.x);
-    float sum = 0;
+    const float share = 1.0f / (float)((ys.end - ys.first) * (xs.end - xs.first));
+    float sum[LEAT_EIGHT] = { 0 }, v[LEAT_EIGHT];
     for (int32_t y = ys.first; y < ys.end; y++)
-        for (int32_t x = xs.first; x < xs.end; x++)
-            sum += leat_train_get(a->in[0], a->in_type,
-                                  leat_train_pixel_at(&p, w->in, y, x, a->channels));
-    leat_train_put(a->out[0], a->out_type, i,
-                   sum * (1.0f / (float)((ys.end - ys.first) * (xs.end - xs.first))));
+        for (int32_t x = xs.first; x < xs.end; x++) {
+            leat_train_load(a->in[0], a->in_type, leat_train_pixel_at(&p, w->in, y, x, a->channels),
+                            a->lanes, v);
+            for (int k = 0; k < LEAT_EIGHT; k++)
+                sum[k] += v[k];
+        }
+    for (int k = 0; k < LEAT_EIGHT; k++)
+        sum[k] *= share;
+    leat_train_store(a->out[0], a->out_type, at, a->lanes, sum);
 }
 
 LEAT_HOST_DEVICE void leat_train_avg_pool_grad_one(const leat_train_args *a, int64_t i)
 {
     const leat_train_window *const w = &a->window;
-    const leat_train_pixel p = leat_train_pixel_of(i, w->in, a->channels);
+    const int64_t at = i * a->lanes;
+    const leat_train_pixel p = leat_train_pixel_of(at, w->in, a->channels);
     const leat_train_span ys = leat_train_windows(w, 0, p.y), xs = leat_train_windows(w, 1, p.x);
-    float sum = 0;
+    float sum[LEAT_EIGHT] = { 0 }, v[LEAT_EIGHT];
     for (int32_t y = ys.first; y < ys.end; y++)
         for (int32_t x = xs.first; x < xs.end; x++) {
             const leat_train_span ty = leat_train_taps(w, 0, y), tx = leat_train_taps(w, 1, x);
-            sum += leat_train_get(a->in[0], a->in_type,
-                                  leat_train_pixel_at(&p, w->out, y, x, a->channels)) *
-                   (1.0f / (float)((ty.end - ty.first) * (tx.end - tx.first)));
+            const float share = 1.0f / (float)((ty.end - ty.first) * (tx.end - tx.first));
+            leat_train_load(a->in[0], a->in_type,
+                            leat_train_pixel_at(&p, w->out, y, x, a->channels), a->lanes, v);
+            for (int k = 0; k < LEAT_EIGHT; k++)
+                sum[k] += v[k] * share;
         }
-    leat_train_put(a->out[0], a->out_type, i, sum);
+    leat_train_store(a->out[0], a->out_type, at, a->lanes, sum);
 }
 
 #endif

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_diagnose.c: numbers into verdicts, shares and forecasts. Each row is a job whose true limit is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "study/diagnose.h"
+#include "study/forecast.h"
+
+enum { ROWS = 32 };
+
+static leat_estimate within(double value, double noise)
+{
+    return (leat_estimate){ value, value * (1 - noise), value * (1 + noise) };
+}
+
+static double rate_of(double step_ms)
+{
+    return ROWS / step_ms * 1e3;
+}
+
+/* Times per step in ms: the job, the loader alone, the step alone. On 4 quiet cores, 4 workers. */
+static leat_facts facts_of(double run, double loader, double step)
+{
+    leat_facts f = { .overlaps = true, .cores = 4, .threads = 4, .rows = ROWS, .step_busy = 1 };
+    f.run = within(rate_of(run), 0.01);
+    f.loader = within(rate_of(loader), 0.01);
+    f.step = within(rate_of(step), 0.01);
+    f.of_loader = within(loader / run, 0.01);
+    f.of_step = within(step / run, 0.01);
+    f.loader_of_step = within(step / loader, 0.01);
+    f.meter = (leat_meter){ .busy = step / run, .input_wait = 1 - step / run };
+    return f;
+}
+
+static void set_stage(leat_facts *f, int i, const char *name, double wall_us, double cpu_us)
+{
+    f->stages[i] = (leat_stage_fact){ name, wall_us * 1e3, cpu_us * 1e3 };
+    f->n_stages = i + 1;
+}
+
+static void assert_verdict(const leat_facts *f, const char *name, const char *label,
+                           const char *severity)
+{
+    leat_diagnosis d;
+    leat_diagnose(f, &d);
+    if (strcmp(d.name, name) != 0 || strcmp(d.label, label) != 0 ||
+        strcmp(d.severity, severity) != 0)
+        fail_msg("%s (%s) %s, not %s (%s) %s: %s", d.name, d.label, d.severity, name, label,
+                 severity, d.why);
+}
+
+/* --- input ------------------------------------------------------------------------------------- */
+
+static void the_slowest_stage_names_the_input(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10.1, 10, 2);
+    assert_verdict(&f, "input-bound", "", "high");
+    f.loader_cores = 3.9;
+    set_stage(&f, 0, "read", 5, 4);
+    set_stage(&f, 1, "image: decode_jpeg", 900, 890);
+    set_stage(&f, 2, "image: normalize", 100, 95);
+    assert_verdict(&f, "input-bound", "decode: cpu-saturated", "high");
+    f.stages[2].wall_ns = 2e6;
+    f.stages[2].cpu_ns = 1.9e6;
+    assert_verdict(&f, "input-bound", "augment: cpu-saturated", "high");
+    f.threads = 1;
+    f.loader_cores = 1;
+    assert_verdict(&f, "input-bound", "augment: serial", "high");
+}
+
+static void waiting_is_not_working(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10.1, 10, 2);
+    f.loader_cores = 0.2;
+    set_stage(&f, 0, "image: sleep", 1000, 10);
+    assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
+    assert_true(leat_diagnose_waits(&f));
+    f.loader_cores = 3.8; /* the stage waited for a core, which others had */
+    assert_verdict(&f, "input-bound", "augment: cpu-saturated", "high");
+    assert_false(leat_diagnose_waits(&f));
+    f.loader_cores = 0.2;
+    set_stage(&f, 0, "read", 1000, 10);
+    assert_verdict(&f, "input-bound", "storage", "high");
+    set_stage(&f, 0, "image: decode_jpeg", 100, 100); /* reads in flight, workers asleep */
+    f.asleep = 0.8;
+    f.reads_in_flight = 12;
+    assert_verdict(&f, "input-bound", "storage", "high");
+    f.reads_in_flight = 0; /* asleep, but not for storage: one slow sample holds the others */
+    assert_verdict(&f, "input-bound", "ordering", "high");
+}
+
+static void severity_is_what_could_be_saved(void **state)
+{
+    (void)state;
+    const struct {
+        double run, loader, step;
+        const char *severity;
+    } rows[] = { { 10, 10, 9.3, "moderate" },
+                 { 10, 10, 8.1, "moderate" },
+                 { 10, 10, 7.9, "high" } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        leat_facts f = facts_of(rows[i].run, rows[i].loader, rows[i].step);
+        assert_verdict(&f, "input-bound", "", rows[i].severity);
+    }
+}
+
+static void uneven_batches_are_input(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10, 5, 8);
+    f.meter.input_wait = 0.2;
+    assert_verdict(&f, "input-bound", "ordering", "high");
+    f.meter.input_wait = 0.02;
+    assert_verdict(&f, "inconclusive", "", "none");
+}
+
+static void without_prefetch_times_add_up(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10, 5, 5);
+    f.overlaps = false;
+    assert_verdict(&f, "input-bound", "not-overlapped", "high");
+    assert_true(fabs(leat_forecast_of(&f).predicted - 10e6) < 1);
+    f.copying = 0.6;
+    assert_verdict(&f, "transfer-bound", "not-overlapped", "high");
+    f = facts_of(10, 0.1, 9.9);
+    f.overlaps = false;
+    assert_verdict(&f, "compute-bound", "", "none");
+}
+
+/* --- copies ------------------------------------------------------------------------------------ */
+
+static void copies_bind_in_several_ways(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10.1, 10, 2);
+    f.copying = 0.95;
+    f.copy_bytes = 1e7;
+    assert_verdict(&f, "transfer-bound", "bus-saturated", "high");
+    f.copy_bytes = 1e4;
+    assert_verdict(&f, "transfer-bound", "small-copies", "high");
+    f.pageable = true;
+    assert_verdict(&f, "transfer-bound", "pageable", "high");
+    f.copying = 0.5; /* such copies take a worker's time, too */
+    assert_verdict(&f, "transfer-bound", "pageable", "high");
+    f.pageable = false;
+    assert_verdict(&f, "input-bound", "", "high");
+    f.asleep = 0.5; /* workers wait until their memory is copied */
+    assert_verdict(&f, "transfer-bound", "not-overlapped", "high");
+    f = facts_of(10, 5, 8);
+    f.copying = 0.4;
+    f.meter.exposed_copy = 0.2;
+    f.meter.input_wait = 0;
+    assert_verdict(&f, "transfer-bound", "not-overlapped", "high");
+    f.copying = 0.01; /* the host was late, the copies are short */
+    assert_verdict(&f, "inconclusive", "", "none");
+}
+
+/* --- the step ---------------------------------------------------------------------------------- */
+
+static void the_step_is_divided(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10, 2, 10);
+    assert_verdict(&f, "compute-bound", "", "none");
+    f.step_busy = 0.91;
+    assert_verdict(&f, "compute-bound", "", "none");
+    f.step_busy = 0.88;
+    assert_verdict(&f, "launch-bound", "", "moderate");
+    f.step_busy = 0.3;
+    assert_verdict(&f, "launch-bound", "", "high");
+    f.sync_every = 1;
+    f.step_free = rate_of(4); /* waits take 6 of 10 ms, launches 1 of the other 4 */
+    f.step_busy = 0.75;
+    assert_verdict(&f, "sync-bound", "", "high");
+    const leat_forecast m = leat_forecast_of(&f);
+    assert_true(fabs(m.sync - 6e6) < 1 && fabs(m.queued - 3e6) < 1);
+    f.step_free = rate_of(9);
+    f.step_busy = 0.5;
+    assert_verdict(&f, "launch-bound", "", "high");
+    f.on_host = true; /* nothing is launched there */
+    assert_verdict(&f, "compute-bound", "", "none");
+}
+
+/* --- shared cores ------------------------------------------------------------------------------ */
+
+static void cores_are_a_part_like_others(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10, 5, 7);
+    f.on_host = true;
+    f.loader_cpu_ns = 20e6 / ROWS; /* 20 ms of loader and 19 ms of step on 4 cores */
+    f.step_cpu_ns = 19e6 / ROWS;
+    assert_verdict(&f, "shared-cores", "cores-full", "high");
+    f.step_cpu_ns = 5e6 / ROWS; /* the cores would have time enough */
+    assert_verdict(&f, "shared-cores", "trainer-starved", "high");
+    f.taken = 1.5;
+    f.cores = 4;
+    assert_verdict(&f, "environment", "busy-neighbour", "moderate");
+    /* The loader sleeps; cores are not the reason. */
+    f = facts_of(10, 8.5, 2);
+    f.on_host = true;
+    f.loader_cpu_ns = f.step_cpu_ns = 1e6 / ROWS;
+    assert_verdict(&f, "input-bound", "", "high");
+    /* A device whose driver thread gets no core. */
+    f = facts_of(10, 5, 7.9);
+    f.run_cores = 3.9;
+    assert_verdict(&f, "shared-cores", "driver-starved", "high");
+    f.taken = 1;
+    assert_verdict(&f, "environment", "busy-neighbour", "moderate");
+}
+
+/* --- the host ---------------------------------------------------------------------------------- */
+
+static void what_is_not_certain_is_not_claimed(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10, 8, 9);
+    f.loader_of_step = within(9. / 8, 0.4);
+    assert_verdict(&f, "inconclusive", "", "none");
+    f.taken = 0.39;
+    assert_verdict(&f, "inconclusive", "", "none");
+    f.taken = 0.41;
+    assert_verdict(&f, "environment", "busy-neighbour", "moderate");
+    f.taken = 0;
+    f.throttled = 0.06;
+    assert_verdict(&f, "environment", "cpu-limit", "moderate");
+    f = facts_of(10, 2, 10); /* certain, whatever the neighbours do */
+    f.taken = 2;
+    assert_verdict(&f, "compute-bound", "", "none");
+}
+
+static void short_jobs_are_mostly_one_time_cost(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10, 2, 10);
+    f.one_time_ns = 0.99e9;
+    f.steps_of_job = 100; /* one second */
+    assert_verdict(&f, "compute-bound", "", "none");
+    f.one_time_ns = 1.01e9;
+    assert_verdict(&f, "warm-up", "", "moderate");
+    leat_diagnosis d;
+    leat_diagnose(&f, &d);
+    assert_string_equal(d.also, "compute-bound");
+}
+
+static void two_parts_as_slow_are_both_named(void **state)
+{
+    (void)state;
+    const struct {
+        double run, loader, step;
+        const char *name, *also;
+    } rows[] = {
+        { 10, 9.8, 10, "compute-bound", "input-bound" },
+        { 10, 9.3, 10, "compute-bound", "" },
+        { 10.8, 10.4, 10, "input-bound", "compute-bound" },
+        { 11.1, 11, 10, "input-bound", "" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        leat_facts f = facts_of(rows[i].run, rows[i].loader, rows[i].step);
+        leat_diagnosis d;
+        leat_diagnose(&f, &d);
+        assert_string_equal(d.name, rows[i].name);
+        assert_string_equal(d.also, rows[i].also);
+    }
+}
+
+/* --- forecasts and shares ---------------------------------------------------------------------- */
+
+static void the_slowest_part_is_the_forecast(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10, 4, 3);
+    assert_true(fabs(leat_forecast_of(&f).predicted - 4e6) < 1);
+    f.copy_ns = 6e6;
+    assert_true(fabs(leat_forecast_of(&f).predicted - 6e6) < 1);
+    f.loader_cpu_ns = 28e6 / ROWS;
+    assert_true(fabs(leat_forecast_of(&f).predicted - 7e6) < 1);
+    f.taken = 2; /* half of the cores are gone */
+    assert_true(fabs(leat_forecast_of(&f).predicted - 14e6) < 1);
+    f.loader_cores = 4; /* although: we did get them */
+    assert_true(fabs(leat_forecast_of(&f).predicted - 7e6) < 1);
+}
+
+static double sum(const double *shares)
+{
+    double all = 0;
+    for (int i = 0; i < LEAT_N_SHARES; i++) {
+        assert_true(shares[i] >= -1e-12);
+        all += shares[i];
+    }
+    return all;
+}
+
+static void shares_sum_to_one_whatever_is_known(void **state)
+{
+    (void)state;
+    srand(1);
+    for (int i = 0; i < 20000; i++) {
+        double parts[7], all = 0, s[LEAT_N_SHARES];
+        for (int k = 0; k < 7; k++)
+            all += parts[k] = rand() % 4 ? rand() / (double)RAND_MAX : 0;
+        if (all == 0)
+            continue;
+        leat_facts f = facts_of(10, 1 + rand() % 12, 1 + rand() % 12);
+        f.on_host = rand() % 2;
+        f.step_busy = rand() % 2 ? 0.5 : 1;
+        f.step_free = rand() % 2 ? rate_of(5) : 0;
+        f.copy_ns = rand() % 2 ? 1e6 : 0;
+        f.run_cores = rand() % 5;
+        f.meter = (leat_meter){ .busy = parts[0] / all,
+                                .input_wait = parts[1] / all,
+                                .exposed_copy = parts[2] / all,
+                                .other_host = parts[3] / all,
+                                .other_send = parts[4] / all,
+                                .other_start = parts[5] / all,
+                                .other_inside = parts[6] / all };
+        leat_forecast_shares(&f, s);
+        assert_true(fabs(sum(s) - 1) < 1e-9);
+        if (f.on_host)
+            assert_true(s[LEAT_SHARE_LAUNCH] == 0 && s[LEAT_SHARE_SYNC] == 0 &&
+                        s[LEAT_SHARE_UNKNOWN] == 0);
+    }
+}
+
+static void idle_time_gets_the_name_of_its_cause(void **state)
+{
+    (void)state;
+    double s[LEAT_N_SHARES];
+    leat_facts f = facts_of(10, 2, 10); /* of 10 ms: 5 waits, 2 launches, 3 work */
+    f.sync_every = 1;
+    f.step_free = rate_of(5);
+    f.step_busy = 0.6;
+    f.meter =
+        (leat_meter){ .busy = 0.3, .other_inside = 0.2, .other_host = 0.4, .other_start = 0.1 };
+    leat_forecast_shares(&f, s);
+    assert_true(fabs(s[LEAT_SHARE_BUSY] - 0.3) < 1e-9);
+    assert_true(fabs(s[LEAT_SHARE_LAUNCH] - 0.2) < 1e-9);
+    assert_true(fabs(s[LEAT_SHARE_SYNC] - 0.5) < 1e-9);
+    assert_true(fabs(s[LEAT_SHARE_UNKNOWN]) < 1e-9);
+
+    f = facts_of(10, 2, 5); /* gaps inside the step that its runs alone do not have */
+    f.meter = (leat_meter){ .busy = 0.5, .other_inside = 0.5 };
+    leat_forecast_shares(&f, s);
+    assert_true(fabs(s[LEAT_SHARE_UNKNOWN] - 0.5) < 1e-9);
+    f.run_cores = 3.9; /* the launching thread had no core */
+    leat_forecast_shares(&f, s);
+    assert_true(fabs(s[LEAT_SHARE_OTHER_HOST] - 0.5) < 1e-9);
+
+    f = facts_of(10, 2, 5); /* a copy lasts 1 ms; the host was late to enqueue it */
+    f.copy_ns = 1e6;
+    f.meter = (leat_meter){ .busy = 0.5, .exposed_copy = 0.4, .input_wait = 0.1 };
+    leat_forecast_shares(&f, s);
+    assert_true(fabs(s[LEAT_SHARE_EXPOSED_COPY] - 0.1) < 1e-9);
+    assert_true(fabs(s[LEAT_SHARE_INPUT_WAIT] - 0.4) < 1e-9);
+
+    f = facts_of(10, 2, 5); /* on the CPU a step includes waits for a core */
+    f.on_host = true;
+    f.meter = (leat_meter){ .busy = 0.9, .other_host = 0.1 };
+    leat_forecast_shares(&f, s);
+    assert_true(fabs(s[LEAT_SHARE_BUSY] - 0.5) < 1e-9);
+    assert_true(fabs(s[LEAT_SHARE_OTHER_HOST] - 0.5) < 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_slowest_stage_names_the_input),
+        cmocka_unit_test(waiting_is_not_working),
+        cmocka_unit_test(severity_is_what_could_be_saved),
+        cmocka_unit_test(uneven_batches_are_input),
+        cmocka_unit_test(without_prefetch_times_add_up),
+        cmocka_unit_test(copies_bind_in_several_ways),
+        cmocka_unit_test(the_step_is_divided),
+        cmocka_unit_test(cores_are_a_part_like_others),
+        cmocka_unit_test(what_is_not_certain_is_not_claimed),
+        cmocka_unit_test(short_jobs_are_mostly_one_time_cost),
+        cmocka_unit_test(two_parts_as_slow_are_both_named),
+        cmocka_unit_test(the_slowest_part_is_the_forecast),
+        cmocka_unit_test(shares_sum_to_one_whatever_is_known),
+        cmocka_unit_test(idle_time_gets_the_name_of_its_cause),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

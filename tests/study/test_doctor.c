@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_doctor.c: jobs whose limit is planted, over files, loader, trainer and devices. The planted times are
+ * long, so a busy machine may blur a verdict but not turn it into another. */
+#include <unistd.h>
+
+#include "fixtures/engine_fixture.h"
+#include "fixtures/record_file.h"
+
+#include <math.h>
+
+enum { N_RECORDS = 64, BATCH = 8 };
+
+static int make_file(void **state)
+{
+    (void)state;
+    return make_record_file(N_RECORDS, 0);
+}
+
+struct job {
+    const char *device, *ops, *prefetch, *train;
+};
+
+static leat_config *make_config(const struct job *job)
+{
+    char text[1024];
+    leat_config *config;
+    leat_error err;
+    snprintf(text, sizeof text,
+             "source:\n  tfrecord: {files: '%s', features: {x: {}, id: {type: int64}}}\n"
+             "engine: {threads: 2}\n"
+             "pipeline: [shuffle, {map: {tensor: x, ops: [%s]}}, {batch: %d}, {prefetch: %s}]\n"
+             "train:\n  device: '%s'\n  input: x\n  target: id\n  epochs: 10000\n  %s\n"
+             "  model: [{dense: %d}]\n"
+             "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n",
+             path, job->ops, BATCH, job->prefetch, job->device, job->train, N_RECORDS);
+    check(leat_config_parse(text, "doctor.yaml", &config, &err), &err);
+    return config;
+}
+
+static leat_doctor_result r;
+
+/* What must hold of every result. */
+static void check_result(void)
+{
+    double sum = 0, ms = 0;
+    for (int i = 0; i < LEAT_DOCTOR_SHARES; i++) {
+        assert_true(r.shares[i].share >= -1e-9 && r.shares[i].share <= 1 + 1e-9);
+        sum += r.shares[i].share;
+        ms += r.shares[i].ms;
+    }
+    assert_true(fabs(sum - 1) < 1e-9);
+    assert_true(fabs(ms / r.measured_step_ms - 1) < 1e-9);
+    assert_true(r.predicted_step_ms > 0 && r.n_capacities >= 3 && r.n_evidence >= 2);
+    assert_true(fabs(r.batch - BATCH) < 1e-6);
+    assert_true(r.n_one_time == 7);
+    for (int32_t i = 0; i < r.n_one_time; i++)
+        assert_true(r.one_time[i].ms >= 0);
+    for (int32_t i = 0; i < r.n_suggestions; i++) {
+        const leat_doctor_suggestion *s = &r.suggestions[i];
+        assert_true(s->predicted_step_ms > 0 && s->gain > 0 && s->title[0] && s->why[0]);
+    }
+    assert_true(strlen(r.verdict.sentence) > 20);
+}
+
+static void examine(const struct job *job, const leat_doctor_options *options)
+{
+    leat_config *config = make_config(job);
+    leat_error err;
+    check(leat_doctor(config, options, &r, &err), &err);
+    leat_config_close(&config);
+    check_result();
+}
+
+/* The planted class, or that the machine was taken away. */
+static void expect(const char *name, const char *label)
+{
+    if (!strcmp(r.verdict.name, "environment") || !strcmp(r.verdict.name, "inconclusive"))
+        return;
+    if (strcmp(r.verdict.name, name) != 0 || (label && strcmp(r.verdict.label, label) != 0))
+        fail_msg("%s (%s), not %s (%s): %s", r.verdict.name, r.verdict.label, name,
+                 label ? label : "any", r.verdict.sentence);
+}
+
+static const leat_doctor_suggestion *suggestion(const char *begins)
+{
+    for (int32_t i = 0; i < r.n_suggestions; i++)
+        for (int32_t k = 0; k < r.suggestions[i].n_set; k++)
+            if (!strncmp(r.suggestions[i].set[k], begins, strlen(begins)))
+                return &r.suggestions[i];
+    return NULL;
+}
+
+static const leat_doctor_capacity *capacity(const char *kind)
+{
+    for (int32_t i = 0; i < r.n_capacities; i++)
+        if (!strcmp(r.capacities[i].kind, kind))
+            return &r.capacities[i];
+    fail_msg("no capacity %s", kind);
+    return NULL;
+}
+
+static void sleeping_input_wants_more_workers(void **state)
+{
+    (void)state;
+    const struct job job = { "sim:h200", "sleep: 1", "{batches: 2}", "" };
+    const leat_doctor_options options = { .rounds = 2, .steps = 12, .verify = 1 };
+    examine(&job, &options);
+    expect("input-bound", "augment: latency-bound");
+    assert_int_equal(r.simulated, 1);
+    /* Two threads sleep 1 ms for each of 8 rows. */
+    assert_true(capacity("loader")->step_ms >= 3.5);
+    assert_true(r.measured_step_ms >= 3.5);
+    const leat_doctor_suggestion *s = suggestion("engine.threads=");
+    assert_non_null(s);
+    assert_int_equal(s->is_verified, 1);
+    assert_true(s->verified_step_ms > 0 && s->before_step_ms >= 3.5);
+}
+
+static void a_slow_step_needs_no_change_of_the_input(void **state)
+{
+    (void)state;
+    const struct job job = { "sim:{kernel_min_ns: 1000000, launch_ns: 1000}", "normalize: {}",
+                             "{batches: 2}", "" };
+    const leat_doctor_options options = { .rounds = 2, .steps = 12 };
+    examine(&job, &options);
+    expect("compute-bound", "");
+    if (!strcmp(r.verdict.name, "compute-bound")) {
+        assert_string_equal(r.verdict.severity, "none");
+        assert_string_equal(r.next_wall[0] ? "some" : "none", "some");
+    }
+    assert_true(r.measured_step_ms >= 2.9); /* three kernels and more */
+}
+
+static void launches_and_waits_are_told_apart(void **state)
+{
+    (void)state;
+    const leat_doctor_options options = { .rounds = 2, .steps = 12, .no_trials = 1 };
+    const struct job launches = { "sim:{kernel_min_ns: 50000, launch_ns: 1000000}", "normalize: {}",
+                                  "{batches: 2}", "" };
+    examine(&launches, &options);
+    expect("launch-bound", "");
+    assert_int_equal(r.n_suggestions, 0);
+    const struct job waits = { "sim:{kernel_min_ns: 1000000, launch_ns: 1000000}", "normalize: {}",
+                               "{batches: 2}", "sync_every: 1" };
+    examine(&waits, &options);
+    expect("sync-bound", "");
+}
+
+static void slow_copies_are_transfers(void **state)
+{
+    (void)state;
+    const leat_doctor_options options = { .rounds = 2, .steps = 12 };
+    const struct job job = { "sim:{copy_latency_ns: 4000000, kernel_min_ns: 1000, launch_ns: 1000}",
+                             "normalize: {}", "{batches: 2}", "" };
+    examine(&job, &options);
+    expect("transfer-bound", "small-copies");
+    assert_true(capacity("copy")->step_ms >= 3.9);
+}
+
+static void without_prefetch_nothing_overlaps(void **state)
+{
+    (void)state;
+    const leat_doctor_options options = { .rounds = 2, .steps = 12 };
+    const struct job job = { "sim:{kernel_min_ns: 1000000, launch_ns: 1000}", "sleep: 1",
+                             "{batches: 0}", "" };
+    examine(&job, &options);
+    expect("input-bound", "not-overlapped");
+    assert_non_null(suggestion("pipeline.prefetch.batches=2"));
+    assert_true(capacity("first_batch")->step_ms >= 3.5);
+}
+
+static void the_cpu_is_a_device_like_others(void **state)
+{
+    (void)state;
+    const leat_doctor_options options = { .rounds = 2, .steps = 12 };
+    const struct job job = { "cpu", "sleep: 1", "{batches: 2}", "threads: 1" };
+    examine(&job, &options);
+    expect("input-bound", "augment: latency-bound");
+    for (int i = 0; i < LEAT_DOCTOR_SHARES; i++) /* nothing is launched or copied there */
+        if (!strcmp(r.shares[i].name, "launch") || !strcmp(r.shares[i].name, "sync") ||
+            !strcmp(r.shares[i].name, "exposed_copy"))
+            assert_true(r.shares[i].share == 0);
+}
+
+static void count_progress(void *user, int done, int total, const char *what)
+{
+    int *seen = user;
+    assert_int_equal(done, ++seen[0]);
+    assert_true(what && what[0]);
+    seen[1] = total;
+}
+
+static void progress_and_refusals(void **state)
+{
+    (void)state;
+    const struct job job = { "sim:h200", "normalize: {}", "{batches: 2}", "" };
+    int seen[2] = { 0, 0 };
+    leat_doctor_options options = { .rounds = 1, .steps = 5, .progress = count_progress };
+    options.user = seen;
+    examine(&job, &options);
+    assert_true(seen[0] >= 2 && seen[0] <= seen[1] + 1); /* a probe is one more */
+    leat_config *config = make_config(&job);
+    leat_error err;
+    assert_int_equal(leat_doctor(NULL, NULL, &r, &err), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_doctor(config, NULL, NULL, &err), LEAT_E_ARGUMENT);
+    options.rounds = -1;
+    assert_int_equal(leat_doctor(config, &options, &r, &err), LEAT_E_ARGUMENT);
+    options.rounds = 1;
+    options.device = "nothing";
+    assert_int_equal(leat_doctor(config, &options, &r, &err), LEAT_E_CONFIG);
+    leat_config_close(&config);
+}
+
+static void a_guess_names_the_largest_share(void **state)
+{
+    (void)state;
+    char text[256];
+    const struct {
+        leat_meter meter;
+        int32_t on_host;
+        const char *part;
+    } cases[] = {
+        { { .busy = 0.95, .input_wait = 0.05 }, 0, "probably compute-bound" },
+        { { .busy = 0.4, .input_wait = 0.5, .other = 0.1 }, 0, "perhaps input-bound" },
+        { { .busy = 0.4, .exposed_copy = 0.5, .other = 0.1 }, 0, "perhaps transfer-bound" },
+        { { .busy = 0.4, .other = 0.6 }, 0, "launch-bound or sync-bound" },
+        { { .busy = 0.4, .other = 0.6 }, 1, "perhaps shared-cores" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_non_null(
+            strstr(leat_doctor_guess(&cases[i].meter, cases[i].on_host, text, sizeof text),
+                   cases[i].part));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sleeping_input_wants_more_workers),
+        cmocka_unit_test(a_slow_step_needs_no_change_of_the_input),
+        cmocka_unit_test(launches_and_waits_are_told_apart),
+        cmocka_unit_test(slow_copies_are_transfers),
+        cmocka_unit_test(without_prefetch_nothing_overlaps),
+        cmocka_unit_test(the_cpu_is_a_device_like_others),
+        cmocka_unit_test(progress_and_refusals),
+        cmocka_unit_test(a_guess_names_the_largest_share),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

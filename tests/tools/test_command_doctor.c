@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_doctor.c: `leat doctor`: its screen, its JSON and its exit codes. */
+#include "fixtures/command_pipeline.h"
+
+static int prepare(void **state)
+{
+    const int rc = make_images(state);
+    if (rc == 0)
+        make_pipeline();
+    return rc;
+}
+
+/* Characters of UTF-8 in a line. */
+static size_t width_of(const char *line, size_t n)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < n; i++)
+        width += ((unsigned char)line[i] & 0xc0) != 0x80;
+    return width;
+}
+
+static void the_screen_fits(void **state)
+{
+    (void)state;
+    static const char *const calls[] = { "", "--device sim", "--device sim:h200 --verify",
+                                         "--device sim --set pipeline.prefetch.batches=0" };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        expect_success(shell("$L doctor x.yaml %s --rounds 2 --steps 6 -q", calls[i]));
+        int lines = 0;
+        for (const char *at = out; *at; lines++) {
+            const size_t n = strcspn(at, "\n");
+            if (width_of(at, n) > 80)
+                fail_msg("wider than 80 columns: %.*s", (int)n, at);
+            at += n + (at[n] != 0);
+        }
+        assert_in_range(lines, 12, 40);
+        expect_in(out, "verdict: ");
+        expect_in(out, "what to change");
+        expect_in(out, "all together, measured");
+        if (i)
+            expect_in(out, "simulated");
+    }
+}
+
+static json_t *doctor_json(const char *options)
+{
+    expect_success(shell("$L doctor x.yaml %s --rounds 2 --steps 6 -q --json", options));
+    return parse_out();
+}
+
+static void json_has_what_a_report_needs(void **state)
+{
+    (void)state;
+    json_t *json = doctor_json("--device sim"), *one;
+    const json_t *verdict = json_object_get(json, "verdict");
+    static const char *const texts[] = { "class", "label", "severity", "also", "sentence" };
+    double sum = 0;
+    size_t i;
+    assert_int_equal(number(json, "schema"), 1);
+    assert_true(json_is_true(json_object_get(json, "simulated")));
+    for (i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_true(json_is_string(json_object_get(verdict, texts[i])));
+    assert_int_equal(json_array_size(json_object_get(json, "waterfall")), 7);
+    json_array_foreach(json_object_get(json, "waterfall"), i, one) sum += real(one, "share");
+    assert_true(sum > 0.999 && sum < 1.001);
+    json_array_foreach(json_object_get(json, "capacities"), i, one)
+    {
+        assert_int_equal(json_array_size(json_object_get(one, "interval")), 2);
+        assert_true(real(one, "samples_per_s") > 0 && real(one, "step_ms") > 0);
+    }
+    json_array_foreach(json_object_get(json, "suggestions"), i, one)
+    {
+        assert_true(json_is_array(json_object_get(one, "set")));
+        assert_true(real(one, "predicted_step_ms") > 0 && real(one, "gain") > 0);
+        assert_true(json_is_null(json_object_get(one, "right")));
+    }
+    assert_true(json_array_size(json_object_get(json, "one_time")) == 7);
+    assert_true(real(json, "predicted_step_ms") > 0 && real(json, "measured_step_ms") > 0);
+    assert_true(number(json_object_get(json, "environment"), "cores") >= 1);
+    json_decref(json);
+}
+
+static void exit_codes_name_the_verdict(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *limit;
+        bool holds;
+    } cases[] = {
+        { "step_ms>0", true },      { "step_ms>100000", false }, { "idle>=0%", true },
+        { "busy<100.1%", true },    { "busy > 1", false },       { "samples_per_s<1", false },
+        { "unknown>101 %", false }, { "idle<-1", false },        { "gain<-5", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int code = shell("$L doctor x.yaml --device sim --quick --rounds 1 --steps 6 -q "
+                               "--fail-if 'launch>200%%' --fail-if '%s'",
+                               cases[i].limit);
+        if (cases[i].holds) {
+            assert_in_range(code, 10, 21);
+            expect_in(err, cases[i].limit);
+        } else
+            expect_success(code);
+    }
+    static const char *const wrong[] = { "idle", "idle>", "idle>x", "idle=3", ">3", "nothing>3" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        expect_failure(shell("$L doctor x.yaml --fail-if '%s'", wrong[i]), 2, "--fail-if '");
+}
+
+static void mistakes_are_told_before_anything_runs(void **state)
+{
+    (void)state;
+    expect_failure(shell("$L doctor x.yaml --device sim:nothing -q"), 1, "nothing");
+    expect_failure(shell("$L doctor none.yaml -q"), 1, "none.yaml");
+    expect_failure(shell("$L doctor x.yaml --json none/x.json -q"), 1, "none/x.json");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_screen_fits),
+        cmocka_unit_test(json_has_what_a_report_needs),
+        cmocka_unit_test(exit_codes_name_the_verdict),
+        cmocka_unit_test(mistakes_are_told_before_anything_runs),
+    };
+    return cmocka_run_group_tests(tests, prepare, command_remove_folder);
+}
