@@ -10,14 +10,14 @@
 #include "page_kinds.h"
 #include "words.h"
 
-/* The row with the least idle device. */
-static const json_t *best_row(const json_t *json)
+/* The first row that was measured and not predicted: what this machine can do. */
+static const json_t *row_of_now(const json_t *json)
 {
-    const json_t *const rows = leat_fields_list(json, "rows"), *best = json_array_get(rows, 0);
-    for (size_t i = 1; i < json_array_size(rows); i++)
-        if (leat_fields_number(json_array_get(rows, i), "idle") < leat_fields_number(best, "idle"))
-            best = json_array_get(rows, i);
-    return best;
+    const json_t *const rows = leat_fields_list(json, "rows");
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        if (!leat_fields_true(json_array_get(rows, i), "predicted"))
+            return json_array_get(rows, i);
+    return json_array_get(rows, 0);
 }
 
 /* What would make the loader faster. */
@@ -43,7 +43,7 @@ static void take_trials(const json_t *json, leat_answer *out)
 
 void leat_page_whatif_answer(const json_t *json, leat_answer *out)
 {
-    const json_t *const row = best_row(json);
+    const json_t *const row = row_of_now(json);
     char value[LEAT_WORDS_SIZE], threads[LEAT_WORDS_SIZE];
     const double idle = leat_fields_number(row, "idle"),
                  bytes = leat_fields_number(row, "bytes_per_s_needed");
@@ -70,7 +70,7 @@ void leat_page_whatif_answer(const json_t *json, leat_answer *out)
 int leat_page_whatif_section(leat_page *page, const json_t *json)
 {
     const json_t *const rows = leat_fields_list(json, "rows");
-    char names[LEAT_BARS_MOST][LEAT_WORDS_SIZE];
+    char names[LEAT_BARS_MOST][LEAT_WORDS_SIZE + 24];
     leat_bars data = { .id = "whatif",
                        .title = "How long each device would wait",
                        .simulated = true,
@@ -82,7 +82,10 @@ int leat_page_whatif_section(leat_page *page, const json_t *json)
                        .names = "threads" };
     for (size_t i = 0; i < json_array_size(rows) && data.n < LEAT_BARS_MOST; i++) {
         const json_t *const row = json_array_get(rows, i);
-        leat_words_unit(leat_fields_number(row, "threads"), "threads", names[data.n]);
+        char threads[LEAT_WORDS_SIZE];
+        snprintf(names[data.n], sizeof names[0], "%s threads%s",
+                 leat_words_number(leat_fields_number(row, "threads"), threads),
+                 leat_fields_true(row, "predicted") ? ", predicted" : "");
         leat_bars_add(&data, (leat_bar){ .group = leat_fields_text_or(row, "device", "?"),
                                          .name = names[data.n],
                                          .kind = "input_wait",
