@@ -247,7 +247,7 @@ const leat_command leat_command_doctor = {
         "  leat doctor examples/cifar10.yaml\n"
         "  leat doctor examples/cifar10.yaml --device sim:h200 --verify\n"
         "  leat doctor examples/mlp.yaml --devices 'cpu,sim:h200 {host: eager}'\n"
-        "  leat doctor examples/cifar10.yaml --quick --fail-if 'idle>10%' --json doctor.json",
+        "  leat doctor examples/cifar10.yaml --quick --fail-if 'idle>10%'",
     .n_min = 1,
     .n_max = 1,
     .options_size = sizeof(struct doctor_options),
