@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "experiment/experiment_rows.h"
 #include "study/vary.h"
-#include "tools/experiment/experiment.h"
 
 enum { MAX_ARMS = 200 };
 static const char *const kinds[] = { "cpu", "sim:h200", "cuda:0" };

@@ -96,7 +96,7 @@ struct leat_experiment_run {
 const leat_experiment *leat_experiment_at(size_t i);
 const leat_experiment *leat_experiment_find(const char *name);
 
-/* The text of examples/gpu-vs-cpu/NAME.yaml, which is part of the program; NULL: none of that name. */
+/* The text of the config NAME in examples/gpu-vs-cpu/, which is part of the program; NULL: none of that name. */
 const char *leat_experiment_config_text(const char *name);
 
 /* Makes data, runs parts and function, checks claims. Returns LEAT_OK or the first error; the results so far
