@@ -176,7 +176,8 @@ leat_estimate leat_sweep_ratio(const leat_point *a, const leat_point *b)
 {
     if (!a || !b)
         return (leat_estimate){ 0, 0, 0 };
-    return (leat_estimate){ a->y / b->y, a->low / b->high, a->high / b->low };
+    return leat_experiment_ratio((leat_estimate){ a->y, a->low, a->high },
+                                 (leat_estimate){ b->y, b->low, b->high });
 }
 
 static const char *x_text(double x, char text[32])
