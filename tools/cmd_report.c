@@ -9,16 +9,17 @@
 #include "command.h"
 #include "files.h"
 #include "page/page.h"
+#include "report/json.h"
 
 struct report_options {
-    const char *output, *svg;
+    const char *output, *svg, *json;
 };
 
 static const leat_option options[] = {
     LEAT_OPTION_STRING(struct report_options, output, NULL, "the page to write (HTML)"),
     LEAT_OPTION_STRING(struct report_options, svg, NULL,
                        "write each chart as a picture (SVG) into this folder, too"),
-    LEAT_OPTION_END
+    LEAT_ROW_JSON(struct report_options), LEAT_OPTION_END
 };
 
 typedef struct report {
@@ -79,6 +80,28 @@ static int write_report(report *r, leat_error *err)
     return rc;
 }
 
+static int write_json(const report *r, leat_error *err)
+{
+    json_t *const json = leat_json_open("report"), *const answers = json_array(),
+                  *const pictures = json_array();
+    for (int i = 0; i < r->n; i++) {
+        leat_answer answer;
+        if (!leat_page_answer(&r->inputs[i], &answer))
+            continue;
+        json_t *const one = json_object();
+        leat_json_text(one, "file", r->inputs[i].name);
+        leat_json_text(one, "verdict", answer.verdict);
+        json_array_append_new(answers, one);
+    }
+    for (int i = 0; i < r->page.n_pictures; i++)
+        json_array_append_new(pictures, json_string(r->page.pictures[i].name));
+    leat_json_text(json, "output", r->o->output ? r->o->output : r->o->svg);
+    leat_json_int(json, "charts", r->page.n_charts);
+    leat_json_add(json, "answers", answers);
+    leat_json_add(json, "pictures", pictures);
+    return leat_json_write(json, r->o->json, err);
+}
+
 static void print_result(const report *r)
 {
     char size[32];
@@ -99,13 +122,17 @@ static int run(const leat_call *call)
     if (r) {
         r->o = call->options;
         rc = check_options(r->o, &err);
+        if (rc == LEAT_OK)
+            rc = leat_json_check(r->o->json, &err);
     }
     if (rc == LEAT_OK)
         rc = read_inputs(r, call, &err);
     if (rc == LEAT_OK)
         rc = write_report(r, &err);
-    if (rc == LEAT_OK)
+    if (rc == LEAT_OK && !leat_json_to_stdout(r->o->json))
         print_result(r);
+    if (rc == LEAT_OK)
+        rc = write_json(r, &err);
     for (int i = 0; r && i < r->n; i++)
         leat_input_close(&r->inputs[i]);
     if (r)

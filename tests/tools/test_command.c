@@ -75,6 +75,7 @@ static void usage_errors_exit_2_and_help(void **state)
         { "train", "needs CONFIG" },
         { "compare", "needs CONFIG" },
         { "plot", "needs RUN" },
+        { "report -o x.html", "needs FILE" },
         { "inspect", "needs FILE" },
         { "devices cpu", "'cpu' is one argument too many" },
     };

@@ -6,9 +6,10 @@
 #include "fixtures/command_fixture.h"
 #include "leat/leat.h"
 
-static const char *const commands[] = { "convert", "repair", "synth", "index",   "inspect", "plan",
-                                        "bench",   "train",  "eval",  "predict", "export",  "plot",
-                                        "compare", "doctor", "ops",   "devices", "help" };
+static const char *const commands[] = {
+    "convert", "repair", "synth", "index",   "inspect", "plan",   "bench", "train",   "eval",
+    "predict", "export", "plot",  "compare", "doctor",  "report", "ops",   "devices", "help"
+};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 /* What the help of a command says of an option; "" where it has none. */

@@ -237,9 +237,10 @@ static void reports_fit_80_columns(void **state)
         expect_success(shell("$L %s", lines[i]));
         expect_80_columns(lines[i]);
     }
-    for (const char *const *c = (const char *const[]){ "convert", "synth", "index", "inspect",
-                                                       "plan", "bench", "train", "plot", "compare",
-                                                       "doctor", "ops", "devices", "help", NULL };
+    for (const char *const *c =
+             (const char *const[]){ "convert", "synth", "index", "inspect", "plan", "bench",
+                                    "train", "plot", "compare", "doctor", "report", "ops",
+                                    "devices", "help", NULL };
          *c; c++) {
         expect_success(shell("$L %s --help", *c));
         expect_80_columns(*c);

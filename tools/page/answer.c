@@ -107,7 +107,7 @@ static void put_change(FILE *out, const struct leat_answer_change *change)
 {
     fputs("<li>", out);
     put_element(out, "strong", "", change->title);
-    put_element(out, "span", "gain", change->gain);
+    put_element(out, "span", change->off ? "gain off" : "gain", change->gain);
     put_element(out, "p", "", change->why);
     if (change->n_sets > 0) {
         fputs("<pre><code>", out);

@@ -34,6 +34,7 @@ typedef struct leat_answer {
         char sets[LEAT_ANSWER_SETS_MOST][256]; /* "path=value" */
         int n_sets;
         char gain[256];
+        bool off; /* it was tried, and gained something else */
     } changes[LEAT_ANSWER_CHANGES_MOST];
     int n_changes;
     bool asked_changes; /* if there are none, the page says so */

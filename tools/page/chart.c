@@ -69,6 +69,18 @@ void leat_chart_style(FILE *out)
 
 /* --- parts -----------------------------------------------------------------------------------------*/
 
+void leat_chart_dot(FILE *out, const char *kind, int form, double x, double y)
+{
+    if (form == 1)
+        fprintf(out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", kind, x, y);
+    else if (form == 2)
+        fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fh8v8h-8z\"/>\n", kind, x - 4, y - 4);
+    else if (form == 3)
+        fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fl5 9h-10z\"/>\n", kind, x, y - 5.5);
+    else
+        fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fl5 5l-5 5l-5 -5z\"/>\n", kind, x, y - 5);
+}
+
 double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double width, double y)
 {
     double x = 0, height = 22;
@@ -78,7 +90,10 @@ double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double widt
             x = 0;
             height += 20;
         }
-        leat_svg_rect(out, x, y + height - 20, 12, 12, keys[i].kind);
+        if (keys[i].form)
+            leat_chart_dot(out, keys[i].kind, keys[i].form, x + 6, y + height - 14);
+        else
+            leat_svg_rect(out, x, y + height - 20, 12, 12, keys[i].kind);
         char text[400];
         leat_svg_text(out, x + 18, y + height - 9.5, "", "start",
                       leat_svg_fit(keys[i].name, width - 18, text, sizeof text));
@@ -135,10 +150,16 @@ static char *draw(const leat_chart *chart, double width, double *height)
     return text;
 }
 
+static void put_title(FILE *out, const leat_chart *chart)
+{
+    leat_svg_escape(out, chart->title);
+    fputs(chart->simulated ? " (simulated)" : "", out);
+}
+
 static void put_words(FILE *out, const leat_chart *chart)
 {
     fputs("<title>", out);
-    leat_svg_escape(out, chart->title);
+    put_title(out, chart);
     fputs("</title><desc>", out);
     leat_svg_escape(out, chart->about);
     fputs("</desc>\n", out);
@@ -161,7 +182,7 @@ static int put_svg(FILE *out, const leat_chart *chart, double width, const char 
 int leat_chart_figure(FILE *out, const leat_chart *chart)
 {
     fprintf(out, "<figure class=\"%s\">\n<figcaption><h3>", chart->id);
-    leat_svg_escape(out, chart->title);
+    put_title(out, chart);
     fputs("</h3><p>", out);
     leat_svg_escape(out, chart->about);
     fputs("</p></figcaption>\n", out);
@@ -194,9 +215,10 @@ char *leat_chart_file(const leat_chart *chart, size_t *size)
         leat_chart_style(out);
         fprintf(out, "</style>\n<rect class=\"page\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", wide,
                 high);
-        leat_svg_text(out, EDGE, EDGE + 14, "strong title", "start", chart->title);
-        fprintf(out, "<g transform=\"translate(%d %d)\">\n%s</g>\n</svg>\n", EDGE, EDGE + HEAD,
-                marks);
+        fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"strong title\">", EDGE, EDGE + 14);
+        put_title(out, chart);
+        fprintf(out, "</text>\n<g transform=\"translate(%d %d)\">\n%s</g>\n</svg>\n", EDGE,
+                EDGE + HEAD, marks);
         if (fclose(out) != 0) {
             free(text);
             text = NULL;

@@ -5,6 +5,7 @@
 #ifndef LEAT_CHART_H
 #define LEAT_CHART_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -18,6 +19,7 @@ typedef struct leat_chart {
     const char *id;    /* letters and '-' */
     const char *title; /* what is shown */
     const char *about; /* a sentence: how to read it */
+    bool simulated;    /* the title says so */
     const void *data;
     /* Draws the picture, `width` wide; returns its height. Marks have the class "mark". */
     double (*draw)(FILE *out, const void *data, double width);
@@ -40,9 +42,13 @@ enum { LEAT_CHART_COLOURS = 8 };
 typedef struct leat_chart_key {
     const char *name;
     const char *kind; /* class of a box of colour */
+    int form;         /* 0: a box; 1 to 4: as leat_chart_dot() draws */
 } leat_chart_key;
 
-/* Draws boxes with names in rows that are `width` wide, from y on. Returns the height. */
+/* A dot in one of four forms, 1 to 4, for those who see few colours. */
+void leat_chart_dot(FILE *out, const char *kind, int form, double x, double y);
+
+/* Draws boxes or dots with names in rows that are `width` wide, from y on. Returns the height. */
 double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double width, double y);
 
 /* The horizontal axis below a chart: ticks with grid lines from top to bottom, and what the values are. It takes

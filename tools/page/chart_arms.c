@@ -11,10 +11,10 @@
 enum { NAME_ROW = 18, ROW = 48, BAR = 20, GAP = 40, EDGE = 2, VALUES = 74 };
 
 static const leat_chart_key keys[LEAT_ARMS_PARTS] = {
-    { "busy", "busy" },
-    { "input wait", "input_wait" },
-    { "exposed copy", "exposed_copy" },
-    { "other", "other_host" },
+    { "busy", "busy", 0 },
+    { "input wait", "input_wait", 0 },
+    { "exposed copy", "exposed_copy", 0 },
+    { "other", "other_host", 0 },
 };
 
 bool leat_arms_check(leat_arm *arm)
@@ -153,6 +153,7 @@ leat_chart leat_chart_arms(const leat_arms *data)
 {
     return (leat_chart){ .id = "arms",
                          .title = data->title,
+                         .simulated = data->simulated,
                          .about = data->about,
                          .data = data,
                          .draw = draw,

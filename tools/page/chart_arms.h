@@ -18,6 +18,7 @@ typedef struct leat_arm {
 } leat_arm;
 
 typedef struct leat_arms {
+    bool simulated; /* the title says so */
     const char *title, *about;
     const char *names; /* what they are: "arm", "epoch" */
     const char *step;  /* "mean step" */

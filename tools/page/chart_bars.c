@@ -119,7 +119,7 @@ static double height_of(const leat_bars *b, double top, bool above)
 
 static double put_parts(FILE *out, const leat_bars *b, double width)
 {
-    const leat_chart_key keys[] = { { b->part, "busy" }, { b->rest, b->bars[0].kind } };
+    const leat_chart_key keys[] = { { b->part, "busy", 0 }, { b->rest, b->bars[0].kind, 0 } };
     return b->part ? leat_chart_keys(out, keys, 2, width, 0) : 0;
 }
 
@@ -203,6 +203,7 @@ leat_chart leat_chart_bars(const leat_bars *data)
 {
     return (leat_chart){ .id = data->id,
                          .title = data->title,
+                         .simulated = data->simulated,
                          .about = data->about,
                          .data = data,
                          .draw = draw,

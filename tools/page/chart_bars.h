@@ -4,6 +4,8 @@
 #ifndef LEAT_CHART_BARS_H
 #define LEAT_CHART_BARS_H
 
+#include <stdbool.h>
+
 #include "chart.h"
 
 enum { LEAT_BARS_MOST = 96, LEAT_BARS_WALLS_MOST = 2 };
@@ -17,6 +19,7 @@ typedef struct leat_bar {
 } leat_bar;
 
 typedef struct leat_bars {
+    bool simulated;                 /* the title says so */
     const char *id, *title, *about; /* of the chart */
     const char *axis;               /* what the values are, with their unit */
     const char *unit;               /* behind a value: "ms"; "%": values are shares */

@@ -13,13 +13,17 @@ enum { LEFT = 58, RIGHT = 24, HEIGHT = 260, LOG_FROM = 40, DOTS_MOST = 60, ROWS_
 
 /* --- data ------------------------------------------------------------------------------------------*/
 
-leat_line *leat_lines_add(leat_lines *lines, const char *name, int n, bool intervals)
+leat_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
+                          bool intervals)
 {
     leat_line *const line = &lines->lines[lines->n];
     const size_t bytes = (size_t)(n > 0 ? n : 1) * sizeof(double);
     if (lines->n == LEAT_LINES_MOST)
         return NULL;
-    *line = (leat_line){ .name = name, .x = malloc(bytes), .y = malloc(bytes) };
+    *line = (leat_line){ .x = malloc(bytes), .y = malloc(bytes) };
+    leat_svg_fit(name, 90 * 7, line->name, sizeof line->name - 16);
+    if (simulated && !strstr(name, "(simulated)"))
+        strcat(line->name, " (simulated)");
     if (intervals) {
         line->low = malloc(bytes);
         line->high = malloc(bytes);
@@ -147,24 +151,11 @@ static void put_wall(FILE *out, const leat_lines *l, const leat_axis *x, double 
                   text);
 }
 
-/* Marks differ in form, too, for those who see few colours. */
-static void put_dot(FILE *out, int colour, double x, double y)
+/* Marks differ in form, too, for those who see few colours; from the ninth line on, colours return with others. */
+static int form_of(const leat_lines *l, int i)
 {
-    switch (colour % 4) {
-    case 0:
-        fprintf(out, "<circle class=\"mark f%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", colour, x,
-                y);
-        break;
-    case 1:
-        fprintf(out, "<path class=\"mark f%d\" d=\"M%.1f %.1fh8v8h-8z\"/>\n", colour, x - 4, y - 4);
-        break;
-    case 2:
-        fprintf(out, "<path class=\"mark f%d\" d=\"M%.1f %.1fl5 9h-10z\"/>\n", colour, x, y - 5.5);
-        break;
-    default:
-        fprintf(out, "<path class=\"mark f%d\" d=\"M%.1f %.1fl5 5l-5 5l-5 -5z\"/>\n", colour, x,
-                y - 5);
-    }
+    const int colour = l->lines[i].colour;
+    return (colour + i / LEAT_CHART_COLOURS) % 4 + 1;
 }
 
 /* Points of one column of pixels become its lowest and its highest. Returns where the next column begins. */
@@ -199,8 +190,10 @@ static void put_intervals(FILE *out, const leat_line *line, const leat_axis *x, 
         }
 }
 
-static void put_line(FILE *out, const leat_line *line, const leat_axis *x, const leat_axis *y)
+static void put_line(FILE *out, const leat_lines *l, int n, const leat_axis *x, const leat_axis *y)
 {
+    const leat_line *const line = &l->lines[n];
+    char kind[24];
     if (line->n > 1 && !line->dots) {
         fprintf(out, "<path class=\"%s r%d\" d=\"", line->fit ? "fit" : "mark line", line->colour);
         for (int i = 0; i < line->n;)
@@ -210,8 +203,10 @@ static void put_line(FILE *out, const leat_line *line, const leat_axis *x, const
     if (line->fit)
         return;
     put_intervals(out, line, x, y);
+    snprintf(kind, sizeof kind, "mark f%d", line->colour);
     for (int i = 0; line->n <= DOTS_MOST && i < line->n; i++)
-        put_dot(out, line->colour, leat_axis_place(x, line->x[i]), leat_axis_place(y, line->y[i]));
+        leat_chart_dot(out, kind, form_of(l, n), leat_axis_place(x, line->x[i]),
+                       leat_axis_place(y, line->y[i]));
 }
 
 static double put_names(FILE *out, const leat_lines *l, double width)
@@ -222,7 +217,7 @@ static double put_names(FILE *out, const leat_lines *l, double width)
     for (int i = 0; i < l->n; i++)
         if (!l->lines[i].fit) {
             snprintf(kinds[n], sizeof kinds[n], "f%d", l->lines[i].colour);
-            keys[n] = (leat_chart_key){ l->lines[i].name, kinds[n] };
+            keys[n] = (leat_chart_key){ l->lines[i].name, kinds[n], form_of(l, i) };
             n++;
         }
     return leat_chart_keys(out, keys, n, width, 0);
@@ -239,7 +234,7 @@ static double draw(FILE *out, const void *data, double width)
     leat_chart_axis(out, &x, top, top + HEIGHT, l->x_name);
     put_wall(out, l, &x, top);
     for (int i = 0; i < l->n; i++)
-        put_line(out, &l->lines[i], &x, &y);
+        put_line(out, l, i, &x, &y);
     return top + HEIGHT + LEAT_CHART_AXIS;
 }
 
@@ -290,6 +285,7 @@ leat_chart leat_chart_lines(const leat_lines *data)
 {
     return (leat_chart){ .id = data->id,
                          .title = data->title,
+                         .simulated = data->simulated,
                          .about = data->about,
                          .data = data,
                          .draw = draw,

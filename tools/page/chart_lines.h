@@ -11,7 +11,7 @@
 enum { LEAT_LINES_MOST = 2 * LEAT_CHART_COLOURS };
 
 typedef struct leat_line {
-    const char *name;
+    char name[120];
     int colour;
     bool dots; /* points without a line between them */
     bool fit;  /* dashed, without points; not in the table or the list of names */
@@ -21,6 +21,7 @@ typedef struct leat_line {
 } leat_line;
 
 typedef struct leat_lines {
+    bool simulated; /* the title says so */
     const char *id, *title, *about;
     const char *x_name, *y_name; /* with units */
     bool steps;                  /* x is steps or epochs: no axis is logarithmic */
@@ -32,8 +33,9 @@ typedef struct leat_lines {
     const char *wall_name;
 } leat_lines;
 
-/* A line with room for so many points; NULL: out of memory, or there are too many lines. */
-leat_line *leat_lines_add(leat_lines *lines, const char *name, int n, bool intervals);
+/* A line, called NAME or NAME (simulated), with room for so many points; NULL: out of memory, or there are too many lines. */
+leat_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
+                          bool intervals);
 /* Adds a point if both values can be drawn. */
 void leat_line_point(leat_line *line, double x, double y, double low, double high);
 void leat_lines_close(leat_lines *lines);

@@ -8,12 +8,12 @@
 #include "table.h"
 #include "words.h"
 
-enum { LANE = 24, BAR = 18, HEAD = 26, GAP = 14, STEPS = 7, LANES_MOST = 12, TABLE_MOST = 400 };
+enum { LANE = 24, BAR = 18, HEAD = 26, GAP = 14, STEPS = 7, LANES_MOST = 12 };
 
 static const leat_chart_key keys[] = {
-    { "samples are made", "input_wait" }, { "reads and copies are started", "launch" },
-    { "reads in flight", "both" },        { "a batch is copied", "exposed_copy" },
-    { "training step", "busy" },
+    { "samples are made", "input_wait", 0 }, { "reads and copies are started", "launch", 0 },
+    { "reads in flight", "both", 0 },        { "a batch is copied", "exposed_copy", 0 },
+    { "training step", "busy", 0 },
 };
 
 /* Colour of a kind of span; NULL: it is not drawn. */
@@ -162,10 +162,11 @@ static void put_head(FILE *out, const struct leat_timeline_run *run, double widt
 {
     char text[300], busy[LEAT_WORDS_SIZE];
     leat_svg_text(out, 0, y + 14, "strong", "start",
-                  leat_svg_fit(run->name, width - 150, text, sizeof text));
+                  leat_svg_fit(run->name, width - 220, text, sizeof text));
     if (isnan(run->busy))
         return;
-    snprintf(text, sizeof text, "device busy %s", leat_words_percent(run->busy, busy));
+    snprintf(text, sizeof text, "%sdevice busy %s", run->spans->simulated ? "simulated; " : "",
+             leat_words_percent(run->busy, busy));
     leat_svg_text(out, width, y + 14, "strong", "end", text);
 }
 

@@ -108,7 +108,8 @@ leat_chart leat_chart_waterfall(const leat_waterfall *data)
 {
     return (leat_chart){
         .id = "waterfall",
-        .title = "Where the time of a step goes",
+        .title = data->title ? data->title : "Where the time of a step goes",
+        .simulated = data->simulated,
         .about = "From top to bottom, each part begins where the one above it ends. In all but "
                  "“busy” the device is idle.",
         .data = data,

@@ -4,12 +4,15 @@
 #ifndef LEAT_CHART_WATERFALL_H
 #define LEAT_CHART_WATERFALL_H
 
+#include <stdbool.h>
+
 #include "chart.h"
 
 enum { LEAT_WATERFALL_MOST = 16 };
 
 typedef struct leat_waterfall {
-    const char *name; /* of what is shown; NULL: there is but one */
+    const char *title; /* NULL: of the only run */
+    bool simulated;
     int n;
     struct leat_waterfall_part {
         const char *kind; /* class of its colour */

@@ -68,14 +68,22 @@ static int choose_head(const answered *all, int n)
     return head;
 }
 
+bool leat_page_answer(const leat_input *input, leat_answer *out)
+{
+    *out = (leat_answer){ 0 };
+    if (input->kind != LEAT_INPUT_JSON)
+        return false;
+    leat_page_kind_of(input->json)->answer(input->json, out);
+    return true;
+}
+
 static void make_answers(const leat_input *inputs, int n, answered *all)
 {
     for (int i = 0; i < n; i++) {
-        if (inputs[i].kind != LEAT_INPUT_JSON)
-            continue;
         char name[100];
+        if (!leat_page_answer(&inputs[i], &all[i].answer))
+            continue;
         all[i].kind = leat_page_kind_of(inputs[i].json);
-        all[i].kind->answer(inputs[i].json, &all[i].answer);
         leat_svg_fit(all[i].answer.config ? all[i].answer.config : inputs[i].title, 90 * 7, name,
                      sizeof name);
         snprintf(all[i].title, sizeof all[i].title, "leat %s · %s", all[i].kind->command, name);
@@ -106,6 +114,13 @@ static void put_contents(FILE *out, const leat_input *inputs, const answered *al
             leat_svg_escape(out, inputs[i].title);
             fprintf(out, "</a> <span class=\"soft\">%s</span> ", all[i].kind->command);
             leat_svg_escape(out, all[i].answer.verdict);
+            if (all[i].answer.n_facts > 0) {
+                fputs(" <span class=\"soft\">· ", out);
+                leat_svg_escape(out, all[i].answer.facts[0].name);
+                fputs(" ", out);
+                leat_svg_escape(out, all[i].answer.facts[0].value);
+                fputs("</span>", out);
+            }
             fputs("</li>\n", out);
         }
     if (n_traces)
@@ -145,17 +160,26 @@ static int write_page(leat_page *page, const leat_input *inputs, int n, answered
 {
     int n_answers = 0, n_logs = 0, n_traces = 0;
     make_answers(inputs, n, all);
-    const int head = choose_head(all, n);
     for (int i = 0; i < n; i++) {
         n_answers += all[i].kind != NULL;
         n_logs += inputs[i].kind == LEAT_INPUT_LOG;
         n_traces += inputs[i].kind == LEAT_INPUT_TRACE;
     }
+    int head = choose_head(all, n);
+    for (int i = 0; head >= 0 && i < n; i++)
+        if (i != head && all[i].kind == all[head].kind &&
+            !strcmp(all[i].kind->command, "experiment")) {
+            head = -1; /* none of them stands for all */
+            break;
+        }
     put_head(page->out, head >= 0 ? all[head].answer.verdict : "Report of leat");
     if (head >= 0)
         leat_answer_put(page->out, &all[head].answer, all[head].title, true);
     else
-        fprintf(page->out, "<h1>%s</h1>\n", n_logs ? "Training runs" : "Timeline of a run");
+        fprintf(page->out, "<h1>%s</h1>\n",
+                n_answers ? "Experiments"
+                : n_logs  ? "Training runs"
+                          : "Timeline of a run");
     if (n_answers + (n_logs > 0) + (n_traces > 0) > 1)
         put_contents(page->out, inputs, all, n, n_logs, n_traces);
     const int rc = put_sections(page, inputs, n, all, head);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "answer.h"
 #include "chart.h"
 #include "input.h"
 
@@ -32,6 +33,9 @@ typedef struct leat_page {
  * returns NULL: out of memory */
 char *leat_page_write(leat_page *page, const leat_input *inputs, int n, size_t *size);
 void leat_page_close(leat_page *page);
+
+/* What an input says first. False: it is a log or a trace, which say nothing. */
+bool leat_page_answer(const leat_input *input, leat_answer *out);
 
 /* For page_*.c: adds a chart. Returns LEAT_OK or LEAT_E_NOMEM. */
 int leat_page_chart(leat_page *page, const leat_chart *chart);

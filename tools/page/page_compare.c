@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "chart_arms.h"
-#include "chart_bars.h"
+#include "chart_dots.h"
 #include "chart_waterfall.h"
 #include "fields.h"
 #include "leat/error.h"
@@ -107,47 +107,88 @@ void leat_page_compare_answer(const json_t *json, leat_answer *out)
 
 /* --- charts ----------------------------------------------------------------------------------------*/
 
-static int put_waterfall(leat_page *page, const json_t *json)
+static const char *const parts[LEAT_ARMS_PARTS] = { "busy", "input_wait", "exposed_copy", "other" };
+
+/* The arms of one JSON, with names that say where each ran if not all ran on one device. */
+typedef struct arm_list {
+    const json_t *json, *list;
+    int n;
+    bool simulated; /* all are */
+    char names[LEAT_ARMS_MOST][200];
+} arm_list;
+
+static const json_t *arm_of(const arm_list *arms, int i)
 {
-    static const char *const words[] = { "busy", "input_wait", "exposed_copy", "other" };
-    const json_t *const first = first_arm(json);
-    leat_waterfall data = { .name = leat_fields_text(first, "name") };
-    for (int i = 0; i < 4; i++)
-        leat_waterfall_add(&data, words[i], leat_fields_number(first, words[i]),
-                           leat_fields_number(first, words[i]) * step_ms(json, first));
+    return json_array_get(arms->list, (size_t)i);
+}
+
+static void list_arms(const json_t *json, arm_list *out)
+{
+    bool mixed = false;
+    out->json = json;
+    out->list = leat_fields_list(json, "arms");
+    out->n = leat_fields_count(out->list, LEAT_ARMS_MOST);
+    out->simulated = out->n > 0;
+    for (int i = 0; i < out->n; i++) {
+        out->simulated &= leat_fields_true(arm_of(out, i), "simulated");
+        mixed |= strcmp(leat_fields_text_or(arm_of(out, i), "device", "?"),
+                        leat_fields_text_or(arm_of(out, 0), "device", "?")) != 0;
+    }
+    for (int i = 0; i < out->n; i++) {
+        const json_t *const arm = arm_of(out, i);
+        const char *const name = leat_fields_text_or(arm, "name",
+                                                     leat_fields_text_or(json, "config", "–")),
+                          *const device = leat_fields_text_or(arm, "device", "?");
+        const bool place = mixed && !strstr(name, device),
+                   say = leat_fields_true(arm, "simulated") && !out->simulated;
+        snprintf(out->names[i], sizeof out->names[0], "%.120s%s%.50s%s", name, place ? " · " : "",
+                 place ? device : "", say && !strstr(name, "(simulated)") ? " (simulated)" : "");
+    }
+}
+
+static int put_waterfall(leat_page *page, const arm_list *arms)
+{
+    const json_t *const first = arm_of(arms, 0);
+    char title[300];
+    leat_waterfall data = { .title = title, .simulated = leat_fields_true(first, "simulated") };
+    snprintf(title, sizeof title, "Where the time of a step goes%s%s", arms->n > 1 ? ": " : "",
+             arms->n > 1 ? arms->names[0] : "");
+    for (int i = 0; i < LEAT_ARMS_PARTS; i++)
+        leat_waterfall_add(&data, parts[i], leat_fields_number(first, parts[i]),
+                           leat_fields_number(first, parts[i]) * step_ms(arms->json, first));
     if (data.n == 0)
         return LEAT_OK;
     const leat_chart chart = leat_chart_waterfall(&data);
     return leat_page_chart(page, &chart);
 }
 
-static void take_arm(const json_t *json, const json_t *arm, leat_arm *out)
+static void take_arm(const arm_list *arms, int i, leat_arm *out)
 {
-    static const char *const words[] = { "busy", "input_wait", "exposed_copy", "other" };
     double low, high;
+    const json_t *const arm = arm_of(arms, i);
     const double rate = leat_fields_number(arm, "samples_per_s");
-    out->name = leat_fields_text_or(arm, "name", "–");
-    for (int i = 0; i < LEAT_ARMS_PARTS; i++)
-        out->parts[i] = leat_fields_number(arm, words[i]);
+    out->name = arms->names[i];
+    for (int k = 0; k < LEAT_ARMS_PARTS; k++)
+        out->parts[k] = leat_fields_number(arm, parts[k]);
     leat_fields_interval(arm, "idle_interval", &out->idle_low, &out->idle_high);
     leat_fields_interval(arm, "samples_per_s_interval", &low, &high);
-    out->step_ms = step_ms(json, arm);
+    out->step_ms = step_ms(arms->json, arm);
     out->step_low = out->step_ms * (rate / high); /* a batch over the rate */
     out->step_high = out->step_ms * (rate / low);
 }
 
-static int put_arms(leat_page *page, const json_t *json)
+static int put_arms(leat_page *page, const arm_list *arms)
 {
-    const json_t *const arms = leat_fields_list(json, "arms");
     leat_arms data = {
         .title = "Device idle and step time, side by side",
+        .simulated = arms->simulated,
         .about = "What the device’s time went to. The thin line is the 95 % interval of the idle "
                  "share, and of the step time.",
         .names = "arm",
         .step = "mean step",
     };
-    for (size_t i = 0; i < json_array_size(arms) && data.n < LEAT_ARMS_MOST; i++) {
-        take_arm(json, json_array_get(arms, i), &data.arms[data.n]);
+    for (int i = 0; i < arms->n; i++) {
+        take_arm(arms, i, &data.arms[data.n]);
         data.n += leat_arms_check(&data.arms[data.n]);
     }
     if (data.n == 0)
@@ -156,47 +197,46 @@ static int put_arms(leat_page *page, const json_t *json)
     return leat_page_chart(page, &chart);
 }
 
-static void add_rate(leat_bars *bars, const json_t *arm, const char *key, const char *name,
-                     const char *kind)
+static int put_rates(leat_page *page, const arm_list *arms)
 {
-    char interval[40];
-    leat_bar bar = { .group = leat_fields_text_or(arm, "name", "–"),
-                     .name = name,
-                     .kind = kind,
-                     .value = leat_fields_number(arm, key) };
-    snprintf(interval, sizeof interval, "%s_interval", key);
-    leat_fields_interval(arm, interval, &bar.low, &bar.high);
-    leat_bars_add(bars, bar);
-}
-
-static int put_rates(leat_page *page, const json_t *json)
-{
-    const json_t *const arms = leat_fields_list(json, "arms");
-    leat_bars data = { .id = "capacities",
+    static const char *const keys[] = { "loader", "step", "samples_per_s" };
+    leat_dots data = { .id = "rates",
                        .title = "What loader and step can do alone",
+                       .simulated = arms->simulated,
                        .about =
-                           "The slower of the two is the wall: both together cannot be faster.",
+                           "The slower of the two is the wall: both together cannot be faster for "
+                           "long.",
                        .axis = "samples per second",
-                       .unit = "",
-                       .names = "run" };
-    for (size_t i = 0; i < json_array_size(arms); i++) {
-        const json_t *const arm = json_array_get(arms, i);
-        add_rate(&data, arm, "loader", "loader alone", "input_wait");
-        add_rate(&data, arm, "step", "step alone", "busy");
-        add_rate(&data, arm, "samples_per_s", "both together", "both");
+                       .names = "arm",
+                       .keys = { { "loader alone", "input_wait", 2 },
+                                 { "step alone", "busy", 4 },
+                                 { "both together", "both", 1 } },
+                       .n_keys = 3 };
+    for (int i = 0; i < arms->n; i++) {
+        struct leat_dots_row *const row = &data.rows[data.n];
+        *row = (struct leat_dots_row){ .name = arms->names[i] };
+        for (int k = 0; k < data.n_keys; k++) {
+            char interval[40];
+            snprintf(interval, sizeof interval, "%s_interval", keys[k]);
+            row->values[k] = leat_fields_number(arm_of(arms, i), keys[k]);
+            leat_fields_interval(arm_of(arms, i), interval, &row->low[k], &row->high[k]);
+        }
+        data.n += leat_dots_check(row);
     }
     if (data.n == 0)
         return LEAT_OK;
-    const leat_chart chart = leat_chart_bars(&data);
+    const leat_chart chart = leat_chart_dots(&data);
     return leat_page_chart(page, &chart);
 }
 
 int leat_page_arms(leat_page *page, const json_t *json)
 {
-    int rc = put_waterfall(page, json);
+    arm_list arms;
+    list_arms(json, &arms);
+    int rc = put_waterfall(page, &arms);
     if (rc == LEAT_OK)
-        rc = put_arms(page, json);
-    return rc == LEAT_OK ? put_rates(page, json) : rc;
+        rc = put_arms(page, &arms);
+    return rc == LEAT_OK ? put_rates(page, &arms) : rc;
 }
 
 int leat_page_compare_section(leat_page *page, const json_t *json)

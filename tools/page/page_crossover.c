@@ -2,6 +2,7 @@
  *
  * page_crossover.c: step time over batch size on two devices, and from which batch on the second is faster. */
 #include <math.h>
+#include <string.h>
 
 #include "chart_lines.h"
 #include "fields.h"
@@ -14,10 +15,11 @@ enum { POINTS_MOST = 2000, FIT_POINTS = 40 };
 /* The measured points of a device. */
 static int add_points(leat_lines *lines, const json_t *device, int colour)
 {
+    const bool simulated = leat_fields_true(device, "simulated");
     const json_t *const points = leat_fields_list(device, "points");
     const int n = leat_fields_count(points, POINTS_MOST);
     leat_line *const line =
-        leat_lines_add(lines, leat_fields_text_or(device, "name", "?"), n, true);
+        leat_lines_add(lines, leat_fields_text_or(device, "name", "?"), simulated, n, true);
     if (!line)
         return LEAT_E_NOMEM;
     line->colour = colour;
@@ -44,7 +46,7 @@ static int add_fit(leat_lines *lines, const json_t *device, int colour)
     }
     if (!(low > 0 && low < high) || isnan(alpha) || isnan(beta))
         return LEAT_OK;
-    leat_line *const line = leat_lines_add(lines, measured->name, FIT_POINTS + 1, false);
+    leat_line *const line = leat_lines_add(lines, measured->name, false, FIT_POINTS + 1, false);
     if (!line)
         return LEAT_E_NOMEM;
     lines->lines[lines->n - 2].dots = true;
@@ -96,8 +98,12 @@ int leat_page_crossover(leat_page *page, const json_t *json)
 void leat_page_crossover_answer(const json_t *json, leat_answer *out)
 {
     const json_t *const devices = leat_fields_list(json, "devices");
-    const char *const a = leat_fields_text_or(json_array_get(devices, 0), "name", "?"),
-                      *const b = leat_fields_text_or(json_array_get(devices, 1), "name", "?");
+    const char *a = leat_fields_text_or(json_array_get(devices, 0), "name", "?"),
+               *b = leat_fields_text_or(json_array_get(devices, 1), "name", "?");
+    if (!strcmp(leat_fields_text_or(json, "faster_below", a), b)) {
+        b = a;
+        a = leat_fields_text_or(json, "faster_below", "?");
+    }
     const double batch = leat_fields_number(json, "crossover_batch");
     char value[LEAT_WORDS_SIZE], range[LEAT_WORDS_SIZE], note[200];
     double low, high;

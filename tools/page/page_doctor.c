@@ -23,6 +23,15 @@ static double busy_share(const json_t *json)
     return NAN;
 }
 
+/* How many times as fast a change makes the job. The step alone does not tell: a change may be of the batch. */
+static double times_of(const json_t *json, const json_t *change)
+{
+    const double gain = leat_fields_number(change, "gain");
+    return isnan(gain) ? leat_fields_number(json, "measured_step_ms") /
+                             leat_fields_number(change, "predicted_step_ms")
+                       : 1 + gain;
+}
+
 static void take_suggestion(const json_t *json, const json_t *from, leat_answer *out)
 {
     char a[LEAT_WORDS_SIZE], b[LEAT_WORDS_SIZE], c[LEAT_WORDS_SIZE];
@@ -39,10 +48,11 @@ static void take_suggestion(const json_t *json, const json_t *from, leat_answer 
     if (then > 0)
         snprintf(change->gain, sizeof change->gain,
                  "predicted: %s instead of %s per step, %s as fast", leat_words_unit(then, "ms", a),
-                 leat_words_unit(now, "ms", b), leat_words_times(now / then, c));
+                 leat_words_unit(now, "ms", b), leat_words_times(times_of(json, from), c));
     if (verified > 0) {
         const size_t n = strlen(change->gain);
         const json_t *const right = json_object_get(from, "right");
+        change->off = json_is_false(right);
         snprintf(change->gain + n, sizeof change->gain - n, "; measured: %s%s",
                  leat_words_unit(verified, "ms", a),
                  json_is_true(right)    ? ", as predicted"
@@ -56,13 +66,12 @@ static void facts(const json_t *json, leat_answer *out)
     char value[LEAT_WORDS_SIZE], note[200];
     const json_t *const first = json_array_get(leat_fields_list(json, "suggestions"), 0),
                         *const wall = json_object_get(json, "next_wall");
-    const double step = leat_fields_number(json, "measured_step_ms"),
-                 then = leat_fields_number(first, "predicted_step_ms");
+    const double step = leat_fields_number(json, "measured_step_ms"), times = times_of(json, first);
     leat_answer_fact(out, "Device idle", leat_words_percent(1 - busy_share(json), value),
                      "of the steady time");
     leat_answer_fact(out, "Step now", leat_words_unit(step, "ms", value), NULL);
-    if (then > 0 && then < step)
-        leat_answer_fact(out, "Could gain", leat_words_times(step / then, value),
+    if (times > 1)
+        leat_answer_fact(out, "Could gain", leat_words_times(times, value),
                          "as fast, predicted for change 1");
     else
         leat_answer_fact(out, "Could gain", "nothing", "that this command can predict");
@@ -80,6 +89,11 @@ void leat_page_doctor_answer(const json_t *json, leat_answer *out)
     const char *const kind = leat_fields_text_or(verdict, "class", "no verdict"),
                       *const label = leat_fields_text(verdict, "label");
     leat_answer_verdict(out, kind, label, leat_fields_text(verdict, "severity"));
+    if (leat_fields_text(verdict, "also")) {
+        const size_t n = strlen(out->verdict);
+        snprintf(out->verdict + n, sizeof out->verdict - n, "; also %.60s",
+                 leat_fields_text(verdict, "also"));
+    }
     out->sentence = leat_fields_text(verdict, "sentence");
     out->config = leat_fields_text(json, "config");
     out->device = leat_fields_text(json, "device");
@@ -120,7 +134,7 @@ static void put_evidence(leat_page *page, const json_t *json)
 static int put_waterfall(leat_page *page, const json_t *json)
 {
     const json_t *const list = leat_fields_list(json, "waterfall");
-    leat_waterfall data = { 0 };
+    leat_waterfall data = { .simulated = leat_fields_true(json, "simulated") };
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *const part = json_array_get(list, i);
         leat_waterfall_add(&data, leat_fields_text_or(part, "class", "?"),
@@ -149,6 +163,7 @@ static int put_capacities(leat_page *page, const json_t *json)
     const json_t *const list = leat_fields_list(json, "capacities");
     leat_bars data = { .id = "capacities",
                        .title = "What each part needs for a step, alone",
+                       .simulated = leat_fields_true(json, "simulated"),
                        .about = "Of loader, copy and step, the longest is the wall. What overlaps "
                                 "with it costs nothing, and "
                                 "making that faster gains nothing.",
@@ -180,6 +195,7 @@ static int put_one_time(leat_page *page, const json_t *json)
     const json_t *const list = leat_fields_list(json, "one_time");
     leat_bars data = { .id = "one-time",
                        .title = "What is paid once",
+                       .simulated = leat_fields_true(json, "simulated"),
                        .about = "Before the steady state; kept out of all other figures.",
                        .axis = "milliseconds",
                        .unit = "ms",
@@ -206,7 +222,9 @@ static void put_environment(leat_page *page, const json_t *json)
     snprintf(text, sizeof text, "%s, of which other programs used %s meanwhile%s",
              leat_words_number(leat_fields_number(from, "cores"), cores),
              leat_words_number(leat_fields_number(from, "cores_taken"), taken),
-             leat_fields_true(from, "throttled") ? "; the CPU was throttled" : "");
+             leat_fields_true(from, "throttled") || leat_fields_number(from, "throttled") > 0
+                 ? "; the CPU was throttled"
+                 : "");
     leat_page_fact(page, "CPUs", text);
 }
 

@@ -25,10 +25,20 @@ void leat_page_experiment_answer(const json_t *json, leat_answer *out)
     snprintf(out->verdict, sizeof out->verdict, "%.200s",
              leat_fields_text_or(json, "title", leat_fields_text_or(json, "name", "experiment")));
     out->config = leat_fields_text(json, "name");
-    out->tone = n_false ? LEAT_ANSWER_WARN : n_true ? LEAT_ANSWER_GOOD : LEAT_ANSWER_OPEN;
+    out->tone = n_false                                ? LEAT_ANSWER_WARN
+                : n_true == (int)json_array_size(list) ? LEAT_ANSWER_GOOD
+                                                       : LEAT_ANSWER_OPEN;
     snprintf(value, sizeof value, "%d of %d", n_true, (int)json_array_size(list));
     leat_answer_fact(out, "Findings that hold", value,
                      leat_fields_true(json, "quick") ? "a quick run" : NULL);
+}
+
+/* Lines of text of a list. */
+static void put_notes(leat_page *page, const json_t *json)
+{
+    const json_t *const list = leat_fields_list(json, "notes");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        leat_page_fact(page, "Note", json_string_value(json_array_get(list, i)));
 }
 
 static void put_findings(leat_page *page, const json_t *json)
@@ -67,8 +77,8 @@ static int add_series(leat_lines *lines, const json_t *series)
     const json_t *const points = leat_fields_list(series, "points");
     const int n = leat_fields_count(points, POINTS_MOST);
     const int colour = lines->n % LEAT_CHART_COLOURS;
-    leat_line *const line =
-        leat_lines_add(lines, leat_fields_text_or(series, "name", "?"), n, true);
+    leat_line *const line = leat_lines_add(lines, leat_fields_text_or(series, "name", "?"),
+                                           leat_fields_true(series, "simulated"), n, true);
     if (!line)
         return LEAT_E_NOMEM;
     line->colour = colour;
@@ -97,6 +107,7 @@ static int put_series(leat_page *page, const json_t *list, size_t first, bool *d
     axis_name(head, "y", "y_unit", y_name);
     char title[500];
     snprintf(title, sizeof title, "%s over %s", y_name, x_name);
+    title[0] = title[0] >= 'a' && title[0] <= 'z' ? (char)(title[0] - 'a' + 'A') : title[0];
     data.title = title;
     for (size_t i = first; i < json_array_size(list) && data.n < LEAT_LINES_MOST && rc == LEAT_OK;
          i++) {
@@ -126,7 +137,9 @@ int leat_page_experiment_section(leat_page *page, const json_t *json)
     bool done[SERIES_MOST] = { false };
     const int n = leat_fields_count(list, SERIES_MOST);
     int rc = LEAT_OK;
+    leat_page_fact(page, "Expected", leat_fields_text(json, "expect"));
     leat_page_fact(page, "Machine", leat_fields_text(json, "machine"));
+    put_notes(page, json);
     put_findings(page, json);
     for (int i = 0; i < n && rc == LEAT_OK; i++)
         if (!done[i])

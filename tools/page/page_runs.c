@@ -62,16 +62,15 @@ static const struct {
       { "idle", "wait_share" } },
 };
 
-/* Adds a curve of one run; its name is NAMES[line]. */
-static int add_curve(leat_lines *lines, char (*names)[200], const leat_input *input, int colour,
-                     const char *key)
+/* Adds a curve of one run; . */
+static int add_curve(leat_lines *lines, const leat_input *input, int colour, const char *key)
 {
     leat_curve curve = { 0 };
     int rc = leat_run_curves_pick(&input->rows, key, LEAT_RUN_CURVES_STEP, &curve);
     if (rc == LEAT_OK && curve.n > 0 && lines->n < LEAT_LINES_MOST) {
-        char *const name = names[lines->n];
-        snprintf(name, 200, "%.120s: %s", input->title, key);
-        leat_line *const line = leat_lines_add(lines, name, (int)curve.n, false);
+        char name[160];
+        snprintf(name, sizeof name, "%.80s: %s", input->title, key);
+        leat_line *const line = leat_lines_add(lines, name, false, (int)curve.n, false);
         if (line) {
             line->colour = colour % LEAT_CHART_COLOURS;
             for (size_t i = 0; i < curve.n; i++)
@@ -87,7 +86,6 @@ static int add_curve(leat_lines *lines, char (*names)[200], const leat_input *in
 
 static int put_curves(leat_page *page, const leat_input *inputs, int n, size_t c)
 {
-    char names[LEAT_LINES_MOST][200];
     leat_lines lines = { .id = curves[c].id,
                          .title = curves[c].title,
                          .about = curves[c].about,
@@ -100,7 +98,7 @@ static int put_curves(leat_page *page, const leat_input *inputs, int n, size_t c
     for (int i = 0; i < n && rc == LEAT_OK; i++)
         for (int k = 0; k < 2 && inputs[i].kind == LEAT_INPUT_LOG && curves[c].keys[k]; k++)
             if (rc == LEAT_OK)
-                rc = add_curve(&lines, names, &inputs[i], colour++, curves[c].keys[k]);
+                rc = add_curve(&lines, &inputs[i], colour++, curves[c].keys[k]);
     if (rc == LEAT_OK && lines.n > 0) {
         const leat_chart chart = leat_chart_lines(&lines);
         rc = leat_page_chart(page, &chart);

@@ -61,6 +61,7 @@ static int put_shares(leat_page *page, const json_t *json)
     leat_arms data = { .title = "Device and step time, epoch by epoch",
                        .about =
                            "What the device’s time went to after the warm-up, and the median step.",
+                       .simulated = leat_fields_true(json, "simulated"),
                        .names = "epoch",
                        .step = "median step" };
     for (size_t i = n > 12 ? n - 12 : 0; i < n; i++) {
@@ -98,7 +99,7 @@ static int put_losses(leat_page *page, const json_t *json)
                         .wall = NAN };
     int rc = LEAT_OK, n_points = 0;
     for (int k = 0; k < 2 && rc == LEAT_OK; k++) {
-        leat_line *const line = leat_lines_add(&data, keys[k], n, false);
+        leat_line *const line = leat_lines_add(&data, keys[k], false, n, false);
         rc = line ? LEAT_OK : LEAT_E_NOMEM;
         for (int i = 0; line && i < n; i++) {
             const json_t *const epoch = json_array_get(epochs, (size_t)i);

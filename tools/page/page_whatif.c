@@ -10,19 +10,40 @@
 #include "page_kinds.h"
 #include "words.h"
 
-/* The row with the least idle device. */
-static const json_t *best_row(const json_t *json)
+/* The first row that was measured and not predicted: what this machine can do. */
+static const json_t *row_of_now(const json_t *json)
 {
-    const json_t *const rows = leat_fields_list(json, "rows"), *best = json_array_get(rows, 0);
-    for (size_t i = 1; i < json_array_size(rows); i++)
-        if (leat_fields_number(json_array_get(rows, i), "idle") < leat_fields_number(best, "idle"))
-            best = json_array_get(rows, i);
-    return best;
+    const json_t *const rows = leat_fields_list(json, "rows");
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        if (!leat_fields_true(json_array_get(rows, i), "predicted"))
+            return json_array_get(rows, i);
+    return json_array_get(rows, 0);
+}
+
+/* What would make the loader faster. */
+static void take_trials(const json_t *json, leat_answer *out)
+{
+    const json_t *const trials = leat_fields_list(json, "trials");
+    char value[LEAT_WORDS_SIZE];
+    for (size_t i = 0; i < json_array_size(trials); i++) {
+        const json_t *const trial = json_array_get(trials, i);
+        const double speedup = leat_fields_number(trial, "speedup");
+        struct leat_answer_change *const change =
+            speedup > 1
+                ? leat_answer_change(out, leat_fields_text_or(trial, "text", "change"), NULL)
+                : NULL;
+        if (!change)
+            continue;
+        leat_answer_set(change, leat_fields_text(trial, "set"));
+        snprintf(change->gain, sizeof change->gain, "%s: the loader alone is %s as fast",
+                 leat_fields_true(trial, "predicted") ? "predicted" : "measured",
+                 leat_words_times(speedup, value));
+    }
 }
 
 void leat_page_whatif_answer(const json_t *json, leat_answer *out)
 {
-    const json_t *const row = best_row(json);
+    const json_t *const row = row_of_now(json);
     char value[LEAT_WORDS_SIZE], threads[LEAT_WORDS_SIZE];
     const double idle = leat_fields_number(row, "idle"),
                  bytes = leat_fields_number(row, "bytes_per_s_needed");
@@ -36,20 +57,23 @@ void leat_page_whatif_answer(const json_t *json, leat_answer *out)
     out->sentence = leat_fields_text(json, "sentence");
     if (leat_fields_text(row, "bound"))
         leat_answer_fact(out, "Bound by", leat_fields_text(row, "bound"), NULL);
-    leat_answer_fact(out, "Cores needed",
-                     leat_words_number(leat_fields_number(row, "cores_needed"), value),
-                     "to keep it busy");
-    if (!isnan(bytes))
+    if (leat_fields_number(row, "cores_needed") > 0)
+        leat_answer_fact(out, "Cores needed",
+                         leat_words_number(leat_fields_number(row, "cores_needed"), value),
+                         "to keep it busy");
+    if (bytes > 0)
         leat_answer_fact(out, "Storage needed", leat_words_unit(bytes / 1e6, "MB/s", value),
                          "to keep it busy");
+    take_trials(json, out);
 }
 
 int leat_page_whatif_section(leat_page *page, const json_t *json)
 {
     const json_t *const rows = leat_fields_list(json, "rows");
-    char names[LEAT_BARS_MOST][LEAT_WORDS_SIZE];
+    char names[LEAT_BARS_MOST][LEAT_WORDS_SIZE + 24];
     leat_bars data = { .id = "whatif",
                        .title = "How long each device would wait",
+                       .simulated = true,
                        .about =
                            "Share of the time in which the simulated device would be idle, because "
                            "this machine cannot feed it.",
@@ -58,7 +82,10 @@ int leat_page_whatif_section(leat_page *page, const json_t *json)
                        .names = "threads" };
     for (size_t i = 0; i < json_array_size(rows) && data.n < LEAT_BARS_MOST; i++) {
         const json_t *const row = json_array_get(rows, i);
-        leat_words_unit(leat_fields_number(row, "threads"), "threads", names[data.n]);
+        char threads[LEAT_WORDS_SIZE];
+        snprintf(names[data.n], sizeof names[0], "%s threads%s",
+                 leat_words_number(leat_fields_number(row, "threads"), threads),
+                 leat_fields_true(row, "predicted") ? ", predicted" : "");
         leat_bars_add(&data, (leat_bar){ .group = leat_fields_text_or(row, "device", "?"),
                                          .name = names[data.n],
                                          .kind = "input_wait",

@@ -112,6 +112,19 @@ static int next_sign(FILE *file)
     return c;
 }
 
+/* What stands behind the events. Traces of older versions do not name the device. */
+static void take_rest(leat_spans *s, FILE *file)
+{
+    static const char key[] = ",\"otherData\":";
+    char text[sizeof key];
+    json_t *const rest = fgets(text, sizeof text, file) && !strcmp(text, key)
+                             ? json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)
+                             : NULL;
+    snprintf(s->device, sizeof s->device, "%s", leat_fields_text_or(rest, "device", ""));
+    s->simulated = leat_fields_true(rest, "simulated");
+    json_decref(rest);
+}
+
 int leat_spans_read(FILE *file, const char *name, leat_spans *out, leat_error *err)
 {
     char head[sizeof begins];
@@ -138,6 +151,7 @@ int leat_spans_read(FILE *file, const char *name, leat_spans *out, leat_error *e
     if (c != ']')
         return leat_fail(err, LEAT_E_DATA, "%s: the trace is damaged or cut after event %llu", name,
                          (unsigned long long)n_events);
+    take_rest(out, file);
     return LEAT_OK;
 }
 

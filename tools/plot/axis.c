@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* 1, 2 or 5 times a power of ten, so that `span` has at most n_most of them. */
 static double nice_step(double span, int n_most)
@@ -62,10 +63,16 @@ leat_axis leat_axis_log(double low, double high, double at, double length, int n
     return (leat_axis){ low, high, 0, true, at, length, n_most };
 }
 
+/* The ratio itself may be more than a number can hold. */
+static double decades_of(const leat_axis *s)
+{
+    return log10(s->high) - log10(s->low);
+}
+
 double leat_axis_place(const leat_axis *s, double value)
 {
     if (s->log)
-        return s->at + log(value / s->low) / log(s->high / s->low) * s->length;
+        return s->at + (log10(value) - log10(s->low)) / decades_of(s) * s->length;
     return s->at + (value - s->low) / (s->high - s->low) * s->length;
 }
 
@@ -73,7 +80,7 @@ double leat_axis_place(const leat_axis *s, double value)
 static int log_ticks(const leat_axis *s, double values[LEAT_AXIS_TICKS_MOST])
 {
     static const double parts[] = { 1, 2, 5 };
-    const double first = floor(log10(s->low) + 1e-9), decades = log10(s->high / s->low);
+    const double first = floor(log10(s->low) + 1e-9), decades = decades_of(s);
     const bool fine = 3 * decades + 1 <= s->n_most;
     const double stride = fmax(1, ceil((decades + 1) / s->n_most));
     int n = 0;
@@ -100,11 +107,23 @@ int leat_axis_ticks(const leat_axis *s, double values[LEAT_AXIS_TICKS_MOST])
     return count;
 }
 
+/* "10⁶", "2·10⁻⁵" */
+static void power_text(double value, char text[32])
+{
+    static const char *const digits[] = { "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹" };
+    const int power = (int)floor(log10(value) + 1e-9), part = (int)lround(value / pow(10, power));
+    const int size = abs(power);
+    int n = part > 1 ? snprintf(text, 32, "%d·10", part) : snprintf(text, 32, "10");
+    n += snprintf(text + n, 32 - (size_t)n, "%s", power < 0 ? "⁻" : "");
+    for (int unit = size >= 100 ? 100 : size >= 10 ? 10 : 1; unit > 0; unit /= 10)
+        n += snprintf(text + n, 32 - (size_t)n, "%s", digits[size / unit % 10]);
+}
+
 const char *leat_axis_text(const leat_axis *s, double value, char text[32])
 {
     if (s->log) {
-        if (value >= 1e6 || value < 1e-4)
-            snprintf(text, 32, "%.0e", value);
+        if (value >= 1e6 || value < 1e-3)
+            power_text(value, text);
         else
             snprintf(text, 32, "%.10g", value);
         return text;

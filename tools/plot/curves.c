@@ -134,7 +134,7 @@ static void put_keys(FILE *out, const leat_curves_panel *p, int top)
             at += 32;
         }
         leat_svg_text(out, at, top, "title", "start", p->keys[i]);
-        at += leat_svg_width(p->keys[i]) * 8 / 7 + 24; /* it is bold */
+        at += leat_svg_width(p->keys[i]) * 1.1 + 24; /* it is bold */
     }
 }
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { CHARACTER_PX = 7 }; /* a wide mean: a text that is cut too early can still be read */
+static const double character_px = 7.6; /* wide: a text that is cut too early can still be read */
 
 /* Bytes of the character at `text`; 0: it is not UTF-8, or none that XML allows. */
 static size_t character(const char *text)
@@ -87,7 +87,7 @@ double leat_svg_width(const char *text)
 {
     double width = 0;
     for (; *text; text += bytes_of(text))
-        width += CHARACTER_PX;
+        width += character_px;
     return width;
 }
 
@@ -95,10 +95,10 @@ const char *leat_svg_fit(const char *text, double width, char *out, size_t size)
 {
     static const char end[] = "…";
     size_t n = 0;
-    double left = width - (leat_svg_width(text) > width || strlen(text) >= size ? CHARACTER_PX : 0);
-    while (text[n] && left >= CHARACTER_PX && n + bytes_of(text + n) + sizeof end <= size) {
+    double left = width - (leat_svg_width(text) > width || strlen(text) >= size ? character_px : 0);
+    while (text[n] && left >= character_px && n + bytes_of(text + n) + sizeof end <= size) {
         n += bytes_of(text + n);
-        left -= CHARACTER_PX;
+        left -= character_px;
     }
     memcpy(out, text, n);
     strcpy(out + n, text[n] ? end : "");

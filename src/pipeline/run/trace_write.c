@@ -218,15 +218,31 @@ static void put_rows(writer *w)
     put_row(w, "device", &loader->step_spans);
 }
 
+/* What the spans cannot say: how many were lost, and on which device copies and steps ran. */
+static void put_rest(writer *w)
+{
+    const leat_device_info *const device = leat_device_get_info(w->loader->device);
+    json_t *const rest = json_object();
+    json_object_set_new(rest, "spans_lost", json_integer((json_int_t)w->n_lost));
+    if (device) {
+        json_object_set_new(rest, "device", json_string(device->name));
+        json_object_set_new(rest, "simulated", json_boolean(device->simulated));
+    }
+    char *const text = json_dumps(rest, JSON_COMPACT);
+    json_decref(rest);
+    put(w, "\n],\"otherData\":");
+    put(w, text ? text : "{}");
+    put(w, "}\n");
+    free(text);
+}
+
 static int write_all(writer *w)
 {
-    char text[160];
     put(w, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
     begin(w, "M", "process_name", 0);
     put(w, ",\"args\":{\"name\":\"leat\"}}");
     put_rows(w);
-    snprintf(text, sizeof text, "\n],\"otherData\":{\"spans_lost\":%" PRIu64 "}}\n", w->n_lost);
-    put(w, text);
+    put_rest(w);
     return w->rc < 0 ? w->rc : leat_atomic_file_commit(w->file, &w->failure);
 }
 

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_report.c: `leat report`: what other commands write becomes one page; what is damaged, foreign, too large or
+ * of another version is said. */
+#include "fixtures/command_pipeline.h"
+
+static void what_commands_write_is_one_page(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(
+        shell("$L compare x.yaml --vary pipeline.prefetch.batches=0,2 --rounds 1 --steps 5 "
+              "--device sim -q --json=xc.json >/dev/null && "
+              "$L bench x.yaml --json=xb.json --trace xb.trace.json -q >/dev/null && "
+              "$L train x.yaml --epochs 2 --json=xt.json --log xlog --log-every 2 --trace "
+              "xt.trace.json -q >/dev/null"));
+    expect_success(shell("$L report xc.json xb.json xt.json xlog xb.trace.json xt.trace.json "
+                         "-o x.html --svg xs"));
+    expect_in(out, "x.html: ");
+    expect_in(out, "\nxs/timeline.svg\n");
+    expect_in(out, "\nxs/waterfall.svg\n");
+    expect_in(out, "\nxs/loss.svg\n");
+    expect_success(shell("grep -c '<figure' x.html; grep -l xmlns= xs/*.svg | wc -l"));
+    const int n = atoi(out);
+    assert_true(n >= 8);
+    assert_int_equal(atoi(strchr(out, '\n')), n);
+    expect_success(
+        shell("cp x.html x1.html && $L report xc.json xb.json xt.json xlog xb.trace.json "
+              "xt.trace.json -o x.html && cmp x.html x1.html"));
+}
+
+static void figures_as_json(void **state)
+{
+    (void)state;
+    expect_success(
+        shell("$L report %s/tests/fuzz/corpus/fuzz_report/doctor.json -o x.html --svg xs --json",
+              SOURCE_DIR));
+    json_t *const json = parse_out();
+    const json_t *const answer = json_array_get(json_object_get(json, "answers"), 0);
+    assert_string_equal(json_string_value(json_object_get(answer, "verdict")),
+                        "Input-bound: decode, cpu-saturated");
+    assert_int_equal(number(json, "charts"), 4);
+    assert_int_equal(json_array_size(json_object_get(json, "pictures")), 4);
+    json_decref(json);
+}
+
+/* The name of a file stands in the page, whatever bytes it has. */
+static void names_are_text(void **state)
+{
+    (void)state;
+    expect_success(shell("cp %s/tests/fuzz/corpus/fuzz_report/compare.json 'x<b>&\"\xff.json' && "
+                         "$L report x*.json -o y.html && cat y.html",
+                         SOURCE_DIR));
+    expect_in(out, "x&lt;b&gt;&amp;&quot;?.json");
+    expect_success(shell("rm y.html"));
+}
+
+static void mistakes_are_told(void **state)
+{
+    static const struct {
+        const char *file, *says;
+    } cases[] = {
+        { "", "x.json: the file is empty" },
+        { "{\"leat\": \"0.1.0\", \"command\": \"compare\", \"ar", "x.json:1:" },
+        { "[1, 2]", "x.json: no report of leat" },
+        { "{\"name\": 1}", "x.json: no report of leat" },
+        { "{\"leat\": \"7.0.0\", \"command\": \"compare\"}", "x.json: written by leat 7.0.0" },
+        { "{\"leat\": \"0.1.0\", \"command\": \"doctor\", \"schema\": 2}", "its schema is not 1" },
+        { "{\"leat\": \"0.1.0\", \"command\": \"doctor\", \"schema\": \"1\"}",
+          "its schema is not 1" },
+        { "{\"leat\": \"0.1.0\", \"command\": \"synth\"}",
+          "there is no report of `leat synth`; there is of: doctor, compare, " },
+        { "{\"leat\": \"0.1.0\", \"command\": \"compare\", \"arms\": 3}",
+          "a compare without 'arms'" },
+        { "{\"leat\": \"0.1.0\", \"command\": \"compare\", \"arms\": [{}]}", "no numbers in it" },
+        { "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"X\",",
+          "the trace is damaged or cut at event 1" },
+        { "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"X\"}", "cut after event 1" },
+        { "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n]}", "no numbers in it" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/x.json", folder);
+        FILE *const file = fopen(path, "w");
+        assert_non_null(file);
+        fputs(cases[i].file, file);
+        fclose(file);
+        expect_failure(shell("$L report x.json -o x.html"), 1, cases[i].says);
+        assert_int_equal(count_files("x.html"), 0);
+    }
+    expect_failure(shell("rm x.json; truncate -s 65M x.json; $L report x.json -o x.html"), 1,
+                   "larger than 64 MiB");
+    expect_failure(shell("$L report none.json -o x.html"), 1, "none.json: No such file");
+    expect_failure(shell("mkdir -p xe && $L report xe -o x.html"), 1, "xe: no log.jsonl");
+    expect_failure(shell("$L report x.json"), 2, "needs -o FILE.html, or --svg");
+    expect_failure(
+        shell("echo precious >x.txt; $L report %s/tests/fuzz/corpus/fuzz_report/tune.json -o "
+              "x.txt",
+              SOURCE_DIR),
+        2, "x.txt");
+    expect_success(shell("grep precious x.txt"));
+    expect_failure(
+        shell("$L report %s/tests/fuzz/corpus/fuzz_report/tune.json --svg x.txt", SOURCE_DIR), 1,
+        "x.txt");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(what_commands_write_is_one_page, clean),
+        cmocka_unit_test_teardown(figures_as_json, clean),
+        cmocka_unit_test_teardown(names_are_text, clean),
+        cmocka_unit_test_teardown(mistakes_are_told, clean),
+    };
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
+}
